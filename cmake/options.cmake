@@ -1,0 +1,35 @@
+# What every target is compiled with: warnings are errors, hidden differences between layers are not allowed
+# (the shared precompiled header is only used where the flags are equal).
+add_library(easydel_options INTERFACE)
+target_compile_options(easydel_options INTERFACE -Wall -Wextra -Werror -fno-math-errno -ffp-contract=off)
+target_include_directories(easydel_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_definitions(easydel_options INTERFACE EASYDEL_VERSION="${PROJECT_VERSION}")
+if(EASYDEL_SANITIZE)
+  target_compile_options(easydel_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(easydel_options INTERFACE -fsanitize=address,undefined)
+endif()
+if(EASYDEL_FUZZ)
+  target_compile_options(easydel_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined)
+  target_link_options(easydel_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+find_program(EASYDEL_MOLD mold)
+if(EASYDEL_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+find_program(EASYDEL_CCACHE ccache)
+if(EASYDEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness is what ccache asks for where a precompiled header is used.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${EASYDEL_CCACHE})
+endif()
+
+# Torch's headers, one small precompiled header shared by all layers above `tensor`.
+add_library(easydel_torch INTERFACE)
+target_include_directories(easydel_torch SYSTEM INTERFACE ${TorchWheel_DIR}/include)
+target_compile_definitions(easydel_torch INTERFACE AT_PER_OPERATOR_HEADERS C10_CUDA_NO_CMAKE_CONFIGURE_FILE)
+add_library(easydel_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
+target_link_libraries(easydel_torch_pch PUBLIC easydel_options easydel_torch)
+target_compile_options(easydel_torch_pch PRIVATE -fpch-preprocess)
+target_precompile_headers(easydel_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)

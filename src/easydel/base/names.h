@@ -1,0 +1,19 @@
+// Names as people type them: "did you mean", and the hyphen rule.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace easydel {
+
+// The nearest of `known` to `word`, if near enough to be a typo (edit distance with transpositions; at most a third
+// of the longer word's length, at least 1); empty: none.
+std::string nearest(std::string_view word, std::span<const std::string> known);
+// "did you mean 'page_size'?" or "known: a, b, c".
+std::string did_you_mean(std::string_view word, std::span<const std::string> known);
+std::string canonical(std::string_view name);  // lower case, '-' to '_'
+std::string join(std::span<const std::string> words, std::string_view separator);
+
+}  // namespace easydel
