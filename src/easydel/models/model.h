@@ -1,0 +1,76 @@
+// A model as everything above sees it, and how one is loaded, started and saved.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "easydel/base/document.h"
+#include "easydel/nn/head.h"
+#include "easydel/nn/parameter.h"
+#include "easydel/nn/pass.h"
+
+namespace easydel::models {
+
+struct Inputs {
+  Tensor tokens;  // int64 [tokens]: one flat list; the pass's stream "text" says where sequences begin
+};
+
+struct Outputs {
+  Tensor hidden;                         // [tokens, hidden_size], after the final norm: what enters the head
+  std::map<std::string, Tensor> extras;  // what a loss may need with its gradient (router logits)
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual Outputs forward(const Inputs& inputs, nn::Pass& pass) const = 0;
+  virtual const nn::Head& head() const = 0;
+
+  virtual int64_t layers() const = 0;
+  virtual int64_t vocabulary() const = 0;
+  virtual int64_t max_positions() const = 0;  // 0: no limit
+  // Keys and values for `slots` sequences of at most `length` tokens.
+  virtual std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const = 0;
+  // Forward + backward floating point operations per token at context length `length`, for TFLOP/s.
+  virtual double training_flops_per_token(int64_t length) const = 0;
+
+  nn::ParameterTable& parameters() { return *parameters_; }
+  const nn::ParameterTable& parameters() const { return *parameters_; }
+  const Value& config() const { return config_; }                  // config.json as it was read
+  const std::filesystem::path& folder() const { return folder_; }  // where it came from; empty: nowhere
+  std::string model_type() const;
+
+ protected:
+  friend struct Loader;
+  std::unique_ptr<nn::ParameterTable> parameters_ = std::make_unique<nn::ParameterTable>();
+  Value config_;
+  std::filesystem::path folder_;
+};
+
+struct LoadOptions {
+  std::string dtype = "auto";        // of the computation: fp32, bf16; auto: the file's (fp16 becomes fp32 on a CPU)
+  std::string param_dtype = "auto";  // of storage
+  std::string device = "auto";       // cpu, gpu
+  bool training = false;             // shards are fp32 masters that require gradients
+  uint64_t seed = 0;                 // of initial values where there are no weights
+  std::string attention = "auto";
+  Value overrides;                   // config.json keys to put over the file's
+};
+
+// A folder with config.json and weights; without weights it starts from random values (transformers'
+// distributions, our generator: f(seed, path, element)). UserError: no config, unknown model type or architecture,
+// missing, unexpected or misshapen tensors (all of them named at once), a config key's value that is not supported.
+std::shared_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options);
+// The same weights again as an independent, frozen model (a reference model).
+std::shared_ptr<Model> copy_model(const Model& model);
+
+// Writes config.json, generation_config.json and the weights under Hugging Face's names and in the number type
+// `dtype` ("auto": as loaded), so that transformers loads the folder. Collective: every rank calls it, rank 0 writes.
+// Tokenizer files are the caller's.
+void save_model(const Model& model, const std::filesystem::path& folder, const std::string& dtype = "auto",
+                uint64_t max_shard_bytes = 5ull << 30);
+
+}  // namespace easydel::models

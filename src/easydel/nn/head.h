@@ -1,0 +1,41 @@
+// The output layer as losses see it: log-probabilities of labels over chunks of tokens. [tokens, vocabulary] never
+// exists in memory at once, forward or backward.
+#pragma once
+
+#include <cstdint>
+
+#include "easydel/tensor/torch.h"
+
+namespace easydel::nn {
+
+struct ScoreOptions {
+  double temperature = 1.0;     // logits are divided by it
+  bool entropy = false;         // wanted as a metric
+  bool correct = false;         // whether the label is the greatest logit
+  bool mean_logit = false;      // mean of the row's logits
+  bool uniform = false;         // mean over the vocabulary of the log-probabilities (label smoothing)
+  bool log_normalizer = false;  // log-sum-exp of the row (z-loss)
+  int64_t chunk = 0;            // tokens at a time; 0: chosen by size
+};
+
+struct Scores {
+  Tensor logps;           // fp32 [n], differentiable: log p(label)
+  Tensor uniform;         // fp32 [n], differentiable; undefined unless asked for
+  Tensor log_normalizer;  // fp32 [n], differentiable; undefined unless asked for
+  Tensor entropy;         // fp32 [n], no gradient; undefined unless asked for
+  Tensor correct;         // bool [n]
+  Tensor mean_logit;      // fp32 [n], no gradient
+};
+
+class Head {
+ public:
+  virtual ~Head() = default;
+  // hidden [n, size] -> logits fp32 [n, vocabulary]. For generation and scoring of few rows.
+  virtual Tensor logits(const Tensor& hidden) const = 0;
+  // hidden [n, size], labels int64 [n], every label in [0, vocabulary). Gradients flow to hidden and to the head's
+  // weight through logps, uniform and log_normalizer.
+  virtual Scores score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options = {}) const = 0;
+  virtual int64_t vocabulary() const = 0;
+};
+
+}  // namespace easydel::nn

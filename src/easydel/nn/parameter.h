@@ -1,0 +1,81 @@
+// The table of a model's parameters: what checkpoints, optimizers, sharding and adapters work on. There is no module
+// base class; layers hold a Parameter (a stable entry), never a tensor.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/nn/source.h"
+#include "easydel/tensor/torch.h"
+
+namespace easydel::nn {
+
+// What a parameter is for; initial values, weight decay and default partition rules follow from it.
+enum class Role : uint8_t {
+  weight,     // of a product, [out, in] as Hugging Face stores it
+  embedding,  // [vocabulary, size]
+  norm,       // scale or bias of a norm: never decayed
+  bias,       // never decayed
+  other
+};
+// Over which of a weight's dimensions the tensor axis cuts.
+enum class Split : uint8_t { none, output, input, vocabulary, experts };
+
+// Which part of the global tensor this rank's shard is: [begin, begin + size) in each dimension.
+struct Slice {
+  std::vector<int64_t> begin, size;
+};
+
+struct Entry {
+  std::string path;            // Hugging Face's name: "model.layers.0.self_attn.q_proj.weight"
+  std::string easydel_path;    // "model/layers/0/self_attn/q_proj/kernel"
+  std::vector<int64_t> shape;  // global, in our storage order (Hugging Face's)
+  Role role = Role::weight;
+  Split split = Split::none;
+  int unit = -1;               // layer index; -1: outside the stack
+  bool trainable = true;
+  Source source;               // where its values come from in a checkpoint, and back
+  std::vector<std::vector<std::string>> layout;  // per dimension the mesh axes that cut it; empty lists: whole
+
+  // This rank's part. The leaf that the optimizer owns: fp32 while training (the master), else the parameter's
+  // number type. Its gradient is shard.grad(), in the same number type.
+  Tensor shard;
+  Slice slice;           // of `shard` in the global tensor
+  uint64_t version = 0;  // counts writes of `shard`; derived copies (compute, packed) compare it
+
+  int64_t elements() const;  // of the global tensor
+  // Called by whoever wrote `shard` in place (optimizer, loader): derived copies are refreshed before the next use.
+  void written() { ++version; }
+};
+
+// A layer's handle; copies refer to the same entry. Valid as long as its table.
+class Parameter {
+ public:
+  Parameter() = default;
+  explicit Parameter(Entry* entry) : entry_(entry) {}
+  explicit operator bool() const { return entry_ != nullptr; }
+  Entry& entry() const { return *entry_; }
+  // What this forward reads: gathered over the mesh, in the number type of the computation; with a gradient path to
+  // the shard where gradients are on.
+  Tensor value() const;
+
+ private:
+  Entry* entry_ = nullptr;
+};
+
+class ParameterTable {
+ public:
+  Entry& add(Entry entry);  // addresses stay valid; Bug on a second equal path
+  Entry* find(std::string_view path);
+  std::deque<Entry>& entries() { return entries_; }  // in the order of construction, equal on every rank
+  const std::deque<Entry>& entries() const { return entries_; }
+
+ private:
+  std::deque<Entry> entries_;
+};
+
+}  // namespace easydel::nn
