@@ -1,0 +1,329 @@
+#include "easydel/base/files.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "easydel/base/error.h"
+
+namespace easydel::files {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;
+
+[[noreturn]] void fail(const fs::path& path, std::string_view verb, int error) {
+  std::string remedy;
+  if (error == ENOSPC || error == EDQUOT) remedy = "free some space, or choose a folder on another disk";
+  if (error == EACCES || error == EPERM || error == EROFS) remedy = "choose a path that you may use, or change its permissions";
+  if (error == ENOENT) remedy = "check the path";
+  refuse(path.string(), str("cannot ", verb, ": ", std::strerror(error)), remedy);
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int file) : file_(file) {}
+  ~Descriptor() {
+    if (file_ >= 0) ::close(file_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  operator int() const { return file_; }
+
+ private:
+  int file_;
+};
+
+// EASYDEL_FAULT="fsync:3:ENOSPC": the third fsync fails, or the process dies there ("kill").
+Fault fault_of_environment() {
+  const char* text = std::getenv("EASYDEL_FAULT");
+  if (!text || !*text) return {};
+  const std::string spec = text;
+  const size_t first = spec.find(':'), second = spec.find(':', first + 1);
+  const auto wrong = [&](const std::string& what) {
+    refuse("EASYDEL_FAULT", "'" + spec + "': " + what, "write it as operation:n:errno, for example fsync:3:ENOSPC or any:7:kill");
+  };
+  if (first == std::string::npos || second == std::string::npos) wrong("has not three parts");
+  const std::string operation = spec.substr(0, first), action = spec.substr(second + 1);
+  bool known = operation == "any";
+  for (int i = 0; i <= static_cast<int>(Operation::mkdir); ++i) known |= operation == name_of(static_cast<Operation>(i));
+  if (!known) wrong("no operation '" + operation + "'");
+  const long nth = std::strtol(spec.c_str() + first + 1, nullptr, 10);
+  if (nth < 1) wrong("the count must be 1 or more");
+  static constexpr std::pair<std::string_view, int> kErrors[] = {
+      {"ENOSPC", ENOSPC}, {"EIO", EIO},     {"EACCES", EACCES}, {"EROFS", EROFS},  {"EDQUOT", EDQUOT},
+      {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EMFILE", EMFILE}, {"EXDEV", EXDEV}, {"kill", -1}};
+  const auto* found = std::ranges::find(kErrors, action, &std::pair<std::string_view, int>::first);
+  if (found == std::end(kErrors)) wrong("no errno '" + action + "'");
+  return [operation, nth, error = found->second, seen = 0L](Operation now, const fs::path&) mutable {
+    if (operation != "any" && operation != name_of(now)) return 0;
+    if (++seen != nth) return 0;
+    if (error < 0) ::kill(::getpid(), SIGKILL);
+    return error;
+  };
+}
+
+Fault& fault() {
+  static Fault one = fault_of_environment();
+  return one;
+}
+
+// The one place that every step passes: 0, or the errno that the fault hook wants it to fail with.
+int before(Operation operation, const fs::path& path) { return fault() ? fault()(operation, path) : 0; }
+
+// Runs one system call after the hook; throws with the verb of the operation.
+template <class Call>
+auto step(Operation operation, const fs::path& path, std::string_view verb, Call call) {
+  if (const int error = before(operation, path)) fail(path, verb, error);
+  for (;;) {
+    const auto result = call();
+    if (result >= 0) return result;
+    if (errno != EINTR) fail(path, verb, errno);
+  }
+}
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+void write_all(int file, const fs::path& shown, const char* data, size_t bytes) {
+  while (bytes > 0) {
+    const auto wrote = static_cast<size_t>(
+        step(Operation::write, shown, "write", [&] { return ::write(file, data, std::min(bytes, size_t{1} << 30)); }));
+    data += wrote, bytes -= wrote;
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Operation operation) {
+  static constexpr std::string_view kNames[] = {"open", "write", "fsync", "rename", "remove", "mkdir"};
+  return kNames[static_cast<size_t>(operation)];
+}
+
+void set_fault(Fault wanted) { fault() = std::move(wanted); }
+
+std::string read(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file < 0) fail(path, "read", errno);
+  struct stat status = {};
+  if (::fstat(file, &status) != 0) fail(path, "read", errno);
+  if (S_ISDIR(status.st_mode)) refuse(path.string(), "is a folder, not a file");
+  std::string out;
+  out.resize(static_cast<size_t>(std::max<off_t>(status.st_size, 0)));
+  size_t filled = 0;
+  for (;;) {
+    if (filled == out.size()) out.resize(out.size() + 4096);  // pipes, /proc, and to see the end
+    const ssize_t got = ::read(file, out.data() + filled, out.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path, "read", errno);
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  out.resize(filled);
+  return out;
+}
+
+std::string read_compressed(const fs::path& path) {
+  std::string packed = read(path);
+  if (path.extension() != ".gz") return packed;
+  z_stream stream = {};
+  check(::inflateInit2(&stream, 15 + 16) == Z_OK, "zlib: inflateInit2 failed");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, ::inflateEnd);
+  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string out;
+  std::vector<char> piece(kBufferBytes);
+  bool ended = false;  // of one gzip member: a file may hold several
+  while (!ended || stream.avail_in > 0) {
+    if (ended) check(::inflateReset(&stream) == Z_OK, "zlib: inflateReset failed");
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    const int state = ::inflate(&stream, Z_NO_FLUSH);
+    out.append(piece.data(), piece.size() - stream.avail_out);
+    ended = state == Z_STREAM_END;
+    const bool stuck = state == Z_BUF_ERROR || (state == Z_OK && stream.avail_in == 0 && stream.avail_out > 0);
+    if (stuck) refuse(path.string(), "the gzip data end in the middle", "get the file again");
+    if (state != Z_OK && !ended) refuse(path.string(), str("is not gzip data (", stream.msg ? stream.msg : "damaged", ")"));
+  }
+  return out;
+}
+
+void make_directories(const fs::path& path) {
+  if (path.empty() || fs::is_directory(path)) return;
+  if (fs::exists(path)) refuse(path.string(), "cannot make this folder: a file has its name");
+  make_directories(path.parent_path());
+  if (const int error = before(Operation::mkdir, path)) fail(path, "make this folder", error);
+  if (::mkdir(path.c_str(), 0777) != 0) {
+    if (errno == EEXIST && fs::is_directory(path)) return;  // another process was quicker
+    fail(path, "make this folder", errno);
+  }
+  sync_directory(folder_of(path));
+}
+
+void remove_all(const fs::path& path) {
+  std::error_code missing;
+  const fs::file_status status = fs::symlink_status(path, missing);
+  if (!fs::exists(status)) return;
+  if (fs::is_directory(status))
+    for (const fs::directory_entry& entry : fs::directory_iterator(path)) files::remove_all(entry.path());
+  step(Operation::remove, path, "remove", [&] { return ::remove(path.c_str()); });
+}
+
+void rename(const fs::path& from, const fs::path& to) {
+  step(Operation::rename, to, "rename to this name", [&] { return ::rename(from.c_str(), to.c_str()); });
+  sync_directory(folder_of(to));
+  if (folder_of(from) != folder_of(to)) sync_directory(folder_of(from));
+}
+
+void sync_directory(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file < 0) fail(path, "open", errno);
+  step(Operation::fsync, path, "write", [&] {
+    const int result = ::fsync(file);
+    return result != 0 && (errno == EINVAL || errno == EROFS) ? 0 : result;  // a file system without it
+  });
+}
+
+void write(const fs::path& path, std::string_view bytes) {
+  Writer writer(path);
+  writer.write(bytes);
+  writer.commit();
+}
+
+Writer::Writer(fs::path path) : path_(std::move(path)) {
+  aside_ = folder_of(path_) / str(".", path_.filename().string(), ".", ::getpid(), ".partial");
+  file_ = step(Operation::open, path_, "write",
+               [&] { return ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); });
+}
+
+Writer::~Writer() {
+  if (file_ < 0) return;
+  ::close(file_);
+  ::unlink(aside_.c_str());
+}
+
+void Writer::write(const void* data, size_t bytes) {
+  size_ += bytes;
+  if (buffer_.size() + bytes > kBufferBytes) flush();
+  if (bytes >= kBufferBytes) return write_all(file_, path_, static_cast<const char*>(data), bytes);
+  buffer_.insert(buffer_.end(), static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
+}
+
+void Writer::write_at(uint64_t offset, const void* data, size_t bytes) {
+  flush();
+  const char* next = static_cast<const char*>(data);
+  for (size_t done = 0; done < bytes;)
+    done += static_cast<size_t>(step(Operation::write, path_, "write", [&] {
+      return ::pwrite(file_, next + done, bytes - done, static_cast<off_t>(offset + done));
+    }));
+  size_ = std::max<uint64_t>(size_, offset + bytes);
+}
+
+void Writer::flush() {
+  if (buffer_.empty()) return;
+  write_all(file_, path_, buffer_.data(), buffer_.size());
+  buffer_.clear();
+}
+
+void Writer::commit() {
+  check(file_ >= 0, path_.string(), ": commit() after commit()");
+  flush();
+  step(Operation::fsync, path_, "write", [&] { return ::fsync(file_); });
+  step(Operation::rename, path_, "write", [&] { return ::rename(aside_.c_str(), path_.c_str()); });
+  ::close(std::exchange(file_, -1));
+  sync_directory(folder_of(path_));
+}
+
+Appender::Appender(const fs::path& path) : path_(path) {
+  file_ = step(Operation::open, path_, "write",
+               [&] { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666); });
+}
+
+Appender::~Appender() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void Appender::line(std::string_view text) {
+  std::string whole(text);
+  whole += '\n';
+  write_all(file_, path_, whole.data(), whole.size());
+}
+
+std::shared_ptr<const Mapped> Mapped::open(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file < 0) fail(path, "read", errno);
+  struct stat status = {};
+  if (::fstat(file, &status) != 0) fail(path, "read", errno);
+  if (!S_ISREG(status.st_mode)) refuse(path.string(), "is not a file");
+  const std::shared_ptr<Mapped> mapped(new Mapped);
+  mapped->path_ = path;
+  if (status.st_size == 0) return mapped;
+  void* data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+  if (data == MAP_FAILED) fail(path, "read", errno);
+  mapped->data_ = static_cast<const std::byte*>(data);
+  mapped->size_ = static_cast<size_t>(status.st_size);
+  return mapped;
+}
+
+Mapped::~Mapped() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+namespace {
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    check(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1, "libcrypto: no SHA-256");
+  }
+  void add(const void* data, size_t bytes) {
+    check(EVP_DigestUpdate(context_.get(), data, bytes) == 1, "libcrypto: SHA-256 failed");
+  }
+  std::string hex() {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int bytes = 0;
+    check(EVP_DigestFinal_ex(context_.get(), digest, &bytes) == 1, "libcrypto: SHA-256 failed");
+    std::string out;
+    for (unsigned int i = 0; i < bytes; ++i) {
+      out += "0123456789abcdef"[digest[i] >> 4];
+      out += "0123456789abcdef"[digest[i] & 15];
+    }
+    return out;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+};
+
+}  // namespace
+
+std::string sha256(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes.data(), bytes.size());
+  return hash.hex();
+}
+
+std::string sha256_of_file(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file < 0) fail(path, "read", errno);
+  Sha256 hash;
+  std::vector<char> piece(kBufferBytes);
+  for (;;) {
+    const ssize_t got = ::read(file, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path, "read", errno);
+    if (got == 0) return hash.hex();
+    hash.add(piece.data(), static_cast<size_t>(got));
+  }
+}
+
+}  // namespace easydel::files

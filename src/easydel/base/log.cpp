@@ -1,0 +1,70 @@
+#include "easydel/base/log.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+namespace easydel::log {
+namespace {
+
+Level level_of_environment() {
+  const char* word = std::getenv("EASYDEL_LOG");
+  const std::string_view name = word ? word : "";
+  return name == "debug" ? Level::debug : name == "warning" ? Level::warning : name == "error" ? Level::error : Level::info;
+}
+
+std::atomic<Level>& threshold() {
+  static std::atomic<Level> level = level_of_environment();
+  return level;
+}
+
+struct Sink {
+  std::mutex mutex;
+  std::function<void(Level, std::string_view)> function;
+};
+Sink& sink() {
+  static Sink* const one = new Sink;  // never destroyed: threads may still log while the program ends
+  return *one;
+}
+
+std::string_view prefix(Level level) {
+  switch (level) {
+    case Level::debug:
+      return "debug: ";
+    case Level::info:
+      return "";
+    case Level::warning:
+      return "warning: ";
+    case Level::error:
+      return "error: ";
+  }
+  return "";
+}
+
+}  // namespace
+
+void set_level(Level level) { threshold() = level; }
+bool enabled(Level level) { return level >= threshold().load(std::memory_order_relaxed); }
+
+void write(Level level, std::string_view text) {
+  std::lock_guard lock(sink().mutex);
+  if (sink().function) return sink().function(level, text);
+  std::string line = str(prefix(level), text, "\n");
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t wrote = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (wrote < 0 && errno != EINTR) return;
+    if (wrote > 0) rest.remove_prefix(static_cast<size_t>(wrote));
+  }
+}
+
+void set_sink(std::function<void(Level, std::string_view)> function) {
+  std::lock_guard lock(sink().mutex);
+  sink().function = std::move(function);
+}
+
+}  // namespace easydel::log
