@@ -1,0 +1,181 @@
+#include "easydel/config/codec.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "easydel/base/error.h"
+#include "easydel/config/fields.h"
+
+namespace easydel::config {
+
+std::string shown(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::null:
+      return "null";
+    case Value::Kind::list:
+      return "a list";
+    case Value::Kind::map:
+      return "a map of keys";
+    default:
+      break;
+  }
+  std::string text = value.scalar.substr(0, 60);
+  while (!text.empty() && text.size() < value.scalar.size() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+  return "'" + text + (text.size() < value.scalar.size() ? "..." : "") + "'";
+}
+
+namespace detail {
+namespace {
+
+std::string number_text(double number) {
+  return std::trunc(number) == number && std::abs(number) < 1e15 ? std::to_string(static_cast<int64_t>(number))
+                                                                 : Value::number(number).scalar;
+}
+
+// A number or a boolean in quotes is a text; people mean it without them.
+std::string quotes_hint(const Value& value, const At& at) {
+  Value bare = value;
+  bare.kind = Value::Kind::plain;
+  const bool meant = value.is_text() && (bare.as_double() || bare.as_bool());
+  return meant ? at.hint + "; it is in quotes, which makes it a text" : "";
+}
+
+}  // namespace
+
+bool read_bool(const Value& value, bool& out, const At& at) {
+  if (const auto flag = value.as_bool()) return out = *flag, true;
+  const std::string word = value.as_string() ? canonical(*value.as_string()) : "";
+  std::string hint = quotes_hint(value, at);
+  if (word == "yes" || word == "on" || word == "y") hint = "'" + value.scalar + "' is a text in YAML 1.2; write true";
+  if (word == "no" || word == "off" || word == "n") hint = "'" + value.scalar + "' is a text in YAML 1.2; write false";
+  return at.wrong(value, shown(value) + " is not true or false", hint);
+}
+
+bool read_integer(const Value& value, int64_t& out, int64_t low, int64_t high, const At& at) {
+  const auto number = value.as_int();
+  if (!number) return at.wrong(value, shown(value) + " is not an integer", quotes_hint(value, at));
+  if (*number < low || *number > high) return at.wrong(value, value.scalar + " is out of range");
+  return out = *number, true;
+}
+
+bool read_double(const Value& value, double& out, const At& at) {
+  const auto number = value.as_double();
+  if (!number) return at.wrong(value, shown(value) + " is not a number", quotes_hint(value, at));
+  return out = *number, true;
+}
+
+bool read_text(const Value& value, std::string& out, const At& at) {
+  if (value.kind != Value::Kind::plain && value.kind != Value::Kind::text) return at.wrong(value, shown(value) + " is not a text");
+  if (value.as_bool())
+    return at.wrong(value, value.scalar + " is not a text", at.hint + "; write \"" + value.scalar + "\" where the word is meant");
+  return out = value.scalar, true;
+}
+
+int read_choice(const Value& value, std::span<const PlainChoice> choices, const At& at) {
+  if (value.is_list() || value.is_map() || value.is_null()) return at.wrong(value, shown(value) + " is not a text"), -1;
+  const std::string word = canonical(value.scalar);
+  std::vector<std::string> names, built;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const PlainChoice& choice = choices[i];
+    names.emplace_back(choice.name);
+    if (choice.built) built.emplace_back(choice.name);
+    bool same = canonical(choice.name) == word;
+    for (std::string_view alias : choice.aliases) {
+      if (alias.empty()) continue;
+      names.emplace_back(alias);
+      same |= canonical(alias) == word;
+    }
+    if (same && choice.built) return static_cast<int>(i);
+    if (same) {
+      built.clear();
+      for (const PlainChoice& other : choices)
+        if (other.built) built.emplace_back(other.name);
+      return at.wrong(value, shown(value) + " is not built yet", "built: " + join(built, ", ")), -1;
+    }
+  }
+  const std::string near = nearest(value.scalar, names);
+  return at.wrong(value, "unknown value " + shown(value), near.empty() ? "" : "did you mean '" + near + "'? " + at.hint), -1;
+}
+
+std::string expects_choice(std::span<const PlainChoice> choices) {
+  std::string out;
+  for (const PlainChoice& choice : choices)
+    if (choice.built) out += (out.empty() ? "one of: " : ", ") + std::string(choice.name);
+  return out;
+}
+
+Value schema_choice(std::span<const PlainChoice> choices) {
+  Value words = Value::list();
+  for (const PlainChoice& choice : choices) {
+    if (!choice.built) continue;
+    words.items.push_back(Value::text(std::string(choice.name)));
+    for (std::string_view alias : choice.aliases)
+      if (!alias.empty()) words.items.push_back(Value::text(std::string(alias)));
+  }
+  Value out = Value::map();
+  out.set("enum", words);
+  return out;
+}
+
+Value schema_type(std::string_view type) {
+  Value out = Value::map();
+  out.set("type", Value::text(std::string(type)));
+  return out;
+}
+
+Value schema_any_of(std::vector<Value> schemas) {
+  Value out = Value::map(), list = Value::list();
+  list.items = std::move(schemas);
+  out.set("anyOf", list);
+  return out;
+}
+
+Value schema_list(Value items, std::optional<size_t> size) {
+  Value out = schema_type("array");
+  out.set("items", std::move(items));
+  if (size) out.set("minItems", Value::integer(static_cast<int64_t>(*size)));
+  if (size) out.set("maxItems", Value::integer(static_cast<int64_t>(*size)));
+  return out;
+}
+
+Value schema_map(Value values) {
+  Value out = schema_type("object");
+  out.set("additionalProperties", std::move(values));
+  return out;
+}
+
+std::string expects_with(const std::string& expects, const Limits& limits) {
+  if (!limits.has_low) return expects;
+  // "an integer from 1 to 256, or null": the limits belong to the number.
+  const size_t noun = std::min(expects.find("an integer"), expects.find("a number"));
+  size_t end = noun == std::string::npos ? expects.size() : noun + (expects[noun + 1] == 'n' ? 10 : 8);
+  const std::string range = limits.has_high ? " from " + number_text(limits.low) + " to " + number_text(limits.high)
+                            : limits.open   ? " above " + number_text(limits.low)
+                                            : " of at least " + number_text(limits.low);
+  return expects.substr(0, end) + range + expects.substr(end);
+}
+
+Value schema_with(Value schema, const Limits& limits) {
+  if (Value* any = schema.find("anyOf")) {
+    for (Value& one : any->items) one = schema_with(std::move(one), limits);
+    return schema;
+  }
+  if (Value* items = schema.find("items")) {
+    *items = schema_with(std::move(*items), limits);
+    return schema;
+  }
+  const Value* type = schema.find("type");
+  if (!type || (type->scalar != "integer" && type->scalar != "number")) return schema;
+  const auto limit = [](double number) { return Value{.kind = Value::Kind::plain, .scalar = number_text(number)}; };
+  if (limits.has_low) schema.set(limits.open ? "exclusiveMinimum" : "minimum", limit(limits.low));
+  if (limits.has_high) schema.set("maximum", limit(limits.high));
+  return schema;
+}
+
+bool outside(double value, const Limits& limits) {
+  if (limits.has_low && !(limits.open ? value > limits.low : value >= limits.low)) return true;  // also for NaN
+  return limits.has_high && !(value <= limits.high);
+}
+
+}  // namespace detail
+}  // namespace easydel::config

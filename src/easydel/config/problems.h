@@ -1,0 +1,77 @@
+// What is wrong with a configuration, collected: every problem knows the file, line and column of its key.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/base/document.h"
+
+namespace easydel::config {
+
+struct Problem {
+  std::string path;  // "esurge.page_size", "mixture.informs[0].type"; empty: the document itself
+  Place place;       // of the value, or of the key where the key is what is wrong
+  std::string what;
+  std::string hint;  // what would work; may be empty
+};
+
+class Problems {
+ public:
+  explicit Problems(std::string file = "config") : file_(std::move(file)) {}
+
+  void add(std::string path, Place place, std::string what, std::string hint = "");
+  // The same, placed at the path's value, or at the nearest section above it that was written.
+  void add(std::string path, std::string what, std::string hint = "");
+
+  // A line for the user that stops nothing.
+  void note(std::string_view path, std::string_view text);
+  // Collected into one note: "has no effect here: loader.from_torch, esurge.compile_runner (why)".
+  void no_effect(std::string path, std::string why);
+
+  // Reading leaves the place of every key that the document gives, by its canonical path.
+  void saw(const std::string& path, Place place) { places_[path] = place; }
+  bool given(const std::string& path) const { return places_.contains(path); }
+  Place place_of(std::string path) const;  // {0, 0}: neither it nor anything above it was written
+  // Keys at and below `path` come from here ("--set trainer.seed=x") instead of the file.
+  void comes_from(std::string path, std::string source) { sources_[std::move(path)] = std::move(source); }
+
+  bool empty() const { return problems_.empty(); }
+  size_t size() const { return problems_.size(); }
+  const std::string& file() const { return file_; }
+  std::vector<Problem> sorted() const;  // in the order of the file
+  std::vector<std::string> notes() const;
+  std::string describe(const Problem& problem) const;  // "run.yaml:3:14: path: what\n    hint"
+  // All of them and "4 problems in run.yaml; nothing was run."
+  std::string text() const;
+  void throw_if_any() const;  // UserError(text())
+
+ private:
+  std::string where(const std::string& path, Place place) const;
+  std::string file_;
+  std::vector<Problem> problems_;
+  std::vector<std::string> notes_;
+  std::vector<std::pair<std::string, std::string>> no_effect_;
+  std::map<std::string, Place> places_;
+  std::map<std::string, std::string> sources_;
+};
+
+// What a section's settle() speaks through: its own keys, by their names.
+class Keys {
+ public:
+  Keys(Problems& problems, std::string path) : problems_(problems), path_(std::move(path)) {}
+  bool given(std::string_view key) const;  // written in the document, under any of its names
+  void refuse(std::string_view key, std::string what, std::string hint = "");
+  void note(std::string_view key, std::string_view text);
+  void no_effect(std::string_view key, std::string why);
+  std::string path_of(std::string_view key) const;  // "trainer.beta"
+  Keys below(std::string_view section) const { return {problems_, path_of(section)}; }
+  Problems& problems() const { return problems_; }
+
+ private:
+  Problems& problems_;
+  std::string path_;
+};
+
+}  // namespace easydel::config
