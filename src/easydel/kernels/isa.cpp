@@ -1,0 +1,87 @@
+// Asks the processor and the system; the only place that reads EASYDEL_ISA.
+#include "easydel/kernels/isa.h"
+
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "easydel/base/error.h"
+
+namespace easydel::kernels {
+
+namespace {
+
+constexpr std::string_view names[] = {"reference", "avx2", "avx512", "avx512_vnni", "amx"};
+
+bool tiles_granted() {
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  const bool has_tiles = (d >> 22 & 1) && (d >> 24 & 1) && (d >> 25 & 1);  // AMX-BF16, AMX-TILE, AMX-INT8
+  constexpr long request_permission = 0x1023, tile_data = 18;
+  return has_tiles && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+
+std::vector<Isa> find_isas() {
+  __builtin_cpu_init();
+  std::vector<Isa> found{Isa::reference};
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return found;
+  found.push_back(Isa::avx2);
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") ||
+      !__builtin_cpu_supports("avx512dq"))
+    return found;
+  found.push_back(Isa::avx512);
+  if (!__builtin_cpu_supports("avx512vnni")) return found;
+  found.push_back(Isa::avx512_vnni);
+  if (tiles_granted()) found.push_back(Isa::amx);
+  return found;
+}
+
+std::atomic<Isa>& current() {
+  static std::atomic<Isa> isa = [] {
+    const char* const text = std::getenv("EASYDEL_ISA");
+    return choose_isa(text ? text : "");
+  }();
+  return isa;
+}
+
+}  // namespace
+
+std::string_view name(Isa isa) { return names[int(isa)]; }
+
+std::span<const Isa> available_isas() {
+  static const std::vector<Isa> isas = find_isas();
+  return isas;
+}
+
+Isa choose_isa(std::string_view text) {
+  const auto isas = available_isas();
+  if (text.empty()) return isas.back();
+  std::string have;
+  for (const Isa isa : isas) {
+    if (name(isa) == text) return isa;
+    have += (have.empty() ? "" : ", ") + std::string(name(isa));
+  }
+  bool known = false;
+  for (const std::string_view one : names) known |= one == text;
+  refuse("EASYDEL_ISA", known ? str("this machine cannot run '", text, "'") : str("'", text, "' is no instruction set"),
+         "it has " + have);
+}
+
+Isa isa() { return current().load(std::memory_order_relaxed); }
+
+UseIsa::UseIsa(Isa isa) : before_(current().exchange(isa)) {}
+UseIsa::~UseIsa() { current() = before_; }
+
+FlushDenormals::FlushDenormals() : before_(_mm_getcsr()) {
+  constexpr unsigned denormals_are_zero = 0x40, flush_to_zero = 0x8000;
+  _mm_setcsr(before_ | denormals_are_zero | flush_to_zero);
+}
+FlushDenormals::~FlushDenormals() { _mm_setcsr(before_); }
+
+}  // namespace easydel::kernels

@@ -1,0 +1,19 @@
+#include "easydel/kernels/loops.h"
+
+namespace easydel::kernels {
+
+const Loops& loops() {
+  switch (isa()) {
+    case Isa::reference:
+      return reference_loops();
+    case Isa::avx2:
+      return avx2_loops();
+    case Isa::avx512:
+    case Isa::avx512_vnni:
+    case Isa::amx:
+      return avx512_loops();
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace easydel::kernels

@@ -1,0 +1,25 @@
+// The inner loops of one instruction set. Each loops_<set>.cpp compiles the same templates with its vector type.
+#pragma once
+
+#include "easydel/kernels/isa.h"
+#include "easydel/kernels/product_layout.h"
+
+namespace easydel::kernels {
+
+struct Loops {
+  // Panel `panel` of W [n, k] from row-major w.
+  void (*pack_panel)(Input w, int64_t n, int64_t k, int64_t panel, Number number, void* to);
+  // A block of the left side: `rows` rows of x from `first`, or of its transpose.
+  void (*pack_rows)(Input x, int64_t first, int64_t rows, int64_t k, int64_t padded_k, bool round_to_bf16, float* to);
+  void (*pack_columns)(Input x, int64_t first, int64_t columns, int64_t k, float* to);
+  // Rows [first, first + rows) of one panel of the result; first is a multiple of block_rows.
+  void (*multiply)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows);
+};
+
+const Loops& reference_loops();
+const Loops& avx2_loops();
+const Loops& avx512_loops();
+
+const Loops& loops();  // of isa()
+
+}  // namespace easydel::kernels

@@ -1,0 +1,20 @@
+// The table of one vector type. Included by loops_<set>.cpp only.
+#pragma once
+
+#include "easydel/kernels/loops.h"
+#include "easydel/kernels/product_loops.h"
+
+namespace easydel::kernels {
+
+template <class V>
+constexpr Loops make_loops() {
+  using Product = ProductLoops<V>;
+  return {
+      .pack_panel = Product::pack_panel,
+      .pack_rows = Product::pack_rows,
+      .pack_columns = Product::pack_columns,
+      .multiply = Product::multiply,
+  };
+}
+
+}  // namespace easydel::kernels

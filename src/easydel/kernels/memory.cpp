@@ -1,0 +1,18 @@
+#include "easydel/kernels/memory.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+namespace easydel::kernels {
+
+void* allocate_bytes(int64_t bytes) {
+  constexpr size_t huge_page = 2u << 20;
+  const size_t size = size_t(bytes) + 64, align = size >= huge_page / 2 ? huge_page : 64;
+  void* const p = std::aligned_alloc(align, (size + align - 1) / align * align);
+  if (!p) throw std::bad_alloc();
+  if (align == huge_page) madvise(p, size, MADV_HUGEPAGE);
+  return p;
+}
+
+}  // namespace easydel::kernels

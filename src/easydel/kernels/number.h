@@ -1,0 +1,62 @@
+// Number types as kernels see them: bf16 bits, and matrices by pointer, number type and stride.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace easydel::kernels {
+
+struct bf16 {  // the layout of c10::BFloat16
+  uint16_t bits;
+};
+
+inline float widen(bf16 x) { return std::bit_cast<float>(uint32_t(x.bits) << 16); }
+inline float widen(float x) { return x; }
+
+// To nearest, ties to even; a NaN becomes 0x7fc0. Denormals stay.
+inline bf16 narrow(float x) {
+  const uint32_t u = std::bit_cast<uint32_t>(x);
+  return {std::isnan(x) ? uint16_t(0x7fc0) : uint16_t((u + 0x7fff + (u >> 16 & 1)) >> 16)};
+}
+
+enum class Number : uint8_t { f32, bf16 };
+constexpr int64_t bytes_of(Number number) { return number == Number::f32 ? 4 : 2; }
+
+// A row-major matrix that is read; `stride` is the distance of two rows in elements, which lie side by side in a row.
+struct Input {
+  const void* data = nullptr;
+  Number number = Number::f32;
+  int64_t stride = 0;
+
+  Input() = default;
+  Input(const float* x, int64_t row_stride) : data(x), stride(row_stride) {}
+  Input(const bf16* x, int64_t row_stride) : data(x), number(Number::bf16), stride(row_stride) {}
+  Input(const void* x, Number n, int64_t row_stride) : data(x), number(n), stride(row_stride) {}
+
+  const void* at(int64_t row, int64_t column = 0) const {
+    return static_cast<const char*>(data) + (row * stride + column) * bytes_of(number);
+  }
+};
+
+// One that is written.
+struct Output {
+  void* data = nullptr;
+  Number number = Number::f32;
+  int64_t stride = 0;
+
+  Output() = default;
+  Output(float* x, int64_t row_stride) : data(x), stride(row_stride) {}
+  Output(bf16* x, int64_t row_stride) : data(x), number(Number::bf16), stride(row_stride) {}
+  Output(void* x, Number n, int64_t row_stride) : data(x), number(n), stride(row_stride) {}
+
+  void* at(int64_t row, int64_t column = 0) const {
+    return static_cast<char*>(data) + (row * stride + column) * bytes_of(number);
+  }
+  operator Input() const { return {data, number, stride}; }
+};
+
+constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
+
+}  // namespace easydel::kernels

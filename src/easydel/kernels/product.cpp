@@ -1,0 +1,132 @@
+// Cuts products into parts; the parts themselves are loops.h.
+#include "easydel/kernels/product.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/loops.h"
+
+namespace easydel::kernels {
+
+namespace {
+
+// How many rows of the left side go through all panels before the next: near 1 MiB of it, which stays in the second cache
+// or streams from the third, while each panel piece is read from memory once per chunk.
+int64_t chunk_of(int64_t m, int64_t k) {
+  const int64_t most = std::max<int64_t>(8, (1 << 20) / (std::max<int64_t>(k, 1) * 4 * block_rows));
+  const int64_t blocks = divide_up(m, block_rows), chunks = divide_up(blocks, most);
+  return divide_up(blocks, std::max<int64_t>(chunks, 1)) * block_rows;
+}
+
+// All parts of a product whose left side is packed already.
+void multiply(Executor& executor, const ProductStep& step) {
+  const Loops& isa = loops();
+  const int64_t chunk = chunk_of(step.m, step.padded_k), panels = divide_up(step.n, panel_columns);
+  const int64_t chunks = divide_up(step.m, std::max<int64_t>(chunk, 1));
+  // Parts of some 100 us, so that a thread which comes late finds work left, but no fewer than the threads.
+  const int64_t work = step.padded_k * panel_columns * std::min(chunk, step.m) + step.padded_k * panel_columns * 16;
+  const int64_t together =
+      std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1, divide_up(panels * chunks, 2 * executor.size()));
+  const int64_t groups = divide_up(panels, together);
+  executor.run(chunks * groups, [&](int64_t part) {
+    const int64_t first = part / groups * chunk, rows = std::min(chunk, step.m - first);
+    const int64_t end = std::min(panels, (part % groups + 1) * together);
+    const auto all = [&] {
+      for (int64_t panel = part % groups * together; panel < end; ++panel) isa.multiply(step, panel, first, rows);
+    };
+    if (step.tile_order) {
+      const FlushDenormals flush;
+      all();
+    } else {
+      all();
+    }
+  });
+}
+
+// The left side in blocks, in the calling thread's scratch; fill(first row, rows, where).
+template <class Fill>
+const float* pack_left(Executor& executor, int64_t m, int64_t padded_k, const Fill& fill) {
+  thread_local Scratch<float> of_thread;
+  float* const to = of_thread.at_least(m * padded_k);
+  const int64_t blocks = divide_up(m, block_rows);
+  const int64_t together = std::max<int64_t>(1, (1 << 16) / (std::max<int64_t>(padded_k, 1) * block_rows));
+  executor.run(divide_up(blocks, together), [&](int64_t part) {
+    for (int64_t b = part * together; b < std::min(blocks, (part + 1) * together); ++b)
+      fill(b * block_rows, std::min(block_rows, m - b * block_rows), to + b * block_rows * padded_k);
+  });
+  return to;
+}
+
+}  // namespace
+
+PackedWeight::PackedWeight(int64_t n, int64_t k, Number number) : n_(n), k_(k), number_(number) {
+  data_ = allocate<uint8_t>(bytes());
+}
+
+int64_t PackedWeight::bytes() const {
+  return divide_up(n_, panel_columns) * panel_elements(number_, k_) * bytes_of(number_);
+}
+
+void pack(Executor& executor, Input w, PackedWeight& to) {
+  const Loops& isa = loops();
+  const int64_t panel_bytes = panel_elements(to.number(), to.k()) * bytes_of(to.number());
+  executor.run(divide_up(to.n(), panel_columns), [&](int64_t panel) {
+    isa.pack_panel(w, to.n(), to.k(), panel, to.number(), to.data() + panel * panel_bytes);
+  });
+}
+
+PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number number) {
+  PackedWeight packed(n, k, number);
+  pack(executor, w, packed);
+  return packed;
+}
+
+void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order) {
+  const bool wide = w.number() == Number::f32, tile_order = order == Order::bf16_tile;
+  check(!(wide && tile_order), "product: a weight in fp32 has the order fp32_chain only");
+  if (m == 0 || w.n() == 0) return;
+  ProductStep step{.m = m, .n = w.n(), .k = w.k(), .padded_k = wide ? w.k() : round_up(w.k(), k_block)};
+  const Loops& isa = loops();
+  step.a = pack_left(executor, m, step.padded_k, [&](int64_t first, int64_t rows, float* to) {
+    isa.pack_rows(x, first, rows, step.k, step.padded_k, tile_order, to);
+  });
+  step.right = wide ? RightSide::panels_f32 : RightSide::panels_bf16;
+  step.tile_order = tile_order, step.panels = w.data(), step.y = y, step.bias = bias;
+  multiply(executor, step);
+}
+
+void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add) {
+  if (m == 0 || k == 0) return;
+  ProductStep step{.m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
+  const Loops& isa = loops();
+  step.a = pack_left(executor, m, n, [&](int64_t first, int64_t rows, float* to) {
+    isa.pack_rows(dy, first, rows, n, n, false, to);
+  });
+  multiply(executor, step);
+}
+
+void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int64_t k, Output dw, bool add) {
+  if (n == 0 || k == 0) return;
+  ProductStep step{.m = n, .n = k, .k = m, .padded_k = m, .right = RightSide::rows, .rows = x, .y = dw, .add = add};
+  const Loops& isa = loops();
+  step.a = pack_left(executor, n, m, [&](int64_t first, int64_t rows, float* to) {
+    isa.pack_columns(dy, first, rows, m, to);
+  });
+  multiply(executor, step);
+}
+
+void sum_rows(Executor& executor, Input dy, int64_t m, int64_t n, float* db, bool add) {
+  constexpr int64_t columns = 128;
+  executor.run(divide_up(n, columns), [&](int64_t part) {
+    const int64_t first = part * columns, count = std::min(columns, n - first);
+    float sum[columns] = {};
+    for (int64_t r = 0; r < m; ++r) {
+      const void* const row = dy.at(r, first);
+      for (int64_t c = 0; c < count; ++c)
+        sum[c] += dy.number == Number::f32 ? static_cast<const float*>(row)[c] : widen(static_cast<const bf16*>(row)[c]);
+    }
+    for (int64_t c = 0; c < count; ++c) db[first + c] = add ? db[first + c] + sum[c] : sum[c];
+  });
+}
+
+}  // namespace easydel::kernels

@@ -1,0 +1,55 @@
+// y = x W^T with the weight packed once, and the two gradients. The one place that multiplies by a weight.
+//
+// Promise: a row of y has the same bits whatever rows are computed beside it, on any number of threads, cut anyhow, on
+// every instruction set. Each element is a fixed sequence of FMAs over k, one of two kinds:
+//   fp32_chain  one chain in ascending k from +0.
+//   bf16_tile   what TDPBF16PS does: within each 32 k (missing ones count as zero) the even and the odd k are two chains
+//               from +0; even + odd is added to the sum of the blocks before. Denormals count as zero throughout.
+// A bias is added once, after the last k.
+#pragma once
+
+#include "easydel/kernels/executor.h"
+#include "easydel/kernels/memory.h"
+#include "easydel/kernels/number.h"
+
+namespace easydel::kernels {
+
+enum class Order { fp32_chain, bf16_tile };
+
+// A weight W [n, k] (Hugging Face's [out, in]) as products read it; see product_layout.h.
+class PackedWeight {
+ public:
+  PackedWeight() = default;
+  PackedWeight(int64_t n, int64_t k, Number number);  // contents are not set yet
+
+  int64_t n() const { return n_; }
+  int64_t k() const { return k_; }
+  Number number() const { return number_; }
+  int64_t bytes() const;
+  uint8_t* data() { return data_.get(); }
+  const uint8_t* data() const { return data_.get(); }
+
+ private:
+  int64_t n_ = 0, k_ = 0;
+  Number number_ = Number::f32;
+  Buffer<uint8_t> data_;
+};
+
+// Fills `to` from row-major w [n, k] of either number type (bf16 is widened, fp32 is rounded to nearest even).
+void pack(Executor& executor, Input w, PackedWeight& to);
+PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number number);
+
+// y [m, n] = x [m, k] W^T + bias [n] (null: none). fp32 weights: fp32_chain, x of either type. bf16 weights: bf16_tile
+// rounds x to bf16 first; fp32_chain keeps x as it is. y is rounded once if it is bf16. m may be 0.
+void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order);
+
+// dx [m, k] = dy [m, n] W, from the row-major weight [n, k], with fp32 sums; added to dx if `add`.
+void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add);
+
+// dw [n, k] = dy^T x over m rows, with fp32 sums; added to dw if `add`. The same bits for any number of threads.
+void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int64_t k, Output dw, bool add);
+
+// db [n] = the sum of dy's rows, in ascending order; added to db if `add`.
+void sum_rows(Executor& executor, Input dy, int64_t m, int64_t n, float* db, bool add);
+
+}  // namespace easydel::kernels

@@ -1,0 +1,37 @@
+// The packed layouts that the loops of a product agree on.
+//
+// Weight [n, k]: panels of 32 columns n, missing ones zero. fp32: a panel is [k][32]. bf16: a panel is a stream of blocks
+// of 32 k (missing ones zero), a block is two tiles of 16 columns, a tile is 16 rows of 64 bytes: row j holds, for each of
+// its columns, k = 2j and 2j + 1. Such a tile is an operand of the AMX tile product and 16 registers of AVX-512.
+//
+// Left side: blocks of up to 12 rows, each [padded k][rows of the block] in fp32.
+#pragma once
+
+#include "easydel/kernels/number.h"
+
+namespace easydel::kernels {
+
+constexpr int64_t panel_columns = 32, block_rows = 12, k_block = 32, tile_columns = 16;
+constexpr int64_t tile_elements = tile_columns * k_block;  // of bf16
+
+// Elements of one panel.
+inline int64_t panel_elements(Number number, int64_t k) {
+  return panel_columns * (number == Number::f32 ? k : round_up(k, k_block));
+}
+
+enum class RightSide { panels_f32, panels_bf16, rows };
+
+// C [m, n] = A [m, k] B [k, n]; what the parts of one product share.
+struct ProductStep {
+  const float* a = nullptr;  // blocks as above, each row padded to padded_k
+  int64_t m = 0, n = 0, k = 0, padded_k = 0;
+  RightSide right = RightSide::panels_f32;
+  bool tile_order = false;  // bf16_tile; else a chain
+  const void* panels = nullptr;
+  Input rows{};  // RightSide::rows: row-major [k, n]
+  Output y{};
+  const float* bias = nullptr;
+  bool add = false;
+};
+
+}  // namespace easydel::kernels

@@ -1,0 +1,249 @@
+#include "easydel/kernels/product.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "easydel/base/error.h"
+#include "kernels/support.h"
+
+namespace easydel::kernels {
+namespace {
+
+using namespace testing;
+
+// The contract of product.h, written as it reads.
+float chain(const float* x, const float* w, int64_t k) {
+  float sum = 0;
+  for (int64_t i = 0; i < k; ++i) sum = std::fma(x[i], w[i], sum);
+  return sum;
+}
+
+float flush(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
+
+float tile(const float* x, const float* w, int64_t k) {
+  float sum = 0;
+  for (int64_t k0 = 0; k0 < k; k0 += 32) {
+    float even = 0, odd = 0;
+    for (int64_t i = k0; i < k0 + 32; ++i) {
+      float& to = i % 2 ? odd : even;
+      to = flush(std::fma(i < k ? flush(x[i]) : 0, i < k ? flush(w[i]) : 0, to));
+    }
+    sum = flush(sum + flush(even + odd));
+  }
+  return sum;
+}
+
+struct Kind {
+  const char* text;
+  Number weight;
+  Order order;
+};
+const Kind kinds[] = {{"fp32", Number::f32, Order::fp32_chain},
+                      {"bf16 widened", Number::bf16, Order::fp32_chain},
+                      {"bf16 tiles", Number::bf16, Order::bf16_tile}};
+
+std::vector<float> by_contract(const Kind& kind, std::vector<float> x, std::vector<float> w, int64_t m, int64_t n, int64_t k) {
+  if (kind.weight == Number::bf16) w = widened(narrowed(w));
+  if (kind.order == Order::bf16_tile) x = widened(narrowed(x));
+  // The panel of bf16 is filled up with zeros, which only a sum of -0 can tell.
+  const int64_t padded = kind.weight == Number::bf16 ? round_up(k, 32) : k;
+  std::vector<float> y(static_cast<size_t>(m * n)), row(static_cast<size_t>(padded)), column(static_cast<size_t>(padded));
+  for (int64_t r = 0; r < m; ++r)
+    for (int64_t c = 0; c < n; ++c) {
+      std::copy_n(x.data() + r * k, k, row.data());
+      std::copy_n(w.data() + c * k, k, column.data());
+      y[size_t(r * n + c)] = (kind.order == Order::bf16_tile ? tile : chain)(row.data(), column.data(), padded);
+    }
+  return y;
+}
+
+std::vector<float> multiply(Executor& executor, const PackedWeight& w, const std::vector<float>& x, Order order) {
+  const int64_t m = w.k() ? int64_t(x.size()) / w.k() : 0;
+  std::vector<float> y(static_cast<size_t>(m * w.n()), 77.0f);
+  product(executor, w, {x.data(), w.k()}, m, {y.data(), w.n()}, nullptr, order);
+  return y;
+}
+
+struct Shape {
+  int64_t m, n, k;
+};
+
+TEST(Product, HasTheBitsOfTheContractOnEveryInstructionSet) {
+  for (const Shape s : {Shape{1, 1, 1}, {2, 5, 3}, {1, 33, 31}, {3, 64, 32}, {13, 31, 33}, {5, 96, 65}, {25, 17, 300},
+                        {1, 40, 515}, {12, 32, 64}, {31, 70, 129}})
+    for (const Kind& kind : kinds)
+      for (const bool rough : {false, true}) {
+        SCOPED_TRACE(str(kind.text, " ", s.m, " x ", s.n, " x ", s.k, rough ? ", rough" : ""));
+        const auto x = rough ? hostile(s.m * s.k, 1) : normal(s.m * s.k, 1);
+        const auto w = rough ? hostile(s.n * s.k, 2) : normal(s.n * s.k, 2);
+        const auto expected = by_contract(kind, x, w, s.m, s.n, s.k);
+        on_every_isa([&] {
+          const PackedWeight packed = pack(serial_executor(), {w.data(), s.k}, s.n, s.k, kind.weight);
+          EXPECT_TRUE(same_bits(multiply(serial_executor(), packed, x, kind.order), expected));
+        });
+      }
+}
+
+TEST(Product, GivesARowTheSameBitsInAnyCompany) {
+  constexpr int64_t n = 100, k = 190, most = 1024;
+  const auto x = normal(most * k, 3), w = normal(n * k, 4);
+  std::vector<int64_t> order(most);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(5));
+  for (const Kind& kind : kinds) {
+    SCOPED_TRACE(kind.text);
+    const PackedWeight packed = pack(pool_of_two(), {w.data(), k}, n, k, kind.weight);
+    const auto all = multiply(serial_executor(), packed, x, kind.order);
+    for (const int64_t batch : {1, 2, 3, 7, 12, 13, 64, 500, 1024})
+      for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five(), &openmp_executor()})
+        for (int64_t first = 0; first < (batch == 1 ? 40 : most); first += batch) {
+          const int64_t rows = std::min(batch, most - first);
+          std::vector<float> some, expected;
+          for (int64_t r = first; r < first + rows; ++r) {
+            some.insert(some.end(), x.begin() + order[size_t(r)] * k, x.begin() + (order[size_t(r)] + 1) * k);
+            expected.insert(expected.end(), all.begin() + order[size_t(r)] * n, all.begin() + (order[size_t(r)] + 1) * n);
+          }
+          ASSERT_TRUE(same_bits(multiply(*executor, packed, some, kind.order), expected)) << batch << " from " << first;
+          if (batch < 64 && first > 60) break;
+        }
+  }
+}
+
+TEST(Product, IsNearTheExactProduct) {
+  constexpr int64_t m = 40, n = 70, k = 700;
+  const auto x = normal(m * k, 6), w = normal(n * k, 7), bias = normal(n, 8);
+  for (const Kind& kind : kinds) {
+    const PackedWeight packed = pack(pool_of_two(), {w.data(), k}, n, k, kind.weight);
+    std::vector<float> y(m * n);
+    product(pool_of_two(), packed, {x.data(), k}, m, {y.data(), n}, bias.data(), kind.order);
+    for (int64_t r = 0; r < m; ++r)
+      for (int64_t c = 0; c < n; ++c) {
+        double exact = double(bias[size_t(c)]), size = std::fabs(exact);
+        for (int64_t i = 0; i < k; ++i) {
+          const float a = x[size_t(r * k + i)], b = w[size_t(c * k + i)];
+          const double term = double(kind.order == Order::bf16_tile ? widen(narrow(a)) : a) *
+                              double(kind.weight == Number::bf16 ? widen(narrow(b)) : b);
+          exact += term, size += std::fabs(term);
+        }
+        // The usual error of a chain grows with the root of its length.
+        ASSERT_NEAR(y[size_t(r * n + c)], exact, size * 0x1p-24 * std::sqrt(double(k))) << kind.text;
+      }
+  }
+}
+
+TEST(Product, RoundsABf16ResultOnceAndReadsAndWritesByStride) {
+  constexpr int64_t m = 9, n = 45, k = 50, x_stride = 61, y_stride = 80;
+  const auto w = normal(n * k, 9), x = normal(m * x_stride, 10), bias = normal(n, 11);
+  const auto short_x = narrowed(x);
+  on_every_isa([&] {
+    for (const Kind& kind : kinds) {
+      const PackedWeight packed = pack(serial_executor(), {w.data(), k}, n, k, kind.weight);
+      std::vector<float> wide(m * y_stride, 5.0f);
+      std::vector<bf16> narrowed_y(m * y_stride, narrow(5.0f));
+      product(serial_executor(), packed, {short_x.data(), x_stride}, m, {wide.data(), y_stride}, bias.data(), kind.order);
+      product(serial_executor(), packed, {short_x.data(), x_stride}, m, {narrowed_y.data(), y_stride}, bias.data(), kind.order);
+      EXPECT_TRUE(same_bits(narrowed_y, narrowed(wide))) << kind.text;
+      for (int64_t r = 0; r < m; ++r) EXPECT_EQ(wide[size_t(r * y_stride + n)], 5.0f);
+    }
+  });
+}
+
+TEST(Product, PacksTheSameFromEitherNumberType) {
+  constexpr int64_t n = 50, k = 70;
+  const auto w = normal(n * k, 12);
+  const auto short_w = narrowed(w);
+  const auto wide_w = widened(short_w);
+  on_every_isa([&] {
+    for (const Number number : {Number::f32, Number::bf16}) {
+      const PackedWeight a = pack(serial_executor(), {short_w.data(), k}, n, k, number);
+      const PackedWeight b = pack(pool_of_two(), {wide_w.data(), k}, n, k, number);
+      EXPECT_EQ(std::memcmp(a.data(), b.data(), size_t(a.bytes())), 0);
+    }
+  });
+}
+
+TEST(Product, CarriesInfinitiesAndNansToTheirElementsOnly) {
+  constexpr int64_t m = 14, n = 40, k = 64;
+  auto x = normal(m * k, 13), w = normal(n * k, 14);
+  x[3 * k + 5] = INFINITY;
+  w[7 * k + 5] = 0;
+  w[8 * k + 60] = NAN;
+  on_every_isa([&] {
+    for (const Kind& kind : kinds) {
+      const auto y = multiply(serial_executor(), pack(serial_executor(), {w.data(), k}, n, k, kind.weight), x, kind.order);
+      for (int64_t r = 0; r < m; ++r)
+        for (int64_t c = 0; c < n; ++c) {
+          const float value = y[size_t(r * n + c)];
+          if (c == 8 || (r == 3 && c == 7)) EXPECT_TRUE(std::isnan(value));
+          else if (r == 3) EXPECT_TRUE(std::isinf(value));
+          else EXPECT_TRUE(std::isfinite(value));
+        }
+    }
+  });
+}
+
+TEST(Product, OfNoRowsOrNoTermsIsEmptyOrZero) {
+  const std::vector<float> nothing;
+  const PackedWeight packed = pack(serial_executor(), {nothing.data(), 0}, 3, 0, Number::f32);
+  std::vector<float> y(6, 9.0f);
+  product(serial_executor(), packed, {nothing.data(), 0}, 0, {y.data(), 3}, nullptr, Order::fp32_chain);
+  EXPECT_EQ(y[0], 9.0f);
+  product(serial_executor(), packed, {nothing.data(), 0}, 2, {y.data(), 3}, nullptr, Order::fp32_chain);
+  EXPECT_EQ(y, std::vector<float>(6, 0.0f));
+}
+
+TEST(ProductGradients, AreNearTheExactOnesForAnyNumberOfThreads) {
+  for (const Shape s : {Shape{1, 1, 1}, {37, 50, 70}, {300, 33, 41}, {5, 300, 290}, {64, 64, 64}}) {
+    const auto dy = normal(s.m * s.n, 15), x = normal(s.m * s.k, 16), w = normal(s.n * s.k, 17);
+    for (const bool add : {false, true})
+      on_every_isa([&] {
+        std::vector<float> dx(size_t(s.m * s.k), 0.5f), dw(size_t(s.n * s.k), 0.5f), db(size_t(s.n), 0.5f);
+        auto dx2 = dx, dw2 = dw, db2 = db;
+        product_dx(serial_executor(), {dy.data(), s.n}, {w.data(), s.k}, s.m, s.n, s.k, {dx.data(), s.k}, add);
+        product_dw(serial_executor(), {dy.data(), s.n}, {x.data(), s.k}, s.m, s.n, s.k, {dw.data(), s.k}, add);
+        sum_rows(serial_executor(), {dy.data(), s.n}, s.m, s.n, db.data(), add);
+        product_dx(pool_of_five(), {dy.data(), s.n}, {w.data(), s.k}, s.m, s.n, s.k, {dx2.data(), s.k}, add);
+        product_dw(pool_of_five(), {dy.data(), s.n}, {x.data(), s.k}, s.m, s.n, s.k, {dw2.data(), s.k}, add);
+        sum_rows(pool_of_five(), {dy.data(), s.n}, s.m, s.n, db2.data(), add);
+        ASSERT_TRUE(same_bits(dx, dx2) && same_bits(dw, dw2) && same_bits(db, db2));
+        for (int64_t i = 0; i < s.n; ++i) {
+          double exact = add ? 0.5 : 0;
+          for (int64_t r = 0; r < s.m; ++r) exact += double(dy[size_t(r * s.n + i)]);
+          ASSERT_NEAR(db[size_t(i)], exact, 1e-4);
+          for (int64_t j = 0; j < s.k; ++j) {
+            exact = add ? 0.5 : 0;
+            for (int64_t r = 0; r < s.m; ++r) exact += double(dy[size_t(r * s.n + i)]) * double(x[size_t(r * s.k + j)]);
+            ASSERT_NEAR(dw[size_t(i * s.k + j)], exact, 1e-4);
+          }
+        }
+        for (int64_t r = 0; r < s.m; ++r)
+          for (int64_t j = 0; j < s.k; ++j) {
+            double exact = add ? 0.5 : 0;
+            for (int64_t i = 0; i < s.n; ++i) exact += double(dy[size_t(r * s.n + i)]) * double(w[size_t(i * s.k + j)]);
+            ASSERT_NEAR(dx[size_t(r * s.k + j)], exact, 1e-4);
+          }
+      });
+  }
+}
+
+TEST(ProductGradients, ReadBf16AsItsWidenedValue) {
+  constexpr int64_t m = 30, n = 45, k = 52;
+  const auto dy = narrowed(normal(m * n, 18)), x = narrowed(normal(m * k, 19)), w = narrowed(normal(n * k, 20));
+  const auto wide_dy = widened(dy), wide_x = widened(x), wide_w = widened(w);
+  on_every_isa([&] {
+    std::vector<float> dx(m * k), dw(n * k), db(n), wide_dx(m * k), wide_dw(n * k), wide_db(n);
+    product_dx(serial_executor(), {dy.data(), n}, {w.data(), k}, m, n, k, {dx.data(), k}, false);
+    product_dw(serial_executor(), {dy.data(), n}, {x.data(), k}, m, n, k, {dw.data(), k}, false);
+    sum_rows(serial_executor(), {dy.data(), n}, m, n, db.data(), false);
+    product_dx(serial_executor(), {wide_dy.data(), n}, {wide_w.data(), k}, m, n, k, {wide_dx.data(), k}, false);
+    product_dw(serial_executor(), {wide_dy.data(), n}, {wide_x.data(), k}, m, n, k, {wide_dw.data(), k}, false);
+    sum_rows(serial_executor(), {wide_dy.data(), n}, m, n, wide_db.data(), false);
+    EXPECT_TRUE(same_bits(dx, wide_dx) && same_bits(dw, wide_dw) && same_bits(db, wide_db));
+    std::vector<bf16> short_dx(m * k);
+    product_dx(serial_executor(), {dy.data(), n}, {w.data(), k}, m, n, k, {short_dx.data(), k}, false);
+    EXPECT_TRUE(same_bits(short_dx, narrowed(dx)));
+  });
+}
+
+}  // namespace
+}  // namespace easydel::kernels
