@@ -1,7 +1,8 @@
 # easydel_layer(text USES weights config base LIBS PkgConfig::yaml): the folder text/ becomes the object library
 # easydel_text. USES is all that it may include (cmake/check_layers.cmake holds the #include lines to that).
 # TORCH gives it torch's headers and the shared precompiled header, and puts it into libeasydel_core.so instead of
-# libeasydel_base.so. SPLIT: the files named *_core.cpp are such a TORCH layer, the others are not.
+# libeasydel_base.so. SPLIT: the files named *_core.cpp are such a TORCH layer, the others are not. In every TORCH layer
+# the bodies of faces (*_config.cpp, *_configs.cpp) need no torch and go into libeasydel_base.so.
 function(easydel_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SPLIT" "" "USES;LIBS")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
@@ -10,6 +11,12 @@ function(easydel_layer name)
     list(FILTER core_sources INCLUDE REGEX "_core\\.cpp$")
     list(FILTER sources EXCLUDE REGEX "_core\\.cpp$")
     _easydel_layer_target(${name}_core ON "${core_sources}" "${arg_LIBS}")
+  endif()
+  if(arg_TORCH)
+    set(face_sources ${sources})
+    list(FILTER face_sources INCLUDE REGEX "_configs?\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "_configs?\\.cpp$")
+    _easydel_layer_target(${name}_faces OFF "${face_sources}" "")
   endif()
   _easydel_layer_target(${name} ${arg_TORCH} "${sources}" "${arg_LIBS}")
   set_property(GLOBAL APPEND PROPERTY easydel_layers "${name}:${arg_USES}")
