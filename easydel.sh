@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# Sets up what is missing, builds, then runs the program:  ./easydel.sh elarge examples/01_quickstart.yaml
+#   ./easydel.sh test [filter]   builds and runs the tests (those whose suite or name holds the filter)
+#   ./easydel.sh build           sets up and builds only
+#   ./easydel.sh format          clang-format over the sources
+# What it says itself goes to stderr. The environment variables that it reads stand in docs/environment.md.
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+build=${EASYDEL_BUILD:-$root/build}
+venv=${EASYDEL_VENV:-$root/.venv}
+torch_version=2.13.0
+debian_packages=(g++ cmake ninja-build mold ccache pkg-config clang-format git ca-certificates python3 python3-venv
+  libyaml-dev libsimdjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev libssl-dev libcli11-dev libgtest-dev)
+# These only make the build faster, or are needed by ./easydel.sh format alone.
+optional_packages=(mold ccache clang-format)
+
+say() { printf 'easydel.sh: %s\n' "$*" >&2; }
+fail() {
+  printf 'easydel.sh: %s\n' "$1" >&2
+  [ $# -lt 2 ] || printf '    %s\n' "${@:2}" >&2
+  exit 2
+}
+
+missing_packages() {
+  local package
+  for package in "${debian_packages[@]}"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || printf '%s\n' "$package"
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  else
+    sudo -n "$@"
+  fi
+}
+
+install_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    say "this is no Debian or Ubuntu: their packages would be ${debian_packages[*]}"
+    return
+  fi
+  local missing needed=() package
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  for package in "${missing[@]}"; do
+    [[ " ${optional_packages[*]} " = *" $package "* ]] || needed+=("$package")
+  done
+  if [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }; then
+    say "installing ${missing[*]}"
+    local log
+    log=$(mktemp)
+    if { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+      as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "${missing[@]}"; } \
+      >"$log" 2>&1 </dev/null; then
+      rm -f "$log"
+      return
+    fi
+    tail -n 15 "$log" >&2
+    [ ${#needed[@]} -gt 0 ] || return 0  # what is missing only makes things faster
+    fail "apt-get could not install ${needed[*]}" "the whole of what it said is in $log"
+  fi
+  [ ${#needed[@]} -gt 0 ] || return 0
+  fail "these Debian packages are missing: ${needed[*]}" "install them: sudo apt-get install ${missing[*]}"
+}
+
+# The folder site-packages/torch, given by EASYDEL_TORCH or in the private venv.
+find_torch() {
+  if [ -n "${EASYDEL_TORCH:-}" ]; then
+    printf '%s\n' "$EASYDEL_TORCH"
+    return
+  fi
+  local found
+  for found in "$venv"/lib/python3*/site-packages/torch; do
+    if [ -d "$found/include/ATen" ] && [ -f "$venv/torch-is-whole" ]; then
+      printf '%s\n' "$found"
+      return
+    fi
+  done
+}
+
+install_torch() {
+  [ -z "$(find_torch)" ] || return 0
+  say "installing torch $torch_version into ${venv#"$root"/} (some hundred MB; once)"
+  [ -x "$venv/bin/pip" ] || python3 -m venv "$venv" >&2
+  # Torch alone and first: asked for together with other packages, an index may give another build of it.
+  "$venv/bin/pip" install -q --disable-pip-version-check "torch==$torch_version" >&2 </dev/null ||
+    fail "pip could not install torch $torch_version" "where torch is installed already, name its folder: EASYDEL_TORCH=.../site-packages/torch"
+  "$venv/bin/pip" install -q --disable-pip-version-check numpy safetensors >&2 </dev/null ||
+    say "numpy and safetensors could not be installed: tests that compare with them are skipped"
+  touch "$venv/torch-is-whole"
+}
+
+configure() {
+  local wanted torch
+  torch=$(find_torch)
+  # What the build folder was made with; another torch, another compiler or another option asks for a new one.
+  wanted="torch $torch; CXX ${CXX:-}; options ${EASYDEL_CMAKE:-}"
+  if [ -f "$build/build.ninja" ] && [ "$(cat "$build/made-with" 2>/dev/null)" = "$wanted" ]; then
+    return
+  fi
+  say "configuring"
+  mkdir -p "$build"
+  local log=$build/configure.log
+  # shellcheck disable=SC2086  # EASYDEL_CMAKE is a list of options
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DEASYDEL_TORCH="$torch" ${EASYDEL_CMAKE:-} \
+    >"$log" 2>&1 </dev/null || {
+    tail -n 30 "$log" >&2
+    fail "cmake could not configure" "the whole of what it said is in $log"
+  }
+  printf '%s\n' "$wanted" >"$build/made-with"
+}
+
+# Builds the named targets (none: the program). Silent where nothing is to be done.
+build() {
+  local targets=("$@") shown started pid
+  [ ${#targets[@]} -gt 0 ] || targets=(easydel)
+  if [ -t 2 ]; then
+    ninja -C "$build" "${targets[@]}" >&2 </dev/null || fail "the build failed"
+    return
+  fi
+  shown=$build/build.log
+  started=$SECONDS
+  ninja -C "$build" "${targets[@]}" >"$shown" 2>&1 </dev/null &
+  pid=$!
+  while kill -0 "$pid" 2>/dev/null; do
+    if [ $((SECONDS - started)) -ge 30 ]; then
+      say "building $(grep -o '^\[[0-9]*/[0-9]*\]' "$shown" | tail -n 1)"
+      started=$SECONDS
+    fi
+    sleep 0.2
+  done
+  wait "$pid" || {
+    grep -v '^\[[0-9]*/[0-9]*\] ' "$shown" | tail -n 60 >&2
+    fail "the build failed" "the whole of what it said is in $shown"
+  }
+}
+
+set_up() {
+  [ -z "${EASYDEL_TORCH:-}" ] || [ -d "$EASYDEL_TORCH/include/ATen" ] ||
+    fail "EASYDEL_TORCH=$EASYDEL_TORCH: no include/ATen in it" "name the folder site-packages/torch of an installed torch"
+  # dpkg is asked again only when the list of packages or this script has changed.
+  local stamp=$build/set-up
+  if [ ! "$stamp" -nt "${BASH_SOURCE[0]}" ] || [ ! -f "$build/build.ninja" ] || [ -z "$(find_torch)" ]; then
+    install_packages
+    [ -n "${EASYDEL_TORCH:-}" ] || install_torch
+    mkdir -p "$build"
+  fi
+  configure
+  touch "$stamp"
+}
+
+case "${1:-}" in
+  test)
+    shift
+    if [ -z "${EASYDEL_NO_BUILD:-}" ]; then
+      set_up
+      build all
+    fi
+    python=python3
+    [ ! -x "$venv/bin/python" ] || python=$venv/bin/python
+    exec "$python" "$root/scripts/run_tests.py" --build "$build" "$@"
+    ;;
+  build)
+    shift
+    set_up
+    build "${@:-all}"
+    ;;
+  format)
+    cd "$root"
+    formatter=$(command -v clang-format || command -v clang-format-14) ||
+      fail "clang-format is not installed" "sudo apt-get install clang-format"
+    git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' | xargs -0 "$formatter" -i
+    ;;
+  *)
+    if [ -z "${EASYDEL_NO_BUILD:-}" ]; then
+      set_up
+      build
+    fi
+    exec "$build/bin/easydel" "$@"
+    ;;
+esac
