@@ -1,0 +1,132 @@
+// The grid of ranks. Errors of create_mesh carry numpy's words, which is what users of EasyDeL search for.
+#include "easydel/mesh/mesh.h"
+
+#include <algorithm>
+#include <set>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+
+namespace easydel::mesh {
+
+const Axes& default_axes() {
+  static const Axes axes = {"dp", "fsdp", "ep", "tp", "sp"};
+  return axes;
+}
+
+const Axes& batch_axes() {
+  static const Axes axes = {"dp", "fsdp"};
+  return axes;
+}
+
+Mesh::Mesh() : Mesh(default_axes(), std::vector<int64_t>(default_axes().size(), 1)) {}
+
+Mesh::Mesh(Axes names, std::vector<int64_t> sizes) : names_(std::move(names)), sizes_(std::move(sizes)) {
+  check(names_.size() == sizes_.size(), "mesh: ", names_.size(), " names for ", sizes_.size(), " sizes");
+  check(std::set<std::string>(names_.begin(), names_.end()).size() == names_.size(), "mesh: an axis name twice");
+  check(std::all_of(sizes_.begin(), sizes_.end(), [](int64_t s) { return s >= 1; }), "mesh: a size below 1");
+}
+
+int64_t Mesh::ranks() const {
+  int64_t product = 1;
+  for (int64_t size : sizes_) product *= size;
+  return product;
+}
+
+int64_t Mesh::position(std::string_view axis) const {
+  auto found = std::find(names_.begin(), names_.end(), axis);
+  return found == names_.end() ? -1 : found - names_.begin();
+}
+
+bool Mesh::has(std::string_view axis) const { return position(axis) >= 0; }
+
+int64_t Mesh::size(std::string_view axis) const {
+  int64_t at = position(axis);
+  return at < 0 ? 1 : sizes_[at];
+}
+
+int64_t Mesh::size(const Axes& axes) const {
+  int64_t product = 1;
+  for (const auto& axis : axes) product *= size(axis);
+  return product;
+}
+
+std::vector<int64_t> Mesh::coordinates(int64_t rank) const {
+  check(rank >= 0 && rank < ranks(), "mesh: rank ", rank, " of ", ranks());
+  std::vector<int64_t> result(sizes_.size());
+  for (size_t i = sizes_.size(); i-- > 0; rank /= sizes_[i]) result[i] = rank % sizes_[i];
+  return result;
+}
+
+int64_t Mesh::index(const Axes& axes, int64_t rank) const {
+  auto at = coordinates(rank);
+  int64_t result = 0;
+  for (const auto& axis : axes) {
+    if (int64_t i = position(axis); i >= 0) result = result * sizes_[i] + at[i];
+  }
+  return result;
+}
+
+std::vector<int64_t> Mesh::group(const Axes& axes, int64_t rank) const {
+  Axes fixed = others(axes);
+  int64_t mine = index(fixed, rank);
+  std::vector<int64_t> members(size(axes));
+  for (int64_t r = 0; r < ranks(); ++r) {
+    if (index(fixed, r) == mine) members[index(axes, r)] = r;
+  }
+  return members;
+}
+
+Axes Mesh::wide(const Axes& axes) const {
+  Axes result;
+  std::copy_if(axes.begin(), axes.end(), std::back_inserter(result), [&](const auto& a) { return size(a) > 1; });
+  return result;
+}
+
+Axes Mesh::others(const Axes& axes) const {
+  Axes result;
+  std::copy_if(names_.begin(), names_.end(), std::back_inserter(result),
+               [&](const auto& a) { return std::find(axes.begin(), axes.end(), a) == axes.end(); });
+  return result;
+}
+
+std::string Mesh::describe() const {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < names_.size(); ++i) words.push_back(str(names_[i], " ", sizes_[i]));
+  return join(words, ", ");
+}
+
+Mesh create_mesh(const std::vector<int64_t>& dims, const Axes& names, int64_t ranks, std::string_view where) {
+  std::string place(where);
+  if (dims.size() != names.size()) {
+    refuse(place, str(dims.size(), " dims for ", names.size(), " axis names (", join(names, ", "), ")"),
+           "give one dim for each axis name");
+  }
+  if (std::set<std::string>(names.begin(), names.end()).size() != names.size()) {
+    refuse(place, str("an axis name stands twice in (", join(names, ", "), ")"), "give every axis its own name");
+  }
+  if (std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d < 0; }) > 1) {
+    refuse(place, "can only specify one unknown dimension", "write -1 for at most one axis");
+  }
+
+  std::vector<std::string> words;
+  int64_t known = 1;
+  for (int64_t dim : dims) {
+    words.push_back(dim < 0 ? "newaxis" : std::to_string(dim));
+    if (dim >= 0) known *= dim;
+  }
+  bool open = std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 0; });
+  if (known == 0 || (open ? ranks % known != 0 : ranks != known)) {
+    refuse(place, str("cannot reshape array of size ", ranks, " into shape (", join(words, ","), ")"),
+           str(open ? "the product of the dims must divide the number of ranks, "
+                    : "the product of the dims must be the number of ranks, ",
+               ranks, "; start that many ranks with --nproc, or write -1 for one axis"));
+  }
+  std::vector<int64_t> sizes = dims;
+  for (int64_t& size : sizes) {
+    if (size < 0) size = ranks / known;
+  }
+  return Mesh(names, sizes);
+}
+
+}  // namespace easydel::mesh
