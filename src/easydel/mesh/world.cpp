@@ -96,6 +96,7 @@ World read_world(const Environment& environment) {
   }
   if (auto address = read.text("MASTER_ADDR")) world.master_address = *address;
   if (auto port = read.number("MASTER_PORT", 1, 65535)) world.master_port = *port;
+  world.restarts = read.number("TORCHELASTIC_RESTART_COUNT", 0, most_ranks).value_or(0);
   world.agent_store = is_true(read.text("TORCHELASTIC_USE_AGENT_STORE"));
   return world;
 }

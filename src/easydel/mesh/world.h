@@ -15,6 +15,7 @@ struct World {
   int master_port = 29500;
   // The launcher already runs a store at the master address (torchrun's agent); rank 0 must not start another.
   bool agent_store = false;
+  int restarts = 0;  // how often an elastic launcher has started these ranks anew
 };
 
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;

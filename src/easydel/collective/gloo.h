@@ -1,0 +1,35 @@
+// c10d's Gloo behind a face without its headers: a store where ranks meet, and groups of ranks. Private to this layer.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "easydel/collective/team.h"
+
+namespace easydel::collective {
+
+using Milliseconds = std::chrono::milliseconds;
+
+class Store;
+
+// One group of ranks; `x` and `result` are contiguous CPU tensors of a number type that Gloo knows.
+class GlooGroup {
+ public:
+  virtual ~GlooGroup() = default;
+  virtual void all_reduce(Tensor x, Reduce reduce) = 0;
+  virtual void all_gather(Tensor result, Tensor x) = 0;      // along dimension 0
+  virtual void reduce_scatter(Tensor result, Tensor x) = 0;  // along dimension 0; sum
+  virtual void broadcast(Tensor x, int64_t root) = 0;
+  virtual void barrier() = 0;
+};
+
+std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options);
+
+// Joins group `name` as member `rank` of `size`. A group that fails on one member (Gloo now and then loses a
+// connection while it starts) is made again by all under a new prefix, a few times.
+std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int64_t rank, int64_t size);
+
+}  // namespace easydel::collective

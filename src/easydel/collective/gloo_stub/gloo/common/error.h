@@ -1,0 +1,2 @@
+// Stands in for a header that the torch wheel lacks or that we keep out: see README.md.
+#pragma once
