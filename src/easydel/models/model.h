@@ -8,6 +8,8 @@
 #include <string>
 
 #include "easydel/base/document.h"
+#include "easydel/collective/team.h"
+#include "easydel/mesh/rules.h"
 #include "easydel/nn/head.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/nn/pass.h"
@@ -58,6 +60,8 @@ struct LoadOptions {
   uint64_t seed = 0;                 // of initial values where there are no weights
   std::string attention = "auto";
   Value overrides;                   // config.json keys to put over the file's
+  std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that share the model
+  std::vector<mesh::Rule> partition_rules;                                   // before the layers' own
 };
 
 // A folder with config.json and weights; without weights it starts from random values (transformers'

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "easydel/collective/team.h"
+#include "easydel/mesh/layout.h"
 #include "easydel/nn/source.h"
 #include "easydel/tensor/torch.h"
 
@@ -25,10 +27,7 @@ enum class Role : uint8_t {
 // Over which of a weight's dimensions the tensor axis cuts.
 enum class Split : uint8_t { none, output, input, vocabulary, experts };
 
-// Which part of the global tensor this rank's shard is: [begin, begin + size) in each dimension.
-struct Slice {
-  std::vector<int64_t> begin, size;
-};
+using mesh::Slice;
 
 struct Entry {
   std::string path;            // Hugging Face's name: "model.layers.0.self_attn.q_proj.weight"
@@ -39,7 +38,8 @@ struct Entry {
   int unit = -1;               // layer index; -1: outside the stack
   bool trainable = true;
   Source source;               // where its values come from in a checkpoint, and back
-  std::vector<std::vector<std::string>> layout;  // per dimension the mesh axes that cut it; empty lists: whole
+  mesh::PartitionSpec layout;  // resolved, in our storage order; one entry per dimension
+  std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that hold the shards
 
   // This rank's part. The leaf that the optimizer owns: fp32 while training (the master), else the parameter's
   // number type. Its gradient is shard.grad(), in the same number type.
