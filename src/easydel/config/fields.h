@@ -163,6 +163,23 @@ bool outside(const T& value, const Limits& limits) {
   }
 }
 
+// A key without a value: where null is no value of its type, its default stays, and that is said.
+template <class T>
+constexpr bool empty_means_default = !Sectioned<T> && !std::is_same_v<T, Value>;
+template <class T>
+constexpr bool empty_means_default<std::optional<T>> = false;
+template <class... T>
+constexpr bool empty_means_default<std::variant<T...>> = !(std::is_same_v<T, Value> || ...);
+template <class T>
+void note_empty(const std::string& path, const T& out, Problems& problems) {
+  problems.note(path, "is empty; its default " + to_yaml_flow(Codec<T>::write(out)) + " is used");
+}
+
+template <auto Member, auto...>
+struct OwnerOf {
+  using type = typename FieldOf<Member>::type::Owner;
+};
+
 template <class T>
 struct SectionsIn {  // the shape of a key, and the struct inside
   static constexpr auto shape = Sectioned<T> ? Key::Shape::section : Key::Shape::value;
@@ -217,6 +234,7 @@ Key key_of(const F& row, const typename F::Owner& defaults) {
   key.read = [m = row.member, limits = attributes.limits, hint](const Value& value, void* object,
                                                                 const std::string& path, Problems& problems) {
     T& out = static_cast<Owner*>(object)->*m;
+    if (value.is_null() && detail::empty_means_default<T>) return detail::note_empty(path, out, problems);
     if (!Codec<T>::read(value, out, {path, problems, hint})) return;
     if ((limits.has_low || limits.has_high) && detail::outside(out, limits))
       problems.add(path, value.place, to_yaml_flow(value) + " is out of range", hint);
@@ -265,6 +283,27 @@ Problems read(const Value& value, T& out, std::string file = "config") {
 template <Sectioned T>
 Value write(const T& object) {
   return write_section(section_of<T>(), &object);
+}
+
+// One flat section from members that are sections themselves: `static config::Section section()` of a struct may be
+//   return config::flat<&Run::common, &Run::sampling>("doc");
+template <auto... Members>
+Section flat(std::string doc) {
+  const auto parts_of = []<class Owner, class... Inner>(Owner* object, Inner Owner::*... members) {
+    return std::array{Part{&section_of<Inner>(), &(object->*members)}...};
+  };
+  const auto sections = []<class Owner, class... Inner>(Inner Owner::*...) {
+    return std::array<const Section*, sizeof...(Inner)>{&section_of<Inner>()...};
+  }(Members...);
+  Section out = merged(std::move(doc), sections);
+  using Owner = typename detail::OwnerOf<Members...>::type;
+  out.read_all = [parts_of](const Value& value, void* object, const std::string& path, Problems& problems) {
+    read_sections(parts_of(static_cast<Owner*>(object), Members...), value, path, problems);
+  };
+  out.write_all = [parts_of](const void* object) {
+    return write_sections(parts_of(static_cast<Owner*>(const_cast<void*>(object)), Members...));
+  };
+  return out;
 }
 
 template <Sectioned T>
