@@ -1,0 +1,94 @@
+// Which files a pattern means, and their lines.
+#include <fnmatch.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/data/rows.h"
+
+namespace easydel::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> deep_matches(const std::string& pattern) {
+  const size_t stars = pattern.find("**"), slash = pattern.rfind('/', stars);
+  const fs::path root = slash == std::string::npos ? "." : pattern.substr(0, slash + 1);
+  std::vector<fs::path> out;
+  std::error_code error;
+  for (auto it = fs::recursive_directory_iterator(root, error); !error && it != fs::recursive_directory_iterator();
+       it.increment(error)) {
+    if (!it->is_regular_file(error)) continue;
+    std::string path = it->path().string();
+    if (slash == std::string::npos && path.starts_with("./")) path.erase(0, 2);
+    // `**/` also means no folder at all.
+    std::string shallow = pattern;
+    if (const size_t at = shallow.find("**/"); at != std::string::npos) shallow.erase(at, 3);
+    if (fnmatch(pattern.c_str(), path.c_str(), 0) == 0 || fnmatch(shallow.c_str(), path.c_str(), FNM_PATHNAME) == 0)
+      out.emplace_back(path);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<fs::path> matches(const std::string& pattern) {
+  if (fs::exists(pattern)) return {pattern};  // a name that happens to hold brackets
+  if (pattern.find("**") != std::string::npos) return deep_matches(pattern);
+  glob_t found = {};
+  std::vector<fs::path> out;
+  if (glob(pattern.c_str(), GLOB_BRACE | GLOB_TILDE, nullptr, &found) == 0)
+    for (size_t i = 0; i < found.gl_pathc; ++i)
+      if (!fs::is_directory(found.gl_pathv[i])) out.emplace_back(found.gl_pathv[i]);
+  globfree(&found);
+  return out;
+}
+
+}  // namespace
+
+std::vector<fs::path> expand(std::span<const std::string> patterns, const std::string& where) {
+  std::vector<fs::path> out;
+  std::set<std::string> seen;
+  for (const std::string& pattern : patterns) {
+    if (pattern.find("://") != std::string::npos)
+      refuse(where, str("reading '", pattern, "' is not built yet"), "copy the file here and name its path");
+    const auto found = matches(pattern);
+    if (found.empty())
+      refuse(where, str("no file matches '", pattern, "'"),
+             str("looked from ", fs::current_path().string(), "; give a path or a pattern such as data/*.jsonl"));
+    for (const fs::path& path : found) {
+      if (fs::is_directory(path))
+        refuse(where, str("'", pattern, "' is a folder"), str("name its files, for example '", pattern, "/*.jsonl'"));
+      if (seen.insert(path.lexically_normal().string()).second) out.push_back(path);
+    }
+  }
+  return out;
+}
+
+bool for_each_line(const fs::path& file, const std::function<bool(std::string_view, int64_t)>& line) {
+  const auto trimmed = [](std::string_view text) {
+    return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
+  };
+  int64_t number = 0;
+  if (file.extension() == ".gz") {
+    const std::string text = files::read_compressed(file);
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      if (!line(trimmed(std::string_view(text).substr(at, end - at)), ++number)) return false;
+      at = end + 1;
+    }
+    return true;
+  }
+  std::ifstream in(file, std::ios::binary);
+  if (!in) refuse(file.string(), str("cannot read: ", std::strerror(errno)));
+  for (std::string text; std::getline(in, text);)
+    if (!line(trimmed(text), ++number)) return false;
+  if (in.bad()) refuse(file.string(), "reading stopped half-way");
+  return true;
+}
+
+}  // namespace easydel::data

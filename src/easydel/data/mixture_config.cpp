@@ -1,0 +1,101 @@
+#include "easydel/data/mixture_config.h"
+
+#include <algorithm>
+#include <array>
+
+#include "easydel/base/names.h"
+
+namespace easydel::data {
+namespace {
+
+bool trains(const InformConfig& inform) { return inform.split == "train" || inform.split.starts_with("train["); }
+
+}  // namespace
+
+void InformConfig::settle(config::Keys& keys) {
+  const std::string word = canonical(type.value_or(""));
+  if (word == "visual" || word == "image")
+    return keys.refuse("type", "training on images is not built yet", "text rows are: json, jsonl, txt");
+  const auto& later = sources_not_built();
+  if (std::find(later.begin(), later.end(), word) != later.end())
+    return keys.refuse("type", "reading " + word + " files is not built yet", "convert them to jsonl");
+  if (type && !find_source(word) && word != "text")
+    return keys.refuse("type", "'" + *type + "' is no type of file, and reading Hugging Face datasets is not built yet",
+                       "give data_files and type json, jsonl or txt");
+  if (data_files.empty())
+    return keys.refuse("data_files", "is missing", "give a path or a pattern such as data/*.jsonl");
+  if (split.find('[') != std::string::npos)
+    return keys.refuse("split", "a part of a split is not built yet", "take the first rows with num_rows");
+  if (type) return;
+  for (const std::string& file : data_files) {
+    const auto extension = std::filesystem::path(file).extension().string();
+    const std::string name = extension.empty() ? "" : extension.substr(1);
+    if (std::find(later.begin(), later.end(), name) != later.end())
+      return keys.refuse("data_files", "reading " + name + " files is not built yet", "convert them to jsonl");
+  }
+}
+
+void MixtureConfig::settle(config::Keys& keys) {
+  if (tokenization.text_field) text_target_field = *tokenization.text_field;
+  if (mixture_weights.empty()) return;
+  if (!block_mixture) keys.no_effect("mixture_weights", "only a block mixture has weights: set block_mixture: true");
+  const auto sources = names_of(training_informs(*this));
+  std::vector<std::string> missing, extra;
+  for (const std::string& name : sources)
+    if (!mixture_weights.contains(name)) missing.push_back(name);
+  double sum = 0;
+  for (const auto& [name, weight] : mixture_weights) {
+    if (std::find(sources.begin(), sources.end(), name) == sources.end()) extra.push_back(name);
+    sum += weight;
+  }
+  if (block_mixture && (!missing.empty() || !extra.empty())) {
+    std::string what = "the weights' names are not the sources' names";
+    if (!missing.empty()) what += "; without a weight: " + join(missing, ", ");
+    if (!extra.empty()) what += "; no such source: " + join(extra, ", ");
+    keys.refuse("mixture_weights", what, "give each of these a weight: " + join(sources, ", "));
+  } else if (sum <= 0) {
+    keys.refuse("mixture_weights", "the weights add up to 0", "give at least one source a weight above 0");
+  }
+}
+
+std::string name_of(const InformConfig& inform) {
+  if (inform.name) return *inform.name;
+  static constexpr std::array generic{"data", "train", "test", "valid", "validation", "dataset"};
+  if (!inform.data_files.empty()) {
+    std::filesystem::path path = inform.data_files[0];
+    const std::string stem = path.stem().string();
+    const std::string folder = path.parent_path().filename().string();
+    const bool says_little = stem.find_first_of("*?[{") != std::string::npos ||
+                             std::find(generic.begin(), generic.end(), stem) != generic.end();
+    return says_little && !folder.empty() && folder != "." ? folder : stem;
+  }
+  return inform.type.value_or("source");
+}
+
+std::vector<std::string> names_of(const std::vector<InformConfig>& informs) {
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  for (const InformConfig& inform : informs) {
+    const std::string name = name_of(inform);
+    const int before = seen[name]++;
+    names.push_back(before ? name + "-" + std::to_string(before) : name);
+  }
+  return names;
+}
+
+std::vector<InformConfig> training_informs(const MixtureConfig& mixture) {
+  std::vector<InformConfig> out;
+  for (const InformConfig& inform : mixture.informs)
+    if (trains(inform)) out.push_back(inform);
+  return out;
+}
+
+std::vector<InformConfig> evaluation_informs(const MixtureConfig& mixture) {
+  std::vector<InformConfig> out;
+  for (const InformConfig& inform : mixture.informs)
+    if (!trains(inform)) out.push_back(inform);
+  out.insert(out.end(), mixture.evaluation.begin(), mixture.evaluation.end());
+  return out;
+}
+
+}  // namespace easydel::data

@@ -1,0 +1,249 @@
+// The `mixture:` section: which data, how mixed, tokenised and packed. A face: no torch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "easydel/config/fields.h"
+#include "easydel/data/order.h"
+#include "easydel/data/packing.h"
+#include "easydel/data/row_kinds.h"
+
+namespace easydel::data {
+
+constexpr auto choices(SampleBy) {
+  using enum SampleBy;
+  return std::array{config::Choice{line, "line"}, config::Choice{paragraph, "paragraph"},
+                    config::Choice{document, "document"}};
+}
+constexpr auto choices(RowKind) {
+  using enum RowKind;
+  return std::array{config::Choice{text, "text"}, config::Choice{messages, "messages"},
+                    config::Choice{prompt_completion, "prompt_completion"}, config::Choice{preference, "preference"}};
+}
+constexpr auto choices(StopStrategy) {
+  using enum StopStrategy;
+  return std::array{config::Choice{restart, "restart"}, config::Choice{first_exhausted, "first_exhausted"},
+                    config::Choice{longest, "longest"}.also("all_exhausted")};
+}
+constexpr auto choices(Packing) {
+  using enum Packing;
+  return std::array{config::Choice{none, "none"},
+                    config::Choice{greedy, "greedy"},
+                    config::Choice{bfd, "bfd"}.also("best_fit"),
+                    config::Choice{bfd_split, "bfd_split"},
+                    config::Choice{first_fit, "first_fit"},
+                    config::Choice{wrapped, "wrapped"}};
+}
+
+struct InformConfig {
+  std::optional<std::string> type;
+  config::Many<std::string> data_files;
+  std::optional<std::string> name;
+  std::string split = "train";
+  std::optional<std::string> dataset_split_name;
+  std::optional<std::string> content_field;
+  std::vector<std::string> additional_fields;
+  std::map<std::string, std::string> format_fields;
+  std::optional<int64_t> num_rows;
+  SampleBy sample_by = SampleBy::line;
+  std::optional<RowKind> row_type;
+  std::optional<std::string> pixel_field;
+  std::optional<std::array<int64_t, 2>> image_size;
+  Value format_callback, preprocessing_fn;
+
+  static constexpr auto doc = "One source of rows.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = InformConfig;
+    return std::tuple{
+        field<&C::type>("json, jsonl or txt; null: by the file's extension. Any other word is a Hugging Face dataset."),
+        field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), or a list of them."),
+        field<&C::name>("What mixture_weights calls it; null: after its first file."),
+        field<&C::split>("train, or a name for data that are only evaluated on."),
+        field<&C::dataset_split_name>("Configuration of a Hugging Face dataset.",
+                                      not_built("reading Hugging Face datasets")),
+        field<&C::content_field>("The row's field with the text, the conversation, or a pair's prompt; null: by the "
+                                 "standard names (messages, prompt, completion, chosen, rejected, text), then content.",
+                                 alias("text_field")),
+        field<&C::additional_fields>("More fields that every row must have."),
+        field<&C::format_fields>("Fields to rename, old: new."),
+        field<&C::num_rows>("Take only so many rows.", at_least(1)),
+        field<&C::sample_by>("What a row of a text file is."),
+        field<&C::row_type>("What the rows are; null: detected."),
+        field<&C::pixel_field>("Field with the images.", alias("image_field"), not_built("training on images")),
+        field<&C::image_size>("Height and width of images.", not_built("training on images")),
+        field<&C::format_callback>("A function over rows: only in Python.", not_built("a function in YAML")),
+        field<&C::preprocessing_fn>("A function over rows: only in Python.", not_built("a function in YAML")),
+    };
+  }
+  void settle(config::Keys& keys);
+};
+
+struct TokenizationConfig {
+  std::optional<std::string> tokenizer;
+  std::optional<int64_t> max_length;
+  bool truncation = true;
+  std::variant<bool, std::string> padding = false;
+  std::optional<bool> add_special_tokens;
+  bool return_attention_mask = true;
+  std::optional<std::string> text_field;
+  std::string output_field = "tokens";
+  std::optional<int64_t> num_proc;
+  bool batched = true;
+  int64_t batch_size = 1000;
+  Value remove_columns;
+  bool keep_in_memory = false;
+
+  static constexpr auto doc = "How texts become tokens.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = TokenizationConfig;
+    constexpr auto flat = no_effect("batches are flat lists of tokens without padding");
+    constexpr auto streamed = no_effect("rows are tokenized as they are read");
+    return std::tuple{
+        field<&C::tokenizer>("Another tokenizer than the model's.", not_built("another tokenizer than the model's")),
+        field<&C::max_length>("As trainer.max_length, from the side of the data.", at_least(1)),
+        field<&C::truncation>("Rows that are too long are cut (and counted); false: they are an error."),
+        field<&C::padding>("Padding.", flat),
+        field<&C::add_special_tokens>("Whether the tokenizer adds its BOS and the like to plain texts; null: yes."),
+        field<&C::return_attention_mask>("Attention masks.", flat),
+        field<&C::text_field>("As text_target_field."),
+        field<&C::output_field>("Column of the tokens.", streamed),
+        field<&C::num_proc>("Processes.", streamed),
+        field<&C::batched>("Rows by batches.", streamed),
+        field<&C::batch_size>("Rows in a batch.", streamed),
+        field<&C::remove_columns>("Columns to drop.", streamed),
+        field<&C::keep_in_memory>("Keep the tokens in memory.", streamed),
+    };
+  }
+};
+
+struct SaveConfig {
+  std::optional<std::string> output_path;
+  std::string format = "parquet";
+  std::optional<int64_t> num_shards;
+  std::string compression = "snappy";
+  std::variant<std::string, int64_t> max_shard_size = "500MB";
+  bool overwrite = false;
+  bool push_to_hub = false;
+  std::optional<std::string> hub_repo_id;
+  bool hub_private = false;
+  std::optional<std::string> hub_token;
+
+  static constexpr auto doc = "Writing the processed data out; read by the action that does so, not by training.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = SaveConfig;
+    return std::tuple{
+        field<&C::output_path>("Folder.", alias("path")),
+        field<&C::format>("parquet, arrow, json or jsonl."),
+        field<&C::num_shards>("Files.", at_least(1)),
+        field<&C::compression>("snappy, gzip or zstd."),
+        field<&C::max_shard_size>("Most bytes of a file."),
+        field<&C::overwrite>("Whether what is there may be replaced."),
+        field<&C::push_to_hub>("Upload.", not_built("uploading to a hub")),
+        field<&C::hub_repo_id>("Repository.", not_built("uploading to a hub")),
+        field<&C::hub_private>("Private repository.", not_built("uploading to a hub")),
+        field<&C::hub_token>("Token.", not_built("uploading to a hub")),
+    };
+  }
+};
+
+struct MixtureConfig {
+  std::vector<InformConfig> informs;
+  std::vector<InformConfig> evaluation;
+  std::string text_target_field = "text";
+  std::string image_target_field = "image";
+  std::optional<int64_t> batch_size;
+  std::optional<int64_t> seed;
+  bool pack_tokens = false;
+  bool pack_on_the_fly = false;
+  std::optional<int64_t> pack_seq_length;
+  std::optional<int64_t> pack_eos_token_id;
+  bool pack_shuffle = true;
+  bool block_mixture = false;
+  int64_t mixture_block_size = 2048;
+  StopStrategy stop_strategy = StopStrategy::restart;
+  std::map<std::string, double> mixture_weights;
+  TokenizationConfig tokenization;
+  SaveConfig save;
+  std::string cache_dir = "~/.cache/easydel";
+  bool streaming = true;
+  int64_t shuffle_buffer_size = 1000;
+  int64_t pack_shuffle_buffer_factor = 16;
+  std::string tokens_field_name = "tokens";
+  Value dask_storage_options, tokenize_callback;
+  std::optional<int64_t> prefetch_workers, prefetch_buffer_size;
+  int64_t cloud_max_retries = 3;
+  double cloud_retry_delay = 0.1;
+  bool cache_remote_files = true;
+  int64_t cache_expiry_seconds = 86400;
+  bool use_sharded_source = true;
+  bool use_fast_loader = true;
+  int64_t num_workers = 4, prefetch_size = 10;
+  bool enable_caching = true;
+
+  static constexpr auto doc = "The data: sources, mixing, tokenization, packing.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = MixtureConfig;
+    constexpr auto whole = no_effect("the order of all rows is drawn at once, no buffer is needed");
+    constexpr auto local = no_effect("only local files are read");
+    constexpr auto ready = no_effect("rows are tokenized once, before the first step");
+    return std::tuple{
+        field<&C::informs>("The sources."),
+        field<&C::evaluation>("Sources that are only evaluated on; beside the informs whose split is not train."),
+        field<&C::text_target_field>("Field that a text row's text stands in."),
+        field<&C::image_target_field>("Field that an image stands in.", no_effect("there are no images here yet")),
+        field<&C::batch_size>("As trainer.total_batch_size, from the side of the data.", at_least(1)),
+        field<&C::seed>("Seed of the mixture and of packing; null: trainer.shuffle_seed_train.", at_least(0)),
+        field<&C::pack_tokens>("Pack documents into full rows, kept apart."),
+        field<&C::pack_on_the_fly>("As pack_tokens."),
+        field<&C::pack_seq_length>("Tokens of a packed row; null: trainer.max_length.", at_least(2)),
+        field<&C::pack_eos_token_id>("Token that ends each document; null: the tokenizer's.", at_least(0)),
+        field<&C::pack_shuffle>("Shuffle documents before they are packed."),
+        field<&C::block_mixture>("Mix sources by blocks with fixed counts; off: one after the other, then shuffled."),
+        field<&C::mixture_block_size>("Rows in a block.", at_least(1)),
+        field<&C::stop_strategy>("When an epoch of a block mixture ends."),
+        field<&C::mixture_weights>("Share of each source, by its name; none: equal.", at_least(0)),
+        field<&C::tokenization>("How texts become tokens."),
+        field<&C::save>("Where the processed data are written."),
+        field<&C::cache_dir>("Folder of cached data.", ready),
+        field<&C::streaming>("Read without loading all.", no_effect("files are always read by rows")),
+        field<&C::shuffle_buffer_size>("Rows in the shuffle buffer.", whole),
+        field<&C::pack_shuffle_buffer_factor>("Size of the shuffle buffer in batches.", whole),
+        field<&C::tokens_field_name>("Column of ready tokens.", no_effect("rows are tokenized here")),
+        field<&C::dask_storage_options>("Options of remote storage.", local),
+        field<&C::tokenize_callback>("A function over rows: only in Python.", not_built("a function in YAML")),
+        field<&C::prefetch_workers>("Threads that read ahead.", ready),
+        field<&C::prefetch_buffer_size>("Batches read ahead.", ready),
+        field<&C::cloud_max_retries>("Tries.", local),
+        field<&C::cloud_retry_delay>("Seconds between tries.", local),
+        field<&C::cache_remote_files>("Keep remote files.", local),
+        field<&C::cache_expiry_seconds>("How long remote files are kept.", local),
+        field<&C::use_sharded_source>("Upstream's newer loader.", ready),
+        field<&C::use_fast_loader>("Upstream's fast loader.", ready),
+        field<&C::num_workers>("Processes that load.", ready),
+        field<&C::prefetch_size>("Batches read ahead.", ready),
+        field<&C::enable_caching>("Keep processed data.", ready),
+    };
+  }
+  void settle(config::Keys& keys);
+};
+
+// What mixture_weights calls the source: its name, else its first file's, else its type.
+std::string name_of(const InformConfig& inform);
+// As name_of, with "-1", "-2" ... behind doubles.
+std::vector<std::string> names_of(const std::vector<InformConfig>& informs);
+// The informs to train on (split train), and those to evaluate on.
+std::vector<InformConfig> training_informs(const MixtureConfig& mixture);
+std::vector<InformConfig> evaluation_informs(const MixtureConfig& mixture);
+
+}  // namespace easydel::data

@@ -1,0 +1,164 @@
+#include "easydel/data/packing.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <numeric>
+
+#include "easydel/base/error.h"
+
+namespace easydel::data {
+namespace {
+
+void append(Example& row, const Example& document, size_t begin, size_t end, bool new_sequence) {
+  row.tokens.insert(row.tokens.end(), document.tokens.begin() + begin, document.tokens.begin() + end);
+  row.labels.insert(row.labels.end(), document.labels.begin() + begin, document.labels.begin() + end);
+  if (new_sequence || row.lengths.empty()) row.lengths.push_back(0);
+  row.lengths.back() += static_cast<int32_t>(end - begin);
+}
+
+Example piece(const Example& document, size_t begin, size_t end) {
+  Example out;
+  append(out, document, begin, end, true);
+  return out;
+}
+
+std::vector<Example> in_order(const std::vector<Example>& documents, size_t row_length, bool apart,
+                              PackingReport& report) {
+  std::vector<Example> rows(1);
+  for (const Example& document : documents) {
+    size_t done = 0, pieces = 0;
+    while (done < document.tokens.size()) {
+      if (rows.back().tokens.size() == row_length) rows.emplace_back();
+      const size_t take = std::min(row_length - rows.back().tokens.size(), document.tokens.size() - done);
+      append(rows.back(), document, done, done + take, apart);
+      done += take;
+      ++pieces;
+    }
+    report.split += pieces > 1;
+  }
+  if (rows.back().tokens.empty()) rows.pop_back();
+  return rows;
+}
+
+// Documents that are longer than a row: cut off, or split into pieces.
+std::vector<Example> fitted(std::vector<Example> documents, size_t row_length, bool split, PackingReport& report) {
+  std::vector<Example> out;
+  out.reserve(documents.size());
+  for (Example& document : documents) {
+    const size_t size = document.tokens.size();
+    if (size == 0) continue;
+    if (size <= row_length) {
+      out.push_back(std::move(document));
+    } else if (split) {
+      ++report.split;
+      for (size_t i = 0; i < size; i += row_length) out.push_back(piece(document, i, std::min(size, i + row_length)));
+    } else {
+      Example kept = piece(document, 0, row_length);
+      // The token that it predicted is gone with the rest.
+      kept.labels.back() = no_label;
+      ++report.cut;
+      report.cut_tokens += static_cast<int64_t>(size - row_length);
+      report.lost_labels += document.labelled() - kept.labelled();
+      out.push_back(std::move(kept));
+    }
+  }
+  return out;
+}
+
+std::vector<size_t> longest_first(const std::vector<Example>& documents) {
+  std::vector<size_t> order(documents.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return documents[a].tokens.size() > documents[b].tokens.size(); });
+  return order;
+}
+
+// The bin with the least room that is enough; among those, the one that has had that room for the longest time.
+std::vector<std::vector<size_t>> best_fit(const std::vector<Example>& documents, size_t row_length) {
+  std::vector<std::vector<size_t>> bins;
+  std::map<size_t, std::deque<size_t>> with_room;
+  for (const size_t document : longest_first(documents)) {
+    const size_t size = documents[document].tokens.size();
+    size_t bin = bins.size(), room = row_length;
+    if (const auto found = with_room.lower_bound(size); found != with_room.end()) {
+      room = found->first;
+      bin = found->second.front();
+      found->second.pop_front();
+      if (found->second.empty()) with_room.erase(found);
+    } else {
+      bins.emplace_back();
+    }
+    bins[bin].push_back(document);
+    if (room > size) with_room[room - size].push_back(bin);
+  }
+  return bins;
+}
+
+// The first bin with enough room; `rooms` is a tournament over bins whose inner nodes hold the greatest room below.
+std::vector<std::vector<size_t>> first_fit(const std::vector<Example>& documents, size_t row_length) {
+  size_t leaves = 1;
+  while (leaves < documents.size()) leaves *= 2;
+  std::vector<size_t> rooms(2 * leaves, row_length);
+  std::vector<std::vector<size_t>> bins;
+  for (const size_t document : longest_first(documents)) {
+    const size_t size = documents[document].tokens.size();
+    size_t node = 1;
+    while (node < leaves) node = rooms[2 * node] >= size ? 2 * node : 2 * node + 1;
+    const size_t bin = node - leaves;
+    if (bin >= bins.size()) bins.resize(bin + 1);
+    bins[bin].push_back(document);
+    rooms[node] -= size;
+    for (node /= 2; node >= 1; node /= 2) rooms[node] = std::max(rooms[2 * node], rooms[2 * node + 1]);
+  }
+  return bins;
+}
+
+std::vector<Example> from_bins(const std::vector<Example>& documents, const std::vector<std::vector<size_t>>& bins) {
+  std::vector<Example> rows(bins.size());
+  for (size_t i = 0; i < bins.size(); ++i)
+    for (const size_t document : bins[i])
+      append(rows[i], documents[document], 0, documents[document].tokens.size(), true);
+  return rows;
+}
+
+}  // namespace
+
+std::string PackingReport::text() const {
+  std::string out = str(documents, " documents packed into ", rows, " rows of ", tokens, " tokens");
+  if (split) out += str("; ", split, " documents were split over rows");
+  if (cut) out += str("; ", cut, " documents were longer than a row and lost ", cut_tokens, " tokens");
+  return out;
+}
+
+std::vector<Example> pack(std::vector<Example> documents, Packing packing, int64_t row_length, PackingReport& report) {
+  check(row_length > 0, "rows of ", row_length, " tokens");
+  const auto length = static_cast<size_t>(row_length);
+  report.documents += static_cast<int64_t>(documents.size());
+  std::vector<Example> rows;
+  switch (packing) {
+    case Packing::none:
+      rows = std::move(documents);
+      break;
+    case Packing::greedy:
+    case Packing::wrapped:
+      rows = in_order(documents, length, packing == Packing::greedy, report);
+      break;
+    case Packing::bfd:
+    case Packing::bfd_split: {
+      const auto fit = fitted(std::move(documents), length, packing == Packing::bfd_split, report);
+      rows = from_bins(fit, best_fit(fit, length));
+      break;
+    }
+    case Packing::first_fit: {
+      const auto fit = fitted(std::move(documents), length, true, report);
+      rows = from_bins(fit, first_fit(fit, length));
+      break;
+    }
+  }
+  report.rows += static_cast<int64_t>(rows.size());
+  for (const Example& row : rows) report.tokens += static_cast<int64_t>(row.tokens.size());
+  return rows;
+}
+
+}  // namespace easydel::data

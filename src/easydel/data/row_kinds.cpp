@@ -1,0 +1,200 @@
+#include "easydel/data/row_kinds.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+
+namespace easydel::data {
+namespace {
+
+std::string names_of(const Value& fields) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : fields.entries) names.push_back(name);
+  return names.empty() ? "no fields" : join(names, ", ");
+}
+
+[[noreturn]] void no_field(const Row& row, const std::string& name, const std::string& remedy) {
+  refuse(row.where, str("the row has no field '", name, "'; it has: ", names_of(row.fields)), remedy);
+}
+
+bool has(const Value& fields, std::string_view name) {
+  const Value* value = fields.find(name);
+  return value && !value->is_null();
+}
+
+bool is_messages(const Value& value) {
+  return value.is_list() && !value.items.empty() &&
+         std::all_of(value.items.begin(), value.items.end(), [](const Value& m) {
+           return m.is_map() && (m.find("role") || (m.find("from") && m.find("value")));
+         });
+}
+
+// ShareGPT's {from, value} into {role, content}.
+Value with_roles(Value messages) {
+  for (Value& message : messages.items) {
+    if (message.find("role")) continue;
+    for (auto& [key, value] : message.entries) {
+      if (key == "from") {
+        key = "role";
+        if (value.scalar == "human") value = Value::text("user");
+        if (value.scalar == "gpt") value = Value::text("assistant");
+      } else if (key == "value") {
+        key = "content";
+      }
+    }
+  }
+  return messages;
+}
+
+class Reader {
+ public:
+  Reader(Row row, const FieldRules& rules) : row_(std::move(row)), rules_(rules) {}
+
+  TypedRow read() {
+    for (const auto& [old_name, new_name] : rules_.renames) rename(old_name, new_name);
+    for (const std::string& name : rules_.additional_fields)
+      if (!has(row_.fields, name)) no_field(row_, name, str("drop it from ", rules_.inform, ".additional_fields"));
+    choose_content();
+    TypedRow out;
+    out.kind = rules_.kind.value_or(detected());
+    out.where = row_.where;
+    switch (out.kind) {
+      case RowKind::text:
+        out.text = content(rules_.target_field);
+        break;
+      case RowKind::messages:
+        out.text =
+            content(row_.fields.find("conversations") && !row_.fields.find("messages") ? "conversations" : "messages");
+        break;
+      case RowKind::prompt_completion:
+        out.prompt = content("prompt"), out.completion = content("completion");
+        break;
+      case RowKind::preference:
+        out.chosen = content("chosen"), out.rejected = content("rejected");
+        if (has(row_.fields, "prompt")) {
+          out.prompt = content("prompt");
+        } else {
+          split_prompt(out);
+        }
+        break;
+    }
+    out.conversational = conversational(out);
+    if (const Value* tools = row_.fields.find("tools")) out.tools = parsed(*tools);
+    if (const Value* arguments = row_.fields.find("chat_template_kwargs")) out.template_arguments = *arguments;
+    return out;
+  }
+
+ private:
+  void rename(const std::string& old_name, const std::string& new_name) {
+    if (!row_.fields.find(old_name)) no_field(row_, old_name, str("drop it from ", rules_.inform, ".format_fields"));
+    for (auto& [key, value] : row_.fields.entries)
+      if (key == old_name) key = new_name;
+  }
+
+  // content_field, under the name that the rest goes by: the text, the conversation, or the prompt of a pair.
+  void choose_content() {
+    std::string field = rules_.content_field.value_or("");
+    const bool pair = has(row_.fields, "chosen") && has(row_.fields, "rejected");
+    if (field.empty()) {
+      if (pair || standard() || !has(row_.fields, "content") || has(row_.fields, rules_.target_field)) return;
+      field = "content";
+    }
+    if (!row_.fields.find(field)) {
+      if (pair) return;
+      no_field(row_, field, str("name the field that holds the text with ", rules_.inform, ".content_field"));
+    }
+    if (field == "prompt" && (pair || has(row_.fields, "completion"))) return;
+    Value value = *row_.fields.find(field);
+    row_.fields.set(pair ? "prompt" : is_messages(value) ? "messages" : rules_.target_field, std::move(value));
+    if (!pair && field != "messages" && field != "conversations" && rules_.content_field) chosen_text_ = true;
+  }
+
+  bool standard() const {
+    return has(row_.fields, "messages") || has(row_.fields, "conversations") ||
+           (has(row_.fields, "prompt") && has(row_.fields, "completion"));
+  }
+
+  RowKind detected() const {
+    if (has(row_.fields, "chosen") && has(row_.fields, "rejected")) return RowKind::preference;
+    if (has(row_.fields, "prompt") && has(row_.fields, "completion") && !chosen_text_)
+      return RowKind::prompt_completion;
+    if (has(row_.fields, "messages") || has(row_.fields, "conversations")) return RowKind::messages;
+    if (has(row_.fields, rules_.target_field)) return RowKind::text;
+    no_field(row_, rules_.target_field,
+             str("name the field that holds the text with ", rules_.inform,
+                 ".content_field; or give messages, prompt + completion, or prompt + chosen + rejected"));
+  }
+
+  Value content(const std::string& name) const {
+    const Value* value = row_.fields.find(name);
+    if (!value || value->is_null())
+      no_field(row_, name, str("name it with ", rules_.inform, ".format_fields: {your_name: ", name, "}"));
+    if (is_messages(*value)) return with_roles(*value);
+    if (value->is_list() || value->is_map())
+      refuse(row_.where, str("field '", name, "' is neither a text nor a list of messages with role and content"));
+    return Value::text(value->scalar);
+  }
+
+  // A pair without a prompt: what both answers begin with is the prompt.
+  static void split_prompt(TypedRow& row) {
+    if (row.chosen.is_list() && row.rejected.is_list()) {
+      size_t same = 0;
+      const size_t most = std::min(row.chosen.items.size(), row.rejected.items.size());
+      while (same < most && row.chosen.items[same] == row.rejected.items[same]) ++same;
+      row.prompt = Value::list();
+      row.prompt.items.assign(row.chosen.items.begin(), row.chosen.items.begin() + same);
+      row.chosen.items.erase(row.chosen.items.begin(), row.chosen.items.begin() + same);
+      row.rejected.items.erase(row.rejected.items.begin(), row.rejected.items.begin() + same);
+      return;
+    }
+    std::string &chosen = row.chosen.scalar, &rejected = row.rejected.scalar;
+    size_t same = 0;
+    while (same < chosen.size() && same < rejected.size() && chosen[same] == rejected[same]) ++same;
+    while (same > 0 && same < chosen.size() && (chosen[same] & 0xC0) == 0x80) --same;  // not inside a character
+    if (same > 0 && chosen[same - 1] == ' ') --same;  // a space belongs to the word that follows it
+    row.prompt = Value::text(chosen.substr(0, same));
+    chosen.erase(0, same);
+    rejected.erase(0, same);
+  }
+
+  bool conversational(const TypedRow& row) const {
+    int lists = 0, texts = 0;
+    for (const Value* value : {&row.text, &row.prompt, &row.completion, &row.chosen, &row.rejected}) {
+      lists += value->is_list();
+      texts += value->is_text();
+    }
+    if (lists && texts)
+      refuse(row_.where, "the row mixes texts and lists of messages",
+             "give all of prompt, completion, chosen, rejected in one form");
+    return lists > 0;
+  }
+
+  Value parsed(const Value& tools) const {
+    return tools.is_text() ? parse_json(tools.scalar, row_.where + ": tools") : tools;
+  }
+
+  Row row_;
+  const FieldRules& rules_;
+  bool chosen_text_ = false;
+};
+
+}  // namespace
+
+std::string_view name_of(RowKind kind) {
+  switch (kind) {
+    case RowKind::text:
+      return "text";
+    case RowKind::messages:
+      return "messages";
+    case RowKind::prompt_completion:
+      return "prompt_completion";
+    case RowKind::preference:
+      return "preference";
+  }
+  return "";
+}
+
+TypedRow typed(Row row, const FieldRules& rules) { return Reader(std::move(row), rules).read(); }
+
+}  // namespace easydel::data

@@ -1,0 +1,42 @@
+// What a row is about: text, a conversation, a prompt with its answer, a pair of answers. Detected from the names of
+// its fields as TRL does (docs/source/dataset_formats.md), standard or conversational.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/data/rows.h"
+
+namespace easydel::data {
+
+enum class RowKind : uint8_t { text, messages, prompt_completion, preference };
+std::string_view name_of(RowKind kind);  // "text", "messages", "prompt_completion", "preference"
+
+// A row after its fields were renamed and chosen. `text`, `prompt`, `completion`, `chosen`, `rejected` are texts, or
+// lists of messages {role, content, ...} where `conversational` says so.
+struct TypedRow {
+  RowKind kind = RowKind::text;
+  bool conversational = false;
+  Value text, prompt, completion, chosen, rejected;  // `text` also holds the messages of RowKind::messages
+  Value tools;                                       // null: none
+  Value template_arguments;                          // the row's chat_template_kwargs; null: none
+  std::string where;
+};
+
+// How the fields of an inform's rows are found.
+struct FieldRules {
+  std::optional<std::string> content_field;  // not given: by the standard names, then `content`
+  std::string target_field = "text";         // what a text row's field is called when no content_field is given
+  std::vector<std::string> additional_fields;
+  std::vector<std::pair<std::string, std::string>> renames;  // old, new
+  std::optional<RowKind> kind;                               // not given: detected
+  std::string inform;                                        // "mixture.informs[0]", for messages
+};
+
+// UserError "file:line: the row has no field 'text'" with the fields that it has and the key that would help.
+TypedRow typed(Row row, const FieldRules& rules);
+
+}  // namespace easydel::data

@@ -1,0 +1,35 @@
+// Orders that depend on a seed and a number alone: equal on every machine, for every number of ranks and workers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace easydel::data {
+
+// What an order is for, so that two uses of one seed do not meet.
+enum class Use : uint32_t { epoch = 1, block = 2, source = 3, documents = 4 };
+
+// Philox 4x32-10 (doi:10.1145/2063384.2063405) as a stream of 64-bit numbers: key = seed, counter = (i, use, number).
+class Stream {
+ public:
+  Stream(uint64_t seed, Use use, uint64_t number) : seed_(seed), use_(use), number_(number) {}
+  uint64_t next();
+  uint64_t below(uint64_t bound);  // uniform in [0, bound) without bias; bound > 0
+
+ private:
+  uint64_t seed_;
+  Use use_;
+  uint64_t number_, index_ = 0;
+  uint64_t second_ = 0;
+  bool has_second_ = false;
+};
+
+// Fisher-Yates, from the last place down.
+template <class T>
+void shuffle(std::vector<T>& items, Stream stream) {
+  for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[stream.below(i)]);
+}
+
+}  // namespace easydel::data

@@ -1,0 +1,36 @@
+// type: jsonl. One JSON object a line.
+#include <array>
+
+#include "easydel/base/error.h"
+#include "easydel/data/rows.h"
+
+namespace easydel::data {
+
+extern const Source jsonl_source;
+
+namespace {
+
+constexpr std::array<std::string_view, 2> extensions{".jsonl", ".ndjson"};
+
+bool read(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
+  return for_each_line(file, [&](std::string_view line, int64_t number) {
+    if (line.find_first_not_of(" \t") == std::string_view::npos) return true;
+    const std::string where = str(file.string(), ":", number);
+    Value row;
+    try {
+      row = parse_json(line, file.string());
+    } catch (const UserError& error) {
+      // The parser saw one line and calls it the first.
+      const std::string text = error.what(), first = file.string() + ":1:";
+      throw UserError(text.starts_with(first) ? where + ":" + text.substr(first.size()) : text);
+    }
+    if (!row.is_map()) refuse(where, "a row must be an object with named fields", R"(as in {"text": "..."})");
+    return sink({std::move(row), where});
+  });
+}
+
+}  // namespace
+
+extern const Source jsonl_source{"jsonl", extensions, read};
+
+}  // namespace easydel::data

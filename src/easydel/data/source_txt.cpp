@@ -1,0 +1,51 @@
+// type: txt. A row is a line, a paragraph (up to an empty line) or the whole file; its field is `text`.
+#include <array>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/data/rows.h"
+
+namespace easydel::data {
+namespace {
+
+constexpr std::array<std::string_view, 2> extensions{".txt", ".text"};
+
+Row row_of(std::string text, const std::filesystem::path& file, int64_t line) {
+  Row row;
+  row.fields.set("text", Value::text(std::move(text)));
+  row.where = str(file.string(), ":", line);
+  return row;
+}
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
+
+bool read(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
+  if (options.sample_by == SampleBy::document) {
+    std::string text = files::read_compressed(file);
+    return is_blank(text) || sink(row_of(std::move(text), file, 1));
+  }
+  if (options.sample_by == SampleBy::line)
+    return for_each_line(file, [&](std::string_view line, int64_t number) {
+      return is_blank(line) || sink(row_of(std::string(line), file, number));
+    });
+  std::string paragraph;
+  int64_t begin = 0;
+  const auto give = [&] { return paragraph.empty() || sink(row_of(std::exchange(paragraph, {}), file, begin)); };
+  const bool more = for_each_line(file, [&](std::string_view line, int64_t number) {
+    if (is_blank(line)) return give();
+    if (paragraph.empty()) {
+      begin = number;
+    } else {
+      paragraph += '\n';
+    }
+    paragraph += line;
+    return true;
+  });
+  return more && give();
+}
+
+}  // namespace
+
+extern const Source txt_source{"txt", extensions, read};
+
+}  // namespace easydel::data

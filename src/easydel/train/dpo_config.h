@@ -1,0 +1,113 @@
+// The keys of `trainer_type: dpo`. A face: no torch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "easydel/config/fields.h"
+
+namespace easydel::train {
+
+enum class DpoLoss : uint8_t {
+  sigmoid,
+  hinge,
+  ipo,
+  exo_pair,
+  nca_pair,
+  robust,
+  bco_pair,
+  sppo_hard,
+  aot,
+  aot_unpaired,
+  apo_zero,
+  apo_down,
+  discopop,
+  sft,
+  sigmoid_norm
+};
+constexpr auto choices(DpoLoss) {
+  using enum DpoLoss;
+  return std::array{config::Choice{sigmoid, "sigmoid"}.also("kto"),
+                    config::Choice{hinge, "hinge"},
+                    config::Choice{ipo, "ipo"},
+                    config::Choice{exo_pair, "exo_pair"},
+                    config::Choice{nca_pair, "nca_pair"},
+                    config::Choice{robust, "robust"},
+                    config::Choice{bco_pair, "bco_pair"},
+                    config::Choice{sppo_hard, "sppo_hard"},
+                    config::Choice{aot, "aot"},
+                    config::Choice{aot_unpaired, "aot_unpaired"}.also("aot_pair"),
+                    config::Choice{apo_zero, "apo_zero"},
+                    config::Choice{apo_down, "apo_down"},
+                    config::Choice{discopop, "discopop"},
+                    config::Choice{sft, "sft"},
+                    config::Choice{sigmoid_norm, "sigmoid_norm"}};
+}
+
+enum class Divergence : uint8_t { reverse_kl, forward_kl, js_divergence, alpha_divergence };
+constexpr auto choices(Divergence) {
+  using enum Divergence;
+  return std::array{config::Choice{reverse_kl, "reverse_kl"}, config::Choice{forward_kl, "forward_kl"},
+                    config::Choice{js_divergence, "js_divergence"},
+                    config::Choice{alpha_divergence, "alpha_divergence"}};
+}
+
+struct DpoConfig {
+  double beta = 0.1;
+  config::Many<DpoLoss> loss_type = {DpoLoss::sigmoid};
+  std::vector<double> loss_weights;
+  double label_smoothing = 0;
+  Divergence f_divergence_type = Divergence::reverse_kl;
+  double f_alpha_divergence_coef = 0.5;
+  double discopop_tau = 0.05;
+  std::optional<double> ld_alpha;
+  std::optional<int64_t> max_prompt_length;
+  std::optional<int64_t> max_completion_length;
+  bool reference_free = false;
+  bool precompute_ref_log_probs = false;
+  bool sync_ref_model = false;
+  double ref_model_mixup_alpha = 0.6;
+  int64_t ref_model_sync_steps = 512;
+  bool disable_dropout = true;
+  bool use_weighting = false;
+  std::optional<double> rpo_alpha;
+
+  static constexpr auto doc =
+      "Direct preference optimisation (arXiv:2305.18290): the chosen answer by a wider margin "
+      "over the rejected one than a frozen reference has.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = DpoConfig;
+    return std::tuple{
+        field<&C::beta>("How far the model may drift from the reference.", above(0)),
+        field<&C::loss_type>("Shape of the loss over the margin, or a list of them to be summed."),
+        field<&C::loss_weights>("Weight of each of several losses; none: 1 each."),
+        field<&C::label_smoothing>("Share of preferences taken to be flipped (sigmoid, robust, exo_pair, aot).",
+                                   between(0, 0.5)),
+        field<&C::f_divergence_type>("Divergence that keeps the model near the reference (arXiv:2309.16240)."),
+        field<&C::f_alpha_divergence_coef>("Alpha of alpha_divergence."),
+        field<&C::discopop_tau>("Temperature of discopop.", above(0)),
+        field<&C::ld_alpha>("Weight of what a longer answer has beyond the shorter (arXiv:2409.06411); null: off.",
+                            between(0, 1)),
+        field<&C::max_prompt_length>("Tokens of a prompt, its end is kept; null: only max_length.", at_least(1)),
+        field<&C::max_completion_length>("Tokens of a completion, its beginning is kept; null: only max_length.",
+                                         at_least(1)),
+        field<&C::reference_free>("Compare with a uniform reference instead of a model."),
+        field<&C::precompute_ref_log_probs>("Run the reference once over the data, then drop it."),
+        field<&C::sync_ref_model>("Move the reference towards the model (arXiv:2404.09656)."),
+        field<&C::ref_model_mixup_alpha>("Share of the model in the new reference.", between(0, 1)),
+        field<&C::ref_model_sync_steps>("Steps between moves.", at_least(1)),
+        field<&C::disable_dropout>("Train without dropout."),
+        field<&C::use_weighting>("Weight pairs by their probability (arXiv:2406.11827).", not_built("WPO's weighting")),
+        field<&C::rpo_alpha>("Weight of the chosen answer's own loss.",
+                             not_built("rpo_alpha (give loss_type [sigmoid, sft] with loss_weights)")),
+    };
+  }
+  void settle(config::Keys& keys);
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,67 @@
+#include "easydel/train/trainer_config.h"
+
+#include <charconv>
+#include <regex>
+
+#include "easydel/base/error.h"
+
+namespace easydel::train {
+namespace {
+
+bool is_regex(const std::string& pattern) {
+  try {
+    std::regex{pattern};
+    return true;
+  } catch (const std::regex_error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::optional<double> seconds_of(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  const std::string unit(end, text.data() + text.size());
+  if (unit == "s" || unit == "sec") return number;
+  if (unit == "min" || unit == "m") return number * 60;
+  if (unit == "h" || unit == "hr") return number * 3600;
+  return std::nullopt;
+}
+
+void TrainerConfig::settle(config::Keys& keys) {
+  if (total_batch_size % gradient_accumulation_steps != 0)
+    keys.refuse("total_batch_size",
+                str("an update of ", total_batch_size, " examples does not divide into ", gradient_accumulation_steps,
+                    " accumulation steps"),
+                str("make it a multiple of gradient_accumulation_steps, such as ",
+                    (total_batch_size / gradient_accumulation_steps + 1) * gradient_accumulation_steps));
+  if (max_training_steps && warmup_steps > 0 && warmup_steps >= *max_training_steps)
+    keys.refuse("warmup_steps",
+                str("a warm-up of ", warmup_steps, " steps does not end within ", *max_training_steps, " steps"),
+                "make it less than max_training_steps");
+  if (learning_rate_end && *learning_rate_end > learning_rate)
+    keys.refuse("learning_rate_end", str(*learning_rate_end, " is above learning_rate, ", learning_rate));
+  if (learning_rate_end && scheduler == Scheduler::none)
+    keys.no_effect("learning_rate_end", "the rate does not fall with scheduler: none");
+  if (training_time_limit && !seconds_of(*training_time_limit))
+    keys.refuse("training_time_limit", "'" + *training_time_limit + "' is no time", "use 30s, 50min or 23h");
+  for (const auto& [name, pattern] :
+       {std::pair{"frozen_parameters", &frozen_parameters}, std::pair{"weight_decay_pattern", &weight_decay_pattern}})
+    if (*pattern && !is_regex(**pattern))
+      keys.refuse(name, "'" + **pattern + "' is no regular expression", "for example: \"embed_tokens|layers\\.0\\.\"");
+  if (lmhead_chunksize) {
+    if (!loss_config) loss_config.emplace();
+    if (loss_config->chunk_token_size && *loss_config->chunk_token_size != *lmhead_chunksize)
+      keys.refuse(
+          "lmhead_chunksize",
+          str(*lmhead_chunksize, " here and ", *loss_config->chunk_token_size, " in loss_config.chunk_token_size"),
+          "they are the same thing; keep one of them");
+    loss_config->chunk_token_size = lmhead_chunksize;
+  }
+  if (per_epoch_evaluation_steps && !max_evaluation_steps) max_evaluation_steps = per_epoch_evaluation_steps;
+  if (evaluation_steps || eval_on_start) do_eval = true;
+}
+
+}  // namespace easydel::train

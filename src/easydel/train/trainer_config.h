@@ -1,0 +1,257 @@
+// The keys of `trainer:` that all training methods share. A face: no torch. A method's own keys:
+// <trainer_type>_config.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/loss_config.h"
+
+namespace easydel::train {
+
+enum class Optimizer : uint8_t { adamw, adafactor, lion, mars, muon, quad, rmsprop, skew, soap };
+constexpr auto choices(Optimizer) {
+  using enum Optimizer;
+  return std::array{config::Choice{adamw, "adamw"}.also("adam"),    config::Choice{adafactor, "adafactor"}.not_built(),
+                    config::Choice{lion, "lion"}.not_built(),       config::Choice{mars, "mars"}.not_built(),
+                    config::Choice{muon, "muon"}.not_built(),       config::Choice{quad, "quad"}.not_built(),
+                    config::Choice{rmsprop, "rmsprop"}.not_built(), config::Choice{skew, "skew"}.not_built(),
+                    config::Choice{soap, "soap"}.not_built()};
+}
+
+enum class Scheduler : uint8_t { none, linear, cosine };
+constexpr auto choices(Scheduler) {
+  using enum Scheduler;
+  return std::array{config::Choice{none, "none"}.also("constant"), config::Choice{linear, "linear"},
+                    config::Choice{cosine, "cosine"}};
+}
+
+enum class Truncation : uint8_t { keep_end, keep_start };
+constexpr auto choices(Truncation) {
+  using enum Truncation;
+  return std::array{config::Choice{keep_end, "keep_end"}, config::Choice{keep_start, "keep_start"}};
+}
+
+enum class ProgressBar : uint8_t { tqdm, rich, json };
+constexpr auto choices(ProgressBar) {
+  using enum ProgressBar;
+  return std::array{config::Choice{tqdm, "tqdm"}, config::Choice{rich, "rich"}, config::Choice{json, "json"}};
+}
+
+struct OptimizerArguments {
+  double b1 = 0.9, b2 = 0.999, eps = 1e-8;
+
+  static constexpr auto doc = "More of the optimizer.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = OptimizerArguments;
+    return std::tuple{
+        field<&C::b1>("Decay of the mean of gradients.", between(0, 1), alias("beta1"), alias("adam_beta1")),
+        field<&C::b2>("Decay of the mean of squared gradients.", between(0, 1), alias("beta2"), alias("adam_beta2")),
+        field<&C::eps>("Added to the root.", at_least(0), alias("epsilon"), alias("adam_epsilon")),
+    };
+  }
+};
+
+struct TrainerConfig {
+  std::string trainer_type = "sft";
+  double learning_rate = 5e-5;
+  std::optional<double> learning_rate_end;
+  Optimizer optimizer = Optimizer::adamw;
+  Scheduler scheduler = Scheduler::none;
+  int64_t warmup_steps = 0;
+  double weight_decay = 0.01;
+  std::optional<std::string> weight_decay_pattern;
+  std::optional<double> clip_grad;
+  OptimizerArguments extra_optimizer_kwargs;
+  int64_t num_train_epochs = 10;
+  int64_t total_batch_size = 32;
+  int64_t gradient_accumulation_steps = 1;
+  std::optional<int64_t> max_training_steps;
+  std::optional<int64_t> per_epoch_training_steps;
+  bool do_train = true;
+  bool do_eval = false;
+  bool eval_on_start = false;
+  std::optional<int64_t> evaluation_steps;
+  std::optional<int64_t> eval_batch_size;
+  std::optional<int64_t> max_evaluation_steps;
+  std::optional<int64_t> per_epoch_evaluation_steps;
+  std::optional<int64_t> max_length = 4096;
+  Truncation truncation_mode = Truncation::keep_end;
+  std::optional<bool> train_on_inputs;
+  std::optional<LossConfig> loss_config;
+  std::optional<int64_t> lmhead_chunksize;
+  bool shuffle_train_dataset = true;
+  int64_t shuffle_seed_train = 64871;
+  std::optional<std::string> frozen_parameters;
+  std::string save_directory = "EasyDeL-Checkpoints";
+  std::optional<std::string> model_name;
+  std::optional<int64_t> save_steps;
+  std::optional<double> save_interval_minutes;
+  std::optional<int64_t> save_total_limit;
+  bool save_optimizer_state = true;
+  bool do_last_save = true;
+  bool resume_if_possible = true;
+  bool remove_ckpt_after_load = false;
+  int64_t log_steps = 10;
+  int64_t report_steps = 5;
+  bool report_metrics = true;
+  bool log_grad_norms = true;
+  ProgressBar progress_bar_type = ProgressBar::tqdm;
+  std::optional<std::string> training_time_limit;
+  std::optional<std::string> trainer_prefix;
+  bool track_memory = false;
+  // Accepted; no effect, or not built yet.
+  bool aux_loss_enabled = false;
+  Value custom_scheduler, init_tx, tx_mu_dtype, step_partition_spec;
+  bool remove_unused_columns = true, use_grain = true, offload_dataset = false, low_mem_usage = true;
+  std::optional<int64_t> grain_shard_index, grain_shard_count;
+  int64_t dataloader_num_workers = 0;
+  bool merge_lora_before_save = true, save_tpu_preemption_checkpoints = true;
+  std::optional<int64_t> step_start_point;
+  bool force_step_start_point = false;
+  bool log_all_workers = false, use_wandb = false;
+  std::optional<std::string> wandb_entity, wandb_name;
+  std::string weight_distribution_pattern = ".*";
+  int64_t weight_distribution_log_steps = 50;
+  bool performance_mode = false, auto_shard_states = true;
+  std::optional<std::string> quantization_mode;
+  std::optional<int64_t> quantization_group_size, quantization_bits;
+  Value tensor_straight_through;
+  std::optional<int64_t> generation_interval;
+  Value generation_prompts;
+  bool generation_use_train_prompts = false;
+  int64_t generation_num_prompts = 1;
+  Value generation_temperature, generation_top_p, generation_top_k, generation_max_new_tokens;
+  bool use_esurge_generation = true;
+  double esurge_hbm_utilization = 0.45;
+  int64_t esurge_page_size = 32;
+  std::optional<int64_t> benchmark_interval;
+  std::vector<Value> benchmarks;
+  Value watchers;
+  std::variant<bool, std::string> sparsify_module = false;
+
+  static constexpr auto doc = "How the model is trained.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = TrainerConfig;
+    constexpr auto loader = no_effect("rows are tokenized once, before the first step");
+    constexpr auto preview = not_built("generating while training");
+    constexpr auto rollouts = no_effect("this method does not generate");
+    constexpr auto fake_quantization = not_built("quantization-aware training");
+    constexpr auto benchmark = not_built("benchmarks while training");
+    constexpr auto compiled = no_effect("nothing is compiled here");
+    return std::tuple{
+        field<&C::trainer_type>("The training method: sft, dpo, ..."),
+        field<&C::learning_rate>("The rate at its highest.", at_least(0)),
+        field<&C::learning_rate_end>("The rate at the end of the schedule; null: 0.", at_least(0)),
+        field<&C::optimizer>("The optimizer."),
+        field<&C::scheduler>("How the rate falls after the warm-up."),
+        field<&C::warmup_steps>("Steps in which the rate rises from 0.", at_least(0)),
+        field<&C::weight_decay>("Decoupled; norms and biases are not decayed.", at_least(0)),
+        field<&C::weight_decay_pattern>("Regular expression; only parameters that it finds are decayed."),
+        field<&C::clip_grad>("Largest global norm of the gradient; null: not clipped.", above(0),
+                             alias("max_grad_norm")),
+        field<&C::extra_optimizer_kwargs>("b1, b2, eps."),
+        field<&C::num_train_epochs>("Passes over the data.", at_least(1)),
+        field<&C::total_batch_size>("Examples in one update, over all ranks and gradient_accumulation_steps.",
+                                    at_least(1)),
+        field<&C::gradient_accumulation_steps>("Parts in which an update's examples are computed.", at_least(1)),
+        field<&C::max_training_steps>("Updates; null: by the epochs.", at_least(1)),
+        field<&C::per_epoch_training_steps>("Updates in an epoch; null: all of the data.", at_least(1)),
+        field<&C::do_train>("Whether to train."),
+        field<&C::do_eval>("Evaluate after each epoch, or every evaluation_steps."),
+        field<&C::eval_on_start>("Evaluate once before the first step."),
+        field<&C::evaluation_steps>("Steps between evaluations.", at_least(1)),
+        field<&C::eval_batch_size>("Examples at a time in evaluation; null: as one part of an update.", at_least(1)),
+        field<&C::max_evaluation_steps>("Batches of one evaluation; null: all of the data.", at_least(1)),
+        field<&C::per_epoch_evaluation_steps>("As max_evaluation_steps.", at_least(1)),
+        field<&C::max_length>("Tokens of an example; null: not limited.", at_least(2),
+                              deprecated("max_sequence_length")),
+        field<&C::truncation_mode>("Which end of a longer example stays."),
+        field<&C::train_on_inputs>("Whether prompts are learned; null: as the rows are (TRL's rule)."),
+        field<&C::loss_config>("The loss of a token."),
+        field<&C::lmhead_chunksize>("As loss_config.chunk_token_size.", at_least(1)),
+        field<&C::shuffle_train_dataset>("A new order in each epoch, drawn from shuffle_seed_train."),
+        field<&C::shuffle_seed_train>("Seed of the order.", at_least(0)),
+        field<&C::frozen_parameters>("Regular expression; parameters that it finds are not trained."),
+        field<&C::save_directory>("Folder of the checkpoints."),
+        field<&C::model_name>("Folder below it; null: the model's."),
+        field<&C::save_steps>("Steps between checkpoints; null: only the last.", at_least(1)),
+        field<&C::save_interval_minutes>("Minutes between checkpoints.", above(0)),
+        field<&C::save_total_limit>("Checkpoints kept; older ones are deleted. null: all.", at_least(1)),
+        field<&C::save_optimizer_state>("Save what resuming exactly needs."),
+        field<&C::do_last_save>("Save at the end."),
+        field<&C::resume_if_possible>("Go on from the newest good checkpoint."),
+        field<&C::remove_ckpt_after_load>("Delete the checkpoint that was resumed from, once a newer one stands."),
+        field<&C::log_steps>("Steps between lines of the log.", at_least(1)),
+        field<&C::report_steps>("Steps between records of metrics.jsonl.", at_least(1)),
+        field<&C::report_metrics>("Write metrics.jsonl and the loss curve."),
+        field<&C::log_grad_norms>("Record the gradient's norm."),
+        field<&C::progress_bar_type>("tqdm and rich: a bar; json: a line of JSON for each record."),
+        field<&C::training_time_limit>("Stop (and save) after 30s, 50min, 23h."),
+        field<&C::trainer_prefix>("Set before the names of metrics."),
+        field<&C::track_memory>("Record the process's peak memory."),
+        field<&C::aux_loss_enabled>("Router losses of mixtures of experts.", not_built("the router's auxiliary loss")),
+        field<&C::custom_scheduler>("A function: only in Python.", not_built("a function in YAML")),
+        field<&C::init_tx>("Build the optimizer at once.", compiled),
+        field<&C::tx_mu_dtype>("Number type of the optimizer's first moment.",
+                               not_built("another number type than float32")),
+        field<&C::step_partition_spec>("How a batch is cut.", no_effect("batches are cut over dp and fsdp")),
+        field<&C::remove_unused_columns>("Drop other fields.", loader),
+        field<&C::use_grain>("Upstream's loader.", loader),
+        field<&C::offload_dataset>("Keep data on the host.", loader),
+        field<&C::low_mem_usage>("Load with little memory.", no_effect("loading always does")),
+        field<&C::grain_shard_index>("Part of the data.", loader),
+        field<&C::grain_shard_count>("Parts of the data.", loader),
+        field<&C::dataloader_num_workers>("Processes that load.", loader),
+        field<&C::merge_lora_before_save>("Merge adapters.", no_effect("there are no adapters here yet")),
+        field<&C::save_tpu_preemption_checkpoints>("Save when told to stop.", no_effect("SIGTERM always saves")),
+        field<&C::step_start_point>("Begin at another step.", not_built("beginning at another step")),
+        field<&C::force_step_start_point>("Begin at another step.", not_built("beginning at another step")),
+        field<&C::log_all_workers>("Every rank logs.", no_effect("rank 0 logs what all have computed")),
+        field<&C::use_wandb>("Report to Weights & Biases.", not_built("reporting to Weights & Biases")),
+        field<&C::wandb_entity>("Who reports.", no_effect("nothing is reported to Weights & Biases")),
+        field<&C::wandb_name>("Name of the report.", no_effect("nothing is reported to Weights & Biases")),
+        field<&C::weight_distribution_pattern>("Weights whose histogram is reported.",
+                                               no_effect("histograms are not built yet")),
+        field<&C::weight_distribution_log_steps>("Steps between histograms.",
+                                                 no_effect("histograms are not built yet")),
+        field<&C::performance_mode>("Compute fewer metrics.", no_effect("metrics cost little here")),
+        field<&C::auto_shard_states>("Cut the optimizer's state.", no_effect("it always is as its parameter is")),
+        field<&C::quantization_mode>("Train as if quantized.", fake_quantization, deprecated("quantization_block")),
+        field<&C::quantization_group_size>("Group size.", fake_quantization),
+        field<&C::quantization_bits>("Bits.", fake_quantization),
+        field<&C::tensor_straight_through>("A function: only in Python.", fake_quantization),
+        field<&C::generation_interval>("Steps between generations.", preview),
+        field<&C::generation_prompts>("Prompts.", preview),
+        field<&C::generation_use_train_prompts>("Prompts from the data.", preview),
+        field<&C::generation_num_prompts>("Prompts at a time.", no_effect("generation_interval is not built yet")),
+        field<&C::generation_temperature>("Temperature.", no_effect("generation_interval is not built yet")),
+        field<&C::generation_top_p>("Top-p.", no_effect("generation_interval is not built yet")),
+        field<&C::generation_top_k>("Top-k.", no_effect("generation_interval is not built yet")),
+        field<&C::generation_max_new_tokens>("Tokens.", no_effect("generation_interval is not built yet")),
+        field<&C::use_esurge_generation>("Generate with the engine.", rollouts),
+        field<&C::esurge_hbm_utilization>("Memory of the engine.", rollouts),
+        field<&C::esurge_page_size>("Page size of the engine.", rollouts),
+        field<&C::benchmark_interval>("Steps between benchmarks.", benchmark),
+        field<&C::benchmarks>("Benchmarks.", benchmark),
+        field<&C::watchers>("Objects: only in Python.", not_built("watchers")),
+        field<&C::sparsify_module>("Sparse weights.", not_built("sparse weights")),
+    };
+  }
+  void settle(config::Keys& keys);
+
+  LossConfig loss() const { return loss_config.value_or(LossConfig{}); }
+};
+
+// "50min", "23h", "30s" in seconds; nullopt: it says none of these.
+std::optional<double> seconds_of(const std::string& text);
+
+}  // namespace easydel::train
