@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Writes src/easydel/text/unicode_tables.cpp by asking the `tokenizers` package what each code point is to it.
+
+The package mixes several versions of Unicode (its regex engine's, Rust's, and older tables for punctuation, marks
+and normalization), so the only table that is right is the one it answers with. Usage: make_unicode_tables.py OUT.cpp
+"""
+import ctypes
+import sys
+
+import tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers
+
+CATEGORIES = "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co".split()
+CHARS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+TEXT = "".join(CHARS)
+ALL = set(CHARS)
+
+
+def regex_class(pattern):
+    return ALL - set(normalizers.Replace(Regex(pattern), "").normalize_str(TEXT))
+
+
+def isolated(pre_tokenizer):
+    found = set()
+    for i in range(0, len(CHARS), 4096):
+        for text, (begin, end) in pre_tokenizer.pre_tokenize_str("\ue000".join(CHARS[i:i + 4096])):
+            if end - begin == 1 and text != "\ue000":
+                found.add(text)
+    return found
+
+
+def runs(value_of):
+    rows, last = [], None
+    for c in range(0x110000):
+        value = value_of(chr(c)) if not 0xD800 <= c < 0xE000 else 0
+        if value != last:
+            rows.append((c, value))
+            last = value
+    return rows
+
+
+def main():
+    category = {}
+    for index, name in enumerate(CATEGORIES):
+        for c in regex_class(r"\p{%s}" % name):
+            category[c] = index
+    word = regex_class(r"\w")
+    punctuation = isolated(pre_tokenizers.Punctuation("isolated"))
+    marks = ALL - set(normalizers.StripAccents().normalize_str(TEXT))
+    flags = runs(lambda c: category[c] | (c in word) << 5 | (c in punctuation) << 6 | (c in marks) << 7)
+
+    lower = {}
+    for c in CHARS:
+        small = normalizers.Lowercase().normalize_str(c)
+        if small != c and len(small) == 1:
+            lower[ord(c)] = ord(small)
+    lower_rows = []  # first, last, step, difference
+    for c, small in sorted(lower.items()):
+        row = lower_rows[-1] if lower_rows else None
+        if row and small - c == row[3] and c - row[1] in (1, 2) and row[2] in (0, c - row[1]):
+            row[2], row[1] = c - row[1], c
+        else:
+            lower_rows.append([c, c, 0, small - c])
+
+    library = ctypes.CDLL("libutf8proc.so.2")
+    undecomposed = set()
+    for form in ("NFD", "NFKD"):
+        function = getattr(library, "utf8proc_" + form)
+        function.restype, function.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+        for c in CHARS[1:]:
+            if getattr(normalizers, form)().normalize_str(c) == c and ctypes.string_at(function(c.encode())).decode() != c:
+                undecomposed.add(ord(c))
+    undecomposed_rows = []
+    for c in sorted(undecomposed):
+        if undecomposed_rows and undecomposed_rows[-1][1] == c - 1:
+            undecomposed_rows[-1][1] = c
+        else:
+            undecomposed_rows.append([c, c])
+
+    def block(items, per_line):
+        lines = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
+        return "\n".join("    " + line + "," for line in lines)
+
+    with open(sys.argv[1], "w") as out:
+        out.write("// What each code point is to Hugging Face's tokenizers %s: written by scripts/make_unicode_tables.py.\n"
+                  % tokenizers.__version__)
+        out.write('#include "easydel/text/unicode_tables.h"\n\nnamespace easydel::text::tables {\n\n// clang-format off\n')
+        out.write("const uint32_t runs[] = {\n%s\n};\nconst size_t run_count = sizeof(runs) / sizeof(runs[0]);\n\n"
+                  % block(["0x%x" % (c << 8 | v) for c, v in flags], 12))
+        out.write("const Lower lower[] = {\n%s\n};\nconst size_t lower_count = sizeof(lower) / sizeof(lower[0]);\n\n"
+                  % block(["{0x%x, 0x%x, %d, %d}" % (a, b, max(s, 1), d) for a, b, s, d in lower_rows], 5))
+        out.write("const Range undecomposed[] = {\n%s\n};\nconst size_t undecomposed_count = sizeof(undecomposed) / sizeof(undecomposed[0]);\n"
+                  % block(["{0x%x, 0x%x}" % (a, b) for a, b in undecomposed_rows], 8))
+        out.write("// clang-format on\n\n}  // namespace easydel::text::tables\n")
+
+
+main()

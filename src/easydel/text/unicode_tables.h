@@ -1,0 +1,28 @@
+// The data of unicode.cpp. Categories in the order of `Category`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace easydel::text::tables {
+
+// A run begins at code point (entry >> 8) and ends before the next entry's. The low byte: category in 5 bits, then
+// one bit each for word character, punctuation, combining mark (as `tokenizers` strips accents).
+extern const uint32_t runs[];
+extern const size_t run_count;
+
+struct Lower {
+  uint32_t first, last, step;
+  int32_t difference;
+};
+extern const Lower lower[];
+extern const size_t lower_count;
+
+// Code points that decompose in newer versions of Unicode than `tokenizers` normalizes with.
+struct Range {
+  uint32_t first, last;
+};
+extern const Range undecomposed[];
+extern const size_t undecomposed_count;
+
+}  // namespace easydel::text::tables

@@ -1,0 +1,301 @@
+// Reading safetensors: the header and its rules, one mapped file, a folder of shards.
+#include "easydel/weights/safetensors.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "easydel/base/error.h"
+
+namespace easydel::weights {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr uint64_t header_cap = 100'000'000;
+constexpr const char* damaged = "the file is damaged or was not written as safetensors; fetch or save it again";
+
+std::string shown(std::span<const int64_t> shape) {
+  std::string out = "[";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  return out + "]";
+}
+
+// The product of the sizes times `unit`; nullopt where it does not fit.
+std::optional<uint64_t> bytes_of(std::span<const int64_t> shape, uint64_t unit) {
+  uint64_t total = unit;
+  for (int64_t size : shape)
+    if (__builtin_mul_overflow(total, static_cast<uint64_t>(size), &total)) return std::nullopt;
+  return total;
+}
+
+// A name as it may stand in a message of one line.
+std::string quoted(std::string_view name) {
+  std::string out = "'";
+  for (char c : name.substr(0, 200)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (name.size() > 200 ? "...'" : "'");
+}
+
+uint64_t whole_number(simdjson::dom::element value, std::string_view file, const std::string& what) {
+  uint64_t number = 0;
+  if (value.get_uint64().get(number) || number > INT64_MAX)
+    refuse(std::string(file), what + " is not a whole number from 0 up", damaged);
+  return number;
+}
+
+Header::Entry read_entry(std::string_view name, simdjson::dom::element value, std::string_view file) {
+  std::string tensor = "tensor " + quoted(name);
+  simdjson::dom::object object;
+  if (value.get_object().get(object)) refuse(std::string(file), tensor + " is described by no JSON object", damaged);
+  std::optional<std::string_view> dtype_name;
+  std::optional<std::vector<int64_t>> shape;
+  std::optional<std::pair<uint64_t, uint64_t>> range;
+  for (auto [key, item] : object) {
+    if (key == "dtype") {
+      std::string_view text;
+      if (dtype_name || item.get_string().get(text)) refuse(std::string(file), tensor + " has a bad 'dtype'", damaged);
+      dtype_name = text;
+    } else if (key == "shape") {
+      simdjson::dom::array sizes;
+      if (shape || item.get_array().get(sizes)) refuse(std::string(file), tensor + " has a bad 'shape'", damaged);
+      shape.emplace();
+      for (auto size : sizes) shape->push_back(static_cast<int64_t>(whole_number(size, file, tensor + ": a size")));
+    } else if (key == "data_offsets") {
+      simdjson::dom::array ends;
+      if (range || item.get_array().get(ends) || ends.size() != 2)
+        refuse(std::string(file), tensor + " has bad 'data_offsets'", damaged);
+      range = {whole_number(ends.at(0), file, tensor + ": an offset"),
+               whole_number(ends.at(1), file, tensor + ": an offset")};
+    }
+  }
+  if (!dtype_name || !shape || !range)
+    refuse(std::string(file),
+           str(tensor, " has no '", !dtype_name ? "dtype" : !shape ? "shape" : "data_offsets", "'"), damaged);
+  auto dtype = dtype_of_safetensors(*dtype_name);
+  if (!dtype)
+    refuse(std::string(file), str(tensor, " has the dtype ", quoted(*dtype_name), ", which is not known"),
+           "known: BOOL, U8, I8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64, F8_E4M3, F8_E5M2");
+  auto [begin, end] = *range;
+  auto bytes = bytes_of(*shape, size_of(*dtype));
+  if (end < begin || !bytes || *bytes != end - begin)
+    refuse(std::string(file),
+           str(tensor, ": ", *dtype_name, " ", shown(*shape), " does not fill its bytes ", begin, " to ", end), damaged);
+  return {*dtype, std::move(*shape), begin, end};
+}
+
+// Every byte of the data belongs to exactly one tensor.
+void check_cover(const Header& header, uint64_t data_bytes, std::string_view file) {
+  std::vector<const std::pair<const std::string, Header::Entry>*> order;
+  order.reserve(header.tensors.size());
+  for (auto& item : header.tensors) order.push_back(&item);
+  std::sort(order.begin(), order.end(), [](auto* a, auto* b) {
+    return std::pair(a->second.begin, a->second.end) < std::pair(b->second.begin, b->second.end);
+  });
+  uint64_t at = 0;
+  const std::string* before = nullptr;
+  for (auto* item : order) {
+    auto& [name, entry] = *item;
+    if (entry.end > data_bytes)
+      refuse(std::string(file),
+             str("tensor ", quoted(name), " ends at byte ", entry.end, " of the data, but there are only ", data_bytes),
+             "the file is cut short; fetch or save it again");
+    if (entry.begin < at)
+      refuse(std::string(file), str("tensors ", quoted(*before), " and ", quoted(name), " overlap"), damaged);
+    if (entry.begin > at)
+      refuse(std::string(file), str("bytes ", at, " to ", entry.begin, " of the data belong to no tensor"), damaged);
+    at = entry.end;
+    before = &name;
+  }
+  if (at != data_bytes)
+    refuse(std::string(file), str("bytes ", at, " to ", data_bytes, " of the data belong to no tensor"), damaged);
+}
+
+}  // namespace
+
+int64_t TensorView::elements() const {
+  int64_t total = 1;
+  for (int64_t size : shape) total *= size;
+  return total;
+}
+
+Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
+  std::string file(name);
+  if (bytes.size() < 8)
+    refuse(file, str("is ", bytes.size(), " bytes long; a safetensors file has at least 8"), damaged);
+  uint64_t length = 0;
+  for (int i = 7; i >= 0; --i) length = length << 8 | static_cast<uint8_t>(bytes[i]);
+  if (length > header_cap)
+    refuse(file, str("says that its header has ", length, " bytes; at most ", header_cap, " are allowed"), damaged);
+  if (length > bytes.size() - 8)
+    refuse(file, str("says that its header has ", length, " bytes, but only ", bytes.size() - 8, " follow"),
+           "the file is cut short; fetch or save it again");
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
+  if (!text.starts_with('{')) refuse(file, "its header does not begin with '{'", damaged);
+
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  simdjson::padded_string padded(text);
+  if (auto error = parser.parse(padded).get_object().get(object))
+    refuse(file, str("its header is not valid JSON: ", simdjson::error_message(error)), damaged);
+
+  Header header;
+  header.data_begin = 8 + length;
+  bool has_metadata = false;
+  for (auto [key, value] : object) {
+    if (key == "__metadata__") {
+      simdjson::dom::object entries;
+      if (has_metadata || value.get_object().get(entries)) refuse(file, "has a bad '__metadata__'", damaged);
+      has_metadata = true;
+      for (auto [word, item] : entries) {
+        std::string_view says;
+        if (item.get_string().get(says))
+          refuse(file, str("'__metadata__': ", quoted(word), " is not a string"), damaged);
+        if (!header.metadata.emplace(word, says).second)
+          refuse(file, str("'__metadata__': ", quoted(word), " stands there twice"), damaged);
+      }
+      continue;
+    }
+    if (!header.tensors.emplace(key, read_entry(key, value, name)).second)
+      refuse(file, str("tensor ", quoted(key), " stands in the header twice"), damaged);
+  }
+  check_cover(header, bytes.size() - header.data_begin, name);
+  return header;
+}
+
+std::shared_ptr<const SafetensorsFile> SafetensorsFile::open(const fs::path& path) {
+  auto file = std::make_shared<SafetensorsFile>();
+  file->path_ = path;
+  file->mapped_ = files::Mapped::open(path);
+  file->header_ = parse_header(file->mapped_->bytes(), path.string());
+  return file;
+}
+
+bool SafetensorsFile::has(std::string_view name) const { return header_.tensors.contains(std::string(name)); }
+
+TensorView SafetensorsFile::at(std::string_view name) const {
+  auto it = header_.tensors.find(std::string(name));
+  if (it == header_.tensors.end())
+    refuse(path_.string(), "has no tensor " + quoted(name), str("it has ", header_.tensors.size(), " other tensors"));
+  auto& entry = it->second;
+  return {entry.dtype, entry.shape,
+          mapped_->bytes().subspan(header_.data_begin + entry.begin, entry.end - entry.begin), mapped_};
+}
+
+namespace {
+
+using Files = std::map<std::string, std::shared_ptr<const SafetensorsFile>, std::less<>>;
+
+// model.safetensors.index.json: {"weight_map": {tensor: shard}}; each shard holds exactly what the index says.
+Files open_sharded(const fs::path& index) {
+  std::string text = files::read(index);
+  simdjson::dom::parser parser;
+  simdjson::dom::element document;
+  simdjson::padded_string padded(text);
+  if (auto error = parser.parse(padded).get(document))
+    refuse(index.string(), str("is not valid JSON: ", simdjson::error_message(error)), "fetch or save the model again");
+  simdjson::dom::object map;
+  if (document["weight_map"].get_object().get(map))
+    refuse(index.string(), "has no 'weight_map' of tensor names to files", "fetch or save the model again");
+  Files tensors;
+  std::map<std::string, std::shared_ptr<const SafetensorsFile>> shards;
+  for (auto [name, value] : map) {
+    std::string_view word;
+    if (value.get_string().get(word) || word.empty() || fs::path(word).filename() != fs::path(word))
+      refuse(index.string(), str("tensor ", quoted(name), " has no plain file name"), "fetch or save the model again");
+    std::string shard(word);
+    auto& file = shards[shard];
+    if (!file) {
+      fs::path path = index.parent_path() / shard;
+      if (!fs::exists(path))
+        refuse(path.string(), "is missing; " + index.filename().string() + " names it", "fetch the model again");
+      file = SafetensorsFile::open(path);
+    }
+    if (!file->has(name))
+      refuse(file->path().string(),
+             str("has no tensor ", quoted(name), ", which ", index.filename().string(), " says it has"),
+             "the shards belong to different models; fetch the model again");
+    if (!tensors.emplace(name, file).second)
+      refuse(index.string(), str("tensor ", quoted(name), " stands there twice"), "fetch or save the model again");
+  }
+  for (auto& [shard, file] : shards)
+    for (auto& [name, entry] : file->header().tensors) {
+      auto it = tensors.find(name);
+      if (it == tensors.end() || it->second != file)
+        refuse(file->path().string(),
+               str("has the tensor ", quoted(name), ", but ", index.filename().string(),
+                   it == tensors.end() ? " does not name it" : " says that it is in another file"),
+               "the shards belong to different models; fetch the model again");
+    }
+  return tensors;
+}
+
+// The one file a folder's weights are in; empty: none. Several without an index are refused.
+fs::path weights_file(const fs::path& folder) {
+  for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
+    if (fs::exists(folder / name)) return folder / name;
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".safetensors") found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  for (auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().string().ends_with(".safetensors.index.json")) return entry.path();
+  if (found.size() > 1)
+    refuse(folder.string(), str("has ", found.size(), " safetensors files and no index"),
+           "put model.safetensors.index.json beside them, or keep one");
+  return found.empty() ? fs::path() : found[0];
+}
+
+}  // namespace
+
+Folder Folder::open(const fs::path& folder) {
+  Folder out;
+  out.folder_ = folder;
+  if (!fs::is_directory(folder)) refuse(folder.string(), "is no folder", "give the folder of a model");
+  fs::path path = weights_file(folder);
+  if (path.empty()) {
+    bool pickled = fs::exists(folder / "pytorch_model.bin") || fs::exists(folder / "pytorch_model.bin.index.json");
+    refuse(folder.string(), pickled ? "has only pickled weights (pytorch_model.bin), which are not read"
+                                    : "has no weights (model.safetensors)",
+           pickled ? "convert them to safetensors" : "give a folder with model.safetensors or its shards and index");
+  }
+  if (path.extension() == ".json") {
+    out.of_ = open_sharded(path);
+  } else {
+    auto file = SafetensorsFile::open(path);
+    for (auto& [name, entry] : file->header().tensors) out.of_.emplace(name, file);
+  }
+  return out;
+}
+
+bool Folder::has_weights(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return false;
+  for (auto& entry : fs::directory_iterator(folder)) {
+    std::string name = entry.path().filename().string();
+    if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json")) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> Folder::names() const {
+  std::vector<std::string> out;
+  for (auto& [name, file] : of_) out.push_back(name);
+  return out;
+}
+
+bool Folder::has(std::string_view name) const { return of_.find(name) != of_.end(); }
+
+TensorView Folder::at(std::string_view name) const {
+  auto it = of_.find(name);
+  if (it == of_.end())
+    refuse(folder_.string(), "has no tensor " + quoted(name), str("its weights are ", of_.size(), " other tensors"));
+  return it->second->at(name);
+}
+
+std::string Folder::where(std::string_view name) const {
+  auto it = of_.find(name);
+  return (it == of_.end() ? folder_ : it->second->path()).string() + ": " + std::string(name);
+}
+
+}  // namespace easydel::weights

@@ -1,0 +1,121 @@
+// Writing safetensors: one file, or shards with their index. Order and padding as upstream's serializer.
+#include <algorithm>
+#include <set>
+
+#include "easydel/base/document.h"
+#include "easydel/base/error.h"
+#include "easydel/weights/safetensors.h"
+
+namespace easydel::weights {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string json_string(std::string_view text) { return to_json(Value::text(std::string(text))); }
+
+uint64_t bytes_of(const OutTensor& tensor) {
+  uint64_t total = size_of(tensor.dtype);
+  for (int64_t size : tensor.shape) {
+    check(size >= 0, "tensor '", tensor.name, "' has a size below zero");
+    check(!__builtin_mul_overflow(total, static_cast<uint64_t>(size), &total), "tensor '", tensor.name, "' is too large");
+  }
+  return total;
+}
+
+std::vector<const OutTensor*> in_file_order(std::span<const OutTensor> tensors) {
+  std::vector<const OutTensor*> order;
+  std::set<std::string_view> names;
+  for (auto& tensor : tensors) {
+    check(names.insert(tensor.name).second, "tensor '", tensor.name, "' is written twice");
+    check(tensor.name != "__metadata__", "a tensor cannot be called __metadata__");
+    order.push_back(&tensor);
+  }
+  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) {
+    size_t x = size_of(a->dtype), y = size_of(b->dtype);
+    return x != y ? x > y : a->name < b->name;
+  });
+  return order;
+}
+
+std::string header_of(std::span<const OutTensor* const> order, const std::map<std::string, std::string>& metadata) {
+  std::string out = "{";
+  if (!metadata.empty()) {
+    out += "\"__metadata__\":{";
+    for (auto& [key, value] : metadata)
+      out += (out.back() == '{' ? "" : ",") + json_string(key) + ":" + json_string(value);
+    out += "}";
+  }
+  uint64_t at = 0;
+  for (auto* tensor : order) {
+    std::string shape;
+    for (int64_t size : tensor->shape) shape += (shape.empty() ? "" : ",") + std::to_string(size);
+    uint64_t end = at + bytes_of(*tensor);
+    out += (out.size() == 1 ? "" : ",") + json_string(tensor->name) +
+           str(":{\"dtype\":\"", name_of(tensor->dtype), "\",\"shape\":[", shape, "],\"data_offsets\":[", at, ",", end, "]}");
+    at = end;
+  }
+  out += "}";
+  out.resize((out.size() + 7) / 8 * 8, ' ');
+  return out;
+}
+
+void write_file(const fs::path& path, std::span<const OutTensor* const> order,
+                const std::map<std::string, std::string>& metadata) {
+  files::Writer file(path);
+  std::string header = header_of(order, metadata);
+  char length[8];
+  for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(static_cast<uint64_t>(header.size()) >> (8 * i));
+  file.write(length, 8);
+  file.write(header);
+  for (auto* tensor : order) {
+    uint64_t expected = bytes_of(*tensor), given = 0;
+    tensor->write([&](const void* data, size_t bytes) {
+      given += bytes;
+      check(given <= expected, "tensor '", tensor->name, "' gives more than its ", expected, " bytes");
+      file.write(data, bytes);
+    });
+    check(given == expected, "tensor '", tensor->name, "' gives ", given, " of its ", expected, " bytes");
+  }
+  file.commit();
+}
+
+}  // namespace
+
+void write_safetensors(const fs::path& path, std::span<const OutTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  write_file(path, in_file_order(tensors), metadata);
+}
+
+void write_folder(const fs::path& folder, std::span<const OutTensor> tensors, uint64_t max_shard_bytes) {
+  check(max_shard_bytes > 0, "shards of at most 0 bytes hold nothing");
+  // Shards are filled in the order given (a model's own); a tensor larger than a shard has one of its own.
+  std::vector<std::vector<OutTensor>> shards(1);
+  uint64_t filled = 0, total = 0;
+  for (auto& tensor : tensors) {
+    uint64_t bytes = bytes_of(tensor);
+    if (!shards.back().empty() && filled + bytes > max_shard_bytes) {
+      shards.emplace_back();
+      filled = 0;
+    }
+    shards.back().push_back(tensor);
+    filled += bytes;
+    total += bytes;
+  }
+  files::make_directories(folder);
+  if (shards.size() == 1) return write_safetensors(folder / "model.safetensors", shards[0]);
+  Value map = Value::map();
+  for (size_t i = 0; i < shards.size(); ++i) {
+    auto digits = [](size_t number) { return std::string(5 - std::min<size_t>(5, std::to_string(number).size()), '0') + std::to_string(number); };
+    std::string name = "model-" + digits(i + 1) + "-of-" + digits(shards.size()) + ".safetensors";
+    write_safetensors(folder / name, shards[i]);
+    for (auto& tensor : shards[i]) map.entries.emplace_back(tensor.name, Value::text(name));
+  }
+  std::sort(map.entries.begin(), map.entries.end(), [](auto& a, auto& b) { return a.first < b.first; });
+  Value index = Value::map(), metadata = Value::map();
+  metadata.set("total_size", Value::integer(static_cast<int64_t>(total)));
+  index.set("metadata", std::move(metadata));
+  index.set("weight_map", std::move(map));
+  files::write(folder / "model.safetensors.index.json", to_json(index, 2) + "\n");
+}
+
+}  // namespace easydel::weights
