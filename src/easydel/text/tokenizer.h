@@ -25,6 +25,7 @@ struct Encoding {
   std::vector<std::string> tokens;                    // as the vocabulary writes them
   std::vector<std::pair<int64_t, int64_t>> offsets;   // in characters (Unicode code points) of the text
   std::vector<uint8_t> special_tokens_mask;
+  std::vector<uint8_t> type_ids;                      // 0: the first text, 1: the second (as the template says)
 };
 
 class Tokenizer {
@@ -58,7 +59,7 @@ class Tokenizer {
   virtual const std::vector<std::filesystem::path>& files() const = 0;
 };
 
-// Streaming decode: never half a character; the pieces always add up to decode() of all ids.
+// Streaming decode: never half a character; the pieces always add up to decode(all ids, skip_special_tokens, false).
 class DecodeStream {
  public:
   explicit DecodeStream(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens = true);

@@ -1,0 +1,59 @@
+// Tokens that stand beside the model: found in the text before it is normalized, or after.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/text/normalizers.h"
+#include "easydel/text/vocabulary.h"
+
+namespace easydel::text {
+
+struct AddedToken {
+  TokenId id = -1;
+  std::string content;
+  bool special = false, normalized = true, single_word = false, lstrip = false, rstrip = false;
+};
+
+class AddedTokens {
+ public:
+  struct Found {
+    uint32_t begin, end;
+    TokenId id;  // -1: text between tokens
+  };
+
+  // `tokens` in the file's order. As upstream, a token of the vocabulary keeps that id, another gets the next free one.
+  void add(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary, const Normalizer* normalizer);
+
+  bool empty(bool normalized) const { return (normalized ? after_ : before_).patterns.empty(); }
+  // Cuts `text` at the tokens that are looked for before (or after) normalization.
+  void find(std::string_view text, bool normalized, bool parse_special, std::vector<Found>& out) const;
+
+  const AddedToken* token(TokenId id) const;
+  const AddedToken* token(std::string_view content) const;
+  size_t beyond(const Vocabulary& vocabulary) const;  // how many are not in the vocabulary
+  const std::vector<AddedToken>& all() const { return tokens_; }
+
+ private:
+  // A trie over bytes; the longest match at the leftmost place wins.
+  struct Finder {
+    std::vector<std::string> patterns;
+    std::vector<std::unordered_map<uint8_t, int32_t>> children;
+    std::vector<int32_t> ends;  // by node: index into tokens_
+    bool first[256] = {};
+    void insert(std::string_view pattern, int32_t token);
+    int32_t longest(std::string_view text, size_t at, size_t& length) const;  // -1: none
+  };
+
+  std::vector<AddedToken> tokens_;
+  std::unordered_map<TokenId, size_t> by_id_;
+  std::unordered_map<std::string, size_t> by_content_;
+  Finder before_, after_;
+};
+
+}  // namespace easydel::text

@@ -1,0 +1,309 @@
+// Byte pair encoding (arXiv:1508.07909) with the details of tokenizers' models/bpe: byte fallback, unknown tokens,
+// ignore_merges. Pairs are merged lowest rank first, leftmost first; a short piece by scanning, a long one by a heap.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+
+#include "easydel/base/error.h"
+#include "easydel/text/byte_level.h"
+#include "easydel/text/json_fields.h"
+#include "easydel/text/model.h"
+#include "easydel/text/unicode.h"
+
+namespace easydel::text {
+namespace {
+
+constexpr uint32_t no_rank = UINT32_MAX;
+
+// (left, right) -> rank and the token that they become.
+class MergeTable {
+ public:
+  struct Entry {
+    uint64_t pair = UINT64_MAX;
+    uint32_t rank = no_rank;
+    TokenId whole = -1;
+  };
+  void reserve(size_t merges) {
+    entries_.assign(std::bit_ceil(merges * 2 + 16), Entry());
+    shift_ = 64 - std::countr_zero(entries_.size());
+  }
+  void add(TokenId left, TokenId right, uint32_t rank, TokenId whole) {
+    uint64_t pair = key(left, right);
+    size_t i = slot(pair);
+    while (entries_[i].pair != UINT64_MAX && entries_[i].pair != pair) i = (i + 1) & (entries_.size() - 1);
+    entries_[i] = {pair, rank, whole};
+  }
+  const Entry* find(TokenId left, TokenId right) const {
+    uint64_t pair = key(left, right);
+    for (size_t i = slot(pair);; i = (i + 1) & (entries_.size() - 1)) {
+      if (entries_[i].pair == pair) return &entries_[i];
+      if (entries_[i].pair == UINT64_MAX) return nullptr;
+    }
+  }
+
+ private:
+  static uint64_t key(TokenId left, TokenId right) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+  }
+  size_t slot(uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u) >> shift_; }
+  std::vector<Entry> entries_;
+  int shift_ = 63;
+};
+
+struct Symbol {
+  TokenId id;
+  uint32_t length;
+  uint32_t rank;     // of the merge with the next one
+  TokenId whole;     // what that merge makes
+};
+
+// The heap's bookkeeping: symbols are a linked list.
+struct Link {
+  int64_t previous, next;
+};
+struct Candidate {
+  uint32_t rank;
+  uint32_t at;
+  TokenId whole;
+  bool operator<(const Candidate& other) const {  // std's heaps put the largest first
+    return rank != other.rank ? rank > other.rank : at > other.at;
+  }
+};
+
+// What a thread remembers of the last pieces that it encoded, for all tokenizers.
+struct Remembered {
+  static constexpr size_t longest = 22, most = 7;
+  uint64_t owner = 0;
+  uint8_t length = 0, count = 0;
+  char bytes[longest];
+  TokenId ids[most];
+  uint8_t lengths[most];
+};
+
+class Bpe final : public Model {
+ public:
+  Bpe(const Value& options, ModelData data, bool byte_level)
+      : serial_(++serials),
+        fuse_unknown_(bool_field(options, "fuse_unk", false)),
+        byte_fallback_(bool_field(options, "byte_fallback", false)),
+        ignore_merges_(bool_field(options, "ignore_merges", false)),
+        prefix_(string_field(options, "continuing_subword_prefix", "")),
+        suffix_(string_field(options, "end_of_word_suffix", "")) {
+    const Value* dropout = options.find("dropout");
+    if (!is_absent(dropout) && dropout->as_double().value_or(1) != 0)
+      refuse("tokenizer.json", str("BPE has 'dropout': ", dropout->scalar, "; tokens that change from call to call are "
+                                   "not built"), "set it to null");
+    vocabulary_ = std::move(data.vocabulary);
+    std::string unknown = string_field(options, "unk_token", "");
+    if (!is_absent(options.find("unk_token"))) {
+      has_unknown_ = true;
+      unknown_ = vocabulary_.find(unknown);
+    }
+    for (int b = 0; b < 256; ++b) {
+      char code[8];
+      std::snprintf(code, sizeof code, "<0x%02X>", b);
+      fallback_[b] = vocabulary_.find(code);
+      std::string mapped;
+      append_utf8(mapped, character_of_byte(static_cast<uint8_t>(b)));
+      byte_[b] = vocabulary_.find(mapped);
+    }
+    bool all_bytes = std::all_of(byte_.begin(), byte_.end(), [](TokenId id) { return id >= 0; });
+    raw_ = byte_level && (all_bytes || (!has_unknown_ && !byte_fallback_)) && prefix_.empty() && suffix_.empty();
+    if (raw_ && ignore_merges_) {
+      raw_vocabulary_.reserve(vocabulary_.size(), vocabulary_.size() * 8);
+      for (size_t id = 0; id < vocabulary_.id_limit(); ++id)
+        if (vocabulary_.has(static_cast<TokenId>(id)))
+          if (auto bytes = unmap_bytes(vocabulary_.token(static_cast<TokenId>(id))))
+            raw_vocabulary_.add(*bytes, static_cast<TokenId>(id));
+    }
+    read_merges(data.merges);
+  }
+
+  bool is_bpe() const override { return true; }
+  bool takes_raw_bytes() const override { return raw_; }
+
+  void tokenize(std::string_view piece, std::vector<Token>& out) const override {
+    if (piece.empty()) return;
+    bool short_one = piece.size() <= Remembered::longest;
+    if (!short_one) return whole_or_merged(piece, out);
+    thread_local std::vector<Remembered> memory(1 << 14);
+    Remembered& slot = memory[(hash_of(piece) ^ serial_) & (memory.size() - 1)];
+    if (slot.owner == serial_ && slot.length == piece.size() && std::memcmp(slot.bytes, piece.data(), piece.size()) == 0) {
+      for (int i = 0; i < slot.count; ++i) out.push_back({slot.ids[i], slot.lengths[i]});
+      return;
+    }
+    size_t before = out.size();
+    whole_or_merged(piece, out);
+    size_t count = out.size() - before;
+    if (count > Remembered::most) return;
+    slot.owner = serial_;
+    slot.length = static_cast<uint8_t>(piece.size());
+    slot.count = static_cast<uint8_t>(count);
+    std::memcpy(slot.bytes, piece.data(), piece.size());
+    for (size_t i = 0; i < count; ++i) {
+      slot.ids[i] = out[before + i].id;
+      slot.lengths[i] = static_cast<uint8_t>(out[before + i].length);
+    }
+  }
+
+ private:
+  void read_merges(const std::vector<std::pair<std::string_view, std::string_view>>& merges) {
+    merges_.reserve(merges.size());
+    std::string whole;
+    for (size_t rank = 0; rank < merges.size(); ++rank) {
+      auto [left, right] = merges[rank];
+      whole.assign(left);
+      whole += right.substr(std::min(right.size(), prefix_.size()));
+      TokenId a = vocabulary_.find(left), b = vocabulary_.find(right), c = vocabulary_.find(whole);
+      if (a < 0 || b < 0 || c < 0)
+        refuse("tokenizer.json", str("merge ", rank, " ('", left, "' with '", right, "') needs the token '",
+                                     a < 0 ? left : b < 0 ? right : std::string_view(whole),
+                                     "', which is not in the vocabulary"),
+               "fetch the tokenizer again");
+      merges_.add(a, b, static_cast<uint32_t>(rank), c);
+    }
+  }
+
+  void whole_or_merged(std::string_view piece, std::vector<Token>& out) const {
+    if (ignore_merges_) {
+      TokenId id = (raw_ ? raw_vocabulary_ : vocabulary_).find(piece);
+      if (id >= 0) return out.push_back({id, static_cast<uint32_t>(piece.size())});
+    }
+    thread_local std::vector<Symbol> symbols;
+    symbols.clear();
+    if (raw_)
+      raw_symbols(piece, symbols);
+    else
+      character_symbols(piece, symbols);
+    if (symbols.size() <= 48)
+      merge_short(symbols);
+    else
+      merge_long(symbols);
+    for (const Symbol& symbol : symbols) out.push_back({symbol.id, symbol.length});
+  }
+
+  void raw_symbols(std::string_view piece, std::vector<Symbol>& symbols) const {
+    for (char c : piece) {
+      TokenId id = byte_[static_cast<uint8_t>(c)];
+      if (id >= 0) symbols.push_back({id, 1, no_rank, -1});
+    }
+  }
+
+  void character_symbols(std::string_view piece, std::vector<Symbol>& symbols) const {
+    uint32_t unknown_length = 0;  // a pending unknown token, not yet among the symbols
+    auto flush = [&] {
+      if (unknown_length) symbols.push_back({unknown_, unknown_length, no_rank, -1});
+      unknown_length = 0;
+    };
+    std::string changed;
+    for (size_t at = 0; at < piece.size();) {
+      size_t length = std::min(utf8_length(static_cast<unsigned char>(piece[at])), piece.size() - at);
+      std::string_view character = piece.substr(at, length);
+      bool first = at == 0;
+      at += length;
+      if ((!first && !prefix_.empty()) || (at == piece.size() && !suffix_.empty())) {
+        changed = (first ? "" : prefix_) + std::string(character) + (at == piece.size() ? suffix_ : "");
+        character = changed;
+      }
+      if (TokenId id = vocabulary_.find(character); id >= 0) {
+        flush();
+        symbols.push_back({id, static_cast<uint32_t>(length), no_rank, -1});
+        continue;
+      }
+      if (byte_fallback_) {
+        bool all = std::all_of(character.begin(), character.end(),
+                               [&](char c) { return fallback_[static_cast<uint8_t>(c)] >= 0; });
+        if (all) {
+          // A pending unknown token stays pending here: upstream's order.
+          for (char c : character) symbols.push_back({fallback_[static_cast<uint8_t>(c)], 1, no_rank, -1});
+          continue;
+        }
+      }
+      if (!has_unknown_) continue;
+      if (unknown_ < 0)
+        refuse("tokenizer.json", "the unknown token is not in the vocabulary", "fetch the tokenizer again");
+      if (!fuse_unknown_) flush();
+      unknown_length += static_cast<uint32_t>(length);
+    }
+    flush();
+  }
+
+  void look(Symbol& left, const Symbol& right) const {
+    const auto* entry = merges_.find(left.id, right.id);
+    left.rank = entry ? entry->rank : no_rank;
+    left.whole = entry ? entry->whole : -1;
+  }
+
+  void merge_short(std::vector<Symbol>& symbols) const {
+    size_t n = symbols.size();
+    for (size_t i = 0; i + 1 < n; ++i) look(symbols[i], symbols[i + 1]);
+    while (n > 1) {
+      size_t best = 0;
+      for (size_t i = 1; i + 1 < n; ++i)
+        if (symbols[i].rank < symbols[best].rank) best = i;
+      if (symbols[best].rank == no_rank) break;
+      symbols[best].id = symbols[best].whole;
+      symbols[best].length += symbols[best + 1].length;
+      std::copy(symbols.begin() + best + 2, symbols.begin() + n, symbols.begin() + best + 1);
+      --n;
+      if (best + 1 < n)
+        look(symbols[best], symbols[best + 1]);
+      else
+        symbols[best].rank = no_rank;
+      if (best > 0) look(symbols[best - 1], symbols[best]);
+    }
+    symbols.resize(n);
+  }
+
+  void merge_long(std::vector<Symbol>& symbols) const {
+    auto n = static_cast<int64_t>(symbols.size());
+    std::vector<Link> links(symbols.size());
+    std::vector<Candidate> heap;
+    heap.reserve(symbols.size());
+    for (int64_t i = 0; i < n; ++i) links[i] = {i - 1, i + 1 < n ? i + 1 : -1};
+    auto candidate = [&](int64_t at) {
+      if (const auto* entry = merges_.find(symbols[at].id, symbols[links[at].next].id)) {
+        heap.push_back({entry->rank, static_cast<uint32_t>(at), entry->whole});
+        return true;
+      }
+      return false;
+    };
+    for (int64_t i = 0; i + 1 < n; ++i) candidate(i);
+    std::make_heap(heap.begin(), heap.end());
+    while (!heap.empty()) {
+      std::pop_heap(heap.begin(), heap.end());
+      Candidate top = heap.back();
+      heap.pop_back();
+      int64_t at = top.at, next = links[at].next;
+      if (symbols[at].length == 0 || next < 0) continue;
+      const auto* entry = merges_.find(symbols[at].id, symbols[next].id);
+      if (!entry || entry->whole != top.whole) continue;  // the pair has changed since
+      symbols[at].id = top.whole;
+      symbols[at].length += symbols[next].length;
+      symbols[next].length = 0;
+      links[at].next = links[next].next;
+      if (links[at].next >= 0) links[links[at].next].previous = at;
+      if (links[at].previous >= 0 && candidate(links[at].previous)) std::push_heap(heap.begin(), heap.end());
+      if (links[at].next >= 0 && candidate(at)) std::push_heap(heap.begin(), heap.end());
+    }
+    std::erase_if(symbols, [](const Symbol& symbol) { return symbol.length == 0; });
+  }
+
+  static inline std::atomic<uint64_t> serials{0};
+  uint64_t serial_;  // never reused: what a thread remembers outlives a tokenizer
+  bool fuse_unknown_, byte_fallback_, ignore_merges_, has_unknown_ = false, raw_ = false;
+  std::string prefix_, suffix_;
+  TokenId unknown_ = -1;
+  std::array<TokenId, 256> fallback_{}, byte_{};
+  Vocabulary raw_vocabulary_;
+  MergeTable merges_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Model> make_bpe(const Value& options, ModelData data, bool byte_level) {
+  return std::make_unique<Bpe>(options, std::move(data), byte_level);
+}
+
+}  // namespace easydel::text

@@ -1,0 +1,43 @@
+// Reading the parts of a tokenizer file, with errors that name the part.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "easydel/base/document.h"
+#include "easydel/base/error.h"
+
+namespace easydel::text {
+
+inline std::string string_field(const Value& node, std::string_view key, std::optional<std::string> fallback = {}) {
+  const Value* value = node.find(key);
+  if (value && value->is_text()) return value->scalar;
+  if ((!value || value->is_null()) && fallback) return *fallback;
+  refuse("tokenizer.json", str("'", key, "' is missing or no string"), "fetch the tokenizer again");
+}
+
+inline bool bool_field(const Value& node, std::string_view key, bool fallback) {
+  const Value* value = node.find(key);
+  if (!value || value->is_null()) return fallback;
+  if (auto flag = value->as_bool()) return *flag;
+  refuse("tokenizer.json", str("'", key, "' is neither true nor false"), "fetch the tokenizer again");
+}
+
+inline int64_t int_field(const Value& node, std::string_view key, std::optional<int64_t> fallback = {}) {
+  const Value* value = node.find(key);
+  if ((!value || value->is_null()) && fallback) return *fallback;
+  if (value)
+    if (auto number = value->as_int()) return *number;
+  refuse("tokenizer.json", str("'", key, "' is missing or no whole number"), "fetch the tokenizer again");
+}
+
+inline const Value& list_field(const Value& node, std::string_view key) {
+  const Value* value = node.find(key);
+  if (value && value->is_list()) return *value;
+  refuse("tokenizer.json", str("'", key, "' is missing or no list"), "fetch the tokenizer again");
+}
+
+inline bool is_absent(const Value* node) { return !node || node->is_null(); }
+
+}  // namespace easydel::text

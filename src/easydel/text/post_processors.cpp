@@ -1,0 +1,223 @@
+// Each kind of post-processor, named as its file's "type".
+#include "easydel/text/post_processors.h"
+
+#include <map>
+
+#include "easydel/text/byte_level.h"
+#include "easydel/text/json_fields.h"
+#include "easydel/text/unicode.h"
+
+namespace easydel::text {
+namespace {
+
+// One step of a template: a special token, or text A (0) or B (1).
+struct Step {
+  std::vector<TokenId> ids;
+  std::vector<std::string> tokens;
+  int sequence = -1;
+  uint8_t type = 0;
+};
+
+Encoding special(const Step& step) {
+  Encoding out;
+  out.ids = step.ids;
+  out.tokens = step.tokens;
+  out.offsets.assign(step.ids.size(), {0, 0});
+  out.special_tokens_mask.assign(step.ids.size(), 1);
+  out.type_ids.assign(step.ids.size(), step.type);
+  return out;
+}
+
+struct Template : PostProcessor {
+  std::vector<Step> single, pair;
+
+  void apply(std::vector<Encoding>& parts, bool add_special_tokens) const override {
+    std::vector<Encoding> out;
+    for (const Step& step : parts.size() > 1 ? pair : single) {
+      if (step.sequence < 0) {
+        if (add_special_tokens) out.push_back(special(step));
+      } else if (static_cast<size_t>(step.sequence) < parts.size()) {
+        out.push_back(parts[step.sequence]);
+        out.back().type_ids.assign(out.back().ids.size(), step.type);
+      }
+    }
+    parts = std::move(out);
+  }
+};
+
+std::vector<Step> read_steps(const Value& node, std::string_view key, const std::map<std::string, Step>& specials) {
+  std::vector<Step> out;
+  for (const Value& item : list_field(node, key).items) {
+    const Value* sequence = item.find("Sequence");
+    const Value* token = item.find("SpecialToken");
+    const Value& body = sequence ? *sequence : token ? *token : item;
+    std::string id = string_field(body, "id");
+    Step step;
+    if (sequence) {
+      if (id != "A" && id != "B")
+        refuse("tokenizer.json", "a template has the sequence '" + id + "'", "it must be A or B");
+      step.sequence = id == "A" ? 0 : 1;
+    } else {
+      auto it = specials.find(id);
+      if (it == specials.end())
+        refuse("tokenizer.json", "a template has the special token '" + id + "', which its 'special_tokens' lack",
+               "fetch the tokenizer again");
+      step = it->second;
+    }
+    step.type = static_cast<uint8_t>(int_field(body, "type_id", 0));
+    out.push_back(std::move(step));
+  }
+  return out;
+}
+
+std::unique_ptr<const PostProcessor> make_template(const Value& node) {
+  std::map<std::string, Step> specials;
+  if (const Value* tokens = node.find("special_tokens"); tokens && tokens->is_map())
+    for (auto& [name, item] : tokens->entries) {
+      Step step;
+      for (const Value& id : list_field(item, "ids").items) step.ids.push_back(static_cast<TokenId>(id.as_int().value_or(0)));
+      for (const Value& token : list_field(item, "tokens").items) step.tokens.push_back(token.scalar);
+      if (step.ids.size() != step.tokens.size())
+        refuse("tokenizer.json", "the special token '" + name + "' has not as many ids as tokens",
+               "fetch the tokenizer again");
+      specials.emplace(name, std::move(step));
+    }
+  auto out = std::make_unique<Template>();
+  out->single = read_steps(node, "single", specials);
+  out->pair = read_steps(node, "pair", specials);
+  return out;
+}
+
+// Offsets without the spaces that a token's characters begin and end with.
+void trim_offsets(Encoding& encoding, bool add_prefix_space) {
+  const char32_t blank = character_of_byte(' ');
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    std::u32string token = to_utf32(encoding.tokens[i]);
+    auto is_blank = [&](char32_t c) { return c == blank || is_space(c); };
+    int64_t leading = 0, trailing = 0;
+    auto size = static_cast<int64_t>(token.size());
+    while (leading < size && is_blank(token[leading])) ++leading;
+    while (trailing < size && is_blank(token[size - 1 - trailing])) ++trailing;
+    auto& [begin, end] = encoding.offsets[i];
+    if (leading > 0) {
+      // The space that was put before the text is no character of it.
+      if ((i == 0 || begin == 0) && add_prefix_space) --leading;
+      begin = std::min(begin + leading, end);
+    }
+    if (trailing > 0 && end >= trailing) end = std::max(end - trailing, begin);
+  }
+}
+
+struct ByteLevel : PostProcessor {
+  bool trims, add_prefix_space;
+  explicit ByteLevel(const Value& node)
+      : trims(bool_field(node, "trim_offsets", true)), add_prefix_space(bool_field(node, "add_prefix_space", true)) {}
+  void apply(std::vector<Encoding>& parts, bool) const override {
+    if (trims)
+      for (Encoding& part : parts) trim_offsets(part, add_prefix_space);
+  }
+};
+
+Step read_pair(const Value& node, std::string_view key) {
+  const Value& pair = list_field(node, key);
+  if (pair.items.size() != 2 || !pair.items[0].is_text() || !pair.items[1].as_int())
+    refuse("tokenizer.json", str("'", key, "' is no pair of a token and its id"), "fetch the tokenizer again");
+  Step step;
+  step.tokens = {pair.items[0].scalar};
+  step.ids = {static_cast<TokenId>(*pair.items[1].as_int())};
+  return step;
+}
+
+// [CLS] A [SEP] B [SEP] of Bert, <s> A </s> </s> B </s> of Roberta.
+struct ClsSep : PostProcessor {
+  Step cls, sep;
+  bool roberta, trims = false, add_prefix_space = true;
+  ClsSep(const Value& node, bool roberta) : cls(read_pair(node, "cls")), sep(read_pair(node, "sep")), roberta(roberta) {
+    if (!roberta) return;
+    trims = bool_field(node, "trim_offsets", true);
+    add_prefix_space = bool_field(node, "add_prefix_space", true);
+  }
+  void apply(std::vector<Encoding>& parts, bool add_special_tokens) const override {
+    if (trims)
+      for (Encoding& part : parts) trim_offsets(part, add_prefix_space);
+    if (roberta)
+      for (Encoding& part : parts) part.type_ids.assign(part.ids.size(), 0);
+    if (!add_special_tokens) return;
+    std::vector<Encoding> out;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Step end = sep;
+      if (!roberta) end.type = static_cast<uint8_t>(i), parts[i].type_ids.assign(parts[i].ids.size(), end.type);
+      if (i == 0)
+        out.push_back(special(cls));
+      else if (roberta)
+        out.push_back(special(sep));
+      out.push_back(std::move(parts[i]));
+      out.push_back(special(end));
+    }
+    parts = std::move(out);
+  }
+};
+
+struct Sequence : PostProcessor {
+  std::vector<std::unique_ptr<const PostProcessor>> parts;
+  void apply(std::vector<Encoding>& encodings, bool add_special_tokens) const override {
+    for (auto& part : parts) part->apply(encodings, add_special_tokens);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const PostProcessor> make_post_processor(const Value& node) {
+  std::string type = string_field(node, "type");
+  if (type == "TemplateProcessing") return make_template(node);
+  if (type == "ByteLevel") return std::make_unique<ByteLevel>(node);
+  if (type == "BertProcessing") return std::make_unique<ClsSep>(node, false);
+  if (type == "RobertaProcessing") return std::make_unique<ClsSep>(node, true);
+  if (type == "Sequence") {
+    auto out = std::make_unique<Sequence>();
+    for (const Value& part : list_field(node, "processors").items) out->parts.push_back(make_post_processor(part));
+    return out;
+  }
+  refuse("tokenizer.json", "the post-processor '" + type + "' is not built yet",
+         "built: TemplateProcessing, ByteLevel, BertProcessing, RobertaProcessing, Sequence");
+}
+
+std::unique_ptr<const PostProcessor> make_bos_eos(std::optional<SpecialToken> bos, std::optional<SpecialToken> eos) {
+  auto out = std::make_unique<Template>();
+  auto token = [](const SpecialToken& from, uint8_t type) {
+    Step step;
+    step.ids = {from.id};
+    step.tokens = {from.content};
+    step.type = type;
+    return step;
+  };
+  for (uint8_t sequence : {0, 1}) {
+    std::vector<Step> steps;
+    if (bos) steps.push_back(token(*bos, sequence));
+    Step text;
+    text.sequence = sequence;
+    text.type = sequence;
+    steps.push_back(text);
+    if (eos) steps.push_back(token(*eos, sequence));
+    if (sequence == 0) out->single = steps;
+    out->pair.insert(out->pair.end(), steps.begin(), steps.end());
+  }
+  return out;
+}
+
+Encoding joined(std::vector<Encoding> parts) {
+  Encoding out;
+  for (Encoding& part : parts) {
+    auto append = [](auto& to, auto& from) {
+      to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+    };
+    append(out.ids, part.ids);
+    append(out.tokens, part.tokens);
+    append(out.offsets, part.offsets);
+    append(out.special_tokens_mask, part.special_tokens_mask);
+    append(out.type_ids, part.type_ids);
+  }
+  return out;
+}
+
+}  // namespace easydel::text
