@@ -1,0 +1,40 @@
+// The bodies of `probe tokenize` and `probe render`: one line of JSON in, one line of JSON out.
+// A case that fails is answered with {"error": "text"}.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "easydel/text/chat_template.h"
+#include "easydel/text/tokenizer.h"
+
+namespace easydel::text {
+
+// {"text", "pair"?, "add_special_tokens"? = true, "parse_special"? = true} -> {"ids", "tokens", "offsets"}
+// {"ids", "skip_special_tokens"? = false, "clean_up"?}                     -> {"text"}
+class TokenizeProbe {
+ public:
+  explicit TokenizeProbe(const std::filesystem::path& folder_or_file);  // UserError as Tokenizer::load
+  std::string answer(std::string_view line) const;
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+};
+
+// {"context": {...}, "template"?} -> {"output", "generation_spans"?}
+class RenderProbe {
+ public:
+  // Empty: every line carries its own "template".
+  explicit RenderProbe(const std::filesystem::path& template_file);
+  std::string answer(std::string_view line);
+
+ private:
+  std::filesystem::path path_;
+  std::unique_ptr<const ChatTemplate> template_;
+  std::map<std::string, ChatTemplate, std::less<>> others_;  // templates that came with a line
+};
+
+}  // namespace easydel::text
