@@ -1,6 +1,7 @@
 // The inner loops of one instruction set. Each loops_<set>.cpp compiles the same templates with its vector type.
 #pragma once
 
+#include "easydel/kernels/attention_step.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/product_layout.h"
 
@@ -14,6 +15,11 @@ struct Loops {
   void (*pack_columns)(Input x, int64_t first, int64_t columns, int64_t k, float* to);
   // Rows [first, first + rows) of one panel of the result; first is a multiple of block_rows.
   void (*multiply)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows);
+
+  // One chunk of keys for some rows; the result of a later chunk joined to an earlier one's; the rows written.
+  void (*attend_chunk)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part);
+  void (*merge_attention)(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part);
+  void (*finish_attention)(const AttentionStep& step, const AttentionRows& rows, AttentionPartial all);
 };
 
 const Loops& reference_loops();

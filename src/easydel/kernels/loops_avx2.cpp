@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "easydel/base/error.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/memory.h"
 

@@ -1,6 +1,7 @@
 // The table of one vector type. Included by loops_<set>.cpp only.
 #pragma once
 
+#include "easydel/kernels/attention_loops.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/product_loops.h"
 
@@ -9,11 +10,15 @@ namespace easydel::kernels {
 template <class V>
 constexpr Loops make_loops() {
   using Product = ProductLoops<V>;
+  using Attention = AttentionLoops<V>;
   return {
       .pack_panel = Product::pack_panel,
       .pack_rows = Product::pack_rows,
       .pack_columns = Product::pack_columns,
       .multiply = Product::multiply,
+      .attend_chunk = Attention::attend_chunk,
+      .merge_attention = Attention::merge,
+      .finish_attention = Attention::finish,
   };
 }
 

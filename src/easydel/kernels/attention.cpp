@@ -1,0 +1,116 @@
+// Cuts the forward of attention into rows and chunks of keys; the parts themselves are attention_loops.h.
+#include "easydel/kernels/attention.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/attention_step.h"
+#include "easydel/kernels/loops.h"
+#include "easydel/kernels/memory.h"
+
+namespace easydel::kernels {
+
+namespace {
+
+int64_t last_key(const AttentionStep& step, const AttentionRows& rows) {
+  return visible(step.spec, *rows.sequence, (rows.first + rows.count - 1) / step.group()).end;
+}
+int64_t chunks_of(const AttentionStep& step, const AttentionRows& rows) {
+  return std::max<int64_t>(1, divide_up(last_key(step, rows), chunk_keys));
+}
+// The first chunk of which the rows see anything; those before it need not be looked at.
+int64_t first_chunk(const AttentionStep& step, const AttentionRows& rows) {
+  const Range first = visible(step.spec, *rows.sequence, rows.first / step.group());
+  return std::min(first.begin / chunk_keys, chunks_of(step, rows) - 1);
+}
+
+// Pieces of up to 96 rows, fewer where that leaves threads idle; those with the most keys first.
+std::vector<AttentionRows> cut(const AttentionStep& step, std::span<const AttentionSequence> sequences, int threads) {
+  int64_t rows = 0;
+  for (const AttentionSequence& s : sequences) rows += s.queries * step.spec.heads;
+  int64_t most = most_attention_rows;
+  while (most > block_rows && rows / most < 4 * threads) most /= 2;
+  std::vector<AttentionRows> pieces;
+  for (const AttentionSequence& s : sequences)
+    for (int64_t head = 0; head < step.spec.kv_heads; ++head)
+      for (int64_t end = s.queries * step.group(); end > 0;) {
+        const int64_t first = (end - 1) / most * most;
+        pieces.push_back({&s, head, first, end - first});
+        end = first;
+      }
+  std::stable_sort(pieces.begin(), pieces.end(), [&](const AttentionRows& a, const AttentionRows& b) {
+    return last_key(step, a) > last_key(step, b);
+  });
+  return pieces;
+}
+
+template <class Offset>
+std::vector<AttentionSequence> by_offsets(const Offset* offsets, int64_t count) {
+  std::vector<AttentionSequence> sequences;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t begin = offsets[i], length = offsets[i + 1] - begin;
+    check(length >= 0, "attention: sequence ", i, " begins at ", begin, " and ends at ", int64_t(offsets[i + 1]));
+    sequences.push_back({.first_query = begin, .queries = length, .keys = length, .first_key = begin});
+  }
+  return sequences;
+}
+
+}  // namespace
+
+std::vector<AttentionSequence> sequences_of(const int32_t* offsets, int64_t count) { return by_offsets(offsets, count); }
+std::vector<AttentionSequence> sequences_of(const int64_t* offsets, int64_t count) { return by_offsets(offsets, count); }
+
+void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q, Heads k,
+            Heads v, MutableHeads out, float* lse) {
+  check(spec.kv_heads > 0 && spec.heads % spec.kv_heads == 0, "attention: ", spec.heads, " heads over ", spec.kv_heads,
+        " kv heads");
+  const AttentionStep step{spec, q, k, v, out, lse};
+  const Loops& isa = loops();
+  const std::vector<AttentionRows> pieces = cut(step, sequences, executor.size());
+  const int64_t floats = partial_floats(step);
+  int64_t parts = 0, longest = 0;
+  for (const AttentionRows& rows : pieces) {
+    const int64_t chunks = chunks_of(step, rows) - first_chunk(step, rows);
+    parts += chunks, longest = std::max(longest, chunks);
+  }
+  if (longest <= 1 || int64_t(pieces.size()) >= 4 * executor.size() || executor.size() == 1) {
+    executor.run(int64_t(pieces.size()), [&](int64_t i) {
+      thread_local Scratch<float> of_thread;
+      const AttentionRows& rows = pieces[size_t(i)];
+      float* const data = of_thread.at_least(2 * floats);
+      const AttentionPartial all = partial_at(data), part = partial_at(data + floats);
+      const int64_t begin = first_chunk(step, rows), end = chunks_of(step, rows);
+      isa.attend_chunk(step, rows, begin, all);
+      for (int64_t chunk = begin + 1; chunk < end; ++chunk) {
+        isa.attend_chunk(step, rows, chunk, part);
+        isa.merge_attention(step, rows.count, all, part);
+      }
+      isa.finish_attention(step, rows, all);
+    });
+    return;
+  }
+  // Few rows over many keys: the chunks on all threads, then the same merges.
+  struct Piece {
+    const AttentionRows* rows;
+    int64_t chunk, of_rows;
+  };
+  std::vector<Piece> chunks;
+  for (const AttentionRows& rows : pieces) {
+    const int64_t begin = first_chunk(step, rows), end = chunks_of(step, rows);
+    for (int64_t chunk = begin; chunk < end; ++chunk) chunks.push_back({&rows, chunk, end - begin});
+  }
+  thread_local Scratch<float> of_caller;
+  float* const data = of_caller.at_least(parts * floats);
+  executor.run(parts, [&](int64_t i) {
+    isa.attend_chunk(step, *chunks[size_t(i)].rows, chunks[size_t(i)].chunk, partial_at(data + i * floats));
+  });
+  for (int64_t i = 0; i < parts; i += chunks[size_t(i)].of_rows) {
+    const Piece& piece = chunks[size_t(i)];
+    for (int64_t c = 1; c < piece.of_rows; ++c)
+      isa.merge_attention(step, piece.rows->count, partial_at(data + i * floats), partial_at(data + (i + c) * floats));
+    isa.finish_attention(step, *piece.rows, partial_at(data + i * floats));
+  }
+}
+
+}  // namespace easydel::kernels

@@ -1,0 +1,242 @@
+// The inner loops of attention's forward, for a vector type V. Included by loops_<set>.cpp only.
+#pragma once
+
+#include <cmath>
+
+#include "easydel/kernels/attention_step.h"
+#include "easydel/kernels/memory.h"
+#include "easydel/kernels/tiles.h"
+#include "easydel/kernels/wide.h"
+
+namespace easydel::kernels {
+
+// Rows of keys, values or queries as tiles want them.
+template <class V>
+struct AttentionPacking {
+  using Tile = Tiles<V>;
+  using W = Wide<V>;
+
+  static int64_t token_of(const AttentionSequence& s, int64_t position) {
+    if (!s.pages) return s.first_key + position;
+    return int64_t(s.pages[position / s.page_tokens]) * s.page_tokens + position % s.page_tokens;
+  }
+
+  // at(r) gives row r as an untyped pointer: to[i * step + r].
+  template <class At>
+  static void turn(Number number, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
+    if (number == Number::f32) Tile::turn([&](int64_t r) { return static_cast<const float*>(at(r)); }, rows, dim, step, to);
+    else Tile::turn([&](int64_t r) { return static_cast<const bf16*>(at(r)); }, rows, dim, step, to);
+  }
+
+  // Rows as panels of 32 columns, `most` rows a panel; missing columns are 0.
+  template <class At>
+  static void copy(Number number, const At& at, int64_t rows, int64_t dim, int64_t most, float* to) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const void* const row = at(r);
+      for (int64_t i = 0; i < dim; i += lanes) {
+        float* const place = to + (i / panel_columns * most + r) * panel_columns + i % panel_columns;
+        if (number == Number::f32) W::load(static_cast<const float*>(row) + i, dim - i).store(place);
+        else W::load(static_cast<const bf16*>(row) + i, dim - i).store(place);
+      }
+      if (const int64_t end = round_up(dim, lanes); end % panel_columns)
+        W::zero().store(to + (end / panel_columns * most + r) * panel_columns + lanes);
+    }
+  }
+
+  // Keys [begin, begin + count) of one kv head, turned into the two panels [dim][32] of a block; missing keys are 0.
+  static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count, int64_t dim,
+                        float* to) {
+    for (int64_t p = 0; p < key_block; p += panel_columns) {
+      const int64_t some = std::clamp<int64_t>(count - p, 0, panel_columns);
+      float* const panel = to + p * dim;
+      if (some < panel_columns) std::memset(panel, 0, size_t(dim * panel_columns) * sizeof(float));
+      turn(k.number, [&](int64_t r) { return k.at(token_of(s, begin + p + r), head); }, some, dim, panel_columns, panel);
+    }
+  }
+  static void copy_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count, int64_t dim,
+                        float* to) {
+    copy(k.number, [&](int64_t r) { return k.at(token_of(s, begin + r), head); }, count, dim, key_block, to);
+  }
+};
+
+template <class V>
+struct AttentionLoops {
+  using W = Wide<V>;
+  using Math = WideMath<V>;
+  using Tile = Tiles<V>;
+  using Packing = AttentionPacking<V>;
+
+  static constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
+
+  // Sixteen scores in powers of two from the products q k.
+  struct Score {
+    W scale, to_log2;
+    bool capped;
+    explicit Score(const AttentionSpec& spec)
+        : scale(W::set(spec.softcap > 0 ? spec.scale / spec.softcap : spec.scale * log2_e)),
+          to_log2(W::set(spec.softcap * log2_e)),
+          capped(spec.softcap > 0) {}
+    W operator()(W product) const {
+      const W scaled = product * scale;
+      return capped ? Math::tanh(scaled) * to_log2 : scaled;
+    }
+  };
+
+  struct Row {
+    Range keys;
+    float top;
+    W sums;
+  };
+
+  // One chunk of keys of up to 96 rows; see attention.h for the order.
+  static void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
+    const AttentionSpec& spec = step.spec;
+    const AttentionSequence& s = *rows.sequence;
+    const int64_t group = step.group(), dim = spec.head_dim, panels = step.panels();
+    const Score score(spec);
+    thread_local Scratch<float> queries_of_thread, keys_of_thread, values_of_thread;
+    float* const queries = queries_of_thread.at_least(most_attention_rows * dim);
+    float* const keys = keys_of_thread.at_least(key_block * dim);
+    float* const values = values_of_thread.at_least(key_block * panels * panel_columns);
+    alignas(64) float scores[2 * block_rows * panel_columns];
+    alignas(64) float weights[block_rows * key_block];
+
+    Row state[most_attention_rows];
+    Range all{s.keys, 0};
+    for (int64_t r = 0; r < rows.count; ++r) {
+      const Range keys_of_row = visible(spec, s, (rows.first + r) / group).within(chunk * chunk_keys, (chunk + 1) * chunk_keys);
+      state[r] = {keys_of_row, -INFINITY, W::zero()};
+      if (!keys_of_row.empty()) all = {std::min(all.begin, keys_of_row.begin), std::max(all.end, keys_of_row.end)};
+    }
+    std::memset(part.out, 0, size_t(round_up(rows.count, block_rows) * panels * panel_columns) * sizeof(float));
+    for (int64_t t = 0; t < rows.count; t += block_rows) {
+      const int64_t count = std::min(block_rows, rows.count - t);
+      const auto row = [&](int64_t r) {
+        const int64_t i = rows.first + t + r;
+        return step.q.at(s.first_query + i / group, rows.kv_head * group + i % group);
+      };
+      Packing::turn(step.q.number, row, count, dim, count, queries + t * dim);
+    }
+
+    for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
+      const int64_t present = std::min(key_block, s.keys - block);
+      Packing::turn_keys(s, step.k, rows.kv_head, block, present, dim, keys);
+      Packing::copy_keys(s, step.v, rows.kv_head, block, present, spec.v_dim, values);
+      for (int64_t t = 0; t < rows.count; t += block_rows) {
+        const int64_t count = std::min(block_rows, rows.count - t);
+        Range any{key_block, 0}, common{0, key_block}, of_row[block_rows];
+        for (int64_t r = 0; r < count; ++r) {
+          const Range here = state[t + r].keys.within(block, block + key_block);
+          of_row[r] = {here.begin - block, here.end - block};
+          if (!of_row[r].empty()) any = {std::min(any.begin, of_row[r].begin), std::max(any.end, of_row[r].end)};
+          common = {std::max(common.begin, of_row[r].begin), std::min(common.end, of_row[r].end)};
+        }
+        if (any.empty()) continue;
+        for (int64_t p = 0; p < key_block; p += panel_columns)
+          if (p < any.end && p + panel_columns > any.begin)
+            Tile::rows_f32(count, queries + t * dim, count, keys + p * dim, dim, scores + p * block_rows, true);
+        float* const out = part.out + t * panels * panel_columns;
+        for (int64_t r = 0; r < count; ++r)
+          if (!of_row[r].empty()) soften(score, scores + r * panel_columns, of_row[r], state[t + r], weights + r * key_block,
+                                         out + r * panel_columns, panels);
+        const auto sum = [&](int64_t r, int64_t some, int64_t begin, int64_t end) {
+          if (begin >= end) return;
+          for (int64_t p = 0; p < panels; ++p)
+            Tile::template rows_f32<key_block>(some, weights + r * key_block + begin, 1,
+                                               values + (p * key_block + begin) * panel_columns, end - begin,
+                                               out + (p * block_rows + r) * panel_columns, false);
+        };
+        // What all rows of the tile see goes together; a row's other keys before and after that, so that they ascend.
+        if (common.empty()) {
+          for (int64_t r = 0; r < count; ++r) sum(r, 1, of_row[r].begin, of_row[r].end);
+          continue;
+        }
+        for (int64_t r = 0; r < count; ++r) sum(r, 1, of_row[r].begin, common.begin);
+        sum(0, count, common.begin, common.end);
+        for (int64_t r = 0; r < count; ++r) sum(r, 1, common.end, of_row[r].end);
+      }
+    }
+    for (int64_t r = 0; r < rows.count; ++r) part.top[r] = state[r].top, part.sum[r] = Math::sum(state[r].sums);
+  }
+
+  // The 64 products of one row (panels 12 x 32 apart) to weights; what was summed before is brought to the new maximum.
+  static void soften(const Score& score, const float* products, Range keys, Row& row, float* weights, float* out,
+                     int64_t panels) {
+    constexpr int64_t vectors = key_block / lanes;
+    W s[vectors], top = W::set(-INFINITY);
+    const bool whole = keys.begin == 0 && keys.end == key_block;
+    const W begin = W::set(float(keys.begin)), end = W::set(float(keys.end)), none = W::set(-INFINITY);
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < vectors; ++i) {
+      s[i] = score(W::load(products + i / 2 * block_rows * panel_columns + i % 2 * lanes));
+      if (!whole) {
+        const W at = Math::count() + W::set(float(i * lanes));
+        s[i] = Math::less(at, begin, none, Math::less(at, end, s[i], none));
+      }
+      top = Math::max(top, s[i]);
+    }
+    const float before = row.top, highest = Math::top(top), now = before > highest ? before : highest;
+    if (now != before) {
+      const float shrink = Math::exp2_of_negative(before - now);
+      row.top = now, row.sums = row.sums * W::set(shrink);
+      for (int64_t p = 0; p < panels; ++p)
+        for (int64_t i = 0; i < panel_columns; i += lanes) {
+          float* const at = out + p * block_rows * panel_columns + i;
+          (W::load(at) * W::set(shrink)).store(at);
+        }
+    }
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < vectors; ++i) {
+      const W weight = Math::exp2_of_negative(s[i] - W::set(now));
+      row.sums = row.sums + weight;
+      weight.store(weights + i * lanes);
+    }
+  }
+
+  // `part` comes after `all`.
+  static void merge(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part) {
+    for (int64_t r = 0; r < rows; ++r) {
+      if (part.sum[r] == 0) continue;  // saw nothing
+      const bool first = all.sum[r] == 0;
+      const float top = all.top[r] > part.top[r] ? all.top[r] : part.top[r];
+      const float a = first ? 0 : Math::exp2_of_negative(all.top[r] - top), b = Math::exp2_of_negative(part.top[r] - top);
+      all.sum[r] = first ? part.sum[r] : std::fma(part.sum[r], b, all.sum[r] * a);
+      all.top[r] = top;
+      for (int64_t p = 0; p < step.panels(); ++p)
+        for (int64_t i = 0; i < panel_columns; i += lanes) {
+          const int64_t at = out_at(step, r, p) + i;
+          const W more = W::load(part.out + at);
+          (first ? more : Math::fma(more, W::set(b), W::load(all.out + at) * W::set(a))).store(all.out + at);
+        }
+    }
+  }
+
+  static void finish(const AttentionStep& step, const AttentionRows& rows, AttentionPartial all) {
+    const AttentionSequence& s = *rows.sequence;
+    for (int64_t r = 0; r < rows.count; ++r) {
+      const int64_t i = rows.first + r, token = s.first_query + i / step.group();
+      const int64_t head = rows.kv_head * step.group() + i % step.group();
+      float sum = all.sum[r], top = all.top[r], shrink = 1;
+      if (step.spec.sinks) {
+        const float sink = step.spec.sinks[head] * log2_e;
+        if (sink > top) shrink = sum == 0 ? 0 : Math::exp2_of_negative(top - sink), top = sink;
+        sum = std::fma(sum, shrink, Math::exp2_of_negative(sink - top));
+      }
+      const W factor = W::set(sum == 0 ? 0 : shrink / sum);
+      if (step.lse) step.lse[token * step.spec.heads + head] = sum == 0 ? -INFINITY : float(top * double(ln_2) + std::log(double(sum)));
+      void* const to = step.out.at(token, head);
+      for (int64_t d = 0; d < step.spec.v_dim; d += lanes) {
+        const W y = W::load(all.out + out_at(step, r, d / panel_columns) + d % panel_columns) * factor;
+        if (step.out.number == Number::f32) y.store(static_cast<float*>(to) + d, step.spec.v_dim - d);
+        else y.store(static_cast<bf16*>(to) + d, step.spec.v_dim - d);
+      }
+    }
+  }
+
+ private:
+  static int64_t out_at(const AttentionStep& step, int64_t r, int64_t panel) {
+    return ((r / block_rows * step.panels() + panel) * block_rows + r % block_rows) * panel_columns;
+  }
+};
+
+}  // namespace easydel::kernels

@@ -1,0 +1,51 @@
+// What the parts of one attention share, between attention.cpp, which cuts it, and the loops.
+#pragma once
+
+#include <algorithm>
+
+#include "easydel/kernels/attention.h"
+#include "easydel/kernels/product_layout.h"
+
+namespace easydel::kernels {
+
+constexpr int64_t key_block = 64, chunk_keys = 1024, most_attention_rows = 96;
+
+struct AttentionStep {
+  AttentionSpec spec;
+  Heads q, k, v;
+  MutableHeads out;
+  float* lse;
+  int64_t group() const { return spec.heads / spec.kv_heads; }
+  int64_t panels() const { return divide_up(spec.v_dim, panel_columns); }
+};
+
+// Neighbouring rows that share a kv head: row = query x group + head within the group.
+struct AttentionRows {
+  const AttentionSequence* sequence;
+  int64_t kv_head, first, count;
+};
+
+struct Range {  // of positions
+  int64_t begin, end;
+  bool empty() const { return begin >= end; }
+  Range within(int64_t from, int64_t to) const { return {std::clamp(begin, from, to), std::clamp(end, from, to)}; }
+};
+
+// The keys that a query sees.
+inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequence, int64_t query) {
+  const int64_t position = sequence.past + query, end = spec.causal ? std::min(position + 1, sequence.keys) : sequence.keys;
+  return {spec.window > 0 ? std::max<int64_t>(0, position + 1 - spec.window) : 0, end};
+}
+
+// Up to 96 rows over one chunk of keys. `out` is [tile of 12 rows][panel of 32][row][32], relative to 2^top as `sum` is.
+struct AttentionPartial {
+  float *top, *sum, *out;
+};
+inline int64_t partial_floats(const AttentionStep& step) {
+  return most_attention_rows * (2 + step.panels() * panel_columns);
+}
+inline AttentionPartial partial_at(float* data) {
+  return {data, data + most_attention_rows, data + 2 * most_attention_rows};
+}
+
+}  // namespace easydel::kernels

@@ -1,0 +1,179 @@
+// The small products that everything else is cut into: a few rows times 32 columns, sums in registers. Included by
+// loops_<set>.cpp only, through others.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "easydel/kernels/product_layout.h"
+
+namespace easydel::kernels {
+
+template <class V>
+struct Tiles {
+  using F = typename V::F;
+  static constexpr int width = V::width;
+  static constexpr int most_rows = V::registers == 32 ? 12 : 6;
+
+  // rows x (vectors x width) sums at c (32 apart), all of the chain over k. `a` moves by a_step for each k and by row_step
+  // for each row.
+  template <int rows, int vectors, int64_t row_step = 1>
+  static void chain_f32(const float* a, int64_t a_step, const float* b, int64_t k, float* c, bool first) {
+    F sum[rows][vectors];
+    load_sums<rows, vectors>(sum, c, first);
+    for (int64_t i = 0; i < k; ++i, a += a_step, b += panel_columns) {
+      F w[vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) w[v] = V::load(b + v * width);
+      if constexpr (rows <= 4) V::prefetch(b + 1024), V::prefetch(b + 1040);
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r) {
+        const F x = V::set1(a[r * row_step]);
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(x, w[v], sum[r][v]);
+      }
+    }
+    store_sums<rows, vectors>(sum, c);
+  }
+
+  // The same from a bf16 panel; k counts whole blocks.
+  template <int rows, int vectors>
+  static void chain_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, bool first) {
+    F sum[rows][vectors];
+    load_sums<rows, vectors>(sum, c, first);
+    for (int64_t i = 0; i < k; i += 2, a += 2 * a_step) {
+      const bf16* const pairs = b + i / k_block * 2 * tile_elements + i % k_block * tile_columns;
+      F even[vectors], odd[vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) even[v] = V::even(pairs + tile_at(v)), odd[v] = V::odd(pairs + tile_at(v));
+      if constexpr (rows <= 4) V::prefetch(pairs + 2048), V::prefetch(pairs + 2048 + tile_elements);
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r) {
+        const F x = V::set1(a[r]);
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(x, even[v], sum[r][v]);
+      }
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r) {
+        const F x = V::set1(a[a_step + r]);
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(x, odd[v], sum[r][v]);
+      }
+    }
+    store_sums<rows, vectors>(sum, c);
+  }
+
+  // The order of TDPBF16PS. The sums of the blocks stay in c, near enough, for lack of registers.
+  template <int rows, int vectors>
+  static void tile_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, bool first) {
+    if (first)
+      for (int r = 0; r < rows; ++r)
+        for (int v = 0; v < vectors; ++v) V::store(c + r * panel_columns + v * width, V::zero());
+    for (int64_t block = 0; block < k; block += k_block, b += 2 * tile_elements) {
+      F even[rows][vectors], odd[rows][vectors];
+      for (int r = 0; r < rows; ++r)
+        for (int v = 0; v < vectors; ++v) even[r][v] = odd[r][v] = V::zero();
+      for (int64_t j = 0; j < k_block / 2; ++j, a += 2 * a_step) {
+        const bf16* const pairs = b + j * 2 * tile_columns;
+        F w_even[vectors], w_odd[vectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v)
+          w_even[v] = V::even(pairs + tile_at(v)), w_odd[v] = V::odd(pairs + tile_at(v));
+        if constexpr (rows <= 4) V::prefetch(pairs + 2048), V::prefetch(pairs + 2048 + tile_elements);
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; ++r) {
+          const F x = V::set1(a[r]);
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; ++v) even[r][v] = V::fma(x, w_even[v], even[r][v]);
+        }
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; ++r) {
+          const F x = V::set1(a[a_step + r]);
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; ++v) odd[r][v] = V::fma(x, w_odd[v], odd[r][v]);
+        }
+      }
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) {
+          float* const at = c + r * panel_columns + v * width;
+          V::store(at, V::add(V::load(at), V::add(even[r][v], odd[r][v])));
+        }
+    }
+  }
+
+  // `count` rows times one panel of fp32, [k][32], with as many rows and columns at a time as the registers hold.
+  template <int64_t row_step = 1, int rows = most_rows>
+  static void rows_f32(int64_t count, const float* a, int64_t a_step, const float* b, int64_t k, float* c, bool first) {
+    if constexpr (rows > 0) {
+      if (count < rows) return rows_f32<row_step, rows - 1>(count, a, a_step, b, k, c, first);
+      for (int64_t column = 0; column < panel_columns; column += 2 * width)
+        chain_f32<rows, 2, row_step>(a, a_step, b + column, k, c + column, first);
+      if (count > rows)
+        rows_f32<row_step>(count - rows, a + rows * row_step, a_step, b, k, c + rows * panel_columns, first);
+    }
+  }
+
+  // The same with a panel of bf16, in either order.
+  template <bool tile_order, int rows = tile_order ? 6 : most_rows>
+  static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, bool first) {
+    if constexpr (rows > 0) {
+      if (count < rows) return rows_bf16<tile_order, rows - 1>(count, a, a_step, b, k, c, first);
+      constexpr int vectors = tile_order && V::registers < 32 ? 1 : 2;
+      for (int64_t column = 0; column < panel_columns; column += vectors * width) {
+        if constexpr (tile_order) tile_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
+        else chain_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
+      }
+      if (count > rows) rows_bf16<tile_order>(count - rows, a + rows, a_step, b, k, c + rows * panel_columns, first);
+    }
+  }
+
+  // to[i * step + r] = row(r)[i]: `rows` rows (at most step) of length k become columns.
+  template <class Row>
+  static void turn(const Row& row, int64_t rows, int64_t k, int64_t step, float* to) {
+    for (int64_t r = 0; r < rows; r += width) {
+      const int64_t count = std::min<int64_t>(width, rows - r);
+      int64_t i = 0;
+      for (; i + width <= k; i += width) {
+        F tile[width];
+#pragma GCC unroll 16
+        for (int64_t j = 0; j < width; ++j) tile[j] = j < count ? V::load(row(r + j) + i) : V::zero();
+        V::transpose(tile);
+        for (int64_t j = 0; j < width; ++j) store_some(to + (i + j) * step + r, tile[j], count);
+      }
+      for (; i < k; ++i)
+        for (int64_t j = 0; j < count; ++j) to[i * step + r + j] = widen(row(r + j)[i]);
+    }
+  }
+
+  // Where column c of a panel begins within a block of k, in bf16.
+  static constexpr int64_t tile_of(int64_t c) { return c / tile_columns * tile_elements + c % tile_columns * 2; }
+
+ private:
+  static constexpr int64_t tile_at(int vector) { return tile_of(int64_t(vector) * width); }
+
+  template <int rows, int vectors>
+  static void load_sums(F (&sum)[rows][vectors], const float* c, bool first) {
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sum[r][v] = first ? V::zero() : V::load(c + r * panel_columns + v * width);
+  }
+  template <int rows, int vectors>
+  static void store_sums(const F (&sum)[rows][vectors], float* c) {
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) V::store(c + r * panel_columns + v * width, sum[r][v]);
+  }
+
+  static void store_some(float* to, F x, int64_t count) {
+    if (count == width) return V::store(to, x);
+    float all[width];
+    V::store(all, x);
+    std::memcpy(to, all, size_t(count) * sizeof(float));
+  }
+};
+
+}  // namespace easydel::kernels

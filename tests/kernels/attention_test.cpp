@@ -1,0 +1,255 @@
+#include "easydel/kernels/attention.h"
+
+#include "kernels/attention_support.h"
+
+namespace easydel::kernels {
+namespace {
+
+using namespace testing;
+
+// 2^x for x <= 0 in the steps of wide.h.
+float power(float x) {
+  if (x < -126) return 0;
+  const float whole = std::nearbyint(x), f = x - whole;
+  float y = 0.00015353360504377633f;
+  for (const float c : {0.0013398875016719103f, 0.00961843691766262f, 0.055503323674201965f, 0.24022647738456726f,
+                        0.6931471824645996f, 1.0f})
+    y = std::fma(y, f, c);
+  return std::ldexp(y, int(whole));
+}
+
+// One row by the order of attention.h, without softcap and sinks.
+std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s, int64_t query, int64_t head) {
+  const AttentionSpec& spec = p.spec;
+  const int64_t kv_head = head / (spec.heads / spec.kv_heads), position = s.past + query;
+  const float* const q = p.q.data() + ((s.first_query + query) * spec.heads + head) * spec.head_dim;
+  const auto k = [&](int64_t t) { return p.k.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.head_dim; };
+  const auto v = [&](int64_t t) { return p.v.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.v_dim; };
+  const float scale = spec.scale * 1.44269504f;
+  std::vector<float> all(size_t(spec.v_dim));
+  float all_top = -INFINITY, all_sum = 0;
+  for (int64_t chunk = 0; chunk < s.keys; chunk += 1024) {
+    std::vector<float> out(size_t(spec.v_dim));
+    float top = -INFINITY, sums[16] = {};
+    for (int64_t block = chunk; block < std::min(s.keys, chunk + 1024); block += 64) {
+      float score[64], highest = -INFINITY;
+      for (int64_t t = block; t < std::min(s.keys, block + 64); ++t) {
+        if (!sees(spec, position, t)) continue;
+        float x = 0;
+        for (int64_t d = 0; d < spec.head_dim; ++d) x = std::fma(q[d], k(t)[d], x);
+        highest = std::max(highest, score[t - block] = x * scale);
+      }
+      if (highest > top) {
+        const float shrink = power(top - highest);
+        for (float& x : sums) x *= shrink;
+        for (float& x : out) x *= shrink;
+        top = highest;
+      }
+      for (int64_t t = block; t < std::min(s.keys, block + 64); ++t) {
+        if (!sees(spec, position, t)) continue;
+        const float weight = power(score[t - block] - top);
+        sums[t % 16] += weight;
+        for (int64_t d = 0; d < spec.v_dim; ++d) out[size_t(d)] = std::fma(weight, v(t)[d], out[size_t(d)]);
+      }
+    }
+    for (int half = 8; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
+    if (sums[0] == 0) continue;
+    if (all_sum == 0) {
+      all = out, all_top = top, all_sum = sums[0];
+      continue;
+    }
+    const float now = std::max(all_top, top), a = power(all_top - now), b = power(top - now);
+    all_sum = std::fma(sums[0], b, all_sum * a), all_top = now;
+    for (size_t d = 0; d < all.size(); ++d) all[d] = std::fma(out[d], b, all[d] * a);
+  }
+  for (float& x : all) x *= all_sum == 0 ? 0 : 1 / all_sum;
+  return all;
+}
+
+AttentionSpec spec_of(int64_t heads, int64_t kv_heads, int64_t dim, int64_t v_dim) {
+  return {.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = v_dim, .scale = 1 / std::sqrt(float(dim))};
+}
+
+std::vector<AttentionSpec> specs() {
+  static const std::vector<float> sinks = {0.5f, -1, 3, 0};
+  std::vector<AttentionSpec> all;
+  for (const AttentionSpec& base : {spec_of(1, 1, 16, 16), spec_of(4, 2, 7, 19), spec_of(4, 1, 40, 33)}) {
+    all.push_back(base);
+    for (const int64_t window : {1, 5, 70}) all.push_back(base), all.back().window = window;
+    all.push_back(base), all.back().causal = false;
+    all.push_back(base), all.back().causal = false, all.back().window = 30;
+    all.push_back(base), all.back().softcap = 2;
+    all.push_back(base), all.back().sinks = sinks.data();
+    all.push_back(base), all.back().sinks = sinks.data(), all.back().softcap = 5, all.back().window = 9;
+  }
+  return all;
+}
+
+std::string text(const AttentionSpec& s) {
+  return str(s.heads, "/", s.kv_heads, " heads of ", s.head_dim, " and ", s.v_dim, s.causal ? ", causal" : "", ", window ",
+             s.window, ", softcap ", s.softcap, s.sinks ? ", sinks" : "");
+}
+
+TEST(Attention, HasTheBitsOfTheContractOnEveryInstructionSet) {
+  for (const AttentionSpec& spec : {spec_of(1, 1, 16, 16), spec_of(6, 2, 7, 19), spec_of(4, 4, 64, 32)})
+    for (const int64_t window : {0, 50}) {
+      AttentionSpec windowed = spec;
+      windowed.window = window;
+      for (const float size : {1.0f, 6.0f}) {
+        const Problem p(windowed, {1, 63, 0, 64, 65, 200}, 3, size);
+        std::vector<float> expected(size_t(p.tokens * spec.heads * spec.v_dim));
+        for (const AttentionSequence& s : p.sequences)
+          for (int64_t i = 0; i < s.queries; ++i)
+            for (int64_t h = 0; h < spec.heads; ++h)
+              std::ranges::copy(row_by_contract(p, s, i, h),
+                                expected.begin() + ((s.first_query + i) * spec.heads + h) * spec.v_dim);
+        on_every_isa([&] { EXPECT_TRUE(same_bits(attended(serial_executor(), p).out, expected)) << text(windowed); });
+      }
+    }
+}
+
+TEST(Attention, MergesChunksOfKeysInTheContractsOrder) {
+  AttentionSpec spec = spec_of(2, 1, 8, 8);
+  for (const int64_t window : {0, 1500}) {
+    spec.window = window;
+    Problem p(spec, {2100}, 4, 2);
+    std::vector<float> expected;
+    p.sequences[0] = {.first_query = 2097, .queries = 3, .past = 2097, .keys = 2100};
+    for (int64_t i = 0; i < 3; ++i)
+      for (int64_t h = 0; h < 2; ++h) std::ranges::copy(row_by_contract(p, p.sequences[0], i, h), std::back_inserter(expected));
+    on_every_isa([&] {
+      for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
+        const auto out = attended(*executor, p).out;
+        EXPECT_TRUE(same_bits(std::vector<float>(out.begin() + 2097 * 16, out.end()), expected));
+      }
+    });
+  }
+}
+
+TEST(Attention, IsNearTheExactOneForEverySpec) {
+  for (const AttentionSpec& spec : specs()) {
+    const Problem p(spec, {1, 5, 0, 130, 17}, 5);
+    const Exact e = exact(p);
+    on_every_isa([&] {
+      const Attended a = attended(pool_of_two(), p);
+      for (size_t i = 0; i < a.out.size(); ++i) ASSERT_NEAR(a.out[i], e.out[i], 3e-6) << text(spec) << " at " << i;
+      for (size_t i = 0; i < a.lse.size(); ++i) ASSERT_NEAR(a.lse[i], e.lse[i], 3e-6) << text(spec) << " at " << i;
+    });
+  }
+}
+
+TEST(Attention, HasTheSameBitsOnEveryInstructionSetAndTeamForEverySpec) {
+  for (const AttentionSpec& spec : specs()) {
+    const Problem p(spec, {1, 5, 0, 130, 17}, 6, 3);
+    const Attended first = attended(serial_executor(), p);
+    on_every_isa([&] {
+      for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
+        const Attended again = attended(*executor, p);
+        EXPECT_TRUE(same_bits(again.out, first.out)) << text(spec);
+        EXPECT_TRUE(same_bits(again.lse, first.lse)) << text(spec);
+      }
+    });
+  }
+}
+
+TEST(Attention, GivesTheSameBitsHoweverAPromptIsCut) {
+  for (AttentionSpec spec : specs()) {
+    if (!spec.causal) continue;
+    constexpr int64_t length = 300;
+    const Problem whole(spec, {length}, 7, 2);
+    const Attended expected = attended(pool_of_two(), whole);
+    for (const int64_t piece : {1, 5, 64, 100, 299}) {
+      if (piece == 1 && spec.heads > 1) continue;
+      Problem cut = whole;
+      Attended got = expected;
+      std::fill(got.out.begin(), got.out.end(), 0.0f), std::fill(got.lse.begin(), got.lse.end(), 0.0f);
+      for (int64_t begin = 0; begin < length; begin += piece) {
+        const int64_t n = std::min(piece, length - begin);
+        // Keys of later pieces are there but out of sight, and hostile.
+        cut.sequences = {{.first_query = begin, .queries = n, .past = begin, .keys = begin + n}};
+        cut.k = whole.k, cut.v = whole.v;
+        std::fill(cut.k.begin() + (begin + n) * spec.kv_heads * spec.head_dim, cut.k.end(), NAN);
+        std::fill(cut.v.begin() + (begin + n) * spec.kv_heads * spec.v_dim, cut.v.end(), NAN);
+        attend(pool_of_two(), spec, cut.sequences, cut.q_heads(), cut.k_heads(), cut.v_heads(),
+               heads_of(got.out, spec.heads, spec.v_dim), got.lse.data());
+      }
+      EXPECT_TRUE(same_bits(got.out, expected.out)) << text(spec) << " by " << piece;
+      EXPECT_TRUE(same_bits(got.lse, expected.lse)) << text(spec) << " by " << piece;
+    }
+  }
+}
+
+TEST(Attention, NeverMultipliesWhatARowCannotSee) {
+  const AttentionSpec spec = spec_of(1, 1, 16, 16);
+  Problem p(spec, {20}, 8);
+  const auto clean = attended(serial_executor(), p).out;
+  for (int64_t i = 10 * 16; i < 20 * 16; ++i) p.k[size_t(i)] = NAN, p.v[size_t(i)] = INFINITY;
+  on_every_isa([&] {
+    const auto out = attended(serial_executor(), p).out;
+    EXPECT_TRUE(same_bits(std::vector<float>(out.begin(), out.begin() + 160), std::vector<float>(clean.begin(), clean.begin() + 160)));
+    EXPECT_TRUE(std::isnan(out[10 * 16]));
+  });
+}
+
+TEST(Attention, ReadsPagesAsItReadsOneStretch) {
+  constexpr int64_t page = 16, length = 100;
+  const AttentionSpec spec = spec_of(4, 2, 24, 20);
+  const Problem p(spec, {length}, 9);
+  const auto expected = attended(serial_executor(), p).out;
+  const std::vector<int32_t> pages = {6, 0, 3, 5, 1, 2, 4};
+  Problem paged = p;
+  paged.k.assign(size_t(7 * page * 2 * 24), NAN), paged.v.assign(size_t(7 * page * 2 * 20), NAN);
+  for (int64_t t = 0; t < length; ++t) {
+    const int64_t at = pages[size_t(t / page)] * page + t % page;
+    std::copy_n(p.k.begin() + t * 48, 48, paged.k.begin() + at * 48);
+    std::copy_n(p.v.begin() + t * 40, 40, paged.v.begin() + at * 40);
+  }
+  paged.sequences[0].pages = pages.data(), paged.sequences[0].page_tokens = page;
+  on_every_isa([&] { EXPECT_TRUE(same_bits(attended(pool_of_two(), paged).out, expected)); });
+}
+
+TEST(Attention, ReadsBf16AsItsWidenedValueAndRoundsTheResultOnce) {
+  const AttentionSpec spec = spec_of(4, 2, 24, 20);
+  Problem p(spec, {70, 3}, 10);
+  const auto q = narrowed(p.q), k = narrowed(p.k), v = narrowed(p.v);
+  p.q = widened(q), p.k = widened(k), p.v = widened(v);
+  on_every_isa([&] {
+    std::vector<bf16> out(size_t(p.tokens * 80));
+    attend(serial_executor(), spec, p.sequences, heads_of(q, 4, 24), heads_of(k, 2, 24), heads_of(v, 2, 20),
+           heads_of(out, 4, 20), nullptr);
+    EXPECT_TRUE(same_bits(out, narrowed(attended(serial_executor(), p).out)));
+  });
+}
+
+TEST(Attention, LooksAcrossToKeysOfAnotherLength) {
+  AttentionSpec spec = spec_of(2, 2, 12, 12);
+  spec.causal = false;
+  Problem p(spec, {}, 11);
+  p.sequences = {{.first_query = 0, .queries = 9, .keys = 130, .first_key = 0}, {.first_query = 9, .queries = 4, .keys = 0}};
+  p.tokens = 13, p.kv_tokens = 130;
+  p.fill(11, 1);
+  const Exact e = exact(p);
+  on_every_isa([&] {
+    const Attended a = attended(pool_of_two(), p);
+    for (size_t i = 0; i < a.out.size(); ++i) ASSERT_NEAR(a.out[i], e.out[i], 3e-6) << i;
+    EXPECT_EQ(a.out.back(), 0.0f);  // no key to see
+    EXPECT_EQ(a.lse.back(), -INFINITY);
+  });
+}
+
+TEST(Attention, ReadsOffsetsOfEitherWidth) {
+  const std::vector<int32_t> narrow_offsets = {0, 3, 3, 10};
+  const std::vector<int64_t> wide_offsets(narrow_offsets.begin(), narrow_offsets.end());
+  const auto a = sequences_of(narrow_offsets.data(), 3), b = sequences_of(wide_offsets.data(), 3);
+  ASSERT_EQ(a.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(a[i].first_query, narrow_offsets[i]);
+    EXPECT_EQ(a[i].keys, narrow_offsets[i + 1] - narrow_offsets[i]);
+    EXPECT_EQ(b[i].queries, a[i].queries);
+    EXPECT_EQ(b[i].first_key, a[i].first_key);
+  }
+}
+
+}  // namespace
+}  // namespace easydel::kernels
