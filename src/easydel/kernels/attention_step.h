@@ -48,4 +48,21 @@ inline AttentionPartial partial_at(float* data) {
   return {data, data + most_attention_rows, data + 2 * most_attention_rows};
 }
 
+struct AttentionBackwardStep {
+  AttentionSpec spec;
+  AttentionGradient gradient;
+  const float* dots;  // [tokens, heads]: dout . out
+  int64_t group() const { return spec.heads / spec.kv_heads; }
+};
+
+// The gradients of one kv head of a sequence: of its rows [rows.first, + count) from keys [keys.begin, keys.end) and of
+// those keys from those rows. rows.first is a multiple of backward_rows, keys.begin of key_block. A range that is not whole
+// is for one of the two alone.
+struct AttentionBackwardPart {
+  AttentionRows rows;
+  Range keys;
+  bool want_dq, want_dkv;
+};
+constexpr int64_t backward_rows = 48;
+
 }  // namespace easydel::kernels

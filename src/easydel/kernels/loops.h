@@ -20,6 +20,10 @@ struct Loops {
   void (*attend_chunk)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part);
   void (*merge_attention)(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part);
   void (*finish_attention)(const AttentionStep& step, const AttentionRows& rows, AttentionPartial all);
+
+  // dots [tokens, heads] of one token; one part of the backward.
+  void (*attention_dots)(const AttentionSpec& spec, const AttentionGradient& gradient, int64_t token, float* dots);
+  void (*attend_backward)(const AttentionBackwardStep& step, const AttentionBackwardPart& part);
 };
 
 const Loops& reference_loops();

@@ -1,6 +1,7 @@
 // The table of one vector type. Included by loops_<set>.cpp only.
 #pragma once
 
+#include "easydel/kernels/attention_backward_loops.h"
 #include "easydel/kernels/attention_loops.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/product_loops.h"
@@ -19,6 +20,8 @@ constexpr Loops make_loops() {
       .attend_chunk = Attention::attend_chunk,
       .merge_attention = Attention::merge,
       .finish_attention = Attention::finish,
+      .attention_dots = AttentionBackwardLoops<V>::dots,
+      .attend_backward = AttentionBackwardLoops<V>::attend_backward,
   };
 }
 

@@ -1,0 +1,86 @@
+// Cuts the backward of attention into parts; the parts themselves are attention_backward_loops.h.
+#include <algorithm>
+#include <cmath>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/attention.h"
+#include "easydel/kernels/attention_step.h"
+#include "easydel/kernels/loops.h"
+#include "easydel/kernels/memory.h"
+
+namespace easydel::kernels {
+
+namespace {
+
+// The rows that see any of these keys, from a multiple of backward_rows on.
+AttentionRows rows_seeing(const AttentionBackwardStep& step, const AttentionRows& rows, Range keys) {
+  const AttentionSequence& s = *rows.sequence;
+  int64_t first = 0, end = s.queries;
+  if (step.spec.causal) first = std::clamp<int64_t>(keys.begin - s.past, 0, s.queries);
+  if (step.spec.window > 0) end = std::clamp<int64_t>(keys.end - 1 + step.spec.window - s.past, first, s.queries);
+  first = first * step.group() / backward_rows * backward_rows;
+  return {&s, rows.kv_head, first, end * step.group() - first};
+}
+
+// One pass does a kv head of a sequence at a time, 5 products. With too few of those for the threads, two passes, 7
+// products, over pieces of keys and then of rows, add in the same order.
+std::vector<AttentionBackwardPart> cut(const AttentionBackwardStep& step, std::span<const AttentionSequence> sequences,
+                                       int threads) {
+  std::vector<AttentionRows> all;
+  for (const AttentionSequence& s : sequences)
+    for (int64_t head = 0; head < step.spec.kv_heads; ++head)
+      if (s.queries > 0 || s.keys > 0) all.push_back({&s, head, 0, s.queries * step.group()});
+  std::stable_sort(all.begin(), all.end(),
+                   [](const AttentionRows& a, const AttentionRows& b) { return a.sequence->keys > b.sequence->keys; });
+  const int64_t count = int64_t(all.size()), rounds = divide_up(count, threads);
+  std::vector<AttentionBackwardPart> parts;
+  if (7 * count >= 5 * rounds * threads) {
+    for (const AttentionRows& rows : all) parts.push_back({rows, {0, rows.sequence->keys}, true, true});
+    return parts;
+  }
+  constexpr int64_t some_keys = 4 * key_block, some_rows = 4 * backward_rows;
+  for (const AttentionRows& rows : all) {
+    const int64_t keys = rows.sequence->keys;
+    for (int64_t k = 0; k < keys; k += some_keys) {
+      const Range range{k, std::min(k + some_keys, keys)};
+      parts.push_back({rows_seeing(step, rows, range), range, false, true});
+    }
+    for (int64_t r = 0; r < rows.count; r += some_rows) {
+      const AttentionRows some{rows.sequence, rows.kv_head, r, std::min(some_rows, rows.count - r)};
+      const int64_t begin = visible(step.spec, *rows.sequence, r / step.group()).begin;
+      const int64_t end = visible(step.spec, *rows.sequence, (r + some.count - 1) / step.group()).end;
+      parts.push_back({some, {std::min(begin, end) / key_block * key_block, end}, true, false});
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+void attend_backward(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences,
+                     const AttentionGradient& gradient) {
+  for (const AttentionSequence& s : sequences) check(!s.pages, "attention: no gradient through pages");
+  int64_t tokens = 0;
+  for (const AttentionSequence& s : sequences) tokens = std::max(tokens, s.first_query + s.queries);
+  thread_local Scratch<float> of_caller;
+  float* const dots = of_caller.at_least(tokens * spec.heads);
+  const Loops& isa = loops();
+  constexpr int64_t together = 64;
+  executor.run(divide_up(tokens, together), [&](int64_t part) {
+    for (int64_t t = part * together; t < std::min(tokens, (part + 1) * together); ++t)
+      isa.attention_dots(spec, gradient, t, dots + t * spec.heads);
+  });
+  const AttentionBackwardStep step{spec, gradient, dots};
+  const std::vector<AttentionBackwardPart> parts = cut(step, sequences, executor.size());
+  executor.run(int64_t(parts.size()), [&](int64_t i) { isa.attend_backward(step, parts[size_t(i)]); });
+  if (!gradient.dsinks || !spec.sinks) return;
+  for (int64_t h = 0; h < spec.heads; ++h) {
+    double sum = 0;
+    for (const AttentionSequence& s : sequences)
+      for (int64_t t = s.first_query; t < s.first_query + s.queries; ++t)
+        sum += std::exp(double(spec.sinks[h]) - double(gradient.lse[t * spec.heads + h])) * double(dots[t * spec.heads + h]);
+    gradient.dsinks[h] -= float(sum);
+  }
+}
+
+}  // namespace easydel::kernels
