@@ -45,7 +45,7 @@ struct Condition {
 // The text is built only on failure.
 template <class... Parts>
 void check(Condition condition, const Parts&... parts) {
-  if (!condition.holds) throw Bug(str(condition.file, ":", condition.line, ": ", parts...));
+  if (!condition.holds) throw Bug(easydel::str(condition.file, ":", condition.line, ": ", parts...));
 }
 
 }  // namespace easydel
