@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "easydel/tensor/torch.h"
 
@@ -22,5 +24,27 @@ struct AttentionSpec {
   int64_t v_dim = 0;     // 0: as k
   double dropout = 0.0;  // only while training
 };
+
+// One sequence of a call: which rows of q are its tokens, which rows of k and v its keys. The last query is at the
+// position of the last key, so tokens that were cached before come first among the keys.
+struct AttentionRange {
+  int64_t begin = 0, end = 0;          // rows of q
+  int64_t key_begin = 0, key_end = 0;  // rows of k and v
+};
+
+// What one call runs over, beside q, k and v.
+struct AttentionCall {
+  std::span<const AttentionRange> sequences;
+  Tensor hidden;       // bool [keys]: keys that nobody sees (padding in a probe); a query that sees no key at all
+                       // weighs every key of its sequence alike, as transformers' eager masks do. Undefined: none
+  bool cached = false;  // k and v are a cache's storage: rows of no sequence are anything, and have no gradient
+  uint64_t dropout_key = 0;  // of the dropout's mask, when spec.dropout > 0
+  int64_t first_token = 0;   // global index of row 0 of q, for that mask
+};
+
+// q [tokens, heads, head_dim], k [keys, kv_heads, head_dim], v [keys, kv_heads, v_dim] -> [tokens, heads, v_dim].
+// `backend` is a name of ops/attention_backends.h or "auto". UserError where it cannot serve the need.
+Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v,
+                 const std::string& backend = "auto");
 
 }  // namespace easydel::ops

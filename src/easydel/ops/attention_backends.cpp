@@ -1,0 +1,63 @@
+#include "easydel/ops/attention_backends.h"
+
+#include <array>
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+
+namespace easydel::ops {
+
+AttentionBackend sdpa_attention();
+AttentionBackend vanilla_attention();
+
+std::span<const AttentionBackend> attention_backends() {
+  static const std::array all = {
+      sdpa_attention(),
+      vanilla_attention(),
+  };
+  return all;
+}
+
+std::string_view canonical_attention(std::string_view name) {
+  if (name == "flash") return "flash_attn2";
+  if (name == "splash") return "blocksparse";
+  if (name == "cudnn" || name == "cuda_flash_attn2") return "sdpa";
+  return name;
+}
+
+void check_attention_name(std::string_view name, const std::string& where) {
+  if (name == "auto") return;
+  std::vector<std::string> known = {"auto"};
+  for (const AttentionBackend& backend : attention_backends()) {
+    if (backend.name == canonical_attention(name)) return;
+    known.emplace_back(backend.name);
+  }
+  refuse(where, str("'", name, "' is no attention built here"), did_you_mean(name, known));
+}
+
+const AttentionBackend& pick_attention(std::string_view name, const AttentionNeed& need) {
+  const std::string_view wanted = canonical_attention(name);
+  const AttentionBackend* best = nullptr;
+  std::string refusals;
+  for (const AttentionBackend& backend : attention_backends()) {
+    if (wanted != "auto" && wanted != backend.name) continue;
+    if (const auto why = backend.refuses(need))
+      refusals += str(refusals.empty() ? "" : "\n    ", backend.name, ": ", *why);
+    else if (!best || backend.rank > best->rank)
+      best = &backend;
+  }
+  if (best) return *best;
+  check_attention_name(name);
+  refuse("attention", str("'", name, "' cannot serve this model here"), refusals);
+}
+
+Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v,
+                 const std::string& backend) {
+  const bool gradients =
+      at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
+  const AttentionNeed need{spec, call, q, k, v, gradients};
+  return pick_attention(backend, need).attend(need);
+}
+
+}  // namespace easydel::ops

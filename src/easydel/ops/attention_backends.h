@@ -1,0 +1,35 @@
+// The attention backends by name, and which of them serves a need here.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "easydel/ops/attention.h"
+
+namespace easydel::ops {
+
+struct AttentionNeed {
+  const AttentionSpec& spec;
+  const AttentionCall& call;
+  const Tensor &q, &k, &v;
+  bool gradients = false;  // one of q, k, v requires a gradient
+};
+
+struct AttentionBackend {
+  std::string_view name;
+  int rank;  // "auto" takes the highest that does not refuse
+  std::string_view doc;
+  std::optional<std::string> (*refuses)(const AttentionNeed&);  // why it cannot serve; nothing: it can
+  Tensor (*attend)(const AttentionNeed&);
+};
+
+std::span<const AttentionBackend> attention_backends();  // alphabetical; the list is in attention_backends.cpp
+// The name that stands in the list for another spelling ("flash" is "flash_attn2"); the name itself where it is none.
+std::string_view canonical_attention(std::string_view name);
+// UserError "attention: ..." for an unknown name; checked before a model is built.
+void check_attention_name(std::string_view name, const std::string& where = "attention");
+const AttentionBackend& pick_attention(std::string_view name, const AttentionNeed& need);
+
+}  // namespace easydel::ops

@@ -1,0 +1,57 @@
+// Torch's fused attention, one sequence at a time. A reference: what it computes depends on torch's choice of kernel.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+
+#include <vector>
+
+#include "easydel/ops/attention_backends.h"
+
+namespace easydel::ops {
+namespace {
+
+Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
+  const auto batch = [](const Tensor& t, int64_t begin, int64_t end) {
+    return t.slice(0, begin, end).transpose(0, 1).unsqueeze(0);
+  };
+  const int64_t rows = range.end - range.begin, keys = range.key_end - range.key_begin;
+  const bool causal = need.spec.kind == AttentionKind::causal && rows > 1;
+  std::optional<Tensor> mask;
+  if ((causal && rows != keys) || (need.spec.window > 0 && keys > need.spec.window)) {
+    const auto options = need.q.options().dtype(at::kLong);
+    const Tensor key = at::arange(keys, options), query = at::arange(keys - rows, keys, options).unsqueeze(1);
+    mask = key <= query;
+    if (need.spec.window > 0) mask = mask->logical_and(key > query - need.spec.window);
+  }
+  const Tensor out = at::scaled_dot_product_attention(
+      batch(need.q, range.begin, range.end), batch(need.k, range.key_begin, range.key_end),
+      batch(need.v, range.key_begin, range.key_end), mask, 0.0, causal && !mask, need.spec.scale,
+      need.q.size(1) != need.k.size(1));
+  return out.squeeze(0).transpose(0, 1);
+}
+
+std::optional<std::string> refuses(const AttentionNeed& need) {
+  const AttentionSpec& spec = need.spec;
+  if (spec.kind != AttentionKind::causal && spec.kind != AttentionKind::full) return "serves causal and full attention";
+  if (spec.chunk || spec.softcap > 0 || spec.sinks.defined() || spec.slopes.defined() || spec.bias.defined())
+    return "knows no chunks, soft-caps, sinks, slopes or biases";
+  if (spec.dropout > 0) return "its dropout is not reproducible";
+  if (need.call.hidden.defined()) return "knows no hidden keys";
+  return std::nullopt;
+}
+
+Tensor attend(const AttentionNeed& need) {
+  std::vector<Tensor> parts;
+  for (const AttentionRange& range : need.call.sequences) parts.push_back(attend_one(need, range));
+  if (parts.empty()) return at::empty({0, need.q.size(1), need.v.size(2)}, need.q.options());
+  return parts.size() == 1 ? parts[0].contiguous() : at::cat(parts);
+}
+
+}  // namespace
+
+AttentionBackend sdpa_attention() {
+  return {"sdpa", 10, "Torch's fused attention, a sequence at a time.", refuses, attend};
+}
+
+}  // namespace easydel::ops

@@ -1,0 +1,84 @@
+// Attention written out, scores and all: slow, exact, differentiable by ATen. The reference that the other backends are
+// tested against, and the one that serves everything.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tanh.h>
+
+#include <limits>
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/ops/attention_backends.h"
+#include "easydel/ops/dropout.h"
+
+namespace easydel::ops {
+namespace {
+
+// [rows, keys], true where the row does not see the key. Queries stand at the end of the keys.
+Tensor unseen(const AttentionNeed& need, const AttentionRange& range) {
+  const auto options = need.q.options().dtype(at::kLong);
+  const int64_t rows = range.end - range.begin, keys = range.key_end - range.key_begin;
+  const Tensor key = at::arange(keys, options);
+  const Tensor query = at::arange(keys - rows, keys, options).unsqueeze(1);
+  Tensor mask = need.spec.kind == AttentionKind::causal ? key > query : key < at::full({rows, 1}, 0, options);
+  if (need.spec.window > 0) mask = mask.logical_or(key <= query - need.spec.window);
+  if (need.spec.chunk > 0)
+    mask = mask.logical_or(key.floor_divide(need.spec.chunk) != query.floor_divide(need.spec.chunk));
+  if (need.call.hidden.defined())
+    mask = mask.logical_or(need.call.hidden.slice(0, range.key_begin, range.key_end));
+  return mask;
+}
+
+Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
+  const AttentionSpec& spec = need.spec;
+  const int64_t heads = need.q.size(1), group = heads / need.k.size(1);
+  const auto heads_first = [](const Tensor& t) { return t.transpose(0, 1).to(at::kFloat); };
+  const auto shared = [&](const Tensor& t) {
+    const Tensor part = heads_first(t.slice(0, range.key_begin, range.key_end));
+    return group == 1 ? part : part.repeat_interleave(group, 0);
+  };
+  const Tensor q = heads_first(need.q.slice(0, range.begin, range.end)), k = shared(need.k), v = shared(need.v);
+  Tensor scores = at::matmul(q, k.transpose(1, 2)) * spec.scale;
+  if (spec.softcap > 0) scores = at::tanh(scores / spec.softcap) * spec.softcap;
+  if (spec.slopes.defined()) {
+    const Tensor key = at::arange(k.size(1), scores.options());
+    scores = scores + spec.slopes.to(at::kFloat).view({-1, 1, 1}) * key;
+  }
+  // The least finite number is added, as transformers does, and not put in place of the score: a row that sees nothing
+  // then weighs all alike, and its scores still have their gradient.
+  scores = scores + unseen(need, range).to(at::kFloat) * double(std::numeric_limits<float>::lowest());
+  if (spec.sinks.defined()) {
+    const Tensor sink = spec.sinks.to(at::kFloat).view({-1, 1, 1}).expand({heads, scores.size(1), 1});
+    scores = at::cat({scores, sink}, -1);
+  }
+  Tensor weights = at::softmax(scores, -1);
+  if (spec.sinks.defined()) weights = weights.narrow(-1, 0, k.size(1));
+  if (spec.dropout > 0)
+    weights = dropout_rows(weights, spec.dropout, need.call.dropout_key, need.call.first_token + range.begin);
+  return at::matmul(weights, v).transpose(0, 1).to(need.q.scalar_type());
+}
+
+std::optional<std::string> refuses(const AttentionNeed& need) {
+  if (need.spec.kind == AttentionKind::spans) return "knows no spans";
+  if (need.spec.bias.defined()) return "takes no bias";
+  return std::nullopt;
+}
+
+Tensor attend(const AttentionNeed& need) {
+  std::vector<Tensor> parts;
+  for (const AttentionRange& range : need.call.sequences) parts.push_back(attend_one(need, range));
+  if (parts.empty()) return at::empty({0, need.q.size(1), need.v.size(2)}, need.q.options());
+  return parts.size() == 1 ? parts[0].contiguous() : at::cat(parts);
+}
+
+}  // namespace
+
+AttentionBackend vanilla_attention() {
+  return {"vanilla", 0, "Written out in ATen, scores in memory: the reference.", refuses, attend};
+}
+
+}  // namespace easydel::ops

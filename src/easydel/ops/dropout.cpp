@@ -1,0 +1,55 @@
+#include "easydel/ops/dropout.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+
+#include "easydel/tensor/random.h"
+
+namespace easydel::ops {
+namespace {
+
+// 0 or 1 / (1 - rate) for each channel of each token: fp32 [tokens, channels].
+Tensor mask(int64_t tokens, int64_t channels, double rate, uint64_t key, int64_t first_token) {
+  Tensor out = at::empty({tokens, channels}, at::TensorOptions().dtype(at::kFloat));
+  float* data = out.mutable_data_ptr<float>();
+  const float kept = float(1.0 / (1.0 - rate)), limit = float(rate);
+  const tensor::Key philox_key{uint32_t(key), uint32_t(key >> 32)};
+  at::parallel_for(0, tokens, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t)
+      for (int64_t c = 0; c < channels; c += 4) {
+        const auto bits = tensor::philox(philox_key, uint64_t(c / 4), uint64_t(first_token + t));
+        for (int64_t i = c; i < std::min(c + 4, channels); ++i)
+          data[t * channels + i] = tensor::uniform(bits[i - c]) < limit ? 0.0f : kept;
+      }
+  });
+  return out;
+}
+
+}  // namespace
+
+uint64_t dropout_key(uint64_t seed, uint64_t step, std::string_view path) {
+  const tensor::Key key = tensor::key_of(seed, path);
+  const auto mixed = tensor::philox(key, step, 0x64726f70);
+  return uint64_t(mixed[0]) | uint64_t(mixed[1]) << 32;
+}
+
+Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_token) {
+  if (rate <= 0.0 || x.numel() == 0) return x;
+  const Tensor kept = mask(x.size(0), x.numel() / x.size(0), rate, key, first_token);
+  return x * kept.view(x.sizes()).to(x.device(), x.scalar_type());
+}
+
+Tensor dropout_rows(const Tensor& weights, double rate, uint64_t key, int64_t first_token) {
+  if (rate <= 0.0 || weights.numel() == 0) return weights;
+  const int64_t heads = weights.size(0), rows = weights.size(1), keys = weights.size(2);
+  // A head's channels are counted by key from 0, so a row's mask does not depend on how many keys others have.
+  std::vector<Tensor> parts;
+  for (int64_t h = 0; h < heads; ++h) parts.push_back(mask(rows, keys, rate, key ^ (uint64_t(h) << 40), first_token));
+  Tensor kept = at::empty({heads, rows, keys}, parts[0].options());
+  for (int64_t h = 0; h < heads; ++h) kept.select(0, h).copy_(parts[h]);
+  return weights * kept.to(weights.device());
+}
+
+}  // namespace easydel::ops

@@ -1,0 +1,18 @@
+// Dropout whose mask is a function of a key, the global token and the channel: equal for every cut of a batch and in
+// every recomputation.
+#pragma once
+
+#include "easydel/tensor/torch.h"
+
+namespace easydel::ops {
+
+// The key of a layer's mask: f(seed, step, layer path).
+uint64_t dropout_key(uint64_t seed, uint64_t step, std::string_view path);
+
+// x [tokens, ...]: each element is zero with probability `rate`, else divided by 1 - rate. Row t is global token
+// first_token + t.
+Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_token);
+// The same for attention weights [heads, rows, keys], whose rows are tokens.
+Tensor dropout_rows(const Tensor& weights, double rate, uint64_t key, int64_t first_token);
+
+}  // namespace easydel::ops

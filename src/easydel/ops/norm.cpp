@@ -1,0 +1,89 @@
+#include "easydel/ops/norm.h"
+
+#include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/native_layer_norm_backward.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "easydel/base/error.h"
+#include "easydel/ops/gradient.h"
+
+namespace easydel::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+Tensor scale_of(const Tensor& weight, double offset, at::ScalarType type) {
+  return offset == 0.0 ? weight.to(type) : (weight.to(at::kFloat) + offset).to(type);
+}
+
+struct RmsNorm : torch::autograd::Function<RmsNorm> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, double epsilon, double offset) {
+    const Tensor wide = x.to(at::kFloat);
+    const Tensor inverse = (wide.pow(2).mean(-1, true) + epsilon).rsqrt();
+    if (context) {
+      context->save_for_backward({x, inverse, weight});
+      context->saved_data["offset"] = offset;
+    }
+    return (wide * inverse).to(x.scalar_type()) * scale_of(weight, offset, x.scalar_type());
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const Tensor &x = saved[0], &inverse = saved[1], &weight = saved[2];
+    const double offset = context->saved_data["offset"].toDouble();
+    const Tensor gradient = gradients[0].to(at::kFloat), unit = x.to(at::kFloat) * inverse;
+    Tensor dx, dw;
+    if (context->needs_input_grad(1))
+      dw = (gradient * unit).reshape({-1, x.size(-1)}).sum(0).to(weight.scalar_type());
+    if (context->needs_input_grad(0)) {
+      const Tensor inner = gradient * scale_of(weight, offset, x.scalar_type()).to(at::kFloat);
+      dx = ((inner - unit * (inner * unit).mean(-1, true)) * inverse).to(x.scalar_type());
+    }
+    return {dx, dw, Tensor(), Tensor()};
+  }
+};
+
+struct LayerNorm : torch::autograd::Function<LayerNorm> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& own_weight,
+                        const std::optional<Tensor>& own_bias, double epsilon) {
+    const Tensor weight = own_weight.value_or(Tensor()), bias = own_bias.value_or(Tensor());
+    const auto [y, mean, inverse] = at::native_layer_norm(x.to(at::kFloat), {x.size(-1)}, wide(weight, x), wide(bias, x), epsilon);
+    if (context) context->save_for_backward({x, mean, inverse, weight, bias});
+    return y.to(x.scalar_type());
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const Tensor &x = saved[0], &weight = saved[3], &bias = saved[4];
+    auto [dx, dw, db] = at::native_layer_norm_backward(
+        gradients[0].to(at::kFloat).contiguous(), x.to(at::kFloat), {x.size(-1)}, saved[1], saved[2], wide(weight, x), wide(bias, x),
+        {context->needs_input_grad(0), weight.defined() && context->needs_input_grad(1),
+         bias.defined() && context->needs_input_grad(2)});
+    if (dx.defined()) dx = dx.to(x.scalar_type());
+    if (dw.defined()) dw = dw.to(weight.scalar_type());
+    if (db.defined()) db = db.to(bias.scalar_type());
+    return {dx, dw, db, Tensor()};
+  }
+
+ private:
+  static std::optional<Tensor> wide(const Tensor& weight, const Tensor& x) {
+    if (!weight.defined()) return std::nullopt;
+    return weight.to(x.scalar_type()).to(at::kFloat);
+  }
+};
+
+}  // namespace
+
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, double offset) {
+  check(x.size(-1) == weight.size(0), "rms_norm: x is ", x.sizes(), ", the weight ", weight.sizes());
+  if (!wants_gradient(x, weight)) return RmsNorm::forward(nullptr, x, weight, epsilon, offset);
+  return RmsNorm::apply(x, weight, epsilon, offset);
+}
+
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
+  if (!wants_gradient(x, weight, bias)) return LayerNorm::forward(nullptr, x, argument(weight), argument(bias), epsilon);
+  return LayerNorm::apply(x, argument(weight), argument(bias), epsilon);
+}
+
+}  // namespace easydel::ops

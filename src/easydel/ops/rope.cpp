@@ -1,0 +1,176 @@
+#include "easydel/ops/rope.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/clamp.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/rsub.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "easydel/base/error.h"
+#include "easydel/ops/gradient.h"
+
+namespace easydel::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr auto fp32 = at::kFloat;
+
+// arange(0, dim, 2) / dim, rounded to fp32 at each step.
+Tensor exponents(int64_t dim) {
+  return at::arange(0, dim, 2, at::TensorOptions().dtype(at::kLong)).to(fp32) / dim;
+}
+
+Tensor plain(double theta, int64_t dim) { return at::pow(theta, exponents(dim)).reciprocal(); }
+
+// The base grows with the length. Past the configured length transformers computes it with a tensor, so in fp32.
+Tensor dynamic(const RopeSpec& s, int64_t length) {
+  if (length <= s.max_positions) {
+    const double grown = s.factor * double(s.max_positions) / double(s.max_positions) - (s.factor - 1);
+    return plain(s.theta * std::pow(grown, double(s.dim) / double(s.dim - 2)), s.dim);
+  }
+  const Tensor n = at::full({}, length, at::TensorOptions().dtype(at::kLong));
+  const Tensor grown = n * s.factor / s.max_positions - (s.factor - 1);
+  const Tensor base = at::pow(grown, double(s.dim) / double(s.dim - 2)) * s.theta;
+  return at::pow(base, exponents(s.dim)).reciprocal();
+}
+
+double yarn_scale(double scale, double mscale) { return scale <= 1 ? 1.0 : 0.1 * mscale * std::log(scale) + 1.0; }
+
+Frequencies yarn(const RopeSpec& s) {
+  const double attention =
+      s.attention_factor ? *s.attention_factor
+      : s.mscale && *s.mscale != 0 && s.mscale_all_dim && *s.mscale_all_dim != 0
+          ? yarn_scale(s.factor, *s.mscale) / yarn_scale(s.factor, *s.mscale_all_dim)
+          : yarn_scale(s.factor, 1.0);
+  const auto correction = [&](double rotations) {
+    return (double(s.dim) * std::log(double(s.original_max_positions) / (rotations * 2 * std::numbers::pi))) /
+           (2 * std::log(s.theta));
+  };
+  double low = correction(s.beta_fast), high = correction(s.beta_slow);
+  if (s.truncate) low = std::floor(low), high = std::ceil(high);
+  low = std::max(low, 0.0);
+  high = std::min(high, double(s.dim - 1));
+  if (low == high) high += 0.001;
+  const Tensor position = at::pow(s.theta, exponents(s.dim));
+  const Tensor extrapolated = position.reciprocal(), interpolated = (position * s.factor).reciprocal();
+  const Tensor ramp =
+      at::clamp((at::arange(s.dim / 2, at::TensorOptions().dtype(fp32)) - low) / (high - low), 0, 1);
+  const Tensor share = at::rsub(ramp, 1);
+  return {interpolated * at::rsub(share, 1) + extrapolated * share, attention};
+}
+
+Tensor llama3(const RopeSpec& s) {
+  const Tensor inverse = plain(s.theta, s.dim);
+  const double context = double(s.original_max_positions);
+  const double low_wave = context / s.low_freq_factor, high_wave = context / s.high_freq_factor;
+  const Tensor wave = inverse.reciprocal() * (2 * std::numbers::pi);
+  const Tensor scaled = at::where(wave > low_wave, inverse / s.factor, inverse);
+  const Tensor smooth = (wave.reciprocal() * context - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+  const Tensor smoothed = at::rsub(smooth, 1) * scaled / s.factor + smooth * scaled;
+  return at::where((wave < high_wave).logical_not().logical_and((wave > low_wave).logical_not()), smoothed, scaled);
+}
+
+Frequencies longrope(const RopeSpec& s, int64_t length) {
+  double attention = 1.0;
+  if (s.attention_factor)
+    attention = *s.attention_factor;
+  else if (s.factor > 1.0)
+    attention = std::sqrt(1 + std::log(s.factor) / std::log(double(s.original_max_positions)));
+  const auto& factors = length > s.original_max_positions ? s.long_factor : s.short_factor;
+  const Tensor extension = at::tensor(at::ArrayRef<double>(factors), at::TensorOptions().dtype(fp32));
+  return {(extension * at::pow(s.theta, exponents(s.dim))).reciprocal(), attention};
+}
+
+Tensor turn(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back) {
+  const int64_t half = cos.size(-1), dim = 2 * half;
+  const Tensor c = cos.unsqueeze(1), s = back ? sin.neg().unsqueeze(1) : sin.unsqueeze(1);
+  const Tensor part = x.narrow(-1, 0, dim).to(fp32);
+  Tensor out;
+  if (interleaved) {
+    const Tensor pairs = part.unflatten(-1, {half, 2});
+    const Tensor a = pairs.select(-1, 0), b = pairs.select(-1, 1);
+    out = at::stack({a * c - b * s, b * c + a * s}, -1).flatten(-2);
+  } else {
+    const Tensor a = part.narrow(-1, 0, half), b = part.narrow(-1, half, half);
+    out = at::cat({a * c - b * s, b * c + a * s}, -1);
+  }
+  out = out.to(x.scalar_type());
+  return dim == x.size(-1) ? out : at::cat({out, x.narrow(-1, dim, x.size(-1) - dim)}, -1);
+}
+
+struct Rope : torch::autograd::Function<Rope> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& cos, const Tensor& sin,
+                        bool interleaved) {
+    context->save_for_backward({cos, sin});
+    context->saved_data["interleaved"] = interleaved;
+    return turn(x, cos, sin, interleaved, false);
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    return {turn(gradients[0], saved[0], saved[1], context->saved_data["interleaved"].toBool(), true), Tensor(),
+            Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+Frequencies frequencies(const RopeSpec& spec, int64_t length) {
+  switch (spec.type) {
+    case RopeType::standard: return {plain(spec.theta, spec.dim), 1.0};
+    case RopeType::linear: return {plain(spec.theta, spec.dim) / spec.factor, 1.0};
+    case RopeType::dynamic: return {dynamic(spec, length), 1.0};
+    case RopeType::yarn: return yarn(spec);
+    case RopeType::llama3: return {llama3(spec), 1.0};
+    case RopeType::longrope: return longrope(spec, length);
+  }
+  throw Bug("unknown rope type");
+}
+
+RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::vector<int64_t>& cu_seqlens) {
+  const at::NoGradGuard no_gradient;
+  const auto angles = [&](const Tensor& p, const Frequencies& f) {
+    return p.to(fp32).unsqueeze(-1) * f.inverse.to(p.device());
+  };
+  const bool by_length = spec.type == RopeType::dynamic || spec.type == RopeType::longrope;
+  Tensor angle;
+  double scale = 1.0;
+  if (!by_length) {
+    const Frequencies f = frequencies(spec, 0);
+    angle = angles(positions, f);
+    scale = f.scale;
+  } else {
+    std::vector<Tensor> parts;
+    for (size_t s = 0; s + 1 < cu_seqlens.size(); ++s) {
+      const Tensor p = positions.narrow(0, cu_seqlens[s], cu_seqlens[s + 1] - cu_seqlens[s]);
+      const Frequencies f = frequencies(spec, p.numel() ? p.max().item<int64_t>() + 1 : 0);
+      parts.push_back(angles(p, f));
+      scale = f.scale;
+    }
+    angle = at::cat(parts);
+  }
+  RopeTable table{angle.cos(), angle.sin(), spec.interleaved};
+  if (scale != 1.0) {
+    table.cos.mul_(scale);
+    table.sin.mul_(scale);
+  }
+  return table;
+}
+
+Tensor rope(const Tensor& x, const RopeTable& table) {
+  check(x.dim() == 3 && x.size(0) == table.cos.size(0), "rope: x is ", x.sizes(), ", the table ", table.cos.sizes());
+  if (!wants_gradient(x)) return turn(x, table.cos, table.sin, table.interleaved, false);
+  return Rope::apply(x, table.cos, table.sin, table.interleaved);
+}
+
+}  // namespace easydel::ops

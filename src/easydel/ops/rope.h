@@ -1,0 +1,47 @@
+// Rotary positions (arXiv 2104.09864) with every scaling that transformers has for llama. Inverse frequencies are made
+// by the same fp32 operations in the same order as transformers' modeling_rope_utils.py, so they are equal bit for bit.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/tensor/torch.h"
+
+namespace easydel::ops {
+
+enum class RopeType : uint8_t { standard, linear, dynamic, yarn, llama3, longrope };
+
+struct RopeSpec {
+  RopeType type = RopeType::standard;
+  double theta = 10000.0;
+  int64_t dim = 0;  // how many of a head's dimensions turn: the first `dim`
+  bool interleaved = false;  // pairs are neighbours; false: the first half with the second
+  double factor = 1.0;
+  int64_t max_positions = 0, original_max_positions = 0;
+  std::optional<double> attention_factor;           // yarn, longrope: of cos and sin
+  double beta_fast = 32, beta_slow = 1;             // yarn
+  std::optional<double> mscale, mscale_all_dim;     // yarn
+  bool truncate = true;                             // yarn
+  double low_freq_factor = 1, high_freq_factor = 4; // llama3
+  std::vector<double> short_factor, long_factor;    // longrope
+};
+
+struct Frequencies {
+  Tensor inverse;      // fp32 [dim / 2]
+  double scale = 1.0;  // of cos and sin
+};
+// `length`: one more than the greatest position of the sequence in this call; dynamic and longrope depend on it.
+Frequencies frequencies(const RopeSpec& spec, int64_t length);
+
+struct RopeTable {
+  Tensor cos, sin;  // fp32 [tokens, dim / 2]
+  bool interleaved = false;
+};
+// positions int64 [tokens]; sequence s is the rows [cu_seqlens[s], cu_seqlens[s + 1]).
+RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::vector<int64_t>& cu_seqlens);
+
+// x [tokens, heads, head_dim] turned by its token's angles.
+Tensor rope(const Tensor& x, const RopeTable& table);
+
+}  // namespace easydel::ops

@@ -1,0 +1,140 @@
+#include "easydel/ops/score.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/ops/gradient.h"
+
+namespace easydel::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// About 64 MB of fp32 logits at a time: large enough for the products to run at full speed.
+int64_t chunk_for(int64_t vocabulary, int64_t wanted) {
+  return wanted > 0 ? wanted : std::clamp<int64_t>((16 << 20) / vocabulary, 16, 4096);
+}
+
+Tensor chunk_logits(const Tensor& hidden, const Tensor& weight, const Tensor& bias, double temperature) {
+  Tensor logits = product_fp32(hidden, weight);
+  if (bias.defined()) logits.add_(bias.to(at::kFloat));
+  if (temperature != 1.0) logits.div_(temperature);
+  return logits;
+}
+
+struct Score : torch::autograd::Function<Score> {
+  static variable_list forward(AutogradContext* context, const Tensor& hidden, const Tensor& master,
+                               const std::optional<Tensor>& own_bias, const Tensor& weight, const Tensor& labels,
+                               const ScoreRequest& request) {
+    const Tensor bias = own_bias.value_or(Tensor());
+    const int64_t n = hidden.size(0), vocabulary = weight.size(0), chunk = chunk_for(vocabulary, request.chunk);
+    const auto options = hidden.options().dtype(at::kFloat);
+    const auto when = [&](bool wanted) { return wanted ? at::empty({n}, options) : Tensor(); };
+    const Tensor logps = at::empty({n}, options), normalizer = at::empty({n}, options);
+    const Tensor uniform = when(request.uniform), entropy = when(request.entropy), mean = when(request.mean_logit);
+    const Tensor correct = request.correct ? at::empty({n}, options.dtype(at::kBool)) : Tensor();
+    for (int64_t begin = 0; begin < n; begin += chunk) {
+      const int64_t end = std::min(begin + chunk, n);
+      const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
+      Tensor logits = chunk_logits(part(hidden), weight, bias, request.temperature);
+      const Tensor lse = at::logsumexp(logits, {1}), label = part(labels);
+      part(normalizer).copy_(lse);
+      part(logps).copy_(logits.gather(1, label.unsqueeze(1)).squeeze(1) - lse);
+      if (request.correct) part(correct).copy_(logits.argmax(1) == label);
+      if (request.mean_logit || request.uniform) {
+        const Tensor average = logits.mean(1);
+        if (request.mean_logit) part(mean).copy_(average);
+        if (request.uniform) part(uniform).copy_(average - lse);
+      }
+      if (request.entropy) {
+        logits.sub_(lse.unsqueeze(1));
+        part(entropy).copy_((at::exp(logits).mul_(logits)).sum(1).neg_());
+      }
+    }
+    if (context) {
+      context->save_for_backward({hidden, weight, bias, labels, normalizer});
+      context->saved_data["chunk"] = chunk;
+      context->saved_data["temperature"] = request.temperature;
+      context->saved_data["uniform"] = request.uniform;
+      context->saved_data["log_normalizer"] = request.log_normalizer;
+      context->saved_data["master_type"] = int64_t(master.scalar_type());
+      variable_list constant;
+      for (const Tensor& t : {entropy, correct, mean})
+        if (t.defined()) constant.push_back(t);
+      context->mark_non_differentiable(constant);
+    }
+    // Only what was asked for: a graph has no place for undefined outputs. The saved log-sum-exp must not be the output
+    // itself, since a caller may write into that.
+    variable_list out = {logps};
+    if (request.uniform) out.push_back(uniform);
+    if (request.log_normalizer) out.push_back(normalizer.clone());
+    for (const Tensor& t : {entropy, correct, mean})
+      if (t.defined()) out.push_back(t);
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const Tensor &hidden = saved[0], &weight = saved[1], &bias = saved[2], &labels = saved[3], &normalizer = saved[4];
+    const int64_t n = hidden.size(0), vocabulary = weight.size(0), chunk = context->saved_data["chunk"].toInt();
+    const double temperature = context->saved_data["temperature"].toDouble();
+    size_t next = 0;
+    const auto take = [&](const char* wanted) { return context->saved_data[wanted].toBool() ? gradients[next++] : Tensor(); };
+    const Tensor on_label = gradients[next++], on_uniform = take("uniform"), on_normalizer = take("log_normalizer");
+    const bool want_hidden = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
+    Tensor dx = want_hidden ? at::empty(hidden.sizes(), hidden.options()) : Tensor();
+    Tensor dw = want_weight ? at::zeros(weight.sizes(), weight.options().dtype(at::kFloat)) : Tensor();
+    Tensor db = bias.defined() && context->needs_input_grad(2) ? at::zeros({vocabulary}, normalizer.options()) : Tensor();
+    for (int64_t begin = 0; begin < n; begin += chunk) {
+      const int64_t end = std::min(begin + chunk, n);
+      const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
+      Tensor g = chunk_logits(part(hidden), weight, bias, temperature);
+      g.sub_(part(normalizer).unsqueeze(1)).exp_();  // probabilities
+      Tensor on_all = at::zeros({end - begin}, normalizer.options());
+      if (on_label.defined()) on_all.sub_(part(on_label));
+      if (on_uniform.defined()) on_all.sub_(part(on_uniform));
+      if (on_normalizer.defined()) on_all.add_(part(on_normalizer));
+      g.mul_(on_all.unsqueeze(1));
+      if (on_uniform.defined()) g.add_((part(on_uniform) / double(vocabulary)).unsqueeze(1));
+      if (on_label.defined()) g.scatter_add_(1, part(labels).unsqueeze(1), part(on_label).unsqueeze(1));
+      if (temperature != 1.0) g.div_(temperature);
+      if (db.defined()) db.add_(g.sum(0));
+      g = g.to(hidden.scalar_type());
+      if (want_hidden) part(dx).copy_(product_input_gradient(g, weight));
+      if (want_weight) add_weight_gradient(dw, g, part(hidden));
+    }
+    if (want_weight) dw = dw.to(at::ScalarType(context->saved_data["master_type"].toInt()));
+    if (db.defined()) db = db.to(bias.scalar_type());
+    return {dx, dw, db, Tensor(), Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Tensor& labels,
+                  const ScoreRequest& request) {
+  check(hidden.dim() == 2 && labels.dim() == 1 && labels.size(0) == hidden.size(0), "score: hidden is ", hidden.sizes(),
+        ", labels ", labels.sizes());
+  const variable_list out = wants_gradient(hidden, weight.master, bias)
+                                ? Score::apply(hidden, weight.master, argument(bias), weight.compute.detach(), labels, request)
+                                : Score::forward(nullptr, hidden, weight.master, argument(bias), weight.compute, labels, request);
+  size_t next = 0;
+  const auto take = [&](bool wanted) { return wanted ? out[next++] : Tensor(); };
+  ScoreResult result;
+  result.logps = out[next++];
+  result.uniform = take(request.uniform);
+  result.log_normalizer = take(request.log_normalizer);
+  result.entropy = take(request.entropy);
+  result.correct = take(request.correct);
+  result.mean_logit = take(request.mean_logit);
+  return result;
+}
+
+}  // namespace easydel::ops

@@ -1,0 +1,24 @@
+// Log-probabilities of labels under an output layer, over chunks of tokens: [tokens, vocabulary] is never in memory at
+// once. The forward keeps one number per token; the backward computes each chunk of logits again.
+#pragma once
+
+#include "easydel/ops/product.h"
+
+namespace easydel::ops {
+
+struct ScoreRequest {
+  double temperature = 1.0;  // logits are divided by it
+  bool entropy = false, correct = false, mean_logit = false, uniform = false, log_normalizer = false;
+  int64_t chunk = 0;  // tokens at a time; 0: chosen by size
+};
+
+struct ScoreResult {
+  Tensor logps, uniform, log_normalizer;  // fp32 [n], differentiable
+  Tensor entropy, correct, mean_logit;    // no gradient; undefined unless asked for
+};
+
+// hidden [n, size], weight [vocabulary, size], bias [vocabulary] or undefined, labels int64 [n].
+ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Tensor& labels,
+                  const ScoreRequest& request);
+
+}  // namespace easydel::ops
