@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "easydel/tensor/torch.h"
 
 namespace easydel::nn {
+
+class Weight;
 
 // What a parameter is for; initial values, weight decay and default partition rules follow from it.
 enum class Role : uint8_t {
@@ -47,6 +50,10 @@ struct Entry {
   Slice slice;           // of `shard` in the global tensor
   uint64_t version = 0;  // counts writes of `shard`; derived copies (compute, packed) compare it
 
+  // How products read it: dense at first; adapters and quantized forms replace it. Null: nothing multiplies by it.
+  std::shared_ptr<Weight> weight;
+  at::ScalarType compute = at::kFloat;  // number type of the computation
+
   int64_t elements() const;  // of the global tensor
   // Called by whoever wrote `shard` in place (optimizer, loader): derived copies are refreshed before the next use.
   void written() { ++version; }
@@ -59,23 +66,25 @@ class Parameter {
   explicit Parameter(Entry* entry) : entry_(entry) {}
   explicit operator bool() const { return entry_ != nullptr; }
   Entry& entry() const { return *entry_; }
-  // What this forward reads: gathered over the mesh, in the number type of the computation; with a gradient path to
-  // the shard where gradients are on.
+  // What this forward reads: gathered over the mesh, in the shard's number type (ops round to the computation's), with
+  // a gradient path to the shard where gradients are on. The one place where a weight is gathered.
   Tensor value() const;
 
  private:
   Entry* entry_ = nullptr;
 };
 
+// Addresses of entries stay valid for the table's life.
 class ParameterTable {
  public:
-  Entry& add(Entry entry);  // addresses stay valid; Bug on a second equal path
-  Entry* find(std::string_view path);
+  Entry& add(Entry entry);  // Bug on a second equal path
+  Entry* find(std::string_view path) const;
   std::deque<Entry>& entries() { return entries_; }  // in the order of construction, equal on every rank
   const std::deque<Entry>& entries() const { return entries_; }
 
  private:
   std::deque<Entry> entries_;
+  std::map<std::string, Entry*, std::less<>> by_path_;
 };
 
 }  // namespace easydel::nn

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "easydel/ops/attention.h"
+#include "easydel/ops/rope.h"
 #include "easydel/tensor/torch.h"
 
 namespace easydel::nn {
@@ -23,20 +26,29 @@ struct Stream {
   Tensor positions;                  // int64 [tokens], or [3, tokens] for mrope
   Cache* cache = nullptr;            // null: nothing is kept (training, scoring)
   std::vector<int64_t> cache_slots;  // with a cache: the slot of each sequence
+  Tensor hidden;                     // bool [tokens]: keys that nobody sees (padding in a probe); undefined: none
+
+  int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
+  int64_t sequences() const { return cu_seqlens.empty() ? 0 : int64_t(cu_seqlens.size()) - 1; }
 };
 
-// What activations are kept for the backward.
-enum class Checkpointing : uint8_t { none, nothing_saveable };
+// What activations are kept for the backward: all of them, none but a layer's input, or the named ones beside it.
+enum class Checkpointing : uint8_t { none, nothing_saveable, save_names };
 
 class Pass {
  public:
+  Pass();
   // A pass over whole sequences without a cache; positions count from 0 in each.
   static Pass over(std::vector<int64_t> cu_seqlens);
+  // A pass over the next tokens of cached sequences: `tokens[i]` more in slot `slots[i]`; positions go on from what is
+  // there. The cache must outlive the pass.
+  static Pass next(Cache& cache, std::vector<int64_t> slots, const std::vector<int64_t>& tokens);
 
   Stream& stream(std::string_view name = "text");
   const Stream& stream(std::string_view name = "text") const;
 
   Checkpointing checkpointing = Checkpointing::none;
+  std::set<std::string, std::less<>> saved_names;  // save_names: which of the checkpoint names are kept
   bool training = false;           // dropouts are on
   uint64_t seed = 0, step = 0;     // of everything random: f(seed, step, layer path, global token, channel)
   int64_t first_token = 0;         // global index of this pass's first token in the step
@@ -47,13 +59,31 @@ class Pass {
   Tensor attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& v,
                 std::string_view stream = "text");
 
-  // A named intermediate tensor (the checkpoint names, and every layer's output by its path): where it is asked for,
-  // it is handed to `capture`. Returns x, or the given output in a recomputation.
+  // The angles of a stream's tokens, made once a pass. `spec` must outlive the pass.
+  const ops::RopeTable& rope_table(const ops::RopeSpec& spec, std::string_view stream = "text");
+
+  // x with a share of its elements dropped while training; `name` tells a layer's dropouts apart.
+  Tensor dropout(std::string_view name, const Tensor& x, double rate);
+
+  // A named intermediate tensor: a checkpoint name ("attn_query") or a part of the layer ("self_attn"). Where it is
+  // asked for, it goes to `capture` under the layer's path ("model.layers.0.self_attn"), and into what is saved.
   Tensor name(std::string_view name, Tensor x);
+  // In a recomputation, what the first forward saved under this name; else undefined. The op that makes the tensor
+  // takes it as its given output.
+  Tensor given(std::string_view name) const;
   std::function<void(std::string_view name, const Tensor&)> capture;  // for --trace, distillation
 
+  // Called by a model after its last layer: what was written to caches counts.
+  void finish();
+
  private:
+  friend class LayerRun;
+  struct Memo;  // shared by copies of the pass
   std::map<std::string, Stream, std::less<>> streams_;
+  std::shared_ptr<Memo> memo_;
+  std::string prefix_;                             // path of the running layer
+  std::map<std::string, Tensor, std::less<>>* saving_ = nullptr;
+  const std::map<std::string, Tensor, std::less<>>* giving_ = nullptr;
 };
 
 }  // namespace easydel::nn

@@ -1,0 +1,73 @@
+#include "easydel/nn/layers.h"
+
+#include "easydel/nn/weight.h"
+#include "easydel/ops/embedding.h"
+#include "easydel/ops/norm.h"
+
+namespace easydel::nn {
+namespace {
+
+LinearOptions with_split(LinearOptions options, Split split) {
+  options.split = split;
+  return options;
+}
+
+}  // namespace
+
+Linear::Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions& options) {
+  weight_ = scope.parameter("weight", {out, in}, Role::weight,
+                            {options.split, Initial::normal(options.deviation), "kernel", options.transposed});
+  // A bias is added once, after the sum over the input's parts, so only a cut of the output cuts it.
+  const Split bias_split = options.split == Split::input ? Split::none : options.split;
+  if (options.bias) bias_ = scope.parameter("bias", {out}, Role::bias, {bias_split, Initial::zeros(), {}, false});
+}
+
+Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) const {
+  const Tensor bias = bias_ ? bias_.value() : Tensor();
+  return pass.name(name, weight_.entry().weight->product(x, bias, pass.given(name)));
+}
+
+Embedding::Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split) {
+  weight_ = scope.parameter("weight", {rows, size}, Role::embedding,
+                            {split, Initial::normal(deviation), "embedding", false});
+}
+
+Tensor Embedding::operator()(const Tensor& indices) const {
+  return ops::embedding(weight_.value(), indices, weight_.entry().compute);
+}
+
+Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(options) {
+  const bool layer = options.kind == NormKind::layer;
+  const Initial initial = options.offset == 0.0 ? Initial::ones() : Initial::zeros();
+  weight_ = scope.parameter("weight", {size}, Role::norm, {Split::none, initial, layer ? "scale" : "kernel", false});
+  if (layer && options.bias) bias_ = scope.parameter("bias", {size}, Role::norm, {Split::none, Initial::zeros(), {}, false});
+}
+
+Tensor Norm::operator()(const Tensor& x) const {
+  if (options_.kind == NormKind::rms) return ops::rms_norm(x, weight_.value(), options_.epsilon, options_.offset);
+  return ops::layer_norm(x, weight_.value(), bias_ ? bias_.value() : Tensor(), options_.epsilon);
+}
+
+GatedMlp::GatedMlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation,
+                   const LinearOptions& options)
+    : gate_(scope / "gate_proj", size, inner, with_split(options, Split::output)),
+      up_(scope / "up_proj", size, inner, with_split(options, Split::output)),
+      down_(scope / "down_proj", inner, size, with_split(options, Split::input)),
+      activation_(activation) {}
+
+Tensor GatedMlp::operator()(const Tensor& x, Pass& pass) const {
+  const Tensor gate = gate_(x, pass, "mlp_gate"), up = up_(x, pass, "mlp_up");
+  return down_(ops::gated(gate, up, activation_), pass, "mlp_down");
+}
+
+Mlp::Mlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation, const LinearOptions& up,
+         const LinearOptions& down, const Names& names)
+    : up_(scope / names.up, size, inner, with_split(up, Split::output)),
+      down_(scope / names.down, inner, size, with_split(down, Split::input)),
+      activation_(activation) {}
+
+Tensor Mlp::operator()(const Tensor& x, Pass& pass) const {
+  return down_(ops::activate(up_(x, pass, "mlp_up"), activation_), pass, "mlp_down");
+}
+
+}  // namespace easydel::nn

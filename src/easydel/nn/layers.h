@@ -1,0 +1,84 @@
+// The parts that decoders are made of. Each takes its scope first, then its sizes.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "easydel/nn/pass.h"
+#include "easydel/nn/scope.h"
+#include "easydel/ops/activation.h"
+
+namespace easydel::nn {
+
+struct LinearOptions {
+  bool bias = false;
+  Split split = Split::none;
+  double deviation = 0.02;  // of initial values
+  bool transposed = false;  // the checkpoint holds [in, out]
+};
+
+class Linear {
+ public:
+  Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions& options);
+  // x [tokens, in] -> [tokens, out], named `name` in the pass.
+  Tensor operator()(const Tensor& x, Pass& pass, std::string_view name) const;
+
+ private:
+  Parameter weight_, bias_;
+};
+
+class Embedding {
+ public:
+  Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split = Split::vocabulary);
+  Tensor operator()(const Tensor& indices) const;  // int64 [tokens] -> [tokens, size]
+  Parameter weight() const { return weight_; }
+
+ private:
+  Parameter weight_;
+};
+
+enum class NormKind : uint8_t { rms, layer };
+
+class Norm {
+ public:
+  struct Options {
+    NormKind kind = NormKind::rms;
+    double epsilon = 1e-6;
+    double offset = 0.0;  // the weight counts as offset + weight
+    bool bias = true;     // layer norms only
+  };
+  Norm(const Scope& scope, int64_t size, const Options& options);
+  Tensor operator()(const Tensor& x) const;  // over the last dimension
+
+ private:
+  Options options_;
+  Parameter weight_, bias_;
+};
+
+// down(activation(gate(x)) * up(x))
+class GatedMlp {
+ public:
+  GatedMlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation, const LinearOptions& options);
+  Tensor operator()(const Tensor& x, Pass& pass) const;
+
+ private:
+  Linear gate_, up_, down_;
+  ops::Activation activation_;
+};
+
+// down(activation(up(x)))
+class Mlp {
+ public:
+  struct Names {
+    std::string_view up, down;
+  };
+  Mlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation, const LinearOptions& up,
+      const LinearOptions& down, const Names& names);
+  Tensor operator()(const Tensor& x, Pass& pass) const;
+
+ private:
+  Linear up_, down_;
+  ops::Activation activation_;
+};
+
+}  // namespace easydel::nn

@@ -1,0 +1,29 @@
+#include "easydel/nn/lm_head.h"
+
+#include "easydel/nn/weight.h"
+#include "easydel/ops/score.h"
+
+namespace easydel::nn {
+
+Tensor LmHead::logits(const Tensor& hidden) const {
+  const at::NoGradGuard no_gradient;
+  Tensor out = ops::product_fp32(hidden, weight_.entry().weight->matrix().compute);
+  if (bias_) out.add_(bias_.value().to(at::kFloat));
+  return out;
+}
+
+Scores LmHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options) const {
+  ops::ScoreRequest request;
+  request.temperature = options.temperature;
+  request.entropy = options.entropy;
+  request.correct = options.correct;
+  request.mean_logit = options.mean_logit;
+  request.uniform = options.uniform;
+  request.log_normalizer = options.log_normalizer;
+  request.chunk = options.chunk;
+  ops::ScoreResult found =
+      ops::score(hidden, weight_.entry().weight->matrix(), bias_ ? bias_.value() : Tensor(), labels, request);
+  return {found.logps, found.uniform, found.log_normalizer, found.entropy, found.correct, found.mean_logit};
+}
+
+}  // namespace easydel::nn

@@ -1,0 +1,27 @@
+#include "easydel/nn/parameter.h"
+
+#include "easydel/base/error.h"
+
+namespace easydel::nn {
+
+int64_t Entry::elements() const {
+  int64_t n = 1;
+  for (const int64_t size : shape) n *= size;
+  return n;
+}
+
+Tensor Parameter::value() const { return entry_->shard; }
+
+Entry& ParameterTable::add(Entry entry) {
+  check(!by_path_.contains(entry.path), "two parameters are named ", entry.path);
+  Entry& added = entries_.emplace_back(std::move(entry));
+  by_path_[added.path] = &added;
+  return added;
+}
+
+Entry* ParameterTable::find(std::string_view path) const {
+  const auto found = by_path_.find(path);
+  return found == by_path_.end() ? nullptr : found->second;
+}
+
+}  // namespace easydel::nn

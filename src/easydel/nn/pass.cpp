@@ -1,0 +1,135 @@
+#include "easydel/nn/pass.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+
+#include "easydel/base/error.h"
+#include "easydel/nn/cache.h"
+#include "easydel/ops/dropout.h"
+
+namespace easydel::nn {
+
+struct Pass::Memo {
+  std::map<std::pair<std::string, const ops::RopeSpec*>, ops::RopeTable> rope;
+};
+
+namespace {
+
+// For each sequence the positions begin[i], begin[i] + 1, ...
+Tensor positions_from(const std::vector<int64_t>& begin, const std::vector<int64_t>& cu_seqlens) {
+  std::vector<Tensor> parts;
+  for (size_t s = 0; s + 1 < cu_seqlens.size(); ++s)
+    parts.push_back(at::arange(begin[s], begin[s] + cu_seqlens[s + 1] - cu_seqlens[s], at::TensorOptions().dtype(at::kLong)));
+  return parts.empty() ? at::arange(0, at::TensorOptions().dtype(at::kLong)) : at::cat(parts);
+}
+
+}  // namespace
+
+Pass::Pass() : memo_(std::make_shared<Memo>()) {}
+
+Pass Pass::over(std::vector<int64_t> cu_seqlens) {
+  check(!cu_seqlens.empty() && cu_seqlens.front() == 0, "pass: cu_seqlens must begin with 0");
+  Pass pass;
+  Stream& text = pass.stream();
+  text.positions = positions_from(std::vector<int64_t>(cu_seqlens.size(), 0), cu_seqlens);
+  text.cu_seqlens = std::move(cu_seqlens);
+  return pass;
+}
+
+Pass Pass::next(Cache& cache, std::vector<int64_t> slots, const std::vector<int64_t>& tokens) {
+  check(slots.size() == tokens.size(), "pass: ", slots.size(), " slots, ", tokens.size(), " counts");
+  Pass pass;
+  Stream& text = pass.stream();
+  std::vector<int64_t> begin;
+  text.cu_seqlens = {0};
+  int64_t longest = 0;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    begin.push_back(cache.length(slots[i]));
+    longest = std::max(longest, begin.back() + tokens[i]);
+    text.cu_seqlens.push_back(text.cu_seqlens.back() + tokens[i]);
+  }
+  cache.reserve(longest);
+  text.positions = positions_from(begin, text.cu_seqlens);
+  text.cache = &cache;
+  text.cache_slots = std::move(slots);
+  return pass;
+}
+
+Stream& Pass::stream(std::string_view name) {
+  const auto found = streams_.find(name);
+  return found != streams_.end() ? found->second : streams_[std::string(name)];
+}
+
+const Stream& Pass::stream(std::string_view name) const {
+  const auto found = streams_.find(name);
+  check(found != streams_.end(), "pass: no stream '", name, "'");
+  return found->second;
+}
+
+Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& v,
+                    std::string_view stream_name) {
+  const Stream& on = stream(stream_name);
+  ops::AttentionSpec wanted = spec;
+  if (!training) wanted.dropout = 0.0;
+  std::vector<ops::AttentionRange> ranges;
+  ops::AttentionCall call;
+  call.first_token = first_token;
+  if (wanted.dropout > 0) call.dropout_key = ops::dropout_key(seed, step, prefix_ + ".attn_weights");
+  Tensor keys = k, values = v;
+  for (int64_t s = 0; s < on.sequences(); ++s) {
+    const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
+    if (!on.cache) {
+      ranges.push_back({begin, end, begin, end});
+      continue;
+    }
+    const int64_t slot = on.cache_slots[size_t(s)], first = slot * on.cache->room();
+    on.cache->write(layer, slot, k.slice(0, begin, end), v.slice(0, begin, end));
+    ranges.push_back({begin, end, first, first + on.cache->length(slot) + end - begin});
+  }
+  if (on.cache) {
+    keys = on.cache->keys(layer);
+    values = on.cache->values(layer);
+    call.cached = true;
+  } else {
+    call.hidden = on.hidden;
+  }
+  call.sequences = ranges;
+  return ops::attention(wanted, call, q, keys, values, attention);
+}
+
+const ops::RopeTable& Pass::rope_table(const ops::RopeSpec& spec, std::string_view stream_name) {
+  const auto key = std::pair(std::string(stream_name), &spec);
+  const auto found = memo_->rope.find(key);
+  if (found != memo_->rope.end()) return found->second;
+  const Stream& on = stream(stream_name);
+  return memo_->rope.emplace(key, ops::rope_table(spec, on.positions, on.cu_seqlens)).first->second;
+}
+
+Tensor Pass::dropout(std::string_view name, const Tensor& x, double rate) {
+  if (!training || rate <= 0.0) return x;
+  return ops::dropout(x, rate, ops::dropout_key(seed, step, prefix_ + "." + std::string(name)), first_token);
+}
+
+Tensor Pass::name(std::string_view name, Tensor x) {
+  if (capture) {
+    const std::string path = prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);
+    capture(path, x);
+  }
+  if (saving_ && saved_names.contains(name)) (*saving_)[std::string(name)] = x.detach();
+  return x;
+}
+
+Tensor Pass::given(std::string_view name) const {
+  if (!giving_) return {};
+  const auto found = giving_->find(name);
+  return found == giving_->end() ? Tensor() : found->second;
+}
+
+void Pass::finish() {
+  for (auto& [name, on] : streams_)
+    if (on.cache)
+      for (int64_t s = 0; s < on.sequences(); ++s)
+        on.cache->advance(on.cache_slots[size_t(s)], on.cu_seqlens[size_t(s) + 1] - on.cu_seqlens[size_t(s)]);
+}
+
+}  // namespace easydel::nn

@@ -1,0 +1,113 @@
+#include "easydel/nn/run_layer.h"
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include <utility>
+
+#include "easydel/tensor/compat.h"
+
+namespace easydel::nn {
+
+using torch::autograd::variable_list;
+
+// The parts of a pass that only the seam may touch.
+class LayerRun {
+ public:
+  using Names = std::map<std::string, Tensor, std::less<>>;
+
+  static LayerOutput plain(Pass& pass, const Layer& layer, const Tensor& x) {
+    std::string before = std::exchange(pass.prefix_, layer.path());
+    LayerOutput out = layer.forward(x, pass);
+    pass.prefix_ = std::move(before);
+    if (pass.capture) pass.capture(layer.path(), out.x);
+    return out;
+  }
+  static LayerOutput saving(Pass& pass, const Layer& layer, const Tensor& x, Names& saved) {
+    const at::NoGradGuard no_gradient;
+    pass.saving_ = &saved;
+    LayerOutput out = plain(pass, layer, x);
+    pass.saving_ = nullptr;
+    return out;
+  }
+  static LayerOutput again(Pass& pass, const Layer& layer, const Tensor& x, const Names& saved) {
+    pass.giving_ = &saved;
+    LayerOutput out = plain(pass, layer, x);
+    pass.giving_ = nullptr;
+    return out;
+  }
+};
+
+namespace {
+
+// Stands for a whole layer in the graph: keeps its input (and the named tensors that a policy saves), runs the layer
+// again in the backward and differentiates that. Its inputs are x and every parameter of the layer.
+struct LayerNode : torch::autograd::Node {
+  LayerNode(Pass run_pass, const Layer& run_layer, const Tensor& input)
+      : pass(std::move(run_pass)), layer(run_layer), x(input.detach()), x_requires_grad(input.requires_grad()) {
+    pass.capture = nullptr;
+  }
+
+  variable_list apply(variable_list&& gradients) override {
+    const at::AutoGradMode with_gradient(true);
+    Tensor input = x.detach();
+    input.requires_grad_(x_requires_grad);
+    const LayerOutput again = LayerRun::again(pass, layer, input, saved);
+    variable_list outputs, wanted, inputs;
+    const auto add = [&](const Tensor& out, size_t i) {
+      if (!gradients[i].defined() || !out.requires_grad()) return;
+      outputs.push_back(out);
+      wanted.push_back(gradients[i]);
+    };
+    size_t next = 0;
+    add(again.x, next++);
+    for (const auto& [name, extra] : again.extras) add(extra, next++);
+    std::vector<size_t> places;
+    const auto ask = [&](const Tensor& t, size_t place) {
+      if (!t.requires_grad() || !should_compute_output(place)) return;
+      inputs.push_back(t);
+      places.push_back(place);
+    };
+    ask(input, 0);
+    for (size_t i = 0; i < layer.parameters().size(); ++i) ask(layer.parameters()[i].entry().shard, i + 1);
+    variable_list out(1 + layer.parameters().size());
+    if (outputs.empty() || inputs.empty()) return out;
+    const variable_list found = torch::autograd::grad(outputs, inputs, wanted, /*retain_graph=*/false,
+                                                      /*create_graph=*/false, /*allow_unused=*/true);
+    for (size_t i = 0; i < found.size(); ++i) out[places[i]] = found[i];
+    return out;
+  }
+
+  void release_variables() override {
+    x = Tensor();
+    saved.clear();
+  }
+
+  std::string name() const override { return "LayerNode(" + layer.path() + ")"; }
+
+  Pass pass;
+  const Layer& layer;
+  Tensor x;
+  bool x_requires_grad;
+  LayerRun::Names saved;
+};
+
+}  // namespace
+
+LayerOutput run_layer(Pass& pass, int64_t, const Layer& layer, const Tensor& x) {
+  if (pass.checkpointing == Checkpointing::none || !at::GradMode::is_enabled()) return LayerRun::plain(pass, layer, x);
+  variable_list inputs = {x};
+  for (const Parameter& parameter : layer.parameters()) inputs.push_back(parameter.entry().shard);
+  if (!torch::autograd::any_variable_requires_grad(inputs)) return LayerRun::plain(pass, layer, x);
+  auto node = tensor::make_node<LayerNode>(pass, layer, x);
+  node->set_next_edges(torch::autograd::collect_next_edges(inputs));
+  LayerOutput out = LayerRun::saving(pass, layer, x, node->saved);
+  const auto attach = [&](Tensor& t) {
+    t = t.detach();
+    torch::autograd::create_gradient_edge(t, node);
+  };
+  attach(out.x);
+  for (auto& [name, extra] : out.extras) attach(extra);
+  return out;
+}
+
+}  // namespace easydel::nn

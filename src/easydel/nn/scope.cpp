@@ -1,0 +1,53 @@
+#include "easydel/nn/scope.h"
+
+#include <algorithm>
+
+#include "easydel/nn/weight.h"
+
+namespace easydel::nn {
+
+Scope Scope::operator/(std::string_view name) const {
+  Scope below = *this;
+  if (name.empty()) return below;
+  if (!below.path_.empty()) below.path_ += '.';
+  below.path_ += name;
+  return below;
+}
+
+Scope Scope::unit(int index) const {
+  Scope below = *this;
+  below.unit_ = index;
+  return below;
+}
+
+std::vector<Parameter> Scope::since(size_t mark) const {
+  std::vector<Parameter> out;
+  for (size_t i = mark; i < building_->table.entries().size(); ++i) out.emplace_back(&building_->table.entries()[i]);
+  return out;
+}
+
+Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Role role,
+                           const ParameterOptions& options) const {
+  Entry entry;
+  entry.path = (*this / name).path();
+  entry.easydel_path = (*this / (options.easydel_name.empty() ? name : options.easydel_name)).path();
+  std::replace(entry.easydel_path.begin(), entry.easydel_path.end(), '.', '/');
+  entry.shape = std::move(shape);
+  entry.role = role;
+  entry.split = options.split;
+  entry.unit = unit_;
+  entry.source.step = options.transposed ? SourceStep::transpose : SourceStep::rename;
+  entry.source.tensors = {entry.path};
+  entry.layout.resize(entry.shape.size());
+  entry.slice = {std::vector<int64_t>(entry.shape.size(), 0), entry.shape};
+  entry.compute = building_->compute;
+  if (building_->place) building_->place(entry);
+  Entry& added = building_->table.add(std::move(entry));
+  building_->fill(added, options.initial);
+  const Parameter parameter(&added);
+  if (role == Role::weight || role == Role::embedding)
+    added.weight = building_->weight_policy ? building_->weight_policy(parameter) : dense_weight(parameter);
+  return parameter;
+}
+
+}  // namespace easydel::nn

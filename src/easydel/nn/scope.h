@@ -1,0 +1,69 @@
+// Where a layer stands in the model while it is built. A layer asks its scope for its parameters; it says sizes and
+// roles, and never where values come from, how they are cut or in which number format they are kept.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/nn/parameter.h"
+
+namespace easydel::nn {
+
+// The distribution of a parameter that no checkpoint has.
+struct Initial {
+  enum class Kind : uint8_t { normal, zeros, ones };
+  Kind kind = Kind::zeros;
+  double deviation = 0.0;  // normal
+
+  static Initial normal(double deviation) { return {Kind::normal, deviation}; }
+  static Initial zeros() { return {Kind::zeros, 0.0}; }
+  static Initial ones() { return {Kind::ones, 0.0}; }
+};
+
+// What all scopes of one model share while it is built.
+struct Building {
+  ParameterTable& table;
+  at::ScalarType compute = at::kFloat;
+  // Decides layout and slice of an entry (mesh and partition rules); null: every shard is whole.
+  std::function<void(Entry&)> place;
+  // Makes entry.shard: this rank's slice, in its number type, from a checkpoint or from `initial`.
+  std::function<void(Entry&, const Initial&)> fill;
+  // The form in which products read a weight (quantization, adapters); null: dense.
+  std::function<std::shared_ptr<Weight>(Parameter)> weight_policy;
+};
+
+struct ParameterOptions {
+  Split split = Split::none;
+  Initial initial;
+  std::string_view easydel_name;  // of the leaf in EasyDeL's path: "kernel", "scale", ...; empty: the name
+  bool transposed = false;        // the checkpoint holds [in, out]
+};
+
+class Scope {
+ public:
+  explicit Scope(Building& building) : building_(&building) {}
+
+  Scope operator/(std::string_view name) const;  // a dotted name is several steps
+  Scope operator/(int64_t index) const { return *this / std::string_view(std::to_string(index)); }
+  Scope unit(int index) const;  // what is built below belongs to layer `index`
+
+  Parameter parameter(std::string_view name, std::vector<int64_t> shape, Role role, const ParameterOptions& options) const;
+
+  // Everything that was asked for since an earlier mark: what a layer built in between reads.
+  size_t mark() const { return building_->table.entries().size(); }
+  std::vector<Parameter> since(size_t mark) const;
+
+  const std::string& path() const { return path_; }
+  at::ScalarType compute() const { return building_->compute; }
+
+ private:
+  Building* building_;
+  std::string path_;
+  int unit_ = -1;
+};
+
+}  // namespace easydel::nn

@@ -1,0 +1,25 @@
+// A weight of a product and its representations: the master shard in the table, a copy in the number type of the
+// computation, later packed, quantized or adapted forms. Replaceable after construction through Entry::weight.
+#pragma once
+
+#include <memory>
+
+#include "easydel/nn/parameter.h"
+#include "easydel/ops/product.h"
+
+namespace easydel::nn {
+
+class Weight {
+ public:
+  virtual ~Weight() = default;
+  // x [tokens, in] -> [tokens, out]; as ops::product.
+  virtual Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given) = 0;
+  // For ops that multiply on their own terms (the head's chunks). Bug where the form has no such thing.
+  virtual ops::Matrix matrix() = 0;
+};
+
+// The parameter's values as they are; a copy in the computation's number type is made where that differs from the
+// shard's, and made again after the shard was written.
+std::shared_ptr<Weight> dense_weight(Parameter parameter);
+
+}  // namespace easydel::nn
