@@ -10,6 +10,7 @@
 #include "easydel/base/document.h"
 #include "easydel/collective/team.h"
 #include "easydel/mesh/rules.h"
+#include "easydel/nn/cache.h"
 #include "easydel/nn/head.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/nn/pass.h"
@@ -28,6 +29,7 @@ struct Outputs {
 class Model {
  public:
   virtual ~Model() = default;
+  // With gradients where they are on; the model must outlive the backward.
   virtual Outputs forward(const Inputs& inputs, nn::Pass& pass) const = 0;
   virtual const nn::Head& head() const = 0;
 
@@ -44,17 +46,26 @@ class Model {
   const Value& config() const { return config_; }                  // config.json as it was read
   const std::filesystem::path& folder() const { return folder_; }  // where it came from; empty: nowhere
   std::string model_type() const;
+  at::ScalarType compute_type() const { return compute_; }
+  at::ScalarType file_type() const { return file_type_; }  // of the weights as loaded: what "auto" saves
+  at::Device device() const { return device_; }
+  const collective::Team& team() const { return *team_; }
+  const std::string& attention() const { return attention_; }  // backend of passes that say "auto"
 
  protected:
   friend struct Loader;
   std::unique_ptr<nn::ParameterTable> parameters_ = std::make_unique<nn::ParameterTable>();
   Value config_;
   std::filesystem::path folder_;
+  at::ScalarType compute_ = at::kFloat, file_type_ = at::kFloat;
+  at::Device device_ = at::kCPU;
+  std::string attention_ = "auto";
+  std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
 };
 
 struct LoadOptions {
   std::string dtype = "auto";        // of the computation: fp32, bf16; auto: the file's (fp16 becomes fp32 on a CPU)
-  std::string param_dtype = "auto";  // of storage
+  std::string param_dtype = "auto";  // of storage; auto: the computation's
   std::string device = "auto";       // cpu, gpu
   bool training = false;             // shards are fp32 masters that require gradients
   uint64_t seed = 0;                 // of initial values where there are no weights

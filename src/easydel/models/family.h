@@ -1,0 +1,30 @@
+// A family of models: which configurations are its own, and how one is built. The list is in families.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/models/config_reader.h"
+#include "easydel/models/model.h"
+#include "easydel/nn/scope.h"
+
+namespace easydel::models {
+
+struct Family {
+  std::string_view model_type;                 // as config.json spells it
+  std::vector<std::string_view> architectures; // those that are built
+  std::string_view base_prefix;                // "model": what a checkpoint of the bare stack leaves out of its names
+  std::vector<std::string_view> ignored;       // endings of names that old checkpoints hold beside the weights
+  std::unique_ptr<Model> (*build)(const ConfigReader& config, nn::Building& building);
+  bool tied_by_default = false;  // where config.json does not say tie_word_embeddings
+};
+
+std::span<const Family> families();
+// The family of a configuration. UserError where model_type or architecture is unknown or not built yet, or where a key
+// asks for what no family here has (quantized weights, pruned heads).
+const Family& family_of(const ConfigReader& config);
+
+}  // namespace easydel::models

@@ -1,0 +1,60 @@
+// GPT-2: learned positions, layer norms, fused projections that the checkpoint holds as [in, out].
+#include <cmath>
+
+#include "easydel/base/error.h"
+#include "easydel/models/decoder.h"
+#include "easydel/models/family.h"
+
+namespace easydel::models {
+namespace {
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  const auto size = [&](const char* key, const char* also, int64_t otherwise) {
+    const char* spelled = config.find(key) ? key : also;
+    const int64_t value = config.integer(spelled, otherwise);
+    config.positive(spelled, value);
+    return value;
+  };
+  if (config.boolean("add_cross_attention", false))
+    config.refuse_key("add_cross_attention", "cross attention is not built for this family");
+  DecoderSpec spec;
+  spec.names = {.base = "transformer", .embedding = "wte", .positions = "wpe", .layers = "h", .norm = "ln_f",
+                .input_norm = "ln_1", .post_norm = "ln_2", .attention = "attn", .mlp = "mlp", .output = "c_proj",
+                .qkv = "c_attn", .up = "c_fc", .down = "c_proj", .head = "lm_head"};
+  spec.vocabulary = size("vocab_size", "vocab_size", 50257);
+  spec.hidden = size("n_embd", "hidden_size", 768);
+  spec.heads = spec.kv_heads = size("n_head", "num_attention_heads", 12);
+  if (spec.hidden % spec.heads != 0)
+    config.refuse_key("n_embd", str(spec.hidden, " is not a multiple of n_head, ", spec.heads));
+  spec.head_dim = spec.hidden / spec.heads;
+  spec.intermediate = size("n_inner", "n_inner", 4 * spec.hidden);
+  spec.max_positions = size("n_positions", "max_position_embeddings", 1024);
+  spec.layers.resize(size_t(size("n_layer", "num_hidden_layers", 12)));
+  const bool by_layer = config.boolean("scale_attn_by_inverse_layer_idx", false);
+  const double scale = config.boolean("scale_attn_weights", true) ? std::pow(double(spec.head_dim), -0.5) : 1.0;
+  for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].scale = by_layer ? scale / double(i + 1) : scale;
+  // reorder_and_upcast_attn asks for scores in fp32, which every backend here keeps anyway.
+  config.boolean("reorder_and_upcast_attn", false);
+  spec.norm = {nn::NormKind::layer, config.number("layer_norm_epsilon", 1e-5), 0.0, true};
+  spec.activation = ops::activation_of(config.text("activation_function", "gelu_new"),
+                                       str(config.where(), ": activation_function"));
+  spec.qkv_bias = spec.output_bias = spec.mlp_bias = true;
+  spec.fused_qkv = spec.transposed = spec.learned_positions = true;
+  spec.gated = false;
+  spec.tied = config.boolean("tie_word_embeddings", true);
+  spec.attention_dropout = config.number("attn_pdrop", 0.1);
+  spec.residual_dropout = config.number("resid_pdrop", 0.1);
+  spec.embedding_dropout = config.number("embd_pdrop", 0.1);
+  spec.deviation = config.number("initializer_range", 0.02);
+  // The weights that write into the residual stream start smaller, by the number of times that they do.
+  spec.output_deviation = spec.deviation / std::sqrt(2.0 * double(spec.layers.size()));
+  return build_decoder(std::move(spec), building);
+}
+
+}  // namespace
+
+Family gpt2() {
+  return {"gpt2", {"GPT2LMHeadModel"}, "transformer", {".attn.bias", ".attn.masked_bias"}, build, true};
+}
+
+}  // namespace easydel::models

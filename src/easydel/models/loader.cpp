@@ -1,0 +1,245 @@
+// From a folder to a model: reads config.json, picks the family, fills its parameters from files or from random values,
+// and names everything that does not fit at once.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <set>
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/base/names.h"
+#include "easydel/models/family.h"
+#include "easydel/nn/scope.h"
+#include "easydel/ops/attention_backends.h"
+#include "easydel/tensor/device.h"
+#include "easydel/tensor/dtype.h"
+#include "easydel/tensor/mapped.h"
+#include "easydel/tensor/random.h"
+#include "easydel/weights/safetensors.h"
+
+namespace easydel::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string shape_text(at::IntArrayRef shape) {
+  std::vector<std::string> sizes;
+  for (const int64_t size : shape) sizes.push_back(std::to_string(size));
+  return str("[", join(sizes, ", "), "]");
+}
+
+// The names of a checkpoint as the family's own: old files leave the base's prefix out, and hold buffers beside the
+// weights.
+class Checkpoint {
+ public:
+  Checkpoint(weights::Folder folder, const Family& family) : folder_(std::move(folder)), family_(family) {
+    for (const std::string& name : folder_.names()) unused_.insert(name);
+  }
+
+  // The file's name for a parameter; empty: it has none.
+  std::string find(const std::string& name) const {
+    if (folder_.has(name)) return name;
+    const std::string prefix = str(family_.base_prefix, ".");
+    if (name.starts_with(prefix) && folder_.has(name.substr(prefix.size()))) return name.substr(prefix.size());
+    return {};
+  }
+  Tensor take(const std::string& file_name) {
+    unused_.erase(file_name);
+    return tensor::from_view(folder_.at(file_name));
+  }
+  void leave(const std::string& file_name) { unused_.erase(file_name); }
+
+  // What nobody asked for and nobody may ignore.
+  std::vector<std::string> unexpected() const {
+    std::vector<std::string> out;
+    for (const std::string& name : unused_) {
+      bool ignored = false;
+      for (const std::string_view ending : family_.ignored) ignored = ignored || name.ends_with(ending);
+      if (!ignored) out.push_back(name);
+    }
+    return out;
+  }
+
+  at::ScalarType type() const {
+    for (const std::string& name : folder_.names()) {
+      const at::ScalarType type = tensor::scalar_type(folder_.at(name).dtype);
+      if (at::isFloatingType(type)) return type;
+    }
+    return at::kFloat;
+  }
+
+ private:
+  weights::Folder folder_;
+  const Family& family_;
+  std::set<std::string> unused_;
+};
+
+at::ScalarType number_type(const std::string& word, at::ScalarType otherwise, const char* key) {
+  if (word == "auto" || word.empty()) return otherwise;
+  const auto found = weights::dtype_of_config(word);
+  if (!found || !at::isFloatingType(tensor::scalar_type(*found)))
+    refuse(key, str("'", word, "' is no number type"), "known: auto, fp32, bf16, fp16");
+  return tensor::scalar_type(*found);
+}
+
+Tensor part_of(const Tensor& whole, const nn::Entry& entry) {
+  Tensor part = whole;
+  for (size_t d = 0; d < entry.shape.size(); ++d)
+    if (entry.slice.size[d] != entry.shape[d]) part = part.narrow(int64_t(d), entry.slice.begin[d], entry.slice.size[d]);
+  return part;
+}
+
+// How the number types of a model follow from the options and from what the file holds.
+struct Types {
+  at::ScalarType compute, shard;
+};
+
+Types types_of(const LoadOptions& options, at::ScalarType file, at::Device device) {
+  // fp16 is for storage on a CPU; what has no products of its own (fp8, fp64) is computed in fp32 as well.
+  const bool half_here = file == at::kHalf && device.is_cpu();
+  const at::ScalarType usual = half_here || (file != at::kBFloat16 && file != at::kHalf) ? at::kFloat : file;
+  Types types{};
+  types.compute = number_type(options.dtype, usual, "dtype");
+  if (types.compute == at::kHalf && device.is_cpu())
+    refuse("dtype", "fp16 is for storage only on a CPU", "use bf16 or fp32");
+  if (types.compute != at::kFloat && types.compute != at::kBFloat16 && types.compute != at::kHalf)
+    refuse("dtype", str("'", options.dtype, "' is no number type of a computation"), "known: auto, fp32, bf16, fp16");
+  types.shard = number_type(options.param_dtype, types.compute, "param_dtype");
+  if (options.training) types.shard = at::kFloat;
+  return types;
+}
+
+}  // namespace
+
+struct Loader {
+  static std::shared_ptr<Model> load(const fs::path& folder, const LoadOptions& options);
+  static std::shared_ptr<Model> copy(const Model& model);
+};
+
+std::string Model::model_type() const {
+  const Value* type = config_.find("model_type");
+  return type && type->as_string() ? *type->as_string() : std::string();
+}
+
+std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& options) {
+  const fs::path config_path = folder / "config.json";
+  if (!fs::is_directory(folder)) refuse(folder.string(), "there is no such model folder");
+  if (!fs::is_regular_file(config_path))
+    refuse(folder.string(), "no config.json in this folder", "a model folder holds config.json and its weights");
+  Value config = parse_file(config_path);
+  if (!config.is_map()) refuse(config_path.string(), "is no mapping");
+  for (const auto& [key, value] : options.overrides.entries) config.set(key, value);
+
+  const ConfigReader reader(config, config_path.string());
+  const Family& family = family_of(reader);
+  ops::check_attention_name(options.attention, "attention");
+  const at::Device device = tensor::choose_device(options.device);
+
+  std::unique_ptr<Checkpoint> checkpoint;
+  at::ScalarType file_type = at::kFloat;
+  if (weights::Folder::has_weights(folder)) {
+    checkpoint = std::make_unique<Checkpoint>(weights::Folder::open(folder), family);
+    file_type = checkpoint->type();
+  } else {
+    file_type = number_type(reader.text("dtype", reader.text("torch_dtype", "float32")), at::kFloat, "dtype");
+    log::info(folder.string(), ": no weights; starting from random values, seed ", options.seed);
+  }
+  const Types types = types_of(options, file_type, device);
+
+  std::vector<std::string> missing, misshapen;
+  auto table = std::make_unique<nn::ParameterTable>();
+  nn::Building building{*table, types.compute, {}, {}, {}};
+  const bool tied = reader.boolean("tie_word_embeddings", family.tied_by_default);
+  building.fill = [&](nn::Entry& entry, const nn::Initial& initial) {
+    const auto shard_options = at::TensorOptions().dtype(types.shard).device(device);
+    if (!checkpoint) {
+      Tensor values = at::empty(entry.slice.size, at::TensorOptions().dtype(types.shard));
+      if (initial.kind == nn::Initial::Kind::normal)
+        tensor::fill_normal(values, tensor::key_of(options.seed, "initial/" + entry.path), initial.deviation, entry.shape,
+                            entry.slice.begin);
+      else
+        values.fill_(initial.kind == nn::Initial::Kind::ones ? 1.0 : 0.0);
+      entry.shard = values.to(device);
+    } else {
+      std::string name = checkpoint->find(entry.path);
+      // A tied checkpoint may hold the shared values under the head's name alone.
+      if (name.empty() && tied && entry.role == nn::Role::embedding) name = checkpoint->find("lm_head.weight");
+      if (tied && entry.role == nn::Role::embedding) checkpoint->leave("lm_head.weight");
+      entry.shard = at::empty(entry.slice.size, shard_options);
+      if (name.empty()) {
+        missing.push_back(entry.path);
+      } else {
+        Tensor values = checkpoint->take(name);
+        if (entry.source.step == nn::SourceStep::transpose && values.dim() == 2) values = values.t();
+        if (values.sizes() != at::IntArrayRef(entry.shape))
+          misshapen.push_back(str(name, ": the file has ", shape_text(values.sizes()), ", config.json asks for ",
+                                  shape_text(entry.shape)));
+        else
+          entry.shard.copy_(part_of(values, entry));
+        entry.source.tensors = {name};
+      }
+    }
+    if (options.training) entry.shard.set_requires_grad(entry.trainable);
+  };
+
+  std::shared_ptr<Model> model = family.build(reader, building);
+  if (checkpoint) {
+    const auto unexpected = checkpoint->unexpected();
+    std::string problems;
+    const auto list = [&](const char* title, const std::vector<std::string>& names) {
+      if (names.empty()) return;
+      problems += str(problems.empty() ? "" : "\n    ", title, " (", names.size(), "):");
+      for (size_t i = 0; i < names.size() && i < 20; ++i) problems += "\n      " + names[i];
+      if (names.size() > 20) problems += str("\n      ... and ", names.size() - 20, " more");
+    };
+    list("missing", missing);
+    list("wrong shape", misshapen);
+    list("not in the model", unexpected);
+    if (!problems.empty()) refuse(folder.string(), "the weights do not fit config.json", problems);
+  }
+  model->parameters_ = std::move(table);
+  model->config_ = std::move(config);
+  model->folder_ = folder;
+  model->compute_ = types.compute;
+  model->file_type_ = file_type;
+  model->device_ = device;
+  model->attention_ = options.attention;
+  model->team_ = options.team;
+  return model;
+}
+
+std::shared_ptr<Model> Loader::copy(const Model& from) {
+  auto table = std::make_unique<nn::ParameterTable>();
+  nn::Building building{*table, from.compute_, {}, {}, {}};
+  building.fill = [&](nn::Entry& entry, const nn::Initial&) {
+    const nn::Entry* source = from.parameters_->find(entry.path);
+    check(source != nullptr, "copy: no parameter ", entry.path);
+    entry.slice = source->slice;
+    entry.layout = source->layout;
+    entry.source = source->source;
+    entry.trainable = false;
+    // Masters of another number type than the computation's are of no use to a frozen model.
+    entry.shard = source->shard.detach().to(from.compute_, /*non_blocking=*/false, /*copy=*/true);
+  };
+  const ConfigReader reader(from.config_, (from.folder_ / "config.json").string());
+  std::shared_ptr<Model> model = family_of(reader).build(reader, building);
+  model->parameters_ = std::move(table);
+  model->config_ = from.config_;
+  model->folder_ = from.folder_;
+  model->compute_ = from.compute_;
+  model->file_type_ = from.file_type_;
+  model->device_ = from.device_;
+  model->attention_ = from.attention_;
+  model->team_ = from.team_;
+  return model;
+}
+
+std::shared_ptr<Model> load_model(const fs::path& folder, const LoadOptions& options) {
+  return Loader::load(folder, options);
+}
+
+std::shared_ptr<Model> copy_model(const Model& model) { return Loader::copy(model); }
+
+}  // namespace easydel::models

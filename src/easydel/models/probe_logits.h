@@ -1,0 +1,27 @@
+// `probe logits`: what a model computes for given inputs, in the form that anyone can compare with another
+// implementation. The forms of the files stand in data/hf_goldens/README.md of the project's references.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "easydel/models/model.h"
+
+namespace easydel::models {
+
+struct ProbeOptions {
+  std::string dtype = "fp32";
+  std::string attention = "auto";
+  std::filesystem::path trace;  // a file for named intermediate tensors, or a folder to put trace.safetensors into; empty: none
+  bool gradients = true;        // of the loss, where there are labels
+};
+
+// Inputs (safetensors): input_ids int64 [rows, T]; attention_mask, labels of that shape; prompt_ids, prompt_mask
+// [prompts, P]; max_new_tokens int64 [1]. Positions are 0, 1, 2, ... in each row, padding counted; a padded position is
+// seen by nobody. Output: logits [rows, T, vocabulary], last_hidden_state, loss [1], grad_norm_total [1],
+// grad_norm.NAME [1] for each tensor of the checkpoint, generated [prompts, max_new_tokens] (greedy, padding removed,
+// the end token ignored).
+void probe_logits(const std::filesystem::path& folder, const std::filesystem::path& inputs,
+                  const std::filesystem::path& output, const ProbeOptions& options = {});
+
+}  // namespace easydel::models
