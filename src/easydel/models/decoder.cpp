@@ -122,7 +122,8 @@ class Decoder final : public Model {
  public:
   Decoder(DecoderSpec spec, nn::Building& building) : spec_(std::move(spec)), compute_(building.compute) {
     const Scope root(building), base = root / spec_.names.base;
-    embedding_.emplace(base / spec_.names.embedding, spec_.vocabulary, spec_.hidden, spec_.deviation);
+    embedding_.emplace(base / spec_.names.embedding, spec_.vocabulary, spec_.hidden, spec_.deviation, Split::vocabulary,
+                       spec_.padding);
     if (spec_.learned_positions)
       positions_.emplace(base / spec_.names.positions, spec_.max_positions, spec_.hidden, spec_.deviation, Split::none);
     const ops::RopeSpec* rope = spec_.rope ? &*spec_.rope : nullptr;

@@ -44,6 +44,7 @@ struct DecoderSpec {
   ops::Activation activation = ops::Activation::silu;
   std::optional<ops::RopeSpec> rope;
   bool learned_positions = false;
+  int64_t padding = -1;                    // the embedding's row that learns nothing; -1: none
   bool tied = false;                       // the head reuses the embedding
   double attention_dropout = 0, residual_dropout = 0, embedding_dropout = 0;
   double deviation = 0.02;                 // of initial weights

@@ -35,6 +35,11 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
   for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
   spec.norm = {nn::NormKind::rms, config.number("rms_norm_eps", 1e-6), 0.0, false};
   spec.activation = ops::activation_of(config.text("hidden_act", "silu"), str(config.where(), ": hidden_act"));
+  if (const auto padding = config.integer("pad_token_id")) {
+    spec.padding = *padding < 0 ? *padding + spec.vocabulary : *padding;
+    if (spec.padding < 0 || spec.padding >= spec.vocabulary)
+      config.refuse_key("pad_token_id", str(*padding, " is outside the vocabulary of ", spec.vocabulary));
+  }
   spec.tied = config.boolean("tie_word_embeddings", false);
   spec.attention_dropout = config.number("attention_dropout", 0.0);
   spec.deviation = config.number("initializer_range", 0.02);

@@ -161,6 +161,9 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
                             entry.slice.begin);
       else
         values.fill_(initial.kind == nn::Initial::Kind::ones ? 1.0 : 0.0);
+      if (const int64_t row = initial.zero_row - (entry.shape.empty() ? 0 : entry.slice.begin[0]);
+          initial.zero_row >= 0 && row >= 0 && row < values.size(0))
+        values[row].zero_();
       entry.shard = values.to(device);
     } else {
       std::string name = checkpoint->find(entry.path);

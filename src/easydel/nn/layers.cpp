@@ -27,13 +27,15 @@ Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) co
   return pass.name(name, weight_.entry().weight->product(x, bias, pass.given(name)));
 }
 
-Embedding::Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split) {
-  weight_ = scope.parameter("weight", {rows, size}, Role::embedding,
-                            {split, Initial::normal(deviation), "embedding", false});
+Embedding::Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split, int64_t padding)
+    : padding_(padding) {
+  Initial initial = Initial::normal(deviation);
+  initial.zero_row = padding;
+  weight_ = scope.parameter("weight", {rows, size}, Role::embedding, {split, initial, "embedding", false});
 }
 
 Tensor Embedding::operator()(const Tensor& indices) const {
-  return ops::embedding(weight_.value(), indices, weight_.entry().compute);
+  return ops::embedding(weight_.value(), indices, weight_.entry().compute, padding_);
 }
 
 Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(options) {

@@ -29,12 +29,15 @@ class Linear {
 
 class Embedding {
  public:
-  Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split = Split::vocabulary);
+  // Row `padding` starts at zero and learns nothing through the lookup, as torch's padding_idx; -1: there is none.
+  Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split = Split::vocabulary,
+            int64_t padding = -1);
   Tensor operator()(const Tensor& indices) const;  // int64 [tokens] -> [tokens, size]
   Parameter weight() const { return weight_; }
 
  private:
   Parameter weight_;
+  int64_t padding_;
 };
 
 enum class NormKind : uint8_t { rms, layer };

@@ -18,10 +18,11 @@ struct Initial {
   enum class Kind : uint8_t { normal, zeros, ones };
   Kind kind = Kind::zeros;
   double deviation = 0.0;  // normal
+  int64_t zero_row = -1;   // a row that is zero all the same; -1: none
 
-  static Initial normal(double deviation) { return {Kind::normal, deviation}; }
-  static Initial zeros() { return {Kind::zeros, 0.0}; }
-  static Initial ones() { return {Kind::ones, 0.0}; }
+  static Initial normal(double deviation) { return {Kind::normal, deviation, -1}; }
+  static Initial zeros() { return {Kind::zeros, 0.0, -1}; }
+  static Initial ones() { return {Kind::ones, 0.0, -1}; }
 };
 
 // What all scopes of one model share while it is built.
