@@ -2,10 +2,16 @@
 #pragma once
 
 #include "easydel/kernels/attention_step.h"
+#include "easydel/kernels/fused.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/product_layout.h"
 
 namespace easydel::kernels {
+
+// The optimizer's step in the numbers of its arithmetic.
+struct AdamWStep {
+  float decay, one_minus_beta1, beta2, one_minus_beta2, root_of_correction2, eps, step_size, grad_scale;
+};
 
 struct Loops {
   // Panel `panel` of W [n, k] from row-major w.
@@ -24,6 +30,24 @@ struct Loops {
   // dots [tokens, heads] of one token; one part of the backward.
   void (*attention_dots)(const AttentionSpec& spec, const AttentionGradient& gradient, int64_t token, float* dots);
   void (*attend_backward)(const AttentionBackwardStep& step, const AttentionBackwardPart& part);
+
+  // One row, head or stretch of what fused.h describes.
+  void (*rms_norm)(const NormSpec& spec, Input x, Input weight, int64_t row, int64_t n, Output y, float* rstd);
+  void (*rms_norm_backward)(const NormSpec& spec, Input dy, Input x, Input weight, const float* rstd, int64_t row, int64_t n,
+                            Output dx, float* dweight);
+  void (*layer_norm)(const NormSpec& spec, Input x, Input weight, Input bias, int64_t row, int64_t n, Output y, float* moments);
+  void (*layer_norm_backward)(const NormSpec& spec, Input dy, Input x, Input weight, const float* moments, int64_t row,
+                              int64_t n, Output dx, float* dweight, float* dbias);
+  void (*rotate)(MutableHeads x, int64_t token, int64_t heads, int64_t pairs, const float* cos, const float* sin,
+                 bool interleaved, bool inverse);
+  void (*activate)(Activation activation, Input gate, Input up, int64_t row, int64_t n, Output y);
+  void (*activate_backward)(Activation activation, Input dy, Input gate, Input up, int64_t row, int64_t n, Output dgate,
+                            Output dup);
+  void (*cross_entropy)(const CrossEntropySpec& spec, Output logits, int64_t label, int64_t row, int64_t vocabulary,
+                        float* loss, float* lse, const float* scales);
+  void (*adamw)(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, Number number, float* first_moment,
+                float* second_moment, bf16* copy);
+  double (*squares)(const void* x, Number number, int64_t n);
 };
 
 const Loops& reference_loops();

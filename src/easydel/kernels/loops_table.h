@@ -4,6 +4,8 @@
 #include "easydel/kernels/attention_backward_loops.h"
 #include "easydel/kernels/attention_loops.h"
 #include "easydel/kernels/loops.h"
+#include "easydel/kernels/norm_loops.h"
+#include "easydel/kernels/pointwise_loops.h"
 #include "easydel/kernels/product_loops.h"
 
 namespace easydel::kernels {
@@ -12,6 +14,8 @@ template <class V>
 constexpr Loops make_loops() {
   using Product = ProductLoops<V>;
   using Attention = AttentionLoops<V>;
+  using Norm = NormLoops<V>;
+  using Pointwise = PointwiseLoops<V>;
   return {
       .pack_panel = Product::pack_panel,
       .pack_rows = Product::pack_rows,
@@ -22,6 +26,16 @@ constexpr Loops make_loops() {
       .finish_attention = Attention::finish,
       .attention_dots = AttentionBackwardLoops<V>::dots,
       .attend_backward = AttentionBackwardLoops<V>::attend_backward,
+      .rms_norm = Norm::rms_norm,
+      .rms_norm_backward = Norm::rms_norm_backward,
+      .layer_norm = Norm::layer_norm,
+      .layer_norm_backward = Norm::layer_norm_backward,
+      .rotate = Pointwise::rotate_heads,
+      .activate = Pointwise::activate,
+      .activate_backward = Pointwise::activate_backward,
+      .cross_entropy = Pointwise::cross_entropy,
+      .adamw = Pointwise::adamw_untyped,
+      .squares = Pointwise::squares_untyped,
   };
 }
 

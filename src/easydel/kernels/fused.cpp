@@ -1,0 +1,144 @@
+// Cuts the fused kernels into parts of rows; the rows themselves are norm_loops.h and pointwise_loops.h.
+#include "easydel/kernels/fused.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/loops.h"
+#include "easydel/kernels/memory.h"
+
+namespace easydel::kernels {
+
+namespace {
+
+constexpr int64_t part_elements = 1 << 15;
+
+// each(row) for all rows, some 32 thousand elements a part.
+template <class Each>
+void over_rows(Executor& executor, int64_t rows, int64_t elements, const Each& each) {
+  const int64_t together = std::max<int64_t>(1, part_elements / std::max<int64_t>(elements, 1));
+  executor.run(divide_up(rows, together), [&](int64_t part) {
+    for (int64_t r = part * together; r < std::min(rows, (part + 1) * together); ++r) each(r);
+  });
+}
+
+// The same where rows also add to sums of n columns: each(row, sums), with `count` such vectors, for groups of 64 rows,
+// whose sums are then added to `totals` in ascending order.
+template <class Each>
+void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initializer_list<float*> totals, const Each& each) {
+  constexpr int64_t group = 64;
+  const int64_t groups = divide_up(rows, group), count = int64_t(totals.size());
+  thread_local Scratch<float> of_caller;
+  float* const sums = of_caller.at_least(groups * count * n);
+  executor.run(groups, [&](int64_t g) {
+    float* const own = sums + g * count * n;
+    std::memset(own, 0, size_t(count * n) * sizeof(float));
+    for (int64_t r = g * group; r < std::min(rows, (g + 1) * group); ++r) each(r, own);
+  });
+  int64_t which = 0;
+  for (float* const total : totals) {
+    if (total)
+      over_rows(executor, n, groups, [&](int64_t i) {
+        float sum = 0;
+        for (int64_t g = 0; g < groups; ++g) sum += sums[(g * count + which) * n + i];
+        total[i] += sum;
+      });
+    ++which;
+  }
+}
+
+}  // namespace
+
+void rms_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, int64_t rows, int64_t n, Output y, float* rstd) {
+  const Loops& isa = loops();
+  over_rows(executor, rows, n, [&](int64_t row) { isa.rms_norm(spec, x, weight, row, n, y, rstd); });
+}
+
+void rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight, const float* rstd,
+                       int64_t rows, int64_t n, Output dx, float* dweight) {
+  const Loops& isa = loops();
+  over_rows_with_sums(executor, rows, n, {dweight}, [&](int64_t row, float* sums) {
+    isa.rms_norm_backward(spec, dy, x, weight, rstd, row, n, dx, dweight ? sums : nullptr);
+  });
+}
+
+void layer_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, Input bias, int64_t rows, int64_t n, Output y,
+                float* moments) {
+  const Loops& isa = loops();
+  over_rows(executor, rows, n, [&](int64_t row) { isa.layer_norm(spec, x, weight, bias, row, n, y, moments); });
+}
+
+void layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight, const float* moments,
+                         int64_t rows, int64_t n, Output dx, float* dweight, float* dbias) {
+  const Loops& isa = loops();
+  over_rows_with_sums(executor, rows, n, {dweight, dbias}, [&](int64_t row, float* sums) {
+    isa.layer_norm_backward(spec, dy, x, weight, moments, row, n, dx, dweight ? sums : nullptr, dbias ? sums + n : nullptr);
+  });
+}
+
+void rotate(Executor& executor, MutableHeads x, int64_t tokens, int64_t heads, int64_t pairs, const float* cos,
+            const float* sin, int64_t table_stride, bool interleaved, bool inverse) {
+  const Loops& isa = loops();
+  over_rows(executor, tokens, heads * pairs, [&](int64_t token) {
+    isa.rotate(x, token, heads, pairs, cos + token * table_stride, sin + token * table_stride, interleaved, inverse);
+  });
+}
+
+void activate(Executor& executor, Activation activation, Input gate, Input up, int64_t rows, int64_t n, Output y) {
+  const Loops& isa = loops();
+  over_rows(executor, rows, n, [&](int64_t row) { isa.activate(activation, gate, up, row, n, y); });
+}
+
+void activate_backward(Executor& executor, Activation activation, Input dy, Input gate, Input up, int64_t rows, int64_t n,
+                       Output dgate, Output dup) {
+  const Loops& isa = loops();
+  over_rows(executor, rows, n, [&](int64_t row) { isa.activate_backward(activation, dy, gate, up, row, n, dgate, dup); });
+}
+
+void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logits, const int64_t* labels, int64_t rows,
+                   int64_t vocabulary, float* loss, float* lse, const float* scales) {
+  for (int64_t r = 0; r < rows; ++r)
+    check(labels[r] == spec.ignore_label || (labels[r] >= 0 && labels[r] < vocabulary), "cross_entropy: label ", labels[r],
+          " of row ", r, " is outside the vocabulary of ", vocabulary);
+  const Loops& isa = loops();
+  over_rows(executor, rows, vocabulary, [&](int64_t row) {
+    isa.cross_entropy(spec, logits, labels[row], row, vocabulary, loss, lse, scales);
+  });
+}
+
+void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, const void* gradient, Number gradient_number,
+           float* first_moment, float* second_moment, bf16* copy) {
+  const double correction1 = 1 - std::pow(spec.beta1, double(spec.step)), correction2 = 1 - std::pow(spec.beta2, double(spec.step));
+  const AdamWStep step{.decay = float(1 - spec.learning_rate * spec.weight_decay),
+                       .one_minus_beta1 = float(1 - spec.beta1),
+                       .beta2 = float(spec.beta2),
+                       .one_minus_beta2 = float(1 - spec.beta2),
+                       .root_of_correction2 = float(std::sqrt(correction2)),
+                       .eps = float(spec.eps),
+                       .step_size = float(spec.learning_rate / correction1),
+                       .grad_scale = spec.grad_scale};
+  const Loops& isa = loops();
+  executor.run(divide_up(n, part_elements), [&](int64_t part) {
+    const int64_t i = part * part_elements, count = std::min(part_elements, n - i);
+    isa.adamw(step, count, parameters + i, static_cast<const char*>(gradient) + i * bytes_of(gradient_number), gradient_number,
+              first_moment + i, second_moment + i, copy ? copy + i : nullptr);
+  });
+}
+
+double sum_of_squares(Executor& executor, const void* x, Number number, int64_t n) {
+  const int64_t parts = divide_up(n, part_elements);
+  thread_local Scratch<double> of_caller;
+  double* const sums = of_caller.at_least(parts);
+  const Loops& isa = loops();
+  executor.run(parts, [&](int64_t part) {
+    const int64_t i = part * part_elements;
+    sums[part] = isa.squares(static_cast<const char*>(x) + i * bytes_of(number), number, std::min(part_elements, n - i));
+  });
+  double sum = 0;
+  for (int64_t part = 0; part < parts; ++part) sum += sums[part];
+  return sum;
+}
+
+}  // namespace easydel::kernels

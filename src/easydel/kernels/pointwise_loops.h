@@ -1,0 +1,175 @@
+// Rotation, activations, the loss and the optimizer, for a vector type V. Included by loops_<set>.cpp only.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "easydel/kernels/loops.h"
+#include "easydel/kernels/norm_loops.h"
+
+namespace easydel::kernels {
+
+template <class V>
+struct PointwiseLoops {
+  using W = Wide<V>;
+  using Math = WideMath<V>;
+  using Rows = WideRows<V>;
+
+  // One head of one token. Products and sums are rounded apart, as Hugging Face's x cos + rotate_half(x) sin is.
+  template <class T>
+  static void rotate(T* x, int64_t pairs, const float* cos, const float* sin, bool interleaved, bool inverse) {
+    const W sign = W::set(inverse ? -1.0f : 1.0f);
+    for (int64_t i = 0; i < pairs; i += lanes) {
+      const int64_t count = std::min(lanes, pairs - i);
+      const W c = W::load(cos + i, count), s = W::load(sin + i, count) * sign;
+      W a, b;
+      if (interleaved) {
+        float first[lanes] = {}, second[lanes] = {};
+        for (int64_t j = 0; j < count; ++j) first[j] = widen(x[2 * (i + j)]), second[j] = widen(x[2 * (i + j) + 1]);
+        a = W::load(first), b = W::load(second);
+      } else {
+        a = W::load(x + i, count), b = W::load(x + pairs + i, count);
+      }
+      const W left = a * c - b * s, right = b * c + a * s;
+      if (interleaved) {
+        T first[lanes], second[lanes];
+        left.store(first), right.store(second);
+        for (int64_t j = 0; j < count; ++j) x[2 * (i + j)] = first[j], x[2 * (i + j) + 1] = second[j];
+      } else {
+        left.store(x + i, count), right.store(x + pairs + i, count);
+      }
+    }
+  }
+  static void rotate_heads(MutableHeads x, int64_t token, int64_t heads, int64_t pairs, const float* cos, const float* sin,
+                           bool interleaved, bool inverse) {
+    for (int64_t h = 0; h < heads; ++h)
+      if (x.number == Number::f32) rotate(static_cast<float*>(x.at(token, h)), pairs, cos, sin, interleaved, inverse);
+      else rotate(static_cast<bf16*>(x.at(token, h)), pairs, cos, sin, interleaved, inverse);
+  }
+
+  struct ValueAndSlope {
+    W value, slope;
+  };
+  static ValueAndSlope act(Activation activation, W x) {
+    const W one = W::set(1), half = W::set(0.5f);
+    if (activation == Activation::silu) {
+      const W s = Math::sigmoid(x), value = x * s;
+      return {value, Math::fma(value, one - s, s)};
+    }
+    if (activation == Activation::gelu) {
+      const W below = Math::normal_below(x), density = W::set(0.398942280f) * Math::exp(W::set(-0.5f) * x * x);
+      return {x * below, Math::fma(x, density, below)};
+    }
+    const W root = W::set(0.797884561f), cubic = W::set(0.044715f);
+    const W t = Math::tanh(root * Math::fma(cubic * x * x, x, x)), below = Math::fma(half, t, half);
+    const W inner = root * Math::fma(W::set(0.134145f) * x, x, one);
+    return {x * below, Math::fma(half * x * (one - t * t), inner, below)};
+  }
+
+  static void activate(Activation activation, Input gate, Input up, int64_t row, int64_t n, Output y) {
+    for (int64_t i = 0; i < n; i += lanes) {
+      W value = act(activation, Rows::load(gate.number, gate.at(row), i, n)).value;
+      if (up.data) value = value * Rows::load(up.number, up.at(row), i, n);
+      Rows::store(y.number, y.at(row), i, n, value);
+    }
+  }
+  static void activate_backward(Activation activation, Input dy, Input gate, Input up, int64_t row, int64_t n, Output dgate,
+                                Output dup) {
+    for (int64_t i = 0; i < n; i += lanes) {
+      const W g = Rows::load(dy.number, dy.at(row), i, n);
+      const ValueAndSlope a = act(activation, Rows::load(gate.number, gate.at(row), i, n));
+      W slope = g * a.slope;
+      if (up.data) {
+        slope = slope * Rows::load(up.number, up.at(row), i, n);
+        Rows::store(dup.number, dup.at(row), i, n, g * a.value);
+      }
+      Rows::store(dgate.number, dgate.at(row), i, n, slope);
+    }
+  }
+
+  static void cross_entropy(const CrossEntropySpec& spec, Output logits, int64_t label, int64_t row, int64_t n, float* loss,
+                            float* lse, const float* scales) {
+    void* const x = logits.at(row);
+    if (label == spec.ignore_label) {
+      loss[row] = lse[row] = 0;
+      for (int64_t i = 0; scales && i < n; i += lanes) Rows::store(logits.number, x, i, n, W::zero());
+      return;
+    }
+    W highest = W::set(-INFINITY);
+    for (int64_t i = 0; i < n; i += lanes) highest = Math::max(highest, at(logits.number, x, i, n));
+    const float top = Math::top(highest);
+    const float sum = Rows::sum(n, [&](int64_t i) { return Math::exp(at(logits.number, x, i, n) - W::set(top)); });
+    const double log_sum = std::log(double(sum)), all = double(top) + log_sum;
+    const float own = logits.number == Number::f32 ? static_cast<float*>(x)[label] : widen(static_cast<bf16*>(x)[label]);
+    const float smooth = spec.label_smoothing;
+    double value = (double(top) - double(own) + log_sum) * (1 - double(smooth));
+    if (smooth > 0) {
+      const float total = Rows::sum(n, [&](int64_t i) { return Rows::load(logits.number, x, i, n); });
+      value += double(smooth) * (all - double(total) / double(n));
+    }
+    loss[row] = float(value + double(spec.z_loss) * all * all);
+    lse[row] = float(all);
+    if (!scales) return;
+    const float scale = scales[row];
+    const W share = W::set(float(double(scale) * (1 + 2 * double(spec.z_loss) * all) / double(sum)));
+    const W even = W::set(scale * smooth / float(n));
+    const float of_label = scale * (1 - smooth);
+    for (int64_t i = 0; i < n; i += lanes) {
+      W g = Math::exp(at(logits.number, x, i, n) - W::set(top)) * share - even;
+      if (label >= i && label < i + lanes) {
+        float all_lanes[lanes];
+        g.store(all_lanes);
+        all_lanes[label - i] -= of_label;
+        g = W::load(all_lanes);
+      }
+      Rows::store(logits.number, x, i, n, g);
+    }
+  }
+
+  template <class T>
+  static void adamw(const AdamWStep& s, int64_t n, float* p, const T* gradient, float* m, float* v, bf16* copy) {
+    for (int64_t i = 0; i < n; i += lanes) {
+      const int64_t left = n - i;
+      const W g = W::load(gradient + i, left) * W::set(s.grad_scale);
+      const W first = W::load(m + i, left), second = W::load(v + i, left);
+      const W first_now = Math::fma(W::set(s.one_minus_beta1), g - first, first);
+      const W second_now = Math::fma(W::set(s.one_minus_beta2) * g, g, second * W::set(s.beta2));
+      const W denominator = Math::sqrt(second_now) / W::set(s.root_of_correction2) + W::set(s.eps);
+      const W now = W::load(p + i, left) * W::set(s.decay) - W::set(s.step_size) * first_now / denominator;
+      now.store(p + i, left), first_now.store(m + i, left), second_now.store(v + i, left);
+      if (copy) now.store(copy + i, left);
+    }
+  }
+  static void adamw_untyped(const AdamWStep& s, int64_t n, float* p, const void* gradient, Number number, float* m, float* v,
+                            bf16* copy) {
+    if (number == Number::f32) adamw(s, n, p, static_cast<const float*>(gradient), m, v, copy);
+    else adamw(s, n, p, static_cast<const bf16*>(gradient), m, v, copy);
+  }
+
+  // Sixteen sums in double precision, folded in halves.
+  template <class T>
+  static double squares(const T* x, int64_t n) {
+    double sums[lanes] = {};
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      for (int64_t j = 0; j < lanes; ++j) {
+        const double value = widen(x[i + j]);
+        sums[j] += value * value;
+      }
+    for (int64_t j = 0; i + j < n; ++j) sums[j] += double(widen(x[i + j])) * double(widen(x[i + j]));
+    for (int64_t half = lanes / 2; half > 0; half /= 2)
+      for (int64_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+    return sums[0];
+  }
+  static double squares_untyped(const void* x, Number number, int64_t n) {
+    return number == Number::f32 ? squares(static_cast<const float*>(x), n) : squares(static_cast<const bf16*>(x), n);
+  }
+
+ private:
+  static W at(Number number, const void* x, int64_t i, int64_t n) {  // -infinity beyond n
+    return number == Number::f32 ? W::load(static_cast<const float*>(x) + i, n - i, -INFINITY)
+                                 : W::load(static_cast<const bf16*>(x) + i, n - i, -INFINITY);
+  }
+};
+
+}  // namespace easydel::kernels
