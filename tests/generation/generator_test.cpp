@@ -12,7 +12,7 @@ namespace easydel::generation {
 namespace {
 
 std::shared_ptr<models::Model> story_model() {
-  static const auto model = models::load_model(test::test_data("models/stories260K-hf"), {.dtype = "fp32"});
+  static const auto model = models::load_model(test::test_data("models/stories260K-hf"), [] { models::LoadOptions o; o.dtype = "fp32"; return o; }());
   return model;
 }
 std::shared_ptr<const text::Tokenizer> story_tokenizer() {

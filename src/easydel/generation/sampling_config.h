@@ -25,11 +25,11 @@ struct SamplingConfig {
   int64_t min_length = 0;
   int64_t min_new_tokens = 0;
   int64_t max_new_tokens = 256;
-  config::Many<int64_t> eos_token_id;
-  std::vector<int64_t> suppress_tokens;
-  std::vector<int64_t> begin_suppress_tokens;
-  std::vector<std::vector<int64_t>> bad_words_ids;
-  config::Many<std::string> stop;
+  config::Many<int64_t> eos_token_id = {};
+  std::vector<int64_t> suppress_tokens = {};
+  std::vector<int64_t> begin_suppress_tokens = {};
+  std::vector<std::vector<int64_t>> bad_words_ids = {};
+  config::Many<std::string> stop = {};
   uint64_t seed = 0;
 
   bool greedy() const { return !do_sample || temperature == 0; }
