@@ -55,8 +55,8 @@ struct Attended {
 inline Attended attended(Executor& executor, const Problem& p) {
   Attended a{std::vector<float>(size_t(p.tokens * p.spec.heads * p.spec.v_dim), 99.0f),
              std::vector<float>(size_t(p.tokens * p.spec.heads), 99.0f)};
-  attend(executor, p.spec, p.sequences, p.q_heads(), p.k_heads(), p.v_heads(), heads_of(a.out, p.spec.heads, p.spec.v_dim),
-         a.lse.data());
+  attend(executor, p.spec, p.sequences, p.q_heads(), p.k_heads(), p.v_heads(),
+         heads_of(a.out, p.spec.heads, p.spec.v_dim), a.lse.data());
   return a;
 }
 
@@ -72,7 +72,8 @@ struct Exact {
 inline Exact exact(const Problem& p) {
   const AttentionSpec& spec = p.spec;
   const int64_t group = spec.heads / spec.kv_heads;
-  Exact e{std::vector<double>(size_t(p.tokens * spec.heads * spec.v_dim)), std::vector<double>(size_t(p.tokens * spec.heads))};
+  Exact e{std::vector<double>(size_t(p.tokens * spec.heads * spec.v_dim)),
+          std::vector<double>(size_t(p.tokens * spec.heads))};
   for (const AttentionSequence& s : p.sequences)
     for (int64_t i = 0; i < s.queries; ++i)
       for (int64_t h = 0; h < spec.heads; ++h) {

@@ -87,8 +87,8 @@ std::vector<AttentionSpec> specs() {
 }
 
 std::string text(const AttentionSpec& s) {
-  return str(s.heads, "/", s.kv_heads, " heads of ", s.head_dim, " and ", s.v_dim, s.causal ? ", causal" : "", ", window ",
-             s.window, ", softcap ", s.softcap, s.sinks ? ", sinks" : "");
+  return str(s.heads, "/", s.kv_heads, " heads of ", s.head_dim, " and ", s.v_dim, s.causal ? ", causal" : "",
+             ", window ", s.window, ", softcap ", s.softcap, s.sinks ? ", sinks" : "");
 }
 
 TEST(Attention, HasTheBitsOfTheContractOnEveryInstructionSet) {
@@ -117,7 +117,8 @@ TEST(Attention, MergesChunksOfKeysInTheContractsOrder) {
     std::vector<float> expected;
     p.sequences[0] = {.first_query = 2097, .queries = 3, .past = 2097, .keys = 2100};
     for (int64_t i = 0; i < 3; ++i)
-      for (int64_t h = 0; h < 2; ++h) std::ranges::copy(row_by_contract(p, p.sequences[0], i, h), std::back_inserter(expected));
+      for (int64_t h = 0; h < 2; ++h)
+        std::ranges::copy(row_by_contract(p, p.sequences[0], i, h), std::back_inserter(expected));
     on_every_isa([&] {
       for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
         const auto out = attended(*executor, p).out;
@@ -187,7 +188,8 @@ TEST(Attention, NeverMultipliesWhatARowCannotSee) {
   for (int64_t i = 10 * 16; i < 20 * 16; ++i) p.k[size_t(i)] = NAN, p.v[size_t(i)] = INFINITY;
   on_every_isa([&] {
     const auto out = attended(serial_executor(), p).out;
-    EXPECT_TRUE(same_bits(std::vector<float>(out.begin(), out.begin() + 160), std::vector<float>(clean.begin(), clean.begin() + 160)));
+    EXPECT_TRUE(same_bits(std::vector<float>(out.begin(), out.begin() + 160),
+                          std::vector<float>(clean.begin(), clean.begin() + 160)));
     EXPECT_TRUE(std::isnan(out[10 * 16]));
   });
 }
@@ -226,7 +228,8 @@ TEST(Attention, LooksAcrossToKeysOfAnotherLength) {
   AttentionSpec spec = spec_of(2, 2, 12, 12);
   spec.causal = false;
   Problem p(spec, {}, 11);
-  p.sequences = {{.first_query = 0, .queries = 9, .keys = 130, .first_key = 0}, {.first_query = 9, .queries = 4, .keys = 0}};
+  p.sequences = {{.first_query = 0, .queries = 9, .keys = 130, .first_key = 0},
+                 {.first_query = 9, .queries = 4, .keys = 0}};
   p.tokens = 13, p.kv_tokens = 130;
   p.fill(11, 1);
   const Exact e = exact(p);

@@ -45,8 +45,8 @@ struct NormShape {
 };
 const NormShape norm_shapes[] = {{1, 1}, {3, 5}, {2, 16}, {130, 33}, {70, 200}};
 
-std::vector<double> exact_norm(bool centre, float eps, double offset, const std::vector<double>& x, const std::vector<float>& w,
-                               const std::vector<float>& b, int64_t n) {
+std::vector<double> exact_norm(bool centre, float eps, double offset, const std::vector<double>& x,
+                               const std::vector<float>& w, const std::vector<float>& b, int64_t n) {
   std::vector<double> y(x.size());
   for (size_t r = 0; r < x.size(); r += size_t(n)) {
     double mean = 0, square = 0;
@@ -68,8 +68,8 @@ TEST(RmsNorm, IsNearTheExactOneWithOneSetOfBits) {
       const NormSpec spec{.eps = 1e-3f, .weight_offset = 1};
       const auto y = one_set_of_bits([&](Executor& executor) {
         std::vector<float> out(x.size() + size_t(s.rows));
-        rms_norm(executor, spec, {x.data(), s.n}, weighted ? Input(w.data(), s.n) : none, s.rows, s.n, {out.data(), s.n},
-                 out.data() + x.size());
+        rms_norm(executor, spec, {x.data(), s.n}, weighted ? Input(w.data(), s.n) : none, s.rows, s.n,
+                 {out.data(), s.n}, out.data() + x.size());
         return out;
       });
       expect_near({y.begin(), y.begin() + s.rows * s.n}, exact_norm(false, 1e-3f, 1, to_double(x), w, {}, s.n), 2e-6);
@@ -83,7 +83,8 @@ TEST(RmsNorm, RoundsBeforeTheWeightWhereTheModelDoes) {
   std::vector<float> plain(n);
   rms_norm(serial_executor(), {}, {x.data(), n}, none, 1, n, {plain.data(), n}, nullptr);
   rms_norm(serial_executor(), {}, {x.data(), n}, {w.data(), n}, 1, n, {y.data(), n}, nullptr);
-  rms_norm(serial_executor(), {.round_before_weight = true}, {x.data(), n}, {w.data(), n}, 1, n, {early.data(), n}, nullptr);
+  rms_norm(serial_executor(), {.round_before_weight = true}, {x.data(), n}, {w.data(), n}, 1, n, {early.data(), n},
+           nullptr);
   for (size_t i = 0; i < n; ++i) {
     EXPECT_EQ(y[i].bits, narrow(plain[i] * widen(w[i])).bits);
     EXPECT_EQ(early[i].bits, narrow(widen(narrow(plain[i])) * widen(w[i])).bits);
@@ -99,7 +100,8 @@ TEST(LayerNorm, IsNearTheExactOneWithOneSetOfBits) {
     const NormSpec spec{.eps = 1e-3f};
     const auto y = one_set_of_bits([&](Executor& executor) {
       std::vector<float> out(x.size());
-      layer_norm(executor, spec, {x.data(), s.n}, {w.data(), s.n}, {b.data(), s.n}, s.rows, s.n, {out.data(), s.n}, nullptr);
+      layer_norm(executor, spec, {x.data(), s.n}, {w.data(), s.n}, {b.data(), s.n}, s.rows, s.n, {out.data(), s.n},
+                 nullptr);
       return out;
     });
     expect_near(y, exact_norm(true, 1e-3f, 0, to_double(x), w, b, s.n), 3e-5);
@@ -118,12 +120,12 @@ TEST(NormGradients, AreNearTheSlopesWithOneSetOfBits) {
         std::fill(dw, dw + s.n, 0.25f);
         if (centre) {
           layer_norm(executor, spec, {x.data(), s.n}, {w.data(), s.n}, none, s.rows, s.n, {y.data(), s.n}, kept.data());
-          layer_norm_backward(executor, spec, {dy.data(), s.n}, {x.data(), s.n}, {w.data(), s.n}, kept.data(), s.rows, s.n,
-                              {out.data(), s.n}, dw, dw + s.n);
+          layer_norm_backward(executor, spec, {dy.data(), s.n}, {x.data(), s.n}, {w.data(), s.n}, kept.data(), s.rows,
+                              s.n, {out.data(), s.n}, dw, dw + s.n);
         } else {
           rms_norm(executor, spec, {x.data(), s.n}, {w.data(), s.n}, s.rows, s.n, {y.data(), s.n}, kept.data());
-          rms_norm_backward(executor, spec, {dy.data(), s.n}, {x.data(), s.n}, {w.data(), s.n}, kept.data(), s.rows, s.n,
-                            {out.data(), s.n}, dw);
+          rms_norm_backward(executor, spec, {dy.data(), s.n}, {x.data(), s.n}, {w.data(), s.n}, kept.data(), s.rows,
+                            s.n, {out.data(), s.n}, dw);
         }
         return out;
       });
@@ -158,8 +160,8 @@ TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
       for (const float a : angle) cos.push_back(std::cos(a)), sin.push_back(std::sin(a));
       const auto y = one_set_of_bits([&](Executor& executor) {
         auto out = x;
-        rotate(executor, {out.data(), Number::f32, heads * dim, dim}, tokens, heads, pairs, cos.data(), sin.data(), pairs,
-               interleaved, false);
+        rotate(executor, {out.data(), Number::f32, heads * dim, dim}, tokens, heads, pairs, cos.data(), sin.data(),
+               pairs, interleaved, false);
         return out;
       });
       auto expected = x;
@@ -173,13 +175,13 @@ TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
           }
       EXPECT_TRUE(same_bits(y, expected));
       auto back = y;
-      rotate(serial_executor(), {back.data(), Number::f32, heads * dim, dim}, tokens, heads, pairs, cos.data(), sin.data(),
-             pairs, interleaved, true);
+      rotate(serial_executor(), {back.data(), Number::f32, heads * dim, dim}, tokens, heads, pairs, cos.data(),
+             sin.data(), pairs, interleaved, true);
       expect_near(back, to_double(x), 1e-6);
       auto in_bf16 = narrowed(x);
       auto widened_first = widened(in_bf16);
-      rotate(serial_executor(), {in_bf16.data(), Number::bf16, heads * dim, dim}, tokens, heads, pairs, cos.data(), sin.data(),
-             pairs, interleaved, false);
+      rotate(serial_executor(), {in_bf16.data(), Number::bf16, heads * dim, dim}, tokens, heads, pairs, cos.data(),
+             sin.data(), pairs, interleaved, false);
       rotate(serial_executor(), {widened_first.data(), Number::f32, heads * dim, dim}, tokens, heads, pairs, cos.data(),
              sin.data(), pairs, interleaved, false);
       EXPECT_TRUE(same_bits(in_bf16, narrowed(widened_first)));
@@ -239,8 +241,9 @@ TEST(Activate, GatesAndDifferentiates) {
 
 TEST(CrossEntropy, GivesLossLseAndGradientWithOneSetOfBits) {
   for (const int64_t vocabulary : {1, 2, 33, 1000})
-    for (const CrossEntropySpec spec : {CrossEntropySpec{}, CrossEntropySpec{.label_smoothing = 0.1f},
-                                        CrossEntropySpec{.ignore_label = -7, .label_smoothing = 0.2f, .z_loss = 1e-2f}}) {
+    for (const CrossEntropySpec spec :
+         {CrossEntropySpec{}, CrossEntropySpec{.label_smoothing = 0.1f},
+          CrossEntropySpec{.ignore_label = -7, .label_smoothing = 0.2f, .z_loss = 1e-2f}}) {
       constexpr int64_t rows = 6;
       const auto x = normal(rows * vocabulary, 15, 4), scales = normal(rows, 16);
       std::vector<int64_t> labels;
@@ -254,25 +257,28 @@ TEST(CrossEntropy, GivesLossLseAndGradientWithOneSetOfBits) {
       });
       std::vector<float> loss(rows), lse(rows);
       auto untouched = x;
-      cross_entropy(serial_executor(), spec, {untouched.data(), vocabulary}, labels.data(), rows, vocabulary, loss.data(),
-                    lse.data(), nullptr);
+      cross_entropy(serial_executor(), spec, {untouched.data(), vocabulary}, labels.data(), rows, vocabulary,
+                    loss.data(), lse.data(), nullptr);
       EXPECT_TRUE(same_bits(untouched, x));
       EXPECT_TRUE(same_bits(loss, {got.end() - 2 * rows, got.end() - rows}));
       for (int64_t r = 0; r < rows; ++r) {
         const float* const row = x.data() + r * vocabulary;
         double sum = 0, mean = 0;
-        for (int64_t i = 0; i < vocabulary; ++i) sum += std::exp(double(row[i])), mean += double(row[i]) / double(vocabulary);
+        for (int64_t i = 0; i < vocabulary; ++i)
+          sum += std::exp(double(row[i])), mean += double(row[i]) / double(vocabulary);
         const double all = std::log(sum), e = double(spec.label_smoothing), z = double(spec.z_loss);
         if (r == 2) {
           EXPECT_EQ(loss[2], 0);
           EXPECT_EQ(lse[2], 0);
         } else {
           ASSERT_NEAR(lse[size_t(r)], all, 2e-6 * std::max(1.0, std::fabs(all)));
-          ASSERT_NEAR(loss[size_t(r)], (1 - e) * (all - double(row[labels[size_t(r)]])) + e * (all - mean) + z * all * all, 5e-6);
+          ASSERT_NEAR(loss[size_t(r)],
+                      (1 - e) * (all - double(row[labels[size_t(r)]])) + e * (all - mean) + z * all * all, 5e-6);
         }
         for (int64_t i = 0; i < vocabulary; ++i) {
           const double p = std::exp(double(row[i]) - all), own = i == labels[size_t(r)] ? 1 - e : 0;
-          const double g = r == 2 ? 0 : double(scales[size_t(r)]) * (p * (1 + 2 * z * all) - own - e / double(vocabulary));
+          const double g =
+              r == 2 ? 0 : double(scales[size_t(r)]) * (p * (1 + 2 * z * all) - own - e / double(vocabulary));
           ASSERT_NEAR(got[size_t(r * vocabulary + i)], g, 2e-6);
         }
       }
@@ -286,13 +292,15 @@ TEST(CrossEntropy, SurvivesHugeLogitsAndRefusesStrangeLabels) {
   EXPECT_FLOAT_EQ(loss[0], 2e30f);
   EXPECT_EQ(x, (std::vector<float>{1, -1, 0}));
   label[0] = 3;
-  EXPECT_THROW(cross_entropy(serial_executor(), {}, {x.data(), 3}, label.data(), 1, 3, loss.data(), lse.data(), nullptr), Bug);
+  EXPECT_THROW(
+      cross_entropy(serial_executor(), {}, {x.data(), 3}, label.data(), 1, 3, loss.data(), lse.data(), nullptr), Bug);
 }
 
 TEST(AdamW, FollowsItsFormulaForAStepAfterAnother) {
   constexpr int64_t n = 70001;
   const auto start = normal(n, 17);
-  const AdamW base{.learning_rate = 3e-3, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1, .grad_scale = 0.5f};
+  const AdamW base{
+      .learning_rate = 3e-3, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1, .grad_scale = 0.5f};
   const auto got = one_set_of_bits([&](Executor& executor) {
     auto p = start;
     std::vector<float> m(n), v(n);
@@ -301,8 +309,10 @@ TEST(AdamW, FollowsItsFormulaForAStepAfterAnother) {
       AdamW spec = base;
       spec.step = step;
       const auto g = normal(n, 17 + unsigned(step));
-      if (step == 2) adamw(executor, spec, n, p.data(), narrowed(g).data(), Number::bf16, m.data(), v.data(), nullptr);
-      else adamw(executor, spec, n, p.data(), g.data(), Number::f32, m.data(), v.data(), copy.data());
+      if (step == 2)
+        adamw(executor, spec, n, p.data(), narrowed(g).data(), Number::bf16, m.data(), v.data(), nullptr);
+      else
+        adamw(executor, spec, n, p.data(), g.data(), Number::f32, m.data(), v.data(), copy.data());
     }
     EXPECT_TRUE(same_bits(copy, narrowed(p)));
     return p;

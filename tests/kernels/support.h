@@ -1,4 +1,5 @@
-// What the tests of kernels share: numbers to feed them, bits to compare, every instruction set and team of the machine.
+// What the tests of kernels share: numbers to feed them, bits to compare, every instruction set and team of the
+// machine.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,12 +31,18 @@ inline std::vector<float> hostile(int64_t count, unsigned seed) {
   std::mt19937 generator(seed + 1);
   for (float& x : out) {
     const unsigned kind = generator() % 16;
-    if (kind == 0) x = 0;
-    else if (kind == 1) x = -0.0f;
-    else if (kind == 2) x *= 1e-39f;
-    else if (kind == 3) x *= 1e-30f;
-    else if (kind == 4) x *= 1e-20f;
-    else if (kind == 5) x *= 1e15f;
+    if (kind == 0)
+      x = 0;
+    else if (kind == 1)
+      x = -0.0f;
+    else if (kind == 2)
+      x *= 1e-39f;
+    else if (kind == 3)
+      x *= 1e-30f;
+    else if (kind == 4)
+      x *= 1e-20f;
+    else if (kind == 5)
+      x *= 1e15f;
   }
   return out;
 }
@@ -56,8 +63,8 @@ template <class T>
   if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << " against " << b.size() << " elements";
   for (size_t i = 0; i < a.size(); ++i)
     if (std::memcmp(&a[i], &b[i], sizeof(T)) != 0)
-      return ::testing::AssertionFailure() << "element " << i << " of " << a.size() << ": " << widen(a[i]) << " against "
-                                           << widen(b[i]);
+      return ::testing::AssertionFailure()
+             << "element " << i << " of " << a.size() << ": " << widen(a[i]) << " against " << widen(b[i]);
   return ::testing::AssertionSuccess();
 }
 

@@ -58,11 +58,15 @@ std::vector<AttentionSequence> by_offsets(const Offset* offsets, int64_t count) 
 
 }  // namespace
 
-std::vector<AttentionSequence> sequences_of(const int32_t* offsets, int64_t count) { return by_offsets(offsets, count); }
-std::vector<AttentionSequence> sequences_of(const int64_t* offsets, int64_t count) { return by_offsets(offsets, count); }
+std::vector<AttentionSequence> sequences_of(const int32_t* offsets, int64_t count) {
+  return by_offsets(offsets, count);
+}
+std::vector<AttentionSequence> sequences_of(const int64_t* offsets, int64_t count) {
+  return by_offsets(offsets, count);
+}
 
-void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q, Heads k,
-            Heads v, MutableHeads out, float* lse) {
+void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
+            Heads k, Heads v, MutableHeads out, float* lse) {
   check(spec.kv_heads > 0 && spec.heads % spec.kv_heads == 0, "attention: ", spec.heads, " heads over ", spec.kv_heads,
         " kv heads");
   const AttentionStep step{spec, q, k, v, out, lse};

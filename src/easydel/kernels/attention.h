@@ -1,12 +1,12 @@
 // Attention over flat tokens: softmax(scale q k^T) v per sequence and head, forward and backward. Memory is linear in
 // length. What a query sees is a matter of positions: key t of a sequence is at position t, query i at `past` + i.
 //
-// Promise of the forward: a row (one query of one head) has the same bits whatever rows are computed with it, so decoding
-// with cached keys, a prompt cut anyhow and the whole prompt agree, on any number of threads and every instruction set.
-// The order: keys in blocks of 64 from position 0; a score is one chain of FMAs in ascending dimension; a running maximum
-// per block (online softmax, arXiv 1805.02867, 2112.05682), weights 2^(score - maximum); 16 sums of weights, key t in sum
-// t mod 16; values are one chain in ascending key over the visible keys alone, invisible ones are never multiplied; every
-// 1024 keys a new partial result, merged in ascending order.
+// Promise of the forward: a row (one query of one head) has the same bits whatever rows are computed with it, so
+// decoding with cached keys, a prompt cut anyhow and the whole prompt agree, on any number of threads and every
+// instruction set. The order: keys in blocks of 64 from position 0; a score is one chain of FMAs in ascending
+// dimension; a running maximum per block (online softmax, arXiv 1805.02867, 2112.05682), weights 2^(score - maximum);
+// 16 sums of weights, key t in sum t mod 16; values are one chain in ascending key over the visible keys alone,
+// invisible ones are never multiplied; every 1024 keys a new partial result, merged in ascending order.
 #pragma once
 
 #include <span>
@@ -18,13 +18,13 @@
 namespace easydel::kernels {
 
 struct AttentionSpec {
-  int64_t heads = 0, kv_heads = 0;    // heads is a multiple of kv_heads; neighbours share a kv head
+  int64_t heads = 0, kv_heads = 0;  // heads is a multiple of kv_heads; neighbours share a kv head
   int64_t head_dim = 0, v_dim = 0;
   float scale = 1;
-  bool causal = true;                 // sees keys at its own position and before; else every key
-  int64_t window = 0;                 // > 0: of those only the last `window` positions, its own counted (Hugging Face's w)
-  float softcap = 0;                  // > 0: scores become softcap x tanh(score / softcap)
-  const float* sinks = nullptr;       // [heads]: one more score in each softmax, whose weight goes nowhere
+  bool causal = true;            // sees keys at its own position and before; else every key
+  int64_t window = 0;            // > 0: of those only the last `window` positions, its own counted (Hugging Face's w)
+  float softcap = 0;             // > 0: scores become softcap x tanh(score / softcap)
+  const float* sinks = nullptr;  // [heads]: one more score in each softmax, whose weight goes nowhere
 };
 
 // [tokens, heads, dim] by strides in elements; a vector of dim lies side by side.
@@ -51,27 +51,27 @@ struct MutableHeads {
 // One sequence: its rows of q and out, and where its keys and values are.
 struct AttentionSequence {
   int64_t first_query = 0, queries = 0;
-  int64_t past = 0;                 // the position of its first query
-  int64_t keys = 0;                 // how many keys it has; causal: at least past + queries
-  int64_t first_key = 0;            // without pages: token of k and v that is its position 0
-  const int32_t* pages = nullptr;   // position t is token pages[t / page_tokens] * page_tokens + t % page_tokens
+  int64_t past = 0;                // the position of its first query
+  int64_t keys = 0;                // how many keys it has; causal: at least past + queries
+  int64_t first_key = 0;           // without pages: token of k and v that is its position 0
+  const int32_t* pages = nullptr;  // position t is token pages[t / page_tokens] * page_tokens + t % page_tokens
   int64_t page_tokens = 0;
 };
 
-// out [tokens, heads, v_dim]; lse (null: not wanted) [tokens, heads] fp32, side by side: the natural logarithm of the sum of
-// e^score, sinks included. A row that sees no key is 0, its lse -infinity (the sink's score, with sinks). Rows of q that
-// belong to no sequence are left alone in out.
-void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q, Heads k,
-            Heads v, MutableHeads out, float* lse);
+// out [tokens, heads, v_dim]; lse (null: not wanted) [tokens, heads] fp32, side by side: the natural logarithm of the
+// sum of e^score, sinks included. A row that sees no key is 0, its lse -infinity (the sink's score, with sinks). Rows
+// of q that belong to no sequence are left alone in out.
+void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
+            Heads k, Heads v, MutableHeads out, float* lse);
 
-// The sequences of training: sequence i is tokens offsets[i] to offsets[i + 1] of q, k and v alike. Offsets are int32 or
-// int64, count + 1 of them, ascending.
+// The sequences of training: sequence i is tokens offsets[i] to offsets[i + 1] of q, k and v alike. Offsets are int32
+// or int64, count + 1 of them, ascending.
 std::vector<AttentionSequence> sequences_of(const int32_t* offsets, int64_t count);
 std::vector<AttentionSequence> sequences_of(const int64_t* offsets, int64_t count);
 
-// What the backward needs of the forward, and what it gives. Sequences must not share keys and have no pages. dk and dv of
-// tokens that no sequence has are left alone. dsinks [heads] (null: not wanted) is added to. The same bits for any number
-// of threads.
+// What the backward needs of the forward, and what it gives. Sequences must not share keys and have no pages. dk and dv
+// of tokens that no sequence has are left alone. dsinks [heads] (null: not wanted) is added to. The same bits for any
+// number of threads.
 struct AttentionGradient {
   Heads q, k, v, out, dout;
   const float* lse = nullptr;

@@ -78,7 +78,8 @@ void attend_backward(Executor& executor, const AttentionSpec& spec, std::span<co
     double sum = 0;
     for (const AttentionSequence& s : sequences)
       for (int64_t t = s.first_query; t < s.first_query + s.queries; ++t)
-        sum += std::exp(double(spec.sinks[h]) - double(gradient.lse[t * spec.heads + h])) * double(dots[t * spec.heads + h]);
+        sum += std::exp(double(spec.sinks[h]) - double(gradient.lse[t * spec.heads + h])) *
+               double(dots[t * spec.heads + h]);
     gradient.dsinks[h] -= float(sum);
   }
 }

@@ -53,8 +53,10 @@ struct AttentionBackwardLoops {
     const auto dout_row = [&](int64_t r) { return g.dout.at(token(step, part, r), head_of(step, part, r)); };
     for (int64_t t = 0; t < rows; t += block_rows) {
       const int64_t count = std::min(block_rows, rows - t);
-      Packing::turn(g.q.number, [&](int64_t r) { return q_row(t + r); }, count, dim, count, q_turned + t * dim);
-      Packing::turn(g.dout.number, [&](int64_t r) { return dout_row(t + r); }, count, v_dim, count, dout_turned + t * v_dim);
+      Packing::turn(
+          g.q.number, [&](int64_t r) { return q_row(t + r); }, count, dim, count, q_turned + t * dim);
+      Packing::turn(
+          g.dout.number, [&](int64_t r) { return dout_row(t + r); }, count, v_dim, count, dout_turned + t * v_dim);
     }
     if (part.want_dkv) {
       Packing::copy(g.q.number, q_row, rows, dim, padded, q_panels);
@@ -83,7 +85,8 @@ struct AttentionBackwardLoops {
           Range of_row[block_rows];
           bool any = false;
           for (int64_t r = 0; r < count; ++r) {
-            const Range here = visible(spec, s, (part.rows.first + t + r) / step.group()).within(block, block + present);
+            const Range here =
+                visible(spec, s, (part.rows.first + t + r) / step.group()).within(block, block + present);
             of_row[r] = {here.begin - block, here.end - block};
             any |= !here.empty();
           }
@@ -91,27 +94,29 @@ struct AttentionBackwardLoops {
           seeing = {std::min(seeing.begin, t - first), t - first + count};
           for (int64_t p = 0; p < key_block; p += panel_columns) {
             Tile::rows_f32(count, q_turned + t * dim, count, k_turned + p * dim, dim, scores + p * block_rows, true);
-            Tile::rows_f32(count, dout_turned + t * v_dim, count, v_turned + p * v_dim, v_dim, dweights + p * block_rows, true);
+            Tile::rows_f32(count, dout_turned + t * v_dim, count, v_turned + p * v_dim, v_dim,
+                           dweights + p * block_rows, true);
           }
           float* const dscores_of_tile = dscores + (t - first) * key_block;
           for (int64_t r = 0; r < count; ++r) {
             const int64_t row = token(step, part, t + r) * spec.heads + head_of(step, part, t + r);
-            differentiate(spec, scores + r * panel_columns, dweights + r * panel_columns, of_row[r], g.lse[row], step.dots[row],
-                          weights + (t - first + r) * key_block, dscores_of_tile + r * key_block);
+            differentiate(spec, scores + r * panel_columns, dweights + r * panel_columns, of_row[r], g.lse[row],
+                          step.dots[row], weights + (t - first + r) * key_block, dscores_of_tile + r * key_block);
           }
           if (part.want_dq)
             for (int64_t p = 0; p < panels; ++p)
-              Tile::template rows_f32<key_block>(count, dscores_of_tile, 1, k_panels + p * key_block * panel_columns, key_block,
-                                                 dq + (t * panels + p * block_rows) * panel_columns, false);
+              Tile::template rows_f32<key_block>(count, dscores_of_tile, 1, k_panels + p * key_block * panel_columns,
+                                                 key_block, dq + (t * panels + p * block_rows) * panel_columns, false);
         }
         if (seeing.empty() || !part.want_dkv) continue;
         const int64_t k = seeing.end - seeing.begin, from = first + seeing.begin;
         for (int64_t p = 0; p < v_panels; ++p)
-          Tile::rows_f32(present, weights + seeing.begin * key_block, key_block, dout_panels + (p * padded + from) * panel_columns,
-                         k, dv + p * key_block * panel_columns, false);
+          Tile::rows_f32(present, weights + seeing.begin * key_block, key_block,
+                         dout_panels + (p * padded + from) * panel_columns, k, dv + p * key_block * panel_columns,
+                         false);
         for (int64_t p = 0; p < panels; ++p)
-          Tile::rows_f32(present, dscores + seeing.begin * key_block, key_block, q_panels + (p * padded + from) * panel_columns, k,
-                         dk + p * key_block * panel_columns, false);
+          Tile::rows_f32(present, dscores + seeing.begin * key_block, key_block,
+                         q_panels + (p * padded + from) * panel_columns, k, dk + p * key_block * panel_columns, false);
       }
       if (!part.want_dkv) continue;
       for (int64_t j = 0; j < present; ++j) {
@@ -142,14 +147,16 @@ struct AttentionBackwardLoops {
     void* const to = x.at(token, head);
     for (int64_t i = 0; i < dim; i += lanes) {
       const W y = W::load(from + i / panel_columns * most * panel_columns + i % panel_columns);
-      if (x.number == Number::f32) y.store(static_cast<float*>(to) + i, dim - i);
-      else y.store(static_cast<bf16*>(to) + i, dim - i);
+      if (x.number == Number::f32)
+        y.store(static_cast<float*>(to) + i, dim - i);
+      else
+        y.store(static_cast<bf16*>(to) + i, dim - i);
     }
   }
 
   // Of one row: q k and dout v over 64 keys (panels 12 x 32 apart) to the weights and the gradient of q k.
-  static void differentiate(const AttentionSpec& spec, const float* products, const float* dweights, Range keys, float lse,
-                            float dot, float* weights, float* dscores) {
+  static void differentiate(const AttentionSpec& spec, const float* products, const float* dweights, Range keys,
+                            float lse, float dot, float* weights, float* dscores) {
     const typename AttentionLoops<V>::Score score(spec);
     const W base = W::set(lse * log2_e), scale = W::set(spec.scale), top_tanh = W::set(spec.softcap * log2_e);
     const bool whole = keys.begin == 0 && keys.end == key_block;
@@ -163,7 +170,8 @@ struct AttentionBackwardLoops {
         dscore = dscore * Math::fma(W::zero() - t, t, W::set(1));
       }
       if (!whole) {
-        const W at = Math::count() + W::set(float(i * lanes)), begin = W::set(float(keys.begin)), end = W::set(float(keys.end));
+        const W at = Math::count() + W::set(float(i * lanes)), begin = W::set(float(keys.begin)),
+                end = W::set(float(keys.end));
         weight = Math::less(at, begin, W::zero(), Math::less(at, end, weight, W::zero()));
         dscore = Math::less(at, begin, W::zero(), Math::less(at, end, dscore, W::zero()));
       }

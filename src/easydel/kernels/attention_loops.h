@@ -24,8 +24,10 @@ struct AttentionPacking {
   // at(r) gives row r as an untyped pointer: to[i * step + r].
   template <class At>
   static void turn(Number number, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
-    if (number == Number::f32) Tile::turn([&](int64_t r) { return static_cast<const float*>(at(r)); }, rows, dim, step, to);
-    else Tile::turn([&](int64_t r) { return static_cast<const bf16*>(at(r)); }, rows, dim, step, to);
+    if (number == Number::f32)
+      Tile::turn([&](int64_t r) { return static_cast<const float*>(at(r)); }, rows, dim, step, to);
+    else
+      Tile::turn([&](int64_t r) { return static_cast<const bf16*>(at(r)); }, rows, dim, step, to);
   }
 
   // Rows as panels of 32 columns, `most` rows a panel; missing columns are 0.
@@ -35,8 +37,10 @@ struct AttentionPacking {
       const void* const row = at(r);
       for (int64_t i = 0; i < dim; i += lanes) {
         float* const place = to + (i / panel_columns * most + r) * panel_columns + i % panel_columns;
-        if (number == Number::f32) W::load(static_cast<const float*>(row) + i, dim - i).store(place);
-        else W::load(static_cast<const bf16*>(row) + i, dim - i).store(place);
+        if (number == Number::f32)
+          W::load(static_cast<const float*>(row) + i, dim - i).store(place);
+        else
+          W::load(static_cast<const bf16*>(row) + i, dim - i).store(place);
       }
       if (const int64_t end = round_up(dim, lanes); end % panel_columns)
         W::zero().store(to + (end / panel_columns * most + r) * panel_columns + lanes);
@@ -44,18 +48,20 @@ struct AttentionPacking {
   }
 
   // Keys [begin, begin + count) of one kv head, turned into the two panels [dim][32] of a block; missing keys are 0.
-  static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count, int64_t dim,
-                        float* to) {
+  static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
+                        int64_t dim, float* to) {
     for (int64_t p = 0; p < key_block; p += panel_columns) {
       const int64_t some = std::clamp<int64_t>(count - p, 0, panel_columns);
       float* const panel = to + p * dim;
       if (some < panel_columns) std::memset(panel, 0, size_t(dim * panel_columns) * sizeof(float));
-      turn(k.number, [&](int64_t r) { return k.at(token_of(s, begin + p + r), head); }, some, dim, panel_columns, panel);
+      turn(
+          k.number, [&](int64_t r) { return k.at(token_of(s, begin + p + r), head); }, some, dim, panel_columns, panel);
     }
   }
-  static void copy_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count, int64_t dim,
-                        float* to) {
-    copy(k.number, [&](int64_t r) { return k.at(token_of(s, begin + r), head); }, count, dim, key_block, to);
+  static void copy_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
+                        int64_t dim, float* to) {
+    copy(
+        k.number, [&](int64_t r) { return k.at(token_of(s, begin + r), head); }, count, dim, key_block, to);
   }
 };
 
@@ -104,7 +110,8 @@ struct AttentionLoops {
     Row state[most_attention_rows];
     Range all{s.keys, 0};
     for (int64_t r = 0; r < rows.count; ++r) {
-      const Range keys_of_row = visible(spec, s, (rows.first + r) / group).within(chunk * chunk_keys, (chunk + 1) * chunk_keys);
+      const Range keys_of_row =
+          visible(spec, s, (rows.first + r) / group).within(chunk * chunk_keys, (chunk + 1) * chunk_keys);
       state[r] = {keys_of_row, -INFINITY, W::zero()};
       if (!keys_of_row.empty()) all = {std::min(all.begin, keys_of_row.begin), std::max(all.end, keys_of_row.end)};
     }
@@ -137,8 +144,9 @@ struct AttentionLoops {
             Tile::rows_f32(count, queries + t * dim, count, keys + p * dim, dim, scores + p * block_rows, true);
         float* const out = part.out + t * panels * panel_columns;
         for (int64_t r = 0; r < count; ++r)
-          if (!of_row[r].empty()) soften(score, scores + r * panel_columns, of_row[r], state[t + r], weights + r * key_block,
-                                         out + r * panel_columns, panels);
+          if (!of_row[r].empty())
+            soften(score, scores + r * panel_columns, of_row[r], state[t + r], weights + r * key_block,
+                   out + r * panel_columns, panels);
         const auto sum = [&](int64_t r, int64_t some, int64_t begin, int64_t end) {
           if (begin >= end) return;
           for (int64_t p = 0; p < panels; ++p)
@@ -199,7 +207,8 @@ struct AttentionLoops {
       if (part.sum[r] == 0) continue;  // saw nothing
       const bool first = all.sum[r] == 0;
       const float top = all.top[r] > part.top[r] ? all.top[r] : part.top[r];
-      const float a = first ? 0 : Math::exp2_of_negative(all.top[r] - top), b = Math::exp2_of_negative(part.top[r] - top);
+      const float a = first ? 0 : Math::exp2_of_negative(all.top[r] - top),
+                  b = Math::exp2_of_negative(part.top[r] - top);
       all.sum[r] = first ? part.sum[r] : std::fma(part.sum[r], b, all.sum[r] * a);
       all.top[r] = top;
       for (int64_t p = 0; p < step.panels(); ++p)
@@ -223,12 +232,16 @@ struct AttentionLoops {
         sum = std::fma(sum, shrink, Math::exp2_of_negative(sink - top));
       }
       const W factor = W::set(sum == 0 ? 0 : shrink / sum);
-      if (step.lse) step.lse[token * step.spec.heads + head] = sum == 0 ? -INFINITY : float(top * double(ln_2) + std::log(double(sum)));
+      if (step.lse)
+        step.lse[token * step.spec.heads + head] =
+            sum == 0 ? -INFINITY : float(top * double(ln_2) + std::log(double(sum)));
       void* const to = step.out.at(token, head);
       for (int64_t d = 0; d < step.spec.v_dim; d += lanes) {
         const W y = W::load(all.out + out_at(step, r, d / panel_columns) + d % panel_columns) * factor;
-        if (step.out.number == Number::f32) y.store(static_cast<float*>(to) + d, step.spec.v_dim - d);
-        else y.store(static_cast<bf16*>(to) + d, step.spec.v_dim - d);
+        if (step.out.number == Number::f32)
+          y.store(static_cast<float*>(to) + d, step.spec.v_dim - d);
+        else
+          y.store(static_cast<bf16*>(to) + d, step.spec.v_dim - d);
       }
     }
   }

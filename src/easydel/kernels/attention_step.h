@@ -33,11 +33,13 @@ struct Range {  // of positions
 
 // The keys that a query sees.
 inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequence, int64_t query) {
-  const int64_t position = sequence.past + query, end = spec.causal ? std::min(position + 1, sequence.keys) : sequence.keys;
+  const int64_t position = sequence.past + query,
+                end = spec.causal ? std::min(position + 1, sequence.keys) : sequence.keys;
   return {spec.window > 0 ? std::max<int64_t>(0, position + 1 - spec.window) : 0, end};
 }
 
-// Up to 96 rows over one chunk of keys. `out` is [tile of 12 rows][panel of 32][row][32], relative to 2^top as `sum` is.
+// Up to 96 rows over one chunk of keys. `out` is [tile of 12 rows][panel of 32][row][32], relative to 2^top as `sum`
+// is.
 struct AttentionPartial {
   float *top, *sum, *out;
 };
@@ -56,8 +58,8 @@ struct AttentionBackwardStep {
 };
 
 // The gradients of one kv head of a sequence: of its rows [rows.first, + count) from keys [keys.begin, keys.end) and of
-// those keys from those rows. rows.first is a multiple of backward_rows, keys.begin of key_block. A range that is not whole
-// is for one of the two alone.
+// those keys from those rows. rows.first is a multiple of backward_rows, keys.begin of key_block. A range that is not
+// whole is for one of the two alone.
 struct AttentionBackwardPart {
   AttentionRows rows;
   Range keys;

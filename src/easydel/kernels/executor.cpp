@@ -141,7 +141,8 @@ class Pool final : public Executor {
 
 int allowed_threads() {
   cpu_set_t cpus;
-  int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : int(std::thread::hardware_concurrency());
+  int count =
+      sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : int(std::thread::hardware_concurrency());
   if (const char* const text = std::getenv("OMP_NUM_THREADS")) {
     const int wanted = std::atoi(text);
     if (wanted > 0) count = std::min(count, wanted);

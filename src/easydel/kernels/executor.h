@@ -1,5 +1,5 @@
-// Who does the parts of a parallel step: the caller alone, a team of our own, or torch's OpenMP team. No kernel's result
-// depends on which, nor on how many threads there are.
+// Who does the parts of a parallel step: the caller alone, a team of our own, or torch's OpenMP team. No kernel's
+// result depends on which, nor on how many threads there are.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,9 @@ class Executor {
   void run(int64_t parts, Work&& work) {
     if (parts == 1) return work(int64_t(0));
     if (parts > 1)
-      run_parts(parts, [](void* w, int64_t part) { (*static_cast<std::remove_reference_t<Work>*>(w))(part); },
-                const_cast<void*>(static_cast<const void*>(&work)));
+      run_parts(
+          parts, [](void* w, int64_t part) { (*static_cast<std::remove_reference_t<Work>*>(w))(part); },
+          const_cast<void*>(static_cast<const void*>(&work)));
   }
 
  protected:
@@ -37,7 +38,8 @@ int allowed_threads();
 // The caller alone. One for the whole process.
 Executor& serial_executor();
 
-// The OpenMP team of the calling thread, shared with torch: as large as omp_get_max_threads() says. One for the process.
+// The OpenMP team of the calling thread, shared with torch: as large as omp_get_max_threads() says. One for the
+// process.
 Executor& openmp_executor();
 
 // A team of our own: `threads` - 1 workers that spin for about 50 us after their last step, then sleep; a worker that

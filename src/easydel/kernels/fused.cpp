@@ -27,7 +27,8 @@ void over_rows(Executor& executor, int64_t rows, int64_t elements, const Each& e
 // The same where rows also add to sums of n columns: each(row, sums), with `count` such vectors, for groups of 64 rows,
 // whose sums are then added to `totals` in ascending order.
 template <class Each>
-void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initializer_list<float*> totals, const Each& each) {
+void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initializer_list<float*> totals,
+                         const Each& each) {
   constexpr int64_t group = 64;
   const int64_t groups = divide_up(rows, group), count = int64_t(totals.size());
   thread_local Scratch<float> of_caller;
@@ -51,7 +52,8 @@ void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initi
 
 }  // namespace
 
-void rms_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, int64_t rows, int64_t n, Output y, float* rstd) {
+void rms_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, int64_t rows, int64_t n, Output y,
+              float* rstd) {
   const Loops& isa = loops();
   over_rows(executor, rows, n, [&](int64_t row) { isa.rms_norm(spec, x, weight, row, n, y, rstd); });
 }
@@ -64,17 +66,18 @@ void rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input
   });
 }
 
-void layer_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, Input bias, int64_t rows, int64_t n, Output y,
-                float* moments) {
+void layer_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, Input bias, int64_t rows, int64_t n,
+                Output y, float* moments) {
   const Loops& isa = loops();
   over_rows(executor, rows, n, [&](int64_t row) { isa.layer_norm(spec, x, weight, bias, row, n, y, moments); });
 }
 
-void layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight, const float* moments,
-                         int64_t rows, int64_t n, Output dx, float* dweight, float* dbias) {
+void layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight,
+                         const float* moments, int64_t rows, int64_t n, Output dx, float* dweight, float* dbias) {
   const Loops& isa = loops();
   over_rows_with_sums(executor, rows, n, {dweight, dbias}, [&](int64_t row, float* sums) {
-    isa.layer_norm_backward(spec, dy, x, weight, moments, row, n, dx, dweight ? sums : nullptr, dbias ? sums + n : nullptr);
+    isa.layer_norm_backward(spec, dy, x, weight, moments, row, n, dx, dweight ? sums : nullptr,
+                            dbias ? sums + n : nullptr);
   });
 }
 
@@ -91,26 +94,27 @@ void activate(Executor& executor, Activation activation, Input gate, Input up, i
   over_rows(executor, rows, n, [&](int64_t row) { isa.activate(activation, gate, up, row, n, y); });
 }
 
-void activate_backward(Executor& executor, Activation activation, Input dy, Input gate, Input up, int64_t rows, int64_t n,
-                       Output dgate, Output dup) {
+void activate_backward(Executor& executor, Activation activation, Input dy, Input gate, Input up, int64_t rows,
+                       int64_t n, Output dgate, Output dup) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n, [&](int64_t row) { isa.activate_backward(activation, dy, gate, up, row, n, dgate, dup); });
+  over_rows(executor, rows, n,
+            [&](int64_t row) { isa.activate_backward(activation, dy, gate, up, row, n, dgate, dup); });
 }
 
 void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logits, const int64_t* labels, int64_t rows,
                    int64_t vocabulary, float* loss, float* lse, const float* scales) {
   for (int64_t r = 0; r < rows; ++r)
-    check(labels[r] == spec.ignore_label || (labels[r] >= 0 && labels[r] < vocabulary), "cross_entropy: label ", labels[r],
-          " of row ", r, " is outside the vocabulary of ", vocabulary);
+    check(labels[r] == spec.ignore_label || (labels[r] >= 0 && labels[r] < vocabulary), "cross_entropy: label ",
+          labels[r], " of row ", r, " is outside the vocabulary of ", vocabulary);
   const Loops& isa = loops();
-  over_rows(executor, rows, vocabulary, [&](int64_t row) {
-    isa.cross_entropy(spec, logits, labels[row], row, vocabulary, loss, lse, scales);
-  });
+  over_rows(executor, rows, vocabulary,
+            [&](int64_t row) { isa.cross_entropy(spec, logits, labels[row], row, vocabulary, loss, lse, scales); });
 }
 
-void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, const void* gradient, Number gradient_number,
-           float* first_moment, float* second_moment, bf16* copy) {
-  const double correction1 = 1 - std::pow(spec.beta1, double(spec.step)), correction2 = 1 - std::pow(spec.beta2, double(spec.step));
+void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, const void* gradient,
+           Number gradient_number, float* first_moment, float* second_moment, bf16* copy) {
+  const double correction1 = 1 - std::pow(spec.beta1, double(spec.step)),
+               correction2 = 1 - std::pow(spec.beta2, double(spec.step));
   const AdamWStep step{.decay = float(1 - spec.learning_rate * spec.weight_decay),
                        .one_minus_beta1 = float(1 - spec.beta1),
                        .beta2 = float(spec.beta2),
@@ -122,8 +126,8 @@ void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, 
   const Loops& isa = loops();
   executor.run(divide_up(n, part_elements), [&](int64_t part) {
     const int64_t i = part * part_elements, count = std::min(part_elements, n - i);
-    isa.adamw(step, count, parameters + i, static_cast<const char*>(gradient) + i * bytes_of(gradient_number), gradient_number,
-              first_moment + i, second_moment + i, copy ? copy + i : nullptr);
+    isa.adamw(step, count, parameters + i, static_cast<const char*>(gradient) + i * bytes_of(gradient_number),
+              gradient_number, first_moment + i, second_moment + i, copy ? copy + i : nullptr);
   });
 }
 
@@ -134,7 +138,8 @@ double sum_of_squares(Executor& executor, const void* x, Number number, int64_t 
   const Loops& isa = loops();
   executor.run(parts, [&](int64_t part) {
     const int64_t i = part * part_elements;
-    sums[part] = isa.squares(static_cast<const char*>(x) + i * bytes_of(number), number, std::min(part_elements, n - i));
+    sums[part] =
+        isa.squares(static_cast<const char*>(x) + i * bytes_of(number), number, std::min(part_elements, n - i));
   });
   double sum = 0;
   for (int64_t part = 0; part < parts; ++part) sum += sums[part];

@@ -32,8 +32,8 @@ std::vector<Isa> find_isas() {
   std::vector<Isa> found{Isa::reference};
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return found;
   found.push_back(Isa::avx2);
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") ||
-      !__builtin_cpu_supports("avx512dq"))
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
     return found;
   found.push_back(Isa::avx512);
   if (!__builtin_cpu_supports("avx512vnni")) return found;

@@ -1,5 +1,5 @@
-// Which instruction set the kernels run on: found at start, forced by EASYDEL_ISA. What a kernel computes does not depend
-// on it: every set gives the bits of `reference`, plain C++ with std::fma.
+// Which instruction set the kernels run on: found at start, forced by EASYDEL_ISA. What a kernel computes does not
+// depend on it: every set gives the bits of `reference`, plain C++ with std::fma.
 #pragma once
 
 #include <span>
@@ -12,17 +12,19 @@ enum class Isa { reference, avx2, avx512, avx512_vnni, amx };
 
 std::string_view name(Isa isa);
 
-// What this machine can run, `reference` first. AMX counts only if the system grants the tile registers (asked for once).
+// What this machine can run, `reference` first. AMX counts only if the system grants the tile registers (asked for
+// once).
 std::span<const Isa> available_isas();
 
-// The set in use: EASYDEL_ISA if it is set, else the last of available_isas(). Throws UserError for a value that names no
-// set or one that this machine lacks.
+// The set in use: EASYDEL_ISA if it is set, else the last of available_isas(). Throws UserError for a value that names
+// no set or one that this machine lacks.
 Isa isa();
 
 // What EASYDEL_ISA=`text` means here; empty is the best there is. Throws as isa() does.
 Isa choose_isa(std::string_view text);
 
-// Another set while one of these lives, for tests and measurements; for the whole process, so not beside running kernels.
+// Another set while one of these lives, for tests and measurements; for the whole process, so not beside running
+// kernels.
 class UseIsa {
  public:
   explicit UseIsa(Isa isa);

@@ -33,9 +33,10 @@ struct Loops {
 
   // One row, head or stretch of what fused.h describes.
   void (*rms_norm)(const NormSpec& spec, Input x, Input weight, int64_t row, int64_t n, Output y, float* rstd);
-  void (*rms_norm_backward)(const NormSpec& spec, Input dy, Input x, Input weight, const float* rstd, int64_t row, int64_t n,
-                            Output dx, float* dweight);
-  void (*layer_norm)(const NormSpec& spec, Input x, Input weight, Input bias, int64_t row, int64_t n, Output y, float* moments);
+  void (*rms_norm_backward)(const NormSpec& spec, Input dy, Input x, Input weight, const float* rstd, int64_t row,
+                            int64_t n, Output dx, float* dweight);
+  void (*layer_norm)(const NormSpec& spec, Input x, Input weight, Input bias, int64_t row, int64_t n, Output y,
+                     float* moments);
   void (*layer_norm_backward)(const NormSpec& spec, Input dy, Input x, Input weight, const float* moments, int64_t row,
                               int64_t n, Output dx, float* dweight, float* dbias);
   void (*rotate)(MutableHeads x, int64_t token, int64_t heads, int64_t pairs, const float* cos, const float* sin,
@@ -45,9 +46,13 @@ struct Loops {
                             Output dup);
   void (*cross_entropy)(const CrossEntropySpec& spec, Output logits, int64_t label, int64_t row, int64_t vocabulary,
                         float* loss, float* lse, const float* scales);
-  void (*adamw)(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, Number number, float* first_moment,
-                float* second_moment, bf16* copy);
+  void (*adamw)(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, Number number,
+                float* first_moment, float* second_moment, bf16* copy);
   double (*squares)(const void* x, Number number, int64_t n);
+
+  // See peak_loops.h.
+  double (*peak_multiply_add)(int64_t rounds, float* keep);
+  void (*peak_read)(const float* p, int64_t count, float* keep);
 };
 
 const Loops& reference_loops();

@@ -5,6 +5,7 @@
 #include "easydel/kernels/attention_loops.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/norm_loops.h"
+#include "easydel/kernels/peak_loops.h"
 #include "easydel/kernels/pointwise_loops.h"
 #include "easydel/kernels/product_loops.h"
 
@@ -36,6 +37,8 @@ constexpr Loops make_loops() {
       .cross_entropy = Pointwise::cross_entropy,
       .adamw = Pointwise::adamw_untyped,
       .squares = Pointwise::squares_untyped,
+      .peak_multiply_add = PeakLoops<V>::multiply_add,
+      .peak_read = PeakLoops<V>::read,
   };
 }
 

@@ -19,8 +19,10 @@ struct WideRows {
                                  : W::load(static_cast<const bf16*>(row) + i, n - i);
   }
   static void store(Number number, void* row, int64_t i, int64_t n, W x) {
-    if (number == Number::f32) x.store(static_cast<float*>(row) + i, n - i);
-    else x.store(static_cast<bf16*>(row) + i, n - i);
+    if (number == Number::f32)
+      x.store(static_cast<float*>(row) + i, n - i);
+    else
+      x.store(static_cast<bf16*>(row) + i, n - i);
   }
 
   // The sum over i of term(i), which gives sixteen terms from i on, 0 beyond n. Four sums in turn, then one.
@@ -75,12 +77,15 @@ struct NormLoops {
                                 int64_t n, Output dx, float* dweight) {
     const void *const dy_row = dy.at(row), *const x_row = x.at(row);
     const W factor = W::set(rstd[row]);
-    const auto gradient = [&](int64_t i) { return Rows::load(dy.number, dy_row, i, n) * weight_at(spec, weight, i, n); };
+    const auto gradient = [&](int64_t i) {
+      return Rows::load(dy.number, dy_row, i, n) * weight_at(spec, weight, i, n);
+    };
     const auto normal = [&](int64_t i) { return Rows::load(x.number, x_row, i, n) * factor; };
     const W mean = W::set(Rows::sum(n, [&](int64_t i) { return gradient(i) * normal(i); }) / float(n));
     for (int64_t i = 0; i < n; i += lanes) {
       const W v = normal(i), g = gradient(i);
-      if (dweight) Math::fma(Rows::load(dy.number, dy_row, i, n), v, W::load(dweight + i, n - i)).store(dweight + i, n - i);
+      if (dweight)
+        Math::fma(Rows::load(dy.number, dy_row, i, n), v, W::load(dweight + i, n - i)).store(dweight + i, n - i);
       Rows::store(dx.number, dx.at(row), i, n, (g - v * mean) * factor);
     }
   }
@@ -105,11 +110,13 @@ struct NormLoops {
     }
   }
 
-  static void layer_norm_backward(const NormSpec& spec, Input dy, Input x, Input weight, const float* moments, int64_t row,
-                                  int64_t n, Output dx, float* dweight, float* dbias) {
+  static void layer_norm_backward(const NormSpec& spec, Input dy, Input x, Input weight, const float* moments,
+                                  int64_t row, int64_t n, Output dx, float* dweight, float* dbias) {
     const void *const dy_row = dy.at(row), *const x_row = x.at(row);
     const W mean = W::set(moments[2 * row]), factor = W::set(moments[2 * row + 1]);
-    const auto gradient = [&](int64_t i) { return Rows::load(dy.number, dy_row, i, n) * weight_at(spec, weight, i, n); };
+    const auto gradient = [&](int64_t i) {
+      return Rows::load(dy.number, dy_row, i, n) * weight_at(spec, weight, i, n);
+    };
     const auto normal = [&](int64_t i) { return (Rows::load(x.number, x_row, i, n) - mean) * factor; };
     const W along = W::set(Rows::sum(n, [&](int64_t i) { return gradient(i) * normal(i); }) / float(n));
     const W level = W::set(Rows::sum(n, gradient) / float(n));

@@ -40,11 +40,13 @@ struct PointwiseLoops {
       }
     }
   }
-  static void rotate_heads(MutableHeads x, int64_t token, int64_t heads, int64_t pairs, const float* cos, const float* sin,
-                           bool interleaved, bool inverse) {
+  static void rotate_heads(MutableHeads x, int64_t token, int64_t heads, int64_t pairs, const float* cos,
+                           const float* sin, bool interleaved, bool inverse) {
     for (int64_t h = 0; h < heads; ++h)
-      if (x.number == Number::f32) rotate(static_cast<float*>(x.at(token, h)), pairs, cos, sin, interleaved, inverse);
-      else rotate(static_cast<bf16*>(x.at(token, h)), pairs, cos, sin, interleaved, inverse);
+      if (x.number == Number::f32)
+        rotate(static_cast<float*>(x.at(token, h)), pairs, cos, sin, interleaved, inverse);
+      else
+        rotate(static_cast<bf16*>(x.at(token, h)), pairs, cos, sin, interleaved, inverse);
   }
 
   struct ValueAndSlope {
@@ -73,8 +75,8 @@ struct PointwiseLoops {
       Rows::store(y.number, y.at(row), i, n, value);
     }
   }
-  static void activate_backward(Activation activation, Input dy, Input gate, Input up, int64_t row, int64_t n, Output dgate,
-                                Output dup) {
+  static void activate_backward(Activation activation, Input dy, Input gate, Input up, int64_t row, int64_t n,
+                                Output dgate, Output dup) {
     for (int64_t i = 0; i < n; i += lanes) {
       const W g = Rows::load(dy.number, dy.at(row), i, n);
       const ValueAndSlope a = act(activation, Rows::load(gate.number, gate.at(row), i, n));
@@ -87,8 +89,8 @@ struct PointwiseLoops {
     }
   }
 
-  static void cross_entropy(const CrossEntropySpec& spec, Output logits, int64_t label, int64_t row, int64_t n, float* loss,
-                            float* lse, const float* scales) {
+  static void cross_entropy(const CrossEntropySpec& spec, Output logits, int64_t label, int64_t row, int64_t n,
+                            float* loss, float* lse, const float* scales) {
     void* const x = logits.at(row);
     if (label == spec.ignore_label) {
       loss[row] = lse[row] = 0;
@@ -100,7 +102,8 @@ struct PointwiseLoops {
     const float top = Math::top(highest);
     const float sum = Rows::sum(n, [&](int64_t i) { return Math::exp(at(logits.number, x, i, n) - W::set(top)); });
     const double log_sum = std::log(double(sum)), all = double(top) + log_sum;
-    const float own = logits.number == Number::f32 ? static_cast<float*>(x)[label] : widen(static_cast<bf16*>(x)[label]);
+    const float own =
+        logits.number == Number::f32 ? static_cast<float*>(x)[label] : widen(static_cast<bf16*>(x)[label]);
     const float smooth = spec.label_smoothing;
     double value = (double(top) - double(own) + log_sum) * (1 - double(smooth));
     if (smooth > 0) {
@@ -140,10 +143,12 @@ struct PointwiseLoops {
       if (copy) now.store(copy + i, left);
     }
   }
-  static void adamw_untyped(const AdamWStep& s, int64_t n, float* p, const void* gradient, Number number, float* m, float* v,
-                            bf16* copy) {
-    if (number == Number::f32) adamw(s, n, p, static_cast<const float*>(gradient), m, v, copy);
-    else adamw(s, n, p, static_cast<const bf16*>(gradient), m, v, copy);
+  static void adamw_untyped(const AdamWStep& s, int64_t n, float* p, const void* gradient, Number number, float* m,
+                            float* v, bf16* copy) {
+    if (number == Number::f32)
+      adamw(s, n, p, static_cast<const float*>(gradient), m, v, copy);
+    else
+      adamw(s, n, p, static_cast<const bf16*>(gradient), m, v, copy);
   }
 
   // Sixteen sums in double precision, folded in halves.

@@ -10,8 +10,8 @@ namespace easydel::kernels {
 
 namespace {
 
-// How many rows of the left side go through all panels before the next: near 1 MiB of it, which stays in the second cache
-// or streams from the third, while each panel piece is read from memory once per chunk.
+// How many rows of the left side go through all panels before the next: near 1 MiB of it, which stays in the second
+// cache or streams from the third, while each panel piece is read from memory once per chunk.
 int64_t chunk_of(int64_t m, int64_t k) {
   const int64_t most = std::max<int64_t>(8, (1 << 20) / (std::max<int64_t>(k, 1) * 4 * block_rows));
   const int64_t blocks = divide_up(m, block_rows), chunks = divide_up(blocks, most);
@@ -25,8 +25,8 @@ void multiply(Executor& executor, const ProductStep& step) {
   const int64_t chunks = divide_up(step.m, std::max<int64_t>(chunk, 1));
   // Parts of some 100 us, so that a thread which comes late finds work left, but no fewer than the threads.
   const int64_t work = step.padded_k * panel_columns * std::min(chunk, step.m) + step.padded_k * panel_columns * 16;
-  const int64_t together =
-      std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1, divide_up(panels * chunks, 2 * executor.size()));
+  const int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
+                                               divide_up(panels * chunks, 2 * executor.size()));
   const int64_t groups = divide_up(panels, together);
   executor.run(chunks * groups, [&](int64_t part) {
     const int64_t first = part / groups * chunk, rows = std::min(chunk, step.m - first);
@@ -99,9 +99,8 @@ void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int
   if (m == 0 || k == 0) return;
   ProductStep step{.m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
   const Loops& isa = loops();
-  step.a = pack_left(executor, m, n, [&](int64_t first, int64_t rows, float* to) {
-    isa.pack_rows(dy, first, rows, n, n, false, to);
-  });
+  step.a = pack_left(executor, m, n,
+                     [&](int64_t first, int64_t rows, float* to) { isa.pack_rows(dy, first, rows, n, n, false, to); });
   multiply(executor, step);
 }
 
@@ -109,9 +108,8 @@ void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int
   if (n == 0 || k == 0) return;
   ProductStep step{.m = n, .n = k, .k = m, .padded_k = m, .right = RightSide::rows, .rows = x, .y = dw, .add = add};
   const Loops& isa = loops();
-  step.a = pack_left(executor, n, m, [&](int64_t first, int64_t rows, float* to) {
-    isa.pack_columns(dy, first, rows, m, to);
-  });
+  step.a = pack_left(executor, n, m,
+                     [&](int64_t first, int64_t rows, float* to) { isa.pack_columns(dy, first, rows, m, to); });
   multiply(executor, step);
 }
 
@@ -123,7 +121,8 @@ void sum_rows(Executor& executor, Input dy, int64_t m, int64_t n, float* db, boo
     for (int64_t r = 0; r < m; ++r) {
       const void* const row = dy.at(r, first);
       for (int64_t c = 0; c < count; ++c)
-        sum[c] += dy.number == Number::f32 ? static_cast<const float*>(row)[c] : widen(static_cast<const bf16*>(row)[c]);
+        sum[c] +=
+            dy.number == Number::f32 ? static_cast<const float*>(row)[c] : widen(static_cast<const bf16*>(row)[c]);
     }
     for (int64_t c = 0; c < count; ++c) db[first + c] = add ? db[first + c] + sum[c] : sum[c];
   });

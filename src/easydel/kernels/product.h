@@ -3,7 +3,8 @@
 // Promise: a row of y has the same bits whatever rows are computed beside it, on any number of threads, cut anyhow, on
 // every instruction set. Each element is a fixed sequence of FMAs over k, one of two kinds:
 //   fp32_chain  one chain in ascending k from +0.
-//   bf16_tile   what TDPBF16PS does: within each 32 k (missing ones count as zero) the even and the odd k are two chains
+//   bf16_tile   what TDPBF16PS does: within each 32 k (missing ones count as zero) the even and the odd k are two
+//   chains
 //               from +0; even + odd is added to the sum of the blocks before. Denormals count as zero throughout.
 // A bias is added once, after the last k.
 #pragma once

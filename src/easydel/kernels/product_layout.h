@@ -1,8 +1,9 @@
 // The packed layouts that the loops of a product agree on.
 //
-// Weight [n, k]: panels of 32 columns n, missing ones zero. fp32: a panel is [k][32]. bf16: a panel is a stream of blocks
-// of 32 k (missing ones zero), a block is two tiles of 16 columns, a tile is 16 rows of 64 bytes: row j holds, for each of
-// its columns, k = 2j and 2j + 1. Such a tile is an operand of the AMX tile product and 16 registers of AVX-512.
+// Weight [n, k]: panels of 32 columns n, missing ones zero. fp32: a panel is [k][32]. bf16: a panel is a stream of
+// blocks of 32 k (missing ones zero), a block is two tiles of 16 columns, a tile is 16 rows of 64 bytes: row j holds,
+// for each of its columns, k = 2j and 2j + 1. Such a tile is an operand of the AMX tile product and 16 registers of
+// AVX-512.
 //
 // Left side: blocks of up to 12 rows, each [padded k][rows of the block] in fp32.
 #pragma once

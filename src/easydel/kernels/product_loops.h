@@ -22,14 +22,17 @@ struct ProductLoops {
     constexpr int64_t piece = 256;
     const int64_t columns = std::min(panel_columns, step.n - panel * panel_columns);
     const int64_t k_step = rows <= block_rows && step.right != RightSide::rows ? step.padded_k : piece;
-    float* const gathered = step.right == RightSide::rows ? gathered_of_thread.at_least(piece * panel_columns) : nullptr;
+    float* const gathered =
+        step.right == RightSide::rows ? gathered_of_thread.at_least(piece * panel_columns) : nullptr;
     for (int64_t k0 = 0; k0 < step.padded_k; k0 += k_step) {
       const int64_t k = std::min(k_step, step.padded_k - k0);
       const void* b = gathered;
-      if (step.right == RightSide::rows) gather(step.rows, k0, k, panel * panel_columns, columns, gathered);
+      if (step.right == RightSide::rows)
+        gather(step.rows, k0, k, panel * panel_columns, columns, gathered);
       else if (step.right == RightSide::panels_f32)
         b = static_cast<const float*>(step.panels) + (panel * step.padded_k + k0) * panel_columns;
-      else b = static_cast<const bf16*>(step.panels) + (panel * step.padded_k + k0) * panel_columns;
+      else
+        b = static_cast<const bf16*>(step.panels) + (panel * step.padded_k + k0) * panel_columns;
       for (int64_t r = 0; r < rows; r += block_rows) {
         const int64_t count = std::min(block_rows, rows - r);
         const float* const a = step.a + (first + r) * step.padded_k + k0 * count;
@@ -38,19 +41,23 @@ struct ProductLoops {
           Tile::rows_f32(count, a, count, static_cast<const float*>(b), k, to, k0 == 0);
         else if (step.tile_order)
           Tile::template rows_bf16<true>(count, a, count, static_cast<const bf16*>(b), k, to, k0 == 0);
-        else Tile::template rows_bf16<false>(count, a, count, static_cast<const bf16*>(b), k, to, k0 == 0);
+        else
+          Tile::template rows_bf16<false>(count, a, count, static_cast<const bf16*>(b), k, to, k0 == 0);
       }
     }
     if (step.padded_k == 0) std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
     for (int64_t r = 0; r < rows; ++r) {
       void* const to = step.y.at(first + r, panel * panel_columns);
       const float* const bias = step.bias ? step.bias + panel * panel_columns : nullptr;
-      if (step.y.number == Number::f32) finish(c + r * panel_columns, bias, step.add, columns, static_cast<float*>(to));
-      else finish(c + r * panel_columns, bias, step.add, columns, static_cast<bf16*>(to));
+      if (step.y.number == Number::f32)
+        finish(c + r * panel_columns, bias, step.add, columns, static_cast<float*>(to));
+      else
+        finish(c + r * panel_columns, bias, step.add, columns, static_cast<bf16*>(to));
     }
   }
 
-  static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, int64_t padded_k, bool round_to_bf16, float* to) {
+  static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, int64_t padded_k, bool round_to_bf16,
+                        float* to) {
     turn_rows(x, first, rows, k, rows, to);
     std::memset(to + k * rows, 0, size_t((padded_k - k) * rows) * sizeof(float));
     if (!round_to_bf16 || x.number == Number::bf16) return;
@@ -82,9 +89,9 @@ struct ProductLoops {
         bf16* const at = tiles + k0 * panel_columns + Tile::tile_of(c);
         const int64_t count = std::min(k_block, k - k0);
         for (int64_t i = 0; i < count; ++i)
-          at[i / 2 * 2 * tile_columns + i % 2] =
-              w.number == Number::bf16 ? static_cast<const bf16*>(w.at(first + c, k0))[i]
-                                       : narrow(static_cast<const float*>(w.at(first + c, k0))[i]);
+          at[i / 2 * 2 * tile_columns + i % 2] = w.number == Number::bf16
+                                                     ? static_cast<const bf16*>(w.at(first + c, k0))[i]
+                                                     : narrow(static_cast<const float*>(w.at(first + c, k0))[i]);
       }
   }
 
@@ -131,7 +138,8 @@ struct ProductLoops {
   static void turn_rows(const Input& x, int64_t first, int64_t rows, int64_t k, int64_t step, float* to) {
     if (x.number == Number::f32)
       Tile::turn([&](int64_t r) { return static_cast<const float*>(x.at(first + r)); }, rows, k, step, to);
-    else Tile::turn([&](int64_t r) { return static_cast<const bf16*>(x.at(first + r)); }, rows, k, step, to);
+    else
+      Tile::turn([&](int64_t r) { return static_cast<const bf16*>(x.at(first + r)); }, rows, k, step, to);
   }
 };
 

@@ -35,7 +35,7 @@ struct Scalar {
   static F abs(F a) { return std::fabs(a); }
   static F copy_sign(F a, F sign) { return std::copysign(a, sign); }
   static F round(F a) { return std::nearbyint(a); }
-  static F less(F a, F b, F yes, F no) { return a < b ? yes : no; }  // a < b ? yes : no
+  static F less(F a, F b, F yes, F no) { return a < b ? yes : no; }                           // a < b ? yes : no
   static F power(F whole) { return std::bit_cast<float>(uint32_t(int(whole) + 127) << 23); }  // 2^whole, -126 .. 127
   static void transpose(F*) {}
 };

@@ -15,8 +15,8 @@ struct Tiles {
   static constexpr int width = V::width;
   static constexpr int most_rows = V::registers == 32 ? 12 : 6;
 
-  // rows x (vectors x width) sums at c (32 apart), all of the chain over k. `a` moves by a_step for each k and by row_step
-  // for each row.
+  // rows x (vectors x width) sums at c (32 apart), all of the chain over k. `a` moves by a_step for each k and by
+  // row_step for each row.
   template <int rows, int vectors, int64_t row_step = 1>
   static void chain_f32(const float* a, int64_t a_step, const float* b, int64_t k, float* c, bool first) {
     F sum[rows][vectors];
@@ -122,8 +122,10 @@ struct Tiles {
       if (count < rows) return rows_bf16<tile_order, rows - 1>(count, a, a_step, b, k, c, first);
       constexpr int vectors = tile_order && V::registers < 32 ? 1 : 2;
       for (int64_t column = 0; column < panel_columns; column += vectors * width) {
-        if constexpr (tile_order) tile_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
-        else chain_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
+        if constexpr (tile_order)
+          tile_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
+        else
+          chain_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
       }
       if (count > rows) rows_bf16<tile_order>(count - rows, a + rows, a_step, b, k, c + rows * panel_columns, first);
     }

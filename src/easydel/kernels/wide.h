@@ -125,7 +125,8 @@ struct WideMath {
     return W::load(ascending);
   }
 
-  // The polynomials below are least-maximum fits made for this file; their errors are below the rounding of their result.
+  // The polynomials below are least-maximum fits made for this file; their errors are below the rounding of their
+  // result.
 
   // 2^x for x <= 0, at most 2 units in the last place off; below 2^-126 it is 0.
   static W exp2_of_negative(W x) {
