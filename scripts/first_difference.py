@@ -3,9 +3,10 @@
     easydel probe logits MODEL --inputs IN.safetensors --output OUT.safetensors --trace TRACE.safetensors
     python scripts/first_difference.py MODEL IN.safetensors TRACE.safetensors [--tolerance 2e-4]
 
-The trace holds named tensors over the tokens of all rows without padding, [tokens, ...]; a name is the module path that
-transformers gives (model.embed_tokens, model.layers.0.self_attn, model.norm, ...). transformers runs the same inputs in
-float32 with forward hooks. Differences are relative to the largest absolute value of the tensor.
+The trace holds named tensors [rows, time, ...]. A name is the module path that transformers gives
+(model.layers.0.self_attn, model.norm, ...), or a layer's path and a checkpoint name (model.layers.0.attn_query), which
+stands for the module that makes it. transformers runs the same inputs in float32 with forward hooks. Differences are
+relative to the largest absolute value of the tensor; padding is left out.
 Needs: torch, transformers, safetensors.
 """
 import argparse
@@ -14,6 +15,31 @@ import sys
 import torch
 import transformers
 from safetensors.torch import load_file
+
+
+# Checkpoint names, and the ends of the paths of the modules that make them.
+MADE_BY = {
+    "attn_query": ("self_attn.q_proj",),
+    "attn_key": ("self_attn.k_proj",),
+    "attn_value": ("self_attn.v_proj",),
+    "attn_output": ("self_attn.o_proj", "attn.c_proj"),
+    "mlp_gate": ("mlp.gate_proj",),
+    "mlp_up": ("mlp.up_proj", "mlp.c_fc"),
+    "mlp_down": ("mlp.down_proj", "mlp.c_proj"),
+    "embeddings": ("model.embed_tokens", "transformer.drop"),
+}
+
+
+def traced_as(module, trace):
+    """The name under which the trace holds a module's output; None where it does not."""
+    if module in trace:
+        return module
+    for name, ends in MADE_BY.items():
+        for end in ends:
+            path = module[: -len(end)] + name if module.endswith(end) else None
+            if path in trace:
+                return path
+    return None
 
 
 def module_outputs(folder, inputs):
@@ -71,13 +97,14 @@ def main():
     outputs = module_outputs(arguments.model, inputs)
     compared, first = 0, None
     for name, output in outputs.items():
-        theirs = without_padding(output, mask)
-        if name not in trace or theirs is None:
+        theirs, traced = without_padding(output, mask), traced_as(name, trace)
+        if traced is None or theirs is None:
             continue
-        result = compare(trace[name].float(), theirs)
+        ours = without_padding(trace[traced].float(), mask)
+        result = None if ours is None else compare(ours, theirs)
         compared += 1
         if result is None:
-            line = f"{name}: shape {list(trace[name].shape)} here, {list(theirs.shape)} in transformers"
+            line = f"{name}: shape {list(trace[traced].shape)} here, {list(output.shape)} in transformers"
             wrong = True
         else:
             line = f"{name}: {result[0]:.1e} at token {result[1]}"
