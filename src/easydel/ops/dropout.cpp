@@ -1,10 +1,10 @@
 #include "easydel/ops/dropout.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <cmath>
 
+#include "easydel/kernels/executor.h"
 #include "easydel/tensor/random.h"
 
 namespace easydel::ops {
@@ -16,8 +16,9 @@ Tensor mask(int64_t tokens, int64_t channels, double rate, uint64_t key, int64_t
   float* data = out.mutable_data_ptr<float>();
   const float kept = float(1.0 / (1.0 - rate)), limit = float(rate);
   const tensor::Key philox_key{uint32_t(key), uint32_t(key >> 32)};
-  at::parallel_for(0, tokens, 16, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t)
+  constexpr int64_t at_once = 16;
+  kernels::openmp_executor().run((tokens + at_once - 1) / at_once, [&](int64_t part) {
+    for (int64_t t = part * at_once; t < std::min((part + 1) * at_once, tokens); ++t)
       for (int64_t c = 0; c < channels; c += 4) {
         const auto bits = tensor::philox(philox_key, uint64_t(c / 4), uint64_t(first_token + t));
         for (int64_t i = c; i < std::min(c + 4, channels); ++i)
