@@ -22,6 +22,7 @@ MADE_BY = {
     "attn_query": ("self_attn.q_proj",),
     "attn_key": ("self_attn.k_proj",),
     "attn_value": ("self_attn.v_proj",),
+    "attn_qkv": ("attn.c_attn",),
     "attn_output": ("self_attn.o_proj", "attn.c_proj"),
     "mlp_gate": ("mlp.gate_proj",),
     "mlp_up": ("mlp.up_proj", "mlp.c_fc"),
