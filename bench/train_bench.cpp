@@ -1,0 +1,99 @@
+// Training speed and memory of the whole program on SmolLM2-135M's shape: train_bench [--dtype fp32|bf16] [--rows 2]
+// [--length 512] [--steps 10] [--warmup 2] [--peer yes|no]. With a Python that has TRL (bench/peer_trl.sh), the peer
+// runs the same shape in the same run.
+#include <cstdio>
+
+#include "easydel/base/document.h"
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "measure.h"
+
+namespace easydel::bench {
+namespace {
+
+struct Result {
+  Spread tokens_per_second;
+  double peak_mebibytes = 0, first_loss = 0, last_loss = 0;
+};
+
+double number(const Value& record, const std::string& name) {
+  const Value* value = record.find(name);
+  if (!value) value = record.find("train/" + name);
+  check(value != nullptr && value->as_double(), "no '", name, "' in ", to_json(record));
+  return *value->as_double();
+}
+
+Result ours(const std::string& dtype, int rows, int length, int steps, int warmup) {
+  Scratch scratch;
+  const auto model = smol_shape(scratch / "smol135m");
+  const auto text = source_root() / "tests/data/text/war_and_peace_book_one.txt";
+  const auto yaml = scratch / "run.yaml";
+  files::write(yaml,
+               str("model: {name_or_path: ", model.string(), "}\n", "loader: {dtype: ", dtype, ", param_dtype: ", dtype,
+                   "}\n", "mixture:\n  informs: [{type: txt, data_files: ", text.string(), "}]\n",
+                   "  pack_tokens: true\n  pack_seq_length: ", length, "\n",
+                   "trainer:\n  trainer_type: sft\n  packing_strategy: wrapped\n  learning_rate: 1.0e-4\n",
+                   "  total_batch_size: ", rows, "\n  max_training_steps: ", steps + warmup,
+                   "\n  log_steps: 1\n  report_steps: 1\n  clip_grad: 1.0\n  do_last_save: false\n  save_directory: ",
+                   (scratch / "out").string(), "\n", "actions: [train]\n"));
+  const Measured run = run_program({"elarge", yaml.string()});
+  Result result;
+  result.peak_mebibytes = run.peak_mebibytes;
+  std::vector<double> speeds;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch / "out")) {
+    if (entry.path().filename() != "metrics.jsonl") continue;
+    std::istringstream lines(files::read(entry.path()));
+    for (std::string line; std::getline(lines, line);) {
+      const Value record = parse_json(line);
+      const double step = number(record, "step");
+      result.last_loss = number(record, "loss");
+      if (step == 1) result.first_loss = result.last_loss;
+      if (step > warmup) speeds.push_back(number(record, "tokens_per_second"));
+    }
+  }
+  result.tokens_per_second = spread(speeds);
+  return result;
+}
+
+// One JSON line of shared figures from bench/peer_trl.sh; nothing where there is no peer.
+void peer(const std::string& dtype, int rows, int length, int steps, int warmup, const Result& mine) {
+  const Measured run =
+      bench::run({(source_root() / "bench/peer_trl.sh").string(), dtype == "fp32" ? "fp32" : "bf16-pure",
+                  std::to_string(rows), std::to_string(length), std::to_string(steps), std::to_string(warmup)});
+  const size_t begin = run.out.rfind("\n{");
+  if (run.status != 0) {
+    std::printf("TRL: not run (%s)\n", run.err.substr(0, run.err.find('\n')).c_str());
+    return;
+  }
+  const Value record = parse_json(run.out.substr(begin == std::string::npos ? 0 : begin + 1));
+  const double speed = number(record, "tok_s_median"), memory = number(record, "peak_rss_mib");
+  std::printf("TRL %s: %.0f / %.0f / %.0f tokens/s, peak %.0f MiB\n", record.find("trl")->scalar.c_str(),
+              number(record, "tok_s_min"), speed, number(record, "tok_s_max"), memory);
+  std::printf("ratio to TRL: speed %.2f, peak memory %.2f\n", mine.tokens_per_second.median / speed,
+              mine.peak_mebibytes / memory);
+}
+
+int main_of(int count, char** values) {
+  const std::string dtype = argument(count, values, "dtype", "fp32");
+  const int rows = std::stoi(argument(count, values, "rows", "2"));
+  const int length = std::stoi(argument(count, values, "length", "512"));
+  const int steps = std::stoi(argument(count, values, "steps", "10"));
+  const int warmup = std::stoi(argument(count, values, "warmup", "2"));
+  const Ceiling ceiling = measure_ceiling();
+  std::printf("%s\n", describe(ceiling).c_str());
+  const Result result = ours(dtype, rows, length, steps, warmup);
+  // Six operations a parameter and token: two forward, four backward; attention's own are not counted.
+  const double gflops = 6 * smol_parameters * result.tokens_per_second.median * 1e-9;
+  const double peak = dtype == "fp32" ? ceiling.fp32_gflops : ceiling.bf16_gflops;
+  std::printf("train SmolLM2-135M shape, %s, %d x %d, %d steps: %s tokens/s (least / median / most), peak %.0f MiB\n",
+              dtype.c_str(), rows, length, steps, text(result.tokens_per_second, 0).c_str(), result.peak_mebibytes);
+  std::printf("%.0f GFLOP/s, %.0f%% of the measured %s peak; loss %.3f -> %.3f\n", gflops, 100 * gflops / peak,
+              dtype.c_str(), result.first_loss, result.last_loss);
+  if (argument(count, values, "peer", "yes") != "no") peer(dtype, rows, length, steps, warmup, result);
+  return 0;
+}
+
+}  // namespace
+}  // namespace easydel::bench
+
+int main(int count, char** values) { return easydel::bench::main_of(count, values); }
