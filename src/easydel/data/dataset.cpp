@@ -1,0 +1,186 @@
+#include "easydel/data/dataset.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/base/names.h"
+#include "easydel/data/shuffle.h"
+
+namespace easydel::data {
+namespace {
+
+constexpr size_t rows_at_a_time = 1024;
+
+// prepare() over rows on all cores; results in their order, the first error (by row) is thrown.
+std::vector<Prepared> prepare_all(const std::vector<TypedRow>& rows, const Prepare& prepare) {
+  std::vector<Prepared> out(rows.size());
+  std::vector<std::exception_ptr> errors(rows.size());
+  const size_t threads = std::clamp<size_t>(rows.size() / 32, 1, std::max(1u, std::thread::hardware_concurrency()));
+  const auto work = [&](size_t first) {
+    for (size_t i = first; i < rows.size(); i += threads) {
+      try {
+        out[i] = prepare(rows[i]);
+      } catch (...) {
+        errors[i] = std::current_exception();
+        return;
+      }
+    }
+  };
+  std::vector<std::jthread> team;
+  for (size_t t = 1; t < threads; ++t) team.emplace_back(work, t);
+  work(0);
+  team.clear();
+  for (const auto& error : errors)
+    if (error) std::rethrow_exception(error);
+  return out;
+}
+
+class InformReader {
+ public:
+  InformReader(const InformConfig& inform, const DatasetOptions& options, size_t index, const Prepare& prepare,
+               DatasetReport& report)
+      : inform_(inform), prepare_(prepare), report_(report), name_(str(options.section, "[", index, "]")) {
+    rules_.content_field = inform.content_field;
+    rules_.target_field = options.target_field;
+    rules_.additional_fields = inform.additional_fields;
+    rules_.renames.assign(inform.format_fields.begin(), inform.format_fields.end());
+    rules_.kind = inform.row_type;
+    rules_.inform = name_;
+  }
+
+  std::vector<Example> read() {
+    const std::string word = canonical(inform_.type.value_or(""));
+    const Source* source = word.empty() ? nullptr : find_source(word == "text" ? "txt" : word);
+    for (const auto& file : expand(inform_.data_files, name_ + ".data_files")) {
+      const Source* reader = source ? source : source_of_file(file);
+      if (!reader)
+        refuse(name_ + ".data_files", str("what kind of file is '", file.string(), "'?"),
+               "say it with type: json, jsonl or txt");
+      if (!reader->read(file, {inform_.sample_by}, [&](Row row) { return take(std::move(row)); })) break;
+    }
+    flush();
+    log::info(name_, ": ", taken_, " rows of ", join(kinds(), ", "));
+    return std::move(examples_);
+  }
+
+ private:
+  bool take(Row row) {
+    if (inform_.num_rows && taken_ == *inform_.num_rows) return false;
+    rows_.push_back(typed(std::move(row), rules_));
+    ++taken_;
+    if (rows_.size() == rows_at_a_time) flush();
+    return true;
+  }
+
+  void flush() {
+    for (Prepared& one : prepare_all(rows_, prepare_)) {
+      ++report_.rows;
+      report_.cut_rows += one.cut_tokens > 0;
+      report_.cut_tokens += one.cut_tokens;
+      if (one.example) {
+        examples_.push_back(std::move(*one.example));
+      } else {
+        ++report_.dropped;
+      }
+    }
+    for (const TypedRow& row : rows_)
+      kinds_.insert(std::string(name_of(row.kind)) + (row.conversational ? " (conversational)" : ""));
+    rows_.clear();
+  }
+
+  std::vector<std::string> kinds() const {
+    if (kinds_.empty()) return {"nothing"};
+    return {kinds_.begin(), kinds_.end()};
+  }
+
+  const InformConfig& inform_;
+  const Prepare& prepare_;
+  DatasetReport& report_;
+  std::string name_;
+  FieldRules rules_;
+  std::vector<TypedRow> rows_;
+  std::vector<Example> examples_;
+  std::set<std::string> kinds_;
+  int64_t taken_ = 0;
+};
+
+void tell(const DatasetOptions& options, const DatasetReport& report) {
+  if (report.cut_rows)
+    log::warning(options.section, ": ", report.cut_rows, " of ", report.rows,
+                 " rows were longer than max_length and lost ", report.cut_tokens, " tokens");
+  if (report.dropped)
+    log::warning(options.section, ": ", report.dropped, " of ", report.rows,
+                 " rows have nothing to learn and were dropped");
+  if (options.packing != Packing::none) log::info(options.section, ": ", report.packing.text());
+}
+
+// Documents in the order of the first epoch, so that what is packed together is mixed and shuffled too.
+std::vector<Example> in_order(std::vector<Example> documents, const Order& order) {
+  std::vector<Example> out;
+  for (const int64_t index : order.epoch(0)) out.push_back(documents[static_cast<size_t>(index)]);
+  return out;
+}
+
+}  // namespace
+
+Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
+  DatasetReport report;
+  std::vector<Example> examples;
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i < options.informs.size(); ++i) {
+    auto own = InformReader(options.informs[i], options, i, prepare, report).read();
+    sizes.push_back(static_cast<int64_t>(own.size()));
+    std::move(own.begin(), own.end(), std::back_inserter(examples));
+  }
+  if (examples.empty())
+    refuse(options.section,
+           str("there is nothing to learn in ", report.rows, " rows", report.dropped ? " (all were dropped)" : ""),
+           "give at least one row with a text, a conversation or an answer");
+  BlockMixture mixture = options.mixture;
+  mixture.weights = options.weights;
+  Order order(sizes, mixture, options.shuffled, options.seed);
+  if (options.packing != Packing::none) {
+    if (mixture.on || options.shuffle_documents)
+      examples = in_order(std::move(examples), Order(sizes, mixture, options.shuffle_documents, options.seed));
+    examples = pack(std::move(examples), options.packing, options.row_length, report.packing);
+    order = Order({static_cast<int64_t>(examples.size())}, {}, options.shuffled, options.seed);
+  }
+  tell(options, report);
+  return {std::move(examples), std::move(order), report};
+}
+
+int64_t Dataset::tokens() const {
+  int64_t count = 0;
+  for (const int64_t i : epoch(0)) count += static_cast<int64_t>(at(i).tokens.size());
+  return count;
+}
+
+int64_t Dataset::labels() const {
+  int64_t count = 0;
+  for (const int64_t i : epoch(0)) count += at(i).labelled();
+  return count;
+}
+
+int64_t Dataset::longest() const {
+  size_t most = 0;
+  for (const Example& example : examples_) most = std::max(most, example.tokens.size());
+  return static_cast<int64_t>(most);
+}
+
+std::string Dataset::fingerprint() const {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over 32-bit words
+  const auto add = [&](uint32_t word) { hash = (hash ^ word) * 0x100000001b3; };
+  for (const Example& example : examples_)
+    for (const auto* words : {&example.tokens, &example.labels, &example.lengths}) {
+      add(static_cast<uint32_t>(words->size()));
+      for (const int32_t word : *words) add(static_cast<uint32_t>(word));
+    }
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+}  // namespace easydel::data

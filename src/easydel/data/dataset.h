@@ -1,0 +1,69 @@
+// A data set in memory as examples: read, prepared by the method, packed, mixed; and in which order an epoch takes
+// them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/data/example.h"
+#include "easydel/data/mixture_config.h"
+#include "easydel/data/order.h"
+#include "easydel/data/packing.h"
+#include "easydel/data/row_kinds.h"
+
+namespace easydel::data {
+
+struct Prepared {
+  std::optional<Example> example;  // nullopt: nothing in it to learn; counted as dropped
+  int64_t cut_tokens = 0;          // what truncation took
+};
+// A method's way from a row to an example. Called from several threads at once.
+using Prepare = std::function<Prepared(const TypedRow&)>;
+
+struct DatasetOptions {
+  std::vector<InformConfig> informs;
+  std::string section = "mixture.informs";  // where they stand, for messages
+  std::string target_field = "text";
+  std::vector<double> weights;  // of the block mixture, one for each inform; empty: equal
+  BlockMixture mixture;
+  Packing packing = Packing::none;
+  int64_t row_length = 0;  // of packed rows
+  bool shuffle_documents = false;
+  bool shuffled = false;
+  uint64_t seed = 0;
+};
+
+struct DatasetReport {
+  int64_t rows = 0, dropped = 0, cut_rows = 0, cut_tokens = 0;
+  PackingReport packing;
+};
+
+class Dataset {
+ public:
+  // UserError for a missing file, a broken row, a row without its field, or nothing at all to learn. Logs what was
+  // found, cut, dropped and split.
+  static Dataset build(const DatasetOptions& options, const Prepare& prepare);
+
+  int64_t size() const { return order_.size(); }  // examples in an epoch
+  std::vector<int64_t> epoch(int64_t epoch) const { return order_.epoch(epoch); }
+  const Example& at(int64_t index) const { return examples_[static_cast<size_t>(index)]; }
+  std::vector<Example>& examples() { return examples_; }
+  int64_t tokens() const;   // in an epoch
+  int64_t labels() const;   // in an epoch
+  int64_t longest() const;  // tokens of the longest example
+  // Of everything in it; equal for equal data.
+  std::string fingerprint() const;
+  const DatasetReport& report() const { return report_; }
+
+ private:
+  Dataset(std::vector<Example> examples, Order order, DatasetReport report)
+      : examples_(std::move(examples)), order_(std::move(order)), report_(report) {}
+  std::vector<Example> examples_;
+  Order order_;
+  DatasetReport report_;
+};
+
+}  // namespace easydel::data

@@ -1,0 +1,119 @@
+#include "easydel/data/encode.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+
+namespace easydel::data {
+namespace {
+
+size_t common_prefix(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + std::min(a.size(), b.size()), b.begin()).first -
+                             a.begin());
+}
+
+Value joined(const Value& first, const Value& second) {
+  Value out = first;
+  out.items.insert(out.items.end(), second.items.begin(), second.items.end());
+  return out;
+}
+
+}  // namespace
+
+struct Encoder::Chat {};
+
+Encoder::Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOptions options)
+    : tokenizer_(std::move(tokenizer)), options_(options) {
+  check(tokenizer_, "an encoder without a tokenizer");
+  const auto eos = options_.eos ? options_.eos : tokenizer_->eos_id();
+  if (!options_.append_eos) return;
+  if (eos) {
+    eos_text_ = tokenizer_->token_of(*eos);
+    if (eos_text_.empty())
+      refuse("tokenizer", str("there is no token ", *eos, " to end texts with"), "see mixture.pack_eos_token_id");
+  } else {
+    log::warning("the tokenizer names no EOS token: texts will not end in one, and the model will not learn to stop");
+  }
+}
+
+Encoder::~Encoder() = default;
+
+std::string Encoder::ended(const std::string& text) const {
+  return eos_text_.empty() || text.ends_with(eos_text_) ? text : text + eos_text_;
+}
+
+std::vector<int32_t> Encoder::plain(const std::string& text) const {
+  auto ids = tokenizer_->encode(text, {.add_special_tokens = options_.add_special_tokens});
+  // A text that spells BOS and a tokenizer that adds it would double it.
+  const auto bos = tokenizer_->bos_id();
+  if (bos && ids.size() > 1 && ids[0] == *bos && ids[1] == *bos) ids.erase(ids.begin());
+  return ids;
+}
+
+Encoded Encoder::conversation(const Value&, const TypedRow& row, bool, bool) const {
+  refuse(row.where, "conversations are not built yet");
+}
+
+void Encoder::note_parting(const std::vector<int32_t>& prompt, size_t same) const {
+  if (same == prompt.size() || parting_noted_.exchange(true)) return;
+  const std::vector<int32_t> rest(prompt.begin() + static_cast<std::ptrdiff_t>(same), prompt.end());
+  log::warning(
+      "the tokens of a prompt are not the first tokens of prompt and answer; the answer begins where they part, "
+      "and this end of the prompt is left out: '",
+      tokenizer_->decode(rest, false), "' (said once; end prompts where a token ends)");
+}
+
+Encoded Encoder::encode(const TypedRow& row) const {
+  switch (row.kind) {
+    case RowKind::text:
+      if (!row.conversational) return {plain(ended(row.text.scalar)), 0, {}};
+      return conversation(row.text, row, false, options_.assistant_mask);
+    case RowKind::messages:
+      if (!row.conversational) refuse(row.where, "messages is not a list of messages with role and content");
+      return conversation(row.text, row, false, options_.assistant_mask);
+    case RowKind::prompt_completion: {
+      std::vector<int32_t> prompt;
+      Encoded out;
+      if (row.conversational) {
+        prompt = conversation(row.prompt, row, true, false).ids;
+        out = conversation(joined(row.prompt, row.completion), row, false, options_.assistant_mask);
+      } else {
+        prompt = plain(row.prompt.scalar);
+        out.ids = plain(row.prompt.scalar + ended(row.completion.scalar));
+      }
+      const size_t same = common_prefix(prompt, out.ids);
+      note_parting(prompt, same);
+      out.prompt = static_cast<int64_t>(same);
+      return out;
+    }
+    case RowKind::preference:
+      break;
+  }
+  refuse(row.where, str("a row of kind ", name_of(row.kind), " is not for this trainer_type"),
+         "give texts, messages, or prompt + completion; or set trainer_type: dpo");
+}
+
+EncodedPair Encoder::encode_pair(const TypedRow& row) const {
+  if (row.kind != RowKind::preference)
+    refuse(row.where, str("a row of kind ", name_of(row.kind), " has no pair of answers"),
+           "give the fields prompt, chosen and rejected");
+  std::vector<int32_t> prompt, chosen, rejected;
+  if (row.conversational) {
+    prompt = conversation(row.prompt, row, true, false).ids;
+    chosen = conversation(joined(row.prompt, row.chosen), row, false, false).ids;
+    rejected = conversation(joined(row.prompt, row.rejected), row, false, false).ids;
+  } else {
+    prompt = plain(row.prompt.scalar);
+    chosen = plain(row.prompt.scalar + ended(row.chosen.scalar));
+    rejected = plain(row.prompt.scalar + ended(row.rejected.scalar));
+  }
+  const size_t same = std::min(common_prefix(prompt, chosen), common_prefix(prompt, rejected));
+  note_parting(prompt, same);
+  prompt.resize(same);
+  chosen.erase(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(same));
+  rejected.erase(rejected.begin(), rejected.begin() + static_cast<std::ptrdiff_t>(same));
+  return {std::move(prompt), std::move(chosen), std::move(rejected)};
+}
+
+}  // namespace easydel::data

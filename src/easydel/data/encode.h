@@ -1,0 +1,58 @@
+// Typed rows into token ids and masks, as TRL's trainers tokenize (trl/trainer/sft_trainer.py, dpo_trainer.py): plain
+// texts end in EOS, conversations go through the chat template, an answer begins where the tokens of prompt and
+// prompt + answer part.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/data/row_kinds.h"
+#include "easydel/text/tokenizer.h"
+
+namespace easydel::data {
+
+struct EncoderOptions {
+  bool add_special_tokens = true;  // BOS and the like, for plain texts
+  std::optional<int32_t> eos;      // ends plain texts; not given: the tokenizer's
+  bool append_eos = true;
+  bool assistant_mask = false;  // which tokens the assistant says; UserError where the template cannot tell
+};
+
+struct Encoded {
+  std::vector<int32_t> ids;
+  int64_t prompt = 0;              // tokens of the prompt, 0 where the row has none
+  std::vector<uint8_t> assistant;  // empty, or a 1 for each token that the assistant says
+};
+
+struct EncodedPair {
+  std::vector<int32_t> prompt, chosen, rejected;
+};
+
+// const and thread-safe.
+class Encoder {
+ public:
+  Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOptions options);
+  ~Encoder();
+  Encoded encode(const TypedRow& row) const;           // text, messages, prompt_completion; UserError for a pair
+  EncodedPair encode_pair(const TypedRow& row) const;  // preference; UserError for other kinds
+  const text::Tokenizer& tokenizer() const { return *tokenizer_; }
+
+ private:
+  std::vector<int32_t> plain(const std::string& text) const;
+  Encoded conversation(const Value& messages, const TypedRow& row, bool generation_prompt, bool mask) const;
+  std::string ended(const std::string& text) const;
+  void note_parting(const std::vector<int32_t>& prompt, size_t same) const;
+
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  EncoderOptions options_;
+  std::string eos_text_;
+  struct Chat;
+  std::unique_ptr<const Chat> chat_;
+  mutable std::atomic<bool> parting_noted_ = false;
+};
+
+}  // namespace easydel::data

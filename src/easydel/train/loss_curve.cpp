@@ -1,0 +1,102 @@
+// The loss curve as SVG: two polylines over a grid, readable on light and dark pages.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "easydel/base/error.h"
+#include "easydel/data/rows.h"
+#include "easydel/train/report.h"
+
+namespace easydel::train {
+namespace {
+
+constexpr double width = 760, height = 420, left = 64, right = 20, top = 44, bottom = 44;
+
+struct Curve {
+  std::vector<std::pair<double, double>> points;  // step, loss
+};
+
+struct Axis {
+  double low, high, from, to;  // values, and where they stand
+  double at(double value) const { return from + (value - low) / (high - low) * (to - from); }
+};
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return out;
+}
+
+// About five round numbers between low and high.
+std::vector<double> ticks(double low, double high) {
+  const double raw = (high - low) / 5, power = std::pow(10, std::floor(std::log10(raw)));
+  const double unit = raw / power < 1.5   ? power
+                      : raw / power < 3.5 ? 2 * power
+                      : raw / power < 7.5 ? 5 * power
+                                          : 10 * power;
+  std::vector<double> out;
+  for (double tick = std::ceil(low / unit) * unit; tick <= high + unit * 1e-6; tick += unit) out.push_back(tick);
+  return out;
+}
+
+std::string polyline(const Curve& curve, const Axis& x, const Axis& y, const std::string& colour, bool dots) {
+  std::string out = "<polyline fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"2\" points=\"", marks;
+  for (const auto& [step, loss] : curve.points) {
+    const std::string px = short_number(x.at(step)), py = short_number(y.at(loss));
+    out += px + "," + py + " ";
+    if (dots) marks += "<circle cx=\"" + px + "\" cy=\"" + py + "\" r=\"3.5\" fill=\"" + colour + "\"/>\n";
+  }
+  return out + "\"/>\n" + marks;
+}
+
+}  // namespace
+
+std::string loss_curve(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix) {
+  Curve training, evaluation;
+  const std::string before = prefix.empty() ? "" : prefix + "/";
+  data::for_each_line(metrics, [&](std::string_view line, int64_t) {
+    const Value record = parse_json(line, metrics.string());
+    const double step = record.find("step") ? record.find("step")->as_double().value_or(0) : 0;
+    for (const auto& [name, curve] :
+         {std::pair{before + "loss", &training}, std::pair{before + "eval_loss", &evaluation}})
+      if (const Value* loss = record.find(name); loss && std::isfinite(loss->as_double().value_or(NAN)))
+        curve->points.emplace_back(step, *loss->as_double());
+    return true;
+  });
+  double low_x = 0, high_x = 1, low = INFINITY, high = -INFINITY;
+  for (const Curve* curve : {&training, &evaluation})
+    for (const auto& [step, loss] : curve->points) {
+      high_x = std::max(high_x, step);
+      low = std::min(low, loss);
+      high = std::max(high, loss);
+    }
+  if (!(low <= high)) low = 0, high = 1;
+  const double margin = std::max((high - low) * 0.05, std::abs(high) * 1e-3 + 1e-9);
+  const Axis x{low_x, high_x, left, width - right}, y{low - margin, high + margin, height - bottom, top};
+
+  std::string out = str("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height,
+                        "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#808080\">\n<text x=\"", left,
+                        "\" y=\"22\" font-size=\"15\">", escaped(title), "</text>\n");
+  for (const double tick : ticks(y.low, y.high))
+    out += str("<line x1=\"", left, "\" x2=\"", width - right, "\" y1=\"", y.at(tick), "\" y2=\"", y.at(tick),
+               "\" stroke=\"#80808040\"/>\n<text x=\"", left - 8, "\" y=\"", y.at(tick) + 4, "\" text-anchor=\"end\">",
+               short_number(tick), "</text>\n");
+  for (const double tick : ticks(x.low, x.high))
+    out += str("<text x=\"", x.at(tick), "\" y=\"", height - bottom + 18, "\" text-anchor=\"middle\">",
+               short_number(tick), "</text>\n");
+  out +=
+      str("<text x=\"", (left + width - right) / 2, "\" y=\"", height - 8, "\" text-anchor=\"middle\">step</text>\n");
+  out += polyline(training, x, y, "#3b82c4", training.points.size() == 1);
+  out += polyline(evaluation, x, y, "#d9822b", true);
+  out += str("<text x=\"", width - right, "\" y=\"22\" text-anchor=\"end\"><tspan fill=\"#3b82c4\">training</tspan>",
+             evaluation.points.empty() ? "" : "  <tspan fill=\"#d9822b\">evaluation</tspan>", "</text>\n</svg>\n");
+  return out;
+}
+
+}  // namespace easydel::train

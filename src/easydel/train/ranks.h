@@ -1,0 +1,33 @@
+// What the ranks of a run do together in a step: who takes which rows, sums over ranks, gradients, the global norm.
+// On one rank all of it is the identity.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "easydel/collective/team.h"
+#include "easydel/nn/parameter.h"
+
+namespace easydel::train {
+
+class Ranks {
+ public:
+  explicit Ranks(std::shared_ptr<const collective::Team> team = collective::Team::alone());
+  bool first() const { return team_->first(); }
+  int64_t parts() const { return team_->batch_parts(); }  // into which a micro-batch is cut
+
+  std::pair<int64_t, int64_t> rows(int64_t count) const;  // this rank's [begin, end) of a micro-batch's examples
+  void sum(std::span<double> values) const;               // over the parts of the batch, in place
+  void reduce_gradients(nn::ParameterTable& parameters) const;
+  // Of the whole gradient: each element counted once, in a fixed order.
+  double gradient_norm(nn::ParameterTable& parameters) const;
+  bool any(bool here) const;  // true on all ranks when it is on one
+  void barrier() const;
+
+ private:
+  std::shared_ptr<const collective::Team> team_;
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,67 @@
+// What a run says about itself while it works: to a progress display, to metrics.jsonl, to the loss curve. No torch.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "easydel/base/document.h"
+
+namespace easydel::train {
+
+struct StepReport {
+  int64_t step = 0, steps = 0;  // updates made; of the run
+  double epoch = 0;             // how far, in epochs
+  double loss = 0, learning_rate = 0;
+  std::optional<double> gradient_norm;
+  int64_t tokens = 0;                                     // in this step
+  int64_t tokens_seen = 0;                                // since the run began
+  double tokens_per_second = 0, examples_per_second = 0;  // since the last report
+  double teraflops = 0;
+  std::optional<double> share_of_peak;
+  double seconds = 0, seconds_left = 0;
+  std::vector<std::pair<std::string, double>> metrics;
+  bool logged = false;  // a step that belongs in the log (log_steps)
+};
+
+struct EvaluationReport {
+  int64_t step = 0;
+  double loss = 0;
+  int64_t tokens = 0, examples = 0;
+  double seconds = 0;
+  std::vector<std::pair<std::string, double>> metrics;
+};
+
+// Who watches a run. Called by the training thread.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void started(int64_t /*step*/, int64_t /*steps*/) {}
+  virtual void stepped(const StepReport&) {}
+  virtual void evaluated(const EvaluationReport&) {}
+  virtual void finished() {}
+};
+
+Value as_record(const StepReport& report, const std::string& prefix);
+Value as_record(const EvaluationReport& report, const std::string& prefix);
+
+// metrics.jsonl in the run's folder: one JSON object a line. Going on from a step drops the lines after it.
+class Records {
+ public:
+  Records(std::filesystem::path file, int64_t from_step);
+  ~Records();
+  void add(const Value& record);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The curve of the losses in metrics.jsonl (training and evaluation) as an SVG picture.
+std::string loss_curve(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix);
+
+}  // namespace easydel::train

@@ -1,0 +1,33 @@
+#include "easydel/train/sequence_logps.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/repeat_interleave.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+namespace easydel::train {
+
+Tensor SequenceScores::sums(const Tensor& per_token) const {
+  return at::zeros({lengths.size(0)}, per_token.options()).index_add(0, sequence, per_token);
+}
+
+SequenceScores score_sequences(const models::Model& model, const Batch& batch, const Forwarding& forwarding,
+                               nn::ScoreOptions options) {
+  nn::Pass pass = forwarding.pass(batch);
+  const models::Outputs outputs = model.forward({batch.tokens}, pass);
+  const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
+  const auto sequences = static_cast<int64_t>(batch.cu_seqlens.size()) - 1;
+
+  SequenceScores out;
+  const Tensor begins = at::tensor(at::IntArrayRef(batch.cu_seqlens), at::kLong);
+  const Tensor all = at::arange(sequences, at::kLong).repeat_interleave(begins.diff());
+  out.sequence = all.masked_select(batch.labels.ne(data::no_label)).to(hidden.device());
+  out.details = model.head().score(hidden, labels, options);
+  out.logps = out.details.logps;
+  out.lengths =
+      at::zeros({sequences}, out.logps.options()).index_add(0, out.sequence, at::ones_like(out.logps.detach()));
+  return out;
+}
+
+}  // namespace easydel::train

@@ -1,0 +1,21 @@
+// Shared by the preference methods: log-probabilities of whole answers.
+#pragma once
+
+#include "easydel/train/method.h"
+
+namespace easydel::train {
+
+struct SequenceScores {
+  Tensor logps;        // fp32 [labelled tokens], differentiable where gradients are on
+  Tensor sequence;     // int64 [labelled tokens]: which sequence of the batch
+  Tensor lengths;      // fp32 [sequences]: labelled tokens of each
+  nn::Scores details;  // of the labelled tokens, as asked for
+
+  // Sum over each sequence: fp32 [sequences].
+  Tensor sums(const Tensor& per_token) const;
+};
+
+SequenceScores score_sequences(const models::Model& model, const Batch& batch, const Forwarding& forwarding,
+                               nn::ScoreOptions options);
+
+}  // namespace easydel::train

@@ -1,0 +1,129 @@
+// trainer_type: sft. Supervised fine-tuning: the cross-entropy of the next token, divided by the number of labels in
+// the whole update (trl/trainer/sft_trainer.py).
+#include "easydel/train/sft_config.h"
+
+#include <ATen/ops/exp.h>
+
+#include "easydel/base/error.h"
+#include "easydel/data/encode.h"
+#include "easydel/train/method.h"
+
+namespace easydel::train {
+namespace {
+
+data::EncoderOptions encoder_options(const Setting& setting, const SftConfig& config) {
+  data::EncoderOptions options;
+  options.add_special_tokens = setting.mixture.tokenization.add_special_tokens.value_or(config.add_special_tokens);
+  options.assistant_mask = config.assistant_only_loss;
+  if (setting.mixture.pack_eos_token_id) options.eos = static_cast<int32_t>(*setting.mixture.pack_eos_token_id);
+  if (config.eos_token) {
+    const auto id = setting.tokenizer->id_of(*config.eos_token);
+    if (!id) refuse("trainer.eos_token", "the tokenizer has no token '" + *config.eos_token + "'");
+    options.eos = *id;
+  }
+  return options;
+}
+
+class Sft final : public Method {
+ public:
+  explicit Sft(const Setting& setting)
+      : config_(setting.trainer.own_as<SftConfig>("sft")), common_(setting.trainer.common), loss_(common_.loss()) {
+    if (setting.tokenizer) encoder_.emplace(setting.tokenizer, encoder_options(setting, config_));
+    const auto& mixture = setting.mixture;
+    packed_ = config_.packing || mixture.pack_tokens || mixture.pack_on_the_fly;
+    truncate_ = mixture.tokenization.truncation;
+    smoothing_ = config_.label_smoothing > 0 ? config_.label_smoothing : loss_.label_smoothing;
+  }
+
+  bool can_pack() const override { return true; }
+
+  data::Prepared prepare(const data::TypedRow& row) const override {
+    check(encoder_.has_value(), "rows without a tokenizer");
+    data::Encoded encoded = encoder_->encode(row);
+    std::vector<uint8_t> learn(encoded.ids.size(), 1);
+    if (completion_only(row)) std::fill_n(learn.begin(), encoded.prompt, uint8_t{0});
+    if (!encoded.assistant.empty())
+      for (size_t i = 0; i < learn.size(); ++i) learn[i] &= encoded.assistant[i];
+    data::Prepared out;
+    if (!packed_) out.cut_tokens = truncate(encoded.ids, learn, row);
+    data::Example example;
+    example.add_sequence(encoded.ids, learn);
+    if (example.labelled() > 0) out.example = std::move(example);
+    return out;
+  }
+
+  Batch collate(std::span<const data::Example* const> examples) const override {
+    Batch batch = flat_batch(examples);
+    batch.weight = static_cast<double>(batch.labelled);
+    return batch;
+  }
+
+  Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
+    nn::Pass pass = forwarding.pass(batch);
+    const models::Outputs outputs = model.forward({batch.tokens}, pass);
+    // A micro-batch without labels still takes part in what the ranks do together.
+    if (batch.labelled == 0) return {outputs.hidden.sum() * 0, {}};
+    const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
+    const nn::Scores scores = model.head().score(hidden, labels,
+                                                 {.entropy = forwarding.metrics,
+                                                  .correct = forwarding.metrics,
+                                                  .uniform = smoothing_ > 0,
+                                                  .log_normalizer = loss_.z_loss > 0,
+                                                  .chunk = loss_.chunk_token_size.value_or(0)});
+    Loss out;
+    out.sum = token_losses(scores).sum();
+    if (forwarding.metrics) {
+      const auto count = static_cast<double>(batch.labelled);
+      out.metrics.push_back({"mean_token_accuracy", scores.correct.sum().item<double>(), count});
+      out.metrics.push_back({"entropy", scores.entropy.sum().item<double>(), count});
+    }
+    return out;
+  }
+
+ private:
+  bool completion_only(const data::TypedRow& row) const {
+    if (row.kind != data::RowKind::prompt_completion) return false;
+    if (config_.completion_only_loss) return *config_.completion_only_loss;
+    return !common_.train_on_inputs.value_or(false);
+  }
+
+  int64_t truncate(std::vector<int32_t>& ids, std::vector<uint8_t>& learn, const data::TypedRow& row) const {
+    const auto most = static_cast<size_t>(common_.max_length.value_or(0));
+    if (most == 0 || ids.size() <= most) return 0;
+    const size_t cut = ids.size() - most;
+    if (!truncate_)
+      refuse(row.where, str("the row has ", ids.size(), " tokens; max_length is ", most),
+             "raise trainer.max_length, or let rows be cut with mixture.tokenization.truncation: true");
+    const auto from = common_.truncation_mode == Truncation::keep_start ? most : size_t{0};
+    const auto erase = [&](auto& list) {
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(from),
+                 list.begin() + static_cast<std::ptrdiff_t>(from + cut));
+    };
+    erase(ids);
+    erase(learn);
+    return static_cast<int64_t>(cut);
+  }
+
+  Tensor token_losses(const nn::Scores& scores) const {
+    Tensor losses = -scores.logps;
+    if (config_.loss_type == TokenLoss::dft) losses = losses * scores.logps.detach().exp();
+    if (smoothing_ > 0) losses = (1 - smoothing_) * losses - smoothing_ * scores.uniform;
+    if (loss_.z_loss > 0) losses = losses + loss_.z_loss * scores.log_normalizer.square();
+    return losses;
+  }
+
+  SftConfig config_;
+  TrainerConfig common_;
+  LossConfig loss_;
+  std::optional<data::Encoder> encoder_;
+  bool packed_ = false, truncate_ = true;
+  double smoothing_ = 0;
+};
+
+}  // namespace
+
+MethodEntry sft() {
+  return {"sft", [](const Setting& setting) -> std::unique_ptr<Method> { return std::make_unique<Sft>(setting); }};
+}
+
+}  // namespace easydel::train

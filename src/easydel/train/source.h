@@ -1,0 +1,47 @@
+// Which examples each step takes: a function of the step's number, so that a run can go on from any step.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/data/dataset.h"
+
+namespace easydel::train {
+
+using MicroBatch = std::vector<const data::Example*>;
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual int64_t steps_in_epoch() const = 0;
+  // The micro-batches of a step (from 0), of all ranks together; a last one of an epoch may be short, none is empty.
+  // The examples stay valid until the next call.
+  virtual std::vector<MicroBatch> step(int64_t step) = 0;
+  // Where the step stands, for a checkpoint's reader: epoch and index of its first example.
+  virtual Value cursor(int64_t step) const = 0;
+  virtual std::string fingerprint() const = 0;
+  virtual std::span<data::Example> examples() { return {}; }
+};
+
+// Updates of `update` examples in `parts` parts, in the data set's order of each epoch.
+class DatasetSource final : public Source {
+ public:
+  DatasetSource(std::shared_ptr<data::Dataset> dataset, int64_t update, int64_t parts, int64_t most_steps_in_epoch = 0);
+  int64_t steps_in_epoch() const override { return steps_; }
+  std::vector<MicroBatch> step(int64_t step) override;
+  Value cursor(int64_t step) const override;
+  std::string fingerprint() const override { return dataset_->fingerprint(); }
+  std::span<data::Example> examples() override { return dataset_->examples(); }
+
+ private:
+  std::shared_ptr<data::Dataset> dataset_;
+  int64_t update_, parts_, steps_;
+  int64_t epoch_ = -1;
+  std::vector<int64_t> order_;  // of epoch_
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,149 @@
+#include "easydel/train/state_files.h"
+
+#include <ATen/ops/empty_like.h>
+
+#include <cstring>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/weights/safetensors.h"
+
+namespace easydel::train {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view state_name = "state.json", optimizer_name = "optimizer-00001-of-00001.safetensors";
+
+weights::OutTensor out_tensor(std::string name, const Tensor& tensor) {
+  weights::OutTensor out;
+  out.name = std::move(name);
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      out.dtype = weights::DType::f32;
+      break;
+    case at::kBFloat16:
+      out.dtype = weights::DType::bf16;
+      break;
+    case at::kHalf:
+      out.dtype = weights::DType::f16;
+      break;
+    default:
+      throw Bug(out.name + ": a number type that checkpoints do not hold");
+  }
+  out.shape = tensor.sizes().vec();
+  out.write = [tensor](const std::function<void(const void*, size_t)>& sink) {
+    const Tensor whole = tensor.detach().to(at::kCPU).contiguous();
+    sink(whole.data_ptr(), static_cast<size_t>(whole.nbytes()));
+  };
+  return out;
+}
+
+bool model_is_fp32(const fs::path& folder) {
+  const auto saved = weights::Folder::open(folder);
+  for (const std::string& name : saved.names())
+    if (saved.at(name).dtype != weights::DType::f32) return false;
+  return true;
+}
+
+void copy_into(const Tensor& to, const weights::SafetensorsFile& file, const std::string& name) {
+  const weights::TensorView view = file.at(name);
+  if (view.shape != to.sizes().vec() || view.bytes.size() != static_cast<size_t>(to.nbytes()))
+    refuse(file.path().string(), str(name, " is not of the shape that the model has"),
+           "the checkpoint is of another model");
+  const c10::AutoGradMode no_grad(false);
+  // The file's bytes are aligned as the format promises, which is not enough for a tensor of its own.
+  Tensor host = at::empty_like(to.detach(), to.options().device(at::kCPU).requires_grad(false));
+  std::memcpy(host.data_ptr(), view.bytes.data(), view.bytes.size());
+  to.copy_(host);
+}
+
+int64_t integer(const Value& state, std::string_view name, const fs::path& file) {
+  const Value* value = state.find(name);
+  if (!value || !value->as_int()) refuse(file.string(), str("has no whole number '", name, "'"));
+  return *value->as_int();
+}
+
+}  // namespace
+
+void write_state(const fs::path& folder, const RunState& state) {
+  Value out = Value::map(), randomness = Value::map();
+  randomness.set("generator", Value::text("philox4x32-10"));
+  randomness.set("seed", Value::integer(static_cast<int64_t>(state.seed)));
+  out.set("format", Value::integer(1));
+  out.set("step", Value::integer(state.step));
+  out.set("tokens_seen", Value::integer(state.tokens_seen));
+  out.set("optimizer_steps", Value::integer(state.optimizer_steps));
+  out.set("cursor", state.cursor);
+  out.set("randomness", randomness);
+  out.set("data", Value::text(state.data));
+  out.set("update", Value::integer(state.update));
+  out.set("order_class", Value::text(state.order_class));
+  out.set("config", state.document);
+  files::write(folder / state_name, to_json(out, 2) + "\n");
+}
+
+RunState read_state(const fs::path& folder) {
+  const fs::path file = folder / state_name;
+  const Value value = parse_file(file);
+  RunState state;
+  state.step = integer(value, "step", file);
+  state.tokens_seen = integer(value, "tokens_seen", file);
+  state.optimizer_steps = integer(value, "optimizer_steps", file);
+  state.update = integer(value, "update", file);
+  if (const Value* randomness = value.find("randomness"))
+    state.seed = static_cast<uint64_t>(integer(*randomness, "seed", file));
+  if (const Value* data = value.find("data")) state.data = data->scalar;
+  if (const Value* order = value.find("order_class")) state.order_class = order->scalar;
+  if (const Value* cursor = value.find("cursor")) state.cursor = *cursor;
+  if (const Value* document = value.find("config")) state.document = *document;
+  return state;
+}
+
+void write_optimizer(const fs::path& folder, AdamW& optimizer, models::Model* more) {
+  std::vector<weights::OutTensor> tensors;
+  const bool masters = !model_is_fp32(folder);
+  for (const AdamW::Slot& slot : optimizer.slots()) {
+    if (masters) tensors.push_back(out_tensor("master." + slot.entry->path, slot.entry->shard));
+    tensors.push_back(out_tensor("mean." + slot.entry->path, slot.mean));
+    tensors.push_back(out_tensor("square." + slot.entry->path, slot.square));
+  }
+  if (more)
+    for (const nn::Entry& entry : more->parameters().entries())
+      tensors.push_back(out_tensor("reference." + entry.path, entry.shard));
+  weights::write_safetensors(folder / optimizer_name, tensors);
+}
+
+void read_optimizer(const fs::path& folder, const models::LoadOptions& load, models::Model& model, AdamW& optimizer,
+                    models::Model* more) {
+  const fs::path path = folder / optimizer_name;
+  const auto file = fs::exists(path) ? weights::SafetensorsFile::open(path) : nullptr;
+  if (!file)
+    log::warning(folder.string(), " has no optimizer state (save_optimizer_state: false); its moments begin anew");
+  const bool masters = file && !optimizer.slots().empty() && file->has("master." + optimizer.slots()[0].entry->path);
+  if (!masters) {
+    const auto saved = models::load_model(folder, load);
+    const c10::AutoGradMode no_grad(false);
+    for (nn::Entry& entry : model.parameters().entries()) {
+      const nn::Entry* other = saved->parameters().find(entry.path);
+      if (!other || other->shard.sizes() != entry.shard.sizes())
+        refuse(folder.string(), "its model has not the parameters of this run's; see " + entry.path,
+               "name another save_directory, or set resume_if_possible: false");
+      entry.shard.copy_(other->shard);
+    }
+  }
+  for (AdamW::Slot& slot : optimizer.slots()) {
+    if (!file) break;
+    if (masters) copy_into(slot.entry->shard, *file, "master." + slot.entry->path);
+    copy_into(slot.mean, *file, "mean." + slot.entry->path);
+    copy_into(slot.square, *file, "square." + slot.entry->path);
+  }
+  if (file && more)
+    for (nn::Entry& entry : more->parameters().entries()) {
+      copy_into(entry.shard, *file, "reference." + entry.path);
+      entry.written();
+    }
+  for (nn::Entry& entry : model.parameters().entries()) entry.written();
+}
+
+}  // namespace easydel::train

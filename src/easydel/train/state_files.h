@@ -1,0 +1,38 @@
+// What a checkpoint holds beside the model folder, so that a run goes on to the bit: state.json and the optimizer's
+// tensors with the fp32 masters (optimizer-*.safetensors).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "easydel/base/document.h"
+#include "easydel/models/model.h"
+#include "easydel/train/optimizer.h"
+
+namespace easydel::train {
+
+struct RunState {
+  int64_t step = 0;  // updates made
+  int64_t tokens_seen = 0;
+  int64_t optimizer_steps = 0;
+  uint64_t seed = 0;        // of order and dropout; with `step` all of the run's randomness
+  Value cursor;             // where the next step begins: {epoch, index}
+  std::string data;         // fingerprint of the data set
+  int64_t update = 0;       // examples in an update
+  std::string order_class;  // of additions, as kernels name it
+  Value document;           // the run's configuration
+};
+
+void write_state(const std::filesystem::path& folder, const RunState& state);
+RunState read_state(const std::filesystem::path& folder);  // UserError for what is no state.json
+
+// Means and squares of the gradient; the masters too where the model folder beside does not hold them in fp32; and
+// `more` (a method's own model, or null).
+void write_optimizer(const std::filesystem::path& folder, AdamW& optimizer, models::Model* more);
+// Puts the masters into the model and the rest into the optimizer. `load` is how the model was loaded.
+// UserError "file: what" where the checkpoint is of another model.
+void read_optimizer(const std::filesystem::path& folder, const models::LoadOptions& load, models::Model& model,
+                    AdamW& optimizer, models::Model* more);
+
+}  // namespace easydel::train

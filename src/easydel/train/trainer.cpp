@@ -1,0 +1,319 @@
+#include "easydel/train/trainer.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/kernels/isa.h"
+#include "easydel/train/interrupt.h"
+#include "easydel/train/state_files.h"
+
+namespace easydel::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// Of one step's micro-batches: each name's mean over them, in the order of the names' first appearance.
+class Means {
+ public:
+  void add(const std::vector<Metric>& metrics) {
+    for (const Metric& metric : metrics) {
+      auto found = std::find_if(sums_.begin(), sums_.end(), [&](const auto& s) { return s.name == metric.name; });
+      if (found == sums_.end()) found = sums_.insert(sums_.end(), {metric.name, 0, 0});
+      found->sum += metric.count > 0 ? metric.sum / metric.count : 0;
+      found->count += 1;
+    }
+  }
+  std::vector<std::pair<std::string, double>> values() const {
+    std::vector<std::pair<std::string, double>> out;
+    for (const Metric& m : sums_) out.emplace_back(m.name, m.sum / m.count);
+    return out;
+  }
+
+ private:
+  std::vector<Metric> sums_;
+};
+
+void sum_over_ranks(const Ranks& ranks, std::vector<Metric>& metrics) {
+  std::vector<double> values;
+  for (const Metric& metric : metrics) values.insert(values.end(), {metric.sum, metric.count});
+  ranks.sum(values);
+  for (size_t i = 0; i < metrics.size(); ++i) metrics[i].sum = values[2 * i], metrics[i].count = values[2 * i + 1];
+}
+
+}  // namespace
+
+// Speed since the last report, and how long the rest will take.
+class Trainer::Pace {
+ public:
+  Pace(int64_t first_step, int64_t steps) : first_step_(first_step), steps_(steps) {}
+  void add(const StepResult& result) { tokens_ += result.tokens, examples_ += result.examples; }
+  void pause(double seconds) { paused_ += seconds; }  // evaluation and saving are not training
+  double seconds() const { return seconds_since(begin_); }
+
+  void fill(StepReport& report, double flops_per_token) {
+    const double now = seconds() - paused_, since = std::max(now - last_, 1e-9);
+    report.seconds = seconds();
+    report.tokens_per_second = static_cast<double>(tokens_) / since;
+    report.examples_per_second = static_cast<double>(examples_) / since;
+    report.teraflops = report.tokens_per_second * flops_per_token / 1e12;
+    const auto done = static_cast<double>(report.step - first_step_);
+    report.seconds_left = done > 0 ? now / done * static_cast<double>(steps_ - report.step) : 0;
+    last_ = now;
+    tokens_ = examples_ = 0;
+  }
+
+ private:
+  Clock::time_point begin_ = Clock::now();
+  int64_t first_step_, steps_, tokens_ = 0, examples_ = 0;
+  double last_ = 0, paused_ = 0;
+};
+
+Trainer::~Trainer() = default;
+
+Forwarding Trainer::forwarding(bool training) const {
+  Forwarding out;
+  out.checkpointing = training ? parts_.checkpointing : nn::Checkpointing::none;
+  out.attention = parts_.load.attention;
+  out.training = training;
+  out.seed = static_cast<uint64_t>(config().shuffle_seed_train);
+  return out;
+}
+
+// One update: the losses of all micro-batches and ranks, divided by the weight of all of them.
+Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
+  std::vector<Batch> batches;
+  StepResult result;
+  double totals[3] = {0, 0, 0};  // weight, tokens, examples
+  for (const MicroBatch& micro : source_->step(step)) {
+    const auto [begin, end] = ranks_.rows(static_cast<int64_t>(micro.size()));
+    const Batch& batch = batches.emplace_back(
+        method_->collate(std::span(micro).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
+    totals[0] += batch.weight, totals[1] += static_cast<double>(batch.size()),
+        totals[2] += static_cast<double>(batch.examples);
+  }
+  ranks_.sum(totals);
+  const double weight = std::max(totals[0], 1e-9);
+  result.tokens = static_cast<int64_t>(totals[1]), result.examples = static_cast<int64_t>(totals[2]);
+
+  Forwarding how = forwarding(true);
+  how.step = static_cast<uint64_t>(step);
+  how.metrics = metrics;
+  Means means;
+  double sum = 0;
+  for (const Batch& batch : batches) {
+    Loss loss = method_->loss(*parts_.model, batch, how);
+    sum += loss.sum.item<double>();
+    (loss.sum / weight).backward();
+    sum_over_ranks(ranks_, loss.metrics);
+    means.add(loss.metrics);
+    how.first_token += batch.size();
+  }
+  ranks_.sum({&sum, 1});
+  result.loss = sum / weight;
+  result.metrics = means.values();
+  ranks_.reduce_gradients(parts_.model->parameters());
+  result.gradient_norm = ranks_.gradient_norm(parts_.model->parameters());
+
+  if (config().loss().break_on_nan && (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm))) {
+    optimizer_->drop_gradients();
+    return result;
+  }
+  // torch's clip_grad_norm_.
+  if (config().clip_grad && result.gradient_norm > 0)
+    if (const double factor = *config().clip_grad / (result.gradient_norm + 1e-6); factor < 1)
+      optimizer_->scale_gradients(factor);
+  optimizer_->step(schedule_.at(step));
+  tokens_seen_ += result.tokens;
+  method_->updated(*parts_.model, step + 1);
+  return result;
+}
+
+EvaluationReport Trainer::evaluate() {
+  if (!evaluation_)
+    refuse("mixture.evaluation", "there is nothing to evaluate on", "give an inform with split: validation");
+  const auto begin = Clock::now();
+  const c10::AutoGradMode no_grad(false);
+  const int64_t at_once = config().eval_batch_size.value_or(
+      std::max<int64_t>(1, config().total_batch_size / config().gradient_accumulation_steps));
+  const auto order = evaluation_->epoch(0);
+  EvaluationReport report;
+  std::vector<Metric> metrics;
+  double sum = 0, weight = 0;
+  int64_t batches = 0;
+  for (size_t i = 0; i < order.size(); i += static_cast<size_t>(at_once), ++batches) {
+    if (config().max_evaluation_steps && batches == *config().max_evaluation_steps) break;
+    MicroBatch micro;
+    for (size_t k = i; k < std::min(order.size(), i + static_cast<size_t>(at_once)); ++k)
+      micro.push_back(&evaluation_->at(order[k]));
+    const auto [from, to] = ranks_.rows(static_cast<int64_t>(micro.size()));
+    const Batch batch =
+        method_->collate(std::span(micro).subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)));
+    Loss loss = method_->loss(*parts_.model, batch, forwarding(false));
+    double totals[4] = {loss.sum.item<double>(), batch.weight, static_cast<double>(batch.size()),
+                        static_cast<double>(batch.examples)};
+    ranks_.sum(totals);
+    sum_over_ranks(ranks_, loss.metrics);
+    sum += totals[0], weight += totals[1];
+    report.tokens += static_cast<int64_t>(totals[2]), report.examples += static_cast<int64_t>(totals[3]);
+    if (metrics.empty()) {
+      metrics = loss.metrics;
+    } else {
+      for (size_t m = 0; m < std::min(metrics.size(), loss.metrics.size()); ++m)
+        metrics[m].sum += loss.metrics[m].sum, metrics[m].count += loss.metrics[m].count;
+    }
+  }
+  report.loss = sum / std::max(weight, 1e-9);
+  for (const Metric& m : metrics) report.metrics.emplace_back(m.name, m.count > 0 ? m.sum / m.count : 0);
+  report.seconds = seconds_since(begin);
+  return report;
+}
+
+void Trainer::save(int64_t step) {
+  if (saved_step_ == step) return;
+  RunState state;
+  state.step = step;
+  state.tokens_seen = tokens_seen_;
+  state.optimizer_steps = optimizer_->steps();
+  state.seed = static_cast<uint64_t>(parts_.mixture.seed.value_or(config().shuffle_seed_train));
+  state.cursor = source_->cursor(step);
+  state.data = source_->fingerprint();
+  state.update = config().total_batch_size;
+  state.order_class = kernels::order_class();
+  state.document = parts_.document;
+  last_saved_ = checkpoints_.save(step, [&](const std::filesystem::path& folder) {
+    models::save_model(*parts_.model, folder, parts_.save_dtype);
+    if (parts_.tokenizer)
+      for (const auto& file : parts_.tokenizer->files())
+        if (!std::filesystem::exists(folder / file.filename()))
+          files::write(folder / file.filename(), files::read(file));
+    if (config().save_optimizer_state) write_optimizer(folder, *optimizer_, method_->state().get());
+    write_state(folder, state);
+  });
+  saved_step_ = step;
+  log::info("saved ", last_saved_.string());
+  if (config().remove_ckpt_after_load && !resumed_from_.empty() && resumed_from_ != last_saved_)
+    checkpoints_.remove(std::exchange(resumed_from_, {}));
+}
+
+bool Trainer::is_due(int64_t step, std::optional<int64_t> interval) const {
+  return step == plan_.steps || (interval && step % *interval == 0);
+}
+
+std::string Trainer::title() const {
+  return str(parts_.trainer.common.trainer_type, " of ", checkpoints_.folder().filename().string());
+}
+
+Outcome Trainer::run() {
+  const Interrupt interrupt;
+  Outcome outcome;
+  outcome.step = plan_.from_step, outcome.steps = plan_.steps, outcome.checkpoint = last_saved_;
+  if (plan_.from_step >= plan_.steps) {
+    log::info("nothing is left to train: ", plan_.checkpoint, " has all ", plan_.steps, " steps");
+    return outcome;
+  }
+  const std::string prefix = config().trainer_prefix.value_or("");
+  const auto metrics_file = checkpoints_.folder() / "metrics.jsonl";
+  std::optional<Records> records;
+  if (config().report_metrics) {
+    files::make_directories(checkpoints_.folder());
+    records.emplace(metrics_file, plan_.from_step);
+  }
+  method_->examine(source_->examples(), forwarding(false));
+  if (evaluation_) method_->examine(evaluation_->examples(), forwarding(false));
+
+  Watcher quiet;
+  Watcher& watcher = parts_.watcher ? *parts_.watcher : quiet;
+  watcher.started(plan_.from_step, plan_.steps);
+  Pace pace(plan_.from_step, plan_.steps);
+  const auto evaluate_now = [&](int64_t step) {
+    EvaluationReport report = evaluate();
+    report.step = step;
+    pace.pause(report.seconds);
+    if (records) records->add(as_record(report, prefix));
+    watcher.evaluated(report);
+    (outcome.before ? outcome.after : outcome.before) = report;
+    if (step > plan_.from_step) outcome.after = report;
+  };
+  const auto save_now = [&](int64_t step) {
+    const auto begin = Clock::now();
+    save(step);
+    outcome.checkpoint = last_saved_;
+    pace.pause(seconds_since(begin));
+  };
+  if (evaluation_ && config().eval_on_start && plan_.from_step == 0) evaluate_now(0);
+
+  const double limit = config().training_time_limit ? seconds_of(*config().training_time_limit).value_or(0) : INFINITY;
+  const double flops = parts_.model->training_flops_per_token(plan_.examples ? plan_.tokens / plan_.examples : 1);
+  const std::optional<int64_t> evaluation_steps = config().evaluation_steps.value_or(plan_.steps_in_epoch);
+  double losses = 0, since_record = 0, last_save_seconds = 0;
+  int64_t in_record = 0;
+  for (int64_t step = plan_.from_step; step < plan_.steps;) {
+    const int64_t number = step + 1;
+    const bool logged = is_due(number, config().log_steps) || number == 1,
+               recorded = is_due(number, config().report_steps) || number == 1;
+    const StepResult result = update(step, logged || recorded);
+    if (config().loss().break_on_nan && (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm))) {
+      watcher.finished();
+      if (step > 0) save_now(step);
+      refuse(str("step ", number), str("the loss is ", result.loss, " and the gradient's norm ", result.gradient_norm),
+             (outcome.checkpoint.empty() ? std::string("nothing was saved")
+                                         : "the steps before it are in " + outcome.checkpoint.string()) +
+                 "; lower learning_rate, set clip_grad, or look at the data");
+    }
+    outcome.step = step = number;
+    losses += result.loss, since_record += result.loss, ++in_record;
+    outcome.train_loss = losses / static_cast<double>(step - plan_.from_step);
+    pace.add(result);
+    StepReport report;
+    report.step = step, report.steps = plan_.steps;
+    report.epoch = static_cast<double>(step) / static_cast<double>(plan_.steps_in_epoch);
+    report.loss = result.loss, report.learning_rate = schedule_.at(step - 1);
+    if (config().log_grad_norms) report.gradient_norm = result.gradient_norm;
+    report.tokens = result.tokens, report.tokens_seen = tokens_seen_;
+    report.metrics = result.metrics;
+    report.logged = logged;
+    if (config().track_memory) {
+      rusage usage = {};
+      getrusage(RUSAGE_SELF, &usage);
+      report.metrics.emplace_back("peak_memory_bytes", static_cast<double>(usage.ru_maxrss) * 1024);
+    }
+    pace.fill(report, flops);
+    if (records && recorded) {
+      report.loss = std::exchange(since_record, 0) / static_cast<double>(std::exchange(in_record, 0));
+      records->add(as_record(report, prefix));
+      report.loss = result.loss;
+    }
+    watcher.stepped(report);
+
+    outcome.signal = interrupt.signal();
+    const bool stop = outcome.signal != 0 || pace.seconds() > limit;
+    if (evaluation_ && config().do_eval && !stop && is_due(step, evaluation_steps)) evaluate_now(step);
+    const bool minutes =
+        config().save_interval_minutes && pace.seconds() - last_save_seconds >= 60 * *config().save_interval_minutes;
+    if (stop || minutes || (config().save_steps && step % *config().save_steps == 0) ||
+        (step == plan_.steps && config().do_last_save)) {
+      save_now(step);
+      last_save_seconds = pace.seconds();
+    }
+    if (!stop) continue;
+    outcome.finished = step == plan_.steps;
+    watcher.finished();
+    log::warning(outcome.signal ? "stopped by a signal" : "stopped by training_time_limit", " after step ", step,
+                 " of ", plan_.steps, "; saved in ", outcome.checkpoint.string(), "; run again to go on");
+    return outcome;
+  }
+  watcher.finished();
+  if (records) {
+    records.reset();
+    files::write(checkpoints_.folder() / "loss.svg", loss_curve(metrics_file, title(), prefix));
+  }
+  return outcome;
+}
+
+}  // namespace easydel::train

@@ -1,0 +1,108 @@
+// The training loop: steps over a source's examples, evaluation, checkpoints, resuming. What is minimised is the
+// method's business.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "easydel/data/dataset.h"
+#include "easydel/models/model.h"
+#include "easydel/train/checkpoints.h"
+#include "easydel/train/method.h"
+#include "easydel/train/optimizer.h"
+#include "easydel/train/ranks.h"
+#include "easydel/train/report.h"
+#include "easydel/train/schedule.h"
+#include "easydel/train/source.h"
+
+namespace easydel::train {
+
+struct TrainerParts {
+  TrainerSection trainer;
+  data::MixtureConfig mixture;
+  std::shared_ptr<models::Model> model;      // loaded with LoadOptions::training
+  std::shared_ptr<models::Model> reference;  // of preference methods; null: a frozen copy of the model
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  models::LoadOptions load;  // how the model was loaded: a checkpoint is loaded in the same way
+  nn::Checkpointing checkpointing = nn::Checkpointing::none;
+  std::string save_dtype = "auto";  // of saved weights, as models::save_model takes it
+  Value document;                   // the run's configuration, for state.json
+  Watcher* watcher = nullptr;       // outlives the trainer
+
+  // Instead of what the configuration says, where a run is replayed.
+  std::unique_ptr<Source> source;
+  std::optional<Schedule> schedule;
+};
+
+// What a run will be, before it begins.
+struct Plan {
+  int64_t parameters = 0, trainable = 0;
+  int64_t examples = 0, tokens = 0, labels = 0, longest = 0;  // of an epoch
+  int64_t evaluation_examples = 0, evaluation_tokens = 0;
+  int64_t update = 0, parts = 0;  // examples in an update, and in how many parts they are computed
+  int64_t steps_in_epoch = 0, steps = 0, from_step = 0;
+  int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;  // the last is an estimate
+  std::string checkpoint;  // that the run goes on from; empty: none
+  std::string folder;      // of the checkpoints
+  int64_t bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
+  std::string text() const;  // a few lines for people
+};
+
+struct Outcome {
+  int64_t step = 0, steps = 0;                    // updates made, of the run
+  double train_loss = 0;                          // mean over the steps of this call
+  std::optional<EvaluationReport> before, after;  // the first and the last evaluation
+  std::filesystem::path checkpoint;               // the newest that was written or found; empty: none
+  int signal = 0;                                 // SIGINT or SIGTERM when that ended it (exit status 128 + signal)
+  bool finished = true;                           // all steps were made
+};
+
+class Trainer {
+ public:
+  // Reads and prepares all data and finds the checkpoint to go on from. UserError for what is wrong with them.
+  explicit Trainer(TrainerParts parts);
+  ~Trainer();
+
+  const Plan& plan() const { return plan_; }
+  // Trains to the end, to a signal, or to the time limit. UserError where the loss is no number (the last good step
+  // is saved then) or where the disk fails.
+  Outcome run();
+  EvaluationReport evaluate();  // UserError without evaluation data
+  models::Model& model() { return *parts_.model; }
+
+ private:
+  struct StepResult {
+    double loss = 0, gradient_norm = 0;
+    int64_t tokens = 0, examples = 0;
+    std::vector<std::pair<std::string, double>> metrics;
+  };
+  class Pace;
+  const TrainerConfig& config() const { return parts_.trainer.common; }
+  void freeze();
+  void build_data();
+  void make_plan();
+  void resume();
+  Forwarding forwarding(bool training) const;
+  StepResult update(int64_t step, bool metrics);
+  bool is_due(int64_t step, std::optional<int64_t> interval) const;
+  void save(int64_t step);
+  std::string title() const;
+
+  TrainerParts parts_;
+  Ranks ranks_;
+  std::unique_ptr<Method> method_;
+  std::unique_ptr<Source> source_;
+  std::shared_ptr<data::Dataset> training_, evaluation_;
+  std::unique_ptr<AdamW> optimizer_;
+  Schedule schedule_;
+  Plan plan_;
+  Checkpoints checkpoints_;
+  std::filesystem::path resumed_from_, last_saved_;
+  int64_t tokens_seen_ = 0, saved_step_ = -1;
+};
+
+}  // namespace easydel::train

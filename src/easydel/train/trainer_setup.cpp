@@ -1,0 +1,233 @@
+// What a trainer does before its first step: data, frozen parameters, the plan, the checkpoint to go on from.
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/kernels/isa.h"
+#include "easydel/train/sft_config.h"
+#include "easydel/train/state_files.h"
+#include "easydel/train/trainer.h"
+
+namespace easydel::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string folder_name(const TrainerParts& parts) {
+  if (parts.trainer.common.model_name) return *parts.trainer.common.model_name;
+  const std::string name = parts.model->folder().lexically_normal().filename().string();
+  return name.empty() || name == "." ? parts.model->model_type() : name;
+}
+
+// Packing by the trainer's key or by the mixture's, each with its own default strategy.
+data::Packing packing_of(const TrainerParts& parts, bool evaluation) {
+  if (parts.trainer.common.trainer_type != "sft") return data::Packing::none;
+  const auto& sft = parts.trainer.own_as<SftConfig>("sft");
+  const bool by_mixture = parts.mixture.pack_tokens || parts.mixture.pack_on_the_fly;
+  if (evaluation && sft.eval_packing && !*sft.eval_packing) return data::Packing::none;
+  if (!sft.packing && !by_mixture && !(evaluation && sft.eval_packing.value_or(false))) return data::Packing::none;
+  return sft.packing_strategy.value_or(by_mixture ? data::Packing::greedy : data::Packing::bfd);
+}
+
+std::string bytes_text(int64_t bytes) {
+  char text[32];
+  const double value = static_cast<double>(bytes);
+  std::snprintf(text, sizeof text, value >= 1e9 ? "%.2f GB" : "%.1f MB", value >= 1e9 ? value / 1e9 : value / 1e6);
+  return text;
+}
+
+int64_t config_int(const models::Model& model, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const Value* value = model.config().find(name); value && value->as_int()) return *value->as_int();
+  return 0;
+}
+
+// About what a step keeps for its backward: per token and layer the inputs of its products and norms, in fp32; with
+// checkpointing one row a layer and one layer's share.
+int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
+  const int64_t hidden = config_int(*parts.model, {"hidden_size", "n_embd"});
+  const int64_t inner = std::max(config_int(*parts.model, {"intermediate_size", "n_inner"}), 4 * hidden * 0);
+  const int64_t layers = parts.model->layers();
+  const int64_t one_layer = tokens * (8 * hidden + 3 * (inner ? inner : 4 * hidden)) * 4;
+  const bool kept = parts.checkpointing == nn::Checkpointing::none;
+  return kept ? layers * one_layer : one_layer + layers * tokens * hidden * 4;
+}
+
+}  // namespace
+
+void Trainer::freeze() {
+  if (!config().frozen_parameters) return;
+  const std::regex pattern(*config().frozen_parameters);
+  int64_t frozen = 0, left = 0;
+  for (nn::Entry& entry : parts_.model->parameters().entries()) {
+    if (entry.trainable && std::regex_search(entry.path, pattern)) {
+      entry.trainable = false;
+      entry.shard.set_requires_grad(false);
+      ++frozen;
+    }
+    left += entry.trainable;
+  }
+  const std::string where = "trainer.frozen_parameters";
+  if (!frozen)
+    refuse(where, "'" + *config().frozen_parameters + "' finds no parameter",
+           "see `easydel describe model` for their names");
+  if (!left) refuse(where, "'" + *config().frozen_parameters + "' finds every parameter, so there is nothing to train");
+  log::info(where, ": ", frozen, " parameters are frozen, ", left, " are trained");
+}
+
+void Trainer::build_data() {
+  const data::MixtureConfig& mixture = parts_.mixture;
+  const auto prepare = [this](const data::TypedRow& row) { return method_->prepare(row); };
+  data::DatasetOptions options;
+  options.informs = data::training_informs(mixture);
+  if (options.informs.empty())
+    refuse("mixture.informs", "there is no data to train on", "give at least one inform with split: train");
+  options.target_field = mixture.text_target_field;
+  if (parts_.trainer.common.trainer_type == "sft")
+    options.target_field = parts_.trainer.own_as<SftConfig>("sft").dataset_text_field.value_or(options.target_field);
+  options.mixture = {mixture.block_mixture, mixture.mixture_block_size, mixture.stop_strategy, {}};
+  if (mixture.block_mixture && !mixture.mixture_weights.empty())
+    for (const std::string& name : data::names_of(options.informs))
+      options.weights.push_back(mixture.mixture_weights.at(name));
+  options.packing = packing_of(parts_, false);
+  if (options.packing != data::Packing::none) {
+    const auto length = mixture.pack_seq_length ? mixture.pack_seq_length : config().max_length;
+    if (!length)
+      refuse("trainer.max_length", "packing needs to know how long a row is",
+             "set max_length or mixture.pack_seq_length");
+    options.row_length = *length;
+  }
+  options.shuffle_documents = mixture.pack_shuffle && config().shuffle_train_dataset;
+  options.shuffled = config().shuffle_train_dataset;
+  options.seed = static_cast<uint64_t>(mixture.seed.value_or(config().shuffle_seed_train));
+  training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
+  source_ = std::make_unique<DatasetSource>(training_, config().total_batch_size, config().gradient_accumulation_steps,
+                                            config().per_epoch_training_steps.value_or(0));
+
+  options.informs = data::evaluation_informs(mixture);
+  if (!config().do_eval) return;
+  if (options.informs.empty()) {
+    log::warning(
+        "trainer.do_eval: there are no evaluation data, so nothing will be evaluated; give an inform with "
+        "split: validation, or mixture.evaluation");
+    return;
+  }
+  options.section = "mixture.evaluation";
+  options.mixture = {}, options.weights = {};
+  options.packing = packing_of(parts_, true);
+  options.shuffled = options.shuffle_documents = false;
+  evaluation_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
+}
+
+void Trainer::make_plan() {
+  Plan& plan = plan_;
+  for (const nn::Entry& entry : parts_.model->parameters().entries()) {
+    plan.parameters += entry.elements();
+    plan.weight_bytes += static_cast<int64_t>(entry.shard.nbytes());
+    if (!entry.trainable) continue;
+    plan.trainable += entry.elements();
+    plan.gradient_bytes += static_cast<int64_t>(entry.shard.nbytes());
+  }
+  plan.optimizer_bytes = 2 * plan.gradient_bytes;
+  plan.update = config().total_batch_size;
+  plan.parts = config().gradient_accumulation_steps;
+  plan.steps_in_epoch = source_->steps_in_epoch();
+  plan.steps = config().max_training_steps.value_or(plan.steps_in_epoch * config().num_train_epochs);
+  plan.folder = checkpoints_.folder().string();
+  if (training_) {
+    plan.examples = training_->size();
+    plan.tokens = training_->tokens();
+    plan.labels = training_->labels();
+    plan.longest = training_->longest();
+    const int64_t most = parts_.model->max_positions();
+    if (most > 0 && plan.longest > most)
+      log::warning("the longest example has ", plan.longest, " tokens; the model was made for ", most,
+                   " (trainer.max_length: ", most, " would keep to that)");
+  }
+  if (evaluation_) {
+    plan.evaluation_examples = evaluation_->size();
+    plan.evaluation_tokens = evaluation_->tokens();
+  }
+  const int64_t in_a_part = plan.longest * std::max<int64_t>(1, plan.update / plan.parts);
+  plan.activation_bytes = activation_estimate(parts_, in_a_part);
+  if (config().warmup_steps > 0 && config().warmup_steps >= plan.steps)
+    log::warning("trainer.warmup_steps: a warm-up of ", config().warmup_steps, " steps does not end within ",
+                 plan.steps, " steps; the rate never reaches learning_rate");
+}
+
+std::string Plan::text() const {
+  std::string out = str("model       ", parameters, " parameters, ", trainable, " of them trained\n");
+  out += str("data        ", examples, " examples of at most ", longest, " tokens; ", tokens, " tokens in an epoch, ",
+             labels, " of them learned\n");
+  if (evaluation_examples)
+    out += str("evaluation  ", evaluation_examples, " examples, ", evaluation_tokens, " tokens\n");
+  out += str("steps       ", steps, " of ", update, " examples",
+             parts > 1 ? str(" in ", parts, " parts") : std::string(), "; ", steps_in_epoch, " in an epoch",
+             from_step ? str("; going on after step ", from_step) : std::string(), "\n");
+  out += str("memory      about ", bytes_text(bytes()), ": weights ", bytes_text(weight_bytes), ", gradients ",
+             bytes_text(gradient_bytes), ", optimizer ", bytes_text(optimizer_bytes), ", activations about ",
+             bytes_text(activation_bytes), "\n");
+  out += str("checkpoints ", folder, "\n");
+  return out;
+}
+
+void Trainer::resume() {
+  const auto found = checkpoints_.newest();
+  if (!found) return;
+  const RunState state = read_state(*found);
+  const std::string elsewhere = "name another save_directory or model_name, or set resume_if_possible: false";
+  if (state.data != source_->fingerprint())
+    refuse(found->string(), "it was trained on other data than this run's", elsewhere);
+  if (state.update != config().total_batch_size)
+    refuse(found->string(),
+           str("its updates had ", state.update, " examples, this run's have ", config().total_batch_size), elsewhere);
+  if (state.order_class != kernels::order_class())
+    log::warning("the checkpoint was computed in another order of additions (", state.order_class, ", now ",
+                 kernels::order_class(), "): the run goes on, but not to the bit");
+  read_optimizer(*found, parts_.load, *parts_.model, *optimizer_, method_->state().get());
+  optimizer_->set_steps(state.optimizer_steps);
+  tokens_seen_ = state.tokens_seen;
+  plan_.from_step = state.step;
+  plan_.checkpoint = found->string();
+  resumed_from_ = last_saved_ = *found;
+  saved_step_ = state.step;
+  log::info("going on from ", found->string(), " (", state.step, " of ", plan_.steps, " steps)");
+}
+
+Trainer::Trainer(TrainerParts parts)
+    : parts_(std::move(parts)),
+      checkpoints_(fs::path(parts_.trainer.common.save_directory) / folder_name(parts_),
+                   parts_.trainer.common.save_total_limit) {
+  check(parts_.model, "a trainer without a model");
+  freeze();
+  method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.reference});
+  if (parts_.source) {
+    source_ = std::move(parts_.source);
+  } else {
+    check(parts_.tokenizer, "a trainer without a tokenizer");
+    build_data();
+  }
+  make_plan();
+  AdamWOptions options;
+  options.b1 = config().extra_optimizer_kwargs.b1;
+  options.b2 = config().extra_optimizer_kwargs.b2;
+  options.eps = config().extra_optimizer_kwargs.eps;
+  options.weight_decay = config().weight_decay;
+  options.decay_pattern = config().weight_decay_pattern;
+  optimizer_ = std::make_unique<AdamW>(parts_.model->parameters(), options);
+  checkpoints_.tidy();
+  if (config().resume_if_possible) resume();
+
+  schedule_.shape = config().scheduler == Scheduler::linear   ? Schedule::Shape::linear
+                    : config().scheduler == Scheduler::cosine ? Schedule::Shape::cosine
+                                                              : Schedule::Shape::constant;
+  schedule_.rate = config().learning_rate;
+  schedule_.rate_end = config().learning_rate_end.value_or(0);
+  schedule_.warmup = config().warmup_steps;
+  schedule_.steps = plan_.steps;
+  if (parts_.schedule) schedule_ = *parts_.schedule;
+}
+
+}  // namespace easydel::train
