@@ -61,13 +61,13 @@ std::string defect_of(const fs::path& checkpoint) {
     if (!files || !files->is_map()) return "its manifest.json lists no files";
     for (const auto& [name, entry] : files->entries) {
       const fs::path path = checkpoint / name;
-      if (!fs::is_regular_file(path)) return name + " is missing";
+      if (!fs::is_regular_file(path)) return str(name, " is missing");
       const Value* bytes = entry.find("bytes");
       if (bytes && bytes->as_int() != static_cast<int64_t>(fs::file_size(path)))
         return str(name, " has ", fs::file_size(path), " bytes, not ", bytes->scalar);
       const Value* hash = entry.find("sha256");
       if (!hash || hash->scalar != files::sha256_of_file(path))
-        return name + " is not what was written (its hash differs)";
+        return str(name, " is not what was written (its hash differs)");
     }
   } catch (const std::exception& error) {
     return error.what();
@@ -97,15 +97,15 @@ void Checkpoints::tidy() const {
 
 // By way of another name, so that a removal that is cut short leaves no half checkpoint.
 void Checkpoints::remove(const fs::path& checkpoint) const {
-  const fs::path aside = folder_ / ("." + checkpoint.filename().string() + ".removed");
+  const fs::path aside = folder_ / str(".", checkpoint.filename().string(), ".removed");
   files::remove_all(aside);
   files::rename(checkpoint, aside);
   files::remove_all(aside);
 }
 
 fs::path Checkpoints::save(int64_t step, const std::function<void(const fs::path&)>& write) const {
-  const fs::path whole = path_of(step), name = "." + whole.filename().string();
-  const fs::path aside = folder_ / (name.string() + ".partial"), old = folder_ / (name.string() + ".old");
+  const fs::path whole = path_of(step), name = str(".", whole.filename().string());
+  const fs::path aside = folder_ / str(name.string(), ".partial"), old = folder_ / str(name.string(), ".old");
   files::make_directories(folder_);
   files::remove_all(aside);
   files::make_directories(aside);

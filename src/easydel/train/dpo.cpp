@@ -6,6 +6,7 @@
 #include <ATen/ops/exp.h>
 #include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/minimum.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sort.h>

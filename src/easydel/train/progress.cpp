@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "easydel/base/error.h"
 #include "easydel/base/log.h"
 
 namespace easydel::train {
@@ -93,7 +94,7 @@ class Bar : public Watcher {
   explicit Bar(std::FILE* stream) : stream_(stream), colour_(!std::getenv("NO_COLOR") || !*std::getenv("NO_COLOR")) {
     log::set_sink([this](log::Level level, std::string_view text) {
       const char* name = level == log::Level::warning ? "warning: " : level == log::Level::error ? "error: " : "";
-      above(name + std::string(text));
+      above(str(name, text));
     });
   }
   ~Bar() override {
@@ -121,15 +122,14 @@ class Bar : public Watcher {
 
   std::string line(const StepReport& r) const {
     const std::string before = str("step ", r.step, "/", r.steps, " "),
-                      after = "  " + figures(r) + "  left " + duration(r.seconds_left);
+                      after = str("  ", figures(r), "  left ", duration(r.seconds_left));
     const int room = std::clamp(columns() - static_cast<int>(before.size() + after.size()) - 3, 0, 40);
     const double share = r.steps > 0 ? static_cast<double>(r.step) / static_cast<double>(r.steps) : 1;
     const auto full = static_cast<int>(share * room + 0.5);
-    if (room < 5) return before + after;
-    std::string bar =
-        "[" + std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(room - full), '.') + "]";
-    if (colour_) bar = "\033[36m" + bar + "\033[0m";
-    return before + bar + after;
+    if (room < 5) return str(before, after);
+    std::string bar = str("[", std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(room - full), '.'), "]");
+    if (colour_) bar = str("\033[36m", bar, "\033[0m");
+    return str(before, bar, after);
   }
 
   void above(const std::string& text) {

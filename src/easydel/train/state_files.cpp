@@ -1,5 +1,6 @@
 #include "easydel/train/state_files.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 
 #include <cstring>
@@ -65,6 +66,8 @@ int64_t integer(const Value& state, std::string_view name, const fs::path& file)
 }
 
 }  // namespace
+
+std::string order_class() { return str("ascending-1, ", at::get_num_threads(), " threads"); }
 
 void write_state(const fs::path& folder, const RunState& state) {
   Value out = Value::map(), randomness = Value::map();

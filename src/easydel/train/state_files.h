@@ -24,6 +24,10 @@ struct RunState {
   Value document;           // the run's configuration
 };
 
+// The order in which this process adds: runs of one class have the same bits. Kernels add alike on every instruction
+// set; torch's sums depend on the number of threads.
+std::string order_class();
+
 void write_state(const std::filesystem::path& folder, const RunState& state);
 RunState read_state(const std::filesystem::path& folder);  // UserError for what is no state.json
 

@@ -8,7 +8,6 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
-#include "easydel/kernels/isa.h"
 #include "easydel/train/interrupt.h"
 #include "easydel/train/state_files.h"
 
@@ -184,7 +183,7 @@ void Trainer::save(int64_t step) {
   state.cursor = source_->cursor(step);
   state.data = source_->fingerprint();
   state.update = config().total_batch_size;
-  state.order_class = kernels::order_class();
+  state.order_class = order_class();
   state.document = parts_.document;
   last_saved_ = checkpoints_.save(step, [&](const std::filesystem::path& folder) {
     models::save_model(*parts_.model, folder, parts_.save_dtype);

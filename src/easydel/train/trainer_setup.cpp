@@ -5,7 +5,6 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
-#include "easydel/kernels/isa.h"
 #include "easydel/train/sft_config.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/trainer.h"
@@ -183,9 +182,9 @@ void Trainer::resume() {
   if (state.update != config().total_batch_size)
     refuse(found->string(),
            str("its updates had ", state.update, " examples, this run's have ", config().total_batch_size), elsewhere);
-  if (state.order_class != kernels::order_class())
+  if (state.order_class != order_class())
     log::warning("the checkpoint was computed in another order of additions (", state.order_class, ", now ",
-                 kernels::order_class(), "): the run goes on, but not to the bit");
+                 order_class(), "): the run goes on, but not to the bit");
   read_optimizer(*found, parts_.load, *parts_.model, *optimizer_, method_->state().get());
   optimizer_->set_steps(state.optimizer_steps);
   tokens_seen_ = state.tokens_seen;
