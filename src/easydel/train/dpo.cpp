@@ -70,7 +70,7 @@ Tensor pair_loss(DpoLoss loss, const Scores& s, const DpoConfig& config) {
   const auto normalized = [&] { return s.scores.chosen / s.lengths.chosen - s.scores.rejected / s.lengths.rejected; };
   switch (loss) {
     case DpoLoss::sigmoid:
-      return smoothed(beta * s.delta(), smoothing);
+      return smoothed(beta * s.delta(), config.conservative ? smoothing : 0);
     case DpoLoss::sigmoid_norm:
       return -at::log_sigmoid(beta * normalized());
     case DpoLoss::hinge:

@@ -61,6 +61,7 @@ struct DpoConfig {
   config::Many<DpoLoss> loss_type = {DpoLoss::sigmoid};
   std::vector<double> loss_weights;
   double label_smoothing = 0;
+  bool conservative = true;
   Divergence f_divergence_type = Divergence::reverse_kl;
   double f_alpha_divergence_coef = 0.5;
   double discopop_tau = 0.05;
@@ -88,6 +89,7 @@ struct DpoConfig {
         field<&C::loss_weights>("Weight of each of several losses; none: 1 each."),
         field<&C::label_smoothing>("Share of preferences taken to be flipped (sigmoid, robust, exo_pair, aot).",
                                    between(0, 0.5)),
+        field<&C::conservative>("Whether sigmoid, too, uses label_smoothing (conservative DPO); TRL 1.x does not."),
         field<&C::f_divergence_type>("Divergence that keeps the model near the reference (arXiv:2309.16240)."),
         field<&C::f_alpha_divergence_coef>("Alpha of alpha_divergence."),
         field<&C::discopop_tau>("Temperature of discopop.", above(0)),

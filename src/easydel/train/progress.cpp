@@ -127,7 +127,8 @@ class Bar : public Watcher {
     const double share = r.steps > 0 ? static_cast<double>(r.step) / static_cast<double>(r.steps) : 1;
     const auto full = static_cast<int>(share * room + 0.5);
     if (room < 5) return str(before, after);
-    std::string bar = str("[", std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(room - full), '.'), "]");
+    std::string bar =
+        str("[", std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(room - full), '.'), "]");
     if (colour_) bar = str("\033[36m", bar, "\033[0m");
     return str(before, bar, after);
   }
