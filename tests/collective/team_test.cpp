@@ -89,8 +89,8 @@ TEST(Team, CutsATensorAndPutsItTogetherAgain) {
   run_ranks(4, [](const Meeting& meeting) {
     auto team = join(meeting, {1, 2, 1, 2, 1});
     Tensor whole = at::arange(48, at::kLong).view({4, 12});
-    for (const mesh::PartitionSpec& spec :
-         {mesh::PartitionSpec{{"tp"}, {"fsdp"}}, mesh::PartitionSpec{{}, {"tp", "fsdp"}}, mesh::PartitionSpec{{"fsdp"}, {}}}) {
+    using Spec = mesh::PartitionSpec;
+    for (const Spec& spec : {Spec{{"tp"}, {"fsdp"}}, Spec{{}, {"tp", "fsdp"}}, Spec{{"fsdp"}, {}}}) {
       auto layout = mesh::resolve(spec, whole.sizes().vec(), team->mesh());
       Tensor part = team->cut(whole, layout);
       EXPECT_TRUE(team->whole(part, layout).equal(whole)) << mesh::describe(layout);
@@ -141,7 +141,8 @@ TEST(Team, SaysWhoDoesNotCome) {
     options.connect_seconds = 1;
     std::string said =
         test::refusal([&] { Team::join(world, mesh::Mesh(mesh::default_axes(), {2, 1, 1, 1, 1}), options); });
-    EXPECT_EQ(said.rfind("collective: rank 1 of 2 does not meet the others at 127.0.0.1:1 within 1 s (", 0), 0u) << said;
+    EXPECT_EQ(said.rfind("collective: rank 1 of 2 does not meet the others at 127.0.0.1:1 within 1 s (", 0), 0u)
+        << said;
   });
 }
 

@@ -60,12 +60,13 @@ TEST(World, ReadsASlurmStep) {
 }
 
 TEST(World, ReadsOpenMpisVariables) {
-  World world = read({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  World world = read({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"},
+                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
   EXPECT_EQ(world.rank, 1);
   EXPECT_EQ(world.size, 2);
   EXPECT_EQ(world.master_address, "127.0.0.1");
-  EXPECT_EQ(refusal({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}}),
+  EXPECT_EQ(refusal({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"},
+                     {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}}),
             "environment: MASTER_ADDR is not set, and the ranks are on more than one machine\n"
             "    mpirun -x MASTER_ADDR=host-of-rank-0 ...");
 }

@@ -76,8 +76,8 @@ void Group::Impl::check_call(const char* operation, const Tensor& x, int64_t det
     if (std::memcmp(seen, seen + member * words, words * sizeof(int64_t)) == 0) continue;
     auto line = [&](int64_t m) {
       const int64_t* s = seen + m * words;
-      return str("\n    member ", m, ": ", reinterpret_cast<const char*>(s), " of ", toString(at::ScalarType(s[3])), " ",
-                 shape_text(s + 6, s[5]), ", argument ", s[4]);
+      return str("\n    member ", m, ": ", reinterpret_cast<const char*>(s), " of ", toString(at::ScalarType(s[3])),
+                 " ", shape_text(s + 6, s[5]), ", argument ", s[4]);
     };
     throw Bug(str("collective: the ranks of ", name, " do not make the same call:", line(0), line(member)));
   }

@@ -1,0 +1,43 @@
+#include "easydel/nn/placement.h"
+
+namespace easydel::nn {
+
+mesh::PartitionSpec default_layout(const Entry& entry) {
+  size_t rank = entry.shape.size();
+  switch (entry.role) {
+    case Role::weight:
+      switch (entry.split) {
+        case Split::output:
+        case Split::vocabulary:
+          return mesh::storage_order(mesh::column_wise(), rank);
+        case Split::input:
+          return mesh::storage_order(mesh::row_wise(), rank);
+        case Split::experts:
+          return mesh::storage_order(mesh::expert_column_wise(), rank);
+        case Split::none:
+          return {};
+      }
+      return {};
+    case Role::embedding:
+      return entry.split == Split::vocabulary ? mesh::vocabulary_wise() : mesh::PartitionSpec{};
+    case Role::norm:
+    case Role::bias:
+    case Role::other:
+      return {};
+  }
+  return {};
+}
+
+void place(Entry& entry, std::shared_ptr<const collective::Team> team, const mesh::PartitionRules& rules,
+           int64_t& dropped) {
+  mesh::PartitionSpec wanted = default_layout(entry);
+  if (const mesh::PartitionSpec* rule = rules.find(entry.easydel_path)) {
+    // Rules speak of kernels as [in, out]; embeddings have one order everywhere.
+    wanted = entry.role == Role::weight ? mesh::storage_order(*rule, entry.shape.size()) : *rule;
+  }
+  entry.team = std::move(team);
+  entry.layout = mesh::resolve(wanted, entry.shape, entry.team->mesh(), &dropped);
+  entry.slice = mesh::slice_of(entry.layout, entry.shape, entry.team->mesh(), entry.team->rank());
+}
+
+}  // namespace easydel::nn
