@@ -14,18 +14,26 @@ using nn::Scope;
 using nn::Split;
 
 nn::LinearOptions linear(const DecoderSpec& spec, bool bias, Split split, double deviation) {
-  return {bias, split, deviation, spec.transposed};
+  return {bias, split, deviation, spec.transposed, {}};
+}
+
+// Heads are divided over the tensor axis where both kinds divide; where q, k and v are one weight they lie one after
+// the other in it, and attention's dropout counts the heads of all ranks: those stay whole.
+nn::Region attention_region(const Scope& scope, const DecoderSpec& spec) {
+  if (spec.fused_qkv || spec.attention_dropout > 0) return {};
+  return nn::Region(scope.team(), {spec.heads, spec.kv_heads});
 }
 
 class Attention {
  public:
   Attention(const Scope& scope, const DecoderSpec& spec, const ops::RopeSpec* rope, int64_t layer)
-      : heads_(spec.heads), kv_heads_(spec.kv_heads), head_dim_(spec.head_dim), layer_(layer), rope_(rope),
+      : region_(attention_region(scope, spec)), heads_(spec.heads / region_.parts()),
+        kv_heads_(spec.kv_heads / region_.parts()), head_dim_(spec.head_dim), layer_(layer), rope_(rope),
         residual_dropout_(spec.residual_dropout),
         output_(scope / spec.names.output, spec.heads * spec.head_dim, spec.hidden,
-                linear(spec, spec.output_bias, Split::input, spec.output_deviation)) {
-    const auto options = linear(spec, spec.qkv_bias, Split::output, spec.deviation);
-    const int64_t q = heads_ * head_dim_, kv = kv_heads_ * head_dim_;
+                in_region(linear(spec, spec.output_bias, Split::input, spec.output_deviation))) {
+    const auto options = in_region(linear(spec, spec.qkv_bias, Split::output, spec.deviation));
+    const int64_t q = spec.heads * head_dim_, kv = spec.kv_heads * head_dim_;
     if (spec.fused_qkv) {
       qkv_.emplace(scope / spec.names.qkv, spec.hidden, q + 2 * kv, options);
     } else {
@@ -34,8 +42,10 @@ class Attention {
       v_.emplace(scope / "v_proj", spec.hidden, kv, options);
     }
     if (spec.qk_norm) {
-      q_norm_.emplace(scope / "q_norm", head_dim_, spec.norm);
-      k_norm_.emplace(scope / "k_norm", head_dim_, spec.norm);
+      nn::Norm::Options norm = spec.norm;
+      norm.in_region = region_.divided();
+      q_norm_.emplace(scope / "q_norm", head_dim_, norm);
+      k_norm_.emplace(scope / "k_norm", head_dim_, norm);
     }
     const DecoderLayerSpec& own = spec.layers[size_t(layer)];
     attention_.scale = own.scale;
@@ -43,7 +53,8 @@ class Attention {
     attention_.dropout = spec.attention_dropout;
   }
 
-  Tensor operator()(const Tensor& x, Pass& pass) const {
+  Tensor operator()(const Tensor& outside, Pass& pass) const {
+    const Tensor x = region_.enter(outside);
     const auto per_head = [&](const Tensor& t) { return t.view({t.size(0), -1, head_dim_}); };
     Tensor q, k, v;
     if (qkv_) {
@@ -68,7 +79,14 @@ class Attention {
   }
 
  private:
-  int64_t heads_, kv_heads_, head_dim_, layer_;
+  nn::LinearOptions in_region(nn::LinearOptions options) const {
+    options.region = region_;
+    return options;
+  }
+
+  nn::Region region_;
+  int64_t heads_, kv_heads_;  // of this rank
+  int64_t head_dim_, layer_;
   const ops::RopeSpec* rope_;
   double residual_dropout_;
   ops::AttentionSpec attention_;
@@ -122,6 +140,7 @@ class Decoder final : public Model {
  public:
   Decoder(DecoderSpec spec, nn::Building& building) : spec_(std::move(spec)), compute_(building.compute) {
     const Scope root(building), base = root / spec_.names.base;
+    cached_heads_ = spec_.kv_heads / attention_region(root, spec_).parts();
     embedding_.emplace(base / spec_.names.embedding, spec_.vocabulary, spec_.hidden, spec_.deviation, Split::vocabulary,
                        spec_.padding);
     if (spec_.learned_positions)
@@ -159,7 +178,7 @@ class Decoder final : public Model {
   int64_t max_positions() const override { return spec_.max_positions; }
 
   std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
-    const nn::CacheShape shape{layers(), spec_.kv_heads, spec_.head_dim, spec_.head_dim, compute_,
+    const nn::CacheShape shape{layers(), cached_heads_, spec_.head_dim, spec_.head_dim, compute_,
                                embedding_->weight().entry().shard.device()};
     return std::make_unique<nn::Cache>(shape, slots, length);
   }
@@ -178,6 +197,7 @@ class Decoder final : public Model {
  private:
   DecoderSpec spec_;
   at::ScalarType compute_;
+  int64_t cached_heads_ = 0;  // of this rank
   std::optional<nn::Embedding> embedding_, positions_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::optional<nn::Norm> norm_;

@@ -11,6 +11,7 @@
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
 #include "easydel/models/family.h"
+#include "easydel/nn/placement.h"
 #include "easydel/nn/scope.h"
 #include "easydel/ops/attention_backends.h"
 #include "easydel/tensor/device.h"
@@ -111,6 +112,15 @@ Types types_of(const LoadOptions& options, at::ScalarType file, at::Device devic
   return types;
 }
 
+void check_mesh(const mesh::Mesh& mesh, at::Device device) {
+  for (const char* axis : {"ep", "sp"})
+    if (mesh.size(axis) > 1)
+      refuse("sharding.axis_dims", str("axis ", axis, " has ", mesh.size(axis), " ranks: that is not built yet"),
+             str("set ", axis, " to 1; dp, fsdp and tp are built"));
+  if (mesh.ranks() > 1 && !device.is_cpu())
+    refuse("loader.device", "a model on several ranks of a GPU is not built yet", "run one rank, or set it to cpu");
+}
+
 }  // namespace
 
 struct Loader {
@@ -150,7 +160,11 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
 
   std::vector<std::string> missing, misshapen;
   auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{*table, types.compute, {}, {}, {}};
+  nn::Building building{*table, types.compute, options.team, {}, {}, {}};
+  check_mesh(options.team->mesh(), device);
+  const mesh::PartitionRules rules(options.partition_rules, options.team->mesh());
+  int64_t dropped = 0;
+  building.place = [&](nn::Entry& entry) { nn::place(entry, options.team, rules, dropped); };
   const bool tied = reader.boolean("tie_word_embeddings", family.tied_by_default);
   building.fill = [&](nn::Entry& entry, const nn::Initial& initial) {
     const auto shard_options = at::TensorOptions().dtype(types.shard).device(device);
@@ -188,6 +202,9 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   };
 
   std::shared_ptr<Model> model = family.build(reader, building);
+  if (dropped > 0 && options.team->first())
+    log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
+                 ") does not divide them");
   if (checkpoint) {
     const auto unexpected = checkpoint->unexpected();
     std::string problems;
@@ -215,10 +232,11 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
 
 std::shared_ptr<Model> Loader::copy(const Model& from) {
   auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{*table, from.compute_, {}, {}, {}};
+  nn::Building building{*table, from.compute_, from.team_, {}, {}, {}};
   building.fill = [&](nn::Entry& entry, const nn::Initial&) {
     const nn::Entry* source = from.parameters_->find(entry.path);
     check(source != nullptr, "copy: no parameter ", entry.path);
+    entry.team = source->team;
     entry.slice = source->slice;
     entry.layout = source->layout;
     entry.source = source->source;

@@ -7,23 +7,34 @@
 namespace easydel::nn {
 namespace {
 
-LinearOptions with_split(LinearOptions options, Split split) {
+LinearOptions in_region(LinearOptions options, Split split, const Region& region) {
   options.split = split;
+  options.region = region;
   return options;
 }
 
 }  // namespace
 
 Linear::Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions& options) {
+  const bool divided = options.region.divided() && options.split != Split::none;
+  const Use use = divided ? Use::part : Use::whole;
   weight_ = scope.parameter("weight", {out, in}, Role::weight,
-                            {options.split, Initial::normal(options.deviation), "kernel", options.transposed});
+                            {options.split, Initial::normal(options.deviation), "kernel", options.transposed, use,
+                             options.split == Split::input ? 1 : 0});
   // A bias is added once, after the sum over the input's parts, so only a cut of the output cuts it.
   const Split bias_split = options.split == Split::input ? Split::none : options.split;
-  if (options.bias) bias_ = scope.parameter("bias", {out}, Role::bias, {bias_split, Initial::zeros(), {}, false});
+  if (options.bias)
+    bias_ = scope.parameter("bias", {out}, Role::bias,
+                            {bias_split, Initial::zeros(), {}, false, bias_split == Split::none ? Use::whole : use, 0});
+  if (divided && options.split == Split::input) sum_ = options.region;
 }
 
 Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) const {
   const Tensor bias = bias_ ? bias_.value() : Tensor();
+  if (sum_.divided()) {
+    const Tensor sum = sum_.leave(weight_.entry().weight->product(x, {}, {}));
+    return pass.name(name, bias.defined() ? sum + bias.to(sum.scalar_type()) : sum);
+  }
   return pass.name(name, weight_.entry().weight->product(x, bias, pass.given(name)));
 }
 
@@ -41,8 +52,11 @@ Tensor Embedding::operator()(const Tensor& indices) const {
 Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(options) {
   const bool layer = options.kind == NormKind::layer;
   const Initial initial = options.offset == 0.0 ? Initial::ones() : Initial::zeros();
-  weight_ = scope.parameter("weight", {size}, Role::norm, {Split::none, initial, layer ? "scale" : "kernel", false});
-  if (layer && options.bias) bias_ = scope.parameter("bias", {size}, Role::norm, {Split::none, Initial::zeros(), {}, false});
+  const Use use = options.in_region ? Use::shared : Use::whole;
+  weight_ = scope.parameter("weight", {size}, Role::norm,
+                            {Split::none, initial, layer ? "scale" : "kernel", false, use});
+  if (layer && options.bias)
+    bias_ = scope.parameter("bias", {size}, Role::norm, {Split::none, Initial::zeros(), {}, false, use});
 }
 
 Tensor Norm::operator()(const Tensor& x) const {
@@ -52,24 +66,27 @@ Tensor Norm::operator()(const Tensor& x) const {
 
 GatedMlp::GatedMlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation,
                    const LinearOptions& options)
-    : gate_(scope / "gate_proj", size, inner, with_split(options, Split::output)),
-      up_(scope / "up_proj", size, inner, with_split(options, Split::output)),
-      down_(scope / "down_proj", inner, size, with_split(options, Split::input)),
+    : region_(scope.team(), {inner}),
+      gate_(scope / "gate_proj", size, inner, in_region(options, Split::output, region_)),
+      up_(scope / "up_proj", size, inner, in_region(options, Split::output, region_)),
+      down_(scope / "down_proj", inner, size, in_region(options, Split::input, region_)),
       activation_(activation) {}
 
 Tensor GatedMlp::operator()(const Tensor& x, Pass& pass) const {
-  const Tensor gate = gate_(x, pass, "mlp_gate"), up = up_(x, pass, "mlp_up");
+  const Tensor inside = region_.enter(x);
+  const Tensor gate = gate_(inside, pass, "mlp_gate"), up = up_(inside, pass, "mlp_up");
   return down_(ops::gated(gate, up, activation_), pass, "mlp_down");
 }
 
 Mlp::Mlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation, const LinearOptions& up,
          const LinearOptions& down, const Names& names)
-    : up_(scope / names.up, size, inner, with_split(up, Split::output)),
-      down_(scope / names.down, inner, size, with_split(down, Split::input)),
+    : region_(scope.team(), {inner}),
+      up_(scope / names.up, size, inner, in_region(up, Split::output, region_)),
+      down_(scope / names.down, inner, size, in_region(down, Split::input, region_)),
       activation_(activation) {}
 
 Tensor Mlp::operator()(const Tensor& x, Pass& pass) const {
-  return down_(ops::activate(up_(x, pass, "mlp_up"), activation_), pass, "mlp_down");
+  return down_(ops::activate(up_(region_.enter(x), pass, "mlp_up"), activation_), pass, "mlp_down");
 }
 
 }  // namespace easydel::nn

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "easydel/nn/pass.h"
+#include "easydel/nn/region.h"
 #include "easydel/nn/scope.h"
 #include "easydel/ops/activation.h"
 
@@ -15,16 +16,19 @@ struct LinearOptions {
   Split split = Split::none;
   double deviation = 0.02;  // of initial values
   bool transposed = false;  // the checkpoint holds [in, out]
+  Region region = {};       // divided: this rank computes its part of the output, or from its part of the input
 };
 
 class Linear {
  public:
   Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions& options);
-  // x [tokens, in] -> [tokens, out], named `name` in the pass.
+  // x [tokens, in] -> [tokens, out], named `name` in the pass. In a divided region a split output is this rank's part
+  // of `out`, and a split input its part of `in`.
   Tensor operator()(const Tensor& x, Pass& pass, std::string_view name) const;
 
  private:
   Parameter weight_, bias_;
+  Region sum_;  // what a product of a split input leaves
 };
 
 class Embedding {
@@ -49,6 +53,7 @@ class Norm {
     double epsilon = 1e-6;
     double offset = 0.0;  // the weight counts as offset + weight
     bool bias = true;     // layer norms only
+    bool in_region = false;  // it norms what ranks of the tensor axis divide
   };
   Norm(const Scope& scope, int64_t size, const Options& options);
   Tensor operator()(const Tensor& x) const;  // over the last dimension
@@ -65,6 +70,7 @@ class GatedMlp {
   Tensor operator()(const Tensor& x, Pass& pass) const;
 
  private:
+  Region region_;
   Linear gate_, up_, down_;
   ops::Activation activation_;
 };
@@ -80,6 +86,7 @@ class Mlp {
   Tensor operator()(const Tensor& x, Pass& pass) const;
 
  private:
+  Region region_;
   Linear up_, down_;
   ops::Activation activation_;
 };

@@ -1,6 +1,7 @@
 #include "easydel/nn/parameter.h"
 
 #include "easydel/base/error.h"
+#include "easydel/nn/gather.h"
 
 namespace easydel::nn {
 
@@ -10,7 +11,7 @@ int64_t Entry::elements() const {
   return n;
 }
 
-Tensor Parameter::value() const { return entry_->shard; }
+Tensor Parameter::value() const { return entry_->team->size() == 1 ? entry_->shard : gathered(*entry_); }
 
 Entry& ParameterTable::add(Entry entry) {
   check(!by_path_.contains(entry.path), "two parameters are named ", entry.path);

@@ -30,6 +30,13 @@ enum class Role : uint8_t {
 // Over which of a weight's dimensions the tensor axis cuts.
 enum class Split : uint8_t { none, output, input, vocabulary, experts };
 
+// What one rank of the tensor axis computes with a parameter.
+enum class Use : uint8_t {
+  whole,  // the same as all others, with the whole of it
+  part,   // with its own part of one dimension: its heads, its inner units
+  shared  // with the whole, but in a region where the ranks compute different things: its gradient is their sum
+};
+
 using mesh::Slice;
 
 struct Entry {
@@ -43,6 +50,9 @@ struct Entry {
   Source source;               // where its values come from in a checkpoint, and back
   mesh::PartitionSpec layout;  // resolved, in our storage order; one entry per dimension
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that hold the shards
+
+  Use use = Use::whole;
+  int use_dimension = 0;  // Use::part
 
   // This rank's part. The leaf that the optimizer owns: fp32 while training (the master), else the parameter's
   // number type. Its gradient is shard.grad(), in the same number type.

@@ -35,6 +35,8 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   entry.shape = std::move(shape);
   entry.role = role;
   entry.split = options.split;
+  entry.use = options.use;
+  entry.use_dimension = options.use_dimension;
   entry.unit = unit_;
   entry.source.step = options.transposed ? SourceStep::transpose : SourceStep::rename;
   entry.source.tensors = {entry.path};

@@ -29,6 +29,7 @@ struct Initial {
 struct Building {
   ParameterTable& table;
   at::ScalarType compute = at::kFloat;
+  std::shared_ptr<const collective::Team> team = collective::Team::alone();
   // Decides layout and slice of an entry (mesh and partition rules); null: every shard is whole.
   std::function<void(Entry&)> place;
   // Makes entry.shard: this rank's slice, in its number type, from a checkpoint or from `initial`.
@@ -42,6 +43,8 @@ struct ParameterOptions {
   Initial initial;
   std::string_view easydel_name;  // of the leaf in EasyDeL's path: "kernel", "scale", ...; empty: the name
   bool transposed = false;        // the checkpoint holds [in, out]
+  Use use = Use::whole;
+  int use_dimension = 0;
 };
 
 class Scope {
@@ -60,6 +63,7 @@ class Scope {
 
   const std::string& path() const { return path_; }
   at::ScalarType compute() const { return building_->compute; }
+  const collective::Team& team() const { return *building_->team; }
 
  private:
   Building* building_;

@@ -1,0 +1,11 @@
+// From a parameter's shard to what a forward reads, with the gradient's way back.
+#pragma once
+
+#include "easydel/nn/parameter.h"
+
+namespace easydel::nn {
+
+// As entry.use says: the whole tensor, or this rank's part of it along the tensor axis. Collective.
+Tensor gathered(const Entry& entry);
+
+}  // namespace easydel::nn
