@@ -1,5 +1,5 @@
-// Runs a test's body on several ranks: forked processes that meet by a file. Fork before torch is used: a test binary
-// that calls run_ranks keeps torch out of the parent process.
+// Runs a test's body on several ranks: forked processes that meet by a file. Only the bodies use torch: a process
+// that has started torch's threads cannot be forked.
 #pragma once
 
 #include <sys/wait.h>
@@ -26,6 +26,12 @@ struct Meeting {
 // The exit statuses of the ranks: 0 passed, 1 an expectation failed or something was thrown, 128 + n signal n.
 // `seconds`: a rank that hangs is ended by SIGALRM.
 inline std::vector<int> exits_of_ranks(int count, const std::function<void(const Meeting&)>& body, int seconds = 60) {
+  // OpenMP reads it when the binary starts, and ranks whose threads wait for a core by spinning take minutes.
+  const char* threads = std::getenv("OMP_NUM_THREADS");
+  if (!threads || std::string(threads) != "1") {
+    ADD_FAILURE() << "tests with ranks need OMP_NUM_THREADS=1 in the environment, as ctest sets it";
+    return {};
+  }
   TemporaryFolder folder;
   std::vector<pid_t> children;
   for (int rank = 0; rank < count; ++rank) {
@@ -33,7 +39,6 @@ inline std::vector<int> exits_of_ranks(int count, const std::function<void(const
     pid_t child = fork();
     if (child == 0) {
       alarm(unsigned(seconds));
-      setenv("OMP_NUM_THREADS", "1", 1);
       Meeting meeting;
       meeting.world.rank = meeting.world.local_rank = rank;
       meeting.world.size = meeting.world.local_size = count;
