@@ -18,6 +18,8 @@ std::string above_of(const std::string& path) {
 }  // namespace
 
 void Problems::add(std::string path, Place place, std::string what, std::string hint) {
+  // Two checks may find the same.
+  if (std::ranges::any_of(problems_, [&](const Problem& p) { return p.path == path && p.what == what; })) return;
   problems_.push_back({std::move(path), place, std::move(what), std::move(hint)});
 }
 
@@ -32,6 +34,12 @@ void Problems::note(std::string_view path, std::string_view text) {
 }
 
 void Problems::no_effect(std::string path, std::string why) { no_effect_.emplace_back(std::move(path), std::move(why)); }
+
+bool Problems::any_at(std::string_view path) const {
+  return std::ranges::any_of(problems_, [path](const Problem& p) {
+    return p.path.starts_with(path) && (p.path.size() == path.size() || p.path[path.size()] == '.' || p.path[path.size()] == '[');
+  });
+}
 
 Place Problems::place_of(std::string path) const {
   for (;; path = above_of(path)) {

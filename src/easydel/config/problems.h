@@ -38,6 +38,7 @@ class Problems {
   void comes_from(std::string path, std::string source) { sources_[std::move(path)] = std::move(source); }
 
   bool empty() const { return problems_.empty(); }
+  bool any_at(std::string_view path) const;  // at this key or below it
   size_t size() const { return problems_.size(); }
   const std::string& file() const { return file_; }
   std::vector<Problem> sorted() const;  // in the order of the file

@@ -18,13 +18,30 @@ std::vector<std::string> known_names(std::span<const Part> parts) {
   return names;
 }
 
-std::string unknown_key_hint(std::string_view name, std::span<const Part> parts) {
+// Where a key of this very name is, in the sections below; empty: nowhere.
+std::string place_below(std::string_view name, const Section& section, const std::string& path, int depth) {
+  for (const Key& key : section.keys) {
+    const std::string here = join_path(path, key.name);
+    if (!path.empty() && key.answers_to(name)) return here;
+    if (key.shape != Key::Shape::section || depth == 0) continue;
+    if (std::string below = place_below(name, *key.section(), here, depth - 1); !below.empty()) return below;
+  }
+  return "";
+}
+
+constexpr size_t kListedKeys = 24;  // more are a page, not a hint
+
+std::string unknown_key_hint(std::string_view name, std::span<const Part> parts, const std::string& path) {
   const std::vector<std::string> names = known_names(parts);
   const std::string near = nearest(name, names);
   if (!near.empty()) return "did you mean '" + near + "'?";
+  for (const Part& part : parts)
+    if (const std::string below = place_below(name, *part.section, "", 2); !below.empty())
+      return "did you mean '" + join_path(path, below) + "'?";
   std::vector<std::string> keys;
   for (const Part& part : parts)
     for (const Key& key : part.section->keys) keys.push_back(key.name);
+  if (keys.size() > kListedKeys) return "its " + std::to_string(keys.size()) + " keys: easydel describe keys " + path;
   std::ranges::sort(keys);
   return "known keys: " + join(keys, ", ");
 }
@@ -86,7 +103,7 @@ void read_sections(std::span<const Part> parts, const Value& value, const std::s
       if (!kept && part.section->unknown_keys) part.section->unknown_keys(part.object)->set(name, child);
       kept = true;
     }
-    if (!kept) problems.add(join_path(path, name), key_place, "no such key", unknown_key_hint(name, parts));
+    if (!kept) problems.add(join_path(path, name), key_place, "no such key", unknown_key_hint(name, parts, path));
   }
   for (const Part& part : parts)
     for (const Key& key : part.section->keys) {

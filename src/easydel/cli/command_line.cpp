@@ -1,0 +1,246 @@
+// The only file with CLI11 in it: it takes seconds to compile.
+#include "easydel/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <new>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/base/names.h"
+#include "easydel/cli/commands.h"
+#include "easydel/cli/launch.h"
+
+namespace easydel::cli {
+namespace {
+
+constexpr int kUserError = 2, kBug = 70;
+
+struct Options {
+  int nproc = 1;
+  bool quiet = false, version = false;
+  RunOptions run;
+  GenerateOptions generate;
+  ChatOptions chat;
+  ProbeLogitsOptions logits;
+  ProbeReplayOptions replay;
+  DescribeModelOptions model;
+  std::string tokenizer, chat_template, lines = "-", keys, messages = "-";
+  std::optional<std::string> text;
+  std::vector<int64_t> ids;
+  bool markdown = false, no_special = false, skip_special = false, no_generation_prompt = false;
+  std::function<int()> command;  // the one that was asked for
+};
+
+template <class T>
+void add_optional(CLI::App* app, const std::string& flags, std::optional<T>& out, const std::string& doc) {
+  app->add_option_function<T>(flags, [&out](const T& value) { out = value; }, doc);
+}
+
+void add_model_flags(CLI::App* app, ModelOptions& options) {
+  app->add_option("model", options.model, "Model folder, or a name in the local Hugging Face cache")->required();
+  app->add_option("--tokenizer", options.tokenizer, "Tokenizer's folder; the model's own if not given");
+  app->add_option("--dtype", options.dtype, "Number type: auto (the file's), fp32, bf16");
+  app->add_option("--device", options.device, "auto, cpu or gpu");
+  elarge::SamplingConfig& s = options.sampling;
+  const char* const group = "Sampling (what is not given comes from generation_config.json)";
+  add_optional(app, "-n,--max-new-tokens", s.max_new_tokens, "Longest reply in tokens");
+  add_optional(app, "-t,--temperature", s.temperature, "0: always the likeliest token");
+  add_optional(app, "--top-p", s.top_p, "Sample from the likeliest tokens with this share of probability");
+  add_optional(app, "--top-k", s.top_k, "Sample from so many likeliest tokens");
+  add_optional(app, "--min-p", s.min_p, "Leave out tokens below this share of the greatest probability");
+  add_optional(app, "--repetition-penalty", s.repetition_penalty, "Makes tokens that were there less likely (above 1)");
+  app->add_option_function<std::vector<std::string>>(
+      "--stop", [&s](const std::vector<std::string>& stops) { s.stop.assign(stops.begin(), stops.end()); }, "Text that ends a reply");
+  app->add_option("--seed", s.seed, "Seed of the draws");
+  for (const char* flag : {"--max-new-tokens", "--temperature", "--top-p", "--top-k", "--min-p", "--repetition-penalty", "--stop", "--seed"})
+    app->get_option(flag)->group(group);
+}
+
+CLI::App* add_command(CLI::App& parent, Options& options, const std::string& name, const std::string& doc, const std::string& group,
+                      std::function<int()> command) {
+  CLI::App* const app = parent.add_subcommand(name, doc);
+  if (!group.empty()) app->group(group);
+  app->fallthrough();
+  app->allow_extras();  // unknown words are refused below, with what was meant
+  app->callback([&options, command] { options.command = command; });
+  return app;
+}
+
+void add_probes(CLI::App& app, Options& o, const std::string& group) {
+  CLI::App* const probe = app.add_subcommand("probe", "Compare with other implementations: JSON Lines in and out");
+  probe->group(group);
+  probe->require_subcommand(1);
+  probe->fallthrough();
+  CLI::App* one = add_command(*probe, o, "logits", "Logits, loss and gradients of recorded inputs", "", [&o] { return run_probe_logits(o.logits); });
+  one->add_option("model", o.logits.model, "Model folder")->required();
+  one->add_option("--inputs", o.logits.inputs, "Safetensors file with the inputs")->required();
+  one->add_option("--output", o.logits.output, "Safetensors file to write")->required();
+  one->add_option("--trace", o.logits.trace, "Safetensors file for named intermediate tensors");
+  one = add_command(*probe, o, "replay", "A recorded training run, through the real trainer", "", [&o] { return run_probe_replay(o.replay); });
+  one->add_option("case", o.replay.test_case, "The case's JSON file")->required();
+  one->add_option("--root", o.replay.root, "Folder that models and batches are looked up in")->required();
+  one->add_option("--output", o.replay.output, "JSON Lines file to write, one line per step")->required();
+  one->add_option("--params", o.replay.params, "JSON file for sums of the parameters after the last step");
+  one = add_command(*probe, o, "tokenize", "Texts to ids and back", "", [&o] { return run_probe_tokenize(o.tokenizer, o.lines); });
+  one->add_option("--tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
+  one->add_option("--jsonl", o.lines, "File of JSON Lines; - is standard input");
+  one = add_command(*probe, o, "render", "Chat templates", "", [&o] { return run_probe_render(o.chat_template, o.lines); });
+  one->add_option("--template", o.chat_template, "The template's file; without it every line carries its own");
+  one->add_option("--jsonl", o.lines, "File of JSON Lines; - is standard input");
+  for (const char* name : {"vectors", "tools", "constrain"})
+    add_command(*probe, o, name, "(not built yet)", "", [name]() -> int { refuse(str("probe ", name), "is not built yet", "built: logits, replay, tokenize, render"); });
+}
+
+void add_commands(CLI::App& app, Options& o) {
+  const std::string work = "Commands", look = "Looking at things", compare = "Comparing and converting";
+  CLI::App* one = nullptr;
+  for (const char* name : {"elarge", "run"}) {
+    const bool alias = std::string_view(name) == "run";
+    one = add_command(app, o, name, alias ? "The same as elarge" : "Run a YAML file: train, generate, ...", work, [&o] { return run_elarge(o.run); });
+    one->add_option("file,-c,--config", o.run.file, "The run, as YAML or JSON");
+    one->add_option("--set", o.run.set, "Set a key: --set trainer.learning_rate=1e-4 (YAML; may be repeated)")->allow_extra_args(false);
+    one->add_flag("--dry-run,--dry_run", o.run.dry_run, "Print the actions and the whole configuration, and stop");
+  }
+  one = add_command(app, o, "generate", "Continue a text", work, [&o] { return run_generate(o.generate); });
+  add_model_flags(one, o.generate);
+  one->add_option("-p,--prompt", o.generate.prompts, "The text (may be repeated); standard input if not given")->allow_extra_args(false);
+  one->add_flag("--chat", o.generate.chat, "The prompt is what a user says: use the model's chat template");
+  one->add_flag("--jsonl", o.generate.jsonl, "Print one JSON object a prompt");
+  one = add_command(app, o, "chat", "Talk with a model", work, [&o] { return run_chat(o.chat); });
+  add_model_flags(one, o.chat);
+  one->add_option("--system", o.chat.system, "The system message");
+
+  CLI::App* const describe = app.add_subcommand("describe", "Say what a model or a key is");
+  describe->group(look);
+  describe->require_subcommand(1);
+  describe->fallthrough();
+  one = add_command(*describe, o, "model", "Family, sizes, parameters and files of a model folder", "", [&o] { return run_describe_model(o.model); });
+  one->add_option("model", o.model.model, "Model folder")->required();
+  one->add_flag("--parameters", o.model.parameters, "Every tensor, not grouped by layer");
+  one->add_flag("--json", o.model.json, "As JSON");
+  one = add_command(*describe, o, "keys", "The keys of a run", "", [&o] { return run_describe_keys(o.keys, o.markdown); });
+  one->add_option("path", o.keys, "A section or a key, as trainer or mixture.informs; all if not given");
+  one->add_flag("--markdown", o.markdown, "As a page");
+  add_command(app, o, "config-schema", "JSON Schema of a run, for editors", look, [] { return run_config_schema(); });
+  add_command(app, o, "doctor", "What this machine can do, and what is wrong with it", look, []() -> int { refuse("easydel doctor", "is not built yet"); });
+  add_command(app, o, "version", "Print the version", look, [] { return print("easydel " EASYDEL_VERSION "\n"), 0; });
+
+  add_probes(app, o, compare);
+  one = add_command(app, o, "tokenize", "A text's token ids", compare, [&o] { return run_tokenize(o.tokenizer, o.text, !o.no_special); });
+  one->add_option("tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
+  add_optional(one, "text", o.text, "The text; standard input if not given");
+  one->add_flag("--no-special", o.no_special, "Without BOS, EOS and the like");
+  one = add_command(app, o, "detokenize", "Token ids' text", compare, [&o] { return run_detokenize(o.tokenizer, o.ids, o.skip_special); });
+  one->add_option("tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
+  one->add_option("ids", o.ids, "The ids")->required();
+  one->add_flag("--skip-special", o.skip_special, "Leave special tokens out");
+  one = add_command(app, o, "render", "A conversation through the chat template", compare,
+                    [&o] { return run_render(o.tokenizer, o.messages, !o.no_generation_prompt); });
+  one->add_option("model", o.tokenizer, "Folder with the tokenizer and its template")->required();
+  one->add_option("messages", o.messages, "JSON file with the list of messages; - is standard input");
+  one->add_flag("--no-generation-prompt", o.no_generation_prompt, "Without the beginning of the reply");
+}
+
+// The deepest command that was named.
+CLI::App* deepest(CLI::App* app) {
+  for (CLI::App* child : app->get_subcommands()) return deepest(child);
+  return app;
+}
+
+std::string full_name(const CLI::App* app) {
+  return app->get_parent() ? full_name(app->get_parent()) + " " + app->get_name() : app->get_name();
+}
+
+[[noreturn]] void refuse_word(const CLI::App* app, const std::string& word) {
+  std::vector<std::string> known;
+  if (word.starts_with("-")) {
+    for (const CLI::App* at = app; at; at = at->get_parent())
+      for (const CLI::Option* option : at->get_options())
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    const std::string flag = word.substr(0, word.find('='));
+    const std::string near = nearest(flag, known);
+    refuse(full_name(app) + " " + word, "no such flag", near.empty() ? "known: " + join(known, ", ") : "did you mean '" + near + "'?");
+  }
+  for (const CLI::App* child : app->get_subcommands({})) known.push_back(child->get_name());
+  if (known.empty()) refuse(full_name(app), "'" + word + "' is one word too many", "see " + full_name(app) + " --help");
+  const std::string near = nearest(word, known);
+  refuse(full_name(app), "no command '" + word + "'", near.empty() ? "commands: " + join(known, ", ") : "did you mean '" + near + "'?");
+}
+
+// The arguments for each rank: all but --nproc.
+std::vector<std::string> without_nproc(int argc, char** argv) {
+  std::vector<std::string> out;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--nproc") {
+      ++i;
+    } else if (!word.starts_with("--nproc=")) {
+      out.emplace_back(word);
+    }
+  }
+  return out;
+}
+
+int run_command(int argc, char** argv) {
+  Options options;
+  CLI::App app("Load, train, evaluate and serve Hugging Face models. docs: README.md", "easydel");
+  app.set_help_flag("-h,--help", "Print this help");
+  app.set_help_all_flag("--help-all", "Print the help of every command")->group("");
+  app.add_option("--nproc", options.nproc, "Run as so many ranks on this machine")->check(CLI::Range(1, 4096));
+  app.add_flag("-q,--quiet", options.quiet, "Only results, warnings and errors");
+  app.add_flag("--version", options.version, "Print the version")->group("");
+  app.allow_extras();
+  app.require_subcommand(0, 1);
+  app.get_formatter()->column_width(34);
+  add_commands(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {  // --help
+    return app.exit(done);
+  } catch (const CLI::ParseError& error) {
+    CLI::App* const at = deepest(&app);
+    const std::vector<std::string> rest = app.remaining(true);
+    if (!rest.empty()) refuse_word(at, rest[0]);
+    refuse(full_name(at), error.what(), "see " + full_name(at) + " --help");
+  }
+  CLI::App* const at = deepest(&app);
+  const bool not_built = at->get_parent() && at->get_parent()->get_name() == "probe" && at->get_description() == "(not built yet)";
+  if (const auto rest = app.remaining(true); !rest.empty() && !not_built) refuse_word(at, rest[0]);
+  if (options.version) return print("easydel " EASYDEL_VERSION "\n"), 0;
+  if (!options.command) return print(app.help()), 0;
+  if (options.quiet) log::set_level(log::Level::warning);
+  if (options.nproc > 1) {
+    options.run.ranks = options.nproc;
+    if (at->get_name() == "elarge" || at->get_name() == "run") check_elarge(options.run);
+    Launch ranks;
+    ranks.ranks = options.nproc;
+    ranks.arguments = without_nproc(argc, argv);
+    return launch(ranks);
+  }
+  return options.command();
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  try {
+    return run_command(argc, argv);
+  } catch (const UserError& error) {
+    std::cerr << error.what() << "\n";
+    return kUserError;
+  } catch (const Bug& bug) {
+    std::cerr << "bug: " << bug.what() << "\n    this is a mistake of the program, not yours; please report it\n";
+    return kBug;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "out of memory\n    use a smaller batch, a shorter max_length, or bf16\n";
+    return kBug;
+  } catch (const std::exception& error) {
+    std::cerr << "bug: " << error.what() << "\n    this is a mistake of the program, not yours; please report it\n";
+    return kBug;
+  }
+}
+
+}  // namespace easydel::cli

@@ -1,0 +1,9 @@
+// The command line: which command, which flags, and what the exit status is.
+#pragma once
+
+namespace easydel::cli {
+
+// 0: done. 2: something the user can mend, said on standard error. 70: a bug. 130: ended by Ctrl-C.
+int run(int argc, char** argv);
+
+}  // namespace easydel::cli

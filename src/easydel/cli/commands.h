@@ -1,0 +1,76 @@
+// The commands of the program, without how they are spelled (that is command_line.cpp's). Each returns the exit status
+// and throws UserError for what the user can mend. Results go to standard output, everything else to standard error.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/elarge/action_config.h"
+
+namespace easydel::cli {
+
+struct RunOptions {
+  std::string file;
+  std::vector<std::string> set;  // "trainer.learning_rate=1e-4"
+  bool dry_run = false;
+  int ranks = 0;  // how many will run it; 0: as the environment says
+};
+int run_elarge(const RunOptions& options);
+// Reads and checks the run, without doing it: what the launcher does before it starts ranks.
+void check_elarge(const RunOptions& options);
+
+struct ModelOptions {
+  std::string model;  // folder, or a name in the local cache
+  std::string tokenizer;
+  std::string dtype = "auto";
+  std::string device = "auto";
+  elarge::SamplingConfig sampling;
+};
+struct GenerateOptions : ModelOptions {
+  std::vector<std::string> prompts;  // none: standard input is the prompt
+  bool chat = false;                 // each prompt is what a user says
+  bool jsonl = false;
+};
+int run_generate(const GenerateOptions& options);
+
+struct ChatOptions : ModelOptions {
+  std::string system;
+};
+int run_chat(const ChatOptions& options);
+
+struct ProbeLogitsOptions {
+  std::string model, inputs, output, trace;
+};
+int run_probe_logits(const ProbeLogitsOptions& options);
+struct ProbeReplayOptions {
+  std::string test_case, root, output, params;
+};
+int run_probe_replay(const ProbeReplayOptions& options);
+// `lines`: a file of JSON Lines, or "-".
+int run_probe_tokenize(const std::string& tokenizer, const std::string& lines);
+int run_probe_render(const std::string& chat_template, const std::string& lines);
+
+struct DescribeModelOptions {
+  std::string model;
+  bool parameters = false;  // every tensor, not grouped by layer
+  bool json = false;
+};
+int run_describe_model(const DescribeModelOptions& options);
+// The keys at and below `path` ("trainer", "mixture.informs"); empty: all.
+int run_describe_keys(const std::string& path, bool markdown);
+int run_config_schema();
+
+int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special);
+int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special);
+int run_render(const std::string& model, const std::string& messages, bool add_generation_prompt);
+
+// docs/keys.md.
+std::string keys_markdown();
+
+// What commands share.
+void print(std::string_view text);                     // to standard output, flushed
+std::string read_input(const std::string& file);       // "-": standard input
+
+}  // namespace easydel::cli

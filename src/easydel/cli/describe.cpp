@@ -1,0 +1,233 @@
+// `easydel describe ...` and `config-schema`: what a model folder holds, what a key means.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+#include "easydel/cli/commands.h"
+#include "easydel/elarge/actions.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/weights/safetensors.h"
+
+namespace easydel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string with_unit(double number, double base, std::initializer_list<const char*> units) {
+  auto unit = units.begin();
+  while (number >= base && unit + 1 != units.end()) number /= base, ++unit;
+  char text[64];
+  std::snprintf(text, sizeof text, number < 10 && unit != units.begin() ? "%.2f%s" : number < 100 && unit != units.begin() ? "%.1f%s" : "%.0f%s",
+                number, *unit);
+  return text;
+}
+std::string count_text(int64_t count) { return with_unit(static_cast<double>(count), 1000, {"", " k", " M", " G", " T"}); }
+std::string bytes_text(uint64_t bytes) { return with_unit(static_cast<double>(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB"}); }
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string out;
+  for (const int64_t size : shape) out += (out.empty() ? "" : " x ") + std::to_string(size);
+  return out.empty() ? "scalar" : out;
+}
+
+// "model.layers.17.mlp.up_proj.weight" -> "model.layers.*.mlp.up_proj.weight"
+std::string without_index(const std::string& name) {
+  std::string out;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    const bool index = !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+    out += (begin > 0 ? "." : "") + (index ? "*" : part);
+    begin = end + 1;
+  }
+  return out;
+}
+
+struct Group {
+  int64_t count = 0, elements = 0;
+  uint64_t bytes = 0;
+  std::string shape, dtype;
+};
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (widths.size() <= i) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line = "  ";
+    for (size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(i + 1 < row.size() ? widths[i] - row[i].size() + 2 : 0, ' ');
+    out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_describe_model(const DescribeModelOptions& options) {
+  const fs::path folder = hub::resolve_model(options.model, "describe model");
+  if (!fs::exists(folder / "config.json")) refuse(folder.string(), "has no config.json", "give a Hugging Face model folder");
+  const Value config = parse_file(folder / "config.json");
+  std::map<std::string, Group> groups;
+  std::vector<std::string> order;
+  int64_t elements = 0;
+  uint64_t weight_bytes = 0;
+  if (weights::Folder::has_weights(folder)) {
+    const weights::Folder opened = weights::Folder::open(folder);
+    for (const std::string& name : opened.names()) {
+      const weights::TensorView view = opened.at(name);
+      const std::string key = options.parameters ? name : without_index(name);
+      if (!groups.contains(key)) order.push_back(key);
+      Group& group = groups[key];
+      const std::string shape = shape_text(view.shape), dtype(weights::name_of(view.dtype));
+      group.shape = group.count == 0 || group.shape == shape ? shape : "several";
+      group.dtype = group.count == 0 || group.dtype == dtype ? dtype : "several";
+      ++group.count, group.elements += view.elements(), group.bytes += view.bytes.size();
+      elements += view.elements(), weight_bytes += view.bytes.size();
+    }
+  }
+  const auto word = [&](const char* key) {
+    const Value* value = config.find(key);
+    return value && !value->is_null() ? (value->is_text() ? value->scalar : to_yaml_flow(*value)) : std::string();
+  };
+  Value json = Value::map(), list = Value::list(), files = Value::list();
+  std::string out = folder.string() + "\n";
+  const std::string architecture = config.find("architectures") ? to_yaml_flow(*config.find("architectures")) : "not said";
+  out += "family        " + (word("model_type").empty() ? "not said" : word("model_type")) + ", architectures " + architecture + "\n";
+  std::vector<std::string> sizes;
+  for (const auto& [key, value] : config.entries)
+    if (value.as_int() && !value.as_bool() && !key.ends_with("_token_id")) sizes.push_back(key + " " + value.scalar);
+  out += "sizes         " + join(sizes, ", ") + "\n";
+  out += order.empty() ? "parameters    none in the folder: it starts from random weights\n"
+                       : "parameters    " + std::to_string(elements) + " (" + count_text(elements) + "), " + bytes_text(weight_bytes) + "\n";
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& key : order) {
+    const Group& group = groups[key];
+    rows.push_back({key, options.parameters ? "" : std::to_string(group.count) + " of", group.shape, group.dtype, count_text(group.elements),
+                    bytes_text(group.bytes)});
+    Value row = Value::map();
+    row.set("name", Value::text(key));
+    row.set("count", Value::integer(group.count));
+    row.set("shape", Value::text(group.shape));
+    row.set("dtype", Value::text(group.dtype));
+    row.set("elements", Value::integer(group.elements));
+    row.set("bytes", Value::integer(static_cast<int64_t>(group.bytes)));
+    list.items.push_back(row);
+  }
+  out += table(rows) + "files\n";
+  rows.clear();
+  std::vector<fs::directory_entry> entries(fs::directory_iterator(folder), {});
+  std::ranges::sort(entries, {}, [](const fs::directory_entry& entry) { return entry.path(); });
+  for (const fs::directory_entry& entry : entries) {
+    if (!entry.is_regular_file()) continue;
+    rows.push_back({entry.path().filename().string(), bytes_text(entry.file_size())});
+    Value file = Value::map();
+    file.set("name", Value::text(entry.path().filename().string()));
+    file.set("bytes", Value::integer(static_cast<int64_t>(entry.file_size())));
+    files.items.push_back(file);
+  }
+  out += table(rows);
+  if (!options.json) return print(out), 0;
+  json.set("folder", Value::text(folder.string()));
+  json.set("model_type", Value::text(word("model_type")));
+  json.set("parameters", Value::integer(elements));
+  json.set("bytes", Value::integer(static_cast<int64_t>(weight_bytes)));
+  json.set("tensors", list);
+  json.set("files", files);
+  json.set("config", config);
+  return print(to_json(json, 2) + "\n"), 0;
+}
+
+std::string keys_markdown() {
+  std::string out =
+      "# Keys of a run\n\nMade by `easydel describe keys --markdown`; do not edit. A run is a YAML or JSON file with these sections (at the "
+      "top, or below `config:`, `elarge_model:` or `elm:`) and `actions:`, the list of what to do.\n\n## actions\n\n"
+      "| action | also | meaning |\n|---|---|---|\n";
+  for (const elarge::ActionEntry& entry : elarge::action_entries()) {
+    std::vector<std::string> aliases(entry.aliases.begin(), entry.aliases.end());
+    for (std::string& alias : aliases) alias = "`" + alias + "`";
+    out += "| `" + std::string(entry.name) + "` | " + join(aliases, ", ") + " | " + std::string(entry.doc) + (entry.built ? "" : " *Not built yet.*") + " |\n";
+  }
+  out += "\n";
+  for (const elarge::ActionEntry& entry : elarge::action_entries())
+    if (entry.parameters && !entry.path_alone) out += config::markdown(*entry.parameters(), "actions: " + std::string(entry.name));
+  out += config::markdown(config::section_of<elarge::Config>());
+  while (out.ends_with("\n\n")) out.pop_back();
+  return out;
+}
+
+int run_describe_keys(const std::string& path, bool markdown) {
+  const config::Section& root = config::section_of<elarge::Config>();
+  if (path.empty()) return print(markdown ? keys_markdown() : config::help(root)), 0;
+  const config::Key* const key = config::find_key(root, path);
+  if (!key) {
+    // The first part of the path that is not there, among the keys where it should be.
+    const config::Section* section = &root;
+    size_t begin = 0, end = path.find('.');
+    for (; end != std::string::npos; begin = end + 1, end = path.find('.', begin)) {
+      const config::Key* const above = config::find_key(root, path.substr(0, end));
+      if (!above || !above->section) break;
+      section = above->section();
+    }
+    std::vector<std::string> names;
+    for (const config::Key& other : section->keys) names.push_back(other.name);
+    refuse(path, "no such key", did_you_mean(path.substr(begin, end - begin), names));
+  }
+  if (key->section) return print(markdown ? config::markdown(*key->section(), path) : config::help(*key->section(), path)), 0;
+  config::Section one{.doc = "", .keys = {*key}};
+  const size_t cut = path.rfind('.');
+  return print(markdown ? config::markdown(one) : config::help(one, cut == std::string::npos ? "" : path.substr(0, cut))), 0;
+}
+
+int run_config_schema() {
+  Value run = config::json_schema(config::section_of<elarge::Config>());
+  const Value config = run;
+  Value names = Value::list(), item = Value::map(), word = Value::map(), actions = Value::map(), any = Value::list(), list = Value::map();
+  Value properties = Value::map();
+  for (const elarge::ActionEntry& entry : elarge::action_entries()) {
+    std::vector<std::string_view> all = entry.aliases;
+    all.insert(all.begin(), entry.name);
+    for (const std::string_view name : all) {
+      names.items.push_back(Value::text(std::string(name)));
+      Value parameters = entry.parameters ? config::json_schema(*entry.parameters()) : Value::map();
+      if (entry.path_alone) {
+        Value either = Value::map(), text = Value::map(), options = Value::list();
+        text.set("type", Value::text("string"));
+        options.items = {text, parameters};
+        either.set("anyOf", options);
+        parameters = either;
+      }
+      properties.set(name, parameters);
+    }
+  }
+  word.set("enum", names);
+  item.set("type", Value::text("object"));
+  item.set("properties", properties);
+  any.items = {word, item};
+  Value one = Value::map();
+  one.set("anyOf", any);
+  list.set("type", Value::text("array"));
+  list.set("items", one);
+  any.items.push_back(list);
+  actions.set("anyOf", any);
+  Value* const keys = run.find("properties");
+  keys->set("actions", actions);
+  for (const char* wrapper : {"config", "elarge_model", "elm"}) keys->set(wrapper, config);
+  // `model` is required only where no wrapper holds the configuration.
+  std::erase_if(run.entries, [](const auto& entry) { return entry.first == "required"; });
+  Value required = Value::list();
+  required.items.push_back(Value::text("actions"));
+  run.set("required", required);
+  Value out = Value::map();
+  out.set("$schema", Value::text("https://json-schema.org/draft/2020-12/schema"));
+  out.set("title", Value::text("easydel run"));
+  for (auto& [key, value] : run.entries) out.set(key, value);
+  return print(to_json(out, 1) + "\n"), 0;
+}
+
+}  // namespace easydel::cli

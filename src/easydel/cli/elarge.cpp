@@ -1,0 +1,46 @@
+// `easydel elarge run.yaml`.
+#include <unistd.h>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/cli/commands.h"
+#include "easydel/elarge/actions.h"
+#include "easydel/mesh/world.h"
+
+namespace easydel::cli {
+namespace {
+
+elarge::Run read(const RunOptions& options) {
+  if (options.file.empty()) refuse("easydel elarge", "which file?", "give the run: easydel elarge run.yaml");
+  std::vector<elarge::Override> overrides;
+  for (const std::string& text : options.set) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      refuse("--set " + text, "has no '='", "write for example --set trainer.learning_rate=1e-4");
+    overrides.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  const int ranks = options.ranks > 0 ? options.ranks : mesh::read_world().size;
+  return elarge::read_run(options.file, overrides, ranks);
+}
+
+}  // namespace
+
+void check_elarge(const RunOptions& options) { read(options); }
+
+int run_elarge(const RunOptions& options) {
+  const elarge::Run run = read(options);
+  const bool leader = mesh::read_world().rank == 0;
+  if (options.dry_run) {
+    Value document = Value::map();
+    document.set("config", elarge::normalised(run.config));
+    document.set("actions", elarge::normalised(run.actions));
+    if (leader) print(to_yaml(document));
+    return 0;
+  }
+  if (leader)
+    for (const std::string& note : run.notes) log::warning(note);
+  elarge::run_actions(run, leader ? elarge::Output(print) : elarge::Output());
+  return 0;
+}
+
+}  // namespace easydel::cli

@@ -1,0 +1,101 @@
+// `easydel probe ...`, `tokenize`, `detokenize`, `render`.
+#include <fstream>
+#include <iostream>
+
+#include "easydel/base/error.h"
+#include "easydel/cli/commands.h"
+#include "easydel/elarge/core.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/text/probe.h"
+
+namespace easydel::cli {
+namespace {
+
+// Answers every line of a file of JSON Lines; empty lines are passed over.
+template <class Answer>
+int answer_lines(const std::string& name, Answer answer) {
+  std::ifstream file;
+  if (name != "-") {
+    file.open(name);
+    if (!file) refuse(name, "cannot be read", "give a file of JSON Lines, or - for standard input");
+  }
+  std::istream& in = name == "-" ? std::cin : file;
+  std::string line, out;
+  std::ios::sync_with_stdio(false);
+  while (std::getline(in, line)) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    out += answer(line);
+    out += '\n';
+    if (out.size() > size_t{1} << 16 || in.rdbuf()->in_avail() <= 0) {
+      print(out);
+      out.clear();
+    }
+  }
+  print(out);
+  return 0;
+}
+
+std::filesystem::path tokenizer_path(const std::string& name) {
+  std::error_code missing;
+  const std::filesystem::path path = hub::expand_home(name);
+  return std::filesystem::exists(path, missing) ? path : hub::resolve_model(name, "tokenizer");
+}
+
+}  // namespace
+
+int run_probe_logits(const ProbeLogitsOptions& options) {
+  elarge::ProbeLogits probe{hub::resolve_model(options.model, "probe logits"), options.inputs, options.output, std::nullopt};
+  if (!options.trace.empty()) probe.trace = options.trace;
+  elarge::core().probe_logits(probe);
+  return 0;
+}
+
+int run_probe_replay(const ProbeReplayOptions& options) {
+  elarge::ProbeReplay probe{options.test_case, options.root, options.output, std::nullopt};
+  if (!options.params.empty()) probe.parameters = options.params;
+  elarge::core().probe_replay(probe);
+  return 0;
+}
+
+int run_probe_tokenize(const std::string& tokenizer, const std::string& lines) {
+  const text::TokenizeProbe probe(tokenizer_path(tokenizer));
+  return answer_lines(lines, [&](const std::string& line) { return probe.answer(line); });
+}
+
+int run_probe_render(const std::string& chat_template, const std::string& lines) {
+  text::RenderProbe probe(chat_template);
+  return answer_lines(lines, [&](const std::string& line) { return probe.answer(line); });
+}
+
+int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special) {
+  const auto loaded = text::Tokenizer::load(tokenizer_path(tokenizer));
+  std::string ids;
+  for (const text::TokenId id : loaded->encode(text ? *text : read_input("-"), {.add_special_tokens = special}))
+    ids += (ids.empty() ? "" : " ") + std::to_string(id);
+  return print(ids + "\n"), 0;
+}
+
+int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special) {
+  const auto loaded = text::Tokenizer::load(tokenizer_path(tokenizer));
+  std::vector<text::TokenId> narrow;
+  for (const int64_t id : ids) {
+    if (id < 0 || id >= loaded->vocabulary_size())
+      refuse(std::to_string(id), "no such token", str("ids go from 0 to ", loaded->vocabulary_size() - 1));
+    narrow.push_back(static_cast<text::TokenId>(id));
+  }
+  return print(loaded->decode(narrow, skip_special) + "\n"), 0;
+}
+
+int run_render(const std::string& model, const std::string& messages, bool add_generation_prompt) {
+  const auto loaded = text::Tokenizer::load(tokenizer_path(model));
+  const auto source = loaded->chat_template();
+  if (!source) refuse(model, "its tokenizer has no chat template", "chat templates stand in tokenizer_config.json or chat_template.jinja");
+  Value context = Value::map();
+  context.set("messages", parse_json(read_input(messages), messages == "-" ? "standard input" : messages));
+  context.set("add_generation_prompt", Value::boolean(add_generation_prompt));
+  if (const auto id = loaded->bos_id()) context.set("bos_token", Value::text(loaded->token_of(*id)));
+  if (const auto id = loaded->eos_id()) context.set("eos_token", Value::text(loaded->token_of(*id)));
+  return print(text::ChatTemplate(*source).render(context).text + "\n"), 0;
+}
+
+}  // namespace easydel::cli

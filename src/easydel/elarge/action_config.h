@@ -1,0 +1,136 @@
+// Parameters of the actions that take some.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "easydel/config/fields.h"
+
+namespace easydel::elarge {
+
+// How the next token is drawn; what is not given comes from the model's generation_config.json.
+struct SamplingConfig {
+  std::optional<int64_t> max_new_tokens;
+  std::optional<double> temperature, top_p, min_p, repetition_penalty;
+  std::optional<int64_t> top_k;
+  config::Many<std::string> stop;
+  int64_t seed = 0;
+
+  static constexpr auto doc = "How the next token is drawn.";
+  static constexpr auto fields() {
+    using namespace config;
+    return std::tuple{
+        field<&SamplingConfig::max_new_tokens>("Longest reply; null: the model's, else 128.", at_least(1)),
+        field<&SamplingConfig::temperature>("0: greedy; null: the model's.", at_least(0)),
+        field<&SamplingConfig::top_p>("Share of probability sampled from.", between(0, 1)),
+        field<&SamplingConfig::min_p>("Least probability, as a share of the greatest.", between(0, 1)),
+        field<&SamplingConfig::repetition_penalty>("Divides the logits of tokens that were there.", above(0)),
+        field<&SamplingConfig::top_k>("Tokens sampled from; 0: all.", at_least(0)),
+        field<&SamplingConfig::stop>("Texts that end the reply."),
+        field<&SamplingConfig::seed>("Seed of the draws.", at_least(0)),
+    };
+  }
+};
+
+struct GenerateConfig {
+  config::Many<std::string> prompts;
+  std::optional<std::string> output_path;
+  bool apply_chat_template = false;
+
+  static constexpr auto doc = "What is continued.";
+  static constexpr auto fields() {
+    using namespace config;
+    return std::tuple{
+        field<&GenerateConfig::prompts>("What to continue.", required(), alias("prompt")),
+        field<&GenerateConfig::output_path>("JSON Lines file for the results; null: standard output."),
+        field<&GenerateConfig::apply_chat_template>("Each prompt is what a user says."),
+    };
+  }
+};
+
+struct GenerateAction {
+  GenerateConfig generate;
+  SamplingConfig sampling;
+
+  static config::Section section() {
+    return config::flat<&GenerateAction::generate, &GenerateAction::sampling>("Continue prompts with the model.");
+  }
+};
+
+struct PathConfig {
+  std::string path;
+
+  static constexpr auto doc = "Write the normalised configuration to a file.";
+  static constexpr auto fields() { return std::tuple{config::field<&PathConfig::path>("The file.", config::required())}; }
+  void settle(config::Keys& keys) {
+    if (path.empty()) keys.refuse("path", "is empty", "give the name of a file");
+  }
+};
+
+enum class EvalEngine { automatic, esurge };
+constexpr auto choices(EvalEngine) {
+  using config::Choice;
+  return std::array{Choice{EvalEngine::automatic, "auto"}, Choice{EvalEngine::esurge, "esurge"}};
+}
+
+struct EvalActionConfig {
+  config::Many<std::string> tasks;
+  EvalEngine engine = EvalEngine::automatic;
+  int64_t num_fewshot = 0;
+  std::optional<std::string> output_path;
+  bool print_results = false;
+
+  static constexpr auto doc = "Evaluate the model on benchmark tasks.";
+  static constexpr auto fields() {
+    using namespace config;
+    return std::tuple{
+        field<&EvalActionConfig::tasks>("Names of tasks.", required()),
+        field<&EvalActionConfig::engine>("What answers."),
+        field<&EvalActionConfig::num_fewshot>("Examples shown before each question.", at_least(0)),
+        field<&EvalActionConfig::output_path>("JSON file for the results."),
+        field<&EvalActionConfig::print_results>("Show a table."),
+    };
+  }
+};
+
+struct ServeConfig {
+  std::string host = "0.0.0.0";
+  int64_t port = 11556;
+  int64_t workers = 1;
+  std::string log_level = "info";
+  bool reload = false;
+  std::optional<std::string> ssl_keyfile, ssl_certfile;
+  std::string tool_parser_name = "hermes";
+  bool oai_like_processor = true;
+  bool enable_function_calling = true;
+  bool require_api_key = false;
+  std::optional<std::string> admin_key;
+  bool enable_cors = false;
+  std::optional<std::vector<std::string>> cors_origins;
+
+  static constexpr auto doc = "Serve the model by OpenAI's HTTP interface.";
+  static constexpr auto fields() {
+    using namespace config;
+    return std::tuple{
+        field<&ServeConfig::host>("Address."),
+        field<&ServeConfig::port>("Port.", between(0, 65535)),
+        field<&ServeConfig::workers>("Processes; only 1.", between(1, 1)),
+        field<&ServeConfig::log_level>("How much is logged."),
+        field<&ServeConfig::reload>("Reload on changes.", not_built("reloading")),
+        field<&ServeConfig::ssl_keyfile>("Key for HTTPS."),
+        field<&ServeConfig::ssl_certfile>("Certificate for HTTPS."),
+        field<&ServeConfig::tool_parser_name>("How tool calls are written."),
+        field<&ServeConfig::oai_like_processor>("Chunks of a stream as OpenAI's."),
+        field<&ServeConfig::enable_function_calling>("Parse tool calls."),
+        field<&ServeConfig::require_api_key>("Ask for a key."),
+        field<&ServeConfig::admin_key>("The administrator's key."),
+        field<&ServeConfig::enable_cors>("Answer other origins."),
+        field<&ServeConfig::cors_origins>("Which origins."),
+    };
+  }
+};
+
+}  // namespace easydel::elarge

@@ -1,0 +1,245 @@
+#include "easydel/elarge/actions.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/base/names.h"
+
+namespace easydel::elarge {
+namespace {
+
+template <class T>
+const config::Section* section_for() {
+  return &config::section_of<T>();
+}
+template <class T>
+std::shared_ptr<void> make() {
+  return std::make_shared<T>();
+}
+template <class T>
+const T& typed(const Action& action) {
+  check(action.entry->parameters == section_for<T>, action.path, ": parameters of another kind");
+  return *static_cast<const T*>(action.parameters.get());
+}
+
+void run_validate(Running& running, const Action&) {
+  // All checks were made before the first action began.
+  running.print(running.run.file + " is valid: " + std::to_string(running.run.actions.size()) +
+              (running.run.actions.size() == 1 ? " action\n" : " actions\n"));
+}
+
+void run_print(Running& running, const Action&) { running.print(summary(running.run.config)); }
+
+void run_dump(Running& running, const Action&) { running.print(to_yaml(normalised(running.run.config))); }
+
+void run_to_yaml(Running& running, const Action& action) {
+  const auto& parameters = typed<PathConfig>(action);
+  if (!running.leads()) return;
+  files::write(parameters.path, to_yaml(normalised(running.run.config)));
+  log::info("wrote ", parameters.path);
+}
+
+void run_to_json(Running& running, const Action& action) {
+  const auto& parameters = typed<PathConfig>(action);
+  if (!running.leads()) return;
+  files::write(parameters.path, to_json(normalised(running.run.config), 2) + "\n");
+  log::info("wrote ", parameters.path);
+}
+
+void run_train(Running& running, const Action&) { running.session().train(running.out()); }
+
+void run_generate(Running& running, const Action& action) {
+  const auto& parameters = typed<GenerateAction>(action);
+  GenerateRequest request;
+  request.sampling = parameters.sampling;
+  for (const std::string& prompt : parameters.generate.prompts) {
+    if (!parameters.generate.apply_chat_template) {
+      request.prompts.push_back(prompt);
+      continue;
+    }
+    Value message = Value::map(), conversation = Value::list();
+    message.set("role", Value::text("user"));
+    message.set("content", Value::text(prompt));
+    conversation.items.push_back(message);
+    request.conversations.push_back(conversation);
+  }
+  const std::vector<Generated> replies = running.session().generate(request);
+  if (!running.leads()) return;
+  std::string lines, shown;
+  for (size_t i = 0; i < replies.size(); ++i) {
+    const std::string& prompt = parameters.generate.prompts[i];
+    Value line = Value::map();
+    line.set("prompt", Value::text(prompt));
+    line.set("text", Value::text(replies[i].text));
+    line.set("new_tokens", Value::integer(replies[i].new_tokens));
+    line.set("finish_reason", Value::text(replies[i].finish_reason));
+    lines += to_json(line) + "\n";
+    shown += (parameters.generate.apply_chat_template ? "> " + prompt + "\n" : prompt) + replies[i].text + "\n";
+  }
+  if (parameters.generate.output_path) {
+    files::write(*parameters.generate.output_path, lines);
+    log::info("wrote ", *parameters.generate.output_path);
+  } else {
+    running.print(shown);
+  }
+}
+
+}  // namespace
+
+// Alphabetical.
+std::span<const ActionEntry> action_entries() {
+  static const std::vector<ActionEntry> entries = {
+      {.name = "dump_config",
+       .doc = "Print the whole configuration with all defaults, as YAML.",
+       .aliases = {"config", "print_config"},
+       .run = run_dump},
+      {.name = "eval", .doc = "Evaluate the model on benchmark tasks.", .parameters = section_for<EvalActionConfig>, .make_parameters = make<EvalActionConfig>, .built = false},
+      {.name = "generate",
+       .doc = "Continue prompts with the model.",
+       .parameters = section_for<GenerateAction>, .make_parameters = make<GenerateAction>,
+       .check = check_generate,
+       .run = run_generate},
+      {.name = "print", .doc = "Print a summary of the run.", .aliases = {"show"}, .run = run_print},
+      {.name = "serve",
+       .doc = "Serve the model by OpenAI's HTTP interface.",
+       .aliases = {"server"},
+       .parameters = section_for<ServeConfig>, .make_parameters = make<ServeConfig>,
+       .built = false},
+      {.name = "to_json",
+       .doc = "Write the configuration with all defaults as JSON.",
+       .aliases = {"save_json", "write_json"},
+       .parameters = section_for<PathConfig>, .make_parameters = make<PathConfig>,
+       .path_alone = true,
+       .check = check_writable,
+       .run = run_to_json},
+      {.name = "to_yaml",
+       .doc = "Write the configuration with all defaults as YAML.",
+       .aliases = {"save_yaml", "write_yaml"},
+       .parameters = section_for<PathConfig>, .make_parameters = make<PathConfig>,
+       .path_alone = true,
+       .check = check_writable,
+       .run = run_to_yaml},
+      {.name = "train", .doc = "Train the model.", .check = check_train, .run = run_train},
+      {.name = "validate", .doc = "Check everything that can be checked before running.", .check = check_validate, .run = run_validate},
+  };
+  return entries;
+}
+
+const ActionEntry* find_action(std::string_view name) {
+  const std::string wanted = canonical(name);
+  for (const ActionEntry& entry : action_entries())
+    if (entry.name == wanted || std::ranges::find(entry.aliases, wanted) != entry.aliases.end()) return &entry;
+  return nullptr;
+}
+
+namespace {
+
+std::string known_actions_hint(std::string_view name) {
+  std::vector<std::string> names, all;
+  for (const ActionEntry& entry : action_entries()) {
+    if (entry.built) names.emplace_back(entry.name);
+    all.emplace_back(entry.name);
+    all.insert(all.end(), entry.aliases.begin(), entry.aliases.end());
+  }
+  const std::string near = nearest(name, all);
+  return near.empty() ? "known actions: " + join(names, ", ") : "did you mean '" + near + "'?";
+}
+
+// What `- serve:` and its parameters say, whether these stand below it or, mis-indented, beside it.
+bool split_action(const Value& item, std::string& name, Value& parameters, const std::string& path, config::Problems& problems) {
+  if (const auto word = item.as_string()) return name = *word, true;
+  if (item.is_map() && item.entries.size() == 1) return name = item.entries[0].first, parameters = item.entries[0].second, true;
+  if (item.is_map()) {
+    const auto is_null = [](const auto& entry) { return entry.second.is_null(); };
+    if (std::ranges::count_if(item.entries, is_null) == 1) {
+      parameters = Value{.kind = Value::Kind::map, .place = item.place};
+      for (size_t i = 0; i < item.entries.size(); ++i) {
+        if (is_null(item.entries[i])) {
+          name = item.entries[i].first;
+          continue;
+        }
+        parameters.entries.push_back(item.entries[i]);
+        if (i < item.key_places.size()) parameters.key_places.push_back(item.key_places[i]);
+      }
+      return true;
+    }
+  }
+  const std::string what = item.is_map() ? "has " + std::to_string(item.entries.size()) + " keys, and none of them is the action's name alone"
+                                         : config::shown(item) + " is no action";
+  problems.add(path, item.place, what, "write '- train', or '- generate:' with its parameters indented below");
+  return false;
+}
+
+void read_action(const Value& item, const std::string& place, config::Problems& problems, std::vector<Action>& actions) {
+  std::string name;
+  Value parameters;
+  if (!split_action(item, name, parameters, place, problems)) return;
+  const std::string path = place + "." + canonical(name);
+  const ActionEntry* const entry = find_action(name);
+  if (!entry) return problems.add(place, item.place, "unknown action '" + name + "'", known_actions_hint(name));
+  if (entry->path_alone && parameters.as_string()) {
+    Value map{.kind = Value::Kind::map, .place = parameters.place};
+    map.entries.emplace_back("path", parameters);
+    parameters = map;
+  }
+  Action action{.entry = entry, .path = path, .parameters = nullptr};
+  if (entry->parameters) {
+    const std::shared_ptr<void> made = entry->make_parameters();
+    if (parameters.is_null()) parameters.place = item.place;
+    problems.saw(path, parameters.place);
+    config::read_section(*entry->parameters(), parameters, made.get(), path, problems);
+    action.parameters = made;
+  } else if (!parameters.is_null() && !(parameters.is_map() && parameters.entries.empty())) {
+    return problems.add(path, parameters.place, "takes no parameters", "write it as '- " + std::string(entry->name) + "'");
+  }
+  if (!entry->built) problems.add(path, item.place, "this action is not built yet", known_actions_hint(""));
+  actions.push_back(std::move(action));
+}
+
+}  // namespace
+
+std::vector<Action> read_actions(const Value* given, config::Problems& problems) {
+  std::vector<Action> actions;
+  if (!given || given->is_null()) {
+    problems.add("actions", "is missing: nothing says what to do", "add for example 'actions: [validate, train]'");
+    return actions;
+  }
+  problems.saw("actions", given->place);
+  if (given->as_string() || given->is_map()) {
+    read_action(*given, "actions", problems, actions);
+  } else if (given->is_list()) {
+    for (size_t i = 0; i < given->items.size(); ++i) read_action(given->items[i], "actions[" + std::to_string(i) + "]", problems, actions);
+  } else {
+    problems.add("actions", given->place, config::shown(*given) + " is not a list of actions", "write for example 'actions: [validate, train]'");
+  }
+  return actions;
+}
+
+Value normalised(std::span<const Action> actions) {
+  Value list = Value::list();
+  for (const Action& action : actions) {
+    const Value name = Value::text(std::string(action.entry->name));
+    if (!action.parameters) {
+      list.items.push_back(name);
+      continue;
+    }
+    Value item = Value::map();
+    item.set(name.scalar, config::write_section(*action.entry->parameters(), action.parameters.get()));
+    list.items.push_back(item);
+  }
+  return list;
+}
+
+Session& Running::session() {
+  if (!session_) session_ = core().open(run.config);
+  return *session_;
+}
+
+void run_actions(const Run& run, const Output& out) {
+  Running running(run, out);
+  for (const Action& action : run.actions) action.entry->run(running, action);
+}
+
+}  // namespace easydel::elarge

@@ -1,0 +1,64 @@
+// What a run can do. One entry an action; the list is in actions.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/elarge/core.h"
+#include "easydel/elarge/elarge.h"
+
+namespace easydel::elarge {
+
+// A run while its actions are done.
+class Running {
+ public:
+  Running(const Run& run, Output out) : run(run), out_(std::move(out)) {}
+  Session& session();                  // loads torch when first asked
+  bool leads() const { return static_cast<bool>(out_); }
+  void print(std::string_view text) {  // rank 0's results; nothing on other ranks
+    if (out_) out_(text);
+  }
+  const Output& out() const { return out_; }
+
+  const Run& run;
+
+ private:
+  Output out_;
+  std::unique_ptr<Session> session_;
+};
+
+struct ActionEntry {
+  std::string_view name;
+  std::string_view doc;
+  std::vector<std::string_view> aliases = {};
+  const config::Section* (*parameters)() = nullptr;  // null: it takes none
+  std::shared_ptr<void> (*make_parameters)() = nullptr;
+  bool path_alone = false;                           // `to_yaml: out.yaml` is short for `to_yaml: {path: out.yaml}`
+  bool built = true;
+  // Finds out before anything runs what would go wrong later.
+  void (*check)(const Run& run, const Action& action, config::Problems& problems) = nullptr;
+  void (*run)(Running& running, const Action& action) = nullptr;
+};
+
+std::span<const ActionEntry> action_entries();
+const ActionEntry* find_action(std::string_view name);  // by name or alias, in any case, with - or _
+
+// The actions that a document asks for; what is wrong with them goes to `problems`.
+std::vector<Action> read_actions(const Value* actions, config::Problems& problems);
+
+// Does the run's actions in order; stops at the first error (which is thrown). Ranks other than 0 pass no output.
+void run_actions(const Run& run, const Output& out);
+
+// The checks of single actions; each adds to `problems` what would stop the action later.
+void check_validate(const Run&, const Action&, config::Problems&);
+void check_train(const Run&, const Action&, config::Problems&);
+void check_generate(const Run&, const Action&, config::Problems&);
+void check_writable(const Run&, const Action&, config::Problems&);
+
+// A few lines for people: model, data, training, mesh.
+std::string summary(const Config& config);
+
+}  // namespace easydel::elarge

@@ -1,0 +1,38 @@
+#include "easydel/elarge/core.h"
+
+#include <dlfcn.h>
+
+#include "easydel/base/error.h"
+
+namespace easydel::elarge {
+namespace {
+
+std::filesystem::path folder_of_this_library() {
+  Dl_info info = {};
+  check(::dladdr(reinterpret_cast<const void*>(&core), &info) != 0, "dladdr does not know libeasydel_base.so");
+  return std::filesystem::path(info.dli_fname).parent_path();
+}
+
+Core& load() {
+  const std::filesystem::path path = folder_of_this_library() / "libeasydel_core.so";
+  // Never unloaded: torch's destructors cost more than they give.
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library) {
+    const char* const why = ::dlerror();
+    refuse(path.string(), str("cannot be loaded: ", why ? why : "unknown reason"),
+           "it holds everything that computes; build it, or set LD_LIBRARY_PATH to the torch it was built against");
+  }
+  using Entry = Core* (*)();
+  const auto entry = reinterpret_cast<Entry>(::dlsym(library, "easydel_core_entry"));
+  if (!entry) refuse(path.string(), "has no easydel_core_entry: it is of another version", "build easydel anew");
+  return *entry();
+}
+
+}  // namespace
+
+Core& core() {
+  static Core& one = load();
+  return one;
+}
+
+}  // namespace easydel::elarge

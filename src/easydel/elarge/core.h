@@ -1,0 +1,68 @@
+// The door to everything that needs torch. libeasydel_core.so is loaded when it is first asked for; what it can do is
+// behind these abstract classes, so that commands which need no torch never wait for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/elarge/elarge.h"
+
+namespace easydel::elarge {
+
+// Where results go (standard output of the program).
+using Output = std::function<void(std::string_view)>;
+
+struct GenerateRequest {
+  std::vector<std::string> prompts;  // each alone
+  std::vector<Value> conversations;  // instead of prompts: lists of messages, put through the chat template
+  SamplingConfig sampling;
+  // The new text of prompt `index` as it comes; may be empty.
+  std::function<void(size_t index, std::string_view piece)> on_text;
+  const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal: end with what is there
+};
+
+struct Generated {
+  std::string text;  // the continuation alone
+  int64_t prompt_tokens = 0, new_tokens = 0;
+  std::string finish_reason;  // "stop", "length", "interrupted"
+};
+
+// One configuration at work. Models are loaded when first needed and shared by its actions: after train(),
+// generate() uses the trained weights. One thread at a time.
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual void train(const Output& out) = 0;
+  virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
+};
+
+struct ProbeLogits {
+  std::filesystem::path model, inputs, output;
+  std::optional<std::filesystem::path> trace;
+};
+struct ProbeReplay {
+  std::filesystem::path test_case, root, output;
+  std::optional<std::filesystem::path> parameters;
+};
+
+class Core {
+ public:
+  virtual ~Core() = default;
+  virtual std::unique_ptr<Session> open(const Config& config) = 0;
+  virtual void probe_logits(const ProbeLogits& probe) = 0;
+  virtual void probe_replay(const ProbeReplay& probe) = 0;
+  // What torch is and how fast, for `doctor`, against the measured peak.
+  virtual std::string doctor(double peak_gflops) = 0;
+};
+
+// Loads libeasydel_core.so (beside libeasydel_base.so) at the first call. UserError where it cannot be loaded.
+Core& core();
+
+}  // namespace easydel::elarge

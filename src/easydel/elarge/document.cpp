@@ -1,0 +1,137 @@
+// From a document to a run: where the configuration stands in it, what the command line sets, the actions.
+#include <algorithm>
+#include <charconv>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+#include "easydel/elarge/actions.h"
+#include "easydel/elarge/elarge.h"
+
+namespace easydel::elarge {
+namespace {
+
+const std::vector<std::string> kWrappers = {"config", "elarge_model", "elm"};  // the first that is there counts
+
+Place key_place(const Value& map, size_t index) {
+  return index < map.key_places.size() ? map.key_places[index] : map.entries[index].second.place;
+}
+
+// The configuration of the document: below a wrapper, or every top-level key but `actions`.
+Value config_of(const Value& document, config::Problems& problems) {
+  std::string used;
+  for (const std::string& name : kWrappers)
+    if (used.empty() && document.find(name)) used = name;
+  Value config{.kind = Value::Kind::map, .place = document.place};
+  for (size_t i = 0; i < document.entries.size(); ++i) {
+    const auto& [name, value] = document.entries[i];
+    if (name == "actions" || name == used) continue;
+    if (used.empty()) {
+      config.entries.emplace_back(name, value);
+      config.key_places.push_back(key_place(document, i));
+    } else if (std::ranges::find(kWrappers, name) != kWrappers.end()) {
+      problems.saw(name, key_place(document, i));
+      problems.note(name, "is ignored: '" + used + "' is there");
+    } else {
+      problems.add(name, key_place(document, i), "stands beside '" + used + ":', which holds the configuration", "move it below '" + used + ":'");
+    }
+  }
+  if (used.empty()) return config;
+  const Value& inside = *document.find(used);
+  if (inside.is_map() || inside.is_null()) return inside;
+  problems.add(used, inside.place, "is not a section", "expected keys below it, as 'model:' and 'trainer:'");
+  return config;
+}
+
+struct Step {
+  std::string key;
+  int64_t index = -1;  // of a list; -1: a key
+};
+
+std::vector<Step> steps_of(std::string_view path) {
+  std::vector<Step> steps;
+  while (!path.empty()) {
+    if (path[0] == '[') {
+      const size_t end = path.find(']');
+      int64_t index = -1;
+      if (end == std::string_view::npos) return {};
+      const auto [stop, error] = std::from_chars(path.data() + 1, path.data() + end, index);
+      if (error != std::errc{} || stop != path.data() + end || index < 0) return {};
+      steps.push_back({"", index});
+      path.remove_prefix(end + 1);
+    } else {
+      const size_t end = std::min(path.find_first_of(".["), path.size());
+      if (end == 0) return {};
+      steps.push_back({std::string(path.substr(0, end))});
+      path.remove_prefix(end);
+    }
+    if (path == ".") return {};
+    if (path.starts_with('.')) path.remove_prefix(1);
+  }
+  return steps;
+}
+
+// The flag's whole path, where every name is the table's own: --set trainer.lr=1 sets trainer.learning_rate's only slot.
+void apply(const Override& given, Value& config, config::Problems& problems) {
+  const std::string flag = "--set " + given.path + "=" + given.value;
+  problems.comes_from(given.path, flag);
+  const std::vector<Step> steps = steps_of(given.path);
+  if (steps.empty()) return problems.add(given.path, Place{}, "is no path of a key", "write for example --set trainer.learning_rate=1e-4");
+  Value* at = &config;
+  for (const Step& step : steps) {
+    if (step.index >= 0) {
+      if (!at->is_list() || static_cast<size_t>(step.index) >= at->items.size())
+        return problems.add(given.path, Place{}, str("there is no item ", step.index), "items are counted from 0; add new ones in the file");
+      at = &at->items[static_cast<size_t>(step.index)];
+      continue;
+    }
+    if (at->is_null()) *at = Value::map();
+    if (!at->is_map()) return problems.add(given.path, Place{}, "'" + step.key + "' would stand in something that is no section");
+    Value* const next = at->find(step.key);
+    if (next) {
+      at = next;
+      continue;
+    }
+    if (!at->entries.empty() && at->key_places.empty()) at->key_places.resize(at->entries.size());
+    at->key_places.push_back({});
+    at = &at->entries.emplace_back(step.key, Value{}).second;
+  }
+  Value value = parse_yaml(given.value, flag);
+  const auto forget_places = [](const auto& self, Value& v) -> void {
+    v.place = {};
+    v.key_places.clear();
+    for (Value& item : v.items) self(self, item);
+    for (auto& [name, item] : v.entries) self(self, item);
+  };
+  forget_places(forget_places, value);
+  *at = std::move(value);
+}
+
+}  // namespace
+
+Run read_document(const Value& document, std::span<const Override> overrides, config::Problems& problems) {
+  Run run;
+  run.file = problems.file();
+  if (!document.is_map()) {
+    const std::string what = document.is_null() ? "is empty" : config::shown(document) + " is no run";
+    problems.add("", document.place, what, "a run is a map of keys: at least 'model:' and 'actions:'");
+    return run;
+  }
+  Value config = config_of(document, problems);
+  for (const Override& given : overrides) apply(given, config, problems);
+  config::read_section(config::section_of<Config>(), config, &run.config, "", problems);
+  run.actions = read_actions(document.find("actions"), problems);
+  return run;
+}
+
+Run read_run(const std::filesystem::path& file, std::span<const Override> overrides, int64_t ranks) {
+  config::Problems problems(file.string());
+  Run run = read_document(parse_file(file), overrides, problems);
+  run.ranks = ranks;
+  for (const Action& action : run.actions)
+    if (action.entry->check) action.entry->check(run, action, problems);
+  problems.throw_if_any();
+  run.notes = problems.notes();
+  return run;
+}
+
+}  // namespace easydel::elarge

@@ -1,0 +1,49 @@
+#include "easydel/elarge/elarge.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+
+namespace easydel::elarge {
+
+std::string_view name_of(DType dtype) {
+  for (const auto& choice : choices(DType{}))
+    if (choice.value == dtype) return choice.name;
+  throw Bug("a number type without a name");
+}
+
+void BaseConfig::settle(config::Keys& keys) {
+  std::vector<std::string> names;
+  for (const auto& choice : choices(AttentionMechanism{})) names.emplace_back(choice.name);
+  for (const auto& [name, settings] : operation_configs)
+    if (std::ranges::find(names, name) == names.end()) keys.refuse("operation_configs." + name, "no such operation", did_you_mean(name, names));
+}
+
+void Config::settle(config::Keys& keys) {
+  if (platform.backend && loader.device != Device::automatic) {
+    const bool cpu = *platform.backend == Backend::cpu;
+    if (cpu != (loader.device == Device::cpu))
+      keys.below("loader").refuse("device", "contradicts platform.backend, which is " + std::string(cpu ? "cpu" : "gpu"), "give one of them");
+  }
+  if (loader.dtype == DType::fp16 && loader.param_dtype == DType::bf16 && !keys.below("loader").given("param_dtype"))
+    loader.param_dtype = DType::fp16;
+  if (mixture.batch_size && keys.below("mixture").given("batch_size")) {
+    if (!keys.below("trainer").given("total_batch_size")) {
+      trainer.common.total_batch_size = *mixture.batch_size;
+      const int64_t parts = trainer.common.gradient_accumulation_steps;
+      if (*mixture.batch_size % parts != 0)
+        keys.below("mixture").refuse("batch_size", str("an update of ", *mixture.batch_size, " examples does not divide into ", parts,
+                                                       " parts (trainer.gradient_accumulation_steps)"),
+                                     str("give a multiple of ", parts));
+    } else if (trainer.common.total_batch_size != *mixture.batch_size) {
+      keys.below("mixture").refuse("batch_size",
+                                   str("is ", *mixture.batch_size, ", but trainer.total_batch_size is ", trainer.common.total_batch_size),
+                                   "they are the same thing; give one of them");
+    }
+  }
+}
+
+Value normalised(const Config& config) { return config::write(config); }
+
+}  // namespace easydel::elarge

@@ -1,0 +1,100 @@
+// A run: one document with the whole configuration and the actions to do with it. Reading, checking and writing it
+// needs no torch; what computes is behind elarge/core.h.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "easydel/config/fields.h"
+#include "easydel/data/mixture_config.h"
+#include "easydel/elarge/action_config.h"
+#include "easydel/elarge/base_values_config.h"
+#include "easydel/elarge/esurge_config.h"
+#include "easydel/elarge/eval_config.h"
+#include "easydel/elarge/model_config.h"
+#include "easydel/elarge/quantization_config.h"
+#include "easydel/elarge/sharding_config.h"
+#include "easydel/train/method_configs.h"
+
+namespace easydel::elarge {
+
+struct Config {
+  ModelConfig model;
+  std::optional<ModelConfig> teacher_model, reference_model, reward_model;
+  LoaderConfig loader;
+  ShardingConfig sharding;
+  PlatformConfig platform;
+  QuantizationConfig quantization;
+  std::optional<LoraConfig> lora;
+  BaseConfig base_config;
+  data::MixtureConfig mixture;
+  EsurgeConfig esurge;
+  train::TrainerSection trainer;
+  EvalConfig eval;
+
+  static constexpr auto doc = "A run: the model, what it learns from, and how.";
+  static constexpr auto fields() {
+    using namespace config;
+    return std::tuple{
+        field<&Config::model>("The model.", required()),
+        field<&Config::teacher_model>("The model that is distilled."),
+        field<&Config::reference_model>("The model that preference methods compare with; null: the start of `model`."),
+        field<&Config::reward_model>("The model that scores completions."),
+        field<&Config::loader>("How models are loaded."),
+        field<&Config::sharding>("How models are cut over ranks."),
+        field<&Config::platform>("What the run computes on."),
+        field<&Config::quantization>("Number formats of weights and caches."),
+        field<&Config::lora>("Adapters."),
+        field<&Config::base_config>("Overrides of the model's configuration."),
+        field<&Config::mixture>("The data."),
+        field<&Config::esurge>("The inference engine."),
+        field<&Config::trainer>("The training."),
+        field<&Config::eval>("The evaluation."),
+    };
+  }
+  void settle(config::Keys& keys);
+};
+
+struct ActionEntry;
+
+struct Action {
+  const ActionEntry* entry = nullptr;
+  std::string path;                        // "actions[1].generate"
+  std::shared_ptr<const void> parameters;  // the struct of the entry's own kind; null where it takes none
+};
+
+struct Override {
+  std::string path;   // "trainer.learning_rate", "mixture.informs[0].num_rows"
+  std::string value;  // YAML
+};
+
+struct Run {
+  std::string file;  // what errors call the document
+  Config config;
+  std::vector<Action> actions;
+  std::vector<std::string> notes;  // for the user; stop nothing
+  int64_t ranks = 1;               // how many processes do it
+};
+
+// Reads a run and finds out everything that can be known without torch: keys, types, rules over several keys, actions
+// and their parameters, files that must be there, folders that must be writable. UserError with all problems at once.
+Run read_run(const std::filesystem::path& file, std::span<const Override> overrides = {}, int64_t ranks = 1);
+
+// The part of it that looks at the document alone, at no file.
+Run read_document(const Value& document, std::span<const Override> overrides, config::Problems& problems);
+
+// The actions as a document: names, and parameters with their defaults.
+Value normalised(std::span<const Action> actions);
+
+// The configuration as a document: every section with its defaults filled in.
+Value normalised(const Config& config);
+
+}  // namespace easydel::elarge

@@ -1,0 +1,170 @@
+// What can be found out about a run before it begins, without torch: the model's and the data's files, where results
+// will be written, how the batch and the mesh fit the ranks.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+#include "easydel/data/rows.h"
+#include "easydel/elarge/actions.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/mesh/mesh.h"
+#include "easydel/weights/safetensors.h"
+
+namespace easydel::elarge {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs a check of another layer, whose UserError "where: what\n    remedy" becomes a problem of `path`.
+template <class Check>
+void as_problem(config::Problems& problems, const std::string& path, Check check) {
+  try {
+    check();
+  } catch (const UserError& error) {
+    const std::string text = error.what();
+    const size_t line = text.find('\n');
+    std::string what = text.substr(0, line);
+    if (what.starts_with(path + ": ")) what = what.substr(path.size() + 2);
+    std::string hint = line == std::string::npos ? "" : text.substr(line + 1);
+    hint.erase(0, std::min(hint.find_first_not_of(' '), hint.size()));
+    problems.add(path, what, hint);
+  }
+}
+
+// config.json of the folder, or null with a problem.
+Value check_model(const ModelConfig& model, const std::string& path, config::Problems& problems) {
+  Value config;
+  as_problem(problems, path + ".name_or_path", [&] {
+    const fs::path folder = hub::resolve_model(model.name_or_path, path + ".name_or_path");
+    if (!fs::exists(folder / "config.json"))
+      refuse(path + ".name_or_path", "'" + model.name_or_path + "' has no config.json", "give a Hugging Face model folder");
+    config = parse_file(folder / "config.json");
+    if (!config.is_map()) refuse(path + ".name_or_path", (folder / "config.json").string() + " is not a map of keys");
+    if (!weights::Folder::has_weights(folder))
+      problems.note(path + ".name_or_path", "'" + model.name_or_path + "' has no *.safetensors: it starts from random weights");
+  });
+  return config;
+}
+
+void check_overrides(const BaseValues& values, const Value& model_config, config::Problems& problems) {
+  std::vector<std::string> known;
+  for (const config::Key& key : config::section_of<BaseValues>().keys) known.push_back(key.name);
+  for (const auto& [name, value] : model_config.entries) known.push_back(name);
+  for (const auto& [name, value] : values.config_json.entries) {
+    if (model_config.find(name)) continue;
+    const std::string near = nearest(name, known);
+    problems.add("base_config.values." + name, value.place, "no such key, neither of EasyDeL nor in the model's config.json",
+                 near.empty() ? "the keys of this model are in its config.json" : "did you mean '" + near + "'?");
+  }
+}
+
+// Checks come after reading; each is left out where what it looks at is wrong already.
+bool wrong(const config::Problems& problems, std::initializer_list<std::string_view> paths) {
+  return std::ranges::any_of(paths, [&](std::string_view path) { return problems.any_at(path); });
+}
+
+void check_models(const Config& config, config::Problems& problems) {
+  if (wrong(problems, {"model"})) return;
+  const Value model = check_model(config.model, "model", problems);
+  if (model.is_map()) check_overrides(config.base_config.values, model, problems);
+  if (config.reference_model) check_model(*config.reference_model, "reference_model", problems);
+  if (config.model.tokenizer)
+    as_problem(problems, "model.tokenizer", [&] { hub::resolve_model(*config.model.tokenizer, "model.tokenizer"); });
+}
+
+void check_data(const Config& config, config::Problems& problems) {
+  if (wrong(problems, {"mixture"})) return;
+  const auto check_informs = [&](const std::vector<data::InformConfig>& informs, const std::string& key) {
+    for (size_t i = 0; i < informs.size(); ++i) {
+      const std::string path = str("mixture.", key, "[", i, "].data_files");
+      as_problem(problems, path, [&] {
+        for (const fs::path& file : data::expand(informs[i].data_files, path))
+          if (::access(file.c_str(), R_OK) != 0) refuse(path, file.string() + " cannot be read");
+      });
+    }
+  };
+  check_informs(config.mixture.informs, "informs");
+  check_informs(config.mixture.evaluation, "evaluation");
+}
+
+// Whether `path` can be made or written: no file in the way, and the first folder above it that exists is writable.
+void check_can_write(const fs::path& path, bool folder, const std::string& key, config::Problems& problems) {
+  if (problems.any_at(key)) return;
+  std::error_code missing;
+  if (fs::exists(path, missing)) {
+    if (fs::is_directory(path, missing) != folder)
+      return problems.add(key, "'" + path.string() + "' is a " + (folder ? "file, not a folder" : "folder, not a file"), "choose another name");
+    if (::access(path.c_str(), W_OK) != 0)
+      problems.add(key, "'" + path.string() + "' cannot be written", "choose a path that you may use, or change its permissions");
+    return;
+  }
+  fs::path above = fs::absolute(path, missing).parent_path();
+  while (!fs::exists(above, missing) && above.has_relative_path()) {
+    if (!folder)
+      return problems.add(key, "'" + path.string() + "': there is no folder " + path.parent_path().string(), "make it, or choose another path");
+    above = above.parent_path();
+  }
+  if (!fs::is_directory(above, missing))
+    return problems.add(key, "'" + path.string() + "' cannot be made: " + above.string() + " is a file", "choose another path");
+  if (::access(above.c_str(), W_OK | X_OK) != 0)
+    problems.add(key, "'" + path.string() + "' cannot be made: " + above.string() + " is not writable",
+                 "choose a path that you may use, or change its permissions");
+}
+
+void check_ranks(const Config& config, int64_t ranks, bool training, config::Problems& problems) {
+  if (wrong(problems, {"sharding", "trainer.total_batch_size", "trainer.gradient_accumulation_steps", "mixture.batch_size"})) return;
+  as_problem(problems, "sharding.axis_dims", [&] {
+    const mesh::Mesh mesh = mesh::create_mesh(config.sharding.axis_dims, config.sharding.axis_names, ranks, "sharding.axis_dims");
+    const int64_t readers = mesh.size(mesh::batch_axes()), batch = config.trainer.common.total_batch_size;
+    const int64_t parts = readers * config.trainer.common.gradient_accumulation_steps;
+    if (training && batch % parts != 0)
+      problems.add("trainer.total_batch_size",
+                   str(batch, " examples cannot be divided over ", readers, " ranks and ", config.trainer.common.gradient_accumulation_steps,
+                       " parts (gradient_accumulation_steps)"),
+                   str("give a multiple of ", parts));
+  });
+}
+
+// What is written in the configuration and would change the numbers, but is not built yet.
+void check_built(const Config& config, config::Problems& problems) {
+  if (config.quantization.quantizes_weights())
+    problems.add(config.quantization.model ? "quantization.model" : "quantization", "quantizing weights is not built yet",
+                 "leave it out, or write apply_quantization: false");
+  if (config.lora) problems.add("lora", "adapters are not built yet", "leave the section out: all weights are trained");
+}
+
+}  // namespace
+
+void check_validate(const Run& run, const Action&, config::Problems& problems) {
+  check_models(run.config, problems);
+  check_data(run.config, problems);
+}
+
+void check_train(const Run& run, const Action& action, config::Problems& problems) {
+  const Config& config = run.config;
+  check_validate(run, action, problems);
+  check_built(config, problems);
+  if (config.teacher_model) problems.add("teacher_model", "distilling from a teacher is not built yet", "leave the section out");
+  if (config.reward_model) problems.add("reward_model", "training with a reward model is not built yet", "leave the section out");
+  if (!wrong(problems, {"mixture"}) && data::training_informs(config.mixture).empty())
+    problems.add("mixture.informs", "there is nothing to train on", "give at least one inform with data_files");
+  check_can_write(hub::expand_home(config.trainer.common.save_directory), true, "trainer.save_directory", problems);
+  check_ranks(config, run.ranks, true, problems);
+}
+
+void check_generate(const Run& run, const Action& action, config::Problems& problems) {
+  check_models(run.config, problems);
+  check_built(run.config, problems);
+  check_ranks(run.config, run.ranks, false, problems);
+  const auto& parameters = *static_cast<const GenerateAction*>(action.parameters.get());
+  if (parameters.generate.output_path) check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
+}
+
+void check_writable(const Run&, const Action& action, config::Problems& problems) {
+  check_can_write(static_cast<const PathConfig*>(action.parameters.get())->path, false, action.path + ".path", problems);
+}
+
+}  // namespace easydel::elarge

@@ -1,0 +1,84 @@
+// How a model is cut over ranks, and on what it runs: the sections `sharding` and `platform`.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "easydel/config/fields.h"
+
+namespace easydel::elarge {
+
+struct ShardingConfig {
+  std::vector<int64_t> axis_dims = {1, -1, 1, 1, 1};
+  std::optional<std::vector<int64_t>> dcn_axis_dims;
+  std::vector<std::string> axis_names = {"dp", "fsdp", "ep", "tp", "sp"};
+  Value partition_axis;
+  Value shard_fns;
+  bool auto_shard_model = true;
+  Value partition_rules;
+  bool use_ring_of_experts = false;
+  bool fsdp_is_ep_bound = true;
+  bool sp_is_ep_bound = true;
+
+  static constexpr auto doc = "The mesh of ranks, and how parameters are cut over it.";
+  static constexpr auto fields() {
+    using namespace config;
+    return std::tuple{
+        field<&ShardingConfig::axis_dims>("Ranks along each axis; -1: what is left."),
+        field<&ShardingConfig::dcn_axis_dims>("The part of each axis that crosses hosts.", not_built("a mesh over hosts")),
+        field<&ShardingConfig::axis_names>("Names of the axes: data, fully sharded data, expert, tensor, sequence parallel."),
+        field<&ShardingConfig::partition_axis>("Which axis cuts which dimension; null: as named.", not_built("partition_axis")),
+        field<&ShardingConfig::shard_fns>("Functions that shard a model; Python only.", not_built("shard_fns")),
+        field<&ShardingConfig::auto_shard_model>("Cut the model while it is loaded."),
+        field<&ShardingConfig::partition_rules>("Pairs of a regex on a parameter's path and its partition; null: the family's.",
+                                                not_built("partition_rules")),
+        field<&ShardingConfig::use_ring_of_experts>("Experts in a ring.", not_built("a ring of experts")),
+        field<&ShardingConfig::fsdp_is_ep_bound>("Experts are also cut over fsdp."),
+        field<&ShardingConfig::sp_is_ep_bound>("Experts are also cut over sp."),
+    };
+  }
+  void settle(config::Keys& keys) {
+    if (axis_dims.size() != axis_names.size())
+      return keys.refuse("axis_dims", "sharding.axis_dims (" + std::to_string(axis_dims.size()) + ") must match sharding.axis_names (" +
+                                          std::to_string(axis_names.size()) + ")",
+                         "give one size for each of: " + join(axis_names, ", "));
+    int unknown = 0;
+    for (const int64_t size : axis_dims) {
+      if (size < 1 && size != -1)
+        return keys.refuse("axis_dims", std::to_string(size) + " is no size of an axis", "sharding.axis_dims must be positive or -1 (auto)");
+      unknown += size == -1;
+    }
+    if (unknown > 1) keys.refuse("axis_dims", "has -1 twice; what is left can only be one axis", "give all sizes but one");
+  }
+};
+
+enum class Backend { cpu, gpu, tpu, tt };
+constexpr auto choices(Backend) {
+  using config::Choice;
+  return std::array{Choice{Backend::cpu, "cpu"}, Choice{Backend::gpu, "gpu"}.also("cuda"), Choice{Backend::tpu, "tpu"}.not_built(),
+                    Choice{Backend::tt, "tt"}.not_built()};
+}
+enum class KernelPlatform { jax, triton, pallas };
+constexpr auto choices(KernelPlatform) {
+  using config::Choice;
+  return std::array{Choice{KernelPlatform::jax, "jax"}, Choice{KernelPlatform::triton, "triton"}, Choice{KernelPlatform::pallas, "pallas"}};
+}
+
+struct PlatformConfig {
+  std::optional<Backend> backend;
+  std::optional<KernelPlatform> platform;
+
+  static constexpr auto doc = "What the run computes on.";
+  static constexpr auto fields() {
+    using namespace config;
+    return std::tuple{
+        field<&PlatformConfig::backend>("The device, as loader.device; null: that one."),
+        field<&PlatformConfig::platform>("Whose kernels.", no_effect("kernels are chosen for the machine")),
+    };
+  }
+};
+
+}  // namespace easydel::elarge
