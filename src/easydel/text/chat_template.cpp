@@ -1,19 +1,37 @@
-// Chat templates are not built yet: every use is refused.
+// The template as the rest of the program sees it: parsed once, rendered often, with errors that say where.
 #include "easydel/text/chat_template.h"
 
 #include "easydel/base/error.h"
+#include "easydel/text/jinja_ast.h"
+#include "easydel/text/jinja_interpreter.h"
 
 namespace easydel::text {
 
-struct ChatTemplate::Impl {};
+struct ChatTemplate::Impl {
+  jinja::Template parsed;
+};
 
-ChatTemplate::ChatTemplate(std::string_view, std::string name) {
-  refuse(name, "chat templates are not built yet", "use 'prompt' and 'completion' instead of 'messages'");
+ChatTemplate::ChatTemplate(std::string_view source, std::string name) {
+  auto impl = std::make_unique<Impl>();
+  impl->parsed = jinja::parse(source, name);
+  impl_ = std::move(impl);
 }
 ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
-Rendering ChatTemplate::render(const Value&) const { return {}; }
+Rendering ChatTemplate::render(const Value& context) const {
+  check(context.is_map(), "a chat template is rendered with a map");
+  jinja::Interpreter interpreter(impl_->parsed);
+  Rendering out;
+  try {
+    out.text = interpreter.render(jinja::from_document(context));
+  } catch (const jinja::Failure& failure) {
+    refuse(interpreter.line() ? str(impl_->parsed.name, ":", interpreter.line()) : impl_->parsed.name, failure.what());
+  }
+  out.has_generation_blocks = impl_->parsed.has_generation_blocks;
+  out.generation_spans = interpreter.generation_spans();
+  return out;
+}
 
 }  // namespace easydel::text

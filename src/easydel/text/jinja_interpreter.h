@@ -1,0 +1,101 @@
+// Runs a parsed template. One Interpreter is one rendering on one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "easydel/text/jinja_ast.h"
+
+namespace easydel::text::jinja {
+
+// Names of one block; looked up outwards.
+struct Scope {
+  std::shared_ptr<Scope> outer;
+  std::vector<std::pair<std::string, Var>> names;
+
+  const Var* find_here(std::string_view name) const;
+  void set(const std::string& name, Var value);
+};
+using ScopePtr = std::shared_ptr<Scope>;
+
+class Interpreter {
+ public:
+  explicit Interpreter(const Template& source) : template_(source) {}
+  ~Interpreter();
+
+  // Failure (line() says where) or the text.
+  std::string render(const Var& context);
+
+  int line() const { return line_; }
+  const std::vector<std::pair<int64_t, int64_t>>& generation_spans() const { return spans_; }
+
+  // For filters, tests, macros and loops.
+  Var call(const Var& function, const Arguments& arguments);
+  Var filter(std::string_view name, const Var& value, const Arguments& arguments);
+  bool test(std::string_view name, const Var& value, const Arguments& arguments);
+  Var attribute(const Var& object, std::string_view name);   // object.name
+  Var item(const Var& object, const Var& index);             // object[index]
+  Var call_macro(const Macro& macro, const ScopePtr& scope, const Arguments& arguments, const Var* caller);
+  std::string loop_again(const Statement& loop, const ScopePtr& scope, const Var& items, int depth);
+  void step(size_t cost = 1);  // Failure where the rendering has done too much
+  void remember(std::shared_ptr<Object> object);  // it forgets at the end
+
+ private:
+  enum class Flow : uint8_t { normal, break_, continue_ };
+  struct Deeper;
+
+  Flow run(const Body& body, const ScopePtr& scope, std::string& out);
+  Flow run(const Statement& statement, const ScopePtr& scope, std::string& out);
+  void run_for(const Statement& statement, const ScopePtr& scope, const Var& items, int depth, std::string& out);
+  void assign(const Target& target, Var value, const ScopePtr& scope);
+  void emit(std::string& out, std::string_view text);
+  std::string captured(const Body& body, const ScopePtr& scope);
+
+  Var evaluate(const Expression& expression, const ScopePtr& scope);
+  Var made(Var value);  // counts what a new value costs
+  Var evaluate_name(const Expression& expression, const ScopePtr& scope);
+  Var evaluate_compare(const Expression& expression, const ScopePtr& scope);
+  Var evaluate_call(const Expression& expression, const ScopePtr& scope, const Var* caller);
+  Var evaluate_filter(const Expression& expression, const ScopePtr& scope, const Var* head);
+  Arguments evaluate_arguments(const Expression& expression, const ScopePtr& scope);
+
+  const Template& template_;
+  ScopePtr root_;
+  std::vector<ScopePtr> captured_;  // scopes that macros hold: emptied at the end, so that no cycle stays
+  std::vector<std::shared_ptr<Object>> remembered_;  // namespaces, for the same reason
+  std::vector<std::pair<int64_t, int64_t>> spans_;
+  std::string* main_ = nullptr;     // what render() returns
+  int64_t main_characters_ = 0;     // of the first main_counted_ bytes of it
+  size_t main_counted_ = 0;
+  int64_t steps_ = 0;
+  size_t written_ = 0;
+  int depth_ = 0, line_ = 0;
+};
+
+Var binary(std::string_view operation, const Var& a, const Var& b);
+Var slice(const Var& value, const Var* begin, const Var* end, const Var* step);
+std::string format_percent(const std::string& format, const Var& arguments);  // str % arguments
+std::string format_braces(const std::string& format, const Arguments& arguments, Interpreter& interpreter);  // str.format
+
+// A method of a string, list, dict or number; nullopt: there is none of that name.
+std::optional<Var> method(const Var& object, std::string_view name);
+// range, dict, namespace, cycler, joiner, raise_exception, strftime_now.
+const std::vector<std::pair<std::string, Var>>& globals();
+
+struct NamedFilter {
+  std::string_view name;
+  Var (*run)(Interpreter&, const Var&, const Arguments&);
+};
+struct NamedTest {
+  std::string_view name;
+  bool (*run)(Interpreter&, const Var&, const Arguments&);
+};
+const NamedFilter* find_filter(std::string_view name);
+const NamedTest* find_test(std::string_view name);
+
+}  // namespace easydel::text::jinja
