@@ -1,0 +1,103 @@
+#include "easydel/data/packing.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace easydel::data {
+namespace {
+
+// A document of `size` tokens first, first + 1, ...
+Example document(int32_t first, int size) {
+  std::vector<int32_t> ids(size);
+  std::iota(ids.begin(), ids.end(), first);
+  Example out;
+  out.add_sequence(ids);
+  return out;
+}
+
+std::vector<Example> documents(std::initializer_list<int> sizes) {
+  std::vector<Example> out;
+  for (const int size : sizes) out.push_back(document(static_cast<int32_t>(100 * (out.size() + 1)), size));
+  return out;
+}
+
+std::vector<std::vector<int32_t>> lengths(const std::vector<Example>& rows) {
+  std::vector<std::vector<int32_t>> out;
+  for (const Example& row : rows) out.push_back(row.lengths);
+  return out;
+}
+
+using Lengths = std::vector<std::vector<int32_t>>;
+
+TEST(Example, LabelsAreTheNextTokensWithinTheSequence) {
+  Example example;
+  example.add_sequence(std::vector<int32_t>{5, 6, 7}, std::vector<uint8_t>{1, 0, 1});
+  example.add_sequence(std::vector<int32_t>{8, 9});
+  EXPECT_EQ(example.labels, (std::vector<int32_t>{no_label, 7, no_label, 9, no_label}));
+  EXPECT_EQ(example.lengths, (std::vector<int32_t>{3, 2}));
+  EXPECT_EQ(example.labelled(), 2);
+}
+
+TEST(Packing, GreedyFillsRowsToTheBrimAndKeepsDocumentsApart) {
+  PackingReport report;
+  const auto rows = pack(documents({5, 4, 2}), Packing::greedy, 4, report);
+  EXPECT_EQ(lengths(rows), (Lengths{{4}, {1, 3}, {1, 2}}));
+  EXPECT_EQ(report.tokens, 11);
+  EXPECT_EQ(report.split, 2);
+  // What is cut keeps its label: the last token of a row still predicts the first of the next.
+  EXPECT_EQ(rows[0].labels.back(), 104);
+  EXPECT_EQ(rows[1].labels, (std::vector<int32_t>{no_label, 201, 202, 203}));
+}
+
+TEST(Packing, BestFitTakesTheFullestRowThatHasRoom) {
+  PackingReport report;
+  const auto rows = pack(documents({3, 6, 2, 7}), Packing::bfd, 10, report);
+  EXPECT_EQ(lengths(rows), (Lengths{{7, 3}, {6, 2}}));
+  EXPECT_EQ(report.cut, 0);
+}
+
+TEST(Packing, BestFitCutsTheEndOfALongerDocumentAndCountsIt) {
+  PackingReport report;
+  const auto rows = pack(documents({13, 2}), Packing::bfd, 10, report);
+  EXPECT_EQ(lengths(rows), (Lengths{{10}, {2}}));
+  EXPECT_EQ(report.cut, 1);
+  EXPECT_EQ(report.cut_tokens, 3);
+  EXPECT_EQ(report.lost_labels, 3);
+  EXPECT_EQ(report.text(),
+            "2 documents packed into 2 rows of 12 tokens; 1 documents were longer than a row and lost 3 tokens");
+}
+
+TEST(Packing, SplittingStrategiesLoseNoTokenAndNoLabel) {
+  for (const Packing packing : {Packing::greedy, Packing::bfd_split, Packing::first_fit, Packing::wrapped}) {
+    const auto all = documents({13, 2, 25, 1, 7, 10, 9});
+    int64_t labels = 0, tokens = 0;
+    for (const Example& one : all) labels += one.labelled(), tokens += static_cast<int64_t>(one.tokens.size());
+    PackingReport report;
+    const auto rows = pack(all, packing, 10, report);
+    int64_t packed_labels = 0, packed_tokens = 0;
+    for (const Example& row : rows) {
+      EXPECT_LE(row.tokens.size(), 10u);
+      EXPECT_EQ(std::accumulate(row.lengths.begin(), row.lengths.end(), 0), static_cast<int>(row.tokens.size()));
+      packed_labels += row.labelled(), packed_tokens += static_cast<int64_t>(row.tokens.size());
+    }
+    EXPECT_EQ(packed_tokens, tokens) << static_cast<int>(packing);
+    EXPECT_EQ(packed_labels, labels) << static_cast<int>(packing);
+    EXPECT_EQ(report.tokens, tokens);
+  }
+}
+
+TEST(Packing, WrappedRowsAreOneSequenceEach) {
+  PackingReport report;
+  const auto rows = pack(documents({5, 4, 3}), Packing::wrapped, 8, report);
+  EXPECT_EQ(lengths(rows), (Lengths{{8}, {4}}));
+}
+
+TEST(Packing, FirstFitTakesTheFirstRowThatHasRoom) {
+  PackingReport report;
+  const auto rows = pack(documents({6, 5, 4, 3, 2}), Packing::first_fit, 10, report);
+  EXPECT_EQ(lengths(rows), (Lengths{{6, 4}, {5, 3, 2}}));
+}
+
+}  // namespace
+}  // namespace easydel::data

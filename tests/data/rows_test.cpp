@@ -1,0 +1,153 @@
+#include "easydel/data/rows.h"
+
+#include <gtest/gtest.h>
+
+#include "easydel/base/error.h"
+#include "easydel/data/row_kinds.h"
+#include "support/data.h"
+
+namespace easydel::data {
+namespace {
+
+using test::refusal;
+using test::replaced;
+using test::TemporaryFolder;
+using test::write_file;
+
+std::vector<Row> all_rows(const std::filesystem::path& file, SourceOptions options = {}) {
+  std::vector<Row> out;
+  source_of_file(file)->read(file, options, [&](Row row) {
+    out.push_back(std::move(row));
+    return true;
+  });
+  return out;
+}
+
+TEST(Rows, JsonIsAListOrALineEach) {
+  const TemporaryFolder folder;
+  write_file(folder / "list.json", "[\n  {\"text\": \"a\"},\n  {\"text\": \"b\"}\n]\n");
+  write_file(folder / "lines.json", "{\"text\": \"a\"}\n\n{\"text\": \"b\"}\n");
+  for (const char* name : {"list.json", "lines.json"}) {
+    const auto rows = all_rows(folder / name);
+    ASSERT_EQ(rows.size(), 2u) << name;
+    EXPECT_EQ(rows[1].fields.find("text")->scalar, "b");
+    EXPECT_EQ(rows[1].where, (folder / name).string() + ":3");
+  }
+}
+
+TEST(Rows, TextIsLinesParagraphsOrTheWholeFile) {
+  const TemporaryFolder folder;
+  write_file(folder / "a.txt", "one\ntwo\r\n\n\nthree\n");
+  const auto lines = all_rows(folder / "a.txt");
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1].fields.find("text")->scalar, "two");
+  const auto paragraphs = all_rows(folder / "a.txt", {SampleBy::paragraph});
+  ASSERT_EQ(paragraphs.size(), 2u);
+  EXPECT_EQ(paragraphs[0].fields.find("text")->scalar, "one\ntwo");
+  EXPECT_EQ(paragraphs[1].where, (folder / "a.txt").string() + ":5");
+  EXPECT_EQ(all_rows(folder / "a.txt", {SampleBy::document}).size(), 1u);
+}
+
+TEST(Rows, ABrokenLineIsNamed) {
+  const TemporaryFolder folder;
+  write_file(folder / "a.jsonl", "{\"text\": \"a\"}\n{\"text\": }\n");
+  const std::string text = replaced(refusal([&] { all_rows(folder / "a.jsonl"); }), folder.path().string(), "DIR");
+  EXPECT_TRUE(text.starts_with("DIR/a.jsonl:2:")) << text;
+}
+
+TEST(Rows, ARowThatIsNoObjectIsRefused) {
+  const TemporaryFolder folder;
+  write_file(folder / "a.jsonl", "[1]\n");
+  EXPECT_EQ(replaced(refusal([&] { all_rows(folder / "a.jsonl"); }), folder.path().string(), "DIR"),
+            "DIR/a.jsonl:1: a row must be an object with named fields\n    as in {\"text\": \"...\"}");
+}
+
+TEST(Rows, PatternsMeanFiles) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.jsonl", "b.jsonl", "deep/er/c.jsonl", "d.txt"}) write_file(folder / name, "");
+  const std::string root = folder.path().string();
+  const auto names = [&](std::vector<std::string> patterns) {
+    std::vector<std::string> out;
+    for (const auto& path : expand(patterns, "data_files")) out.push_back(path.lexically_relative(root).string());
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names({root + "/*.jsonl"}), (Names{"a.jsonl", "b.jsonl"}));
+  EXPECT_EQ(names({root + "/**/*.jsonl"}), (Names{"a.jsonl", "b.jsonl", "deep/er/c.jsonl"}));
+  EXPECT_EQ(names({root + "/{b,a}.jsonl", root + "/a.jsonl"}), (Names{"b.jsonl", "a.jsonl"}));
+  EXPECT_EQ(replaced(refusal([&] { names({root + "/*.csv"}); }).substr(0, 60 + root.size()), root, "DIR").substr(0, 52),
+            "data_files: no file matches 'DIR/*.csv'\n    looked f");
+}
+
+TypedRow typed_row(const std::string& json, FieldRules rules = {}) {
+  rules.inform = "mixture.informs[0]";
+  return typed({parse_json(json), "rows.jsonl:7"}, rules);
+}
+
+TEST(RowKinds, AreDetectedFromTheFields) {
+  EXPECT_EQ(typed_row(R"({"text": "a"})").kind, RowKind::text);
+  EXPECT_EQ(typed_row(R"({"content": "a"})").text.scalar, "a");
+  EXPECT_EQ(typed_row(R"({"prompt": "a", "completion": "b", "text": "c"})").kind, RowKind::prompt_completion);
+  EXPECT_EQ(typed_row(R"({"prompt": "a", "chosen": "b", "rejected": "c"})").kind, RowKind::preference);
+  const TypedRow chat = typed_row(R"({"messages": [{"role": "user", "content": "a"}]})");
+  EXPECT_EQ(chat.kind, RowKind::messages);
+  EXPECT_TRUE(chat.conversational);
+  const TypedRow shared =
+      typed_row(R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]})");
+  EXPECT_EQ(shared.kind, RowKind::messages);
+  EXPECT_EQ(shared.text.items[1].find("role")->scalar, "assistant");
+  EXPECT_EQ(shared.text.items[1].find("content")->scalar, "b");
+}
+
+TEST(RowKinds, AnImplicitPromptIsWhatBothAnswersBeginWith) {
+  const TypedRow text = typed_row(R"({"chosen": "The sky is blue.", "rejected": "The sky is green."})");
+  EXPECT_EQ(text.prompt.scalar, "The sky is");
+  EXPECT_EQ(text.chosen.scalar, " blue.");
+  EXPECT_EQ(text.rejected.scalar, " green.");
+  const TypedRow chat = typed_row(
+      R"({"chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
+          "rejected": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "b"}]})");
+  EXPECT_EQ(chat.prompt.items.size(), 1u);
+  EXPECT_EQ(chat.rejected.items.size(), 1u);
+}
+
+TEST(RowKinds, TheGuidesPairsHaveTheirPromptAsContent) {
+  FieldRules rules;
+  rules.content_field = "prompt";
+  rules.additional_fields = {"chosen", "rejected"};
+  const TypedRow row = typed_row(R"({"prompt": "p", "chosen": "c", "rejected": "r"})", rules);
+  EXPECT_EQ(row.kind, RowKind::preference);
+  EXPECT_EQ(row.prompt.scalar, "p");
+}
+
+TEST(RowKinds, ContentFieldAndRenamesChooseTheText) {
+  FieldRules rules;
+  rules.content_field = "body";
+  EXPECT_EQ(typed_row(R"({"text": "no", "body": "yes"})", rules).text.scalar, "yes");
+  FieldRules renamed;
+  renamed.renames = {{"question", "prompt"}, {"answer", "completion"}};
+  const TypedRow row = typed_row(R"({"question": "q", "answer": "a"})", renamed);
+  EXPECT_EQ(row.kind, RowKind::prompt_completion);
+  EXPECT_EQ(row.completion.scalar, "a");
+}
+
+TEST(RowKinds, ARowWithoutTheFieldSaysWhatItHas) {
+  FieldRules rules;
+  rules.content_field = "txt";
+  EXPECT_EQ(refusal([&] { typed_row(R"({"id": 1, "body": "a"})", rules); }),
+            "rows.jsonl:7: the row has no field 'txt'; it has: id, body\n"
+            "    name the field that holds the text with mixture.informs[0].content_field");
+  EXPECT_EQ(refusal([&] { typed_row(R"({"id": 1, "body": "a"})"); }),
+            "rows.jsonl:7: the row has no field 'text'; it has: id, body\n"
+            "    name the field that holds the text with mixture.informs[0].content_field; or give messages, prompt + "
+            "completion, or prompt + chosen + rejected");
+}
+
+TEST(RowKinds, AMixOfTextsAndMessagesIsRefused) {
+  EXPECT_EQ(refusal([&] { typed_row(R"({"prompt": "a", "completion": [{"role": "assistant", "content": "b"}]})"); }),
+            "rows.jsonl:7: the row mixes texts and lists of messages\n"
+            "    give all of prompt, completion, chosen, rejected in one form");
+}
+
+}  // namespace
+}  // namespace easydel::data
