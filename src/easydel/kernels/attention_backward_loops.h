@@ -31,23 +31,21 @@ struct AttentionBackwardLoops {
     const AttentionGradient& g = step.gradient;
     const AttentionSequence& s = *part.rows.sequence;
     const int64_t dim = spec.head_dim, v_dim = spec.v_dim, head = part.rows.kv_head, rows = part.rows.count;
-    const int64_t panels = divide_up(dim, panel_columns), v_panels = divide_up(v_dim, panel_columns);
-    const int64_t padded = round_up(rows, block_rows);
-
+    const int64_t k_step = round_up(dim, panel_columns), v_step = round_up(v_dim, panel_columns);
     thread_local Scratch<float> rows_of_thread, keys_of_thread;
-    float* at = rows_of_thread.at_least(padded * (2 * panels + v_panels) * panel_columns + padded * (dim + v_dim));
+    float* at = rows_of_thread.at_least(rows * (2 * k_step + v_step + dim + v_dim));
     const auto take = [&](int64_t floats) { return std::exchange(at, at + floats); };
-    float* const q_panels = take(padded * panels * panel_columns);
-    float* const dout_panels = take(padded * v_panels * panel_columns);
-    float* const dq = take(padded * panels * panel_columns);
-    float* const q_turned = take(padded * dim);
-    float* const dout_turned = take(padded * v_dim);
-    at = keys_of_thread.at_least(key_block * (dim + v_dim + (2 * panels + v_panels) * panel_columns));
+    float* const q_rows = take(rows * k_step);
+    float* const dout_rows = take(rows * v_step);
+    float* const dq = take(rows * k_step);
+    float* const q_turned = take(rows * dim);
+    float* const dout_turned = take(rows * v_dim);
+    at = keys_of_thread.at_least(key_block * (dim + v_dim + 2 * k_step + v_step));
     float* const k_turned = take(key_block * dim);
     float* const v_turned = take(key_block * v_dim);
-    float* const k_panels = take(key_block * panels * panel_columns);
-    float* const dk = take(key_block * panels * panel_columns);
-    float* const dv = take(key_block * v_panels * panel_columns);
+    float* const k_rows = take(key_block * k_step);
+    float* const dk = take(key_block * k_step);
+    float* const dv = take(key_block * v_step);
 
     const auto q_row = [&](int64_t r) { return g.q.at(token(step, part, r), head_of(step, part, r)); };
     const auto dout_row = [&](int64_t r) { return g.dout.at(token(step, part, r), head_of(step, part, r)); };
@@ -59,24 +57,21 @@ struct AttentionBackwardLoops {
           g.dout.number, [&](int64_t r) { return dout_row(t + r); }, count, v_dim, count, dout_turned + t * v_dim);
     }
     if (part.want_dkv) {
-      Packing::copy(g.q.number, q_row, rows, dim, padded, q_panels);
-      Packing::copy(g.dout.number, dout_row, rows, v_dim, padded, dout_panels);
+      Packing::copy(g.q.number, q_row, rows, dim, k_step, q_rows);
+      Packing::copy(g.dout.number, dout_row, rows, v_dim, v_step, dout_rows);
     }
-    if (part.want_dq) std::memset(dq, 0, size_t(padded * panels * panel_columns) * sizeof(float));
+    if (part.want_dq) std::memset(dq, 0, size_t(rows * k_step) * sizeof(float));
 
     alignas(64) float weights[backward_rows * key_block], dscores[backward_rows * key_block];
-    alignas(64) float scores[2 * block_rows * panel_columns], dweights[2 * block_rows * panel_columns];
+    alignas(64) float scores[block_rows * key_block], dweights[block_rows * key_block];
     for (int64_t block = part.keys.begin; block < part.keys.end; block += key_block) {
       const int64_t present = std::min(key_block, part.keys.end - block);
       Packing::turn_keys(s, g.k, head, block, present, dim, k_turned);
       Packing::turn_keys(s, g.v, head, block, present, v_dim, v_turned);
-      if (part.want_dq) {
-        if (present < key_block) std::memset(k_panels, 0, size_t(key_block * panels * panel_columns) * sizeof(float));
-        Packing::copy_keys(s, g.k, head, block, present, dim, k_panels);
-      }
+      if (part.want_dq) Packing::copy_keys(s, g.k, head, block, present, dim, k_step, k_rows);
       if (part.want_dkv) {
-        std::memset(dk, 0, size_t(key_block * panels * panel_columns) * sizeof(float));
-        std::memset(dv, 0, size_t(key_block * v_panels * panel_columns) * sizeof(float));
+        std::memset(dk, 0, size_t(key_block * k_step) * sizeof(float));
+        std::memset(dv, 0, size_t(key_block * v_step) * sizeof(float));
       }
       for (int64_t first = 0; first < rows; first += backward_rows) {
         Range seeing{backward_rows, 0};  // rows of this group, whole tiles of them, that see anything of the block
@@ -92,42 +87,36 @@ struct AttentionBackwardLoops {
           }
           if (!any) continue;
           seeing = {std::min(seeing.begin, t - first), t - first + count};
-          for (int64_t p = 0; p < key_block; p += panel_columns) {
-            Tile::rows_f32(count, q_turned + t * dim, count, k_turned + p * dim, dim, scores + p * block_rows, true);
-            Tile::rows_f32(count, dout_turned + t * v_dim, count, v_turned + p * v_dim, v_dim,
-                           dweights + p * block_rows, true);
-          }
+          Tile::rows_f32(count, q_turned + t * dim, count, {k_turned, key_block, key_block}, dim, scores, key_block,
+                         true);
+          Tile::rows_f32(count, dout_turned + t * v_dim, count, {v_turned, key_block, key_block}, v_dim, dweights,
+                         key_block, true);
           float* const dscores_of_tile = dscores + (t - first) * key_block;
           for (int64_t r = 0; r < count; ++r) {
             const int64_t row = token(step, part, t + r) * spec.heads + head_of(step, part, t + r);
-            differentiate(spec, scores + r * panel_columns, dweights + r * panel_columns, of_row[r], g.lse[row],
-                          step.dots[row], weights + (t - first + r) * key_block, dscores_of_tile + r * key_block);
+            differentiate(spec, scores + r * key_block, dweights + r * key_block, of_row[r], g.lse[row], step.dots[row],
+                          weights + (t - first + r) * key_block, dscores_of_tile + r * key_block);
           }
           if (part.want_dq)
-            for (int64_t p = 0; p < panels; ++p)
-              Tile::template rows_f32<key_block>(count, dscores_of_tile, 1, k_panels + p * key_block * panel_columns,
-                                                 key_block, dq + (t * panels + p * block_rows) * panel_columns, false);
+            Tile::template rows_f32<key_block>(count, dscores_of_tile, 1, {k_rows, k_step, k_step}, key_block,
+                                               dq + t * k_step, k_step, false);
         }
         if (seeing.empty() || !part.want_dkv) continue;
         const int64_t k = seeing.end - seeing.begin, from = first + seeing.begin;
-        for (int64_t p = 0; p < v_panels; ++p)
-          Tile::rows_f32(present, weights + seeing.begin * key_block, key_block,
-                         dout_panels + (p * padded + from) * panel_columns, k, dv + p * key_block * panel_columns,
-                         false);
-        for (int64_t p = 0; p < panels; ++p)
-          Tile::rows_f32(present, dscores + seeing.begin * key_block, key_block,
-                         q_panels + (p * padded + from) * panel_columns, k, dk + p * key_block * panel_columns, false);
+        Tile::rows_f32(present, weights + seeing.begin * key_block, key_block,
+                       {dout_rows + from * v_step, v_step, v_step}, k, dv, v_step, false);
+        Tile::rows_f32(present, dscores + seeing.begin * key_block, key_block, {q_rows + from * k_step, k_step, k_step},
+                       k, dk, k_step, false);
       }
       if (!part.want_dkv) continue;
       for (int64_t j = 0; j < present; ++j) {
-        write(g.dk, s.first_key + block + j, head, dim, dk + j * panel_columns, key_block);
-        write(g.dv, s.first_key + block + j, head, v_dim, dv + j * panel_columns, key_block);
+        write(g.dk, s.first_key + block + j, head, dim, dk + j * k_step);
+        write(g.dv, s.first_key + block + j, head, v_dim, dv + j * v_step);
       }
     }
     if (part.want_dq)
       for (int64_t r = 0; r < rows; ++r)
-        write(g.dq, token(step, part, r), head_of(step, part, r), dim,
-              dq + (r / block_rows * block_rows * panels + r % block_rows) * panel_columns, block_rows);
+        write(g.dq, token(step, part, r), head_of(step, part, r), dim, dq + r * k_step);
   }
 
  private:
@@ -142,11 +131,10 @@ struct AttentionBackwardLoops {
     return x.number == Number::f32 ? W::load(static_cast<const float*>(row) + i, count)
                                    : W::load(static_cast<const bf16*>(row) + i, count);
   }
-  // One row of panels that are `most` rows long.
-  static void write(const MutableHeads& x, int64_t token, int64_t head, int64_t dim, const float* from, int64_t most) {
+  static void write(const MutableHeads& x, int64_t token, int64_t head, int64_t dim, const float* from) {
     void* const to = x.at(token, head);
     for (int64_t i = 0; i < dim; i += lanes) {
-      const W y = W::load(from + i / panel_columns * most * panel_columns + i % panel_columns);
+      const W y = W::load(from + i);
       if (x.number == Number::f32)
         y.store(static_cast<float*>(to) + i, dim - i);
       else
@@ -154,14 +142,14 @@ struct AttentionBackwardLoops {
     }
   }
 
-  // Of one row: q k and dout v over 64 keys (panels 12 x 32 apart) to the weights and the gradient of q k.
+  // Of one row: q k and dout v over 64 keys to the weights and the gradient of q k.
   static void differentiate(const AttentionSpec& spec, const float* products, const float* dweights, Range keys,
                             float lse, float dot, float* weights, float* dscores) {
     const typename AttentionLoops<V>::Score score(spec);
     const W base = W::set(lse * log2_e), scale = W::set(spec.scale), top_tanh = W::set(spec.softcap * log2_e);
     const bool whole = keys.begin == 0 && keys.end == key_block;
     for (int64_t i = 0; i < key_block / lanes; ++i) {
-      const int64_t from = i / 2 * block_rows * panel_columns + i % 2 * lanes;
+      const int64_t from = i * lanes;
       const W s = score(W::load(products + from));
       W weight = Math::exp2_of_negative(s - base);
       W dscore = weight * (W::load(dweights + from) - W::set(dot)) * scale;

@@ -30,38 +30,32 @@ struct AttentionPacking {
       Tile::turn([&](int64_t r) { return static_cast<const bf16*>(at(r)); }, rows, dim, step, to);
   }
 
-  // Rows as panels of 32 columns, `most` rows a panel; missing columns are 0.
+  // Rows of `step` floats, a multiple of 32, the missing ones 0.
   template <class At>
-  static void copy(Number number, const At& at, int64_t rows, int64_t dim, int64_t most, float* to) {
-    for (int64_t r = 0; r < rows; ++r) {
+  static void copy(Number number, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
+    for (int64_t r = 0; r < rows; ++r, to += step) {
       const void* const row = at(r);
-      for (int64_t i = 0; i < dim; i += lanes) {
-        float* const place = to + (i / panel_columns * most + r) * panel_columns + i % panel_columns;
-        if (number == Number::f32)
-          W::load(static_cast<const float*>(row) + i, dim - i).store(place);
-        else
-          W::load(static_cast<const bf16*>(row) + i, dim - i).store(place);
-      }
-      if (const int64_t end = round_up(dim, lanes); end % panel_columns)
-        W::zero().store(to + (end / panel_columns * most + r) * panel_columns + lanes);
+      int64_t i = 0;
+      for (; i < dim; i += lanes)
+        (number == Number::f32 ? W::load(static_cast<const float*>(row) + i, dim - i)
+                               : W::load(static_cast<const bf16*>(row) + i, dim - i))
+            .store(to + i);
+      for (; i < step; i += lanes) W::zero().store(to + i);
     }
   }
 
-  // Keys [begin, begin + count) of one kv head, turned into the two panels [dim][32] of a block; missing keys are 0.
+  // Keys [begin, begin + count) of one kv head, turned into [dim][64] or copied into [64][step]; missing keys are 0.
   static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, float* to) {
-    for (int64_t p = 0; p < key_block; p += panel_columns) {
-      const int64_t some = std::clamp<int64_t>(count - p, 0, panel_columns);
-      float* const panel = to + p * dim;
-      if (some < panel_columns) std::memset(panel, 0, size_t(dim * panel_columns) * sizeof(float));
-      turn(
-          k.number, [&](int64_t r) { return k.at(token_of(s, begin + p + r), head); }, some, dim, panel_columns, panel);
-    }
+    if (count < key_block) std::memset(to, 0, size_t(dim * key_block) * sizeof(float));
+    const auto row = [&](int64_t r) { return k.at(token_of(s, begin + r), head); };
+    turn(k.number, row, count, dim, key_block, to);
   }
   static void copy_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
-                        int64_t dim, float* to) {
+                        int64_t dim, int64_t step, float* to) {
+    if (count < key_block) std::memset(to, 0, size_t(key_block * step) * sizeof(float));
     copy(
-        k.number, [&](int64_t r) { return k.at(token_of(s, begin + r), head); }, count, dim, key_block, to);
+        k.number, [&](int64_t r) { return k.at(token_of(s, begin + r), head); }, count, dim, step, to);
   }
 };
 
@@ -98,13 +92,13 @@ struct AttentionLoops {
   static void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
     const AttentionSpec& spec = step.spec;
     const AttentionSequence& s = *rows.sequence;
-    const int64_t group = step.group(), dim = spec.head_dim, panels = step.panels();
+    const int64_t group = step.group(), dim = spec.head_dim, v_step = step.v_step();
     const Score score(spec);
     thread_local Scratch<float> queries_of_thread, keys_of_thread, values_of_thread;
     float* const queries = queries_of_thread.at_least(most_attention_rows * dim);
     float* const keys = keys_of_thread.at_least(key_block * dim);
-    float* const values = values_of_thread.at_least(key_block * panels * panel_columns);
-    alignas(64) float scores[2 * block_rows * panel_columns];
+    float* const values = values_of_thread.at_least(key_block * v_step);
+    alignas(64) float scores[block_rows * key_block];
     alignas(64) float weights[block_rows * key_block];
 
     Row state[most_attention_rows];
@@ -115,7 +109,7 @@ struct AttentionLoops {
       state[r] = {keys_of_row, -INFINITY, W::zero()};
       if (!keys_of_row.empty()) all = {std::min(all.begin, keys_of_row.begin), std::max(all.end, keys_of_row.end)};
     }
-    std::memset(part.out, 0, size_t(round_up(rows.count, block_rows) * panels * panel_columns) * sizeof(float));
+    std::memset(part.out, 0, size_t(rows.count * v_step) * sizeof(float));
     for (int64_t t = 0; t < rows.count; t += block_rows) {
       const int64_t count = std::min(block_rows, rows.count - t);
       const auto row = [&](int64_t r) {
@@ -128,7 +122,7 @@ struct AttentionLoops {
     for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
       const int64_t present = std::min(key_block, s.keys - block);
       Packing::turn_keys(s, step.k, rows.kv_head, block, present, dim, keys);
-      Packing::copy_keys(s, step.v, rows.kv_head, block, present, spec.v_dim, values);
+      Packing::copy_keys(s, step.v, rows.kv_head, block, present, spec.v_dim, v_step, values);
       for (int64_t t = 0; t < rows.count; t += block_rows) {
         const int64_t count = std::min(block_rows, rows.count - t);
         Range any{key_block, 0}, common{0, key_block}, of_row[block_rows];
@@ -139,20 +133,19 @@ struct AttentionLoops {
           common = {std::max(common.begin, of_row[r].begin), std::min(common.end, of_row[r].end)};
         }
         if (any.empty()) continue;
-        for (int64_t p = 0; p < key_block; p += panel_columns)
-          if (p < any.end && p + panel_columns > any.begin)
-            Tile::rows_f32(count, queries + t * dim, count, keys + p * dim, dim, scores + p * block_rows, true);
-        float* const out = part.out + t * panels * panel_columns;
+        const int64_t begin = any.begin / panel_columns * panel_columns, end = round_up(any.end, panel_columns);
+        Tile::rows_f32(count, queries + t * dim, count, {keys + begin, key_block, end - begin}, dim, scores + begin,
+                       key_block, true);
+        float* const out = part.out + t * v_step;
         for (int64_t r = 0; r < count; ++r)
           if (!of_row[r].empty())
-            soften(score, scores + r * panel_columns, of_row[r], state[t + r], weights + r * key_block,
-                   out + r * panel_columns, panels);
+            soften(score, scores + r * key_block, of_row[r], state[t + r], weights + r * key_block, out + r * v_step,
+                   v_step);
         const auto sum = [&](int64_t r, int64_t some, int64_t begin, int64_t end) {
-          if (begin >= end) return;
-          for (int64_t p = 0; p < panels; ++p)
+          if (begin < end)
             Tile::template rows_f32<key_block>(some, weights + r * key_block + begin, 1,
-                                               values + (p * key_block + begin) * panel_columns, end - begin,
-                                               out + (p * block_rows + r) * panel_columns, false);
+                                               {values + begin * v_step, v_step, v_step}, end - begin, out + r * v_step,
+                                               v_step, false);
         };
         // What all rows of the tile see goes together; a row's other keys before and after that, so that they ascend.
         if (common.empty()) {
@@ -167,16 +160,16 @@ struct AttentionLoops {
     for (int64_t r = 0; r < rows.count; ++r) part.top[r] = state[r].top, part.sum[r] = Math::sum(state[r].sums);
   }
 
-  // The 64 products of one row (panels 12 x 32 apart) to weights; what was summed before is brought to the new maximum.
+  // The 64 products of one row to weights; what was summed before is brought to the new maximum.
   static void soften(const Score& score, const float* products, Range keys, Row& row, float* weights, float* out,
-                     int64_t panels) {
+                     int64_t v_step) {
     constexpr int64_t vectors = key_block / lanes;
     W s[vectors], top = W::set(-INFINITY);
     const bool whole = keys.begin == 0 && keys.end == key_block;
     const W begin = W::set(float(keys.begin)), end = W::set(float(keys.end)), none = W::set(-INFINITY);
 #pragma GCC unroll 4
     for (int64_t i = 0; i < vectors; ++i) {
-      s[i] = score(W::load(products + i / 2 * block_rows * panel_columns + i % 2 * lanes));
+      s[i] = score(W::load(products + i * lanes));
       if (!whole) {
         const W at = Math::count() + W::set(float(i * lanes));
         s[i] = Math::less(at, begin, none, Math::less(at, end, s[i], none));
@@ -187,11 +180,7 @@ struct AttentionLoops {
     if (now != before) {
       const float shrink = Math::exp2_of_negative(before - now);
       row.top = now, row.sums = row.sums * W::set(shrink);
-      for (int64_t p = 0; p < panels; ++p)
-        for (int64_t i = 0; i < panel_columns; i += lanes) {
-          float* const at = out + p * block_rows * panel_columns + i;
-          (W::load(at) * W::set(shrink)).store(at);
-        }
+      for (int64_t i = 0; i < v_step; i += lanes) (W::load(out + i) * W::set(shrink)).store(out + i);
     }
 #pragma GCC unroll 4
     for (int64_t i = 0; i < vectors; ++i) {
@@ -211,12 +200,10 @@ struct AttentionLoops {
                   b = Math::exp2_of_negative(part.top[r] - top);
       all.sum[r] = first ? part.sum[r] : std::fma(part.sum[r], b, all.sum[r] * a);
       all.top[r] = top;
-      for (int64_t p = 0; p < step.panels(); ++p)
-        for (int64_t i = 0; i < panel_columns; i += lanes) {
-          const int64_t at = out_at(step, r, p) + i;
-          const W more = W::load(part.out + at);
-          (first ? more : Math::fma(more, W::set(b), W::load(all.out + at) * W::set(a))).store(all.out + at);
-        }
+      for (int64_t i = r * step.v_step(); i < (r + 1) * step.v_step(); i += lanes) {
+        const W more = W::load(part.out + i);
+        (first ? more : Math::fma(more, W::set(b), W::load(all.out + i) * W::set(a))).store(all.out + i);
+      }
     }
   }
 
@@ -237,18 +224,13 @@ struct AttentionLoops {
             sum == 0 ? -INFINITY : float(top * double(ln_2) + std::log(double(sum)));
       void* const to = step.out.at(token, head);
       for (int64_t d = 0; d < step.spec.v_dim; d += lanes) {
-        const W y = W::load(all.out + out_at(step, r, d / panel_columns) + d % panel_columns) * factor;
+        const W y = W::load(all.out + r * step.v_step() + d) * factor;
         if (step.out.number == Number::f32)
           y.store(static_cast<float*>(to) + d, step.spec.v_dim - d);
         else
           y.store(static_cast<bf16*>(to) + d, step.spec.v_dim - d);
       }
     }
-  }
-
- private:
-  static int64_t out_at(const AttentionStep& step, int64_t r, int64_t panel) {
-    return ((r / block_rows * step.panels() + panel) * block_rows + r % block_rows) * panel_columns;
   }
 };
 

@@ -16,7 +16,7 @@ struct AttentionStep {
   MutableHeads out;
   float* lse;
   int64_t group() const { return spec.heads / spec.kv_heads; }
-  int64_t panels() const { return divide_up(spec.v_dim, panel_columns); }
+  int64_t v_step() const { return round_up(spec.v_dim, panel_columns); }
 };
 
 // Neighbouring rows that share a kv head: row = query x group + head within the group.
@@ -43,9 +43,7 @@ inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequenc
 struct AttentionPartial {
   float *top, *sum, *out;
 };
-inline int64_t partial_floats(const AttentionStep& step) {
-  return most_attention_rows * (2 + step.panels() * panel_columns);
-}
+inline int64_t partial_floats(const AttentionStep& step) { return most_attention_rows * (2 + step.v_step()); }
 inline AttentionPartial partial_at(float* data) {
   return {data, data + most_attention_rows, data + 2 * most_attention_rows};
 }

@@ -38,7 +38,9 @@ struct ProductLoops {
         const float* const a = step.a + (first + r) * step.padded_k + k0 * count;
         float* const to = c + r * panel_columns;
         if (step.right != RightSide::panels_bf16)
-          Tile::rows_f32(count, a, count, static_cast<const float*>(b), k, to, k0 == 0);
+          Tile::template rows_f32<1, true>(count, a, count,
+                                           {static_cast<const float*>(b), panel_columns, panel_columns}, k, to,
+                                           panel_columns, k0 == 0);
         else if (step.tile_order)
           Tile::template rows_bf16<true>(count, a, count, static_cast<const bf16*>(b), k, to, k0 == 0);
         else

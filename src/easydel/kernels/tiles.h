@@ -15,17 +15,24 @@ struct Tiles {
   static constexpr int width = V::width;
   static constexpr int most_rows = V::registers == 32 ? 12 : 6;
 
-  // rows x (vectors x width) sums at c (32 apart), all of the chain over k. `a` moves by a_step for each k and by
-  // row_step for each row.
-  template <int rows, int vectors, int64_t row_step = 1>
-  static void chain_f32(const float* a, int64_t a_step, const float* b, int64_t k, float* c, bool first) {
+  // What is on the right of a product: [k][step], of which `columns` (a multiple of 32) take part.
+  struct Right {
+    const float* data;
+    int64_t step, columns;
+  };
+
+  // rows x (vectors x width) sums at c, all of the chain over k. `a` moves by a_step for each k and by row_step for
+  // each row; the rows of c lie c_step apart. `streams`: the right side comes from memory, front to back.
+  template <int rows, int vectors, int64_t row_step, bool streams>
+  static void chain_f32(const float* a, int64_t a_step, const float* b, int64_t b_step, int64_t k, float* c,
+                        int64_t c_step, bool first) {
     F sum[rows][vectors];
-    load_sums<rows, vectors>(sum, c, first);
-    for (int64_t i = 0; i < k; ++i, a += a_step, b += panel_columns) {
+    load_sums<rows, vectors>(sum, c, c_step, first);
+    for (int64_t i = 0; i < k; ++i, a += a_step, b += b_step) {
       F w[vectors];
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) w[v] = V::load(b + v * width);
-      if constexpr (rows <= 4) V::prefetch(b + 1024), V::prefetch(b + 1040);
+      if constexpr (streams && rows <= 4) V::prefetch(b + 1024), V::prefetch(b + 1040);
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r) {
         const F x = V::set1(a[r * row_step]);
@@ -33,14 +40,14 @@ struct Tiles {
         for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(x, w[v], sum[r][v]);
       }
     }
-    store_sums<rows, vectors>(sum, c);
+    store_sums<rows, vectors>(sum, c, c_step);
   }
 
   // The same from a bf16 panel; k counts whole blocks.
   template <int rows, int vectors>
   static void chain_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, bool first) {
     F sum[rows][vectors];
-    load_sums<rows, vectors>(sum, c, first);
+    load_sums<rows, vectors>(sum, c, panel_columns, first);
     for (int64_t i = 0; i < k; i += 2, a += 2 * a_step) {
       const bf16* const pairs = b + i / k_block * 2 * tile_elements + i % k_block * tile_columns;
       F even[vectors], odd[vectors];
@@ -60,7 +67,7 @@ struct Tiles {
         for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(x, odd[v], sum[r][v]);
       }
     }
-    store_sums<rows, vectors>(sum, c);
+    store_sums<rows, vectors>(sum, c, panel_columns);
   }
 
   // The order of TDPBF16PS. The sums of the blocks stay in c, near enough, for lack of registers.
@@ -103,19 +110,24 @@ struct Tiles {
     }
   }
 
-  // `count` rows times one panel of fp32, [k][32], with as many rows and columns at a time as the registers hold.
-  template <int64_t row_step = 1, int rows = most_rows>
-  static void rows_f32(int64_t count, const float* a, int64_t a_step, const float* b, int64_t k, float* c, bool first) {
+  // `count` rows times the right side, with as many rows and columns at a time as the registers hold.
+  template <int64_t row_step = 1, bool streams = false, int rows = most_rows>
+  static void rows_f32(int64_t count, const float* a, int64_t a_step, const Right& b, int64_t k, float* c,
+                       int64_t c_step, bool first) {
     if constexpr (rows > 0) {
-      if (count < rows) return rows_f32<row_step, rows - 1>(count, a, a_step, b, k, c, first);
-      for (int64_t column = 0; column < panel_columns; column += 2 * width)
-        chain_f32<rows, 2, row_step>(a, a_step, b + column, k, c + column, first);
+      if (count < rows) return rows_f32<row_step, streams, rows - 1>(count, a, a_step, b, k, c, c_step, first);
+      int64_t column = 0;
+      if constexpr (3 * rows <= most_rows)  // few chains: more of them at once
+        for (; column + 4 * width <= b.columns; column += 4 * width)
+          chain_f32<rows, 4, row_step, streams>(a, a_step, b.data + column, b.step, k, c + column, c_step, first);
+      for (; column < b.columns; column += 2 * width)
+        chain_f32<rows, 2, row_step, streams>(a, a_step, b.data + column, b.step, k, c + column, c_step, first);
       if (count > rows)
-        rows_f32<row_step>(count - rows, a + rows * row_step, a_step, b, k, c + rows * panel_columns, first);
+        rows_f32<row_step, streams>(count - rows, a + rows * row_step, a_step, b, k, c + rows * c_step, c_step, first);
     }
   }
 
-  // The same with a panel of bf16, in either order.
+  // A panel of bf16 on the right, in either order; the rows of c lie 32 apart.
   template <bool tile_order, int rows = tile_order ? 6 : most_rows>
   static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, bool first) {
     if constexpr (rows > 0) {
@@ -156,18 +168,18 @@ struct Tiles {
   static constexpr int64_t tile_at(int vector) { return tile_of(int64_t(vector) * width); }
 
   template <int rows, int vectors>
-  static void load_sums(F (&sum)[rows][vectors], const float* c, bool first) {
+  static void load_sums(F (&sum)[rows][vectors], const float* c, int64_t c_step, bool first) {
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) sum[r][v] = first ? V::zero() : V::load(c + r * panel_columns + v * width);
+      for (int v = 0; v < vectors; ++v) sum[r][v] = first ? V::zero() : V::load(c + r * c_step + v * width);
   }
   template <int rows, int vectors>
-  static void store_sums(const F (&sum)[rows][vectors], float* c) {
+  static void store_sums(const F (&sum)[rows][vectors], float* c, int64_t c_step) {
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) V::store(c + r * panel_columns + v * width, sum[r][v]);
+      for (int v = 0; v < vectors; ++v) V::store(c + r * c_step + v * width, sum[r][v]);
   }
 
   static void store_some(float* to, F x, int64_t count) {
