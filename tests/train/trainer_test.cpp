@@ -1,0 +1,231 @@
+#include "easydel/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+
+#include "support/data.h"
+#include "train/small_run.h"
+
+namespace easydel::train {
+namespace {
+
+using test::LogLines;
+using test::small_run;
+using test::TemporaryFolder;
+using test::weights_of;
+
+struct Watched : Watcher {
+  void stepped(const StepReport& report) override { steps.push_back(report); }
+  void evaluated(const EvaluationReport& report) override { evaluations.push_back(report); }
+  std::vector<StepReport> steps;
+  std::vector<EvaluationReport> evaluations;
+};
+
+struct Ran {
+  Outcome outcome;
+  Watched watched;
+  std::string weights;
+};
+
+Ran ran(TrainerParts parts) {
+  Ran out;
+  parts.watcher = &out.watched;
+  Trainer trainer(std::move(parts));
+  out.outcome = trainer.run();
+  out.weights = weights_of(trainer.model());
+  return out;
+}
+
+TEST(Trainer, LearnsALittleText) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const Ran run = ran(small_run(folder.path(), "num_train_epochs: 5"));
+  ASSERT_EQ(run.watched.steps.size(), 20u);  // 13 examples by 4, the last of each epoch short
+  EXPECT_LT(run.watched.steps.back().loss, 0.7 * run.watched.steps.front().loss);
+  EXPECT_TRUE(run.outcome.finished);
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/small/run-20/model.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/small/run-20/tokenizer.json"));
+  EXPECT_NE(test::read_file(folder / "out/small/loss.svg").find("<polyline"), std::string::npos);
+  EXPECT_TRUE(log.has("mixture.informs[0]: 13 rows of text")) << log.text;
+}
+
+TEST(Trainer, AccumulationChangesNothingButRounding) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const Ran whole = ran(small_run(folder.path(), "{do_last_save: false, num_train_epochs: 1}"));
+  const Ran parts =
+      ran(small_run(folder.path(), "{do_last_save: false, num_train_epochs: 1, gradient_accumulation_steps: 4}"));
+  ASSERT_EQ(whole.watched.steps.size(), parts.watched.steps.size());
+  for (size_t i = 0; i < whole.watched.steps.size(); ++i) {
+    EXPECT_NEAR(parts.watched.steps[i].loss, whole.watched.steps[i].loss, 1e-5 * whole.watched.steps[i].loss);
+    EXPECT_NEAR(*parts.watched.steps[i].gradient_norm, *whole.watched.steps[i].gradient_norm,
+                1e-4 * *whole.watched.steps[i].gradient_norm);
+  }
+}
+
+// Rows that are packed cost what they cost alone: documents do not see each other.
+TEST(Trainer, PackedDocumentsLearnAsTheyDoAlone) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const std::string one_step = "{do_last_save: false, shuffle_train_dataset: false, max_training_steps: 1, ";
+  const Ran alone = ran(small_run(folder.path(), one_step + "total_batch_size: 13}"));
+  const Ran packed =
+      ran(small_run(folder.path(), one_step + "total_batch_size: 64, packing: true, packing_strategy: bfd}"));
+  EXPECT_NEAR(packed.watched.steps[0].loss, alone.watched.steps[0].loss, 1e-5);
+  EXPECT_NEAR(*packed.watched.steps[0].gradient_norm, *alone.watched.steps[0].gradient_norm, 1e-3);
+  EXPECT_EQ(packed.watched.steps[0].tokens, alone.watched.steps[0].tokens);
+}
+
+class Resuming : public testing::TestWithParam<const char*> {};
+
+TEST_P(Resuming, GoesOnToTheBit) {
+  const TemporaryFolder whole, halves;
+  LogLines log;
+  const std::string dtype = GetParam();
+  // 4 steps an epoch: step 3 is in the middle of the first.
+  const Ran straight =
+      ran(small_run(whole.path(), "{max_training_steps: 7, scheduler: cosine, warmup_steps: 2}", "", dtype));
+  auto stopping =
+      small_run(halves.path(), "{max_training_steps: 7, scheduler: cosine, warmup_steps: 2, save_steps: 3}", "", dtype);
+  struct Stop : Watcher {
+    void stepped(const StepReport& report) override {
+      if (report.step == 3) raise(SIGTERM);
+    }
+  } stop;
+  stopping.watcher = &stop;
+  const Outcome first = Trainer(std::move(stopping)).run();
+  EXPECT_EQ(first.signal, SIGTERM);
+  EXPECT_EQ(first.step, 3);
+  EXPECT_FALSE(first.finished);
+  EXPECT_TRUE(log.has("stopped by a signal after step 3 of 7; saved in ")) << log.text;
+
+  const Ran second =
+      ran(small_run(halves.path(), "{max_training_steps: 7, scheduler: cosine, warmup_steps: 2}", "", dtype));
+  EXPECT_EQ(second.watched.steps.size(), 4u);
+  EXPECT_EQ(second.watched.steps.back().loss, straight.watched.steps.back().loss);
+  EXPECT_TRUE(second.weights == straight.weights);
+  EXPECT_EQ(second.watched.steps.back().tokens_seen, straight.watched.steps.back().tokens_seen);
+  // metrics.jsonl has each step once.
+  std::vector<int64_t> steps;
+  data::for_each_line(halves / "out/small/metrics.jsonl", [&](std::string_view line, int64_t) {
+    steps.push_back(*parse_json(line).find("step")->as_int());
+    return true;
+  });
+  EXPECT_EQ(steps, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7}));
+}
+
+INSTANTIATE_TEST_SUITE_P(NumberTypes, Resuming, testing::Values("fp32", "bf16"));
+
+TEST(Trainer, RefusesACheckpointOfOtherData) {
+  const TemporaryFolder folder;
+  LogLines log;
+  ran(small_run(folder.path(), "max_training_steps: 1"));
+  test::write_file(folder / "lines.txt", "Something else.\nAnd more of it.\n");
+  EXPECT_EQ(test::replaced(test::refusal([&] { ran(small_run(folder.path(), "max_training_steps: 2")); }),
+                           folder.path().string(), "DIR"),
+            "DIR/out/small/run-1: it was trained on other data than this run's\n"
+            "    name another save_directory or model_name, or set resume_if_possible: false");
+}
+
+TEST(Trainer, EvaluatesBeforeWithinAndAfter) {
+  const TemporaryFolder folder;
+  LogLines log;
+  test::write_file(folder / "held_out.txt", "Once upon a time there was a bird who had 9 red balls.\n");
+  const Ran run = ran(small_run(folder.path(), "{max_training_steps: 6, evaluation_steps: 2, eval_on_start: true}",
+                                str("{evaluation: [{data_files: \"", (folder / "held_out.txt").string(), "\"}]}")));
+  std::vector<int64_t> steps;
+  for (const auto& evaluation : run.watched.evaluations) steps.push_back(evaluation.step);
+  EXPECT_EQ(steps, (std::vector<int64_t>{0, 2, 4, 6}));
+  EXPECT_LT(run.outcome.after->loss, run.outcome.before->loss);
+  EXPECT_EQ(run.outcome.before->step, 0);
+  EXPECT_EQ(run.outcome.after->examples, 1);
+}
+
+TEST(Trainer, FrozenParametersStayAndTheRestMoves) {
+  const TemporaryFolder folder;
+  LogLines log;
+  auto parts = small_run(folder.path(),
+                         "{max_training_steps: 2, do_last_save: false, frozen_parameters: \"layers\\\\.[01]\\\\.\"}");
+  const auto model = parts.model;
+  const auto value = [&](const char* path) { return model->parameters().find(path)->shard.detach().clone(); };
+  const Tensor frozen = value("model.layers.1.mlp.up_proj.weight"), moving = value("model.layers.2.mlp.up_proj.weight");
+  ran(std::move(parts));
+  EXPECT_TRUE(frozen.equal(value("model.layers.1.mlp.up_proj.weight")));
+  EXPECT_FALSE(moving.equal(value("model.layers.2.mlp.up_proj.weight")));
+  EXPECT_EQ(test::refusal([&] { ran(small_run(folder.path(), "frozen_parameters: nothing_like_it")); }),
+            "trainer.frozen_parameters: 'nothing_like_it' finds no parameter\n    see `easydel describe model` for "
+            "their names");
+}
+
+TEST(Trainer, StopsAtALossThatIsNoNumberWithTheLastGoodStepSaved) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const std::string text =
+      test::replaced(test::refusal([&] {
+                       ran(small_run(folder.path(), "{learning_rate: 1e30, clip_grad: null, max_training_steps: 5}"));
+                     }),
+                     folder.path().string(), "DIR");
+  EXPECT_TRUE(text.starts_with("step 2: the loss is ")) << text;
+  EXPECT_TRUE(text.ends_with(
+      "\n    the steps before it are in DIR/out/small/run-1; lower learning_rate, set clip_grad, or look at the data"))
+      << text;
+}
+
+TEST(Trainer, EmptyDataAreRefused) {
+  const TemporaryFolder folder;
+  LogLines log;
+  test::write_file(folder / "lines.txt", "\n\n");
+  EXPECT_EQ(test::refusal([&] { ran(small_run(folder.path())); }),
+            "mixture.informs: there is nothing to learn in 0 rows\n    give at least one row with a text, a "
+            "conversation or an answer");
+}
+
+TEST(Trainer, ARowOverLengthIsCountedOrRefused) {
+  const TemporaryFolder folder;
+  LogLines log;
+  ran(small_run(folder.path(), "{max_training_steps: 1, do_last_save: false, max_length: 16}"));
+  EXPECT_TRUE(log.has("mixture.informs: 13 of 13 rows were longer than max_length and lost ")) << log.text;
+  const std::string text = test::replaced(
+      test::refusal([&] { ran(small_run(folder.path(), "max_length: 16", "tokenization: {truncation: false}")); }),
+      folder.path().string(), "DIR");
+  EXPECT_TRUE(text.starts_with("DIR/lines.txt:1: the row has ")) << text;
+  EXPECT_TRUE(
+      text.ends_with(" tokens; max_length is 16\n    raise trainer.max_length, or let rows be cut with "
+                     "mixture.tokenization.truncation: true"))
+      << text;
+}
+
+TEST(Trainer, PrefersTheChosenAnswers) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const Ran run = ran(
+      small_run(folder.path(), "{trainer_type: dpo, learning_rate: 1e-4, max_training_steps: 12, max_length: 256}",
+                str("{informs: [{data_files: \"", test::test_data("text/story_preferences.jsonl").string(), "\"}]}")));
+  const auto metric = [&](size_t step, const std::string& name) {
+    for (const auto& [key, value] : run.watched.steps[step].metrics)
+      if (key == name) return value;
+    return std::nan("");
+  };
+  EXPECT_NEAR(run.watched.steps[0].loss, std::log(2.0), 1e-6);  // the reference is the model itself
+  EXPECT_NEAR(metric(0, "rewards/margins"), 0, 1e-5);
+  EXPECT_GT(metric(11, "rewards/margins"), 0);
+  EXPECT_LT(run.watched.steps[11].loss, std::log(2.0));
+}
+
+TEST(Trainer, ThePlanCountsWhatTheRunWillDo) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const Trainer trainer(small_run(folder.path()));
+  const Plan& plan = trainer.plan();
+  EXPECT_EQ(plan.examples, 13);
+  EXPECT_EQ(plan.steps_in_epoch, 4);
+  EXPECT_EQ(plan.steps, 8);
+  EXPECT_EQ(plan.labels, plan.tokens - 13);
+  EXPECT_EQ(plan.parameters, plan.trainable);
+  EXPECT_EQ(plan.optimizer_bytes, 8 * plan.parameters);
+}
+
+}  // namespace
+}  // namespace easydel::train
