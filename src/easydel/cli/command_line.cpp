@@ -11,6 +11,7 @@
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
 #include "easydel/cli/commands.h"
+#include "easydel/cli/doctor.h"
 #include "easydel/cli/launch.h"
 
 namespace easydel::cli {
@@ -125,7 +126,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("path", o.keys, "A section or a key, as trainer or mixture.informs; all if not given");
   one->add_flag("--markdown", o.markdown, "As a page");
   add_command(app, o, "config-schema", "JSON Schema of a run, for editors", look, [] { return run_config_schema(); });
-  add_command(app, o, "doctor", "What this machine can do, and what is wrong with it", look, []() -> int { refuse("easydel doctor", "is not built yet"); });
+  add_command(app, o, "doctor", "What this machine can do, and what is wrong with it", look, [] { return doctor(); });
   add_command(app, o, "version", "Print the version", look, [] { return print("easydel " EASYDEL_VERSION "\n"), 0; });
 
   add_probes(app, o, compare);

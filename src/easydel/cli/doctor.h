@@ -1,16 +1,34 @@
 // `easydel doctor`: what this machine has, and what would make the program slow on it. A face: no torch.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
+
+#include "easydel/cli/torch_report.h"
 
 namespace easydel::cli {
 
-// Prints one line per finding on stdout, warnings among them; measures for about two seconds. `folder` is where the disk
-// is tried (a checkpoint's folder, or here). 0: also where there were warnings; they are advice.
-int doctor(const std::string& folder = ".");
+// What was found; measured figures are of this moment.
+struct Machine {
+  std::string processor;
+  std::vector<std::string> instruction_sets;  // in rising order
+  std::string instruction_set_in_use;
+  int processors = 0, allowed_processors = 0, threads = 0;
+  int64_t memory_bytes = 0, free_memory_bytes = 0;  // within the control group's limit, where there is one
+  std::string disk_folder;
+  double file_seconds = 0;                                      // one small file written aside, fsynced and renamed
+  std::string disk_error;                                       // instead of file_seconds
+  double fp32_gflops = 0, bf16_gflops = 0, read_gigabytes = 0;  // peaks of all threads; 0: not measured
+};
 
-// Torch's part, in libeasydel_core.so: versions, CUDA, and the speed of its BLAS against `peak_gflops` (fp32, all
-// threads, measured). Text in lines, for doctor() to print.
-std::string doctor_core(double peak_gflops);
+// Looks and measures, about a second. `folder`: where the disk is tried.
+Machine examine(const std::string& folder);
+
+// The findings in lines, then "warning: ..." lines with what would help.
+std::string report(const Machine& machine);
+
+// Prints report(examine(folder)) and torch's part on stdout. Always 0: warnings are advice.
+int doctor(const std::string& folder = ".");
 
 }  // namespace easydel::cli

@@ -1,5 +1,6 @@
 // What libeasydel_core.so gives: the bodies behind elarge/core.h.
 #include "easydel/base/error.h"
+#include "easydel/cli/torch_report.h"
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/session_core.h"
 
@@ -11,7 +12,7 @@ class TorchCore final : public elarge::Core {
   std::unique_ptr<elarge::Session> open(const elarge::Config& config) override { return elarge::open_session(config); }
   void probe_logits(const elarge::ProbeLogits&) override { refuse("probe logits", "is not built yet"); }
   void probe_replay(const elarge::ProbeReplay&) override { refuse("probe replay", "is not built yet"); }
-  std::string doctor(double) override { refuse("doctor", "is not built yet"); }
+  std::string doctor(double peak_gflops) override { return doctor_core(peak_gflops); }
 };
 
 }  // namespace

@@ -1,0 +1,160 @@
+#include "easydel/cli/doctor.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/names.h"
+#include "easydel/elarge/core.h"
+#include "easydel/kernels/executor.h"
+#include "easydel/kernels/isa.h"
+#include "easydel/kernels/peak.h"
+
+namespace easydel::cli {
+namespace {
+
+// The value of a line "name : value" in /proc.
+std::string proc_value(const char* path, std::string_view name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(name)) continue;
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const size_t begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+int64_t whole_number(std::string_view text) {
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+int64_t group_number(const char* name) {
+  std::ifstream file(std::string("/sys/fs/cgroup/") + name);
+  std::string text;
+  return std::getline(file, text) ? whole_number(text) : 0;  // "max" is no limit
+}
+
+int allowed_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : int(std::thread::hardware_concurrency());
+}
+
+// The median of a few: one slow write is the disk's neighbour.
+double seconds_of_a_file(const std::string& folder) {
+  const auto path = std::filesystem::path(folder) / ".easydel-doctor";
+  std::vector<double> seconds;
+  for (int run = 0; run < 9; ++run) {
+    const auto begin = std::chrono::steady_clock::now();
+    files::write(path, std::string(4096, 'x'));
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  files::remove_all(path);
+  std::nth_element(seconds.begin(), seconds.begin() + 4, seconds.end());
+  return seconds[4];
+}
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string gibibytes(int64_t bytes) { return fixed(double(bytes) / (1 << 30), 1) + " GiB"; }
+
+std::vector<std::string> warnings(const Machine& m) {
+  std::vector<std::string> all;
+  const auto warn = [&](const std::string& what, const std::string& help) { all.push_back(what + "\n    " + help); };
+  if (!m.instruction_sets.empty() && m.instruction_set_in_use != m.instruction_sets.back())
+    warn("the kernels run on " + m.instruction_set_in_use + ", but this machine has " + m.instruction_sets.back(),
+         "unset EASYDEL_ISA");
+  if (m.threads > m.allowed_processors)
+    warn(str(m.threads, " threads share ", m.allowed_processors, " processors"),
+         str("set OMP_NUM_THREADS=", m.allowed_processors));
+  if (m.allowed_processors > m.threads)
+    warn(str(m.allowed_processors, " processors are allowed, ", m.threads, " are used"), "unset OMP_NUM_THREADS");
+  if (m.free_memory_bytes < (int64_t(2) << 30))
+    warn("only " + gibibytes(m.free_memory_bytes) + " of memory are free",
+         "training needs 16 bytes a parameter and more");
+  if (!m.disk_error.empty()) warn("the disk: " + m.disk_error, "name another folder");
+  if (m.file_seconds > 0.05)
+    warn("the disk takes " + fixed(1e3 * m.file_seconds, 0) + " ms to write a small file for good",
+         "checkpoints are fsynced; save them on another disk or less often");
+  return all;
+}
+
+}  // namespace
+
+Machine examine(const std::string& folder) {
+  Machine m;
+  m.processor = proc_value("/proc/cpuinfo", "model name");
+  for (const kernels::Isa isa : kernels::available_isas()) m.instruction_sets.emplace_back(kernels::name(isa));
+  m.instruction_set_in_use = kernels::name(kernels::isa());
+  m.processors = int(std::thread::hardware_concurrency());
+  m.allowed_processors = allowed_processors();
+  m.threads = kernels::allowed_threads();
+  m.memory_bytes = whole_number(proc_value("/proc/meminfo", "MemTotal")) * 1024;
+  m.free_memory_bytes = whole_number(proc_value("/proc/meminfo", "MemAvailable")) * 1024;
+  if (const int64_t limit = group_number("memory.max"); limit > 0 && limit < m.memory_bytes) {
+    m.memory_bytes = limit;
+    m.free_memory_bytes = std::min(m.free_memory_bytes, limit - group_number("memory.current"));
+  }
+  m.disk_folder = std::filesystem::absolute(folder).lexically_normal().string();
+  try {
+    m.file_seconds = seconds_of_a_file(folder);
+  } catch (const UserError& error) {
+    m.disk_error = error.what();
+  }
+  const kernels::Peaks peaks = kernels::measure_peaks(kernels::openmp_executor());
+  m.fp32_gflops = peaks.fp32_gflops;
+  m.bf16_gflops = peaks.bf16_gflops;
+  m.read_gigabytes = peaks.read_gigabytes;
+  return m;
+}
+
+std::string report(const Machine& m) {
+  std::ostringstream out;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    out << name << std::string(name.size() < 18 ? 18 - name.size() : 1, ' ') << value << '\n';
+  };
+  line("processor", m.processor);
+  line("instruction sets", join(m.instruction_sets, " ") + "; in use: " + m.instruction_set_in_use);
+  line("order class", "fma: every instruction set above gives the same bits in a forward pass");
+  line("threads", str(m.threads, " on ", m.allowed_processors, " allowed of ", m.processors, " processors"));
+  line("memory", gibibytes(m.free_memory_bytes) + " free of " + gibibytes(m.memory_bytes));
+  if (m.disk_error.empty())
+    line("disk", fixed(1e3 * m.file_seconds, 2) + " ms for a small file with fsync in " + m.disk_folder);
+  if (m.fp32_gflops > 0)
+    line("measured peak", "fp32 " + fixed(m.fp32_gflops, 0) + " GFLOP/s, bf16 " + fixed(m.bf16_gflops, 0) +
+                              " GFLOP/s, reading memory " + fixed(m.read_gigabytes, 1) + " GB/s");
+  for (const std::string& warning : warnings(m)) out << "warning: " << warning << '\n';
+  return std::move(out).str();
+}
+
+int doctor(const std::string& folder) {
+  const auto print = [](const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  };
+  const Machine machine = examine(folder);
+  print(report(machine));
+  try {
+    print(elarge::core().doctor(machine.fp32_gflops));
+  } catch (const UserError& error) {
+    print(str("warning: libtorch: ", error.what(), "\n    nothing that computes will run\n"));
+  }
+  return 0;
+}
+
+}  // namespace easydel::cli
