@@ -26,7 +26,7 @@ TEST(Doctor, PrintsALineForEachFinding) {
   EXPECT_EQ(report(healthy()),
             "processor         A Processor\n"
             "instruction sets  reference avx2; in use: avx2\n"
-            "order class       fma: every instruction set above gives the same bits in a forward pass\n"
+            "order class       ascending-1: every instruction set above gives the same bits in a forward pass\n"
             "threads           2 on 2 allowed of 4 processors\n"
             "memory            6.0 GiB free of 8.0 GiB\n"
             "disk              1.25 ms for a small file with fsync in /tmp\n"

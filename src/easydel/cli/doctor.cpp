@@ -130,7 +130,7 @@ std::string report(const Machine& m) {
   };
   line("processor", m.processor);
   line("instruction sets", join(m.instruction_sets, " ") + "; in use: " + m.instruction_set_in_use);
-  line("order class", "fma: every instruction set above gives the same bits in a forward pass");
+  line("order class", "ascending-1: every instruction set above gives the same bits in a forward pass");
   line("threads", str(m.threads, " on ", m.allowed_processors, " allowed of ", m.processors, " processors"));
   line("memory", gibibytes(m.free_memory_bytes) + " free of " + gibibytes(m.memory_bytes));
   if (m.disk_error.empty())

@@ -1,6 +1,5 @@
 #include "easydel/train/state_files.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 
 #include <cstring>
@@ -8,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/kernels/executor.h"
 #include "easydel/weights/safetensors.h"
 
 namespace easydel::train {
@@ -67,7 +67,7 @@ int64_t integer(const Value& state, std::string_view name, const fs::path& file)
 
 }  // namespace
 
-std::string order_class() { return str("ascending-1, ", at::get_num_threads(), " threads"); }
+std::string order_class() { return str("ascending-1, ", kernels::openmp_executor().size(), " threads"); }
 
 void write_state(const fs::path& folder, const RunState& state) {
   Value out = Value::map(), randomness = Value::map();
