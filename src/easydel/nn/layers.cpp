@@ -29,13 +29,24 @@ Linear::Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions&
   if (divided && options.split == Split::input) sum_ = options.region;
 }
 
-Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) const {
+template <class Product>
+Tensor Linear::finish(Pass& pass, std::string_view name, Product&& product) const {
   const Tensor bias = bias_ ? bias_.value() : Tensor();
-  if (sum_.divided()) {
-    const Tensor sum = sum_.leave(weight_.entry().weight->product(x, {}, {}));
-    return pass.name(name, bias.defined() ? sum + bias.to(sum.scalar_type()) : sum);
-  }
-  return pass.name(name, weight_.entry().weight->product(x, bias, pass.given(name)));
+  if (!sum_.divided()) return pass.name(name, product(bias, pass.given(name)));
+  const Tensor sum = sum_.leave(product(Tensor(), Tensor()));
+  return pass.name(name, bias.defined() ? sum + bias.to(sum.scalar_type()) : sum);
+}
+
+Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) const {
+  return finish(pass, name, [&](const Tensor& bias, const Tensor& given) {
+    return weight_.entry().weight->product(x, bias, given);
+  });
+}
+
+Tensor Linear::gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass, std::string_view name) const {
+  return finish(pass, name, [&](const Tensor& bias, const Tensor& given) {
+    return weight_.entry().weight->gated_product(gate, up, kind, bias, given);
+  });
 }
 
 Embedding::Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split, int64_t padding)
@@ -75,7 +86,7 @@ GatedMlp::GatedMlp(const Scope& scope, int64_t size, int64_t inner, ops::Activat
 Tensor GatedMlp::operator()(const Tensor& x, Pass& pass) const {
   const Tensor inside = region_.enter(x);
   const Tensor gate = gate_(inside, pass, "mlp_gate"), up = up_(inside, pass, "mlp_up");
-  return down_(ops::gated(gate, up, activation_), pass, "mlp_down");
+  return down_.gated(gate, up, activation_, pass, "mlp_down");
 }
 
 Mlp::Mlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation, const LinearOptions& up,

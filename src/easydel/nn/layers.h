@@ -25,8 +25,14 @@ class Linear {
   // x [tokens, in] -> [tokens, out], named `name` in the pass. In a divided region a split output is this rank's part
   // of `out`, and a split input its part of `in`.
   Tensor operator()(const Tensor& x, Pass& pass, std::string_view name) const;
+  // The same of ops::gated(gate, up).
+  Tensor gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass, std::string_view name) const;
 
  private:
+  // product(bias, given), summed over the ranks of a divided region, under its name.
+  template <class Product>
+  Tensor finish(Pass& pass, std::string_view name, Product&& product) const;
+
   Parameter weight_, bias_;
   Region sum_;  // what a product of a split input leaves
 };

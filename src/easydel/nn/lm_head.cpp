@@ -7,9 +7,7 @@ namespace easydel::nn {
 
 Tensor LmHead::logits(const Tensor& hidden) const {
   const at::NoGradGuard no_gradient;
-  Tensor out = ops::product_fp32(hidden, weight_.entry().weight->matrix().compute);
-  if (bias_) out.add_(bias_.value().to(at::kFloat));
-  return out;
+  return ops::multiply(hidden, weight_.entry().weight->matrix(), bias_ ? bias_.value() : Tensor(), at::kFloat);
 }
 
 Scores LmHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options) const {

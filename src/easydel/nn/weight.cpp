@@ -11,20 +11,37 @@ class DenseWeight final : public Weight {
     return ops::product(x, matrix(), bias, given);
   }
 
+  Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
+                       const Tensor& given) override {
+    return ops::gated_product(gate, up, kind, matrix(), bias, given);
+  }
+
   ops::Matrix matrix() override {
     const Entry& entry = parameter_.entry();
     const Tensor master = parameter_.value();
-    if (master.scalar_type() == entry.compute) return {master, master};
-    if (!compute_.defined() || version_ != entry.version) {
-      compute_ = master.detach().to(entry.compute);
+    if (version_ != entry.version) {
+      compute_ = Tensor();
+      packed_ = nullptr;
       version_ = entry.version;
     }
-    return {master, compute_};
+    ops::Matrix out{master, master, nullptr};
+    if (master.scalar_type() != entry.compute) {
+      if (!compute_.defined()) compute_ = master.detach().to(entry.compute);
+      out.compute = compute_;
+    }
+    // A weight that learns is packed where it is used: it changes every step, and the room is needed for activations.
+    if (master.requires_grad() && at::GradMode::is_enabled())
+      packed_ = nullptr;
+    else if (!packed_)
+      packed_ = ops::pack(out.compute);
+    out.packed = packed_;
+    return out;
   }
 
  private:
   Parameter parameter_;
   Tensor compute_;
+  std::shared_ptr<const kernels::PackedWeight> packed_;
   uint64_t version_ = 0;
 };
 

@@ -14,6 +14,11 @@ class Weight {
   virtual ~Weight() = default;
   // x [tokens, in] -> [tokens, out]; as ops::product.
   virtual Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given) = 0;
+  // product(gated(gate, up)), keeping no more than it must.
+  virtual Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
+                               const Tensor& given) {
+    return product(ops::gated(gate, up, kind), bias, given);
+  }
   // For ops that multiply on their own terms (the head's chunks). Bug where the form has no such thing.
   virtual ops::Matrix matrix() = 0;
 };

@@ -1,5 +1,6 @@
 #include "easydel/ops/activation.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/relu.h>
@@ -9,7 +10,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/fused.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
 namespace {
@@ -44,6 +47,27 @@ Tensor derivative_times(const Tensor& gradient, const Tensor& x, Activation kind
   throw Bug("unknown activation");
 }
 
+// The kernel's name for an activation, where it has it and can work on these tensors.
+template <class... Tensors>
+std::optional<kernels::Activation> kernel_of(Activation kind, const Tensors&... tensors) {
+  if (!tensor::kernels_serve(tensors...) || !(tensors.is_contiguous() && ...)) return std::nullopt;
+  switch (kind) {
+    case Activation::silu: return kernels::Activation::silu;
+    case Activation::gelu: return kernels::Activation::gelu;
+    case Activation::gelu_tanh: return kernels::Activation::gelu_tanh;
+    default: return std::nullopt;
+  }
+}
+
+Tensor gated_value(const Tensor& gate, const Tensor& up, Activation kind) {
+  const auto kernel = kernel_of(kind, gate, up);
+  if (!kernel || gate.dim() != 2) return value(gate, kind).mul_(up);
+  const Tensor y = at::empty(gate.sizes(), gate.options());
+  kernels::activate(tensor::executor(), *kernel, tensor::input_of(gate), tensor::input_of(up), gate.size(0), gate.size(1),
+                    tensor::output_of(y));
+  return y;
+}
+
 struct Activate : torch::autograd::Function<Activate> {
   static Tensor forward(AutogradContext* context, const Tensor& x, int64_t kind) {
     context->save_for_backward({x});
@@ -60,13 +84,13 @@ struct Gated : torch::autograd::Function<Gated> {
   static Tensor forward(AutogradContext* context, const Tensor& gate, const Tensor& up, int64_t kind) {
     context->save_for_backward({gate, up});
     context->saved_data["kind"] = kind;
-    return value(gate, Activation(kind)).mul_(up);
+    return gated_value(gate, up, Activation(kind));
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto kind = Activation(context->saved_data["kind"].toInt());
     const auto saved = context->get_saved_variables();
-    const Tensor up_gradient = value(saved[0], kind).mul_(gradients[0]);
-    return {derivative_times(gradients[0] * saved[1], saved[0], kind), up_gradient, Tensor()};
+    auto [dgate, dup] = gated_backward(gradients[0], saved[0], saved[1], kind);
+    return {dgate, dup, Tensor()};
   }
 };
 
@@ -83,12 +107,22 @@ Activation activation_of(std::string_view name, const std::string& where) {
          "known: silu, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, relu, relu2");
 }
 
+std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& gate, const Tensor& up, Activation kind) {
+  const auto kernel = kernel_of(kind, gradient, gate, up);
+  if (!kernel || gate.dim() != 2) return {derivative_times(gradient * up, gate, kind), value(gate, kind).mul_(gradient)};
+  const Tensor dgate = at::empty(gate.sizes(), gate.options()), dup = at::empty(up.sizes(), up.options());
+  kernels::activate_backward(tensor::executor(), *kernel, tensor::input_of(gradient), tensor::input_of(gate),
+                             tensor::input_of(up), gate.size(0), gate.size(1), tensor::output_of(dgate),
+                             tensor::output_of(dup));
+  return {dgate, dup};
+}
+
 Tensor activate(const Tensor& x, Activation kind) {
   return wants_gradient(x) ? Activate::apply(x, int64_t(kind)) : value(x, kind);
 }
 
 Tensor gated(const Tensor& gate, const Tensor& up, Activation kind) {
-  return wants_gradient(gate, up) ? Gated::apply(gate, up, int64_t(kind)) : value(gate, kind).mul_(up);
+  return wants_gradient(gate, up) ? Gated::apply(gate, up, int64_t(kind)) : gated_value(gate, up, kind);
 }
 
 }  // namespace easydel::ops

@@ -1,7 +1,9 @@
 // Activations of feed-forward blocks, by Hugging Face's names.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "easydel/tensor/torch.h"
 
@@ -14,7 +16,9 @@ enum class Activation : uint8_t { silu, gelu, gelu_tanh, quick_gelu, relu, relu_
 Activation activation_of(std::string_view name, const std::string& where);
 
 Tensor activate(const Tensor& x, Activation kind);
-// activate(gate) * up, without keeping the product's factors twice.
+// activate(gate) * up.
 Tensor gated(const Tensor& gate, const Tensor& up, Activation kind);
+// Its gradients of gate and up, for ops that hold it inside themselves.
+std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& gate, const Tensor& up, Activation kind);
 
 }  // namespace easydel::ops

@@ -8,11 +8,13 @@
 
 namespace easydel::ops {
 
+AttentionBackend flash_attn2_attention();
 AttentionBackend sdpa_attention();
 AttentionBackend vanilla_attention();
 
 std::span<const AttentionBackend> attention_backends() {
   static const std::array all = {
+      flash_attn2_attention(),
       sdpa_attention(),
       vanilla_attention(),
   };

@@ -1,11 +1,15 @@
 #include "easydel/ops/norm.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/fused.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
 namespace {
@@ -17,14 +21,38 @@ Tensor scale_of(const Tensor& weight, double offset, at::ScalarType type) {
   return offset == 0.0 ? weight.to(type) : (weight.to(at::kFloat) + offset).to(type);
 }
 
+// A contiguous tensor as rows of its last dimension.
+kernels::Input flat(const Tensor& x) { return {x.const_data_ptr(), tensor::number_of(x.scalar_type()), x.size(-1)}; }
+kernels::Output flat_output(const Tensor& x) {
+  return {x.mutable_data_ptr(), tensor::number_of(x.scalar_type()), x.size(-1)};
+}
+kernels::NormSpec kernel_spec(double epsilon, double offset) {
+  kernels::NormSpec spec;
+  spec.eps = float(epsilon);
+  spec.weight_offset = float(offset);
+  spec.round_before_weight = offset == 0.0;
+  return spec;
+}
+
 struct RmsNorm : torch::autograd::Function<RmsNorm> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, double epsilon, double offset) {
-    const Tensor wide = x.to(at::kFloat);
-    const Tensor inverse = (wide.pow(2).mean(-1, true) + epsilon).rsqrt();
-    if (context) {
+    const auto save = [&](const Tensor& inverse) {
+      if (!context) return;
       context->save_for_backward({x, inverse, weight});
       context->saved_data["offset"] = offset;
+      context->saved_data["epsilon"] = epsilon;
+    };
+    if (tensor::kernels_serve(x, weight) && x.is_contiguous()) {
+      const Tensor y = at::empty(x.sizes(), x.options());
+      const Tensor inverse = at::empty({x.numel() / x.size(-1)}, x.options().dtype(at::kFloat));
+      kernels::rms_norm(tensor::executor(), kernel_spec(epsilon, offset), flat(x), tensor::input_of(weight.to(x.scalar_type())),
+                        inverse.numel(), x.size(-1), flat_output(y), inverse.mutable_data_ptr<float>());
+      save(inverse);
+      return y;
     }
+    const Tensor wide = x.to(at::kFloat);
+    const Tensor inverse = (wide.pow(2).mean(-1, true) + epsilon).rsqrt();
+    save(inverse);
     return (wide * inverse).to(x.scalar_type()) * scale_of(weight, offset, x.scalar_type());
   }
 
@@ -32,6 +60,15 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &inverse = saved[1], &weight = saved[2];
     const double offset = context->saved_data["offset"].toDouble();
+    if (tensor::kernels_serve(x, weight) && x.is_contiguous()) {
+      const Tensor gradient = gradients[0].contiguous(), dx = at::empty(x.sizes(), x.options());
+      const Tensor dw = context->needs_input_grad(1) ? at::zeros(weight.sizes(), inverse.options()) : Tensor();
+      kernels::rms_norm_backward(tensor::executor(), kernel_spec(context->saved_data["epsilon"].toDouble(), offset),
+                                 flat(gradient), flat(x), tensor::input_of(weight.to(x.scalar_type())),
+                                 inverse.const_data_ptr<float>(), inverse.numel(), x.size(-1), flat_output(dx),
+                                 dw.defined() ? dw.mutable_data_ptr<float>() : nullptr);
+      return {dx, dw.defined() ? dw.to(weight.scalar_type()) : dw, Tensor(), Tensor()};
+    }
     const Tensor gradient = gradients[0].to(at::kFloat), unit = x.to(at::kFloat) * inverse;
     Tensor dx, dw;
     if (context->needs_input_grad(1))

@@ -1,5 +1,6 @@
 #include "easydel/ops/product.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
@@ -7,60 +8,141 @@
 
 #include "easydel/base/error.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
 namespace {
 
+using tensor::executor;
+using tensor::input_of;
+using tensor::output_of;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-Tensor forward_product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return at::linear(x, weight, bias.defined() ? std::optional<Tensor>(bias.to(x.scalar_type())) : std::nullopt);
-}
+bool side_by_side(const Tensor& x) { return x.numel() == 0 || x.stride(-1) == 1; }
+Tensor rows(const Tensor& x) { return side_by_side(x) ? x : x.contiguous(); }
+
+// What the backwards of products share: the gradients of weight and bias in their own number types.
+struct Gradients {
+  static void remember(AutogradContext* context, const Tensor& master, const std::optional<Tensor>& bias) {
+    context->saved_data["master_type"] = int64_t(master.scalar_type());
+    if (bias) context->saved_data["bias_type"] = int64_t(bias->scalar_type());
+  }
+  static Tensor of_weight(AutogradContext* context, const Tensor& weight, const Tensor& gradient, const Tensor& x) {
+    const Tensor dw = at::empty(weight.sizes(), weight.options().dtype(at::kFloat));
+    if (tensor::kernels_serve(gradient, x)) {
+      kernels::product_dw(executor(), input_of(gradient), input_of(x), x.size(0), weight.size(0), weight.size(1),
+                          output_of(dw), false);
+    } else {
+      dw.zero_();
+      add_weight_gradient(dw, gradient, x);
+    }
+    return dw.to(at::ScalarType(context->saved_data["master_type"].toInt()));
+  }
+  static Tensor of_bias(AutogradContext* context, const Tensor& gradient, size_t place) {
+    if (!context->saved_data.count("bias_type") || !context->needs_input_grad(place)) return {};
+    return gradient.sum(0, false, at::kFloat).to(at::ScalarType(context->saved_data["bias_type"].toInt()));
+  }
+};
 
 struct Product : torch::autograd::Function<Product> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& master, const std::optional<Tensor>& bias,
-                        const Tensor& compute, const std::optional<Tensor>& given) {
-    context->save_for_backward({master.requires_grad() ? x : Tensor(), compute});
-    context->saved_data["master_type"] = int64_t(master.scalar_type());
-    if (bias) context->saved_data["bias_type"] = int64_t(bias->scalar_type());
-    return given ? given->detach() : forward_product(x, compute, bias.value_or(Tensor()));
+                        const Matrix& weight, const std::optional<Tensor>& given) {
+    context->save_for_backward({master.requires_grad() ? x : Tensor(), weight.compute.detach()});
+    Gradients::remember(context, master, bias);
+    return given ? given->detach() : multiply(x, weight, bias.value_or(Tensor()), x.scalar_type());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const Tensor &x = saved[0], &weight = saved[1], gradient = gradients[0].contiguous();
-    Tensor dx, dw, db;
-    if (context->needs_input_grad(0)) dx = product_input_gradient(gradient, weight);
-    if (context->needs_input_grad(1)) {
-      dw = at::zeros(weight.sizes(), weight.options().dtype(at::kFloat));
-      add_weight_gradient(dw, gradient, x);
-      dw = dw.to(at::ScalarType(context->saved_data["master_type"].toInt()));
-    }
-    if (context->saved_data.count("bias_type") && context->needs_input_grad(2))
-      db = gradient.sum(0, false, at::kFloat).to(at::ScalarType(context->saved_data["bias_type"].toInt()));
-    return {dx, dw, db, Tensor(), Tensor()};
+    const Tensor &x = saved[0], &weight = saved[1], gradient = rows(gradients[0]);
+    Tensor dx, dw;
+    if (context->needs_input_grad(0)) dx = multiply_back(gradient, weight, gradient.scalar_type());
+    if (context->needs_input_grad(1)) dw = Gradients::of_weight(context, weight, gradient, x);
+    return {dx, dw, Gradients::of_bias(context, gradient, 2), Tensor(), Tensor()};
   }
 };
 
-}  // namespace
+struct GatedProduct : torch::autograd::Function<GatedProduct> {
+  static Tensor forward(AutogradContext* context, const Tensor& gate, const Tensor& up, const Tensor& master,
+                        const std::optional<Tensor>& bias, const Matrix& weight, int64_t kind,
+                        const std::optional<Tensor>& given) {
+    context->save_for_backward({gate, up, weight.compute.detach()});
+    context->saved_data["kind"] = kind;
+    Gradients::remember(context, master, bias);
+    if (given) return given->detach();
+    return multiply(gated(gate, up, Activation(kind)), weight, bias.value_or(Tensor()), gate.scalar_type());
+  }
 
-Tensor product(const Tensor& x, const Matrix& weight, const Tensor& bias, const Tensor& given) {
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const Tensor &gate = saved[0], &up = saved[1], &weight = saved[2], gradient = rows(gradients[0]);
+    const auto kind = Activation(context->saved_data["kind"].toInt());
+    Tensor dgate, dup, dw;
+    if (context->needs_input_grad(2)) dw = Gradients::of_weight(context, weight, gradient, gated(gate, up, kind));
+    if (context->needs_input_grad(0) || context->needs_input_grad(1))
+      std::tie(dgate, dup) = gated_backward(multiply_back(gradient, weight, gradient.scalar_type()), gate, up, kind);
+    return {dgate, dup, dw, Gradients::of_bias(context, gradient, 3), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+void check_shapes(const Tensor& x, const Matrix& weight) {
   check(x.dim() == 2 && x.size(1) == weight.compute.size(1), "product: x is ", x.sizes(), ", the weight ",
         weight.compute.sizes());
-  if (!wants_gradient(x, weight.master, bias)) return given.defined() ? given : forward_product(x, weight.compute, bias);
-  return Product::apply(x, weight.master, argument(bias), weight.compute.detach(), argument(given));
 }
 
-Tensor product_fp32(const Tensor& x, const Tensor& weight) { return at::linear(x, weight).to(at::kFloat); }
+}  // namespace
 
-Tensor product_input_gradient(const Tensor& gradient, const Tensor& weight) { return at::mm(gradient, weight); }
+std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight) {
+  if (!tensor::kernels_serve(weight)) return nullptr;
+  return std::make_shared<kernels::PackedWeight>(kernels::pack(executor(), input_of(weight.detach()), weight.size(0),
+                                                               weight.size(1), tensor::number_of(weight.scalar_type())));
+}
 
-void add_weight_gradient(Tensor& sum, const Tensor& gradient, const Tensor& x) {
-  if (x.scalar_type() == at::kFloat)
-    sum.addmm_(gradient.t(), x);
+Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type) {
+  const auto& w = weight.compute;
+  if (!tensor::kernels_serve(x, w)) {
+    // A bias is rounded as a model of x's number type would hold it.
+    const auto own = bias.defined() ? std::optional<Tensor>(bias.to(x.scalar_type())) : std::nullopt;
+    return at::linear(x, w, own).to(type);
+  }
+  const Tensor y = at::empty({x.size(0), w.size(0)}, x.options().dtype(type));
+  const Tensor own = bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor();
+  const auto packed = weight.packed ? weight.packed : pack(w);
+  const auto order = w.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::Order::bf16_tile;
+  kernels::product(executor(), *packed, input_of(rows(x.detach())), x.size(0), output_of(y),
+                   own.defined() ? own.const_data_ptr<float>() : nullptr, order);
+  return y;
+}
+
+Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarType type) {
+  if (!tensor::kernels_serve(gradient, weight)) return at::mm(gradient.to(weight.scalar_type()), weight).to(type);
+  const Tensor dx = at::empty({gradient.size(0), weight.size(1)}, gradient.options().dtype(type));
+  kernels::product_dx(executor(), input_of(gradient), input_of(weight.detach()), gradient.size(0), weight.size(0),
+                      weight.size(1), output_of(dx), false);
+  return dx;
+}
+
+void add_weight_gradient(const Tensor& sum, const Tensor& gradient, const Tensor& x) {
+  if (tensor::kernels_serve(gradient, x))
+    kernels::product_dw(executor(), input_of(gradient), input_of(x), x.size(0), gradient.size(1), x.size(1), output_of(sum),
+                        true);
   else
     sum.addmm_(gradient.to(at::kFloat).t(), x.to(at::kFloat));
+}
+
+Tensor product(const Tensor& x, const Matrix& weight, const Tensor& bias, const Tensor& given) {
+  check_shapes(x, weight);
+  if (!wants_gradient(x, weight.master, bias)) return given.defined() ? given : multiply(x, weight, bias, x.scalar_type());
+  return Product::apply(x, weight.master, argument(bias), weight, argument(given));
+}
+
+Tensor gated_product(const Tensor& gate, const Tensor& up, Activation kind, const Matrix& weight, const Tensor& bias,
+                     const Tensor& given) {
+  check_shapes(gate, weight);
+  if (!wants_gradient(gate, up, weight.master, bias))
+    return given.defined() ? given : multiply(gated(gate, up, kind), weight, bias, gate.scalar_type());
+  return GatedProduct::apply(gate, up, weight.master, argument(bias), weight, int64_t(kind), argument(given));
 }
 
 }  // namespace easydel::ops

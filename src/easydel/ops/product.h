@@ -2,6 +2,10 @@
 // order of additions is decided here alone.
 #pragma once
 
+#include <memory>
+
+#include "easydel/kernels/product.h"
+#include "easydel/ops/activation.h"
 #include "easydel/tensor/torch.h"
 
 namespace easydel::ops {
@@ -10,16 +14,25 @@ namespace easydel::ops {
 struct Matrix {
   Tensor master;   // [out, in]: where the gradient goes, in the master's number type
   Tensor compute;  // [out, in], no gradient: the same values in the number type of the computation; may be the master
+  // The same packed for kernels; null: packed for each call, which costs little where many rows follow.
+  std::shared_ptr<const kernels::PackedWeight> packed;
 };
+
+// Null where kernels do not serve this weight (another device, another number type).
+std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight);
 
 // x [tokens, in] in the number type of the computation -> [tokens, out]: x W^T + bias. An element of the result does
 // not depend on the other rows. Gradients flow to x, to the master and to the bias (in its own number type).
 // `given`, where defined, is the result of an earlier equal call: it is returned, and only the backward is built.
 Tensor product(const Tensor& x, const Matrix& weight, const Tensor& bias = {}, const Tensor& given = {});
 
-// The same sums without a gradient, into fp32: x W^T [rows, out] and its two transposed uses. For heads and backwards.
-Tensor product_fp32(const Tensor& x, const Tensor& weight);                           // [rows, out] fp32
-Tensor product_input_gradient(const Tensor& gradient, const Tensor& weight);          // [rows, in], gradient's type
-void add_weight_gradient(Tensor& sum, const Tensor& gradient, const Tensor& x);       // sum fp32 [out, in] += g^T x
+// product(gated(gate, up)), of which only gate and up are kept for the backward.
+Tensor gated_product(const Tensor& gate, const Tensor& up, Activation kind, const Matrix& weight, const Tensor& bias = {},
+                     const Tensor& given = {});
+
+// The sums themselves, without a gradient: for heads, backwards and other ops.
+Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type);  // x W^T + bias
+Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarType type);          // gradient W
+void add_weight_gradient(const Tensor& sum, const Tensor& gradient, const Tensor& x);  // fp32 [out, in] += gradient^T x
 
 }  // namespace easydel::ops

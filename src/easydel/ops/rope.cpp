@@ -16,7 +16,9 @@
 #include <numbers>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/fused.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
 namespace {
@@ -94,6 +96,12 @@ Frequencies longrope(const RopeSpec& s, int64_t length) {
 
 Tensor turn(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back) {
   const int64_t half = cos.size(-1), dim = 2 * half;
+  if (tensor::kernels_serve(x, cos)) {
+    const Tensor out = x.clone(at::MemoryFormat::Contiguous);
+    kernels::rotate(tensor::executor(), tensor::mutable_heads_of(out), x.size(0), x.size(1), half, cos.const_data_ptr<float>(),
+                    sin.const_data_ptr<float>(), half, interleaved, back);
+    return out;
+  }
   const Tensor c = cos.unsqueeze(1), s = back ? sin.neg().unsqueeze(1) : sin.unsqueeze(1);
   const Tensor part = x.narrow(-1, 0, dim).to(fp32);
   Tensor out;

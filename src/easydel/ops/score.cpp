@@ -22,19 +22,19 @@ int64_t chunk_for(int64_t vocabulary, int64_t wanted) {
   return wanted > 0 ? wanted : std::clamp<int64_t>((16 << 20) / vocabulary, 16, 4096);
 }
 
-Tensor chunk_logits(const Tensor& hidden, const Tensor& weight, const Tensor& bias, double temperature) {
-  Tensor logits = product_fp32(hidden, weight);
-  if (bias.defined()) logits.add_(bias.to(at::kFloat));
+Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bias, double temperature) {
+  Tensor logits = multiply(hidden, weight, bias, at::kFloat);
   if (temperature != 1.0) logits.div_(temperature);
   return logits;
 }
 
 struct Score : torch::autograd::Function<Score> {
   static variable_list forward(AutogradContext* context, const Tensor& hidden, const Tensor& master,
-                               const std::optional<Tensor>& own_bias, const Tensor& weight, const Tensor& labels,
+                               const std::optional<Tensor>& own_bias, Matrix weight, const Tensor& labels,
                                const ScoreRequest& request) {
     const Tensor bias = own_bias.value_or(Tensor());
-    const int64_t n = hidden.size(0), vocabulary = weight.size(0), chunk = chunk_for(vocabulary, request.chunk);
+    if (!weight.packed) weight.packed = pack(weight.compute);  // once for all chunks
+    const int64_t n = hidden.size(0), vocabulary = weight.compute.size(0), chunk = chunk_for(vocabulary, request.chunk);
     const auto options = hidden.options().dtype(at::kFloat);
     const auto when = [&](bool wanted) { return wanted ? at::empty({n}, options) : Tensor(); };
     const Tensor logps = at::empty({n}, options), normalizer = at::empty({n}, options);
@@ -59,7 +59,7 @@ struct Score : torch::autograd::Function<Score> {
       }
     }
     if (context) {
-      context->save_for_backward({hidden, weight, bias, labels, normalizer});
+      context->save_for_backward({hidden, weight.compute.detach(), bias, labels, normalizer});
       context->saved_data["chunk"] = chunk;
       context->saved_data["temperature"] = request.temperature;
       context->saved_data["uniform"] = request.uniform;
@@ -83,6 +83,7 @@ struct Score : torch::autograd::Function<Score> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const Tensor &hidden = saved[0], &weight = saved[1], &bias = saved[2], &labels = saved[3], &normalizer = saved[4];
+    const Matrix matrix{weight, weight, pack(weight)};
     const int64_t n = hidden.size(0), vocabulary = weight.size(0), chunk = context->saved_data["chunk"].toInt();
     const double temperature = context->saved_data["temperature"].toDouble();
     size_t next = 0;
@@ -95,7 +96,7 @@ struct Score : torch::autograd::Function<Score> {
     for (int64_t begin = 0; begin < n; begin += chunk) {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
-      Tensor g = chunk_logits(part(hidden), weight, bias, temperature);
+      Tensor g = chunk_logits(part(hidden), matrix, bias, temperature);
       g.sub_(part(normalizer).unsqueeze(1)).exp_();  // probabilities
       Tensor on_all = at::zeros({end - begin}, normalizer.options());
       if (on_label.defined()) on_all.sub_(part(on_label));
@@ -106,8 +107,7 @@ struct Score : torch::autograd::Function<Score> {
       if (on_label.defined()) g.scatter_add_(1, part(labels).unsqueeze(1), part(on_label).unsqueeze(1));
       if (temperature != 1.0) g.div_(temperature);
       if (db.defined()) db.add_(g.sum(0));
-      g = g.to(hidden.scalar_type());
-      if (want_hidden) part(dx).copy_(product_input_gradient(g, weight));
+      if (want_hidden) part(dx).copy_(multiply_back(g, weight, hidden.scalar_type()));
       if (want_weight) add_weight_gradient(dw, g, part(hidden));
     }
     if (want_weight) dw = dw.to(at::ScalarType(context->saved_data["master_type"].toInt()));
@@ -123,8 +123,8 @@ ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias
   check(hidden.dim() == 2 && labels.dim() == 1 && labels.size(0) == hidden.size(0), "score: hidden is ", hidden.sizes(),
         ", labels ", labels.sizes());
   const variable_list out = wants_gradient(hidden, weight.master, bias)
-                                ? Score::apply(hidden, weight.master, argument(bias), weight.compute.detach(), labels, request)
-                                : Score::forward(nullptr, hidden, weight.master, argument(bias), weight.compute, labels, request);
+                                ? Score::apply(hidden, weight.master, argument(bias), weight, labels, request)
+                                : Score::forward(nullptr, hidden, weight.master, argument(bias), weight, labels, request);
   size_t next = 0;
   const auto take = [&](bool wanted) { return wanted ? out[next++] : Tensor(); };
   ScoreResult result;

@@ -1,0 +1,123 @@
+// Attention in blocks of keys with a running softmax (arXiv 2307.08691), over flat tokens: the default on a CPU. Linear
+// memory; a row's bits do not depend on what it is computed with. The loops are kernels/attention.h.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/ops/attention_backends.h"
+#include "easydel/ops/gradient.h"
+#include "easydel/tensor/kernels.h"
+
+namespace easydel::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// What a call is, beside its tensors; kept whole for the backward.
+struct Shape {
+  kernels::AttentionSpec spec;
+  std::vector<kernels::AttentionSequence> sequences;
+};
+
+struct ShapeHolder : torch::CustomClassHolder {
+  explicit ShapeHolder(Shape s) : shape(std::move(s)) {}
+  Shape shape;
+};
+
+Shape shape_of(const AttentionNeed& need) {
+  Shape shape;
+  shape.spec.heads = need.q.size(1);
+  shape.spec.kv_heads = need.k.size(1);
+  shape.spec.head_dim = need.q.size(2);
+  shape.spec.v_dim = need.v.size(2);
+  shape.spec.scale = float(need.spec.scale);
+  shape.spec.causal = need.spec.kind == AttentionKind::causal;
+  shape.spec.window = need.spec.window;
+  shape.spec.softcap = float(need.spec.softcap);
+  for (const AttentionRange& range : need.call.sequences) {
+    kernels::AttentionSequence sequence;
+    sequence.first_query = range.begin;
+    sequence.queries = range.end - range.begin;
+    sequence.keys = range.key_end - range.key_begin;
+    sequence.past = sequence.keys - sequence.queries;
+    sequence.first_key = range.key_begin;
+    shape.sequences.push_back(sequence);
+  }
+  return shape;
+}
+
+Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 1 ? t : t.contiguous(); }
+
+struct Flash : torch::autograd::Function<Flash> {
+  static Tensor forward(AutogradContext* context, const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
+                        const std::optional<Tensor>& sinks_in, Shape shape) {
+    const Tensor q = side_by_side(q_in), k = side_by_side(k_in), v = side_by_side(v_in);
+    const Tensor sinks = sinks_in ? sinks_in->to(at::kFloat).contiguous() : Tensor();
+    // Zeros: rows of no sequence are left alone.
+    const Tensor out = at::zeros({q.size(0), q.size(1), v.size(2)}, q.options());
+    const Tensor lse = context ? at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat)) : Tensor();
+    kernels::AttentionSpec spec = shape.spec;
+    spec.sinks = sinks.defined() ? sinks.const_data_ptr<float>() : nullptr;
+    kernels::attend(tensor::executor(), spec, shape.sequences, tensor::heads_of(q), tensor::heads_of(k), tensor::heads_of(v),
+                    tensor::mutable_heads_of(out), lse.defined() ? lse.mutable_data_ptr<float>() : nullptr);
+    if (context) {
+      context->save_for_backward({q, k, v, out, lse, sinks});
+      context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<ShapeHolder>(std::move(shape)));
+    }
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &sinks = saved[5];
+    const auto holder = c10::static_intrusive_pointer_cast<ShapeHolder>(context->saved_data["shape"].toCapsule());
+    kernels::AttentionSpec spec = holder->shape.spec;
+    spec.sinks = sinks.defined() ? sinks.const_data_ptr<float>() : nullptr;
+    const Tensor dout = side_by_side(gradients[0]);
+    const Tensor dq = at::zeros(q.sizes(), q.options()), dk = at::zeros(k.sizes(), k.options());
+    const Tensor dv = at::zeros(v.sizes(), v.options());
+    const Tensor dsinks = sinks.defined() ? at::zeros(sinks.sizes(), sinks.options()) : Tensor();
+    kernels::AttentionGradient g;
+    g.q = tensor::heads_of(q);
+    g.k = tensor::heads_of(k);
+    g.v = tensor::heads_of(v);
+    g.out = tensor::heads_of(saved[3]);
+    g.dout = tensor::heads_of(dout);
+    g.lse = saved[4].const_data_ptr<float>();
+    g.dq = tensor::mutable_heads_of(dq);
+    g.dk = tensor::mutable_heads_of(dk);
+    g.dv = tensor::mutable_heads_of(dv);
+    g.dsinks = dsinks.defined() ? dsinks.mutable_data_ptr<float>() : nullptr;
+    kernels::attend_backward(tensor::executor(), spec, holder->shape.sequences, g);
+    return {dq, dk, dv, dsinks, Tensor()};
+  }
+};
+
+std::optional<std::string> refuses(const AttentionNeed& need) {
+  const AttentionSpec& spec = need.spec;
+  if (!tensor::kernels_serve(need.q, need.k, need.v)) return "works on a CPU in fp32 and bf16";
+  if (spec.kind == AttentionKind::spans) return "knows no spans";
+  if (spec.chunk || spec.slopes.defined() || spec.bias.defined()) return "knows no chunks, slopes or biases";
+  if (spec.dropout > 0) return "has no dropout";
+  if (need.call.hidden.defined()) return "knows no hidden keys";
+  if (need.call.cached && need.gradients) return "gives no gradient through a cache";
+  return std::nullopt;
+}
+
+Tensor attend(const AttentionNeed& need) {
+  Shape shape = shape_of(need);
+  if (!need.gradients) return Flash::forward(nullptr, need.q, need.k, need.v, argument(need.spec.sinks), std::move(shape));
+  return Flash::apply(need.q, need.k, need.v, argument(need.spec.sinks), std::move(shape));
+}
+
+}  // namespace
+
+AttentionBackend flash_attn2_attention() {
+  return {"flash_attn2", 20, "Blocks of keys with a running softmax: linear memory, one order of additions.", refuses, attend};
+}
+
+}  // namespace easydel::ops
