@@ -120,6 +120,20 @@ TEST(Product, GivesARowTheSameBitsInAnyCompany) {
   }
 }
 
+TEST(Product, GivesARowTheSameBitsInALeftSideTooLargeForOneSweep) {
+  constexpr int64_t m = 400, n = 3, k = 30000;
+  const auto x = normal(m * k, 40), w = normal(n * k, 41);
+  for (const Kind& kind : kinds) {
+    const PackedWeight packed = pack(pool_of_two(), {w.data(), k}, n, k, kind.weight);
+    const auto all = multiply(pool_of_two(), packed, x, kind.order);
+    for (const int64_t r : {0, 191, 192, 193, 399}) {
+      const std::vector<float> alone(x.begin() + r * k, x.begin() + (r + 1) * k);
+      EXPECT_TRUE(same_bits(multiply(serial_executor(), packed, alone, kind.order),
+                            std::vector<float>(all.begin() + r * n, all.begin() + (r + 1) * n)));
+    }
+  }
+}
+
 TEST(Product, IsNearTheExactProduct) {
   constexpr int64_t m = 40, n = 70, k = 700;
   const auto x = normal(m * k, 6), w = normal(n * k, 7), bias = normal(n, 8);

@@ -10,8 +10,9 @@ const Loops& loops() {
       return avx2_loops();
     case Isa::avx512:
     case Isa::avx512_vnni:
-    case Isa::amx:
       return avx512_loops();
+    case Isa::amx:
+      return amx_loops();
   }
   __builtin_unreachable();
 }

@@ -22,6 +22,10 @@ struct Loops {
   // Rows [first, first + rows) of one panel of the result; first is a multiple of block_rows.
   void (*multiply)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows);
 
+  // The same for tile instructions, bf16_tile order only; null where there are none.
+  void (*pack_tile_rows)(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) = nullptr;
+  void (*multiply_tiles)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
+
   // One chunk of keys for some rows; the result of a later chunk joined to an earlier one's; the rows written.
   void (*attend_chunk)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part);
   void (*merge_attention)(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part);
@@ -53,11 +57,14 @@ struct Loops {
   // See peak_loops.h.
   double (*peak_multiply_add)(int64_t rounds, float* keep);
   void (*peak_read)(const float* p, int64_t count, float* keep);
+  double (*peak_bf16)(int64_t rounds, float* keep) = nullptr;  // by tiles; null where there are none
+  double (*peak_int8)(int64_t rounds, float* keep) = nullptr;
 };
 
 const Loops& reference_loops();
 const Loops& avx2_loops();
 const Loops& avx512_loops();
+const Loops& amx_loops();
 
 const Loops& loops();  // of isa()
 

@@ -22,6 +22,8 @@ constexpr Loops make_loops() {
       .pack_rows = Product::pack_rows,
       .pack_columns = Product::pack_columns,
       .multiply = Product::multiply,
+      .pack_tile_rows = nullptr,
+      .multiply_tiles = nullptr,
       .attend_chunk = Attention::attend_chunk,
       .merge_attention = Attention::merge,
       .finish_attention = Attention::finish,
@@ -39,6 +41,8 @@ constexpr Loops make_loops() {
       .squares = Pointwise::squares_untyped,
       .peak_multiply_add = PeakLoops<V>::multiply_add,
       .peak_read = PeakLoops<V>::read,
+      .peak_bf16 = nullptr,
+      .peak_int8 = nullptr,
   };
 }
 

@@ -91,8 +91,9 @@ double measure_read(Executor& executor) {
 Peaks measure_peaks(Executor& executor) {
   Peaks peaks{.threads = executor.size()};
   peaks.fp32_gflops = measure(executor, loops().peak_multiply_add);
-  peaks.bf16_gflops = peaks.fp32_gflops;
-  if (isa() >= Isa::avx512_vnni) peaks.int8_gops = measure(executor, multiply_bytes);
+  peaks.bf16_gflops = loops().peak_bf16 ? measure(executor, loops().peak_bf16) : peaks.fp32_gflops;
+  if (isa() >= Isa::avx512_vnni)
+    peaks.int8_gops = measure(executor, loops().peak_int8 ? loops().peak_int8 : multiply_bytes);
   peaks.read_gigabytes = measure_read(executor);
   return peaks;
 }

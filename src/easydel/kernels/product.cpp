@@ -10,19 +10,21 @@ namespace easydel::kernels {
 
 namespace {
 
-// How many rows of the left side go through all panels before the next: near 1 MiB of it, which stays in the second
-// cache or streams from the third, while each panel piece is read from memory once per chunk.
-int64_t chunk_of(int64_t m, int64_t k) {
-  const int64_t most = std::max<int64_t>(8, (1 << 20) / (std::max<int64_t>(k, 1) * 4 * block_rows));
-  const int64_t blocks = divide_up(m, block_rows), chunks = divide_up(blocks, most);
-  return divide_up(blocks, std::max<int64_t>(chunks, 1)) * block_rows;
+// How many rows of the left side, a multiple of `block`, go through all panels before the next: near 1 MiB of it, which
+// stays in the second cache or streams from the third, while each panel piece is read from memory once per chunk.
+int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block) {
+  const int64_t most = std::max<int64_t>(96 / block, (1 << 20) / (std::max<int64_t>(row_bytes, 1) * block));
+  const int64_t blocks = divide_up(m, block), chunks = divide_up(blocks, most);
+  return divide_up(blocks, std::max<int64_t>(chunks, 1)) * block;
 }
 
 // All parts of a product whose left side is packed already.
 void multiply(Executor& executor, const ProductStep& step) {
   const Loops& isa = loops();
-  const int64_t chunk = chunk_of(step.m, step.padded_k), panels = divide_up(step.n, panel_columns);
-  const int64_t chunks = divide_up(step.m, std::max<int64_t>(chunk, 1));
+  const auto one = step.a_tiles ? isa.multiply_tiles : isa.multiply;
+  const int64_t chunk =
+      step.a_tiles ? chunk_of(step.m, step.padded_k * 2, tile_rows) : chunk_of(step.m, step.padded_k * 4, block_rows);
+  const int64_t panels = divide_up(step.n, panel_columns), chunks = divide_up(step.m, std::max<int64_t>(chunk, 1));
   // Parts of some 100 us, so that a thread which comes late finds work left, but no fewer than the threads.
   const int64_t work = step.padded_k * panel_columns * std::min(chunk, step.m) + step.padded_k * panel_columns * 16;
   const int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
@@ -32,7 +34,7 @@ void multiply(Executor& executor, const ProductStep& step) {
     const int64_t first = part / groups * chunk, rows = std::min(chunk, step.m - first);
     const int64_t end = std::min(panels, (part % groups + 1) * together);
     const auto all = [&] {
-      for (int64_t panel = part % groups * together; panel < end; ++panel) isa.multiply(step, panel, first, rows);
+      for (int64_t panel = part % groups * together; panel < end; ++panel) one(step, panel, first, rows);
     };
     if (step.tile_order) {
       const FlushDenormals flush;
@@ -43,18 +45,28 @@ void multiply(Executor& executor, const ProductStep& step) {
   });
 }
 
-// The left side in blocks, in the calling thread's scratch; fill(first row, rows, where).
-template <class Fill>
-const float* pack_left(Executor& executor, int64_t m, int64_t padded_k, const Fill& fill) {
-  thread_local Scratch<float> of_thread;
-  float* const to = of_thread.at_least(m * padded_k);
-  const int64_t blocks = divide_up(m, block_rows);
-  const int64_t together = std::max<int64_t>(1, (1 << 16) / (std::max<int64_t>(padded_k, 1) * block_rows));
-  executor.run(divide_up(blocks, together), [&](int64_t part) {
-    for (int64_t b = part * together; b < std::min(blocks, (part + 1) * together); ++b)
-      fill(b * block_rows, std::min(block_rows, m - b * block_rows), to + b * block_rows * padded_k);
-  });
-  return to;
+// Packs the left side, fill(first row, rows, where), in blocks of up to `block` rows, into the calling thread's scratch
+// and multiplies; no more rows at a time than 32 MiB hold, so that a vocabulary on the left costs no more than that.
+template <class T, class Fill>
+void pack_and_multiply(Executor& executor, ProductStep step, const T* ProductStep::*left, int64_t block,
+                       const Fill& fill) {
+  const int64_t row_bytes = std::max<int64_t>(step.padded_k, 1) * int64_t(sizeof(T)), m = step.m;
+  const int64_t slab = std::max<int64_t>(192, (32 << 20) / row_bytes / 192 * 192);
+  const int64_t together = std::max<int64_t>(1, (1 << 18) / (row_bytes * block));
+  thread_local Scratch<T> of_thread;
+  T* const to = of_thread.at_least(std::min(slab, m) * step.padded_k);
+  const Output y = step.y;
+  for (int64_t begin = 0; begin < m; begin += slab) {
+    step.m = std::min(slab, m - begin);
+    step.*left = to;
+    step.y = {y.at(begin), y.number, y.stride};
+    const int64_t blocks = divide_up(step.m, block);
+    executor.run(divide_up(blocks, together), [&](int64_t part) {
+      for (int64_t b = part * together; b < std::min(blocks, (part + 1) * together); ++b)
+        fill(begin + b * block, std::min(block, step.m - b * block), to + b * block * step.padded_k);
+    });
+    multiply(executor, step);
+  }
 }
 
 }  // namespace
@@ -86,31 +98,35 @@ void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Outp
   check(!(wide && tile_order), "product: a weight in fp32 has the order fp32_chain only");
   if (m == 0 || w.n() == 0) return;
   ProductStep step{.m = m, .n = w.n(), .k = w.k(), .padded_k = wide ? w.k() : round_up(w.k(), k_block)};
-  const Loops& isa = loops();
-  step.a = pack_left(executor, m, step.padded_k, [&](int64_t first, int64_t rows, float* to) {
-    isa.pack_rows(x, first, rows, step.k, step.padded_k, tile_order, to);
-  });
   step.right = wide ? RightSide::panels_f32 : RightSide::panels_bf16;
   step.tile_order = tile_order, step.panels = w.data(), step.y = y, step.bias = bias;
-  multiply(executor, step);
+  const Loops& isa = loops();
+  constexpr int64_t fewest_for_tiles = 4;  // with fewer rows the vectors are at memory speed already
+  if (tile_order && isa.multiply_tiles && m >= fewest_for_tiles)
+    return pack_and_multiply(
+        executor, step, &ProductStep::a_tiles, tile_rows,
+        [&](int64_t first, int64_t rows, bf16* to) { isa.pack_tile_rows(x, first, rows, step.k, to); });
+  pack_and_multiply(executor, step, &ProductStep::a, block_rows, [&](int64_t first, int64_t rows, float* to) {
+    isa.pack_rows(x, first, rows, step.k, step.padded_k, tile_order, to);
+  });
 }
 
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add) {
   if (m == 0 || k == 0) return;
-  ProductStep step{.m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
+  const ProductStep step{
+      .m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
   const Loops& isa = loops();
-  step.a = pack_left(executor, m, n,
-                     [&](int64_t first, int64_t rows, float* to) { isa.pack_rows(dy, first, rows, n, n, false, to); });
-  multiply(executor, step);
+  pack_and_multiply(executor, step, &ProductStep::a, block_rows,
+                    [&](int64_t first, int64_t rows, float* to) { isa.pack_rows(dy, first, rows, n, n, false, to); });
 }
 
 void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int64_t k, Output dw, bool add) {
   if (n == 0 || k == 0) return;
-  ProductStep step{.m = n, .n = k, .k = m, .padded_k = m, .right = RightSide::rows, .rows = x, .y = dw, .add = add};
+  const ProductStep step{
+      .m = n, .n = k, .k = m, .padded_k = m, .right = RightSide::rows, .rows = x, .y = dw, .add = add};
   const Loops& isa = loops();
-  step.a = pack_left(executor, n, m,
-                     [&](int64_t first, int64_t rows, float* to) { isa.pack_columns(dy, first, rows, m, to); });
-  multiply(executor, step);
+  pack_and_multiply(executor, step, &ProductStep::a, block_rows,
+                    [&](int64_t first, int64_t rows, float* to) { isa.pack_columns(dy, first, rows, m, to); });
 }
 
 void sum_rows(Executor& executor, Input dy, int64_t m, int64_t n, float* db, bool add) {

@@ -5,14 +5,15 @@
 // for each of its columns, k = 2j and 2j + 1. Such a tile is an operand of the AMX tile product and 16 registers of
 // AVX-512.
 //
-// Left side: blocks of up to 12 rows, each [padded k][rows of the block] in fp32.
+// Left side: blocks of up to 12 rows, each [padded k][rows of the block] in fp32; for tile instructions, blocks of up
+// to 32 rows, each [block of 32 k][rows of the block][32] in bf16.
 #pragma once
 
 #include "easydel/kernels/number.h"
 
 namespace easydel::kernels {
 
-constexpr int64_t panel_columns = 32, block_rows = 12, k_block = 32, tile_columns = 16;
+constexpr int64_t panel_columns = 32, block_rows = 12, tile_rows = 32, k_block = 32, tile_columns = 16;
 constexpr int64_t tile_elements = tile_columns * k_block;  // of bf16
 
 // Elements of one panel.
@@ -24,7 +25,8 @@ enum class RightSide { panels_f32, panels_bf16, rows };
 
 // C [m, n] = A [m, k] B [k, n]; what the parts of one product share.
 struct ProductStep {
-  const float* a = nullptr;  // blocks as above, each row padded to padded_k
+  const float* a = nullptr;       // blocks as above, each row padded to padded_k
+  const bf16* a_tiles = nullptr;  // or in tiles
   int64_t m = 0, n = 0, k = 0, padded_k = 0;
   RightSide right = RightSide::panels_f32;
   bool tile_order = false;  // bf16_tile; else a chain

@@ -48,6 +48,12 @@ struct ProductLoops {
       }
     }
     if (step.padded_k == 0) std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
+    write_rows(step, panel, first, rows, c);
+  }
+
+  // Sums [rows][32] into the result.
+  static void write_rows(const ProductStep& step, int64_t panel, int64_t first, int64_t rows, const float* c) {
+    const int64_t columns = std::min(panel_columns, step.n - panel * panel_columns);
     for (int64_t r = 0; r < rows; ++r) {
       void* const to = step.y.at(first + r, panel * panel_columns);
       const float* const bias = step.bias ? step.bias + panel * panel_columns : nullptr;
