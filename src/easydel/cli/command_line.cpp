@@ -2,6 +2,7 @@
 #include "easydel/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <iostream>
@@ -13,11 +14,13 @@
 #include "easydel/cli/commands.h"
 #include "easydel/cli/doctor.h"
 #include "easydel/cli/launch.h"
+#include "easydel/elarge/core.h"
+#include "easydel/generation/sampling_config.h"
 
 namespace easydel::cli {
 namespace {
 
-constexpr int kUserError = 2, kBug = 70;
+constexpr int kUserError = 2, kBug = 70, kSignal = 128;
 
 struct Options {
   int nproc = 1;
@@ -45,19 +48,20 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
   app->add_option("--tokenizer", options.tokenizer, "Tokenizer's folder; the model's own if not given");
   app->add_option("--dtype", options.dtype, "Number type: auto (the file's), fp32, bf16");
   app->add_option("--device", options.device, "auto, cpu or gpu");
-  elarge::SamplingConfig& s = options.sampling;
-  const char* const group = "Sampling (what is not given comes from generation_config.json)";
-  add_optional(app, "-n,--max-new-tokens", s.max_new_tokens, "Longest reply in tokens");
-  add_optional(app, "-t,--temperature", s.temperature, "0: always the likeliest token");
-  add_optional(app, "--top-p", s.top_p, "Sample from the likeliest tokens with this share of probability");
-  add_optional(app, "--top-k", s.top_k, "Sample from so many likeliest tokens");
-  add_optional(app, "--min-p", s.min_p, "Leave out tokens below this share of the greatest probability");
-  add_optional(app, "--repetition-penalty", s.repetition_penalty, "Makes tokens that were there less likely (above 1)");
-  app->add_option_function<std::vector<std::string>>(
-      "--stop", [&s](const std::vector<std::string>& stops) { s.stop.assign(stops.begin(), stops.end()); }, "Text that ends a reply");
-  app->add_option("--seed", s.seed, "Seed of the draws");
-  for (const char* flag : {"--max-new-tokens", "--temperature", "--top-p", "--top-k", "--min-p", "--repetition-penalty", "--stop", "--seed"})
-    app->get_option(flag)->group(group);
+  // One flag for each key of the table: what YAML can say, the command line can.
+  for (const config::Key& key : config::section_of<generation::SamplingConfig>().keys) {
+    std::string flag = "--" + key.name;
+    std::ranges::replace(flag, '_', '-');
+    if (key.name == "max_new_tokens") flag = "-n," + flag;
+    if (key.name == "temperature") flag = "-t," + flag;
+    const auto take = [&options, name = key.name](const std::vector<std::string>& values) {
+      for (const std::string& value : values) options.sampling.emplace_back(name, value);
+    };
+    app->add_option_function<std::vector<std::string>>(flag, take, key.doc)
+        ->allow_extra_args(false)
+        ->type_name("")
+        ->group("Sampling (what is not given comes from the model's generation_config.json)");
+  }
 }
 
 CLI::App* add_command(CLI::App& parent, Options& options, const std::string& name, const std::string& doc, const std::string& group,
@@ -232,6 +236,8 @@ int run(int argc, char** argv) {
   } catch (const UserError& error) {
     std::cerr << error.what() << "\n";
     return kUserError;
+  } catch (const elarge::Interrupted& interrupted) {
+    return kSignal + interrupted.signal;
   } catch (const Bug& bug) {
     std::cerr << "bug: " << bug.what() << "\n    this is a mistake of the program, not yours; please report it\n";
     return kBug;

@@ -2,12 +2,14 @@
 // and throws UserError for what the user can mend. Results go to standard output, everything else to standard error.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "easydel/elarge/action_config.h"
+#include "easydel/base/document.h"
 
 namespace easydel::cli {
 
@@ -26,7 +28,8 @@ struct ModelOptions {
   std::string tokenizer;
   std::string dtype = "auto";
   std::string device = "auto";
-  elarge::SamplingConfig sampling;
+  // Keys of generation::SamplingConfig as they were written: {"temperature", "0.7"}.
+  std::vector<std::pair<std::string, std::string>> sampling;
 };
 struct GenerateOptions : ModelOptions {
   std::vector<std::string> prompts;  // none: standard input is the prompt

@@ -1,17 +1,29 @@
 // What libeasydel_core.so gives: the bodies behind elarge/core.h.
-#include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/cli/torch_report.h"
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/session_core.h"
+#include "easydel/models/probe_logits.h"
+#include "easydel/train/probe_replay.h"
 
 namespace easydel::cli {
 namespace {
 
 class TorchCore final : public elarge::Core {
  public:
-  std::unique_ptr<elarge::Session> open(const elarge::Config& config) override { return elarge::open_session(config); }
-  void probe_logits(const elarge::ProbeLogits&) override { refuse("probe logits", "is not built yet"); }
-  void probe_replay(const elarge::ProbeReplay&) override { refuse("probe replay", "is not built yet"); }
+  std::unique_ptr<elarge::Session> open(const elarge::Config& config, bool trains) override {
+    return elarge::open_session(config, trains);
+  }
+  void probe_logits(const elarge::ProbeLogits& probe) override {
+    models::ProbeOptions options;
+    if (probe.trace) options.trace = *probe.trace;
+    models::probe_logits(probe.model, probe.inputs, probe.output, options);
+  }
+  void probe_replay(const elarge::ProbeReplay& probe) override {
+    const train::Replay replay = train::replay(probe.test_case, probe.root);
+    files::write(probe.output, replay.lines);
+    if (probe.parameters) files::write(*probe.parameters, replay.parameters);
+  }
   std::string doctor(double peak_gflops) override { return doctor_core(peak_gflops); }
 };
 

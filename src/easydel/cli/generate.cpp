@@ -1,6 +1,7 @@
 // `easydel generate` and `easydel chat`: text out of a model, as it comes.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "easydel/base/error.h"
 #include "easydel/cli/commands.h"
 #include "easydel/elarge/core.h"
+#include "easydel/generation/sampling_config.h"
 
 namespace easydel::cli {
 namespace {
@@ -20,21 +22,34 @@ std::unique_ptr<elarge::Session> open(const ModelOptions& options) {
   loader.set("dtype", Value::text(options.dtype));
   loader.set("param_dtype", Value::text(options.dtype));
   loader.set("device", Value::text(options.device));
+  loader.set("verbose", Value::boolean(false));
   document.set("model", model);
   document.set("loader", loader);
   elarge::Config config;
   config::Problems problems("command line");
   config::read_section(config::section_of<elarge::Config>(), document, &config, "", problems);
   problems.throw_if_any();
-  return elarge::core().open(config);
+  return elarge::core().open(config, false);
 }
 
-// The limits of the flags are those of the YAML's keys.
-void check_sampling(const elarge::SamplingConfig& sampling) {
-  elarge::SamplingConfig again;
+// The sampling flags as the YAML's keys, by their limits.
+Value read_sampling(const ModelOptions& options) {
+  generation::SamplingConfig checked;
   config::Problems problems("command line");
-  config::read_section(config::section_of<elarge::SamplingConfig>(), config::write(sampling), &again, "sampling", problems);
+  Value given = Value::map();
+  for (const auto& [key, text] : options.sampling) {
+    std::string flag = "--" + key;
+    std::ranges::replace(flag, '_', '-');
+    problems.comes_from(key, flag + " " + text);
+    Value value = key == "stop" ? Value::text(text) : parse_yaml(text, flag);
+    value.place = {};
+    Value* const before = given.find(key);
+    if (before && !before->is_list()) *before = Value{.kind = Value::Kind::list, .items = {*before}};
+    before ? (void)before->items.push_back(value) : (void)given.set(key, value);
+  }
+  config::read_section(config::section_of<generation::SamplingConfig>(), given, &checked, "", problems);
   problems.throw_if_any();
+  return given;
 }
 
 Value message(const std::string& role, const std::string& content) {
@@ -49,7 +64,7 @@ std::atomic<bool> stop_reply = false;
 }  // namespace
 
 int run_generate(const GenerateOptions& options) {
-  check_sampling(options.sampling);
+  const Value sampling = read_sampling(options);
   std::vector<std::string> prompts = options.prompts;
   if (prompts.empty()) {
     std::string text = read_input("-");
@@ -58,7 +73,7 @@ int run_generate(const GenerateOptions& options) {
     prompts.push_back(text);
   }
   elarge::GenerateRequest request;
-  request.sampling = options.sampling;
+  request.sampling = sampling;
   for (const std::string& prompt : prompts) {
     if (!options.chat) {
       request.prompts.push_back(prompt);
@@ -89,7 +104,7 @@ int run_generate(const GenerateOptions& options) {
 }
 
 int run_chat(const ChatOptions& options) {
-  check_sampling(options.sampling);
+  const Value sampling = read_sampling(options);
   const std::unique_ptr<elarge::Session> session = open(options);
   const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDERR_FILENO);
   const char* const no_color = std::getenv("NO_COLOR");
@@ -113,7 +128,7 @@ int run_chat(const ChatOptions& options) {
     conversation.items.push_back(message("user", line));
     elarge::GenerateRequest request;
     request.conversations = {conversation};
-    request.sampling = options.sampling;
+    request.sampling = sampling;
     request.on_text = [](size_t, std::string_view piece) { print(piece); };
     request.stop = &stop_reply;
     stop_reply = false;

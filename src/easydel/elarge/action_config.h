@@ -11,30 +11,6 @@
 
 namespace easydel::elarge {
 
-// How the next token is drawn; what is not given comes from the model's generation_config.json.
-struct SamplingConfig {
-  std::optional<int64_t> max_new_tokens;
-  std::optional<double> temperature, top_p, min_p, repetition_penalty;
-  std::optional<int64_t> top_k;
-  config::Many<std::string> stop;
-  int64_t seed = 0;
-
-  static constexpr auto doc = "How the next token is drawn.";
-  static constexpr auto fields() {
-    using namespace config;
-    return std::tuple{
-        field<&SamplingConfig::max_new_tokens>("Longest reply; null: the model's, else 128.", at_least(1)),
-        field<&SamplingConfig::temperature>("0: greedy; null: the model's.", at_least(0)),
-        field<&SamplingConfig::top_p>("Share of probability sampled from.", between(0, 1)),
-        field<&SamplingConfig::min_p>("Least probability, as a share of the greatest.", between(0, 1)),
-        field<&SamplingConfig::repetition_penalty>("Divides the logits of tokens that were there.", above(0)),
-        field<&SamplingConfig::top_k>("Tokens sampled from; 0: all.", at_least(0)),
-        field<&SamplingConfig::stop>("Texts that end the reply."),
-        field<&SamplingConfig::seed>("Seed of the draws.", at_least(0)),
-    };
-  }
-};
-
 struct GenerateConfig {
   config::Many<std::string> prompts;
   std::optional<std::string> output_path;
@@ -51,13 +27,13 @@ struct GenerateConfig {
   }
 };
 
+// `generate`, flat: what is continued, and generation::SamplingConfig's keys, of which only those that were given are
+// kept: the others come from the model's generation_config.json.
 struct GenerateAction {
   GenerateConfig generate;
-  SamplingConfig sampling;
+  Value sampling = Value::map();
 
-  static config::Section section() {
-    return config::flat<&GenerateAction::generate, &GenerateAction::sampling>("Continue prompts with the model.");
-  }
+  static config::Section section();
 };
 
 struct PathConfig {

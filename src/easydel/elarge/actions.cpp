@@ -233,7 +233,8 @@ Value normalised(std::span<const Action> actions) {
 }
 
 Session& Running::session() {
-  if (!session_) session_ = core().open(run.config);
+  const auto trains = [](const Action& action) { return action.entry->name == "train"; };
+  if (!session_) session_ = core().open(run.config, std::ranges::any_of(run.actions, trains));
   return *session_;
 }
 

@@ -143,10 +143,12 @@ struct BaseValues {
     constexpr auto compiler = no_effect("nothing is compiled by XLA");
     constexpr auto chunks = no_effect("not built yet: the MLP takes all tokens at once; results are the same");
     constexpr auto attention = no_effect("not built yet: attention takes the model's type and adds up in fp32");
+    constexpr auto length = not_built("another length than the model's");
     constexpr auto elsewhere = not_built("overriding the section `sharding` here");
     return std::tuple{
         field<&BaseValues::attn_mechanism>("Attention backend; auto: the best that can serve the model."),
-        field<&BaseValues::decode_attn_mechanism>("Attention backend while generating; null: the same."),
+        field<&BaseValues::decode_attn_mechanism>("Attention backend while generating; null: the same.",
+                                                  not_built("another backend while generating")),
         field<&BaseValues::mla_attn_mechanism>("Attention backend of latent attention.", not_built("latent attention")),
         field<&BaseValues::attn_dtype>("Number type of attention; null: loader.dtype.", attention),
         field<&BaseValues::kvdtype>("Number type of cached keys and values; null: as attention.", attention),
@@ -159,8 +161,8 @@ struct BaseValues {
         field<&BaseValues::lmhead_chunksize>("Tokens whose logits are computed at once; null: chosen by size.", at_least(1)),
         field<&BaseValues::use_scan_mlp>("Run the MLP over chunks of tokens.", chunks),
         field<&BaseValues::scan_mlp_chunk_size>("Tokens in such a chunk.", at_least(1), chunks),
-        field<&BaseValues::mask_max_position_embeddings>("Longest sequence; null: the model's.", at_least(1)),
-        field<&BaseValues::freq_max_position_embeddings>("Positions with rotary tables; null: the model's.", at_least(1)),
+        field<&BaseValues::mask_max_position_embeddings>("Longest sequence; null: the model's.", at_least(1), length),
+        field<&BaseValues::freq_max_position_embeddings>("Positions with rotary tables; null: the model's.", at_least(1), length),
         field<&BaseValues::moe_method>("How experts are computed.", no_effect("no model with experts is built yet")),
         field<&BaseValues::use_expert_tensor_mode>("Experts cut over tp.", not_built("models with experts")),
         field<&BaseValues::sharding_axis_dims>("As sharding.axis_dims.", elsewhere),

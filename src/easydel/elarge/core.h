@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,7 @@ using Output = std::function<void(std::string_view)>;
 struct GenerateRequest {
   std::vector<std::string> prompts;  // each alone
   std::vector<Value> conversations;  // instead of prompts: lists of messages, put through the chat template
-  SamplingConfig sampling;
+  Value sampling = Value::map();     // keys of generation::SamplingConfig that are to replace the model's own
   // The new text of prompt `index` as it comes; may be empty.
   std::function<void(size_t index, std::string_view piece)> on_text;
   const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal: end with what is there
@@ -34,12 +35,18 @@ struct Generated {
   std::string finish_reason;  // "stop", "length", "interrupted"
 };
 
+// A signal ended the training, after its checkpoint was saved; the exit status is 128 + signal.
+struct Interrupted : std::runtime_error {
+  explicit Interrupted(int signal) : std::runtime_error("interrupted"), signal(signal) {}
+  int signal;
+};
+
 // One configuration at work. Models are loaded when first needed and shared by its actions: after train(),
 // generate() uses the trained weights. One thread at a time.
 class Session {
  public:
   virtual ~Session() = default;
-  virtual void train(const Output& out) = 0;
+  virtual void train(const Output& out) = 0;  // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
 };
 
@@ -55,7 +62,8 @@ struct ProbeReplay {
 class Core {
  public:
   virtual ~Core() = default;
-  virtual std::unique_ptr<Session> open(const Config& config) = 0;
+  // `trains`: the session will train, so that the model is loaded for that at once.
+  virtual std::unique_ptr<Session> open(const Config& config, bool trains) = 0;
   virtual void probe_logits(const ProbeLogits& probe) = 0;
   virtual void probe_replay(const ProbeReplay& probe) = 0;
   // What torch is and how fast, for `doctor`, against the measured peak.

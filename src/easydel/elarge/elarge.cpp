@@ -4,6 +4,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/generation/sampling_config.h"
 
 namespace easydel::elarge {
 
@@ -28,6 +29,8 @@ void Config::settle(config::Keys& keys) {
   }
   if (loader.dtype == DType::fp16 && loader.param_dtype == DType::bf16 && !keys.below("loader").given("param_dtype"))
     loader.param_dtype = DType::fp16;
+  if (base_config.values.lmhead_chunksize && !trainer.common.lmhead_chunksize)
+    trainer.common.lmhead_chunksize = base_config.values.lmhead_chunksize;
   if (mixture.batch_size && keys.below("mixture").given("batch_size")) {
     if (!keys.below("trainer").given("total_batch_size")) {
       trainer.common.total_batch_size = *mixture.batch_size;
@@ -42,6 +45,27 @@ void Config::settle(config::Keys& keys) {
                                    "they are the same thing; give one of them");
     }
   }
+}
+
+config::Section GenerateAction::section() {
+  const std::array tables{&config::section_of<GenerateConfig>(), &config::section_of<generation::SamplingConfig>()};
+  config::Section out = config::merged("Continue prompts with the model. Sampling keys that are not given come from its generation_config.json.", tables);
+  out.read_all = [](const Value& value, void* object, const std::string& path, config::Problems& problems) {
+    auto& action = *static_cast<GenerateAction*>(object);
+    generation::SamplingConfig checked;
+    const std::array parts{config::part(action.generate), config::part(checked)};
+    config::read_sections(parts, value, path, problems);
+    const Value all = config::write(checked);
+    for (const config::Key& key : config::section_of<generation::SamplingConfig>().keys)
+      if (problems.given(config::join_path(path, key.name))) action.sampling.set(key.name, *all.find(key.name));
+  };
+  out.write_all = [](const void* object) {
+    const auto& action = *static_cast<const GenerateAction*>(object);
+    Value document = config::write(action.generate);
+    for (const auto& [key, value] : action.sampling.entries) document.set(key, value);
+    return document;
+  };
+  return out;
 }
 
 Value normalised(const Config& config) { return config::write(config); }

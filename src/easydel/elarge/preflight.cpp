@@ -11,6 +11,7 @@
 #include "easydel/elarge/actions.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/mesh/mesh.h"
+#include "easydel/text/tokenizer.h"
 #include "easydel/weights/safetensors.h"
 
 namespace easydel::elarge {
@@ -71,8 +72,14 @@ void check_models(const Config& config, config::Problems& problems) {
   const Value model = check_model(config.model, "model", problems);
   if (model.is_map()) check_overrides(config.base_config.values, model, problems);
   if (config.reference_model) check_model(*config.reference_model, "reference_model", problems);
-  if (config.model.tokenizer)
-    as_problem(problems, "model.tokenizer", [&] { hub::resolve_model(*config.model.tokenizer, "model.tokenizer"); });
+}
+
+void check_tokenizer(const Config& config, config::Problems& problems) {
+  if (wrong(problems, {"model"})) return;
+  const std::string path = config.model.tokenizer ? "model.tokenizer" : "model.name_or_path";
+  as_problem(problems, path, [&] {
+    text::Tokenizer::load(hub::resolve_model(config.model.tokenizer.value_or(config.model.name_or_path), path));
+  });
 }
 
 void check_data(const Config& config, config::Problems& problems) {
@@ -146,6 +153,7 @@ void check_validate(const Run& run, const Action&, config::Problems& problems) {
 void check_train(const Run& run, const Action& action, config::Problems& problems) {
   const Config& config = run.config;
   check_validate(run, action, problems);
+  check_tokenizer(config, problems);
   check_built(config, problems);
   if (config.teacher_model) problems.add("teacher_model", "distilling from a teacher is not built yet", "leave the section out");
   if (config.reward_model) problems.add("reward_model", "training with a reward model is not built yet", "leave the section out");
@@ -157,6 +165,7 @@ void check_train(const Run& run, const Action& action, config::Problems& problem
 
 void check_generate(const Run& run, const Action& action, config::Problems& problems) {
   check_models(run.config, problems);
+  check_tokenizer(run.config, problems);
   check_built(run.config, problems);
   check_ranks(run.config, run.ranks, false, problems);
   const auto& parameters = *static_cast<const GenerateAction*>(action.parameters.get());

@@ -1,22 +1,160 @@
 #include "easydel/elarge/session_core.h"
 
+#include <cstdio>
+
 #include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/generation/generator.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/models/model.h"
+#include "easydel/text/chat_template.h"
+#include "easydel/text/tokenizer.h"
+#include "easydel/train/progress.h"
+#include "easydel/train/trainer.h"
 
 namespace easydel::elarge {
 namespace {
 
+template <class E>
+std::string word_of(E value) {
+  return config::Codec<E>::write(value).scalar;
+}
+
+std::string device_of(const Config& config) {
+  if (config.loader.device != Device::automatic) return word_of(config.loader.device);
+  if (config.platform.backend) return word_of(*config.platform.backend);
+  return config.base_config.values.backend ? word_of(*config.base_config.values.backend) : "auto";
+}
+
+nn::Checkpointing checkpointing_of(const Config& config) {
+  return config.base_config.values.gradient_checkpointing == GradientCheckpointing::nothing_saveable ? nn::Checkpointing::nothing_saveable
+                                                                                                      : nn::Checkpointing::none;
+}
+
 class TorchSession final : public Session {
  public:
-  explicit TorchSession(const Config& config) : config_(config) {}
-  void train(const Output&) override { refuse("train", "is not built yet"); }
-  std::vector<Generated> generate(const GenerateRequest&) override { refuse("generate", "is not built yet"); }
+  TorchSession(const Config& config, bool trains) : config_(config), trains_(trains) {
+    const mesh::World world = mesh::read_world();
+    if (world.size > 1)
+      team_ = collective::Team::join(
+          world, mesh::create_mesh(config.sharding.axis_dims, config.sharding.axis_names, world.size, "sharding.axis_dims"));
+  }
+
+  void train(const Output& out) override {
+    train::TrainerParts parts;
+    parts.trainer = config_.trainer;
+    parts.mixture = config_.mixture;
+    parts.model = model();
+    parts.load = load_options(true);
+    if (config_.reference_model)
+      parts.reference = models::load_model(hub::resolve_model(config_.reference_model->name_or_path, "reference_model.name_or_path"), load_options(false));
+    parts.tokenizer = tokenizer();
+    parts.checkpointing = checkpointing_of(config_);
+    parts.save_dtype = name_of(config_.loader.param_dtype);
+    parts.document = normalised(config_);
+    if (config_.loader.dtype == DType::fp16 && parts.model->device().is_cpu())
+      refuse("loader.dtype", "fp16 cannot be trained on a CPU", "use bf16 or fp32");
+    const std::unique_ptr<train::Watcher> progress =
+        team_->first() ? train::make_progress(config_.trainer.common.progress_bar_type, stderr) : nullptr;
+    parts.watcher = progress.get();
+    train::Trainer trainer(std::move(parts));
+    if (out) out(trainer.plan().text());
+    const train::Outcome outcome = trainer.run();
+    if (outcome.signal != 0) throw Interrupted(outcome.signal);
+    if (!out) return;
+    std::string text;
+    if (outcome.before && outcome.after && outcome.before->step != outcome.after->step)
+      text += str("held-out loss ", outcome.before->loss, " before, ", outcome.after->loss, " after\n");
+    if (!outcome.checkpoint.empty()) text += "saved in " + outcome.checkpoint.string() + "\n";
+    out(text);
+  }
+
+  std::vector<Generated> generate(const GenerateRequest& request) override {
+    const generation::SamplingConfig sampling = sampling_of(request.sampling);
+    std::vector<generation::Request> requests;
+    for (const std::string& prompt : request.prompts) requests.push_back({tokenizer()->encode(prompt), sampling});
+    for (const Value& conversation : request.conversations) requests.push_back({render(conversation), sampling});
+    const auto stopped = [&] { return request.stop && request.stop->load(std::memory_order_relaxed); };
+    const auto on_text = [&](size_t index, text::TokenId, std::string_view piece) {
+      if (request.on_text && team_->first()) request.on_text(index, piece);
+      return !stopped();
+    };
+    std::vector<Generated> out;
+    generation::Generator generator(*model(), tokenizer());
+    for (const generation::Result& result : generator.run(requests, on_text))
+      out.push_back({result.text, result.prompt_tokens, static_cast<int64_t>(result.tokens.size()), std::string(generation::name_of(result.reason))});
+    return out;
+  }
 
  private:
+  std::filesystem::path folder() const { return hub::resolve_model(config_.model.name_or_path, "model.name_or_path"); }
+
+  models::LoadOptions load_options(bool training) const {
+    models::LoadOptions options;
+    options.dtype = name_of(config_.loader.dtype);
+    options.param_dtype = name_of(config_.loader.param_dtype);
+    options.device = device_of(config_);
+    options.training = training;
+    options.attention = word_of(config_.base_config.values.attn_mechanism);
+    options.overrides = config_.base_config.values.config_json;
+    options.team = team_;
+    return options;
+  }
+
+  const std::shared_ptr<models::Model>& model() {
+    if (model_) return model_;
+    model_ = models::load_model(folder(), load_options(trains_));
+    if (config_.loader.verbose && team_->first()) log::info("loaded ", config_.model.name_or_path, " (", model_->model_type(), ")");
+    return model_;
+  }
+
+  const std::shared_ptr<const text::Tokenizer>& tokenizer() {
+    if (!tokenizer_)
+      tokenizer_ = text::Tokenizer::load(config_.model.tokenizer ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer") : folder());
+    return tokenizer_;
+  }
+
+  // The model's own sampling with what was asked for in its place. Who names a temperature or another limit of the
+  // draw wants draws, whatever the model's do_sample says.
+  generation::SamplingConfig sampling_of(const Value& given) const {
+    generation::SamplingConfig sampling = generation::sampling_defaults(folder());
+    config::Problems problems;
+    config::read_section(config::section_of<generation::SamplingConfig>(), given, &sampling, "", problems);
+    check(problems.empty(), "sampling was checked before: ", problems.text());
+    if (!given.find("do_sample"))
+      for (const char* key : {"temperature", "top_p", "top_k", "min_p", "typical_p"})
+        if (given.find(key)) sampling.do_sample = sampling.temperature > 0;
+    return sampling;
+  }
+
+  std::vector<text::TokenId> render(const Value& conversation) {
+    const auto source = tokenizer()->chat_template();
+    if (!source)
+      refuse(config_.model.name_or_path, "its tokenizer has no chat template",
+             "use a model that was trained on conversations, or give plain prompts");
+    Value context = Value::map();
+    context.set("messages", conversation);
+    context.set("add_generation_prompt", Value::boolean(true));
+    const auto token = [&](const char* name, std::optional<text::TokenId> id) {
+      if (id) context.set(name, Value::text(tokenizer()->token_of(*id)));
+    };
+    token("bos_token", tokenizer()->bos_id());
+    token("eos_token", tokenizer()->eos_id());
+    token("pad_token", tokenizer()->pad_id());
+    token("unk_token", tokenizer()->unk_id());
+    // The template writes the special tokens itself.
+    return tokenizer()->encode(text::ChatTemplate(*source).render(context).text, {.add_special_tokens = false});
+  }
+
   Config config_;
+  bool trains_;
+  std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
+  std::shared_ptr<models::Model> model_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
 };
 
 }  // namespace
 
-std::unique_ptr<Session> open_session(const Config& config) { return std::make_unique<TorchSession>(config); }
+std::unique_ptr<Session> open_session(const Config& config, bool trains) { return std::make_unique<TorchSession>(config, trains); }
 
 }  // namespace easydel::elarge

@@ -7,6 +7,6 @@
 
 namespace easydel::elarge {
 
-std::unique_ptr<Session> open_session(const Config& config);
+std::unique_ptr<Session> open_session(const Config& config, bool trains);
 
 }  // namespace easydel::elarge
