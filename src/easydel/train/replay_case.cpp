@@ -237,6 +237,8 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
     if (document.find(name)) refuse(where, "training adapters is not built yet");
   const Value* config = document.find("config");
   if (!config) refuse(where, "the case has no 'config'");
+  if (preference && config->find("reference_free"))
+    refuse(where, "DPO as TRL 0.24 has it is not built yet", "built: as TRL 1.x has it");
 
   ReplayCase out;
   out.model = find_folder(text("model"), case_file, root);

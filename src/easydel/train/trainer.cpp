@@ -8,6 +8,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/kernels/peak.h"
 #include "easydel/train/interrupt.h"
 #include "easydel/train/state_files.h"
 
@@ -45,12 +46,23 @@ void sum_over_ranks(const Ranks& ranks, std::vector<Metric>& metrics) {
   for (size_t i = 0; i < metrics.size(); ++i) metrics[i].sum = values[2 * i], metrics[i].count = values[2 * i + 1];
 }
 
+// What the machine can do at most, in TFLOP/s; nothing for a run so short that measuring would be felt.
+std::optional<double> measured_peak(const models::Model& model, const Plan& plan, bool watched) {
+  constexpr int64_t worth_measuring = 50;
+  if (!watched || plan.steps - plan.from_step < worth_measuring) return std::nullopt;
+  for (const nn::Entry& entry : model.parameters().entries())
+    if (!entry.shard.is_cpu()) return std::nullopt;  // the kernels measure the processor
+  const kernels::Peaks peaks = kernels::measure_peaks(kernels::openmp_executor());
+  return std::max(peaks.fp32_gflops, peaks.bf16_gflops) / 1e3;
+}
+
 }  // namespace
 
 // Speed since the last report, and how long the rest will take.
 class Trainer::Pace {
  public:
-  Pace(int64_t first_step, int64_t steps) : first_step_(first_step), steps_(steps) {}
+  Pace(int64_t first_step, int64_t steps, std::optional<double> peak)
+      : first_step_(first_step), steps_(steps), peak_(peak) {}
   void add(const StepResult& result) { tokens_ += result.tokens, examples_ += result.examples; }
   void pause(double seconds) { paused_ += seconds; }  // evaluation and saving are not training
   double seconds() const { return seconds_since(begin_); }
@@ -61,6 +73,7 @@ class Trainer::Pace {
     report.tokens_per_second = static_cast<double>(tokens_) / since;
     report.examples_per_second = static_cast<double>(examples_) / since;
     report.teraflops = report.tokens_per_second * flops_per_token / 1e12;
+    if (peak_) report.share_of_peak = report.teraflops / *peak_;
     const auto done = static_cast<double>(report.step - first_step_);
     report.seconds_left = done > 0 ? now / done * static_cast<double>(steps_ - report.step) : 0;
     last_ = now;
@@ -70,6 +83,7 @@ class Trainer::Pace {
  private:
   Clock::time_point begin_ = Clock::now();
   int64_t first_step_, steps_, tokens_ = 0, examples_ = 0;
+  std::optional<double> peak_;
   double last_ = 0, paused_ = 0;
 };
 
@@ -229,7 +243,8 @@ Outcome Trainer::run() {
   Watcher quiet;
   Watcher& watcher = parts_.watcher ? *parts_.watcher : quiet;
   watcher.started(plan_.from_step, plan_.steps);
-  Pace pace(plan_.from_step, plan_.steps);
+  const auto peak = measured_peak(*parts_.model, plan_, parts_.watcher != nullptr);
+  Pace pace(plan_.from_step, plan_.steps, peak);
   const auto evaluate_now = [&](int64_t step) {
     EvaluationReport report = evaluate();
     report.step = step;

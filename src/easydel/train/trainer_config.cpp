@@ -38,9 +38,8 @@ void TrainerConfig::settle(config::Keys& keys) {
                 str("make it a multiple of gradient_accumulation_steps, such as ",
                     (total_batch_size / gradient_accumulation_steps + 1) * gradient_accumulation_steps));
   if (max_training_steps && warmup_steps > 0 && warmup_steps >= *max_training_steps)
-    keys.refuse("warmup_steps",
-                str("a warm-up of ", warmup_steps, " steps does not end within ", *max_training_steps, " steps"),
-                "make it less than max_training_steps");
+    keys.note("warmup_steps", str("a warm-up of ", warmup_steps, " steps does not end within ", *max_training_steps,
+                                  " steps; the rate never reaches learning_rate"));
   if (learning_rate_end && *learning_rate_end > learning_rate)
     keys.refuse("learning_rate_end", str(*learning_rate_end, " is above learning_rate, ", learning_rate));
   if (learning_rate_end && scheduler == Scheduler::none)

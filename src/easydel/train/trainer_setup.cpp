@@ -151,7 +151,7 @@ void Trainer::make_plan() {
   }
   const int64_t in_a_part = plan.longest * std::max<int64_t>(1, plan.update / plan.parts);
   plan.activation_bytes = activation_estimate(parts_, in_a_part);
-  if (config().warmup_steps > 0 && config().warmup_steps >= plan.steps)
+  if (!config().max_training_steps && config().warmup_steps > 0 && config().warmup_steps >= plan.steps)
     log::warning("trainer.warmup_steps: a warm-up of ", config().warmup_steps, " steps does not end within ",
                  plan.steps, " steps; the rate never reaches learning_rate");
 }

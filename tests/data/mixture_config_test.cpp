@@ -1,0 +1,76 @@
+#include "easydel/data/mixture_config.h"
+
+#include <gtest/gtest.h>
+
+namespace easydel::data {
+namespace {
+
+struct Read {
+  MixtureConfig config;
+  std::string problems, notes;
+};
+
+Read read(const std::string& yaml) {
+  Read out;
+  const config::Problems problems = config::read(parse_yaml(yaml), out.config, "run.yaml");
+  if (!problems.empty()) out.problems = problems.text();
+  for (const std::string& note : problems.notes()) out.notes += note + "\n";
+  return out;
+}
+
+TEST(MixtureConfig, TheGuidesOwnSpellingsAreRead) {
+  const Read run = read(
+      "informs:\n"
+      "  - {type: json, data_files: 'train/*.json', content_field: text, split: train}\n"
+      "  - {type: json, data_files: [a.json, b.json], format_fields: {question: prompt}, num_rows: 10000, split: "
+      "valid}\n"
+      "batch_size: 32\nshuffle_buffer_size: 10000\nseed: 42\npack_tokens: true\npack_seq_length: 2048\n"
+      "pack_eos_token_id: 2\npack_shuffle: true\npack_shuffle_buffer_factor: 10\npack_on_the_fly: true\n"
+      "block_mixture: true\nmixture_block_size: 1000\nstop_strategy: first_exhausted\nprefetch_workers: 4\n"
+      "prefetch_buffer_size: 100\ncache_remote_files: true\n"
+      "tokenization: {max_length: 2048, truncation: true, padding: max_length}\n"
+      "save: {path: ./processed_dataset, format: parquet}\n");
+  EXPECT_EQ(run.problems, "");
+  EXPECT_EQ(training_informs(run.config).size(), 1u);
+  EXPECT_EQ(evaluation_informs(run.config).size(), 1u);
+  EXPECT_EQ(run.config.save.output_path, "./processed_dataset");
+  EXPECT_EQ(run.config.stop_strategy, StopStrategy::first_exhausted);
+}
+
+TEST(MixtureConfig, NamesComeFromFilesAndDoublesAreNumbered) {
+  const Read run = read(
+      "informs: [{data_files: wiki/train.jsonl}, {data_files: books.jsonl}, {data_files: old/books.jsonl}, "
+      "{data_files: x.json, name: mine}]");
+  EXPECT_EQ(names_of(run.config.informs), (std::vector<std::string>{"wiki", "books", "books-1", "mine"}));
+}
+
+TEST(MixtureConfig, WeightsNameTheirSources) {
+  EXPECT_EQ(
+      read("{informs: [{data_files: a.json}, {data_files: b.json}], block_mixture: true, "
+           "mixture_weights: {a: 0.8, c: 0.2}}")
+          .problems,
+      "run.yaml:1:95: mixture_weights: the weights' names are not the sources' names; without a weight: b; no such "
+      "source: c\n    give each of these a weight: a, b\n1 problem in run.yaml; nothing was run.");
+}
+
+TEST(MixtureConfig, WhatIsNotBuiltIsRefusedByName) {
+  EXPECT_EQ(read("informs: [{type: parquet, data_files: a.parquet}]").problems,
+            "run.yaml:1:18: informs[0].type: reading parquet files is not built yet\n    convert them to jsonl\n"
+            "1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(
+      read("informs: [{type: databricks/dolly-15k}]").problems,
+      "run.yaml:1:18: informs[0].type: 'databricks/dolly-15k' is no type of file, and reading Hugging Face datasets is "
+      "not built yet\n    give data_files and type json, jsonl or txt\n1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(read("informs: [{type: visual, data_files: a.json}]").problems,
+            "run.yaml:1:18: informs[0].type: training on images is not built yet\n    text rows are: json, jsonl, txt\n"
+            "1 problem in run.yaml; nothing was run.");
+}
+
+TEST(MixtureConfig, AMissingFileListIsNamed) {
+  EXPECT_EQ(read("informs: [{type: json}]").problems,
+            "run.yaml:1:11: informs[0].data_files: is missing\n    give a path or a pattern such as data/*.jsonl\n"
+            "1 problem in run.yaml; nothing was run.");
+}
+
+}  // namespace
+}  // namespace easydel::data

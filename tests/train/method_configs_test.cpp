@@ -1,0 +1,112 @@
+#include "easydel/train/method_configs.h"
+
+#include <gtest/gtest.h>
+
+#include "easydel/train/dpo_config.h"
+#include "easydel/train/method.h"
+#include "easydel/train/sft_config.h"
+
+namespace easydel::train {
+namespace {
+
+struct Read {
+  TrainerSection section;
+  std::string problems, notes;
+};
+
+Read read(const std::string& yaml) {
+  Read out;
+  Value document = Value::map();
+  const config::Problems problems = config::read(parse_yaml(yaml), out.section, "run.yaml");
+  if (!problems.empty()) out.problems = problems.text();
+  for (const std::string& note : problems.notes()) out.notes += note + "\n";
+  return out;
+}
+
+TEST(MethodConfigs, EveryMethodHasItsKeysAndTheListsAreAlphabetical) {
+  const auto configs = method_configs();
+  const auto all = methods();
+  ASSERT_EQ(configs.size(), all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(configs[i].name, all[i].name);
+    EXPECT_TRUE(i == 0 || all[i - 1].name < all[i].name);
+  }
+}
+
+TEST(MethodConfigs, AMethodReadsItsOwnKeysBesideTheCommonOnes) {
+  const Read run =
+      read("trainer_type: dpo\nbeta: 0.2\nlearning_rate: 1e-5\nloss_type: [sigmoid, sft]\nloss_weights: [1, 0.5]\n");
+  EXPECT_EQ(run.problems, "");
+  EXPECT_EQ(run.section.common.learning_rate, 1e-5);
+  EXPECT_EQ(run.section.common.max_length, 512);  // a method's own default of a common key
+  const auto& dpo = run.section.own_as<DpoConfig>("dpo");
+  EXPECT_EQ(dpo.beta, 0.2);
+  EXPECT_EQ(dpo.loss_type.size(), 2u);
+  EXPECT_THROW(run.section.own_as<SftConfig>("sft"), Bug);
+}
+
+// The guide's block: keys of several methods in one section.
+TEST(MethodConfigs, KeysOfOtherMethodsHaveNoEffectAndThatIsSaid) {
+  const Read run = read(
+      "trainer_type: sft\nlearning_rate: 2.0e-5\nnum_train_epochs: 3\ntotal_batch_size: "
+      "32\ngradient_accumulation_steps: 4\n"
+      "warmup_steps: 100\nweight_decay: 0.01\nclip_grad: 1.0\noptimizer: adamw\nscheduler: cosine\nlog_steps: 10\n"
+      "evaluation_steps: 500\nsave_steps: 500\nsave_directory: ./output\nsave_total_limit: 3\nbeta: 0.1\n"
+      "label_smoothing: 0.0\ngroup_size: 4\nkl_coef: 0.1\n");
+  EXPECT_EQ(run.problems, "");
+  EXPECT_NE(run.notes.find("beta"), std::string::npos) << run.notes;
+  EXPECT_NE(run.notes.find("group_size"), std::string::npos) << run.notes;
+  EXPECT_EQ(run.section.common.scheduler, Scheduler::cosine);
+}
+
+TEST(MethodConfigs, AliasesOfTheGuide) {
+  const Read run = read("scheduler: constant\nmax_sequence_length: 77\n");
+  EXPECT_EQ(run.problems, "");
+  EXPECT_EQ(run.section.common.scheduler, Scheduler::none);
+  EXPECT_EQ(run.section.common.max_length, 77);
+  EXPECT_NE(run.notes.find("max_sequence_length"), std::string::npos);
+}
+
+TEST(MethodConfigs, AMethodThatIsNotBuiltIsRefusedOnce) {
+  EXPECT_EQ(read("trainer_type: nash-md\ngroup_size: 4\nkl_coef: 0.1\n").problems,
+            "run.yaml:1:15: trainer_type: 'nash-md' is not built yet\n    built: dpo, sft\n"
+            "1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(read("trainer_type: dpp\n").problems,
+            "run.yaml:1:15: trainer_type: 'dpp' is no training method\n    did you mean 'dpo'?\n"
+            "1 problem in run.yaml; nothing was run.");
+}
+
+TEST(MethodConfigs, RulesOverSeveralKeys) {
+  EXPECT_EQ(
+      read("total_batch_size: 6\ngradient_accumulation_steps: 4\n").problems,
+      "run.yaml:1:19: total_batch_size: an update of 6 examples does not divide into 4 accumulation steps\n"
+      "    make it a multiple of gradient_accumulation_steps, such as 8\n1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(read("training_time_limit: soon\n").problems,
+            "run.yaml:1:22: training_time_limit: 'soon' is no time\n    use 30s, 50min or 23h\n"
+            "1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(read("lmhead_chunksize: 64\nloss_config: {chunk_token_size: 32}\n").problems,
+            "run.yaml:1:19: lmhead_chunksize: 64 here and 32 in loss_config.chunk_token_size\n"
+            "    they are the same thing; keep one of them\n1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(
+      read("learning_rate_end: 1\nscheduler: linear\n").problems,
+      "run.yaml:1:20: learning_rate_end: 1 is above learning_rate, 5e-05\n1 problem in run.yaml; nothing was run.");
+}
+
+TEST(MethodConfigs, WhatIsWrittenReadsBack) {
+  const Read run = read("trainer_type: dpo\nbeta: 0.3\nsave_steps: 5\n");
+  const Value written = config::write(run.section);
+  Read again = read(to_yaml(written));
+  EXPECT_EQ(again.problems, "");
+  EXPECT_TRUE(config::write(again.section) == written);
+  EXPECT_EQ(again.section.own_as<DpoConfig>("dpo").beta, 0.3);
+}
+
+TEST(TrainerConfig, TimesAreRead) {
+  EXPECT_EQ(seconds_of("30s"), 30.0);
+  EXPECT_EQ(seconds_of("50min"), 3000.0);
+  EXPECT_EQ(seconds_of("1.5h"), 5400.0);
+  EXPECT_EQ(seconds_of("5"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace easydel::train
