@@ -87,15 +87,18 @@ void reduce_gradients(ParameterTable& table) {
 double squared_gradient_norm(const ParameterTable& table) {
   auto team = team_of(table);
   at::NoGradGuard no_gradient;
-  Tensor sum = at::zeros({}, at::kDouble);
+  double squares = 0;
   for (const Entry& entry : table.entries()) {
     const Tensor& gradient = entry.shard.grad();
     if (!gradient.defined()) continue;
     // A shard that several ranks hold counts on the first of them.
     mesh::Axes copies = team->mesh().others(mesh::axes_of(entry.layout));
     if (team->mesh().index(copies, team->rank()) != 0) continue;
-    sum += at::linalg_vector_norm(gradient, 2, std::nullopt, false, at::kDouble).square().cpu();
+    const double norm = at::linalg_vector_norm(gradient).item<double>();
+    squares += norm * norm;
   }
+  if (team->size() == 1) return squares;
+  Tensor sum = at::zeros({}, at::kDouble).fill_(squares);
   team->all().all_reduce(sum);
   return sum.item<double>();
 }

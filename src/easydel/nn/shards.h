@@ -14,7 +14,8 @@ Tensor whole_of(const Entry& entry, const Tensor& part);
 // parameter that got a gradient on some rank only counts as zero on the others.
 void reduce_gradients(ParameterTable& table);
 
-// The sum of squares of all gradients, each element of the whole tensors counted once. fp64 sums.
+// The sum of squares of all gradients, each element of the whole tensors counted once; fp64 over
+// the shards' norms.
 double squared_gradient_norm(const ParameterTable& table);
 
 }  // namespace easydel::nn

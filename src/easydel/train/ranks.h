@@ -1,10 +1,11 @@
 // What the ranks of a run do together in a step: who takes which rows, sums over ranks, gradients, the global norm.
-// On one rank all of it is the identity.
+// On one rank all of it is the identity. Collective: every rank makes the same calls.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "easydel/collective/team.h"
@@ -16,13 +17,16 @@ class Ranks {
  public:
   explicit Ranks(std::shared_ptr<const collective::Team> team = collective::Team::alone());
   bool first() const { return team_->first(); }
+  int64_t count() const { return team_->size(); }
   int64_t parts() const { return team_->batch_parts(); }  // into which a micro-batch is cut
+  std::string mesh() const { return team_->mesh().describe(); }
 
   std::pair<int64_t, int64_t> rows(int64_t count) const;  // this rank's [begin, end) of a micro-batch's examples
   void sum(std::span<double> values) const;               // over the parts of the batch, in place
+  void max(std::span<double> values) const;               // over all ranks, in place
   void reduce_gradients(nn::ParameterTable& parameters) const;
   // Of the whole gradient: each element counted once, in a fixed order.
-  double gradient_norm(nn::ParameterTable& parameters) const;
+  double gradient_norm(const nn::ParameterTable& parameters) const;
   bool any(bool here) const;  // true on all ranks when it is on one
   void barrier() const;
 

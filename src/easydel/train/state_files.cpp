@@ -1,6 +1,6 @@
 #include "easydel/train/state_files.h"
 
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty.h>
 
 #include <cstring>
 
@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/kernels/executor.h"
+#include "easydel/nn/shards.h"
 #include "easydel/weights/safetensors.h"
 
 namespace easydel::train {
@@ -47,16 +48,18 @@ bool model_is_fp32(const fs::path& folder) {
   return true;
 }
 
-void copy_into(const Tensor& to, const weights::SafetensorsFile& file, const std::string& name) {
+// This rank's part of a tensor of the file, into `to`, which is cut like the entry's shard.
+void copy_into(const Tensor& to, const nn::Entry& entry, const weights::SafetensorsFile& file,
+               const std::string& name) {
   const weights::TensorView view = file.at(name);
-  if (view.shape != to.sizes().vec() || view.bytes.size() != static_cast<size_t>(to.nbytes()))
+  if (view.shape != entry.shape || view.bytes.size() != static_cast<size_t>(entry.elements()) * to.element_size())
     refuse(file.path().string(), str(name, " is not of the shape that the model has"),
            "the checkpoint is of another model");
   const c10::AutoGradMode no_grad(false);
   // The file's bytes are aligned as the format promises, which is not enough for a tensor of its own.
-  Tensor host = at::empty_like(to.detach(), to.options().device(at::kCPU).requires_grad(false));
+  const Tensor host = at::empty(entry.shape, to.options().device(at::kCPU).requires_grad(false));
   std::memcpy(host.data_ptr(), view.bytes.data(), view.bytes.size());
-  to.copy_(host);
+  to.copy_(entry.team->cut(host, entry.layout));
 }
 
 int64_t integer(const Value& state, std::string_view name, const fs::path& file) {
@@ -103,18 +106,21 @@ RunState read_state(const fs::path& folder) {
   return state;
 }
 
-void write_optimizer(const fs::path& folder, AdamW& optimizer, models::Model* more) {
+void write_optimizer(const Ranks& ranks, const fs::path& folder, AdamW& optimizer, models::Model* more) {
   std::vector<weights::OutTensor> tensors;
-  const bool masters = !model_is_fp32(folder);
+  const auto add = [&](const char* kind, const nn::Entry& entry, const Tensor& part) {
+    const Tensor whole = nn::whole_of(entry, part);
+    if (ranks.first()) tensors.push_back(out_tensor(kind + entry.path, whole));
+  };
+  const bool masters = ranks.any(ranks.first() && !model_is_fp32(folder));
   for (const AdamW::Slot& slot : optimizer.slots()) {
-    if (masters) tensors.push_back(out_tensor("master." + slot.entry->path, slot.entry->shard));
-    tensors.push_back(out_tensor("mean." + slot.entry->path, slot.mean));
-    tensors.push_back(out_tensor("square." + slot.entry->path, slot.square));
+    if (masters) add("master.", *slot.entry, slot.entry->shard);
+    add("mean.", *slot.entry, slot.mean);
+    add("square.", *slot.entry, slot.square);
   }
   if (more)
-    for (const nn::Entry& entry : more->parameters().entries())
-      tensors.push_back(out_tensor("reference." + entry.path, entry.shard));
-  weights::write_safetensors(folder / optimizer_name, tensors);
+    for (const nn::Entry& entry : more->parameters().entries()) add("reference.", entry, entry.shard);
+  if (ranks.first()) weights::write_safetensors(folder / optimizer_name, tensors);
 }
 
 void read_optimizer(const fs::path& folder, const models::LoadOptions& load, models::Model& model, AdamW& optimizer,
@@ -137,13 +143,13 @@ void read_optimizer(const fs::path& folder, const models::LoadOptions& load, mod
   }
   for (AdamW::Slot& slot : optimizer.slots()) {
     if (!file) break;
-    if (masters) copy_into(slot.entry->shard, *file, "master." + slot.entry->path);
-    copy_into(slot.mean, *file, "mean." + slot.entry->path);
-    copy_into(slot.square, *file, "square." + slot.entry->path);
+    if (masters) copy_into(slot.entry->shard, *slot.entry, *file, "master." + slot.entry->path);
+    copy_into(slot.mean, *slot.entry, *file, "mean." + slot.entry->path);
+    copy_into(slot.square, *slot.entry, *file, "square." + slot.entry->path);
   }
   if (file && more)
     for (nn::Entry& entry : more->parameters().entries()) {
-      copy_into(entry.shard, *file, "reference." + entry.path);
+      copy_into(entry.shard, entry, *file, "reference." + entry.path);
       entry.written();
     }
   for (nn::Entry& entry : model.parameters().entries()) entry.written();

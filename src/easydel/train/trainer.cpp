@@ -10,7 +10,6 @@
 #include "easydel/base/log.h"
 #include "easydel/kernels/peak.h"
 #include "easydel/train/interrupt.h"
-#include "easydel/train/state_files.h"
 
 namespace easydel::train {
 namespace {
@@ -98,17 +97,45 @@ Forwarding Trainer::forwarding(bool training) const {
   return out;
 }
 
+Trainer::Part Trainer::part_of(const MicroBatch& micro) const {
+  const std::span<const data::Example* const> all(micro);
+  const auto [begin, end] = ranks_.rows(static_cast<int64_t>(micro.size()));
+  Part part;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto tokens = static_cast<int64_t>(all[i]->tokens.size());
+    if (static_cast<int64_t>(i) < begin) part.first_token += tokens;
+    part.tokens += tokens;
+  }
+  part.batch = method_->collate(all.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+  if (ranks_.parts() > 1 && !(part.batch.weight > 0)) {
+    const auto learned = std::ranges::find_if(all, [](const data::Example* e) { return e->labelled() > 0; });
+    const size_t lent = learned == all.end() ? 0 : static_cast<size_t>(learned - all.begin());
+    part.batch = method_->collate(all.subspan(lent, 1));
+    part.share = 0;
+  }
+  return part;
+}
+
+Loss Trainer::loss_of(const Part& part, const Forwarding& how) const {
+  Loss loss = method_->loss(*parts_.model, part.batch, how);
+  if (part.share != 1) {
+    loss.sum = loss.sum * part.share;
+    for (Metric& metric : loss.metrics) metric.sum *= part.share, metric.count *= part.share;
+  }
+  sum_over_ranks(ranks_, loss.metrics);
+  return loss;
+}
+
 // One update: the losses of all micro-batches and ranks, divided by the weight of all of them.
 Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
-  std::vector<Batch> batches;
+  std::vector<Part> parts;
   StepResult result;
   double totals[3] = {0, 0, 0};  // weight, tokens, examples
   for (const MicroBatch& micro : source_->step(step)) {
-    const auto [begin, end] = ranks_.rows(static_cast<int64_t>(micro.size()));
-    const Batch& batch = batches.emplace_back(
-        method_->collate(std::span(micro).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
-    totals[0] += batch.weight, totals[1] += static_cast<double>(batch.size()),
-        totals[2] += static_cast<double>(batch.examples);
+    const Part& part = parts.emplace_back(part_of(micro));
+    totals[0] += part.share * part.batch.weight;
+    totals[1] += part.share * static_cast<double>(part.batch.size());
+    totals[2] += part.share * static_cast<double>(part.batch.examples);
   }
   ranks_.sum(totals);
   const double weight = std::max(totals[0], 1e-9);
@@ -119,13 +146,14 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
   how.metrics = metrics;
   Means means;
   double sum = 0;
-  for (const Batch& batch : batches) {
-    Loss loss = method_->loss(*parts_.model, batch, how);
+  int64_t tokens = 0;  // of the micro-batches before
+  for (const Part& part : parts) {
+    how.first_token = tokens + part.first_token;
+    const Loss loss = loss_of(part, how);
     sum += loss.sum.item<double>();
     (loss.sum / weight).backward();
-    sum_over_ranks(ranks_, loss.metrics);
     means.add(loss.metrics);
-    how.first_token += batch.size();
+    tokens += part.tokens;
   }
   ranks_.sum({&sum, 1});
   result.loss = sum / weight;
@@ -164,14 +192,12 @@ EvaluationReport Trainer::evaluate() {
     MicroBatch micro;
     for (size_t k = i; k < std::min(order.size(), i + static_cast<size_t>(at_once)); ++k)
       micro.push_back(&evaluation_->at(order[k]));
-    const auto [from, to] = ranks_.rows(static_cast<int64_t>(micro.size()));
-    const Batch batch =
-        method_->collate(std::span(micro).subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)));
-    Loss loss = method_->loss(*parts_.model, batch, forwarding(false));
-    double totals[4] = {loss.sum.item<double>(), batch.weight, static_cast<double>(batch.size()),
-                        static_cast<double>(batch.examples)};
+    const Part part = part_of(micro);
+    const Loss loss = loss_of(part, forwarding(false));
+    double totals[4] = {loss.sum.item<double>(), part.share * part.batch.weight,
+                        part.share * static_cast<double>(part.batch.size()),
+                        part.share * static_cast<double>(part.batch.examples)};
     ranks_.sum(totals);
-    sum_over_ranks(ranks_, loss.metrics);
     sum += totals[0], weight += totals[1];
     report.tokens += static_cast<int64_t>(totals[2]), report.examples += static_cast<int64_t>(totals[3]);
     if (metrics.empty()) {
@@ -197,21 +223,31 @@ void Trainer::save(int64_t step) {
   state.cursor = source_->cursor(step);
   state.data = source_->fingerprint();
   state.update = config().total_batch_size;
-  state.order_class = order_class();
+  state.order_class = order();
   state.document = parts_.document;
-  last_saved_ = checkpoints_.save(step, [&](const std::filesystem::path& folder) {
-    models::save_model(*parts_.model, folder, parts_.save_dtype);
-    if (parts_.tokenizer)
-      for (const auto& file : parts_.tokenizer->files())
-        if (!std::filesystem::exists(folder / file.filename()))
-          files::write(folder / file.filename(), files::read(file));
-    if (config().save_optimizer_state) write_optimizer(folder, *optimizer_, method_->state().get());
-    write_state(folder, state);
-  });
+  last_saved_ = checkpoints_.path_of(step);
   saved_step_ = step;
+  // The first rank writes; the others send it their parts.
+  if (!ranks_.first()) return write_checkpoint({}, state);
+  checkpoints_.save(step, [&](const std::filesystem::path& folder) { write_checkpoint(folder, state); });
   log::info("saved ", last_saved_.string());
   if (config().remove_ckpt_after_load && !resumed_from_.empty() && resumed_from_ != last_saved_)
     checkpoints_.remove(std::exchange(resumed_from_, {}));
+}
+
+void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunState& state) {
+  models::save_model(*parts_.model, folder, parts_.save_dtype);
+  if (config().save_optimizer_state) write_optimizer(ranks_, folder, *optimizer_, method_->state().get());
+  if (!ranks_.first()) return;
+  if (parts_.tokenizer)
+    for (const auto& file : parts_.tokenizer->files())
+      if (!std::filesystem::exists(folder / file.filename()))
+        files::write(folder / file.filename(), files::read(file));
+  write_state(folder, state);
+}
+
+std::string Trainer::order() const {
+  return ranks_.count() == 1 ? order_class() : str(order_class(), ", ", ranks_.mesh());
 }
 
 bool Trainer::is_due(int64_t step, std::optional<int64_t> interval) const {
@@ -233,7 +269,7 @@ Outcome Trainer::run() {
   const std::string prefix = config().trainer_prefix.value_or("");
   const auto metrics_file = checkpoints_.folder() / "metrics.jsonl";
   std::optional<Records> records;
-  if (config().report_metrics) {
+  if (config().report_metrics && ranks_.first()) {
     files::make_directories(checkpoints_.folder());
     records.emplace(metrics_file, plan_.from_step);
   }
@@ -241,7 +277,7 @@ Outcome Trainer::run() {
   if (evaluation_) method_->examine(evaluation_->examples(), forwarding(false));
 
   Watcher quiet;
-  Watcher& watcher = parts_.watcher ? *parts_.watcher : quiet;
+  Watcher& watcher = parts_.watcher && ranks_.first() ? *parts_.watcher : quiet;
   watcher.started(plan_.from_step, plan_.steps);
   const auto peak = measured_peak(*parts_.model, plan_, parts_.watcher != nullptr);
   Pace pace(plan_.from_step, plan_.steps, peak);
@@ -305,11 +341,14 @@ Outcome Trainer::run() {
     }
     watcher.stepped(report);
 
-    outcome.signal = interrupt.signal();
-    const bool stop = outcome.signal != 0 || pace.seconds() > limit;
-    if (evaluation_ && config().do_eval && !stop && is_due(step, evaluation_steps)) evaluate_now(step);
-    const bool minutes =
+    // Each rank has its own clock, and a signal may reach one before the other: they stop and save at the same step.
+    const bool long_ago =
         config().save_interval_minutes && pace.seconds() - last_save_seconds >= 60 * *config().save_interval_minutes;
+    double wishes[3] = {double(interrupt.signal()), pace.seconds() > limit ? 1.0 : 0.0, long_ago ? 1.0 : 0.0};
+    ranks_.max(wishes);
+    outcome.signal = int(wishes[0]);
+    const bool stop = outcome.signal != 0 || wishes[1] != 0, minutes = wishes[2] != 0;
+    if (evaluation_ && config().do_eval && !stop && is_due(step, evaluation_steps)) evaluate_now(step);
     if (stop || minutes || (config().save_steps && step % *config().save_steps == 0) ||
         (step == plan_.steps && config().do_last_save)) {
       save_now(step);

@@ -18,6 +18,7 @@
 #include "easydel/train/report.h"
 #include "easydel/train/schedule.h"
 #include "easydel/train/source.h"
+#include "easydel/train/state_files.h"
 
 namespace easydel::train {
 
@@ -80,6 +81,14 @@ class Trainer {
     int64_t tokens = 0, examples = 0;
     std::vector<std::pair<std::string, double>> metrics;
   };
+  // This rank's part of a micro-batch. A rank that has nothing to learn from in it goes along with an example of
+  // another rank's, with share 0: all ranks must do the same gathers and sums.
+  struct Part {
+    Batch batch;
+    double share = 1;         // of its loss, weight, counts and metrics
+    int64_t first_token = 0;  // of the part in the whole micro-batch
+    int64_t tokens = 0;       // of the whole micro-batch
+  };
   class Pace;
   const TrainerConfig& config() const { return parts_.trainer.common; }
   void freeze();
@@ -87,9 +96,13 @@ class Trainer {
   void make_plan();
   void resume();
   Forwarding forwarding(bool training) const;
+  Part part_of(const MicroBatch& micro) const;
+  Loss loss_of(const Part& part, const Forwarding& how) const;
   StepResult update(int64_t step, bool metrics);
   bool is_due(int64_t step, std::optional<int64_t> interval) const;
   void save(int64_t step);
+  void write_checkpoint(const std::filesystem::path& folder, const RunState& state);
+  std::string order() const;  // of additions: this process's and the mesh's
   std::string title() const;
 
   TrainerParts parts_;

@@ -182,9 +182,9 @@ void Trainer::resume() {
   if (state.update != config().total_batch_size)
     refuse(found->string(),
            str("its updates had ", state.update, " examples, this run's have ", config().total_batch_size), elsewhere);
-  if (state.order_class != order_class())
-    log::warning("the checkpoint was computed in another order of additions (", state.order_class, ", now ",
-                 order_class(), "): the run goes on, but not to the bit");
+  if (state.order_class != order())
+    log::warning("the checkpoint was computed in another order of additions (", state.order_class, ", now ", order(),
+                 "): the run goes on, but not to the bit");
   read_optimizer(*found, parts_.load, *parts_.model, *optimizer_, method_->state().get());
   optimizer_->set_steps(state.optimizer_steps);
   tokens_seen_ = state.tokens_seen;
@@ -197,9 +197,17 @@ void Trainer::resume() {
 
 Trainer::Trainer(TrainerParts parts)
     : parts_(std::move(parts)),
+      ranks_(parts_.load.team),
       checkpoints_(fs::path(parts_.trainer.common.save_directory) / folder_name(parts_),
                    parts_.trainer.common.save_total_limit) {
   check(parts_.model, "a trainer without a model");
+  check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
+  const int64_t parts_of_update = config().gradient_accumulation_steps * ranks_.parts();
+  if (!parts_.source && config().total_batch_size % parts_of_update != 0)
+    refuse("trainer.total_batch_size",
+           str(config().total_batch_size, " examples cannot be divided over ", ranks_.parts(), " ranks and ",
+               config().gradient_accumulation_steps, " parts (gradient_accumulation_steps)"),
+           str("give a multiple of ", parts_of_update));
   freeze();
   method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.reference});
   if (parts_.source) {
@@ -216,7 +224,8 @@ Trainer::Trainer(TrainerParts parts)
   options.weight_decay = config().weight_decay;
   options.decay_pattern = config().weight_decay_pattern;
   optimizer_ = std::make_unique<AdamW>(parts_.model->parameters(), options);
-  checkpoints_.tidy();
+  if (ranks_.first()) checkpoints_.tidy();
+  ranks_.barrier();
   if (config().resume_if_possible) resume();
 
   schedule_.shape = config().scheduler == Scheduler::linear   ? Schedule::Shape::linear
