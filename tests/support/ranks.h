@@ -23,6 +23,14 @@ struct Meeting {
   fs::path file;  // for TeamOptions::file_store
 };
 
+// How many expectations of the running test have failed so far.
+inline int failures() {
+  const auto* result = ::testing::UnitTest::GetInstance()->current_test_info()->result();
+  int count = 0;
+  for (int i = 0; i < result->total_part_count(); ++i) count += result->GetTestPartResult(i).failed();
+  return count;
+}
+
 // The exit statuses of the ranks: 0 passed, 1 an expectation failed or something was thrown, 128 + n signal n.
 // `seconds`: a rank that hangs is ended by SIGALRM.
 inline std::vector<int> exits_of_ranks(int count, const std::function<void(const Meeting&)>& body, int seconds = 60) {
@@ -44,6 +52,7 @@ inline std::vector<int> exits_of_ranks(int count, const std::function<void(const
       meeting.world.size = meeting.world.local_size = count;
       meeting.file = folder / "store";
       int status = 0;
+      const int before = failures();
       try {
         body(meeting);
       } catch (const std::exception& error) {
@@ -51,7 +60,7 @@ inline std::vector<int> exits_of_ranks(int count, const std::function<void(const
         status = 1;
       }
       std::fflush(nullptr);
-      _exit(::testing::Test::HasFailure() ? 1 : status);
+      _exit(failures() > before ? 1 : status);
     }
     children.push_back(child);
   }

@@ -1,0 +1,189 @@
+// The same training on one rank and on several, through the real trainer: losses, norms, weights, checkpoints.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/tensor/mapped.h"
+#include "easydel/train/trainer.h"
+#include "support/ranks.h"
+
+namespace easydel::train {
+namespace {
+
+namespace fs = std::filesystem;
+using collective::Team;
+using test::Meeting;
+using test::run_ranks;
+
+[[maybe_unused]] const bool quiet = (log::set_level(log::Level::error), true);
+
+constexpr const char* config_json =
+    R"({"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "vocab_size": 96, "hidden_size": 32,
+        "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 8, "tie_word_embeddings": false, "max_position_embeddings": 64})";
+
+// 11 examples of unequal lengths, 8 in an update: the second and last update of an epoch has 3, so that with 4 parts
+// some part has nothing. Example 2 of each update has few labels.
+class Rows final : public Source {
+ public:
+  Rows() {
+    for (int32_t i = 0; i < 11; ++i) {
+      std::vector<int32_t> ids;
+      for (int32_t k = 0; k < 4 + i * 5 % 7; ++k) ids.push_back((i * 29 + k * k * 13 + 3) % 96);
+      std::vector<uint8_t> learn(ids.size(), i % 8 != 2);
+      learn.back() = 1;
+      examples_.emplace_back().add_sequence(ids, learn);
+    }
+  }
+  int64_t steps_in_epoch() const override { return 2; }
+  std::vector<MicroBatch> step(int64_t step) override {
+    std::vector<MicroBatch> out;
+    for (size_t begin = step % 2 * 8; begin < std::min<size_t>(step % 2 * 8 + 8, 11); begin += 4) {
+      MicroBatch& micro = out.emplace_back();
+      for (size_t i = begin; i < std::min<size_t>(begin + 4, 11); ++i) micro.push_back(&examples_[i]);
+    }
+    return out;
+  }
+  Value cursor(int64_t step) const override { return Value::integer(step); }
+  std::string fingerprint() const override { return "rows"; }
+
+ private:
+  std::vector<data::Example> examples_;
+};
+
+std::shared_ptr<const Team> join(const Meeting& meeting, std::vector<int64_t> sizes) {
+  collective::TeamOptions options;
+  options.file_store = meeting.file;
+  options.connect_seconds = options.timeout_seconds = 60;
+  return Team::join(meeting.world, mesh::Mesh(mesh::default_axes(), std::move(sizes)), options);
+}
+
+struct How {
+  nn::Checkpointing checkpointing = nn::Checkpointing::none;
+  std::string dtype = "fp32", save_dtype = "fp32";
+  int64_t total_batch_size = 8;
+};
+
+// Trains folder/model to `steps` steps into folder/name.
+void train(const fs::path& folder, const std::string& name, int64_t steps, std::shared_ptr<const Team> team,
+           const How& how = {}) {
+  TrainerParts parts;
+  parts.load.dtype = how.dtype;
+  parts.load.training = true;
+  parts.load.seed = 3;
+  parts.load.team = std::move(team);
+  parts.model = models::load_model(folder / "model", parts.load);
+  if (how.total_batch_size == 8) parts.source = std::make_unique<Rows>();
+  parts.checkpointing = how.checkpointing;
+  parts.save_dtype = how.save_dtype;
+  TrainerConfig& common = parts.trainer.common;
+  common.total_batch_size = how.total_batch_size;
+  common.gradient_accumulation_steps = 2;
+  common.max_training_steps = steps;
+  common.learning_rate = 1e-3;
+  common.clip_grad = 0.5;  // below the norms that occur
+  common.report_steps = 1;
+  common.save_directory = folder.string();
+  common.model_name = name;
+  Trainer(std::move(parts)).run();
+}
+
+void train_on(int ranks, const std::vector<int64_t>& sizes, const fs::path& folder, const std::string& name,
+              int64_t steps, const How& how = {}) {
+  run_ranks(ranks, [&](const Meeting& meeting) {
+    train(folder, name, steps, ranks == 1 ? Team::alone() : join(meeting, sizes), how);
+  });
+}
+
+// Every tensor of two files differs by less than 1e-5 of its norm. (Not of single elements: AdamW turns a gradient of
+// rounding errors into a step as long as any other.)
+void expect_equal_tensors(const fs::path& one, const fs::path& other) {
+  const auto a = weights::SafetensorsFile::open(one), b = weights::SafetensorsFile::open(other);
+  EXPECT_EQ(a->header().tensors.size(), b->header().tensors.size());
+  for (const auto& [name, entry] : a->header().tensors) {
+    const Tensor x = tensor::from_view(a->at(name)), y = tensor::from_view(b->at(name));
+    EXPECT_LT((x - y).norm().item<double>(), 1e-5 * x.norm().item<double>()) << name;
+  }
+}
+
+std::vector<double> column(const fs::path& run, const char* name) {
+  std::istringstream lines(test::read_file(run / "metrics.jsonl"));
+  std::vector<double> values;
+  for (std::string line; std::getline(lines, line);) {
+    if (const Value* value = parse_json(line).find(name)) values.push_back(*value->as_double());
+  }
+  return values;
+}
+
+void expect_equal_runs(const fs::path& folder, const std::string& one, const std::string& other, int64_t steps) {
+  for (const char* name : {"loss", "grad_norm", "mean_token_accuracy", "entropy"}) {
+    const auto a = column(folder / one, name), b = column(folder / other, name);
+    ASSERT_EQ(a.size(), size_t(steps)) << name;
+    ASSERT_EQ(b.size(), size_t(steps)) << name;
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(b[i], a[i], 1e-5 * std::abs(a[i])) << name << ", step " << i + 1;
+  }
+  run_ranks(1, [&](const Meeting&) {
+    const std::string last = "run-" + std::to_string(steps);
+    expect_equal_tensors(folder / one / last / "model.safetensors", folder / other / last / "model.safetensors");
+    expect_equal_tensors(folder / one / last / "optimizer-00001-of-00001.safetensors",
+                         folder / other / last / "optimizer-00001-of-00001.safetensors");
+  });
+}
+
+class ParallelTraining : public ::testing::Test {
+ protected:
+  ParallelTraining() { test::write_file(folder_ / "model/config.json", config_json); }
+  const fs::path& folder() const { return folder_.path(); }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(ParallelTraining, EqualsOneRankOnEveryMesh) {
+  train_on(1, {}, folder(), "one", 3);
+  const std::vector<std::pair<int, std::vector<int64_t>>> meshes = {{2, {1, 1, 1, 2, 1}},
+                                                                    {2, {1, 2, 1, 1, 1}},
+                                                                    {2, {2, 1, 1, 1, 1}},
+                                                                    {4, {1, 2, 1, 2, 1}},
+                                                                    {4, {2, 2, 1, 1, 1}}};
+  for (const auto& [ranks, sizes] : meshes) {
+    const std::string name = mesh::Mesh(mesh::default_axes(), sizes).describe();
+    SCOPED_TRACE(name);
+    train_on(ranks, sizes, folder(), name, 3, {.checkpointing = nn::Checkpointing::nothing_saveable});
+    expect_equal_runs(folder(), "one", name, 3);
+  }
+}
+
+TEST_F(ParallelTraining, GoesOnFromAnotherMeshsCheckpoint) {
+  train_on(1, {}, folder(), "one", 4);
+  train_on(2, {1, 1, 1, 2, 1}, folder(), "moved", 1);
+  train_on(4, {2, 2, 1, 1, 1}, folder(), "moved", 2);
+  train_on(1, {}, folder(), "moved", 3);
+  train_on(2, {1, 2, 1, 1, 1}, folder(), "moved", 4);
+  expect_equal_runs(folder(), "one", "moved", 4);
+}
+
+// Weights saved in bf16 have their fp32 masters beside them.
+TEST_F(ParallelTraining, KeepsMastersInCheckpointsOfBf16Weights) {
+  const How how = {.dtype = "bf16", .save_dtype = "bf16"};
+  train_on(2, {1, 2, 1, 1, 1}, folder(), "straight", 2, how);
+  train_on(2, {1, 2, 1, 1, 1}, folder(), "resumed", 1, how);
+  train_on(2, {1, 2, 1, 1, 1}, folder(), "resumed", 2, how);
+  for (const char* file : {"model.safetensors", "optimizer-00001-of-00001.safetensors"}) {
+    EXPECT_EQ(test::read_file(folder() / "straight/run-2" / file), test::read_file(folder() / "resumed/run-2" / file));
+  }
+}
+
+TEST_F(ParallelTraining, RefusesABatchThatDoesNotDivide) {
+  run_ranks(2, [&](const Meeting& meeting) {
+    auto team = join(meeting, {1, 2, 1, 1, 1});
+    EXPECT_EQ(test::refusal([&] { train(folder(), "odd", 1, team, {.total_batch_size = 6}); }),
+              "trainer.total_batch_size: 6 examples cannot be divided over 2 ranks and 2 parts "
+              "(gradient_accumulation_steps)\n    give a multiple of 4");
+  });
+}
+
+}  // namespace
+}  // namespace easydel::train
