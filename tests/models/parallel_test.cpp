@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "easydel/base/log.h"
 #include "easydel/models/model.h"
 #include "easydel/nn/cache.h"
 #include "easydel/nn/shards.h"
@@ -43,9 +42,6 @@ const std::vector<Case>& cases() {
            "n_head": 4, "n_positions": 64, "attn_pdrop": 0, "resid_pdrop": 0, "embd_pdrop": 0})"}};
   return all;
 }
-
-// Says only what went wrong: the ranks of a test speak all at once.
-[[maybe_unused]] const bool quiet = (log::set_level(log::Level::error), true);
 
 std::shared_ptr<const Team> join(const Meeting& meeting, std::vector<int64_t> sizes) {
   collective::TeamOptions options;

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "easydel/base/files.h"
-#include "easydel/base/log.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/train/trainer.h"
 #include "support/ranks.h"
@@ -16,8 +15,6 @@ namespace fs = std::filesystem;
 using collective::Team;
 using test::Meeting;
 using test::run_ranks;
-
-[[maybe_unused]] const bool quiet = (log::set_level(log::Level::error), true);
 
 constexpr const char* config_json =
     R"({"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "vocab_size": 96, "hidden_size": 32,
