@@ -84,6 +84,7 @@ std::string flow(const Value& value, bool portable) {
     case Value::Kind::null:
       return "null";
     case Value::Kind::plain:
+      if (value.as_string()) return yaml_text(value.scalar, true);
       return portable ? yaml_plain(value) : value.scalar;
     case Value::Kind::text:
       return yaml_text(value.scalar, true);
@@ -107,7 +108,7 @@ void block(const Value& value, size_t indent, std::string& out);
 // After "key:" or "-": on the same line where it fits, else below.
 void block_child(const Value& value, size_t indent, bool in_list, std::string& out) {
   const bool empty = value.items.empty() && value.entries.empty();
-  if (value.kind == Value::Kind::text) {
+  if (value.as_string()) {
     out += " " + yaml_text(value.scalar, false) + "\n";
   } else if (is_scalar(value) || empty) {
     out += " " + flow(value, true) + "\n";
@@ -183,7 +184,7 @@ void json(const Value& value, int indent, size_t depth, std::string& out) {
 std::string to_yaml(const Value& value) {
   std::string out;
   const bool empty = value.items.empty() && value.entries.empty();
-  if (value.kind == Value::Kind::text) return yaml_text(value.scalar, false) + "\n";
+  if (value.as_string()) return yaml_text(value.scalar, false) + "\n";
   if (is_scalar(value) || empty) return flow(value, true) + "\n";
   block(value, 0, out);
   return out;

@@ -1,0 +1,132 @@
+#include "easydel/base/files.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "easydel/base/error.h"
+#include "support/data.h"
+
+namespace easydel::files {
+namespace {
+
+using test::refusal;
+
+// Restores the disk after the test.
+class Files : public testing::Test {
+ protected:
+  ~Files() override { set_fault({}); }
+  test::TemporaryFolder folder_;
+};
+
+size_t entries_in(const fs::path& folder) { return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {})); }
+
+TEST_F(Files, AreWrittenWholeOrNotAtAll) {
+  write(folder_ / "a", "old");
+  for (int n = 1; n <= 6; ++n) {
+    int seen = 0;
+    set_fault([&](Operation, const fs::path&) { return ++seen == n ? ENOSPC : 0; });
+    bool failed = false;
+    try {
+      Writer writer(folder_ / "a");
+      writer.write("the ");
+      writer.write("new text");
+      writer.commit();
+    } catch (const UserError&) {
+      failed = true;
+    }
+    set_fault({});
+    const std::string now = read(folder_ / "a");
+    // The last step, the folder's fsync, fails after the rename.
+    EXPECT_TRUE(now == "old" || (now == "the new text" && n >= 5)) << n << ": " << now;
+    EXPECT_EQ(failed, n <= 5) << n;
+    EXPECT_EQ(entries_in(folder_.path()), 1u) << "left over after step " << n;
+    write(folder_ / "a", "old");
+  }
+}
+
+TEST_F(Files, SayWhatTheDiskSaid) {
+  set_fault([](Operation operation, const fs::path&) { return operation == Operation::write ? ENOSPC : 0; });
+  const std::string path = (folder_ / "a").string();
+  EXPECT_EQ(refusal([&] { write(path, "x"); }),
+            path + ": cannot write: No space left on device\n    free some space, or choose a folder on another disk");
+  set_fault({});
+  EXPECT_EQ(refusal([&] { read(path); }), path + ": cannot read: No such file or directory\n    check the path");
+  EXPECT_EQ(refusal([&] { read(folder_.path()); }), folder_.path().string() + ": is a folder, not a file");
+}
+
+TEST_F(Files, ArePatchedWhereAHeaderComesLate) {
+  Writer writer(folder_ / "a");
+  writer.write("????");
+  writer.write(std::string(3 << 20, 'x'));
+  writer.write_at(0, "head", 4);
+  writer.commit();
+  const std::string text = read(folder_ / "a");
+  EXPECT_EQ(text.size(), 4u + (3 << 20));
+  EXPECT_EQ(text.substr(0, 6), "headxx");
+  EXPECT_EQ(writer.size(), text.size());
+}
+
+TEST_F(Files, AppendWholeLines) {
+  { Appender(folder_ / "log").line("one"); }
+  { Appender(folder_ / "log").line("two"); }
+  EXPECT_EQ(read(folder_ / "log"), "one\ntwo\n");
+}
+
+TEST_F(Files, MakeAndRemoveTrees) {
+  make_directories(folder_ / "a/b/c");
+  write(folder_ / "a/b/c/file", "x");
+  files::rename(folder_ / "a/b", folder_ / "moved");
+  EXPECT_EQ(read(folder_ / "moved/c/file"), "x");
+  files::remove_all(folder_ / "moved");
+  files::remove_all(folder_ / "moved");
+  EXPECT_FALSE(fs::exists(folder_ / "moved"));
+  write(folder_ / "file", "x");
+  const std::string below = (folder_ / "file").string();
+  EXPECT_EQ(refusal([&] { make_directories(below); }), below + ": cannot make this folder: a file has its name");
+}
+
+TEST_F(Files, MapWhatIsThere) {
+  write(folder_ / "a", "mapped");
+  write(folder_ / "empty", "");
+  const auto mapped = Mapped::open(folder_ / "a");
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size()), "mapped");
+  EXPECT_TRUE(Mapped::open(folder_ / "empty")->bytes().empty());
+  EXPECT_EQ(refusal([&] { Mapped::open(folder_.path()); }), folder_.path().string() + ": is not a file");
+}
+
+TEST_F(Files, AreHashedAsSha256Has) {
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  write(folder_ / "a", std::string(3000000, 'a'));
+  EXPECT_EQ(sha256_of_file(folder_ / "a"), sha256(std::string(3000000, 'a')));
+}
+
+TEST_F(Files, AreGunzippedMemberByMember) {
+  const auto ran = test::run({"sh", "-c", "printf one | gzip > a.gz; printf two | gzip >> a.gz; printf one | gzip | head -c 12 > cut.gz"},
+                             {.folder = folder_.path()});
+  ASSERT_EQ(ran.status, 0);
+  EXPECT_EQ(read_compressed(folder_ / "a.gz"), "onetwo");
+  const std::string cut = (folder_ / "cut.gz").string(), fake = (folder_ / "fake.gz").string();
+  EXPECT_EQ(refusal([&] { read_compressed(cut); }), cut + ": the gzip data end in the middle\n    get the file again");
+  write(fake, "plain");
+  EXPECT_EQ(refusal([&] { read_compressed(fake); }), fake + ": is not gzip data (incorrect header check)");
+}
+
+TEST_F(Files, FailAsTheEnvironmentSays) {
+  const auto ran = [&](const char* fault) {
+    test::write_file(folder_ / "run.yaml", "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
+                                               "}\nactions: [{to_yaml: out.yaml}]\n");
+    return test::run_program({"elarge", "run.yaml"}, {.environment = {{"EASYDEL_FAULT", fault}}, .folder = folder_.path()});
+  };
+  const auto full = ran("fsync:1:ENOSPC");
+  EXPECT_EQ(full.status, 2);
+  EXPECT_EQ(full.err, "out.yaml: cannot write: No space left on device\n    free some space, or choose a folder on another disk\n");
+  EXPECT_FALSE(fs::exists(folder_ / "out.yaml"));
+  EXPECT_EQ(ran("rename:1:kill").status, 128 + 9);
+  EXPECT_FALSE(fs::exists(folder_ / "out.yaml"));
+  EXPECT_EQ(ran("fsync:x:ENOSPC").err,
+            "EASYDEL_FAULT: 'fsync:x:ENOSPC': the count must be 1 or more\n    write it as operation:n:errno, for example fsync:3:ENOSPC or any:7:kill\n");
+}
+
+}  // namespace
+}  // namespace easydel::files
