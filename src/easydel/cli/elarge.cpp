@@ -30,6 +30,7 @@ void check_elarge(const RunOptions& options) { read(options); }
 int run_elarge(const RunOptions& options) {
   const elarge::Run run = read(options);
   const bool leader = mesh::read_world().rank == 0;
+  if (!leader) log::set_level(log::Level::error);  // all ranks would say the same
   if (options.dry_run) {
     Value document = Value::map();
     document.set("config", elarge::normalised(run.config));

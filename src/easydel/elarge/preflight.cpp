@@ -125,6 +125,10 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
   if (wrong(problems, {"sharding", "trainer.total_batch_size", "trainer.gradient_accumulation_steps", "mixture.batch_size"})) return;
   as_problem(problems, "sharding.axis_dims", [&] {
     const mesh::Mesh mesh = mesh::create_mesh(config.sharding.axis_dims, config.sharding.axis_names, ranks, "sharding.axis_dims");
+    for (const char* axis : {"ep", "sp"})
+      if (mesh.size(axis) > 1)
+        refuse("sharding.axis_dims", str("axis ", axis, " has ", mesh.size(axis), " ranks: that is not built yet"),
+               str("set ", axis, " to 1; dp, fsdp and tp are built"));
     const int64_t readers = mesh.size(mesh::batch_axes()), batch = config.trainer.common.total_batch_size;
     const int64_t parts = readers * config.trainer.common.gradient_accumulation_steps;
     if (training && batch % parts != 0)

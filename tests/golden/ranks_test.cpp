@@ -1,0 +1,164 @@
+// Whole runs over several local ranks: the same numbers as one rank, and how they end.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <sstream>
+
+#include "easydel/base/document.h"
+#include "support/data.h"
+
+namespace easydel {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TemporaryFolder;
+
+// A run on real text: `dims` of the mesh, results in folder/name.
+fs::path write_run(const TemporaryFolder& folder, const std::string& name, const std::string& dims, int steps) {
+  const std::string text = test::replaced(R"(model: {name_or_path: MODEL}
+loader: {dtype: fp32, param_dtype: fp32}
+sharding: {axis_dims: DIMS}
+mixture:
+  informs:
+    - {type: txt, data_files: TEXT, num_rows: 12}
+    - {type: txt, data_files: TEXT, num_rows: 3, split: validation}
+trainer:
+  learning_rate: 1.0e-3
+  max_training_steps: STEPS
+  max_length: 64
+  total_batch_size: 4
+  gradient_accumulation_steps: 2
+  clip_grad: 1.0
+  do_eval: true
+  eval_on_start: true
+  report_steps: 1
+  save_directory: FOLDER
+  model_name: NAME
+actions:
+  - train
+  - generate: {prompts: ["The old prince"], max_new_tokens: 12, temperature: 0}
+)",
+                                          "MODEL", test::test_data("models/stories260K-hf").string());
+  const fs::path file = folder / (name + ".yaml");
+  const auto fill = [](std::string in, const char* what, const std::string& with) {
+    return test::replaced(std::move(in), what, with);
+  };
+  std::string filled = fill(text, "TEXT", test::test_data("text/war_and_peace_held_out.txt").string());
+  filled = fill(fill(fill(filled, "DIMS", dims), "STEPS", std::to_string(steps)), "NAME", name);
+  test::write_file(file, fill(filled, "FOLDER", folder.path().string()));
+  return file;
+}
+
+// With a thread for each rank.
+const test::RunOptions alone = {.environment = {{"OMP_NUM_THREADS", "1"}, {"OMP_WAIT_POLICY", "PASSIVE"}}};
+
+std::vector<double> column(const fs::path& run, const char* name) {
+  std::istringstream lines(test::read_file(run / "metrics.jsonl"));
+  std::vector<double> values;
+  for (std::string line; std::getline(lines, line);) {
+    if (const Value* value = parse_json(line).find(name)) values.push_back(*value->as_double());
+  }
+  return values;
+}
+
+std::string generated(const std::string& out) {
+  const size_t at = out.find("The old prince");
+  EXPECT_NE(at, std::string::npos) << out;
+  return at == std::string::npos ? "" : out.substr(at);
+}
+
+TEST(Ranks, TwoTrainAndGenerateAsOneDoes) {
+  const TemporaryFolder folder;
+  const auto one = test::run_program({"elarge", write_run(folder, "one", "[1, -1, 1, 1, 1]", 4).string()}, alone);
+  ASSERT_EQ(one.status, 0) << one.err;
+  const std::vector<std::pair<const char*, const char*>> meshes = {
+      {"fsdp", "[1, 2, 1, 1, 1]"}, {"tp", "[1, 1, 1, 2, 1]"}, {"dp", "[2, 1, 1, 1, 1]"}};
+  for (const auto& [name, dims] : meshes) {
+    SCOPED_TRACE(name);
+    const auto two = test::run_program({"--nproc", "2", "elarge", write_run(folder, name, dims, 4).string()}, alone);
+    ASSERT_EQ(two.status, 0) << two.err;
+    for (const char* key : {"loss", "grad_norm", "eval_loss"}) {
+      const auto a = column(folder / "one", key), b = column(folder / name, key);
+      ASSERT_EQ(a.size(), b.size()) << key;
+      for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(b[i], a[i], 1e-5 * std::abs(a[i])) << key << " " << i;
+    }
+    EXPECT_EQ(column(folder / name, "loss").size(), 4u);
+    EXPECT_EQ(generated(two.out), generated(one.out));
+    EXPECT_TRUE(fs::exists(folder / name / "run-4/model.safetensors"));
+  }
+}
+
+TEST(Ranks, OneThatDiesEndsTheRunWithItsStatus) {
+  const TemporaryFolder folder;
+  const fs::path run = write_run(folder, "dies", "[1, 2, 1, 1, 1]", 50);
+  test::RunOptions options = alone;
+  // Only rank 0 writes; its first fsync is in the checkpoint.
+  options.environment.push_back({"EASYDEL_FAULT", "fsync:1:kill"});
+  const auto ran = test::run_program({"--nproc", "2", "elarge", run.string(), "--set", "trainer.save_steps=2"}, options);
+  EXPECT_EQ(ran.status, 128 + SIGKILL);
+  EXPECT_NE(ran.err.find("easydel: rank 0 of 2 was ended by signal 9 (Killed); the others are ended too\n"),
+            std::string::npos)
+      << ran.err;
+}
+
+// SIGTERM at any rank's moment: all save at the same step, and a run on another mesh goes on from there.
+TEST(Ranks, StopTogetherAndGoOnAsOne) {
+  const TemporaryFolder folder;
+  const fs::path run = write_run(folder, "stops", "[1, 2, 1, 1, 1]", 40);
+  const fs::path straight = write_run(folder, "straight", "[1, -1, 1, 1, 1]", 40);
+  ASSERT_EQ(test::run_program({"elarge", straight.string()}, alone).status, 0);
+
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    setenv("OMP_NUM_THREADS", "1", 1);
+    if (!std::freopen("/dev/null", "w", stdout) || !std::freopen((folder / "err").c_str(), "w", stderr)) _exit(99);
+    execl(test::program().c_str(), "easydel", "--nproc", "2", "elarge", run.c_str(), nullptr);
+    _exit(99);
+  }
+  const fs::path metrics = folder / "stops/metrics.jsonl";
+  for (int i = 0; i < 3000 && !(fs::exists(metrics) && column(folder / "stops", "loss").size() > 2); ++i) usleep(10000);
+  kill(launcher, SIGTERM);
+  int status = 0;
+  waitpid(launcher, &status, 0);
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 128 + SIGTERM) << test::read_file(folder / "err");
+  EXPECT_EQ(test::read_file(folder / "err").find("easydel: rank"), std::string::npos);
+
+  const std::string one = "sharding.axis_dims=[1, -1, 1, 1, 1]";
+  const auto rest = test::run_program({"elarge", run.string(), "--set", one}, alone);
+  ASSERT_EQ(rest.status, 0) << rest.err;
+  const auto a = column(folder / "straight", "loss"), b = column(folder / "stops", "loss");
+  ASSERT_EQ(a.size(), 40u);
+  ASSERT_EQ(b.size(), 40u);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(b[i], a[i], 1e-4 * std::abs(a[i])) << i;
+}
+
+TEST(Ranks, RefuseAMeshThatDoesNotFit) {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& dims, const std::string& ranks) {
+    const fs::path run = write_run(folder, "refused", dims, 1);
+    const auto ran = test::run_program({"--nproc", ranks, "elarge", run.string()}, alone);
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_FALSE(fs::exists(folder / "refused"));
+    return test::replaced(ran.err, run.string(), "RUN");
+  };
+  EXPECT_EQ(refused("[1, 4, 1, 1, 1]", "2"),
+            "RUN:3:23: sharding.axis_dims: cannot reshape array of size 2 into shape (1,4,1,1,1)\n"
+            "    the product of the dims must be the number of ranks, 2; start that many ranks with --nproc, or write "
+            "-1 for one axis\n"
+            "1 problem in RUN; nothing was run.\n");
+  EXPECT_EQ(refused("[1, 1, 1, 1, 1]", "2"),
+            "RUN:3:23: sharding.axis_dims: cannot reshape array of size 2 into shape (1,1,1,1,1)\n"
+            "    the product of the dims must be the number of ranks, 2; start that many ranks with --nproc, or write "
+            "-1 for one axis\n"
+            "1 problem in RUN; nothing was run.\n");
+  EXPECT_EQ(refused("[1, 1, 1, 1, -1]", "2"),
+            "RUN:3:23: sharding.axis_dims: axis sp has 2 ranks: that is not built yet\n"
+            "    set sp to 1; dp, fsdp and tp are built\n"
+            "1 problem in RUN; nothing was run.\n");
+}
+
+}  // namespace
+}  // namespace easydel
