@@ -39,6 +39,16 @@ def runs(value_of):
     return rows
 
 
+def rows_of(code_points):
+    rows = []
+    for c in sorted(code_points):
+        if rows and rows[-1][1] == c - 1:
+            rows[-1][1] = c
+        else:
+            rows.append([c, c])
+    return rows
+
+
 def main():
     category = {}
     for index, name in enumerate(CATEGORIES):
@@ -62,6 +72,16 @@ def main():
         else:
             lower_rows.append([c, c, 0, small - c])
 
+    def erased_by_bert(**options):
+        settings = dict(clean_text=False, handle_chinese_chars=False, strip_accents=False, lowercase=False, **{})
+        settings.update(options)
+        normalizer = normalizers.BertNormalizer(**settings)
+        return {c for c in CHARS if normalizer.normalize_str(c) == ""}
+
+    by_rule = {c for c in CHARS if CATEGORIES[category[c]] in ("Mn", "Cc", "Cf", "Co") and c not in "\t\n\r"}
+    erased = erased_by_bert(clean_text=True) | erased_by_bert(strip_accents=True)
+    kept_rows = rows_of(ord(c) for c in by_rule - erased)
+
     library = ctypes.CDLL("libutf8proc.so.2")
     undecomposed = set()
     for form in ("NFD", "NFKD"):
@@ -70,12 +90,7 @@ def main():
         for c in CHARS[1:]:
             if getattr(normalizers, form)().normalize_str(c) == c and ctypes.string_at(function(c.encode())).decode() != c:
                 undecomposed.add(ord(c))
-    undecomposed_rows = []
-    for c in sorted(undecomposed):
-        if undecomposed_rows and undecomposed_rows[-1][1] == c - 1:
-            undecomposed_rows[-1][1] = c
-        else:
-            undecomposed_rows.append([c, c])
+    undecomposed_rows = rows_of(undecomposed)
 
     def block(items, per_line):
         lines = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
@@ -91,6 +106,8 @@ def main():
                   % block(["{0x%x, 0x%x, %d, %d}" % (a, b, max(s, 1), d) for a, b, s, d in lower_rows], 5))
         out.write("const Range undecomposed[] = {\n%s\n};\nconst size_t undecomposed_count = sizeof(undecomposed) / sizeof(undecomposed[0]);\n"
                   % block(["{0x%x, 0x%x}" % (a, b) for a, b in undecomposed_rows], 8))
+        out.write("\nconst Range kept_by_bert[] = {\n%s\n};\nconst size_t kept_by_bert_count = sizeof(kept_by_bert) / sizeof(kept_by_bert[0]);\n"
+                  % block(["{0x%x, 0x%x}" % (a, b) for a, b in kept_rows], 8))
         out.write("// clang-format on\n\n}  // namespace easydel::text::tables\n")
 
 

@@ -107,8 +107,8 @@ struct BertNormalizer : Normalizer {
       text.remove_if([](char32_t c) {
         if (c == '\t' || c == '\n' || c == '\r') return false;
         Category g = category_of(c);
-        return c == 0 || c == 0xfffd || g == Category::Cc || g == Category::Cf || g == Category::Cn ||
-               g == Category::Co;
+        return c == 0 || c == 0xfffd ||
+               ((g == Category::Cc || g == Category::Cf || g == Category::Co) && !is_kept_by_bert(c));
       });
       map(text, [](char32_t c, std::vector<Changed>& out) { out.push_back({is_space(c) ? U' ' : c, 0}); });
     }
@@ -119,7 +119,7 @@ struct BertNormalizer : Normalizer {
       });
     if (strip_accents) {
       text.transform(normalize(text.bytes(), Form::nfd));
-      text.remove_if([](char32_t c) { return category_of(c) == Category::Mn; });
+      text.remove_if([](char32_t c) { return category_of(c) == Category::Mn && !is_kept_by_bert(c); });
     }
     if (lowercase) Lowercase().apply(text);
   }

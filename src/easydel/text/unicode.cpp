@@ -24,11 +24,13 @@ std::unique_ptr<uint8_t[]> build_flags() {
   return flags;
 }
 
-bool undecomposed(char32_t c) {
-  for (size_t i = 0; i < tables::undecomposed_count; ++i)
-    if (c >= tables::undecomposed[i].first && c <= tables::undecomposed[i].last) return true;
-  return false;
+bool within(const tables::Range* ranges, size_t count, char32_t c) {
+  auto* end = ranges + count;
+  auto* after = std::upper_bound(ranges, end, c, [](char32_t x, const tables::Range& r) { return x < r.first; });
+  return after != ranges && c <= (after - 1)->last;
 }
+
+bool undecomposed(char32_t c) { return within(tables::undecomposed, tables::undecomposed_count, c); }
 
 // Marks that are newer than the tables that `tokenizers` normalizes with have no class there.
 int combining_class(char32_t c) {
@@ -58,11 +60,13 @@ struct Composition {
       auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts, 8, UTF8PROC_DECOMPOSE, &boundary);
       if (count < 2) touched[c] = true;
       if (count < 2 || excluded) continue;
-      // Compose all but the last to find the first half.
-      utf8proc_int32_t half[8];
+      // Compose all but the last to find the first half; what does not compose to itself again is never composed.
+      auto compose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+      utf8proc_int32_t whole[8], half[8];
+      std::copy(parts, parts + count, whole);
       std::copy(parts, parts + count - 1, half);
-      auto halves = utf8proc_normalize_utf32(half, count - 1, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-      if (halves != 1) {
+      bool itself = utf8proc_normalize_utf32(whole, count, compose) == 1 && whole[0] == static_cast<utf8proc_int32_t>(c);
+      if (!itself || utf8proc_normalize_utf32(half, count - 1, compose) != 1) {
         touched[c] = true;
         continue;
       }
@@ -262,6 +266,8 @@ size_t incomplete_tail(std::string_view text) {
   }
   return 0;
 }
+
+bool is_kept_by_bert(char32_t c) { return within(tables::kept_by_bert, tables::kept_by_bert_count, c); }
 
 char32_t lower_of(char32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;

@@ -54,6 +54,7 @@ std::string replace_invalid(std::string_view text);
 // Whether a string that ends in an incomplete character could still become valid: how many bytes to hold back.
 size_t incomplete_tail(std::string_view text);
 
+bool is_kept_by_bert(char32_t c);  // a mark or format character that BertNormalizer does not know
 char32_t lower_of(char32_t c);  // one to one; U+0130 is the caller's business
 
 // A character of a changed text. change 0: takes the place of one old character; 1: is new; -n: takes the place of

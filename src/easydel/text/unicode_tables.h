@@ -25,4 +25,8 @@ struct Range {
 extern const Range undecomposed[];
 extern const size_t undecomposed_count;
 
+// Marks and format characters that are newer than the tables by which BertNormalizer erases them.
+extern const Range kept_by_bert[];
+extern const size_t kept_by_bert_count;
+
 }  // namespace easydel::text::tables
