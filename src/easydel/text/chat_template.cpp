@@ -20,6 +20,8 @@ ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
+bool ChatTemplate::marks_generation() const { return impl_->parsed.has_generation_blocks; }
+
 Rendering ChatTemplate::render(const Value& context) const {
   check(context.is_map(), "a chat template is rendered with a map");
   jinja::Interpreter interpreter(impl_->parsed);

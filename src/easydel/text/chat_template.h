@@ -29,6 +29,7 @@ class ChatTemplate {
   // `context` is a map: messages, tools, documents, add_generation_prompt, bos_token, eos_token ...
   // UserError where the template raises or a limit is passed. const and thread-safe.
   Rendering render(const Value& context) const;
+  bool marks_generation() const;  // it has {% generation %} blocks
 
  private:
   struct Impl;
