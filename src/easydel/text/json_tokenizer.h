@@ -20,6 +20,7 @@ struct TokenizerParts {
   std::unique_ptr<const PostProcessor> post_processor;
   std::unique_ptr<const Decoder> decoder;
   AddedTokens added;
+  bool byte_level = false;  // a normalizer or pre-tokenizer maps bytes to characters
 };
 // UserError "name: ..." where the file cannot be read as a tokenizer.
 TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& name);

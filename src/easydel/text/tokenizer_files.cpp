@@ -101,6 +101,25 @@ void apply_bos_eos_rules(const Value& config, const TokenizerSettings& settings,
       make_bos_eos(token("add_bos_token", bos, settings.bos), token("add_eos_token", eos, settings.eos));
 }
 
+// transformers 5 builds a LlamaTokenizer's steps anew (tokenization_llama.py): the blank before a text is put where the
+// text begins, and not after each special token, unless 'legacy' is set. A byte-level file keeps its own steps.
+void apply_llama_rules(const Value& config, TokenizerParts& parts) {
+  const Value* name = config.find("tokenizer_class");
+  bool llama = name && (name->scalar == "LlamaTokenizer" || name->scalar == "LlamaTokenizerFast");
+  if (!llama || !parts.model->is_bpe() || parts.byte_level) return;
+  bool prefix = bool_field(config, "add_prefix_space", true), legacy = bool_field(config, "legacy", false);
+  Value metaspace = parse_json(R"({"type": "Metaspace", "replacement": "\u2581", "split": false})");
+  metaspace.set("prepend_scheme", Value::text(!prefix ? "never" : legacy ? "always" : "first"));
+  parts.normalizer = nullptr;
+  parts.pre_tokenizer = make_pre_tokenizer(metaspace);
+  parts.cutter.reset();
+  Value decoder = parse_json(R"({"type": "Sequence", "decoders": [
+      {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]})");
+  if (prefix)
+    decoder.find("decoders")->items.push_back(parse_json(R"({"type": "Strip", "content": " ", "start": 1, "stop": 0})"));
+  parts.decoder = make_decoder(decoder);
+}
+
 fs::path tokenizer_file(const fs::path& folder) {
   for (const char* name : {"tokenizer.json", "tokenizer.json.gz"})
     if (fs::is_regular_file(folder / name)) return folder / name;
@@ -132,6 +151,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   std::vector<fs::path> not_copied;
   Value model = read_beside(folder / "config.json", not_copied);
   Value generation = read_beside(folder / "generation_config.json", not_copied);
+  apply_llama_rules(config, parts);
   std::vector<std::optional<AddedToken>> named;
   for (const char* key : {"bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token"}) {
     auto token = named_token(config, key);

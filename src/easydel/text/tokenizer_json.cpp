@@ -139,7 +139,7 @@ TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& na
   TokenizerParts parts;
   Value added = Value::list();
   std::optional<dom::element> model;
-  bool byte_level = false;
+  bool& byte_level = parts.byte_level;
   try {
     for (auto [key, element] : document) {
       if (key == "model") {
