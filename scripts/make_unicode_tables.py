@@ -54,7 +54,7 @@ def main():
     for index, name in enumerate(CATEGORIES):
         for c in regex_class(r"\p{%s}" % name):
             category[c] = index
-    word = regex_class(r"\w")
+    word = regex_class(r"\w") - set("²³¹¼½¾")  # word characters to the regex engine, not to Rust
     punctuation = isolated(pre_tokenizers.Punctuation("isolated"))
     marks = ALL - set(normalizers.StripAccents().normalize_str(TEXT))
     flags = runs(lambda c: category[c] | (c in word) << 5 | (c in punctuation) << 6 | (c in marks) << 7)

@@ -128,14 +128,14 @@ Encoding JsonTokenizer::encode_one(std::string_view text, bool parse_special) co
 
   std::vector<AddedTokens::Found> found, inner;
   parts_.added.find(text, false, parse_special, found);
-  auto add = [&](TokenId id, Span origin) {
+  auto add = [&](TokenId id, std::string_view spelled, Span origin) {
     out.ids.push_back(id);
-    out.tokens.push_back(token_of(id));
+    out.tokens.emplace_back(spelled);
     out.offsets.emplace_back(character_of[origin.begin], character_of[origin.end]);
   };
   for (const auto& part : found) {
     if (part.id >= 0) {
-      add(part.id, {part.begin, part.end});
+      add(part.id, text.substr(part.begin, part.end - part.begin), {part.begin, part.end});
       continue;
     }
     NormalizedText normalized(text.substr(part.begin, part.end - part.begin), true, part.begin);
@@ -144,7 +144,8 @@ Encoding JsonTokenizer::encode_one(std::string_view text, bool parse_special) co
     parts_.added.find(normalized.bytes(), true, parse_special, inner);
     for (const auto& piece : inner) {
       if (piece.id >= 0) {
-        add(piece.id, normalized.origin(piece.begin, piece.end));
+        add(piece.id, std::string_view(normalized.bytes()).substr(piece.begin, piece.end - piece.begin),
+            normalized.origin(piece.begin, piece.end));
         continue;
       }
       std::vector<NormalizedText> pieces = {normalized.slice(piece.begin, piece.end)};
