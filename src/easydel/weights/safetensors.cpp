@@ -31,7 +31,7 @@ std::optional<uint64_t> bytes_of(std::span<const int64_t> shape, uint64_t unit) 
 }
 
 // A name as it may stand in a message of one line.
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   std::string out = "'";
   for (char c : name.substr(0, 200)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return out + (name.size() > 200 ? "...'" : "'");
@@ -45,7 +45,7 @@ uint64_t whole_number(simdjson::dom::element value, std::string_view file, const
 }
 
 Header::Entry read_entry(std::string_view name, simdjson::dom::element value, std::string_view file) {
-  std::string tensor = "tensor " + quoted(name);
+  std::string tensor = "tensor " + in_quotes(name);
   simdjson::dom::object object;
   if (value.get_object().get(object)) refuse(std::string(file), tensor + " is described by no JSON object", damaged);
   std::optional<std::string_view> dtype_name;
@@ -74,7 +74,7 @@ Header::Entry read_entry(std::string_view name, simdjson::dom::element value, st
            str(tensor, " has no '", !dtype_name ? "dtype" : !shape ? "shape" : "data_offsets", "'"), damaged);
   auto dtype = dtype_of_safetensors(*dtype_name);
   if (!dtype)
-    refuse(std::string(file), str(tensor, " has the dtype ", quoted(*dtype_name), ", which is not known"),
+    refuse(std::string(file), str(tensor, " has the dtype ", in_quotes(*dtype_name), ", which is not known"),
            "known: BOOL, U8, I8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64, F8_E4M3, F8_E5M2");
   auto [begin, end] = *range;
   auto bytes = bytes_of(*shape, size_of(*dtype));
@@ -98,10 +98,10 @@ void check_cover(const Header& header, uint64_t data_bytes, std::string_view fil
     auto& [name, entry] = *item;
     if (entry.end > data_bytes)
       refuse(std::string(file),
-             str("tensor ", quoted(name), " ends at byte ", entry.end, " of the data, but there are only ", data_bytes),
+             str("tensor ", in_quotes(name), " ends at byte ", entry.end, " of the data, but there are only ", data_bytes),
              "the file is cut short; fetch or save it again");
     if (entry.begin < at)
-      refuse(std::string(file), str("tensors ", quoted(*before), " and ", quoted(name), " overlap"), damaged);
+      refuse(std::string(file), str("tensors ", in_quotes(*before), " and ", in_quotes(name), " overlap"), damaged);
     if (entry.begin > at)
       refuse(std::string(file), str("bytes ", at, " to ", entry.begin, " of the data belong to no tensor"), damaged);
     at = entry.end;
@@ -150,14 +150,14 @@ Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
       for (auto [word, item] : entries) {
         std::string_view says;
         if (item.get_string().get(says))
-          refuse(file, str("'__metadata__': ", quoted(word), " is not a string"), damaged);
+          refuse(file, str("'__metadata__': ", in_quotes(word), " is not a string"), damaged);
         if (!header.metadata.emplace(word, says).second)
-          refuse(file, str("'__metadata__': ", quoted(word), " stands there twice"), damaged);
+          refuse(file, str("'__metadata__': ", in_quotes(word), " stands there twice"), damaged);
       }
       continue;
     }
     if (!header.tensors.emplace(key, read_entry(key, value, name)).second)
-      refuse(file, str("tensor ", quoted(key), " stands in the header twice"), damaged);
+      refuse(file, str("tensor ", in_quotes(key), " stands in the header twice"), damaged);
   }
   check_cover(header, bytes.size() - header.data_begin, name);
   return header;
@@ -176,7 +176,7 @@ bool SafetensorsFile::has(std::string_view name) const { return header_.tensors.
 TensorView SafetensorsFile::at(std::string_view name) const {
   auto it = header_.tensors.find(std::string(name));
   if (it == header_.tensors.end())
-    refuse(path_.string(), "has no tensor " + quoted(name), str("it has ", header_.tensors.size(), " other tensors"));
+    refuse(path_.string(), "has no tensor " + in_quotes(name), str("it has ", header_.tensors.size(), " other tensors"));
   auto& entry = it->second;
   return {entry.dtype, entry.shape,
           mapped_->bytes().subspan(header_.data_begin + entry.begin, entry.end - entry.begin), mapped_};
@@ -202,7 +202,7 @@ Files open_sharded(const fs::path& index) {
   for (auto [name, value] : map) {
     std::string_view word;
     if (value.get_string().get(word) || word.empty() || fs::path(word).filename() != fs::path(word))
-      refuse(index.string(), str("tensor ", quoted(name), " has no plain file name"), "fetch or save the model again");
+      refuse(index.string(), str("tensor ", in_quotes(name), " has no plain file name"), "fetch or save the model again");
     std::string shard(word);
     auto& file = shards[shard];
     if (!file) {
@@ -213,17 +213,17 @@ Files open_sharded(const fs::path& index) {
     }
     if (!file->has(name))
       refuse(file->path().string(),
-             str("has no tensor ", quoted(name), ", which ", index.filename().string(), " says it has"),
+             str("has no tensor ", in_quotes(name), ", which ", index.filename().string(), " says it has"),
              "the shards belong to different models; fetch the model again");
     if (!tensors.emplace(name, file).second)
-      refuse(index.string(), str("tensor ", quoted(name), " stands there twice"), "fetch or save the model again");
+      refuse(index.string(), str("tensor ", in_quotes(name), " stands there twice"), "fetch or save the model again");
   }
   for (auto& [shard, file] : shards)
     for (auto& [name, entry] : file->header().tensors) {
       auto it = tensors.find(name);
       if (it == tensors.end() || it->second != file)
         refuse(file->path().string(),
-               str("has the tensor ", quoted(name), ", but ", index.filename().string(),
+               str("has the tensor ", in_quotes(name), ", but ", index.filename().string(),
                    it == tensors.end() ? " does not name it" : " says that it is in another file"),
                "the shards belong to different models; fetch the model again");
     }
@@ -289,7 +289,7 @@ bool Folder::has(std::string_view name) const { return of_.find(name) != of_.end
 TensorView Folder::at(std::string_view name) const {
   auto it = of_.find(name);
   if (it == of_.end())
-    refuse(folder_.string(), "has no tensor " + quoted(name), str("its weights are ", of_.size(), " other tensors"));
+    refuse(folder_.string(), "has no tensor " + in_quotes(name), str("its weights are ", of_.size(), " other tensors"));
   return it->second->at(name);
 }
 

@@ -22,6 +22,14 @@ uint64_t bytes_of(const OutTensor& tensor) {
   return total;
 }
 
+// Upstream sorts by its own order of dtypes, which is that of their alignment.
+size_t rank_of(DType dtype) {
+  constexpr DType order[] = {DType::boolean, DType::u8,   DType::i8,  DType::f8_e5m2, DType::f8_e4m3,
+                             DType::i16,     DType::u16,  DType::f16, DType::bf16,    DType::i32,
+                             DType::u32,     DType::f32,  DType::f64, DType::i64,     DType::u64};
+  return static_cast<size_t>(std::find(std::begin(order), std::end(order), dtype) - std::begin(order));
+}
+
 std::vector<const OutTensor*> in_file_order(std::span<const OutTensor> tensors) {
   std::vector<const OutTensor*> order;
   std::set<std::string_view> names;
@@ -31,7 +39,7 @@ std::vector<const OutTensor*> in_file_order(std::span<const OutTensor> tensors) 
     order.push_back(&tensor);
   }
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) {
-    size_t x = size_of(a->dtype), y = size_of(b->dtype);
+    size_t x = rank_of(a->dtype), y = rank_of(b->dtype);
     return x != y ? x > y : a->name < b->name;
   });
   return order;
