@@ -28,7 +28,8 @@ std::string refused(const std::string& bytes) {
 std::string refused(const std::string& header, size_t data) { return refused(file_of(header, data)); }
 
 std::string entry(const std::string& name, const std::string& dtype, const std::string& shape, int begin, int end) {
-  return str("\"", name, "\":{\"dtype\":\"", dtype, "\",\"shape\":", shape, ",\"data_offsets\":[", begin, ",", end, "]}");
+  return str("\"", name, "\":{\"dtype\":\"", dtype, "\",\"shape\":", shape, ",\"data_offsets\":[", begin, ",", end,
+             "]}");
 }
 
 OutTensor out_tensor(std::string name, DType dtype, std::vector<int64_t> shape, std::string bytes) {
@@ -62,7 +63,8 @@ TEST(Safetensors, WritesTheBytesThatUpstreamWrites) {
     tensors.push_back(out_tensor(name, entry.dtype, entry.shape, bytes_of(file->at(name))));
   test::TemporaryFolder folder;
   write_safetensors(folder / "ours.safetensors", tensors);
-  EXPECT_EQ(test::read_file(folder / "ours.safetensors"), test::read_file(test::test_data("weights/upstream.safetensors")));
+  EXPECT_EQ(test::read_file(folder / "ours.safetensors"),
+            test::read_file(test::test_data("weights/upstream.safetensors")));
 }
 
 TEST(Safetensors, KeepsTheMappingAliveWhileATensorIsUsed) {
@@ -74,7 +76,8 @@ TEST(Safetensors, RefusesFilesThatAreCutShort) {
   EXPECT_EQ(refused("abc"), std::string("f: is 3 bytes long; a safetensors file has at least 8") + again);
   std::string whole = file_of("{" + entry("a", "U8", "[4]", 0, 4) + "}", 4);
   EXPECT_EQ(refused(whole), "(nothing was refused)");
-  EXPECT_EQ(refused(whole.substr(0, 20)), std::string("f: says that its header has 53 bytes, but only 12 follow") + cut);
+  EXPECT_EQ(refused(whole.substr(0, 20)),
+            std::string("f: says that its header has 53 bytes, but only 12 follow") + cut);
   EXPECT_EQ(refused(whole.substr(0, whole.size() - 1)),
             std::string("f: tensor 'a' ends at byte 4 of the data, but there are only 3") + cut);
 }
@@ -82,7 +85,8 @@ TEST(Safetensors, RefusesFilesThatAreCutShort) {
 TEST(Safetensors, RefusesAHeaderOverTheCap) {
   std::string bytes(16, '\0');
   bytes[3] = 0x7f;
-  EXPECT_EQ(refused(bytes), std::string("f: says that its header has 2130706432 bytes; at most 100000000 are allowed") + again);
+  EXPECT_EQ(refused(bytes),
+            std::string("f: says that its header has 2130706432 bytes; at most 100000000 are allowed") + again);
 }
 
 TEST(Safetensors, RefusesWhatIsNoJson) {
@@ -95,34 +99,47 @@ TEST(Safetensors, RefusesWhatIsNoJson) {
 
 TEST(Safetensors, RefusesTensorsThatAreDescribedBadly) {
   EXPECT_EQ(refused("{\"a\":1}", 0), std::string("f: tensor 'a' is described by no JSON object") + again);
-  EXPECT_EQ(refused("{\"a\":{\"shape\":[],\"data_offsets\":[0,1]}}", 1), std::string("f: tensor 'a' has no 'dtype'") + again);
-  EXPECT_EQ(refused("{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1), std::string("f: tensor 'a' has no 'shape'") + again);
-  EXPECT_EQ(refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1), std::string("f: tensor 'a' has no 'data_offsets'") + again);
+  EXPECT_EQ(refused("{\"a\":{\"shape\":[],\"data_offsets\":[0,1]}}", 1),
+            std::string("f: tensor 'a' has no 'dtype'") + again);
+  EXPECT_EQ(refused("{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1),
+            std::string("f: tensor 'a' has no 'shape'") + again);
+  EXPECT_EQ(refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1),
+            std::string("f: tensor 'a' has no 'data_offsets'") + again);
   EXPECT_EQ(refused("{" + entry("a", "F4", "[2]", 0, 1) + "}", 1),
-            "f: tensor 'a' has the dtype 'F4', which is not known\n    known: BOOL, U8, I8, I16, U16, I32, U32, I64, U64, F16, "
+            "f: tensor 'a' has the dtype 'F4', which is not known\n    known: BOOL, U8, I8, I16, U16, I32, U32, I64, "
+            "U64, F16, "
             "BF16, F32, F64, F8_E4M3, F8_E5M2");
-  EXPECT_EQ(refused("{" + entry("a", "U8", "[-1]", 0, 1) + "}", 1), std::string("f: tensor 'a': a size is not a whole number from 0 up") + again);
-  EXPECT_EQ(refused("{" + entry("a", "U8", "[1.5]", 0, 1) + "}", 1), std::string("f: tensor 'a': a size is not a whole number from 0 up") + again);
+  EXPECT_EQ(refused("{" + entry("a", "U8", "[-1]", 0, 1) + "}", 1),
+            std::string("f: tensor 'a': a size is not a whole number from 0 up") + again);
+  EXPECT_EQ(refused("{" + entry("a", "U8", "[1.5]", 0, 1) + "}", 1),
+            std::string("f: tensor 'a': a size is not a whole number from 0 up") + again);
 }
 
 TEST(Safetensors, RefusesShapesThatDoNotFillTheirBytes) {
-  EXPECT_EQ(refused("{" + entry("a", "F32", "[2]", 0, 4) + "}", 4), std::string("f: tensor 'a': F32 [2] does not fill its bytes 0 to 4") + again);
-  EXPECT_EQ(refused("{" + entry("a", "F32", "[1]", 4, 0) + "}", 4), std::string("f: tensor 'a': F32 [1] does not fill its bytes 4 to 0") + again);
-  EXPECT_EQ(refused("{" + entry("a", "F32", "[4611686018427387904, 4611686018427387904]", 0, 0) + "}", 0),
-            std::string("f: tensor 'a': F32 [4611686018427387904, 4611686018427387904] does not fill its bytes 0 to 0") + again);
+  EXPECT_EQ(refused("{" + entry("a", "F32", "[2]", 0, 4) + "}", 4),
+            std::string("f: tensor 'a': F32 [2] does not fill its bytes 0 to 4") + again);
+  EXPECT_EQ(refused("{" + entry("a", "F32", "[1]", 4, 0) + "}", 4),
+            std::string("f: tensor 'a': F32 [1] does not fill its bytes 4 to 0") + again);
+  EXPECT_EQ(
+      refused("{" + entry("a", "F32", "[4611686018427387904, 4611686018427387904]", 0, 0) + "}", 0),
+      std::string("f: tensor 'a': F32 [4611686018427387904, 4611686018427387904] does not fill its bytes 0 to 0") +
+          again);
 }
 
 TEST(Safetensors, RefusesHolesAndOverlaps) {
   std::string a = entry("a", "U8", "[4]", 0, 4);
-  EXPECT_EQ(refused("{" + a + "," + entry("b", "U8", "[4]", 2, 6) + "}", 6), std::string("f: tensors 'a' and 'b' overlap") + again);
-  EXPECT_EQ(refused("{" + a + "," + entry("b", "U8", "[2]", 6, 8) + "}", 8), std::string("f: bytes 4 to 6 of the data belong to no tensor") + again);
+  EXPECT_EQ(refused("{" + a + "," + entry("b", "U8", "[4]", 2, 6) + "}", 6),
+            std::string("f: tensors 'a' and 'b' overlap") + again);
+  EXPECT_EQ(refused("{" + a + "," + entry("b", "U8", "[2]", 6, 8) + "}", 8),
+            std::string("f: bytes 4 to 6 of the data belong to no tensor") + again);
   EXPECT_EQ(refused("{" + a + "}", 9), std::string("f: bytes 4 to 9 of the data belong to no tensor") + again);
 }
 
 TEST(Safetensors, RefusesNamesThatStandTwice) {
   std::string a = entry("a", "U8", "[0]", 0, 0);
   EXPECT_EQ(refused("{" + a + "," + a + "}", 0), std::string("f: tensor 'a' stands in the header twice") + again);
-  EXPECT_EQ(refused("{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}", 0), std::string("f: '__metadata__': 'k' stands there twice") + again);
+  EXPECT_EQ(refused("{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}", 0),
+            std::string("f: '__metadata__': 'k' stands there twice") + again);
   EXPECT_EQ(refused("{\"__metadata__\":{\"k\":1}}", 0), std::string("f: '__metadata__': 'k' is not a string") + again);
   EXPECT_EQ(refused("{\"__metadata__\":[]}", 0), std::string("f: has a bad '__metadata__'") + again);
 }
@@ -143,7 +160,8 @@ TEST(Safetensors, GivesACheckForAWriterThatGivesTooLittle) {
 class Shards : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::vector<OutTensor> tensors = {out_tensor("one", DType::u8, {4}, "1111"), out_tensor("two", DType::u8, {4}, "2222"),
+    std::vector<OutTensor> tensors = {out_tensor("one", DType::u8, {4}, "1111"),
+                                      out_tensor("two", DType::u8, {4}, "2222"),
                                       out_tensor("three", DType::u8, {6}, "333333")};
     write_folder(folder.path(), tensors, 8);
   }
@@ -190,12 +208,14 @@ TEST(Weights, AreMissedByName) {
   test::TemporaryFolder folder;
   EXPECT_FALSE(Folder::has_weights(folder.path()));
   EXPECT_EQ(refusal([&] { Folder::open(folder.path()); }),
-            folder.path().string() + ": has no weights (model.safetensors)\n"
-                                     "    give a folder with model.safetensors or its shards and index");
+            folder.path().string() +
+                ": has no weights (model.safetensors)\n"
+                "    give a folder with model.safetensors or its shards and index");
   test::write_file(folder / "pytorch_model.bin", "x");
   EXPECT_EQ(refusal([&] { Folder::open(folder.path()); }),
-            folder.path().string() + ": has only pickled weights (pytorch_model.bin), which are not read\n"
-                                     "    convert them to safetensors");
+            folder.path().string() +
+                ": has only pickled weights (pytorch_model.bin), which are not read\n"
+                "    convert them to safetensors");
 }
 
 TEST(Weights, OfOneSmallFolderFitOneFile) {

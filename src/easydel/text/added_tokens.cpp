@@ -131,8 +131,8 @@ const AddedToken* AddedTokens::token(std::string_view content) const {
 }
 
 size_t AddedTokens::beyond(const Vocabulary& vocabulary) const {
-  return static_cast<size_t>(std::count_if(tokens_.begin(), tokens_.end(),
-                                           [&](auto& token) { return vocabulary.find(token.content) < 0; }));
+  return static_cast<size_t>(
+      std::count_if(tokens_.begin(), tokens_.end(), [&](auto& token) { return vocabulary.find(token.content) < 0; }));
 }
 
 }  // namespace easydel::text

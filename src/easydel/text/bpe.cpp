@@ -54,8 +54,8 @@ class MergeTable {
 struct Symbol {
   TokenId id;
   uint32_t length;
-  uint32_t rank;     // of the merge with the next one
-  TokenId whole;     // what that merge makes
+  uint32_t rank;  // of the merge with the next one
+  TokenId whole;  // what that merge makes
 };
 
 // The heap's bookkeeping: symbols are a linked list.
@@ -92,8 +92,11 @@ class Bpe final : public Model {
         suffix_(string_field(options, "end_of_word_suffix", "")) {
     const Value* dropout = options.find("dropout");
     if (!is_absent(dropout) && dropout->as_double().value_or(1) != 0)
-      refuse("tokenizer.json", str("BPE has 'dropout': ", dropout->scalar, "; tokens that change from call to call are "
-                                   "not built"), "set it to null");
+      refuse("tokenizer.json",
+             str("BPE has 'dropout': ", dropout->scalar,
+                 "; tokens that change from call to call are "
+                 "not built"),
+             "set it to null");
     vocabulary_ = std::move(data.vocabulary);
     std::string unknown = string_field(options, "unk_token", "");
     if (!is_absent(options.find("unk_token"))) {
@@ -129,7 +132,8 @@ class Bpe final : public Model {
     if (!short_one) return whole_or_merged(piece, out);
     thread_local std::vector<Remembered> memory(1 << 14);
     Remembered& slot = memory[(hash_of(piece) ^ serial_) & (memory.size() - 1)];
-    if (slot.owner == serial_ && slot.length == piece.size() && std::memcmp(slot.bytes, piece.data(), piece.size()) == 0) {
+    if (slot.owner == serial_ && slot.length == piece.size() &&
+        std::memcmp(slot.bytes, piece.data(), piece.size()) == 0) {
       for (int i = 0; i < slot.count; ++i) out.push_back({slot.ids[i], slot.lengths[i]});
       return;
     }
@@ -157,9 +161,12 @@ class Bpe final : public Model {
       whole += right.substr(std::min(right.size(), prefix_.size()));
       TokenId a = vocabulary_.find(left), b = vocabulary_.find(right), c = vocabulary_.find(whole);
       if (a < 0 || b < 0 || c < 0)
-        refuse("tokenizer.json", str("merge ", rank, " ('", left, "' with '", right, "') needs the token '",
-                                     a < 0 ? left : b < 0 ? right : std::string_view(whole),
-                                     "', which is not in the vocabulary"),
+        refuse("tokenizer.json",
+               str("merge ", rank, " ('", left, "' with '", right, "') needs the token '",
+                   a < 0   ? left
+                   : b < 0 ? right
+                           : std::string_view(whole),
+                   "', which is not in the vocabulary"),
                "fetch the tokenizer again");
       merges_.add(a, b, static_cast<uint32_t>(rank), c);
     }

@@ -30,8 +30,7 @@ int byte_of_character(char32_t c) { return c < map.byte.size() ? map.byte[c] : -
 void map_bytes(NormalizedText& text) {
   std::vector<Changed> changed;
   changed.reserve(text.bytes().size());
-  for (char c : text.bytes())
-    changed.push_back({map.character[static_cast<uint8_t>(c)], (c & 0xc0) == 0x80 ? 1 : 0});
+  for (char c : text.bytes()) changed.push_back({map.character[static_cast<uint8_t>(c)], (c & 0xc0) == 0x80 ? 1 : 0});
   text.transform(changed);
 }
 

@@ -13,7 +13,7 @@ namespace easydel::text {
 char32_t character_of_byte(uint8_t byte);
 int byte_of_character(char32_t c);  // -1: none
 
-void map_bytes(NormalizedText& text);                             // every byte becomes its character
+void map_bytes(NormalizedText& text);  // every byte becomes its character
 std::string map_bytes(std::string_view bytes);
 std::optional<std::string> unmap_bytes(std::string_view mapped);  // nullopt: a character that stands for no byte
 

@@ -22,8 +22,17 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 
 // WordPiece's own clean-up knows one contraction more.
 std::string clean_up_pieces(std::string text) {
-  for (auto [from, to] : {std::pair{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"},
-                          {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}})
+  for (auto [from, to] : {std::pair{" .", "."},
+                          {" ?", "?"},
+                          {" !", "!"},
+                          {" ,", ","},
+                          {" ' ", "'"},
+                          {" n't", "n't"},
+                          {" 'm", "'m"},
+                          {" do not", " don't"},
+                          {" 's", "'s"},
+                          {" 've", "'ve"},
+                          {" 're", "'re"}})
     text = replaced(text, from, to);
   return text;
 }
@@ -83,7 +92,10 @@ struct ByteFallback : Decoder {
     if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return -1;
     int value = 0;
     for (char c : token.substr(3, 2)) {
-      int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+      int digit = c >= '0' && c <= '9'   ? c - '0'
+                  : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                  : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                         : -1;
       if (digit < 0) return -1;
       value = value * 16 + digit;
     }
@@ -145,7 +157,8 @@ struct Suffix : Decoder {
   std::string suffix;
   explicit Suffix(std::string suffix) : suffix(std::move(suffix)) {}
   void apply(std::vector<std::string>& tokens) const override {
-    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = replaced(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
+    for (size_t i = 0; i < tokens.size(); ++i)
+      tokens[i] = replaced(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
   }
 };
 
@@ -205,8 +218,16 @@ std::unique_ptr<const Decoder> make_decoder(const Value& node) {
 }
 
 std::string clean_up(std::string text) {
-  for (auto [from, to] : {std::pair{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"},
-                          {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}})
+  for (auto [from, to] : {std::pair{" .", "."},
+                          {" ?", "?"},
+                          {" !", "!"},
+                          {" ,", ","},
+                          {" ' ", "'"},
+                          {" n't", "n't"},
+                          {" 'm", "'m"},
+                          {" 's", "'s"},
+                          {" 've", "'ve"},
+                          {" 're", "'re"}})
     text = replaced(text, from, to);
   return text;
 }

@@ -17,22 +17,26 @@ using Body = std::vector<std::unique_ptr<const Statement>>;
 
 struct Expression {
   enum class Kind : uint8_t {
-    constant,     // value
-    name,         // text
-    list, tuple,  // children
-    dict,         // children: key, value, key, value ...
-    attribute,    // children[0].text
-    item,         // children[0][children[1]]
-    slice,        // children[0][children[1]:children[2]:children[3]], null where left out
-    call,         // children[0](arguments)
-    filter,       // children[0] | text(arguments); children[0] is null at the head of a filter block
-    test,         // children[0] is text(arguments)
-    negate, plus, not_,                // children[0]
-    and_, or_,                         // children[0], children[1]
-    binary,                            // children[0] text children[1]
-    concat,                            // children, joined by ~
-    compare,                           // children[0] (operators[i] children[i + 1]) ...
-    conditional,                       // children[0] if children[1] else children[2] (null: undefined)
+    constant,  // value
+    name,      // text
+    list,
+    tuple,      // children
+    dict,       // children: key, value, key, value ...
+    attribute,  // children[0].text
+    item,       // children[0][children[1]]
+    slice,      // children[0][children[1]:children[2]:children[3]], null where left out
+    call,       // children[0](arguments)
+    filter,     // children[0] | text(arguments); children[0] is null at the head of a filter block
+    test,       // children[0] is text(arguments)
+    negate,
+    plus,
+    not_,  // children[0]
+    and_,
+    or_,          // children[0], children[1]
+    binary,       // children[0] text children[1]
+    concat,       // children, joined by ~
+    compare,      // children[0] (operators[i] children[i + 1]) ...
+    conditional,  // children[0] if children[1] else children[2] (null: undefined)
   };
   struct Argument {
     enum class How : uint8_t { positional, named, list, dict } how = How::positional;
@@ -76,7 +80,8 @@ struct Statement {
     filter,      // body through expression
     with,        // targets = values: body
     generation,  // body
-    break_, continue_,
+    break_,
+    continue_,
   };
 
   Kind kind;

@@ -60,8 +60,10 @@ Var Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
   if (expression.line) line_ = expression.line;
   auto child = [&](size_t i) { return evaluate(*expression.children[i], scope); };
   switch (expression.kind) {
-    case Kind::constant: return expression.value;
-    case Kind::name: return evaluate_name(expression, scope);
+    case Kind::constant:
+      return expression.value;
+    case Kind::name:
+      return evaluate_name(expression, scope);
     case Kind::list:
     case Kind::tuple: {
       std::vector<Var> items;
@@ -76,7 +78,8 @@ Var Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
       }
       return Var::dict(std::move(entries));
     }
-    case Kind::attribute: return attribute(child(0), expression.text);
+    case Kind::attribute:
+      return attribute(child(0), expression.text);
     case Kind::item: {
       Var object = child(0);
       return item(object, child(1));
@@ -92,8 +95,10 @@ Var Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
       if (object.is_undefined()) fail_undefined(object);
       return made(slice(object, given[0], given[1], given[2]));
     }
-    case Kind::call: return made(evaluate_call(expression, scope, nullptr));
-    case Kind::filter: return made(evaluate_filter(expression, scope, nullptr));
+    case Kind::call:
+      return made(evaluate_call(expression, scope, nullptr));
+    case Kind::filter:
+      return made(evaluate_filter(expression, scope, nullptr));
     case Kind::test: {
       Var value = child(0);
       return Var::boolean(test(expression.text, value, evaluate_arguments(expression, scope)));
@@ -102,11 +107,13 @@ Var Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
     case Kind::plus: {
       Var value = child(0);
       if (value.is_undefined()) fail_undefined(value);
-      if (!value.is_numeric()) fail("bad operand type for unary ", expression.kind == Kind::negate ? "-" : "+", ": '", type_name(value), "'");
+      if (!value.is_numeric())
+        fail("bad operand type for unary ", expression.kind == Kind::negate ? "-" : "+", ": '", type_name(value), "'");
       if (expression.kind == Kind::plus) return binary("+", Var::integer(0), value);
       return value.type() == Var::Type::number ? Var::number(-value.as_number()) : binary("-", Var::integer(0), value);
     }
-    case Kind::not_: return Var::boolean(!child(0).truth());
+    case Kind::not_:
+      return Var::boolean(!child(0).truth());
     case Kind::and_: {
       Var left = child(0);
       return left.truth() ? child(1) : left;
@@ -128,7 +135,8 @@ Var Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
       }
       return made(Var::string(std::move(out)));
     }
-    case Kind::compare: return evaluate_compare(expression, scope);
+    case Kind::compare:
+      return evaluate_compare(expression, scope);
     case Kind::conditional:
       if (child(1).truth()) return child(0);
       if (expression.children[2]) return child(2);
@@ -169,8 +177,12 @@ Arguments Interpreter::evaluate_arguments(const Expression& expression, const Sc
   for (auto& argument : expression.arguments) {
     Var value = evaluate(*argument.value, scope);
     switch (argument.how) {
-      case How::positional: out.positional.push_back(std::move(value)); break;
-      case How::named: out.named.emplace_back(argument.name, std::move(value)); break;
+      case How::positional:
+        out.positional.push_back(std::move(value));
+        break;
+      case How::named:
+        out.named.emplace_back(argument.name, std::move(value));
+        break;
       case How::list:
         for (Var& item : iterate(value)) out.positional.push_back(std::move(item));
         break;

@@ -22,11 +22,20 @@ void ExpressionParser::wrong(const std::string& what, const std::string& remedy)
 void ExpressionParser::unexpected(const std::string& wanted) const {
   std::string what;
   switch (current().kind) {
-    case Kind::variable_end: what = "'}}'"; break;
-    case Kind::block_end: what = "'%}'"; break;
-    case Kind::end: what = "the end of the template"; break;
-    case Kind::text: what = "a string"; break;
-    default: what = "'" + current().text + "'";
+    case Kind::variable_end:
+      what = "'}}'";
+      break;
+    case Kind::block_end:
+      what = "'%}'";
+      break;
+    case Kind::end:
+      what = "the end of the template";
+      break;
+    case Kind::text:
+      what = "a string";
+      break;
+    default:
+      what = "'" + current().text + "'";
   }
   wrong("unexpected " + what, wanted.empty() ? "" : wanted + " would fit");
 }
@@ -227,7 +236,8 @@ ExpressionPtr ExpressionParser::primary() {
       ++at_;
       out->value = Var::number(std::strtod(token.text.c_str(), nullptr));
       return out;
-    default: break;
+    default:
+      break;
   }
   if (take_symbol("(")) {
     ExpressionPtr inner = tuple(true, {}, true);

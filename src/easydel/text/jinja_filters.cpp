@@ -40,7 +40,8 @@ Var absolute(Interpreter&, const Var& v, const Arguments&) {
   if (v.is_undefined()) fail_undefined(v);
   if (!v.is_numeric()) fail("bad operand type for abs(): '", type_name(v), "'");
   return v.type() == Var::Type::number ? Var::number(std::fabs(v.as_number()))
-                                       : v.as_integer() < 0 ? binary("-", Var::integer(0), v) : Var::integer(v.as_integer());
+         : v.as_integer() < 0          ? binary("-", Var::integer(0), v)
+                                       : Var::integer(v.as_integer());
 }
 
 Var attr(Interpreter& interpreter, const Var& v, const Arguments& a) {
@@ -188,8 +189,10 @@ Var tojson(Interpreter&, const Var& v, const Arguments& a) {
   const Var* indent = given(a, 1, "indent");
   options.indented = indent && !indent->is_none();
   if (options.indented)
-    options.indent = indent->is_string() ? indent->as_string()
-                                         : std::string(static_cast<size_t>(std::clamp<int64_t>(number(a, 1, "indent", 0), 0, 100)), ' ');
+    options.indent =
+        indent->is_string()
+            ? indent->as_string()
+            : std::string(static_cast<size_t>(std::clamp<int64_t>(number(a, 1, "indent", 0), 0, 100)), ' ');
   options.item_separator = options.indented ? "," : ", ";
   options.key_separator = ": ";
   if (const Var* separators = given(a, 2, "separators"); separators && !separators->is_none()) {
@@ -275,7 +278,8 @@ const NamedFilter filters[] = {
     {"replace", replace_filter},
     {"round", round_filter},
     {"safe", [](Interpreter&, const Var& v, const Arguments&) { return Var::string(to_text(v), true); }},
-    {"string", [](Interpreter&, const Var& v, const Arguments&) { return v.is_string() ? v : Var::string(to_text(v)); }},
+    {"string",
+     [](Interpreter&, const Var& v, const Arguments&) { return v.is_string() ? v : Var::string(to_text(v)); }},
     {"title", title_filter},
     {"tojson", tojson},
     {"trim", trim},
@@ -285,7 +289,8 @@ const NamedFilter filters[] = {
     {"wordcount", wordcount},
 };
 
-constexpr std::pair<std::string_view, std::string_view> aliases[] = {{"d", "default"}, {"e", "escape"}, {"count", "length"}};
+constexpr std::pair<std::string_view, std::string_view> aliases[] = {
+    {"d", "default"}, {"e", "escape"}, {"count", "length"}};
 
 }  // namespace
 

@@ -73,7 +73,8 @@ std::string formatted_number(const Var& value, Spec spec) {
     if (std::signbit(d) && !std::isnan(d)) sign = "-";
     d = std::fabs(d);
     if (!type) {
-      digits = spec.precision < 0 ? repr_of_number(d) : fixed(d, 'g', std::max<int64_t>(spec.precision, 1), spec.alternate);
+      digits =
+          spec.precision < 0 ? repr_of_number(d) : fixed(d, 'g', std::max<int64_t>(spec.precision, 1), spec.alternate);
     } else if (type == '%') {
       digits = fixed(d * 100, 'f', spec.precision, spec.alternate) + "%";
     } else if (floating) {
@@ -85,12 +86,19 @@ std::string formatted_number(const Var& value, Spec spec) {
     int64_t i = value.as_integer();
     uint64_t magnitude = i < 0 ? 0 - static_cast<uint64_t>(i) : static_cast<uint64_t>(i);
     if (i < 0) sign = "-";
-    if (!type || type == 'd' || type == 'n') digits = std::to_string(magnitude);
-    else if (type == 'x' || type == 'X') digits = (spec.alternate ? type == 'x' ? "0x" : "0X" : "") + in_base(magnitude, 16, type == 'X');
-    else if (type == 'o') digits = (spec.alternate ? "0o" : "") + in_base(magnitude, 8, false);
-    else if (type == 'b') digits = (spec.alternate ? "0b" : "") + in_base(magnitude, 2, false);
-    else if (type == 'c') return padded(to_utf8(std::u32string(1, static_cast<char32_t>(std::min<uint64_t>(magnitude, 0x10ffff)))), spec, '<');
-    else fail("unknown format code '", type, "' for object of type 'int'");
+    if (!type || type == 'd' || type == 'n')
+      digits = std::to_string(magnitude);
+    else if (type == 'x' || type == 'X')
+      digits = (spec.alternate ? type == 'x' ? "0x" : "0X" : "") + in_base(magnitude, 16, type == 'X');
+    else if (type == 'o')
+      digits = (spec.alternate ? "0o" : "") + in_base(magnitude, 8, false);
+    else if (type == 'b')
+      digits = (spec.alternate ? "0b" : "") + in_base(magnitude, 2, false);
+    else if (type == 'c')
+      return padded(to_utf8(std::u32string(1, static_cast<char32_t>(std::min<uint64_t>(magnitude, 0x10ffff)))), spec,
+                    '<');
+    else
+      fail("unknown format code '", type, "' for object of type 'int'");
   }
   if (spec.grouping) digits = grouped(digits, spec.grouping);
   if (sign.empty() && spec.sign != '-') sign = std::string(1, spec.sign);
@@ -103,7 +111,9 @@ Spec parse_spec(const std::string& text) {
   Spec spec;
   std::u32string all = to_utf32(text);
   size_t at = 0;
-  auto is_align = [&](size_t i) { return i < all.size() && (all[i] == '<' || all[i] == '>' || all[i] == '^' || all[i] == '='); };
+  auto is_align = [&](size_t i) {
+    return i < all.size() && (all[i] == '<' || all[i] == '>' || all[i] == '^' || all[i] == '=');
+  };
   if (all.size() > 1 && is_align(1)) {
     spec.fill = to_utf8(all.substr(0, 1));
     spec.align = static_cast<char>(all[1]);
@@ -121,8 +131,10 @@ Spec parse_spec(const std::string& text) {
   spec.alternate = take('#');
   spec.zero = take('0');
   number(spec.width);
-  if (take(',')) spec.grouping = ',';
-  else if (take('_')) spec.grouping = '_';
+  if (take(','))
+    spec.grouping = ',';
+  else if (take('_'))
+    spec.grouping = '_';
   if (take('.')) number(spec.precision);
   if (at < all.size()) spec.type = static_cast<char>(all[at++]);
   if (at < all.size()) fail("invalid format specifier '", text, "'");
@@ -259,11 +271,16 @@ std::string format_percent(const std::string& format, const Var& arguments) {
     bool left = false;
     for (; at < format.size(); ++at) {
       char c = format[at];
-      if (c == '-') left = true;
-      else if (c == '0') spec.zero = true;
-      else if (c == '+' || c == ' ') spec.sign = spec.sign == '+' ? '+' : c;
-      else if (c == '#') spec.alternate = true;
-      else break;
+      if (c == '-')
+        left = true;
+      else if (c == '0')
+        spec.zero = true;
+      else if (c == '+' || c == ' ')
+        spec.sign = spec.sign == '+' ? '+' : c;
+      else if (c == '#')
+        spec.alternate = true;
+      else
+        break;
     }
     auto number = [&](int64_t& to) {
       if (at < format.size() && format[at] == '*') {
@@ -297,10 +314,10 @@ std::string format_percent(const std::string& format, const Var& arguments) {
     } else if (type == 'c' && value->is_string()) {
       out += padded(value->as_string(), spec, '>');
     } else if (std::string_view("diuxXoeEfFgGc").find(type) != std::string_view::npos) {
-      if (!value->is_numeric())
-        fail("%", type, " format: a real number is required, not ", type_name(*value));
+      if (!value->is_numeric()) fail("%", type, " format: a real number is required, not ", type_name(*value));
       bool whole = std::string_view("diu").find(type) != std::string_view::npos;
-      if (whole && value->type() == Var::Type::number) value = Var::integer(static_cast<int64_t>(std::trunc(std::clamp(value->as_number(), -9e18, 9e18))));
+      if (whole && value->type() == Var::Type::number)
+        value = Var::integer(static_cast<int64_t>(std::trunc(std::clamp(value->as_number(), -9e18, 9e18))));
       spec.type = whole ? 'd' : type;
       if (whole && spec.precision >= 0) spec.precision = -1;
       out += formatted_number(*value, spec);

@@ -47,11 +47,12 @@ class Cycler final : public Object {
     if (word == "current") return items_[at_];
     if (word == "next" || word == "reset") {
       bool next = word == "next";
-      return Var::object(std::make_shared<Function>(std::string(word), [self = this, next](Interpreter&, const Arguments&) {
-        Var out = next ? self->items_[self->at_] : Var::none();
-        self->at_ = next ? (self->at_ + 1) % self->items_.size() : 0;
-        return out;
-      }));
+      return Var::object(
+          std::make_shared<Function>(std::string(word), [self = this, next](Interpreter&, const Arguments&) {
+            Var out = next ? self->items_[self->at_] : Var::none();
+            self->at_ = next ? (self->at_ + 1) % self->items_.size() : 0;
+            return out;
+          }));
     }
     return std::nullopt;
   }
@@ -85,7 +86,8 @@ DictData dict_of(const Arguments& arguments) {
     } else {
       for (const Var& pair : iterate(from)) {
         std::vector<Var> parts = iterate(pair);
-        if (parts.size() != 2) fail("a dictionary update sequence element has length ", parts.size(), "; 2 is required");
+        if (parts.size() != 2)
+          fail("a dictionary update sequence element has length ", parts.size(), "; 2 is required");
         out.set(parts[0], parts[1]);
       }
     }
@@ -117,8 +119,7 @@ Var range(Interpreter& interpreter, const Arguments& arguments) {
 }
 
 Var strftime_now(Interpreter&, const Arguments& arguments) {
-  if (arguments.positional.size() != 1 || !arguments.positional[0].is_string())
-    fail("strftime_now() takes one format");
+  if (arguments.positional.size() != 1 || !arguments.positional[0].is_string()) fail("strftime_now() takes one format");
   // SOURCE_DATE_EPOCH is the usual way to ask a program for the same output on every day.
   const char* fixed = std::getenv("SOURCE_DATE_EPOCH");
   std::time_t now = fixed ? static_cast<std::time_t>(std::strtoll(fixed, nullptr, 10)) : std::time(nullptr);

@@ -13,7 +13,8 @@ constexpr size_t most_remembered = 100'000;
 
 class MacroObject final : public Object {
  public:
-  MacroObject(std::shared_ptr<const Macro> macro, ScopePtr scope) : macro_(std::move(macro)), scope_(std::move(scope)) {}
+  MacroObject(std::shared_ptr<const Macro> macro, ScopePtr scope)
+      : macro_(std::move(macro)), scope_(std::move(scope)) {}
   std::string name() const override { return "<Macro " + repr(Var::string(macro_->name)) + ">"; }
   bool callable() const override { return true; }
   Var call(Interpreter& interpreter, const Arguments& arguments) override {
@@ -71,12 +72,13 @@ class LoopObject final : public Object, public std::enable_shared_from_this<Loop
         return arguments.positional[i % arguments.positional.size()];
       }));
     if (word == "changed")
-      return Var::object(std::make_shared<Function>("changed", [self = shared_from_this()](Interpreter&, const Arguments& arguments) {
-        Var now = Var::tuple(arguments.positional);
-        bool same = self->seen_.type() == Var::Type::tuple && equal(self->seen_, now);
-        self->seen_ = now;
-        return Var::boolean(!same);
-      }));
+      return Var::object(
+          std::make_shared<Function>("changed", [self = shared_from_this()](Interpreter&, const Arguments& arguments) {
+            Var now = Var::tuple(arguments.positional);
+            bool same = self->seen_.type() == Var::Type::tuple && equal(self->seen_, now);
+            self->seen_ = now;
+            return Var::boolean(!same);
+          }));
     return std::nullopt;
   }
 
@@ -120,7 +122,8 @@ Interpreter::~Interpreter() {
 }
 
 void Interpreter::remember(std::shared_ptr<Object> object) {
-  if (remembered_.size() >= most_remembered) fail("the template makes more than ", most_remembered, " namespaces and macros");
+  if (remembered_.size() >= most_remembered)
+    fail("the template makes more than ", most_remembered, " namespaces and macros");
   remembered_.push_back(std::move(object));
 }
 
@@ -171,14 +174,22 @@ Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& s
   line_ = statement.line;
   using Kind = Statement::Kind;
   switch (statement.kind) {
-    case Kind::data: emit(out, statement.text); break;
-    case Kind::output: emit(out, to_text(evaluate(*statement.expression, scope))); break;
+    case Kind::data:
+      emit(out, statement.text);
+      break;
+    case Kind::output:
+      emit(out, to_text(evaluate(*statement.expression, scope)));
+      break;
     case Kind::if_:
       for (auto& [condition, body] : statement.branches)
         if (!condition || evaluate(*condition, scope).truth()) return run(body, scope, out);
       break;
-    case Kind::for_: run_for(statement, scope, evaluate(*statement.expression, scope), 0, out); break;
-    case Kind::set: assign(statement.target, evaluate(*statement.expression, scope), scope); break;
+    case Kind::for_:
+      run_for(statement, scope, evaluate(*statement.expression, scope), 0, out);
+      break;
+    case Kind::set:
+      assign(statement.target, evaluate(*statement.expression, scope), scope);
+      break;
     case Kind::set_block: {
       Var text = Var::string(captured(statement.body, scope));
       if (statement.expression) text = evaluate_filter(*statement.expression, scope, &text);
@@ -220,8 +231,10 @@ Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& s
       emit(out, text);
       break;
     }
-    case Kind::break_: return Flow::break_;
-    case Kind::continue_: return Flow::continue_;
+    case Kind::break_:
+      return Flow::break_;
+    case Kind::continue_:
+      return Flow::continue_;
   }
   return Flow::normal;
 }

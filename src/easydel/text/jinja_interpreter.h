@@ -38,11 +38,11 @@ class Interpreter {
   Var call(const Var& function, const Arguments& arguments);
   Var filter(std::string_view name, const Var& value, const Arguments& arguments);
   bool test(std::string_view name, const Var& value, const Arguments& arguments);
-  Var attribute(const Var& object, std::string_view name);   // object.name
-  Var item(const Var& object, const Var& index);             // object[index]
+  Var attribute(const Var& object, std::string_view name);  // object.name
+  Var item(const Var& object, const Var& index);            // object[index]
   Var call_macro(const Macro& macro, const ScopePtr& scope, const Arguments& arguments, const Var* caller);
   std::string loop_again(const Statement& loop, const ScopePtr& scope, const Var& items, int depth);
-  void step(size_t cost = 1);  // Failure where the rendering has done too much
+  void step(size_t cost = 1);                     // Failure where the rendering has done too much
   void remember(std::shared_ptr<Object> object);  // it forgets at the end
 
  private:
@@ -69,8 +69,8 @@ class Interpreter {
   std::vector<ScopePtr> captured_;  // scopes that macros hold: emptied at the end, so that no cycle stays
   std::vector<std::shared_ptr<Object>> remembered_;  // namespaces, for the same reason
   std::vector<std::pair<int64_t, int64_t>> spans_;
-  std::string* main_ = nullptr;     // what render() returns
-  int64_t main_characters_ = 0;     // of the first main_counted_ bytes of it
+  std::string* main_ = nullptr;  // what render() returns
+  int64_t main_characters_ = 0;  // of the first main_counted_ bytes of it
   size_t main_counted_ = 0;
   int64_t steps_ = 0;
   size_t written_ = 0;
@@ -80,7 +80,8 @@ class Interpreter {
 Var binary(std::string_view operation, const Var& a, const Var& b);
 Var slice(const Var& value, const Var* begin, const Var* end, const Var* step);
 std::string format_percent(const std::string& format, const Var& arguments);  // str % arguments
-std::string format_braces(const std::string& format, const Arguments& arguments, Interpreter& interpreter);  // str.format
+std::string format_braces(const std::string& format, const Arguments& arguments,
+                          Interpreter& interpreter);  // str.format
 
 // A method of a string, list, dict or number; nullopt: there is none of that name.
 std::optional<Var> method(const Var& object, std::string_view name);

@@ -16,11 +16,21 @@ class Dumper {
     check_size(out.size());
     if (depth > 200) fail("a value is nested too deeply for JSON");
     switch (v.type()) {
-      case Var::Type::none: out += "null"; return;
-      case Var::Type::boolean: out += v.as_bool() ? "true" : "false"; return;
-      case Var::Type::integer: out += std::to_string(v.as_integer()); return;
-      case Var::Type::number: out += number(v.as_number()); return;
-      case Var::Type::string: string(v.as_string()); return;
+      case Var::Type::none:
+        out += "null";
+        return;
+      case Var::Type::boolean:
+        out += v.as_bool() ? "true" : "false";
+        return;
+      case Var::Type::integer:
+        out += std::to_string(v.as_integer());
+        return;
+      case Var::Type::number:
+        out += number(v.as_number());
+        return;
+      case Var::Type::string:
+        string(v.as_string());
+        return;
       case Var::Type::list:
       case Var::Type::tuple: {
         const auto& items = v.items();
@@ -38,8 +48,10 @@ class Dumper {
         out += ']';
         return;
       }
-      case Var::Type::dict: return dict(v.as_dict(), depth);
-      default: fail("Object of type ", type_name(v), " is not JSON serializable");
+      case Var::Type::dict:
+        return dict(v.as_dict(), depth);
+      default:
+        fail("Object of type ", type_name(v), " is not JSON serializable");
     }
   }
 
@@ -54,12 +66,18 @@ class Dumper {
 
   static std::string key(const Var& v) {
     switch (v.type()) {
-      case Var::Type::string: return v.as_string();
-      case Var::Type::none: return "null";
-      case Var::Type::boolean: return v.as_bool() ? "true" : "false";
-      case Var::Type::integer: return std::to_string(v.as_integer());
-      case Var::Type::number: return number(v.as_number());
-      default: fail("keys must be str, int, float, bool or None, not ", type_name(v));
+      case Var::Type::string:
+        return v.as_string();
+      case Var::Type::none:
+        return "null";
+      case Var::Type::boolean:
+        return v.as_bool() ? "true" : "false";
+      case Var::Type::integer:
+        return std::to_string(v.as_integer());
+      case Var::Type::number:
+        return number(v.as_number());
+      default:
+        fail("keys must be str, int, float, bool or None, not ", type_name(v));
     }
   }
 
@@ -102,14 +120,29 @@ class Dumper {
       size_t from = at;
       char32_t c = next_character(text, at);
       switch (c) {
-        case '"': out += "\\\""; continue;
-        case '\\': out += "\\\\"; continue;
-        case '\n': out += "\\n"; continue;
-        case '\r': out += "\\r"; continue;
-        case '\t': out += "\\t"; continue;
-        case '\b': out += "\\b"; continue;
-        case '\f': out += "\\f"; continue;
-        default: break;
+        case '"':
+          out += "\\\"";
+          continue;
+        case '\\':
+          out += "\\\\";
+          continue;
+        case '\n':
+          out += "\\n";
+          continue;
+        case '\r':
+          out += "\\r";
+          continue;
+        case '\t':
+          out += "\\t";
+          continue;
+        case '\b':
+          out += "\\b";
+          continue;
+        case '\f':
+          out += "\\f";
+          continue;
+        default:
+          break;
       }
       if (c < 0x20 || (options_.ensure_ascii && c >= 0x7f && c < 0x10000)) {
         unit(c);

@@ -97,7 +97,8 @@ class Lexer {
 
   size_t next_tag(size_t from) const {
     for (size_t at = from; (at = source_.find('{', at)) != std::string::npos; ++at)
-      if (at + 1 < source_.size() && (source_[at + 1] == '{' || source_[at + 1] == '%' || source_[at + 1] == '#')) return at;
+      if (at + 1 < source_.size() && (source_[at + 1] == '{' || source_[at + 1] == '%' || source_[at + 1] == '#'))
+        return at;
     return std::string::npos;
   }
 
@@ -186,7 +187,8 @@ class Lexer {
     while (true) {
       skip_blank();
       if (at_ >= source_.size())
-        wrong(tag, variable ? "'{{' is not closed" : "'{%' is not closed", variable ? "close it with '}}'" : "close it with '%}'");
+        wrong(tag, variable ? "'{{' is not closed" : "'{%' is not closed",
+              variable ? "close it with '}}'" : "close it with '%}'");
       char c = source_[at_];
       if (open.empty()) {
         bool minus = c == '-' && source_.compare(at_ + 1, 2, close) == 0;
@@ -241,7 +243,12 @@ class Lexer {
       at_ += 2;
       digits(base == 'x' ? "0123456789abcdefABCDEF" : base == 'o' ? "01234567" : "01");
       std::string all = text();
-      push(Kind::integer, std::to_string(std::strtoll(all.c_str() + 2, nullptr, base == 'x' ? 16 : base == 'o' ? 8 : 2)), from);
+      push(Kind::integer,
+           std::to_string(std::strtoll(all.c_str() + 2, nullptr,
+                                       base == 'x'   ? 16
+                                       : base == 'o' ? 8
+                                                     : 2)),
+           from);
       return;
     }
     digits("0123456789");
@@ -274,7 +281,9 @@ class Lexer {
       size_t begin = at_;
       while (at_ < source_.size() && at_ - begin < digits) {
         char d = source_[at_];
-        int digit = d >= '0' && d <= '9' ? d - '0' : (d | 0x20) >= 'a' && (d | 0x20) <= 'f' ? (d | 0x20) - 'a' + 10 : 99;
+        int digit = d >= '0' && d <= '9'                     ? d - '0'
+                    : (d | 0x20) >= 'a' && (d | 0x20) <= 'f' ? (d | 0x20) - 'a' + 10
+                                                             : 99;
         if (digit >= base) break;
         value = value * base + digit;
         ++at_;
@@ -292,23 +301,56 @@ class Lexer {
       if (at_ >= source_.size()) break;
       char e = source_[at_++];
       switch (e) {
-        case '\n': break;
-        case '\\': case '\'': case '"': out += e; break;
-        case 'a': out += '\a'; break;
-        case 'b': out += '\b'; break;
-        case 'f': out += '\f'; break;
-        case 'n': out += '\n'; break;
-        case 'r': out += '\r'; break;
-        case 't': out += '\t'; break;
-        case 'v': out += '\v'; break;
-        case 'x': code(2, 16); break;
-        case 'u': code(4, 16); break;
-        case 'U': code(8, 16); break;
-        case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7':
+        case '\n':
+          break;
+        case '\\':
+        case '\'':
+        case '"':
+          out += e;
+          break;
+        case 'a':
+          out += '\a';
+          break;
+        case 'b':
+          out += '\b';
+          break;
+        case 'f':
+          out += '\f';
+          break;
+        case 'n':
+          out += '\n';
+          break;
+        case 'r':
+          out += '\r';
+          break;
+        case 't':
+          out += '\t';
+          break;
+        case 'v':
+          out += '\v';
+          break;
+        case 'x':
+          code(2, 16);
+          break;
+        case 'u':
+          code(4, 16);
+          break;
+        case 'U':
+          code(8, 16);
+          break;
+        case '0':
+        case '1':
+        case '2':
+        case '3':
+        case '4':
+        case '5':
+        case '6':
+        case '7':
           --at_;
           code(3, 8);
           break;
-        default: out += '\\', out += e;
+        default:
+          out += '\\', out += e;
       }
     }
     if (at_ >= source_.size()) wrong(from, "the string has no end", str("close it with ", quote));
@@ -324,7 +366,8 @@ class Lexer {
         return push(Kind::symbol, std::string(two), from);
       }
     char c = source_[at_];
-    if (std::string_view("+-/*%~[](){}<>=.:|,;").find(c) == std::string_view::npos) wrong(from, str("unexpected character '", c, "'"));
+    if (std::string_view("+-/*%~[](){}<>=.:|,;").find(c) == std::string_view::npos)
+      wrong(from, str("unexpected character '", c, "'"));
     if (c == '(') open += ')';
     if (c == '[') open += ']';
     if (c == '{') open += '}';

@@ -8,7 +8,19 @@
 namespace easydel::text::jinja {
 
 struct Lexeme {
-  enum class Kind : uint8_t { data, variable_begin, variable_end, block_begin, block_end, name, text, integer, number, symbol, end };
+  enum class Kind : uint8_t {
+    data,
+    variable_begin,
+    variable_end,
+    block_begin,
+    block_end,
+    name,
+    text,
+    integer,
+    number,
+    symbol,
+    end
+  };
   Kind kind;
   std::string text;  // of data, names, strings (decoded), numbers, symbols
   int line, column;  // from 1

@@ -12,7 +12,13 @@ namespace {
 Var attribute_path(Interpreter& interpreter, Var item, const Var& path, const Var* fallback = nullptr) {
   if (path.is_integral()) return interpreter.item(item, path);
   std::string word = to_text(path);
-  for (const std::string& part : split(word, [] { static const std::string dot = "."; return &dot; }(), -1, false)) {
+  for (const std::string& part : split(
+           word,
+           [] {
+             static const std::string dot = ".";
+             return &dot;
+           }(),
+           -1, false)) {
     bool index = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
     item = interpreter.item(item, index ? Var::integer(std::atoll(part.substr(0, 15).c_str())) : Var::string(part));
     if (fallback && item.is_undefined()) item = *fallback;
@@ -27,9 +33,8 @@ Var folded(const Var& v, bool case_sensitive) {
 std::vector<Var> sorted(std::vector<Var> items, const std::vector<Var>& keys, bool reverse) {
   std::vector<size_t> order(items.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return reverse ? less(keys[b], keys[a]) : less(keys[a], keys[b]);
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return reverse ? less(keys[b], keys[a]) : less(keys[a], keys[b]); });
   std::vector<Var> out;
   for (size_t i : order) out.push_back(std::move(items[i]));
   return out;
@@ -43,7 +48,8 @@ Var key_of(Interpreter& interpreter, const Var& item, const Var* path, bool case
   std::vector<std::string> paths = split(path->as_string(), &comma, -1, false);
   if (paths.size() == 1) return folded(attribute_path(interpreter, item, *path), case_sensitive);
   std::vector<Var> keys;
-  for (std::string& each : paths) keys.push_back(folded(attribute_path(interpreter, item, Var::string(each)), case_sensitive));
+  for (std::string& each : paths)
+    keys.push_back(folded(attribute_path(interpreter, item, Var::string(each)), case_sensitive));
   return Var::list(std::move(keys));
 }
 
@@ -51,7 +57,8 @@ Var sort(Interpreter& interpreter, const Var& v, const Arguments& a) {
   std::vector<Var> items = iterate(v), keys;
   for (const Var& item : items) {
     Var key = key_of(interpreter, item, given(a, 2, "attribute"), flag(a, 1, "case_sensitive", false));
-    keys.push_back(key.type() == Var::Type::list ? key : Var::list({key}));  // lists of keys: equal ones are not compared
+    keys.push_back(key.type() == Var::Type::list ? key
+                                                 : Var::list({key}));  // lists of keys: equal ones are not compared
   }
   return Var::list(sorted(std::move(items), keys, flag(a, 0, "reverse", false)));
 }
@@ -59,7 +66,9 @@ Var sort(Interpreter& interpreter, const Var& v, const Arguments& a) {
 Var extreme(Interpreter& interpreter, const Var& v, const Arguments& a, bool largest) {
   std::vector<Var> items = iterate(v);
   if (items.empty()) return Var::undefined("No aggregated item, sequence was empty.");
-  auto key = [&](const Var& item) { return key_of(interpreter, item, given(a, 1, "attribute"), flag(a, 0, "case_sensitive", false)); };
+  auto key = [&](const Var& item) {
+    return key_of(interpreter, item, given(a, 1, "attribute"), flag(a, 0, "case_sensitive", false));
+  };
   size_t best = 0;
   Var best_key = key(items[0]);
   for (size_t i = 1; i < items.size(); ++i) {
@@ -107,7 +116,8 @@ Var groupby(Interpreter& interpreter, const Var& v, const Arguments& a) {
   std::vector<Var> group;
   for (size_t i = 0; i < items.size(); ++i) {
     group.push_back(items[i]);
-    bool ends = i + 1 == items.size() || !equal(folded(key(items[i]), case_sensitive), folded(key(items[i + 1]), case_sensitive));
+    bool ends = i + 1 == items.size() ||
+                !equal(folded(key(items[i]), case_sensitive), folded(key(items[i + 1]), case_sensitive));
     if (!ends) continue;
     Var name = key(group[0]);
     out.push_back(Var::tuple({name, Var::list(std::move(group))}));

@@ -45,8 +45,10 @@ bool cased(const std::string& text, Category wanted) {
   bool any = false;
   for (size_t at = 0; at < text.size();) {
     Category g = category_of(next_character(text, at));
-    if (g == wanted) any = true;
-    else if (g == Category::Lu || g == Category::Ll || g == Category::Lt) return false;
+    if (g == wanted)
+      any = true;
+    else if (g == Category::Lu || g == Category::Ll || g == Category::Lt)
+      return false;
   }
   return any;
 }
@@ -110,21 +112,32 @@ const Row string_methods[] = {
     {"strip", [](auto& s, auto& a, auto&) { return Var::string(strip(s, optional_text(a, 0, ""), 3)); }},
     {"lstrip", [](auto& s, auto& a, auto&) { return Var::string(strip(s, optional_text(a, 0, ""), 1)); }},
     {"rstrip", [](auto& s, auto& a, auto&) { return Var::string(strip(s, optional_text(a, 0, ""), 2)); }},
-    {"split", [](auto& s, auto& a, auto&) { return strings(split(s, optional_text(a, 0, "sep"), integer_at(a, 1, "maxsplit", -1), false)); }},
-    {"rsplit", [](auto& s, auto& a, auto&) { return strings(split(s, optional_text(a, 0, "sep"), integer_at(a, 1, "maxsplit", -1), true)); }},
-    {"splitlines", [](auto& s, auto& a, auto&) {
+    {"split",
+     [](auto& s, auto& a, auto&) {
+       return strings(split(s, optional_text(a, 0, "sep"), integer_at(a, 1, "maxsplit", -1), false));
+     }},
+    {"rsplit",
+     [](auto& s, auto& a, auto&) {
+       return strings(split(s, optional_text(a, 0, "sep"), integer_at(a, 1, "maxsplit", -1), true));
+     }},
+    {"splitlines",
+     [](auto& s, auto& a, auto&) {
        const Var* keep = a.find(0, "keepends");
        return strings(split_lines(s, keep && keep->truth()));
      }},
     {"startswith", [](auto& s, auto& a, auto&) { return Var::boolean(affixed(s, a, true)); }},
     {"endswith", [](auto& s, auto& a, auto&) { return Var::boolean(affixed(s, a, false)); }},
-    {"replace", [](auto& s, auto& a, auto&) { return Var::string(replace(s, text_at(a, 0), text_at(a, 1), integer_at(a, 2, "count", -1))); }},
+    {"replace",
+     [](auto& s, auto& a, auto&) {
+       return Var::string(replace(s, text_at(a, 0), text_at(a, 1), integer_at(a, 2, "count", -1)));
+     }},
     {"upper", [](auto& s, auto&, auto&) { return Var::string(upper(s)); }},
     {"lower", [](auto& s, auto&, auto&) { return Var::string(lower(s)); }},
     {"casefold", [](auto& s, auto&, auto&) { return Var::string(replace(lower(s), "\xC3\x9F", "ss", -1)); }},
     {"title", [](auto& s, auto&, auto&) { return Var::string(title(s)); }},
     {"capitalize", [](auto& s, auto&, auto&) { return Var::string(capitalize(s)); }},
-    {"swapcase", [](auto& s, auto&, auto&) {
+    {"swapcase",
+     [](auto& s, auto&, auto&) {
        std::string out;
        for (size_t at = 0; at < s.size();) {
          size_t from = at;
@@ -136,17 +149,20 @@ const Row string_methods[] = {
      }},
     {"find", [](auto& s, auto& a, auto&) { return Var::integer(find_in(s, a, false)); }},
     {"rfind", [](auto& s, auto& a, auto&) { return Var::integer(find_in(s, a, true)); }},
-    {"index", [](auto& s, auto& a, auto&) {
+    {"index",
+     [](auto& s, auto& a, auto&) {
        int64_t at = find_in(s, a, false);
        if (at < 0) fail("substring not found");
        return Var::integer(at);
      }},
-    {"rindex", [](auto& s, auto& a, auto&) {
+    {"rindex",
+     [](auto& s, auto& a, auto&) {
        int64_t at = find_in(s, a, true);
        if (at < 0) fail("substring not found");
        return Var::integer(at);
      }},
-    {"count", [](auto& s, auto& a, auto&) {
+    {"count",
+     [](auto& s, auto& a, auto&) {
        Window part = window(s, a);
        const std::string& wanted = text_at(a, 0);
        if (wanted.empty()) return Var::integer(count_characters(part.text) + 1);
@@ -154,7 +170,8 @@ const Row string_methods[] = {
        for (size_t at = 0; (at = part.text.find(wanted, at)) != std::string_view::npos; at += wanted.size()) ++count;
        return Var::integer(count);
      }},
-    {"join", [](auto& s, auto& a, auto&) {
+    {"join",
+     [](auto& s, auto& a, auto&) {
        const Var* items = a.find(0, "");
        if (!items) fail("join() takes exactly one argument (0 given)");
        std::string out;
@@ -167,26 +184,41 @@ const Row string_methods[] = {
        return Var::string(out);
      }},
     {"format", [](auto& s, auto& a, auto& interpreter) { return Var::string(format_braces(s, a, interpreter)); }},
-    {"format_map", [](auto& s, auto& a, auto& interpreter) {
+    {"format_map",
+     [](auto& s, auto& a, auto& interpreter) {
        Arguments named;
        if (a.positional.size() != 1 || !a.positional[0].is_dict()) fail("format_map() takes a mapping");
        for (auto& [key, value] : a.positional[0].as_dict().entries) named.named.emplace_back(to_text(key), value);
        return Var::string(format_braces(s, named, interpreter));
      }},
-    {"isdigit", [](auto& s, auto&, auto&) { return Var::boolean(all_characters(s, [](char32_t c) { return category_of(c) == Category::Nd || c == 0xb2 || c == 0xb3 || c == 0xb9; })); }},
-    {"isdecimal", [](auto& s, auto&, auto&) { return Var::boolean(all_characters(s, [](char32_t c) { return category_of(c) == Category::Nd; })); }},
+    {"isdigit",
+     [](auto& s, auto&, auto&) {
+       return Var::boolean(all_characters(
+           s, [](char32_t c) { return category_of(c) == Category::Nd || c == 0xb2 || c == 0xb3 || c == 0xb9; }));
+     }},
+    {"isdecimal",
+     [](auto& s, auto&, auto&) {
+       return Var::boolean(all_characters(s, [](char32_t c) { return category_of(c) == Category::Nd; }));
+     }},
     {"isnumeric", [](auto& s, auto&, auto&) { return Var::boolean(all_characters(s, is_number)); }},
     {"isalpha", [](auto& s, auto&, auto&) { return Var::boolean(all_characters(s, is_letter)); }},
-    {"isalnum", [](auto& s, auto&, auto&) { return Var::boolean(all_characters(s, [](char32_t c) { return is_letter(c) || is_number(c); })); }},
-    {"isspace", [](auto& s, auto&, auto&) { return Var::boolean(all_characters(s, [](char32_t c) { return is_space(c) || (c >= 0x1c && c <= 0x1f); })); }},
+    {"isalnum",
+     [](auto& s, auto&, auto&) {
+       return Var::boolean(all_characters(s, [](char32_t c) { return is_letter(c) || is_number(c); }));
+     }},
+    {"isspace",
+     [](auto& s, auto&, auto&) {
+       return Var::boolean(all_characters(s, [](char32_t c) { return is_space(c) || (c >= 0x1c && c <= 0x1f); }));
+     }},
     {"isupper", [](auto& s, auto&, auto&) { return Var::boolean(cased(s, Category::Lu)); }},
     {"islower", [](auto& s, auto&, auto&) { return Var::boolean(cased(s, Category::Ll)); }},
     {"istitle", [](auto& s, auto&, auto&) { return Var::boolean(!s.empty() && title(s) == s && lower(s) != s); }},
-    {"isascii", [](auto& s, auto&, auto&) { return Var::boolean(characters(s) == s.size() && valid_prefix(s) == s.size()); }},
-    {"isidentifier", [](auto& s, auto&, auto&) {
-       return Var::boolean(all_characters(s, is_word) && !(s[0] >= '0' && s[0] <= '9'));
-     }},
-    {"zfill", [](auto& s, auto& a, auto&) {
+    {"isascii",
+     [](auto& s, auto&, auto&) { return Var::boolean(characters(s) == s.size() && valid_prefix(s) == s.size()); }},
+    {"isidentifier",
+     [](auto& s, auto&, auto&) { return Var::boolean(all_characters(s, is_word) && !(s[0] >= '0' && s[0] <= '9')); }},
+    {"zfill",
+     [](auto& s, auto& a, auto&) {
        bool sign = !s.empty() && (s[0] == '-' || s[0] == '+');
        std::string rest = sign ? s.substr(1) : s;
        return Var::string((sign ? s.substr(0, 1) : "") + centered(rest, integer_at(a, 0, "width", 0) - sign, "0", '>'));
@@ -196,15 +228,18 @@ const Row string_methods[] = {
     {"center", [](auto& s, auto& a, auto&) { return Var::string(filled(s, a, '^')); }},
     {"partition", [](auto& s, auto& a, auto&) { return partitioned(s, text_at(a, 0), false); }},
     {"rpartition", [](auto& s, auto& a, auto&) { return partitioned(s, text_at(a, 0), true); }},
-    {"removeprefix", [](auto& s, auto& a, auto&) {
+    {"removeprefix",
+     [](auto& s, auto& a, auto&) {
        const std::string& affix = text_at(a, 0);
        return Var::string(s.starts_with(affix) ? s.substr(affix.size()) : s);
      }},
-    {"removesuffix", [](auto& s, auto& a, auto&) {
+    {"removesuffix",
+     [](auto& s, auto& a, auto&) {
        const std::string& affix = text_at(a, 0);
        return Var::string(s.ends_with(affix) ? s.substr(0, s.size() - affix.size()) : s);
      }},
-    {"expandtabs", [](auto& s, auto& a, auto&) {
+    {"expandtabs",
+     [](auto& s, auto& a, auto&) {
        int64_t size = std::clamp<int64_t>(integer_at(a, 0, "tabsize", 8), 0, 1000), column = 0;
        std::string out;
        for (char c : s) {
@@ -245,7 +280,8 @@ std::optional<Var> method(const Var& object, std::string_view name) {
     for (const Row& row : string_methods)
       if (row.name == name)
         return bound(name, [object, row](Interpreter& interpreter, const Arguments& arguments) {
-          if (!arguments.named.empty() && !takes_names(row.name)) fail("str.", row.name, "() takes no keyword arguments");
+          if (!arguments.named.empty() && !takes_names(row.name))
+            fail("str.", row.name, "() takes no keyword arguments");
           Var out = row.run(object.as_string(), arguments, interpreter);
           // What a Markup's methods give is a Markup again.
           return out.is_string() && object.is_markup() ? Var::string(out.as_string(), true) : out;
@@ -254,7 +290,9 @@ std::optional<Var> method(const Var& object, std::string_view name) {
   }
   if (object.is_dict()) {
     if (name == "items")
-      return bound(name, [object](Interpreter&, const Arguments&) { return Var::view("dict_items", pairs_of(object.as_dict())); });
+      return bound(name, [object](Interpreter&, const Arguments&) {
+        return Var::view("dict_items", pairs_of(object.as_dict()));
+      });
     if (name == "keys")
       return bound(name, [object](Interpreter&, const Arguments&) { return Var::view("dict_keys", iterate(object)); });
     if (name == "values")

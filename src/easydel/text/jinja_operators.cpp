@@ -55,10 +55,14 @@ Var arithmetic(std::string_view operation, const Var& a, const Var& b) {
   }
   double x = a.as_number(), y = b.as_number();
   switch (op) {
-    case '+': return Var::number(x + y);
-    case '-': return Var::number(x - y);
-    case '*': return Var::number(doubled ? std::pow(x, y) : x * y);
-    default: break;
+    case '+':
+      return Var::number(x + y);
+    case '-':
+      return Var::number(x - y);
+    case '*':
+      return Var::number(doubled ? std::pow(x, y) : x * y);
+    default:
+      break;
   }
   if (y == 0) fail(a.is_integral() && b.is_integral() ? "division by zero" : "float division by zero");
   if (op == '/') return Var::number(doubled ? std::floor(x / y) : x / y);
@@ -131,8 +135,7 @@ Var slice(const Var& value, const Var* begin, const Var* end, const Var* step) {
   if (value.is_string()) {
     const std::string& text = value.as_string();
     bool ascii = static_cast<int64_t>(text.size()) == n;
-    if (ascii && by == 1)
-      return Var::string(from < to ? text.substr(from, to - from) : "", value.is_markup());
+    if (ascii && by == 1) return Var::string(from < to ? text.substr(from, to - from) : "", value.is_markup());
     std::u32string all = to_utf32(text), out;
     for (int64_t i = from; by > 0 ? i < to : i > to; i += by) {
       out += all[i];

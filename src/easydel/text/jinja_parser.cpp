@@ -49,7 +49,8 @@ class Parser : ExpressionParser {
         if (auto statement = tag()) out.push_back(std::move(statement));
       }
     }
-    if (ends.size()) wrong("the template ends inside of a block", "{% " + std::string(*(ends.end() - 1)) + " %} is missing");
+    if (ends.size())
+      wrong("the template ends inside of a block", "{% " + std::string(*(ends.end() - 1)) + " %} is missing");
     --depth_;
     return out;
   }
@@ -97,7 +98,8 @@ class Parser : ExpressionParser {
     }
     for (std::string_view file : {"include", "import", "from", "extends", "block"})
       if (word == file)
-        wrong("{% " + word + " %} is refused: a chat template is one file", "write what it would bring into the template");
+        wrong("{% " + word + " %} is refused: a chat template is one file",
+              "write what it would bring into the template");
     wrong("unknown tag '" + word + "'",
           "known: if, for, set, macro, call, filter, with, generation, break, continue, raw");
   }

@@ -12,7 +12,8 @@ const Var& first(const Arguments& arguments) {
 }
 
 bool is_sequence(const Var& v) {
-  return v.is_undefined() || v.is_string() || v.is_array() || v.is_dict() || (v.is_view() && v.as_view().kind == "range");
+  return v.is_undefined() || v.is_string() || v.is_array() || v.is_dict() ||
+         (v.is_view() && v.as_view().kind == "range");
 }
 
 int64_t whole(const Var& v) {
@@ -22,9 +23,11 @@ int64_t whole(const Var& v) {
 
 const NamedTest tests[] = {
     {"boolean", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean; }},
-    {"callable", [](Interpreter&, const Var& v, const Arguments&) { return v.is_object() && v.as_object().callable(); }},
+    {"callable",
+     [](Interpreter&, const Var& v, const Arguments&) { return v.is_object() && v.as_object().callable(); }},
     {"defined", [](Interpreter&, const Var& v, const Arguments&) { return !v.is_undefined(); }},
-    {"divisibleby", [](Interpreter&, const Var& v, const Arguments& a) {
+    {"divisibleby",
+     [](Interpreter&, const Var& v, const Arguments& a) {
        int64_t by = whole(first(a));
        if (by == 0) fail("integer modulo by zero");
        return by == -1 || whole(v) % by == 0;
@@ -32,8 +35,10 @@ const NamedTest tests[] = {
     {"eq", [](Interpreter&, const Var& v, const Arguments& a) { return equal(v, first(a)); }},
     {"escaped", [](Interpreter&, const Var& v, const Arguments&) { return v.is_markup(); }},
     {"even", [](Interpreter&, const Var& v, const Arguments&) { return whole(v) % 2 == 0; }},
-    {"false", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean && !v.as_bool(); }},
-    {"filter", [](Interpreter&, const Var& v, const Arguments&) { return v.is_string() && find_filter(v.as_string()); }},
+    {"false",
+     [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean && !v.as_bool(); }},
+    {"filter",
+     [](Interpreter&, const Var& v, const Arguments&) { return v.is_string() && find_filter(v.as_string()); }},
     {"float", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::number; }},
     {"ge", [](Interpreter&, const Var& v, const Arguments& a) { return equal(v, first(a)) || less(first(a), v); }},
     {"gt", [](Interpreter&, const Var& v, const Arguments& a) { return less(first(a), v); }},
@@ -41,7 +46,8 @@ const NamedTest tests[] = {
     {"integer", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::integer; }},
     {"iterable", [](Interpreter&, const Var& v, const Arguments&) { return is_sequence(v) || v.is_view(); }},
     {"le", [](Interpreter&, const Var& v, const Arguments& a) { return equal(v, first(a)) || less(v, first(a)); }},
-    {"lower", [](Interpreter&, const Var& v, const Arguments&) {
+    {"lower",
+     [](Interpreter&, const Var& v, const Arguments&) {
        std::string text = to_text(v);
        return text == lower(text) && text != upper(text);
      }},
@@ -51,24 +57,27 @@ const NamedTest tests[] = {
     {"none", [](Interpreter&, const Var& v, const Arguments&) { return v.is_none(); }},
     {"number", [](Interpreter&, const Var& v, const Arguments&) { return v.is_numeric(); }},
     {"odd", [](Interpreter&, const Var& v, const Arguments&) { return whole(v) % 2 != 0; }},
-    {"sameas", [](Interpreter&, const Var& v, const Arguments& a) {
+    {"sameas",
+     [](Interpreter&, const Var& v, const Arguments& a) {
        const Var& other = first(a);
        return v.type() == other.type() && (v.identity() ? v.identity() == other.identity() : equal(v, other));
      }},
     {"sequence", [](Interpreter&, const Var& v, const Arguments&) { return is_sequence(v); }},
     {"string", [](Interpreter&, const Var& v, const Arguments&) { return v.is_string(); }},
     {"test", [](Interpreter&, const Var& v, const Arguments&) { return v.is_string() && find_test(v.as_string()); }},
-    {"true", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean && v.as_bool(); }},
+    {"true",
+     [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean && v.as_bool(); }},
     {"undefined", [](Interpreter&, const Var& v, const Arguments&) { return v.is_undefined(); }},
-    {"upper", [](Interpreter&, const Var& v, const Arguments&) {
+    {"upper",
+     [](Interpreter&, const Var& v, const Arguments&) {
        std::string text = to_text(v);
        return text == upper(text) && text != lower(text);
      }},
 };
 
 constexpr std::pair<std::string_view, std::string_view> aliases[] = {
-    {"==", "eq"}, {"equalto", "eq"},     {"!=", "ne"}, {">", "gt"},       {"greaterthan", "gt"},
-    {">=", "ge"}, {"<", "lt"},           {"<=", "le"}, {"lessthan", "lt"},
+    {"==", "eq"}, {"equalto", "eq"}, {"!=", "ne"}, {">", "gt"},        {"greaterthan", "gt"},
+    {">=", "ge"}, {"<", "lt"},       {"<=", "le"}, {"lessthan", "lt"},
 };
 
 }  // namespace

@@ -104,16 +104,24 @@ Object& Var::as_object() const { return static_cast<Object&>(*heap_); }
 bool Var::truth() const {
   switch (type_) {
     case Type::undefined:
-    case Type::none: return false;
+    case Type::none:
+      return false;
     case Type::boolean:
-    case Type::integer: return integer_ != 0;
-    case Type::number: return number_ != 0;
-    case Type::string: return !as_string().empty();
+    case Type::integer:
+      return integer_ != 0;
+    case Type::number:
+      return number_ != 0;
+    case Type::string:
+      return !as_string().empty();
     case Type::list:
-    case Type::tuple: return !items().empty();
-    case Type::dict: return !as_dict().entries.empty();
-    case Type::view: return as_view().once() || !as_view().items.empty();
-    case Type::object: return true;
+    case Type::tuple:
+      return !items().empty();
+    case Type::dict:
+      return !as_dict().entries.empty();
+    case Type::view:
+      return as_view().once() || !as_view().items.empty();
+    case Type::object:
+      return true;
   }
   return false;
 }
@@ -149,8 +157,10 @@ const Var* Arguments::find(size_t position, std::string_view name) const {
 
 Var from_document(const Value& value) {
   switch (value.kind) {
-    case Value::Kind::null: return Var::none();
-    case Value::Kind::text: return Var::string(value.scalar);
+    case Value::Kind::null:
+      return Var::none();
+    case Value::Kind::text:
+      return Var::string(value.scalar);
     case Value::Kind::plain: {
       if (auto flag = value.as_bool()) return Var::boolean(*flag);
       bool whole = value.scalar.find_first_not_of("-+0123456789") == std::string::npos;
@@ -238,13 +248,19 @@ std::string repr_of_string(const std::string& text) {
 
 std::string repr(const Var& value) {
   switch (value.type()) {
-    case Var::Type::undefined: return "Undefined";
-    case Var::Type::none: return "None";
-    case Var::Type::boolean: return value.as_bool() ? "True" : "False";
-    case Var::Type::integer: return std::to_string(value.as_integer());
-    case Var::Type::number: return repr_of_number(value.as_number());
+    case Var::Type::undefined:
+      return "Undefined";
+    case Var::Type::none:
+      return "None";
+    case Var::Type::boolean:
+      return value.as_bool() ? "True" : "False";
+    case Var::Type::integer:
+      return std::to_string(value.as_integer());
+    case Var::Type::number:
+      return repr_of_number(value.as_number());
     case Var::Type::string:
-      return value.is_markup() ? "Markup(" + repr_of_string(value.as_string()) + ")" : repr_of_string(value.as_string());
+      return value.is_markup() ? "Markup(" + repr_of_string(value.as_string()) + ")"
+                               : repr_of_string(value.as_string());
     case Var::Type::list:
     case Var::Type::tuple: {
       bool tuple = value.type() == Var::Type::tuple;
@@ -272,7 +288,8 @@ std::string repr(const Var& value) {
       int64_t by = view.items.size() > 1 ? view.items[1].as_integer() - first : 1;
       return str("range(", first, ", ", last + by, by == 1 ? "" : ", " + std::to_string(by), ")");
     }
-    case Var::Type::object: return value.as_object().name();
+    case Var::Type::object:
+      return value.as_object().name();
   }
   return "";
 }
@@ -285,17 +302,28 @@ std::string to_text(const Var& value) {
 
 std::string type_name(const Var& value) {
   switch (value.type()) {
-    case Var::Type::undefined: return "Undefined";
-    case Var::Type::none: return "NoneType";
-    case Var::Type::boolean: return "bool";
-    case Var::Type::integer: return "int";
-    case Var::Type::number: return "float";
-    case Var::Type::string: return value.is_markup() ? "Markup" : "str";
-    case Var::Type::list: return "list";
-    case Var::Type::tuple: return "tuple";
-    case Var::Type::dict: return "dict";
-    case Var::Type::view: return value.as_view().kind;
-    case Var::Type::object: return value.as_object().callable() ? "function" : "object";
+    case Var::Type::undefined:
+      return "Undefined";
+    case Var::Type::none:
+      return "NoneType";
+    case Var::Type::boolean:
+      return "bool";
+    case Var::Type::integer:
+      return "int";
+    case Var::Type::number:
+      return "float";
+    case Var::Type::string:
+      return value.is_markup() ? "Markup" : "str";
+    case Var::Type::list:
+      return "list";
+    case Var::Type::tuple:
+      return "tuple";
+    case Var::Type::dict:
+      return "dict";
+    case Var::Type::view:
+      return value.as_view().kind;
+    case Var::Type::object:
+      return value.as_object().callable() ? "function" : "object";
   }
   return "";
 }
@@ -308,10 +336,13 @@ bool equal(const Var& a, const Var& b) {
   if (a.type() != b.type()) return false;
   switch (a.type()) {
     case Var::Type::undefined:
-    case Var::Type::none: return true;
-    case Var::Type::string: return a.as_string() == b.as_string();
+    case Var::Type::none:
+      return true;
+    case Var::Type::string:
+      return a.as_string() == b.as_string();
     case Var::Type::list:
-    case Var::Type::tuple: return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), equal);
+    case Var::Type::tuple:
+      return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), equal);
     case Var::Type::dict: {
       const DictData &x = a.as_dict(), &y = b.as_dict();
       if (x.entries.size() != y.entries.size()) return false;
@@ -325,7 +356,8 @@ bool equal(const Var& a, const Var& b) {
       if (a.as_view().kind == "range" && b.as_view().kind == "range")
         return equal(Var::list(a.as_view().items), Var::list(b.as_view().items));
       [[fallthrough]];
-    default: return a.identity() == b.identity();
+    default:
+      return a.identity() == b.identity();
   }
 }
 
@@ -349,11 +381,12 @@ bool less(const Var& a, const Var& b) {
 bool contains(const Var& container, const Var& item) {
   switch (container.type()) {
     case Var::Type::string:
-      if (!item.is_string())
-        fail("'in <string>' requires string as left operand, not ", type_name(item));
+      if (!item.is_string()) fail("'in <string>' requires string as left operand, not ", type_name(item));
       return container.as_string().find(item.as_string()) != std::string::npos;
-    case Var::Type::dict: return container.as_dict().find(item) != nullptr;
-    case Var::Type::undefined: return false;
+    case Var::Type::dict:
+      return container.as_dict().find(item) != nullptr;
+    case Var::Type::undefined:
+      return false;
     default:
       for (const Var& each : iterate(container))
         if (equal(each, item)) return true;
@@ -365,24 +398,31 @@ size_t characters(const std::string& text) { return static_cast<size_t>(count_ch
 
 int64_t length(const Var& value) {
   switch (value.type()) {
-    case Var::Type::undefined: return 0;
-    case Var::Type::string: return static_cast<int64_t>(characters(value.as_string()));
+    case Var::Type::undefined:
+      return 0;
+    case Var::Type::string:
+      return static_cast<int64_t>(characters(value.as_string()));
     case Var::Type::list:
-    case Var::Type::tuple: return static_cast<int64_t>(value.items().size());
-    case Var::Type::dict: return static_cast<int64_t>(value.as_dict().entries.size());
+    case Var::Type::tuple:
+      return static_cast<int64_t>(value.items().size());
+    case Var::Type::dict:
+      return static_cast<int64_t>(value.as_dict().entries.size());
     case Var::Type::view:
       if (!value.as_view().once()) return static_cast<int64_t>(value.as_view().items.size());
       [[fallthrough]];
-    default: fail("object of type '", type_name(value), "' has no len()");
+    default:
+      fail("object of type '", type_name(value), "' has no len()");
   }
 }
 
 std::vector<Var> iterate(const Var& value) {
   std::vector<Var> out;
   switch (value.type()) {
-    case Var::Type::undefined: return out;
+    case Var::Type::undefined:
+      return out;
     case Var::Type::list:
-    case Var::Type::tuple: return value.items();
+    case Var::Type::tuple:
+      return value.items();
     case Var::Type::view: {
       ViewData& view = value.as_view();
       if (!view.once()) return view.items;
@@ -402,19 +442,31 @@ std::vector<Var> iterate(const Var& value) {
       }
       return out;
     }
-    default: fail("'", type_name(value), "' object is not iterable");
+    default:
+      fail("'", type_name(value), "' object is not iterable");
   }
 }
 
 std::string escape(std::string_view text) {
   std::string out;
   for (char c : text) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&#34;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&#34;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   return out;
 }

@@ -90,7 +90,7 @@ class Var {
 };
 
 struct DictData {
-  std::vector<std::pair<Var, Var>> entries;  // in the order of insertion
+  std::vector<std::pair<Var, Var>> entries;         // in the order of insertion
   std::unordered_map<std::string, size_t> by_name;  // of the string keys
 
   const Var* find(const Var& key) const;
@@ -147,10 +147,10 @@ std::string type_name(const Var& value);  // "str", "dict", "Undefined" ...
 bool equal(const Var& a, const Var& b);
 bool less(const Var& a, const Var& b);  // a < b; Failure where Python cannot compare them
 bool contains(const Var& container, const Var& item);
-int64_t length(const Var& value);                  // len(); Failure where there is none
-std::vector<Var> iterate(const Var& value);        // list(value); Failure where it cannot be iterated
-std::string escape(std::string_view text);         // of HTML
-void check_size(size_t bytes);                     // Failure where one value would become too large
+int64_t length(const Var& value);            // len(); Failure where there is none
+std::vector<Var> iterate(const Var& value);  // list(value); Failure where it cannot be iterated
+std::string escape(std::string_view text);   // of HTML
+void check_size(size_t bytes);               // Failure where one value would become too large
 
 struct JsonOptions {
   bool ensure_ascii = false, sort_keys = false, indented = false;

@@ -75,7 +75,8 @@ std::unique_ptr<const PostProcessor> make_template(const Value& node) {
   if (const Value* tokens = node.find("special_tokens"); tokens && tokens->is_map())
     for (auto& [name, item] : tokens->entries) {
       Step step;
-      for (const Value& id : list_field(item, "ids").items) step.ids.push_back(static_cast<TokenId>(id.as_int().value_or(0)));
+      for (const Value& id : list_field(item, "ids").items)
+        step.ids.push_back(static_cast<TokenId>(id.as_int().value_or(0)));
       for (const Value& token : list_field(item, "tokens").items) step.tokens.push_back(token.scalar);
       if (step.ids.size() != step.tokens.size())
         refuse("tokenizer.json", "the special token '" + name + "' has not as many ids as tokens",

@@ -32,7 +32,8 @@ void behave(std::vector<Part>& parts, Behavior behavior) {
   std::vector<Part> out;
   bool previous = false;
   switch (behavior) {
-    case Behavior::isolated: return;
+    case Behavior::isolated:
+      return;
     case Behavior::removed:
       std::erase_if(parts, [](const Part& part) { return part.match; });
       return;
@@ -140,8 +141,11 @@ struct Metaspace : PreTokenizer {
   }
   void apply(std::vector<NormalizedText>& pieces) const override {
     std::vector<NormalizedText> out;
-    Split next([this](std::string_view text, std::vector<Part>& parts) { Pattern{replacement, {}}.find_all(text, parts); },
-               Behavior::merged_with_next);
+    Split next(
+        [this](std::string_view text, std::vector<Part>& parts) {
+          Pattern{replacement, {}}.find_all(text, parts);
+        },
+        Behavior::merged_with_next);
     for (auto& piece : pieces) {
       std::vector<Span> blanks;
       for (uint32_t i = 0; i < piece.bytes().size(); ++i)
@@ -220,8 +224,7 @@ std::unique_ptr<const PreTokenizer> make_split(const Value& node) {
   bool invert = bool_field(node, "invert", false);
   const Value* regex = pattern->find("Regex");
   if (regex)
-    if (Scanner scan = scanner_for(regex->scalar))
-      return std::make_unique<Split>(by_scanner(scan), behavior, invert);
+    if (Scanner scan = scanner_for(regex->scalar)) return std::make_unique<Split>(by_scanner(scan), behavior, invert);
   auto compiled = std::make_shared<const Pattern>(make_pattern(*pattern));
   return std::make_unique<Split>(
       [compiled](std::string_view text, std::vector<Part>& out) { compiled->find_all(text, out); }, behavior, invert);

@@ -13,7 +13,8 @@ std::string source_of(const Tokenizer& tokenizer, std::optional<std::string> sou
   if (!source) source = tokenizer.chat_template();
   if (!source) {
     std::string where = tokenizer.files().empty() ? "tokenizer" : tokenizer.files()[0].parent_path().string();
-    refuse(where, "has no chat template", "give one (chat_template.jinja, or 'chat_template' in tokenizer_config.json)");
+    refuse(where, "has no chat template",
+           "give one (chat_template.jinja, or 'chat_template' in tokenizer_config.json)");
   }
   return *source;
 }
@@ -95,14 +96,15 @@ ChatRenderer::Spans ChatRenderer::proven_spans(const Value& messages, const Chat
     try {
       text = render(first_of(messages, count), changed).text;
     } catch (const UserError& error) {
-      refuse("chat template", str("the assistant's part of ", ordinal(count - !prompt),
-                                  " cannot be found, because the template refuses ", what, ": ", error.what()),
+      refuse("chat template",
+             str("the assistant's part of ", ordinal(count - !prompt),
+                 " cannot be found, because the template refuses ", what, ": ", error.what()),
              "mark it with {% generation %} in the template, or train on all tokens");
     }
     if (!whole.starts_with(text))
-      refuse("chat template", str("the assistant's part of ", ordinal(count - !prompt),
-                                  " cannot be found, because the template writes ", what,
-                                  " differently when more messages follow"),
+      refuse("chat template",
+             str("the assistant's part of ", ordinal(count - !prompt), " cannot be found, because the template writes ",
+                 what, " differently when more messages follow"),
              "mark it with {% generation %} in the template, or train on all tokens");
     return text;
   };
@@ -111,7 +113,8 @@ ChatRenderer::Spans ChatRenderer::proven_spans(const Value& messages, const Chat
     std::string before = part(i, true, "the messages before it");
     std::string through = part(i + 1, false, "the messages up to it");
     int64_t begin = count_characters(before);
-    if (through.size() > before.size()) spans.emplace_back(begin, begin + count_characters(through.substr(before.size())));
+    if (through.size() > before.size())
+      spans.emplace_back(begin, begin + count_characters(through.substr(before.size())));
   }
   return spans;
 }

@@ -13,11 +13,11 @@ struct AsciiKinds {
   constexpr AsciiKinds() : kinds() {
     for (int c = 0; c < 128; ++c) {
       bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-      kinds[c] = is_letter                 ? letter
-                 : c >= '0' && c <= '9'    ? number
-                 : c == '\r' || c == '\n'  ? newline
+      kinds[c] = is_letter                            ? letter
+                 : c >= '0' && c <= '9'               ? number
+                 : c == '\r' || c == '\n'             ? newline
                  : is_space(static_cast<char32_t>(c)) ? space
-                                           : other;
+                                                      : other;
     }
   }
 };

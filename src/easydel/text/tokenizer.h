@@ -22,10 +22,10 @@ struct EncodeOptions {
 
 struct Encoding {
   std::vector<TokenId> ids;
-  std::vector<std::string> tokens;                    // as the vocabulary writes them; added tokens as they stood there
-  std::vector<std::pair<int64_t, int64_t>> offsets;   // in characters (Unicode code points) of the text
+  std::vector<std::string> tokens;                   // as the vocabulary writes them; added tokens as they stood there
+  std::vector<std::pair<int64_t, int64_t>> offsets;  // in characters (Unicode code points) of the text
   std::vector<uint8_t> special_tokens_mask;
-  std::vector<uint8_t> type_ids;                      // 0: the first text, 1: the second (as the template says)
+  std::vector<uint8_t> type_ids;  // 0: the first text, 1: the second (as the template says)
 };
 
 class Tokenizer {

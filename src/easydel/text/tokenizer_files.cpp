@@ -116,7 +116,8 @@ void apply_llama_rules(const Value& config, TokenizerParts& parts) {
   Value decoder = parse_json(R"({"type": "Sequence", "decoders": [
       {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]})");
   if (prefix)
-    decoder.find("decoders")->items.push_back(parse_json(R"({"type": "Strip", "content": " ", "start": 1, "stop": 0})"));
+    decoder.find("decoders")
+        ->items.push_back(parse_json(R"({"type": "Strip", "content": " ", "start": 1, "stop": 0})"));
   parts.decoder = make_decoder(decoder);
 }
 

@@ -23,12 +23,18 @@ Value to_value(dom::element element) {
       for (auto [key, item] : dom::object(element)) out.entries.emplace_back(key, to_value(item));
       return out;
     }
-    case dom::element_type::STRING: return Value::text(std::string(std::string_view(element)));
-    case dom::element_type::BOOL: return Value::boolean(bool(element));
-    case dom::element_type::INT64: return Value::integer(int64_t(element));
-    case dom::element_type::UINT64: return Value::number(double(uint64_t(element)));
-    case dom::element_type::DOUBLE: return Value::number(double(element));
-    case dom::element_type::NULL_VALUE: break;
+    case dom::element_type::STRING:
+      return Value::text(std::string(std::string_view(element)));
+    case dom::element_type::BOOL:
+      return Value::boolean(bool(element));
+    case dom::element_type::INT64:
+      return Value::integer(int64_t(element));
+    case dom::element_type::UINT64:
+      return Value::number(double(uint64_t(element)));
+    case dom::element_type::DOUBLE:
+      return Value::number(double(element));
+    case dom::element_type::NULL_VALUE:
+      break;
   }
   return Value();
 }
@@ -39,7 +45,8 @@ void read_vocabulary(dom::element vocab, ModelData& out) {
       std::string_view token;
       double score = 0;
       if (row.at(0).get_string().get(token) || row.at(1).get_double().get(score))
-        refuse("tokenizer.json", str("row ", out.scores.size(), " of the vocabulary is no pair of token and score"), again);
+        refuse("tokenizer.json", str("row ", out.scores.size(), " of the vocabulary is no pair of token and score"),
+               again);
       out.vocabulary.add(token, static_cast<TokenId>(out.scores.size()));
       out.scores.push_back(score);
     }

@@ -65,7 +65,8 @@ struct Composition {
       utf8proc_int32_t whole[8], half[8];
       std::copy(parts, parts + count, whole);
       std::copy(parts, parts + count - 1, half);
-      bool itself = utf8proc_normalize_utf32(whole, count, compose) == 1 && whole[0] == static_cast<utf8proc_int32_t>(c);
+      bool itself =
+          utf8proc_normalize_utf32(whole, count, compose) == 1 && whole[0] == static_cast<utf8proc_int32_t>(c);
       if (!itself || utf8proc_normalize_utf32(half, count - 1, compose) != 1) {
         touched[c] = true;
         continue;

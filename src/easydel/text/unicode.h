@@ -11,15 +11,49 @@ namespace easydel::text {
 
 // General categories, in the order of the tables.
 enum class Category : uint8_t {
-  Cn, Lu, Ll, Lt, Lm, Lo, Mn, Mc, Me, Nd, Nl, No, Pc, Pd, Ps, Pe, Pi, Pf, Po, Sm, Sc, Sk, So, Zs, Zl, Zp, Cc, Cf, Co
+  Cn,
+  Lu,
+  Ll,
+  Lt,
+  Lm,
+  Lo,
+  Mn,
+  Mc,
+  Me,
+  Nd,
+  Nl,
+  No,
+  Pc,
+  Pd,
+  Ps,
+  Pe,
+  Pi,
+  Pf,
+  Po,
+  Sm,
+  Sc,
+  Sk,
+  So,
+  Zs,
+  Zl,
+  Zp,
+  Cc,
+  Cf,
+  Co
 };
 
 // One byte for each code point: category in 5 bits, word, punctuation, mark. Built at first use.
 const uint8_t* code_point_flags();
 inline uint8_t flags_of(char32_t c) { return c < 0x110000 ? code_point_flags()[c] : 0; }
 inline Category category_of(char32_t c) { return static_cast<Category>(flags_of(c) & 31); }
-inline bool is_letter(char32_t c) { uint8_t g = flags_of(c) & 31; return g >= 1 && g <= 5; }
-inline bool is_number(char32_t c) { uint8_t g = flags_of(c) & 31; return g >= 9 && g <= 11; }
+inline bool is_letter(char32_t c) {
+  uint8_t g = flags_of(c) & 31;
+  return g >= 1 && g <= 5;
+}
+inline bool is_number(char32_t c) {
+  uint8_t g = flags_of(c) & 31;
+  return g >= 9 && g <= 11;
+}
 inline bool is_word(char32_t c) { return flags_of(c) & 32; }
 inline bool is_punctuation(char32_t c) { return flags_of(c) & 64; }  // ASCII symbols count
 inline bool is_mark(char32_t c) { return flags_of(c) & 128; }
@@ -37,8 +71,14 @@ inline char32_t next_character(std::string_view text, size_t& at) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned char lead = byte(at);
   if (lead < 0x80) return text[at++];
-  if (lead < 0xe0) { at += 2; return (lead & 0x1fu) << 6 | (byte(at - 1) & 0x3fu); }
-  if (lead < 0xf0) { at += 3; return (lead & 0x0fu) << 12 | (byte(at - 2) & 0x3fu) << 6 | (byte(at - 1) & 0x3fu); }
+  if (lead < 0xe0) {
+    at += 2;
+    return (lead & 0x1fu) << 6 | (byte(at - 1) & 0x3fu);
+  }
+  if (lead < 0xf0) {
+    at += 3;
+    return (lead & 0x0fu) << 12 | (byte(at - 2) & 0x3fu) << 6 | (byte(at - 1) & 0x3fu);
+  }
   at += 4;
   return (lead & 0x07u) << 18 | (byte(at - 3) & 0x3fu) << 12 | (byte(at - 2) & 0x3fu) << 6 | (byte(at - 1) & 0x3fu);
 }
@@ -55,7 +95,7 @@ std::string replace_invalid(std::string_view text);
 size_t incomplete_tail(std::string_view text);
 
 bool is_kept_by_bert(char32_t c);  // a mark or format character that BertNormalizer does not know
-char32_t lower_of(char32_t c);  // one to one; U+0130 is the caller's business
+char32_t lower_of(char32_t c);     // one to one; U+0130 is the caller's business
 
 // A character of a changed text. change 0: takes the place of one old character; 1: is new; -n: takes the place of
 // one and n more that vanish.

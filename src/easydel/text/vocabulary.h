@@ -51,7 +51,7 @@ class Vocabulary {
     if (!has(id)) return {};
     return std::string_view(arena_).substr(by_id_[id].offset, by_id_[id].length);
   }
-  size_t size() const { return count_; }          // distinct tokens
+  size_t size() const { return count_; }             // distinct tokens
   size_t id_limit() const { return by_id_.size(); }  // one more than the largest id
 
  private:

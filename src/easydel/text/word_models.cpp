@@ -59,8 +59,7 @@ class WordLevel final : public Model {
     if (piece.empty()) return;
     TokenId id = vocabulary_.find(piece);
     if (id < 0) id = unknown_;
-    if (id < 0)
-      refuse("tokenizer.json", "the unknown token is not in the vocabulary", "fetch the tokenizer again");
+    if (id < 0) refuse("tokenizer.json", "the unknown token is not in the vocabulary", "fetch the tokenizer again");
     out.push_back({id, static_cast<uint32_t>(piece.size())});
   }
 

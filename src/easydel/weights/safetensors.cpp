@@ -71,7 +71,12 @@ Header::Entry read_entry(std::string_view name, simdjson::dom::element value, st
   }
   if (!dtype_name || !shape || !range)
     refuse(std::string(file),
-           str(tensor, " has no '", !dtype_name ? "dtype" : !shape ? "shape" : "data_offsets", "'"), damaged);
+           str(tensor, " has no '",
+               !dtype_name ? "dtype"
+               : !shape    ? "shape"
+                           : "data_offsets",
+               "'"),
+           damaged);
   auto dtype = dtype_of_safetensors(*dtype_name);
   if (!dtype)
     refuse(std::string(file), str(tensor, " has the dtype ", in_quotes(*dtype_name), ", which is not known"),
@@ -80,7 +85,8 @@ Header::Entry read_entry(std::string_view name, simdjson::dom::element value, st
   auto bytes = bytes_of(*shape, size_of(*dtype));
   if (end < begin || !bytes || *bytes != end - begin)
     refuse(std::string(file),
-           str(tensor, ": ", *dtype_name, " ", shown(*shape), " does not fill its bytes ", begin, " to ", end), damaged);
+           str(tensor, ": ", *dtype_name, " ", shown(*shape), " does not fill its bytes ", begin, " to ", end),
+           damaged);
   return {*dtype, std::move(*shape), begin, end};
 }
 
@@ -97,9 +103,10 @@ void check_cover(const Header& header, uint64_t data_bytes, std::string_view fil
   for (auto* item : order) {
     auto& [name, entry] = *item;
     if (entry.end > data_bytes)
-      refuse(std::string(file),
-             str("tensor ", in_quotes(name), " ends at byte ", entry.end, " of the data, but there are only ", data_bytes),
-             "the file is cut short; fetch or save it again");
+      refuse(
+          std::string(file),
+          str("tensor ", in_quotes(name), " ends at byte ", entry.end, " of the data, but there are only ", data_bytes),
+          "the file is cut short; fetch or save it again");
     if (entry.begin < at)
       refuse(std::string(file), str("tensors ", in_quotes(*before), " and ", in_quotes(name), " overlap"), damaged);
     if (entry.begin > at)
@@ -176,10 +183,11 @@ bool SafetensorsFile::has(std::string_view name) const { return header_.tensors.
 TensorView SafetensorsFile::at(std::string_view name) const {
   auto it = header_.tensors.find(std::string(name));
   if (it == header_.tensors.end())
-    refuse(path_.string(), "has no tensor " + in_quotes(name), str("it has ", header_.tensors.size(), " other tensors"));
+    refuse(path_.string(), "has no tensor " + in_quotes(name),
+           str("it has ", header_.tensors.size(), " other tensors"));
   auto& entry = it->second;
-  return {entry.dtype, entry.shape,
-          mapped_->bytes().subspan(header_.data_begin + entry.begin, entry.end - entry.begin), mapped_};
+  return {entry.dtype, entry.shape, mapped_->bytes().subspan(header_.data_begin + entry.begin, entry.end - entry.begin),
+          mapped_};
 }
 
 namespace {
@@ -202,7 +210,8 @@ Files open_sharded(const fs::path& index) {
   for (auto [name, value] : map) {
     std::string_view word;
     if (value.get_string().get(word) || word.empty() || fs::path(word).filename() != fs::path(word))
-      refuse(index.string(), str("tensor ", in_quotes(name), " has no plain file name"), "fetch or save the model again");
+      refuse(index.string(), str("tensor ", in_quotes(name), " has no plain file name"),
+             "fetch or save the model again");
     std::string shard(word);
     auto& file = shards[shard];
     if (!file) {
@@ -256,8 +265,9 @@ Folder Folder::open(const fs::path& folder) {
   fs::path path = weights_file(folder);
   if (path.empty()) {
     bool pickled = fs::exists(folder / "pytorch_model.bin") || fs::exists(folder / "pytorch_model.bin.index.json");
-    refuse(folder.string(), pickled ? "has only pickled weights (pytorch_model.bin), which are not read"
-                                    : "has no weights (model.safetensors)",
+    refuse(folder.string(),
+           pickled ? "has only pickled weights (pytorch_model.bin), which are not read"
+                   : "has no weights (model.safetensors)",
            pickled ? "convert them to safetensors" : "give a folder with model.safetensors or its shards and index");
   }
   if (path.extension() == ".json") {

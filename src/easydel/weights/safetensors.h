@@ -18,9 +18,9 @@ namespace easydel::weights {
 
 struct TensorView {
   DType dtype = DType::f32;
-  std::vector<int64_t> shape;           // row major; {} is a scalar
-  std::span<const std::byte> bytes;     // into the mapping, 1-byte aligned as far as the format promises
-  std::shared_ptr<const void> owner;    // keeps the mapping alive
+  std::vector<int64_t> shape;         // row major; {} is a scalar
+  std::span<const std::byte> bytes;   // into the mapping, 1-byte aligned as far as the format promises
+  std::shared_ptr<const void> owner;  // keeps the mapping alive
   int64_t elements() const;
 };
 
@@ -56,12 +56,12 @@ class SafetensorsFile {
 // against the index), or any single *.safetensors. Thread-safe to read.
 class Folder {
  public:
-  static Folder open(const std::filesystem::path& folder);           // UserError where there are none
+  static Folder open(const std::filesystem::path& folder);  // UserError where there are none
   static bool has_weights(const std::filesystem::path& folder);
-  std::vector<std::string> names() const;                            // sorted
+  std::vector<std::string> names() const;  // sorted
   bool has(std::string_view name) const;
   TensorView at(std::string_view name) const;
-  std::string where(std::string_view name) const;                    // "shard-file: name", for errors
+  std::string where(std::string_view name) const;  // "shard-file: name", for errors
 
  private:
   std::filesystem::path folder_;

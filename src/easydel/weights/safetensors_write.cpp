@@ -17,16 +17,17 @@ uint64_t bytes_of(const OutTensor& tensor) {
   uint64_t total = size_of(tensor.dtype);
   for (int64_t size : tensor.shape) {
     check(size >= 0, "tensor '", tensor.name, "' has a size below zero");
-    check(!__builtin_mul_overflow(total, static_cast<uint64_t>(size), &total), "tensor '", tensor.name, "' is too large");
+    check(!__builtin_mul_overflow(total, static_cast<uint64_t>(size), &total), "tensor '", tensor.name,
+          "' is too large");
   }
   return total;
 }
 
 // Upstream sorts by its own order of dtypes, which is that of their alignment.
 size_t rank_of(DType dtype) {
-  constexpr DType order[] = {DType::boolean, DType::u8,   DType::i8,  DType::f8_e5m2, DType::f8_e4m3,
-                             DType::i16,     DType::u16,  DType::f16, DType::bf16,    DType::i32,
-                             DType::u32,     DType::f32,  DType::f64, DType::i64,     DType::u64};
+  constexpr DType order[] = {DType::boolean, DType::u8,  DType::i8,  DType::f8_e5m2, DType::f8_e4m3,
+                             DType::i16,     DType::u16, DType::f16, DType::bf16,    DType::i32,
+                             DType::u32,     DType::f32, DType::f64, DType::i64,     DType::u64};
   return static_cast<size_t>(std::find(std::begin(order), std::end(order), dtype) - std::begin(order));
 }
 
@@ -59,7 +60,8 @@ std::string header_of(std::span<const OutTensor* const> order, const std::map<st
     for (int64_t size : tensor->shape) shape += (shape.empty() ? "" : ",") + std::to_string(size);
     uint64_t end = at + bytes_of(*tensor);
     out += (out.size() == 1 ? "" : ",") + json_string(tensor->name) +
-           str(":{\"dtype\":\"", name_of(tensor->dtype), "\",\"shape\":[", shape, "],\"data_offsets\":[", at, ",", end, "]}");
+           str(":{\"dtype\":\"", name_of(tensor->dtype), "\",\"shape\":[", shape, "],\"data_offsets\":[", at, ",", end,
+               "]}");
     at = end;
   }
   out += "}";
@@ -113,7 +115,9 @@ void write_folder(const fs::path& folder, std::span<const OutTensor> tensors, ui
   if (shards.size() == 1) return write_safetensors(folder / "model.safetensors", shards[0]);
   Value map = Value::map();
   for (size_t i = 0; i < shards.size(); ++i) {
-    auto digits = [](size_t number) { return std::string(5 - std::min<size_t>(5, std::to_string(number).size()), '0') + std::to_string(number); };
+    auto digits = [](size_t number) {
+      return std::string(5 - std::min<size_t>(5, std::to_string(number).size()), '0') + std::to_string(number);
+    };
     std::string name = "model-" + digits(i + 1) + "-of-" + digits(shards.size()) + ".safetensors";
     write_safetensors(folder / name, shards[i]);
     for (auto& tensor : shards[i]) map.entries.emplace_back(tensor.name, Value::text(name));
