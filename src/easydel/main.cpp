@@ -5,8 +5,10 @@
 #include <iostream>
 
 #include "easydel/cli/command_line.h"
+#include "easydel/cli/patient_threads.h"
 
 int main(int argc, char** argv) {
+  easydel::cli::wait_patiently(argv);
   const int status = easydel::cli::run(argc, argv);
   std::cout.flush();
   std::cerr.flush();
