@@ -108,6 +108,7 @@ class JsonReader {
   Value scalar(std::string_view token) {
     const Place place = place_of(token.data());
     while (!token.empty() && std::string_view(" \t\r\n").find(token.back()) != std::string_view::npos) token.remove_suffix(1);
+    if (token.empty()) wrong(place, "is not JSON: a value is missing", "the text ends in the middle?");
     if (token == "null") return {.place = place};
     Value out{.kind = Value::Kind::plain, .place = place, .scalar = std::string(token)};
     if (token == "true" || token == "false" || is_number(token)) return out;

@@ -31,7 +31,7 @@ const Family& family_of(const ConfigReader& config) {
     if (family.model_type == type) found = &family;
   }
   if (type.empty()) config.refuse_key("model_type", "is missing", "it names the family: " + join(known, ", "));
-  if (!found) config.refuse_key("model_type", str("'", type, "' is not built"), did_you_mean(type, known));
+  if (!found) config.refuse_key("model_type", str("'", type, "' is not built yet"), did_you_mean(type, known));
   for (const std::string& name : architectures)
     if (std::find(found->architectures.begin(), found->architectures.end(), name) == found->architectures.end()) {
       std::vector<std::string> built(found->architectures.begin(), found->architectures.end());
