@@ -140,11 +140,8 @@ class ParallelTraining : public ::testing::Test {
 
 TEST_F(ParallelTraining, EqualsOneRankOnEveryMesh) {
   train_on(1, {}, folder(), "one", 3);
-  const std::vector<std::pair<int, std::vector<int64_t>>> meshes = {{2, {1, 1, 1, 2, 1}},
-                                                                    {2, {1, 2, 1, 1, 1}},
-                                                                    {2, {2, 1, 1, 1, 1}},
-                                                                    {4, {1, 2, 1, 2, 1}},
-                                                                    {4, {2, 2, 1, 1, 1}}};
+  const std::vector<std::pair<int, std::vector<int64_t>>> meshes = {
+      {2, {1, 1, 1, 2, 1}}, {2, {1, 2, 1, 1, 1}}, {2, {2, 1, 1, 1, 1}}, {4, {1, 2, 1, 2, 1}}, {4, {2, 2, 1, 1, 1}}};
   for (const auto& [ranks, sizes] : meshes) {
     const std::string name = mesh::Mesh(mesh::default_axes(), sizes).describe();
     SCOPED_TRACE(name);

@@ -21,8 +21,6 @@ Value joined(const Value& first, const Value& second) {
 
 }  // namespace
 
-struct Encoder::Chat {};
-
 Encoder::Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOptions options)
     : tokenizer_(std::move(tokenizer)), options_(options) {
   check(tokenizer_, "an encoder without a tokenizer");
@@ -37,7 +35,10 @@ Encoder::Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOption
   }
 }
 
-Encoder::~Encoder() = default;
+const text::ChatRenderer& Encoder::chat() const {
+  std::call_once(chat_once_, [this] { chat_ = std::make_unique<const text::ChatRenderer>(tokenizer_); });
+  return *chat_;
+}
 
 std::string Encoder::ended(const std::string& text) const {
   return eos_text_.empty() || text.ends_with(eos_text_) ? text : text + eos_text_;
@@ -51,8 +52,25 @@ std::vector<int32_t> Encoder::plain(const std::string& text) const {
   return ids;
 }
 
-Encoded Encoder::conversation(const Value&, const TypedRow& row, bool, bool) const {
-  refuse(row.where, "conversations are not built yet");
+Encoded Encoder::conversation(const Value& messages, const TypedRow& row, bool generation_prompt, bool mask) const {
+  const text::ChatOptions options{row.tools, generation_prompt, row.template_arguments};
+  const text::ChatRenderer& renderer = chat();
+  Encoded out;
+  try {
+    if (!mask) {
+      out.ids = renderer.ids(messages, options);
+      return out;
+    }
+    text::RenderedChat rendered = renderer.with_mask(messages, options);
+    out.ids = std::move(rendered.ids);
+    out.assistant = std::move(rendered.assistant_mask);
+  } catch (const UserError& error) {
+    throw UserError(str(row.where, ": ", error.what()));
+  }
+  if (std::find(out.assistant.begin(), out.assistant.end(), 1) == out.assistant.end())
+    refuse(row.where, "the assistant says nothing in this conversation, so assistant_only_loss has nothing to learn",
+           "drop the row, or set trainer.assistant_only_loss: false");
+  return out;
 }
 
 void Encoder::note_parting(const std::vector<int32_t>& prompt, size_t same) const {

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "easydel/data/row_kinds.h"
+#include "easydel/text/render_chat.h"
 #include "easydel/text/tokenizer.h"
 
 namespace easydel::data {
@@ -36,7 +38,6 @@ struct EncodedPair {
 class Encoder {
  public:
   Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOptions options);
-  ~Encoder();
   Encoded encode(const TypedRow& row) const;           // text, messages, prompt_completion; UserError for a pair
   EncodedPair encode_pair(const TypedRow& row) const;  // preference; UserError for other kinds
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -50,8 +51,10 @@ class Encoder {
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   EncoderOptions options_;
   std::string eos_text_;
-  struct Chat;
-  std::unique_ptr<const Chat> chat_;
+  const text::ChatRenderer& chat() const;  // made when the first conversation comes
+
+  mutable std::once_flag chat_once_;
+  mutable std::unique_ptr<const text::ChatRenderer> chat_;
   mutable std::atomic<bool> parting_noted_ = false;
 };
 

@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include "easydel/base/files.h"
+#include "easydel/train/sft_config.h"
+#include "train/small_run.h"
+
+namespace easydel::train {
+namespace {
+
+std::vector<int32_t> integers(const Value* list) {
+  std::vector<int32_t> out;
+  for (const Value& item : list->items) out.push_back(static_cast<int32_t>(*item.as_int()));
+  return out;
+}
+
+// As data::Example has them: shifted, within each sequence.
+std::vector<int32_t> shifted(const std::vector<int32_t>& labels, const std::vector<int32_t>& lengths) {
+  std::vector<int32_t> out;
+  size_t at = 0;
+  for (const int32_t length : lengths) {
+    for (int32_t i = 0; i < length; ++i)
+      out.push_back(i + 1 < length ? labels[at + static_cast<size_t>(i) + 1] : data::no_label);
+    at += static_cast<size_t>(length);
+  }
+  return out;
+}
+
+data::Example expected_text(const Value& row) {
+  data::Example out;
+  out.tokens = integers(row.find("ids"));
+  const Value* lengths = row.find("lengths");
+  out.lengths =
+      lengths && lengths->is_list() ? integers(lengths) : std::vector<int32_t>{static_cast<int32_t>(out.tokens.size())};
+  out.labels = shifted(integers(row.find("labels")), out.lengths);
+  return out;
+}
+
+data::Example expected_pair(const Value& row) {
+  data::Example out;
+  const auto prompt = integers(row.find("prompt"));
+  for (const char* name : {"chosen", "rejected"}) {
+    std::vector<int32_t> ids = prompt;
+    const auto answer = integers(row.find(name));
+    ids.insert(ids.end(), answer.begin(), answer.end());
+    std::vector<uint8_t> learn(ids.size(), 1);
+    std::fill_n(learn.begin(), prompt.size(), uint8_t{0});
+    out.add_sequence(ids, learn);
+  }
+  return out;
+}
+
+// Texts, prompts with answers, conversations, pairs, cut and packed: the tokens and labels that TRL makes of them.
+TEST(Prepare, RowsBecomeWhatTrlMakesOfThem) {
+  const test::LogLines log;
+  const Value cases = parse_json(files::read_compressed(test::test_data("trl/prepared_rows.json.gz")));
+  const auto model = models::load_model(test::test_data("models/stories260K-hf"), {});
+  const auto tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
+  for (const auto& [name, one] : cases.entries) {
+    TrainerSection trainer;
+    config::read(*one.find("trainer"), trainer, name).throw_if_any();
+    const auto method = build_method({trainer, {}, tokenizer, model, model});
+    const test::TemporaryFolder folder;
+    test::write_file(folder / "rows.json", to_json(*one.find("rows")));
+    data::DatasetOptions options;
+    options.informs.emplace_back().data_files = {(folder / "rows.json").string()};
+    const bool pair = trainer.common.trainer_type == "dpo";
+    if (!pair && trainer.own_as<SftConfig>("sft").packing) {
+      options.packing = *trainer.own_as<SftConfig>("sft").packing_strategy;
+      options.row_length = *trainer.common.max_length;
+    }
+    auto dataset = data::Dataset::build(options, [&](const data::TypedRow& row) { return method->prepare(row); });
+    const auto& expected = one.find("expected")->items;
+    ASSERT_EQ(dataset.examples().size(), expected.size()) << name;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const data::Example want = pair ? expected_pair(expected[i]) : expected_text(expected[i]);
+      EXPECT_EQ(dataset.examples()[i].tokens, want.tokens) << name << " row " << i;
+      EXPECT_EQ(dataset.examples()[i].labels, want.labels) << name << " row " << i;
+      EXPECT_EQ(dataset.examples()[i].lengths, want.lengths) << name << " row " << i;
+    }
+  }
+}
+
+TEST(Prepare, AConversationWithoutTheAssistantIsRefusedForAssistantOnlyLoss) {
+  TrainerSection trainer;
+  config::read(parse_yaml("assistant_only_loss: true"), trainer, "t").throw_if_any();
+  const auto tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
+  const auto method = build_method({trainer, {}, tokenizer, nullptr, nullptr});
+  const auto row = data::typed({parse_json(R"({"messages": [{"role": "user", "content": "hi"}]})"), "a.jsonl:1"}, {});
+  EXPECT_EQ(test::refusal([&] { method->prepare(row); }),
+            "a.jsonl:1: the assistant says nothing in this conversation, so assistant_only_loss has nothing to learn\n"
+            "    drop the row, or set trainer.assistant_only_loss: false");
+}
+
+TEST(Prepare, ARowOfAnotherKindIsRefused) {
+  TrainerSection trainer;
+  const auto tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
+  const auto method = build_method({trainer, {}, tokenizer, nullptr, nullptr});
+  const auto row = data::typed({parse_json(R"({"prompt": "a", "chosen": "b", "rejected": "c"})"), "a.jsonl:1"}, {});
+  EXPECT_EQ(test::refusal([&] { method->prepare(row); }),
+            "a.jsonl:1: a row of kind preference is not for this trainer_type\n"
+            "    give texts, messages, or prompt + completion; or set trainer_type: dpo");
+}
+
+}  // namespace
+}  // namespace easydel::train
