@@ -108,7 +108,10 @@ void read_sections(std::span<const Part> parts, const Value& value, const std::s
   for (const Part& part : parts)
     for (const Key& key : part.section->keys) {
       if (std::ranges::any_of(seen, [&](const auto& s) { return s.first == &key; })) continue;
-      if (key.required) problems.add(join_path(path, key.name), value.place, "is missing", "expected " + key.expects);
+      if (key.required) {
+        problems.add(join_path(path, key.name), value.place, "is missing", "expected " + key.expects);
+        continue;
+      }
       if (key.settle) key.settle(part.object, join_path(path, key.name), problems);
     }
   if (problems.size() != before) return;  // rules over several keys need them all to be right

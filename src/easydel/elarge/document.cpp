@@ -16,8 +16,8 @@ Place key_place(const Value& map, size_t index) {
   return index < map.key_places.size() ? map.key_places[index] : map.entries[index].second.place;
 }
 
-// The configuration of the document: below a wrapper, or every top-level key but `actions`.
-Value config_of(const Value& document, config::Problems& problems) {
+// The configuration of the document: below a wrapper, or every top-level key but `actions`. nullopt: it is none.
+std::optional<Value> config_of(const Value& document, config::Problems& problems) {
   std::string used;
   for (const std::string& name : kWrappers)
     if (used.empty() && document.find(name)) used = name;
@@ -39,7 +39,23 @@ Value config_of(const Value& document, config::Problems& problems) {
   const Value& inside = *document.find(used);
   if (inside.is_map() || inside.is_null()) return inside;
   problems.add(used, inside.place, "is not a section", "expected keys below it, as 'model:' and 'trainer:'");
-  return config;
+  return std::nullopt;
+}
+
+// mixture.batch_size says trainer.total_batch_size from the side of the data.
+void share_batch_size(Value& config) {
+  const Value* const mixture = config.find("mixture");
+  const Value* const size = mixture && mixture->is_map() ? mixture->find("batch_size") : nullptr;
+  if (!size || size->is_null()) return;
+  Value* trainer = config.find("trainer");
+  if (!trainer) {
+    if (!config.key_places.empty()) config.key_places.push_back(size->place);
+    trainer = &config.entries.emplace_back("trainer", Value{}).second;
+  }
+  if (trainer->is_null()) *trainer = Value{.kind = Value::Kind::map, .place = trainer->place};
+  if (!trainer->is_map() || trainer->find("total_batch_size")) return;
+  if (!trainer->key_places.empty()) trainer->key_places.push_back(size->place);
+  trainer->entries.emplace_back("total_batch_size", *size);
 }
 
 struct Step {
@@ -116,9 +132,11 @@ Run read_document(const Value& document, std::span<const Override> overrides, co
     problems.add("", document.place, what, "a run is a map of keys: at least 'model:' and 'actions:'");
     return run;
   }
-  Value config = config_of(document, problems);
-  for (const Override& given : overrides) apply(given, config, problems);
-  config::read_section(config::section_of<Config>(), config, &run.config, "", problems);
+  if (std::optional<Value> config = config_of(document, problems)) {
+    for (const Override& given : overrides) apply(given, *config, problems);
+    share_batch_size(*config);
+    config::read_section(config::section_of<Config>(), *config, &run.config, "", problems);
+  }
   run.actions = read_actions(document.find("actions"), problems);
   return run;
 }

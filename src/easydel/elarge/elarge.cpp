@@ -34,11 +34,6 @@ void Config::settle(config::Keys& keys) {
   if (mixture.batch_size && keys.below("mixture").given("batch_size")) {
     if (!keys.below("trainer").given("total_batch_size")) {
       trainer.common.total_batch_size = *mixture.batch_size;
-      const int64_t parts = trainer.common.gradient_accumulation_steps;
-      if (*mixture.batch_size % parts != 0)
-        keys.below("mixture").refuse("batch_size", str("an update of ", *mixture.batch_size, " examples does not divide into ", parts,
-                                                       " parts (trainer.gradient_accumulation_steps)"),
-                                     str("give a multiple of ", parts));
     } else if (trainer.common.total_batch_size != *mixture.batch_size) {
       keys.below("mixture").refuse("batch_size",
                                    str("is ", *mixture.batch_size, ", but trainer.total_batch_size is ", trainer.common.total_batch_size),

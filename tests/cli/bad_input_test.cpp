@@ -1,0 +1,169 @@
+// What people do wrong, through the program: one clear error, status 2, and nothing written.
+#include <gtest/gtest.h>
+
+#include "support/data.h"
+
+namespace easydel {
+namespace {
+
+using test::run_program;
+using test::TemporaryFolder;
+using test::write_file;
+
+class BadInput : public testing::Test {
+ protected:
+  BadInput() {
+    model_ = test::test_data("models/stories260K-hf").string();
+    write_file(folder_ / "data.txt", "Once upon a time there was a test.\nIt ran.\n");
+  }
+
+  // A whole run with `changes` (YAML lines) behind its usual sections.
+  std::string run_of(const std::string& changes, const std::string& actions = "[train]") const {
+    return "model: {name_or_path: " + model_ + "}\nloader: {dtype: fp32, param_dtype: fp32}\n" + changes + "\nactions: " + actions + "\n";
+  }
+  test::Ran run(const std::string& text, std::vector<std::string> flags = {}) const {
+    write_file(folder_ / "run.yaml", text);
+    flags.insert(flags.begin(), {"elarge", "run.yaml"});
+    return run_program(flags, {.folder = folder_.path()});
+  }
+  // The program's words, with the model's folder as MODEL.
+  void expect_refusal(const test::Ran& ran, const std::string& text) const {
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(test::replaced(ran.err, model_, "MODEL"), text);
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      EXPECT_TRUE(entry.path().filename() == "run.yaml" || entry.path().filename() == "data.txt" || !entry.path().has_extension() ||
+                  entry.path().extension() == ".safetensors")
+          << entry.path() << " was left behind";
+  }
+  void expect_one_problem(const test::Ran& ran, const std::string& problem) const {
+    expect_refusal(ran, problem + "\n1 problem in run.yaml; nothing was run.\n");
+  }
+
+  std::string model_;
+  TemporaryFolder folder_;
+};
+
+const std::string kData = "mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 2, max_training_steps: 1}";
+
+TEST_F(BadInput, AnUnknownKey) {
+  expect_one_problem(run(run_of("mixture: {informs: [{data_files: data.txt}]}\nesurge:\n  page_sise: 32")),
+                     "run.yaml:5:3: esurge.page_sise: no such key\n    did you mean 'page_size'?");
+}
+
+TEST_F(BadInput, AWrongTypeAndAWrongValueAtOnce) {
+  expect_refusal(run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer:\n  learning_rate: fast\n  optimizer: adamv")),
+                 "run.yaml:5:18: trainer.learning_rate: 'fast' is not a number\n    expected a number of at least 0 (default 5e-05)\n"
+                 "run.yaml:6:14: trainer.optimizer: unknown value 'adamv'\n    did you mean 'adamw'? expected one of: adamw (default adamw)\n"
+                 "2 problems in run.yaml; nothing was run.\n");
+}
+
+TEST_F(BadInput, AMissingRun) {
+  const auto ran = run_program({"elarge", "nowhere.yaml"}, {.folder = folder_.path()});
+  expect_refusal(ran, "nowhere.yaml: no such file\n");
+}
+
+TEST_F(BadInput, AModelFolderThatIsNotThere) {
+  write_file(folder_ / "run.yaml", "model: {name_or_path: ./no-model}\nactions: [validate]\n");
+  expect_one_problem(run_program({"elarge", "run.yaml"}, {.folder = folder_.path()}),
+                     "run.yaml:1:23: model.name_or_path: './no-model': no such folder\n    give a folder with config.json and *.safetensors");
+  write_file(folder_ / "run.yaml", "model: {name_or_path: owner/name}\nactions: [validate]\n");
+  const auto ran = run_program({"elarge", "run.yaml"}, {.environment = {{"HF_HUB_CACHE", "/nowhere"}}, .folder = folder_.path()});
+  expect_one_problem(ran,
+                     "run.yaml:1:23: model.name_or_path: 'owner/name': no such folder; 'owner/name' is not in the Hugging Face cache /nowhere "
+                     "either\n    give a folder with config.json and *.safetensors; downloading is not built yet");
+}
+
+TEST_F(BadInput, DataThatAreNotThereAndAModelThatIsNone) {
+  std::filesystem::create_directory(folder_ / "empty");
+  write_file(folder_ / "run.yaml", "model: {name_or_path: empty}\nmixture: {informs: [{data_files: 'more/*.txt'}]}\nactions: [validate]\n");
+  expect_refusal(run_program({"elarge", "run.yaml"}, {.folder = folder_.path()}),
+                 "run.yaml:1:23: model.name_or_path: 'empty' has no config.json\n    give a Hugging Face model folder\n"
+                 "run.yaml:2:34: mixture.informs[0].data_files: no file matches 'more/*.txt'\n    looked from " + folder_.path().string() +
+                     "; give a path or a pattern such as data/*.jsonl\n"
+                 "2 problems in run.yaml; nothing was run.\n");
+}
+
+TEST_F(BadInput, TrainingWithoutData) {
+  expect_one_problem(run(run_of("")), "run.yaml: mixture.informs: there is nothing to train on\n    give at least one inform with data_files");
+}
+
+TEST_F(BadInput, ABatchThatDoesNotDivide) {
+  expect_one_problem(run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 7, gradient_accumulation_steps: 2}")),
+                     "run.yaml:4:29: trainer.total_batch_size: an update of 7 examples does not divide into 2 accumulation steps\n"
+                     "    make it a multiple of gradient_accumulation_steps, such as 8");
+}
+
+TEST_F(BadInput, MoreRanksThanTheMesh) {
+  expect_one_problem(run(run_of(kData + "\nsharding: {axis_dims: [1, 2, 1, 1, 1]}")),
+                     "run.yaml:5:23: sharding.axis_dims: cannot reshape array of size 1 into shape (1,2,1,1,1)\n"
+                     "    the product of the dims must be the number of ranks, 1; start that many ranks with --nproc, or write -1 for one axis");
+  const auto ran = run(run_of(kData + "\nsharding: {axis_dims: [1, 2, 1, 1, 1]}"), {"--nproc", "3"});
+  expect_one_problem(ran,
+                     "run.yaml:5:23: sharding.axis_dims: cannot reshape array of size 3 into shape (1,2,1,1,1)\n"
+                     "    the product of the dims must be the number of ranks, 3; start that many ranks with --nproc, or write -1 for one axis");
+}
+
+TEST_F(BadInput, ABatchThatTheRanksCannotShare) {
+  expect_one_problem(run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 3}"), {"--nproc", "2"}),
+                     "run.yaml:4:29: trainer.total_batch_size: 3 examples cannot be divided over 2 ranks and 1 parts (gradient_accumulation_steps)\n"
+                     "    give a multiple of 2");
+}
+
+TEST_F(BadInput, AnActionThatIsNotBuiltYet) {
+  expect_one_problem(run(run_of("", "[serve]")),
+                     "run.yaml:4:11: actions[0].serve: this action is not built yet\n"
+                     "    known actions: dump_config, generate, print, to_json, to_yaml, train, validate");
+}
+
+TEST_F(BadInput, AnOutputThatCannotBeWritten) {
+  expect_one_problem(run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 2, save_directory: data.txt}")),
+                     "run.yaml:4:48: trainer.save_directory: 'data.txt' is a file, not a folder\n    choose another name");
+  expect_one_problem(run(run_of("", "[{to_yaml: nowhere/out.yaml}]")),
+                     "run.yaml:4:21: actions[0].to_yaml.path: 'nowhere/out.yaml': there is no folder nowhere\n    make it, or choose another path");
+}
+
+TEST_F(BadInput, QuantizationAndAdaptersThatWouldBeUsed) {
+  expect_refusal(run(run_of(kData + "\nquantization: {model: {quantization_method: nf4}}\nlora: {r: 8}")),
+                 "run.yaml:5:23: quantization.model: quantizing weights is not built yet\n    leave it out, or write apply_quantization: false\n"
+                 "run.yaml:6:7: lora: adapters are not built yet\n    leave the section out: all weights are trained\n"
+                 "2 problems in run.yaml; nothing was run.\n");
+}
+
+TEST_F(BadInput, AKeyThatNeitherEasyDeLNorTheModelHas) {
+  expect_one_problem(run(run_of("base_config: {values: {rope_thet: 3}}", "[validate]")),
+                     "run.yaml:3:35: base_config.values.rope_thet: no such key, neither of EasyDeL nor in the model's config.json\n"
+                     "    did you mean 'rope_theta'?");
+}
+
+TEST_F(BadInput, ATokenizerThatIsMissing) {
+  std::filesystem::copy(model_, folder_ / "model");
+  std::filesystem::remove(folder_ / "model/tokenizer.json");
+  write_file(folder_ / "run.yaml", "model: {name_or_path: model}\n" + kData + "\nactions: [train]\n");
+  const auto ran = run_program({"elarge", "run.yaml"}, {.folder = folder_.path()});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(ran.err.substr(0, 43), "run.yaml:1:23: model.name_or_path: model: h") << ran.err;
+}
+
+TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
+  const auto refused = [](std::vector<std::string> arguments) {
+    const auto ran = run_program(std::move(arguments), {.input = ""});
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_EQ(ran.out, "");
+    return ran.err;
+  };
+  EXPECT_EQ(refused({"generat"}), "easydel: no command 'generat'\n    did you mean 'generate'?\n");
+  EXPECT_EQ(refused({"describe", "modl"}), "easydel describe: no command 'modl'\n    did you mean 'model'?\n");
+  EXPECT_EQ(refused({"elarge", "a.yaml", "--dry-rn"}), "easydel elarge --dry-rn: no such flag\n    did you mean '--dry-run'?\n");
+  EXPECT_EQ(refused({"elarge", "a.yaml", "b.yaml"}), "easydel elarge: 'b.yaml' is one word too many\n    see easydel elarge --help\n");
+  EXPECT_EQ(refused({"elarge"}), "easydel elarge: which file?\n    give the run: easydel elarge run.yaml\n");
+  EXPECT_EQ(refused({"elarge", "a.yaml", "--set", "x"}), "--set x: has no '='\n    write for example --set trainer.learning_rate=1e-4\n");
+  EXPECT_EQ(refused({"generate", "m", "-p", "x", "--top-p", "2"}),
+            "--top-p 2: top_p: 2 is out of range\n    expected a number from 0 to 1 (default 1.0)\n1 problem in command line; nothing was run.\n");
+  EXPECT_EQ(refused({"generate", "m"}), "easydel generate: there is no prompt\n    give one with -p 'text', or on standard input\n");
+  EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}), "probe vectors: is not built yet\n    built: logits, replay, tokenize, render\n");
+  EXPECT_EQ(refused({"describe", "keys", "trainer.learning_rat"}), "trainer.learning_rat: no such key\n    did you mean 'learning_rate'?\n");
+}
+
+}  // namespace
+}  // namespace easydel

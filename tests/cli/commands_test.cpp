@@ -1,0 +1,85 @@
+// Commands that need no torch, through the program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "easydel/base/document.h"
+#include "support/data.h"
+
+namespace easydel {
+namespace {
+
+using test::run_program;
+
+TEST(Commands, VersionAndHelpSayWhatThereIs) {
+  EXPECT_EQ(run_program({"version"}).out, "easydel " EASYDEL_VERSION "\n");
+  EXPECT_EQ(run_program({"--version"}).out, run_program({"version"}).out);
+  const auto help = run_program({"--help"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* command : {"elarge", "generate", "chat", "probe", "describe", "doctor", "version"})
+    EXPECT_NE(help.out.find(std::string("\n  ") + command + " "), std::string::npos) << command;
+  EXPECT_EQ(run_program({}).out, help.out);
+}
+
+TEST(Commands, ThePageOfKeysIsUpToDate) {
+  EXPECT_EQ(test::read_file(test::source_root() / "docs/keys.md"), run_program({"describe", "keys", "--markdown"}).out)
+      << "make it anew: easydel describe keys --markdown > docs/keys.md";
+}
+
+TEST(Commands, TheSchemaKnowsEverySectionAndAction) {
+  const Value schema = parse_json(run_program({"config-schema"}).out);
+  const Value& properties = *schema.find("properties");
+  for (const char* key : {"model", "loader", "sharding", "mixture", "trainer", "esurge", "eval", "config", "elm", "actions"})
+    EXPECT_NE(properties.find(key), nullptr) << key;
+  EXPECT_EQ(schema.find("additionalProperties")->as_bool(), false);
+  EXPECT_EQ(to_json(*properties.find("trainer")->find("properties")->find("scheduler")->find("enum")),
+            R"(["none", "constant", "linear", "cosine"])");
+}
+
+TEST(Commands, ADryRunPrintsTheWholeConfigurationAndRunsAgain) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "run.yaml", "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
+                                            "}\nactions: [validate, {to_json: out.json}]\n");
+  const auto dry = run_program({"elarge", "--config", "run.yaml", "--dry-run", "--set", "trainer.learning_rate=3e-4"}, {.folder = folder.path()});
+  ASSERT_EQ(dry.status, 0) << dry.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.json"));
+  const Value document = parse_yaml(dry.out);
+  EXPECT_EQ(document.find("config")->find("trainer")->find("learning_rate")->as_double(), 3e-4);
+  test::write_file(folder / "again.yaml", dry.out);
+  const auto ran = run_program({"elarge", "again.yaml"}, {.folder = folder.path()});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.out, "again.yaml is valid: 2 actions\n");
+  EXPECT_EQ(parse_file(folder / "out.json"), *document.find("config"));
+}
+
+TEST(Commands, DescribeAModelFromItsFilesAlone) {
+  const std::string model = test::test_data("models/stories260K-hf").string();
+  const Value json = parse_json(run_program({"describe", "model", model, "--json"}).out);
+  EXPECT_EQ(json.find("parameters")->as_int(), 260032);
+  EXPECT_EQ(json.find("model_type")->scalar, "llama");
+  EXPECT_EQ(json.find("tensors")->items.size(), 11u);
+  EXPECT_NE(run_program({"describe", "model", model}).out.find("model.layers.*.mlp.up_proj.weight"), std::string::npos);
+}
+
+TEST(Commands, TokenizeAndDetokenizeAreInverse) {
+  const std::string model = test::test_data("models/stories260K-hf").string();
+  const std::string ids = run_program({"tokenize", model, "Once upon a time", "--no-special"}).out;
+  std::vector<std::string> back = {"detokenize", model};
+  for (size_t at = 0; at < ids.size();) {
+    const size_t end = ids.find_first_of(" \n", at);
+    back.push_back(ids.substr(at, end - at));
+    at = end + 1;
+  }
+  EXPECT_EQ(run_program(back).out, "Once upon a time\n");
+}
+
+TEST(Commands, ProbesAnswerEveryLineAlsoWithAnError) {
+  const std::string model = test::test_data("models/stories260K-hf").string();
+  const auto ran = run_program({"probe", "tokenize", "--tokenizer", model}, {.input = "{\"text\": \"Once\"}\n{\"tex\": 1}\n\n{\"ids\": [1]}\n"});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_EQ(std::ranges::count(ran.out, '\n'), 3);
+  EXPECT_NE(ran.out.find("\n{\"error\": "), std::string::npos) << ran.out;
+}
+
+}  // namespace
+}  // namespace easydel
