@@ -33,16 +33,8 @@ struct AmxLoops {
     for (int64_t k0 = 0; k0 < k; k0 += k_block)
       for (int64_t r = 0; r < rows; ++r, to += k_block) {
         const int64_t count = std::min(k_block, k - k0);
-        const void* const from = x.at(first + r, k0);
         if (count < k_block) std::memset(to, 0, k_block * sizeof(bf16));
-        if (x.number == Number::bf16) {
-          std::memcpy(to, from, size_t(count) * sizeof(bf16));
-          continue;
-        }
-        const float* const wide = static_cast<const float*>(from);
-        int64_t i = 0;
-        for (; i + V::width <= count; i += V::width) V::store(to + i, V::load(wide + i));
-        for (; i < count; ++i) to[i] = narrow(wide[i]);
+        ProductLoops<V>::copy_bf16(x, first + r, k0, count, to);
       }
   }
 

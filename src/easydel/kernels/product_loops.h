@@ -90,17 +90,31 @@ struct ProductLoops {
       turn_rows(w, first, columns, k, panel_columns, panel_f32);
       return;
     }
-    bf16* const tiles = static_cast<bf16*>(to);
-    if (columns < panel_columns || k % k_block) std::memset(to, 0, size_t(panel_elements(number, k)) * sizeof(bf16));
+    // A pair of bf16 moves as one float: a tile is 16 columns of 16 pairs, turned.
+    bf16* tiles = static_cast<bf16*>(to);
     for (int64_t k0 = 0; k0 < k; k0 += k_block)
-      for (int64_t c = 0; c < columns; ++c) {
-        bf16* const at = tiles + k0 * panel_columns + Tile::tile_of(c);
-        const int64_t count = std::min(k_block, k - k0);
-        for (int64_t i = 0; i < count; ++i)
-          at[i / 2 * 2 * tile_columns + i % 2] = w.number == Number::bf16
-                                                     ? static_cast<const bf16*>(w.at(first + c, k0))[i]
-                                                     : narrow(static_cast<const float*>(w.at(first + c, k0))[i]);
+      for (int64_t tile = 0; tile < panel_columns; tile += tile_columns, tiles += tile_elements) {
+        alignas(64) float pairs[tile_columns][tile_columns] = {}, turned[tile_columns][tile_columns];
+        for (int64_t c = 0; c < std::min(tile_columns, columns - tile); ++c)
+          copy_bf16(w, first + tile + c, k0, std::min(k_block, k - k0), pairs[c]);
+        Tile::turn([&](int64_t c) { return pairs[c]; }, tile_columns, tile_columns, tile_columns, turned[0]);
+        std::memcpy(tiles, turned, sizeof turned);
       }
+  }
+
+  // `count` elements of a row, in bf16.
+  static void copy_bf16(const Input& x, int64_t row, int64_t column, int64_t count, void* to) {
+    const void* const from = x.at(row, column);
+    if (x.number == Number::bf16) {
+      std::memcpy(to, from, size_t(count) * sizeof(bf16));
+      return;
+    }
+    const float* const wide = static_cast<const float*>(from);
+    bf16 all[k_block];
+    int64_t i = 0;
+    for (; i + width <= count; i += width) V::store(all + i, V::load(wide + i));
+    for (; i < count; ++i) all[i] = narrow(wide[i]);
+    std::memcpy(to, all, size_t(count) * sizeof(bf16));
   }
 
  private:

@@ -148,15 +148,15 @@ struct Tiles {
   static void turn(const Row& row, int64_t rows, int64_t k, int64_t step, float* to) {
     for (int64_t r = 0; r < rows; r += width) {
       const int64_t count = std::min<int64_t>(width, rows - r);
-      int64_t i = 0;
-      for (; i + width <= k; i += width) {
+      const int64_t whole = k / width * width;
+      for (int64_t i = 0; i < whole; i += width) {
         F tile[width];
 #pragma GCC unroll 16
         for (int64_t j = 0; j < width; ++j) tile[j] = j < count ? V::load(row(r + j) + i) : V::zero();
         V::transpose(tile);
         for (int64_t j = 0; j < width; ++j) store_some(to + (i + j) * step + r, tile[j], count);
       }
-      for (; i < k; ++i)
+      for (int64_t i = whole; i < k; ++i)
         for (int64_t j = 0; j < count; ++j) to[i * step + r + j] = widen(row(r + j)[i]);
     }
   }
