@@ -1,0 +1,114 @@
+// Every example runs as it stands, only shorter and into a folder of its own.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "easydel/base/document.h"
+#include "support/data.h"
+
+namespace easydel::test {
+namespace {
+
+struct Example {
+  TemporaryFolder folder;
+  Ran run(const std::string& name, std::vector<std::string> settings, std::vector<std::string> before = {}) {
+    std::vector<std::string> arguments = std::move(before);
+    arguments.insert(arguments.end(), {"elarge", "examples/" + name});
+    settings.push_back("trainer.save_directory=" + (folder / "out").string());
+    for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+    return run_program(arguments, {.folder = source_root()});
+  }
+  // metrics.jsonl of the run.
+  std::vector<Value> records() {
+    std::vector<Value> all;
+    if (!fs::exists(folder / "out")) return all;
+    for (const auto& entry : fs::recursive_directory_iterator(folder / "out")) {
+      if (entry.path().filename() != "metrics.jsonl") continue;
+      std::istringstream lines(read_file(entry.path()));
+      for (std::string line; std::getline(lines, line);) all.push_back(parse_json(line));
+    }
+    return all;
+  }
+  // The values of one metric, in the order of the records that have it.
+  std::vector<double> values(const std::string& name) {
+    std::vector<double> all;
+    for (const Value& record : records())
+      if (const Value* value = record.find(name)) all.push_back(value->as_double().value());
+    return all;
+  }
+  // The last checkpoint of the run.
+  fs::path checkpoint() {
+    fs::path last;
+    for (const auto& entry : fs::recursive_directory_iterator(folder / "out"))
+      if (entry.is_directory() && entry.path().filename().string().starts_with("run-")) last = entry.path();
+    return last;
+  }
+};
+
+TEST(Examples, QuickstartLowersTheHeldOutLossSavesAndWrites) {
+  Example example;
+  const Ran ran = example.run("01_quickstart.yaml", {"trainer.max_training_steps=12", "trainer.evaluation_steps=12"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> losses = example.values("eval_loss");
+  ASSERT_EQ(losses.size(), 2u);  // before the first step, after the last
+  EXPECT_GT(losses[0], 3.5);
+  EXPECT_LT(losses[1], losses[0] - 0.7);
+  // A paragraph before and one after, from other weights.
+  const size_t first = ran.out.find("The old prince"), second = ran.out.rfind("The old prince");
+  ASSERT_NE(first, std::string::npos) << ran.out;
+  EXPECT_NE(first, second) << ran.out;
+  // What was saved is a model folder.
+  const fs::path saved = example.checkpoint();
+  for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
+    EXPECT_TRUE(fs::exists(saved / name)) << name;
+  const Ran again = run_program({"generate", saved.string(), "--prompt", "The old prince", "--max-new-tokens", "4"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_NE(again.out, "");
+}
+
+TEST(Examples, ChatsAreLearnedFromTheAssistantsWordsAlone) {
+  Example example;
+  const Ran ran = example.run("02_sft_chat.yaml", {"trainer.report_steps=1"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> losses = example.values("loss");
+  ASSERT_GE(losses.size(), 10u);
+  EXPECT_LT(losses.back(), losses.front());
+}
+
+TEST(Examples, PreferencesGrowAMarginBetweenTheEndings) {
+  Example example;
+  const Ran ran = example.run("03_dpo.yaml", {"trainer.report_steps=1"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> margins = example.values("rewards/margins"), losses = example.values("loss");
+  ASSERT_FALSE(margins.empty());
+  EXPECT_NEAR(losses.front(), 0.6931, 1e-3);  // policy and reference are equal before the first step
+  EXPECT_NEAR(margins.front(), 0, 1e-4);
+  EXPECT_GT(margins.back(), 0.05);
+}
+
+TEST(Examples, TwoRanksLearnWhatOneRankLearns) {
+  Example two, one;
+  const std::vector<std::string> shorter = {"trainer.max_training_steps=3", "trainer.report_steps=1"};
+  const Ran ran = two.run("04_two_ranks.yaml", shorter, {"--nproc", "2"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  std::vector<std::string> alone = shorter;
+  alone.push_back("sharding.axis_dims=[1, 1, 1, 1, 1]");
+  const Ran single = one.run("04_two_ranks.yaml", alone);
+  ASSERT_EQ(single.status, 0) << single.err;
+  const std::vector<double> a = two.values("loss"), b = one.values("loss");
+  ASSERT_EQ(a.size(), 3u);
+  ASSERT_EQ(b.size(), 3u);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5 * b[i]);
+}
+
+TEST(Examples, AreAllTestedHere) {
+  const std::string tests = read_file(source_root() / "tests/golden/examples_test.cpp");
+  for (const auto& entry : fs::directory_iterator(source_root() / "examples")) {
+    if (entry.path().extension() != ".yaml") continue;
+    EXPECT_NE(tests.find('"' + entry.path().filename().string() + '"'), std::string::npos) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace easydel::test
