@@ -113,6 +113,22 @@ TEST(Readme, HasExactlyTheTwoCommands) {
             (std::vector<std::string>{"./easydel.sh elarge examples/01_quickstart.yaml\n", "./easydel.sh test\n"}));
 }
 
+TEST(Readme, LinksOnlyToWhatIsThere) {
+  const std::regex link(R"(\]\(([^)#]+)\))");
+  for (const auto& entry : fs::recursive_directory_iterator(source_root() / "docs")) {
+    if (entry.path().extension() != ".md") continue;
+    const std::string text = read_file(entry.path());
+    for (std::sregex_iterator match(text.begin(), text.end(), link), end; match != end; ++match) {
+      const std::string target = (*match)[1];
+      if (target.starts_with("http")) continue;
+      EXPECT_TRUE(fs::exists(entry.path().parent_path() / target)) << entry.path() << " links to " << target;
+    }
+  }
+  const std::string readme = read_file(source_root() / "README.md");
+  for (std::sregex_iterator match(readme.begin(), readme.end(), link), end; match != end; ++match)
+    EXPECT_TRUE(fs::exists(source_root() / (*match)[1].str())) << "README.md links to " << (*match)[1];
+}
+
 TEST(Presets, CanBeRead) {
   const Value presets = parse_file(source_root() / "CMakePresets.json");
   std::vector<std::string> names;
