@@ -1,0 +1,214 @@
+#include "easydel/models/model.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/randint.h>
+#include <gtest/gtest.h>
+
+#include "easydel/base/document.h"
+#include "easydel/models/probe_logits.h"
+#include "easydel/tensor/mapped.h"
+#include "easydel/tensor/threads.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+const char* const small_llama = R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 48,
+  "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 6, "num_key_value_heads": 2, "vocab_size": 96,
+  "max_position_embeddings": 64, "initializer_range": 0.2, "note_of_mine": [1, 2]})";
+const char* const small_gpt2 = R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 40, "n_head": 4,
+  "n_layer": 2, "n_positions": 64, "vocab_size": 96, "initializer_range": 0.2})";
+
+struct Folder {
+  test::TemporaryFolder temporary;
+  explicit Folder(const char* config) { test::write_file(path() / "config.json", config); }
+  std::filesystem::path path() const { return temporary / "model"; }
+};
+
+Tensor some_tokens(int64_t n) { return at::randint(0, 96, {n}, at::TensorOptions().dtype(at::kLong)); }
+
+Tensor logits(const Model& model, const Tensor& tokens, std::vector<int64_t> cu_seqlens) {
+  const at::NoGradGuard no_gradient;
+  nn::Pass pass = nn::Pass::over(std::move(cu_seqlens));
+  return model.head().logits(model.forward({tokens}, pass).hidden);
+}
+
+// The same through a cache, in pieces of the given sizes.
+Tensor cached(const Model& model, const Tensor& tokens, const std::vector<int64_t>& pieces) {
+  const at::NoGradGuard no_gradient;
+  const auto cache = model.make_cache(2, 4);
+  std::vector<Tensor> out;
+  int64_t begin = 0;
+  for (const int64_t piece : pieces) {
+    nn::Pass pass = nn::Pass::next(*cache, {1}, {piece});
+    out.push_back(model.head().logits(model.forward({tokens.slice(0, begin, begin + piece)}, pass).hidden));
+    begin += piece;
+  }
+  return at::cat(out);
+}
+
+class Invariance : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(Invariance, OfATokensLogitsInAnyCompany) {
+  const Folder folder(GetParam().first);
+  LoadOptions options;
+  options.dtype = GetParam().second;
+  const auto model = load_model(folder.path(), options);
+  const Tensor a = some_tokens(21), b = some_tokens(13);
+  const Tensor alone = logits(*model, a, {0, 21});
+  EXPECT_TRUE(logits(*model, at::cat({b, a}), {0, 13, 34}).slice(0, 13, 34).equal(alone)) << "in a batch";
+  EXPECT_TRUE(cached(*model, a, {21}).equal(alone)) << "by a cache, whole";
+  EXPECT_TRUE(cached(*model, a, {5, 1, 12, 3}).equal(alone)) << "by a cache, in pieces";
+  EXPECT_TRUE(cached(*model, a, std::vector<int64_t>(21, 1)).equal(alone)) << "by a cache, one by one";
+  const tensor::Threads two(2);
+  EXPECT_TRUE(logits(*model, a, {0, 21}).equal(alone)) << "by two threads";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Invariance,
+                         testing::Values(std::pair(small_llama, "fp32"), std::pair(small_llama, "bf16"),
+                                         std::pair(small_gpt2, "fp32"), std::pair(small_gpt2, "bf16")));
+
+std::map<std::string, Tensor> gradients(const char* config, nn::Checkpointing checkpointing, std::set<std::string, std::less<>> names = {}) {
+  const Folder folder(config);
+  LoadOptions options;
+  options.training = true;
+  const auto model = load_model(folder.path(), options);
+  nn::Pass pass = nn::Pass::over({0, 9, 20});
+  pass.checkpointing = checkpointing;
+  pass.saved_names = std::move(names);
+  pass.training = true;  // gpt2 drops a tenth
+  pass.seed = 3;
+  const Tensor tokens = at::arange(20, at::TensorOptions().dtype(at::kLong));
+  const Tensor hidden = model->forward({tokens}, pass).hidden;
+  model->head().score(hidden, tokens).logps.mean().backward();
+  std::map<std::string, Tensor> out;
+  for (const nn::Entry& entry : model->parameters().entries()) out[entry.path] = entry.shard.grad();
+  return out;
+}
+
+class Checkpointed : public testing::TestWithParam<const char*> {};
+
+TEST_P(Checkpointed, GradientsAreThoseOfAPlainPassToTheBit) {
+  const auto plain = gradients(GetParam(), nn::Checkpointing::none);
+  const auto nothing = gradients(GetParam(), nn::Checkpointing::nothing_saveable);
+  const auto some = gradients(GetParam(), nn::Checkpointing::save_names, {"attn_query", "attn_qkv", "attn_output", "mlp_up"});
+  for (const auto& [name, gradient] : plain) {
+    ASSERT_TRUE(gradient.defined()) << name;
+    EXPECT_TRUE(gradient.equal(nothing.at(name))) << name;
+    EXPECT_TRUE(gradient.equal(some.at(name))) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Checkpointed, testing::Values(small_llama, small_gpt2));
+
+TEST(SaveModel, IsLoadedAgainWithTheSameBitsAndTheUsersKeys) {
+  for (const char* config : {small_llama, small_gpt2}) {
+    const Folder folder(config), copy("{}");
+    const auto model = load_model(folder.path(), {});
+    save_model(*model, copy.path());
+    const auto again = load_model(copy.path(), {});
+    for (const nn::Entry& entry : model->parameters().entries())
+      EXPECT_TRUE(again->parameters().find(entry.path)->shard.equal(entry.shard)) << entry.path;
+    const Value* note = again->config().find("note_of_mine");
+    EXPECT_EQ(note != nullptr, config == small_llama);
+  }
+}
+
+TEST(SaveModel, WritesGpt2sWeightsAsItsCheckpointsHoldThem) {
+  const Folder folder(small_gpt2);
+  save_model(*load_model(folder.path(), {}), folder.path());
+  const auto file = weights::SafetensorsFile::open(folder.path() / "model.safetensors");
+  EXPECT_EQ(file->at("transformer.h.0.attn.c_attn.weight").shape, (std::vector<int64_t>{40, 120}));
+  EXPECT_FALSE(file->has("lm_head.weight"));
+}
+
+TEST(CopyModel, IsFrozenAndDoesNotFollow) {
+  const Folder folder(small_llama);
+  LoadOptions options;
+  options.training = true;
+  const auto model = load_model(folder.path(), options);
+  const auto reference = copy_model(*model);
+  const Tensor tokens = some_tokens(5), before = logits(*model, tokens, {0, 5});
+  {
+    const at::NoGradGuard no_gradient;
+    for (nn::Entry& entry : model->parameters().entries()) {
+      entry.shard.mul_(1.1);
+      entry.written();
+    }
+  }
+  EXPECT_TRUE(logits(*reference, tokens, {0, 5}).equal(before));
+  EXPECT_FALSE(logits(*model, tokens, {0, 5}).equal(before));
+  for (const nn::Entry& entry : reference->parameters().entries()) EXPECT_FALSE(entry.shard.requires_grad());
+}
+
+TEST(LoadModel, StartsFromTheSameRandomValuesForTheSameSeed) {
+  const Folder folder(small_llama);
+  LoadOptions one, other;
+  other.seed = 1;
+  const auto weight = [&](const LoadOptions& options) {
+    return load_model(folder.path(), options)->parameters().find("model.layers.1.mlp.up_proj.weight")->shard;
+  };
+  EXPECT_TRUE(weight(one).equal(weight(one)));
+  EXPECT_FALSE(weight(one).equal(weight(other)));
+  EXPECT_NEAR(weight(one).std().item<double>(), 0.2, 0.02);
+}
+
+// ---- what is refused ----
+
+std::string refusal_of(const Folder& folder, const LoadOptions& options = {}) {
+  return test::replaced(test::refusal([&] { load_model(folder.path(), options); }), folder.path().string(), "M");
+}
+
+TEST(LoadModel, NamesEveryTensorThatDoesNotFitAtOnce) {
+  const Folder folder(small_llama);
+  save_model(*load_model(folder.path(), {}), folder.path());
+  test::write_file(folder.path() / "config.json",
+                   test::replaced(test::replaced(small_llama, "\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2, \"attention_bias\": true"),
+                                  "\"intermediate_size\": 64", "\"intermediate_size\": 60"));
+  const std::string text = refusal_of(folder);
+  EXPECT_EQ(text.substr(0, text.find("\n      ")), "M: the weights do not fit config.json\n    missing (8):");
+  EXPECT_NE(text.find("\n      model.layers.1.self_attn.o_proj.bias"), std::string::npos);
+  EXPECT_NE(text.find("    wrong shape (6):\n      model.layers.0.mlp.gate_proj.weight: the file has [64, 48], config.json asks for [60, 48]"),
+            std::string::npos) << text;
+  EXPECT_NE(text.find("    not in the model (9):\n      model.layers.2.input_layernorm.weight"), std::string::npos);
+}
+
+TEST(LoadModel, RefusesWhatItCannotBuild) {
+  const auto with = [](const std::string& from, const std::string& to) {
+    const std::string config = test::replaced(small_llama, from, to);
+    return refusal_of(Folder(config.c_str()));
+  };
+  EXPECT_EQ(with("\"llama\"", "\"lama\""), "M/config.json: model_type: 'lama' is not built\n    did you mean 'llama'?");
+  EXPECT_EQ(with("LlamaForCausalLM", "LlamaForSequenceClassification"),
+            "M/config.json: architectures: 'LlamaForSequenceClassification' is not built yet\n    built for 'llama': LlamaForCausalLM");
+  EXPECT_EQ(with("\"note_of_mine\"", "\"quantization_config\""),
+            "M/config.json: quantization_config: quantized checkpoints are not built yet\n    load the unquantized model");
+  EXPECT_EQ(with("\"hidden_size\": 48", "\"hidden_size\": \"wide\""), "M/config.json: hidden_size: \"wide\" is no integer");
+  EXPECT_EQ(with("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4"),
+            "M/config.json: num_key_value_heads: 4 does not divide num_attention_heads, 6");
+  EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"hidden_act\": \"mish\""),
+            "M/config.json: hidden_act: 'mish' is no activation built here\n"
+            "    known: silu, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, relu, relu2");
+  EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"rope_parameters\": {\"rope_type\": \"axial\"}"),
+            "M/config.json: rope_parameters: rope_type: 'axial' is not built for this family\n"
+            "    known: default, linear, dynamic, yarn, llama3, longrope");
+}
+
+TEST(LoadModel, RefusesFoldersAndNumberTypesThatAreNone) {
+  const Folder folder(small_llama);
+  std::filesystem::remove(folder.path() / "config.json");
+  EXPECT_EQ(refusal_of(folder), "M: no config.json in this folder\n    a model folder holds config.json and its weights");
+  std::filesystem::remove(folder.path());
+  EXPECT_EQ(refusal_of(folder), "M: there is no such model folder");
+  const Folder good(small_llama);
+  LoadOptions options;
+  options.dtype = "fp17";
+  EXPECT_EQ(refusal_of(good, options), "dtype: 'fp17' is no number type\n    known: auto, fp32, bf16, fp16");
+  options.dtype = "fp16";
+  options.device = "cpu";
+  EXPECT_EQ(refusal_of(good, options), "dtype: fp16 is for storage only on a CPU\n    use bf16 or fp32");
+}
+
+}  // namespace
+}  // namespace easydel::models

@@ -1,0 +1,56 @@
+#include "easydel/ops/score.h"
+
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+namespace easydel::ops {
+namespace {
+
+struct Case {
+  Tensor hidden = at::randn({23, 12}).requires_grad_(true);
+  Tensor weight = (at::randn({41, 12}) * 0.3).requires_grad_(true);
+  Tensor labels = at::randint(0, 41, {23}, at::TensorOptions().dtype(at::kLong));
+  Tensor hidden_again = hidden.detach().clone().requires_grad_(true);
+  Tensor weight_again = weight.detach().clone().requires_grad_(true);
+};
+
+TEST(Score, EqualsTheWholeMatrixOfLogitsWithItsGradients) {
+  Case c;
+  ScoreRequest request;
+  request.temperature = 0.7;
+  request.uniform = request.log_normalizer = request.entropy = request.correct = request.mean_logit = true;
+  request.chunk = 5;
+  const ScoreResult found = score(c.hidden, {c.weight, c.weight, nullptr}, {}, c.labels, request);
+
+  const Tensor logits = at::matmul(c.hidden_again, c.weight_again.t()) / 0.7;
+  const Tensor all = at::log_softmax(logits, 1), own = all.gather(1, c.labels.unsqueeze(1)).squeeze(1);
+  const Tensor normalizer = logits.logsumexp({1});
+  EXPECT_TRUE(found.logps.allclose(own, 1e-5, 1e-5));
+  EXPECT_TRUE(found.uniform.allclose(all.mean(1), 1e-5, 1e-5));
+  EXPECT_TRUE(found.log_normalizer.allclose(normalizer, 1e-5, 1e-5));
+  EXPECT_TRUE(found.entropy.allclose(-(all.exp() * all).sum(1), 1e-4, 1e-5));
+  EXPECT_TRUE(found.correct.equal(logits.argmax(1) == c.labels));
+  EXPECT_TRUE(found.mean_logit.allclose(logits.mean(1), 1e-4, 1e-5));
+
+  const Tensor g = at::randn({23}), h = at::randn({23}), i = at::randn({23});
+  (found.logps * g + found.uniform * h + found.log_normalizer * i).sum().backward();
+  (own * g + all.mean(1) * h + normalizer * i).sum().backward();
+  EXPECT_TRUE(c.hidden.grad().allclose(c.hidden_again.grad(), 1e-4, 1e-5));
+  EXPECT_TRUE(c.weight.grad().allclose(c.weight_again.grad(), 1e-4, 1e-5));
+}
+
+TEST(Score, DoesNotDependOnTheChunk) {
+  Case c;
+  const auto logps = [&](int64_t chunk) {
+    ScoreRequest request;
+    request.chunk = chunk;
+    return score(c.hidden, {c.weight, c.weight, nullptr}, {}, c.labels, request).logps;
+  };
+  EXPECT_TRUE(logps(3).equal(logps(23)));
+}
+
+}  // namespace
+}  // namespace easydel::ops
