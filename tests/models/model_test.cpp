@@ -179,7 +179,7 @@ TEST(LoadModel, RefusesWhatItCannotBuild) {
     const std::string config = test::replaced(small_llama, from, to);
     return refusal_of(Folder(config.c_str()));
   };
-  EXPECT_EQ(with("\"llama\"", "\"lama\""), "M/config.json: model_type: 'lama' is not built\n    did you mean 'llama'?");
+  EXPECT_EQ(with("\"llama\"", "\"lama\""), "M/config.json: model_type: 'lama' is not built yet\n    did you mean 'llama'?");
   EXPECT_EQ(with("LlamaForCausalLM", "LlamaForSequenceClassification"),
             "M/config.json: architectures: 'LlamaForSequenceClassification' is not built yet\n    built for 'llama': LlamaForCausalLM");
   EXPECT_EQ(with("\"note_of_mine\"", "\"quantization_config\""),
