@@ -81,5 +81,27 @@ TEST(Commands, ProbesAnswerEveryLineAlsoWithAnError) {
   EXPECT_NE(ran.out.find("\n{\"error\": "), std::string::npos) << ran.out;
 }
 
+TEST(Commands, RenderAndChatUseTheModelsTemplate) {
+  const std::string model = test::test_data("models/stories260K-hf").string(), chat = test::test_data("models/stories260K-chat").string();
+  EXPECT_EQ(run_program({"render", chat, "-"}, {.input = R"([{"role": "user", "content": "hi"}])"}).out, "<s>Question: hi\nAnswer: \n");
+  const auto talk = run_program({"chat", model, "--tokenizer", chat, "-n", "5", "-t", "0"}, {.input = "Hello\n/reset\nHello\n"});
+  ASSERT_EQ(talk.status, 0) << talk.err;
+  // After a reset the same words get the same reply.
+  const std::string first = talk.out.substr(0, talk.out.size() / 2);
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(talk.out, first + first);
+}
+
+TEST(Commands, GenerateStreamsOrAnswersLineByLine) {
+  const std::string model = test::test_data("models/stories260K-hf").string();
+  const auto streamed = run_program({"generate", model, "-n", "12", "-t", "0"}, {.input = "Once upon a time\n"});
+  ASSERT_EQ(streamed.status, 0) << streamed.err;
+  const auto lines = run_program({"generate", model, "-n", "12", "-t", "0", "--jsonl", "-p", "Once upon a time", "-p", "The dog"});
+  const Value first = parse_json(lines.out.substr(0, lines.out.find('\n')));
+  EXPECT_EQ(first.find("text")->scalar + "\n", streamed.out);
+  EXPECT_EQ(first.find("new_tokens")->as_int(), 12);
+  EXPECT_EQ(first.find("finish_reason")->scalar, "length");
+}
+
 }  // namespace
 }  // namespace easydel

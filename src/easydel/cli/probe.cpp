@@ -7,6 +7,7 @@
 #include "easydel/elarge/core.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/text/probe.h"
+#include "easydel/text/render_chat.h"
 
 namespace easydel::cli {
 namespace {
@@ -88,14 +89,10 @@ int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids
 
 int run_render(const std::string& model, const std::string& messages, bool add_generation_prompt) {
   const auto loaded = text::Tokenizer::load(tokenizer_path(model));
-  const auto source = loaded->chat_template();
-  if (!source) refuse(model, "its tokenizer has no chat template", "chat templates stand in tokenizer_config.json or chat_template.jinja");
-  Value context = Value::map();
-  context.set("messages", parse_json(read_input(messages), messages == "-" ? "standard input" : messages));
-  context.set("add_generation_prompt", Value::boolean(add_generation_prompt));
-  if (const auto id = loaded->bos_id()) context.set("bos_token", Value::text(loaded->token_of(*id)));
-  if (const auto id = loaded->eos_id()) context.set("eos_token", Value::text(loaded->token_of(*id)));
-  return print(text::ChatTemplate(*source).render(context).text + "\n"), 0;
+  text::ChatOptions options;
+  options.add_generation_prompt = add_generation_prompt;
+  const Value conversation = parse_json(read_input(messages), messages == "-" ? "standard input" : messages);
+  return print(text::ChatRenderer(loaded).text(conversation, options) + "\n"), 0;
 }
 
 }  // namespace easydel::cli

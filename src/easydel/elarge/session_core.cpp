@@ -7,7 +7,7 @@
 #include "easydel/generation/generator.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/model.h"
-#include "easydel/text/chat_template.h"
+#include "easydel/text/render_chat.h"
 #include "easydel/text/tokenizer.h"
 #include "easydel/train/progress.h"
 #include "easydel/train/trainer.h"
@@ -128,22 +128,10 @@ class TorchSession final : public Session {
   }
 
   std::vector<text::TokenId> render(const Value& conversation) {
-    const auto source = tokenizer()->chat_template();
-    if (!source)
-      refuse(config_.model.name_or_path, "its tokenizer has no chat template",
-             "use a model that was trained on conversations, or give plain prompts");
-    Value context = Value::map();
-    context.set("messages", conversation);
-    context.set("add_generation_prompt", Value::boolean(true));
-    const auto token = [&](const char* name, std::optional<text::TokenId> id) {
-      if (id) context.set(name, Value::text(tokenizer()->token_of(*id)));
-    };
-    token("bos_token", tokenizer()->bos_id());
-    token("eos_token", tokenizer()->eos_id());
-    token("pad_token", tokenizer()->pad_id());
-    token("unk_token", tokenizer()->unk_id());
-    // The template writes the special tokens itself.
-    return tokenizer()->encode(text::ChatTemplate(*source).render(context).text, {.add_special_tokens = false});
+    if (!chat_) chat_ = std::make_unique<text::ChatRenderer>(tokenizer());
+    text::ChatOptions options;
+    options.add_generation_prompt = true;
+    return chat_->ids(conversation, options);
   }
 
   Config config_;
@@ -151,6 +139,7 @@ class TorchSession final : public Session {
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
   std::shared_ptr<models::Model> model_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::unique_ptr<const text::ChatRenderer> chat_;  // when a conversation first comes
 };
 
 }  // namespace
