@@ -224,7 +224,7 @@ TEST(Product, OfNoRowsOrNoTermsIsEmptyOrZero) {
 }
 
 TEST(ProductGradients, AreNearTheExactOnesForAnyNumberOfThreads) {
-  for (const Shape s : {Shape{1, 1, 1}, {37, 50, 70}, {300, 33, 41}, {5, 300, 290}, {64, 64, 64}}) {
+  for (const Shape s : {Shape{1, 1, 1}, {37, 50, 70}, {300, 33, 41}, {5, 300, 290}, {64, 64, 64}, {3, 4500, 20}}) {
     const auto dy = normal(s.m * s.n, 15), x = normal(s.m * s.k, 16), w = normal(s.n * s.k, 17);
     for (const bool add : {false, true})
       on_every_isa([&] {

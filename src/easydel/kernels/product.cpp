@@ -11,9 +11,11 @@ namespace easydel::kernels {
 namespace {
 
 // How many rows of the left side, a multiple of `block`, go through all panels before the next: near 1 MiB of it, which
-// stays in the second cache or streams from the third, while each panel piece is read from memory once per chunk.
-int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block) {
-  const int64_t most = std::max<int64_t>(96 / block, (1 << 20) / (std::max<int64_t>(row_bytes, 1) * block));
+// stays in the second cache or streams from the third, while each panel piece is read from memory once per chunk. Where
+// panels are gathered, no fewer than 384, which pay for that.
+int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block, bool gathered) {
+  const int64_t least = (gathered ? 384 : 96) / block;
+  const int64_t most = std::max(least, (1 << 20) / (std::max<int64_t>(row_bytes, 1) * block));
   const int64_t blocks = divide_up(m, block), chunks = divide_up(blocks, most);
   return divide_up(blocks, std::max<int64_t>(chunks, 1)) * block;
 }
@@ -22,8 +24,9 @@ int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block) {
 void multiply(Executor& executor, const ProductStep& step) {
   const Loops& isa = loops();
   const auto one = step.a_tiles ? isa.multiply_tiles : isa.multiply;
-  const int64_t chunk =
-      step.a_tiles ? chunk_of(step.m, step.padded_k * 2, tile_rows) : chunk_of(step.m, step.padded_k * 4, block_rows);
+  const bool gathered = step.right == RightSide::rows;
+  const int64_t chunk = step.a_tiles ? chunk_of(step.m, step.padded_k * 2, tile_rows, gathered)
+                                     : chunk_of(step.m, step.padded_k * 4, block_rows, gathered);
   const int64_t panels = divide_up(step.n, panel_columns), chunks = divide_up(step.m, std::max<int64_t>(chunk, 1));
   // Parts of some 100 us, so that a thread which comes late finds work left, but no fewer than the threads.
   const int64_t work = step.padded_k * panel_columns * std::min(chunk, step.m) + step.padded_k * panel_columns * 16;
@@ -113,6 +116,14 @@ void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Outp
 
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add) {
   if (m == 0 || k == 0) return;
+  // A long sum goes in stretches, so that the left side of one stays near.
+  constexpr int64_t longest = 2048;
+  if (n > longest && dx.number == Number::f32) {
+    for (int64_t begin = 0; begin < n; begin += longest)
+      product_dx(executor, {dy.at(0, begin), dy.number, dy.stride}, {w.at(begin), w.number, w.stride}, m,
+                 std::min(longest, n - begin), k, dx, add || begin > 0);
+    return;
+  }
   const ProductStep step{
       .m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
   const Loops& isa = loops();
