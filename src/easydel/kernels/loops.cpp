@@ -1,3 +1,4 @@
+// The choice between the tables of loops.
 #include "easydel/kernels/loops.h"
 
 namespace easydel::kernels {

@@ -1,3 +1,4 @@
+// Where kernels get their memory.
 #include "easydel/kernels/memory.h"
 
 #include <sys/mman.h>
