@@ -1,0 +1,62 @@
+// What transformers computes, through `probe logits`: logits, loss, every gradient's norm, greedy tokens.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "easydel/base/document.h"
+#include "easydel/models/probe_logits.h"
+#include "easydel/tensor/mapped.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+std::vector<std::string> goldens() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens")))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Golden : public testing::TestWithParam<std::string> {};
+
+TEST_P(Golden, IsWhatTransformersComputes) {
+  const auto folder = test::test_data("hf_goldens/" + GetParam());
+  const Value info = parse_file(folder / "expected.json");
+  const auto expected = weights::SafetensorsFile::open(folder / "expected.safetensors");
+  const auto value = [](const weights::SafetensorsFile& file, const std::string& name) {
+    return tensor::from_view(file.at(name));
+  };
+
+  // The expectations hold the inputs; only the number of tokens to make is missing.
+  test::TemporaryFolder work;
+  std::vector<weights::OutTensor> inputs;
+  for (const char* name : {"input_ids", "attention_mask", "labels", "prompt_ids", "prompt_mask"})
+    inputs.push_back(tensor::to_file(name, value(*expected, name), at::kLong));
+  const Tensor tokens = value(*expected, "generated");
+  inputs.push_back(tensor::to_file("max_new_tokens", tokens.new_full({1}, tokens.size(1)), at::kLong));
+  weights::write_safetensors(work / "inputs.safetensors", inputs);
+  probe_logits(folder, work / "inputs.safetensors", work / "out.safetensors");
+  const auto found = weights::SafetensorsFile::open(work / "out.safetensors");
+
+  const Tensor shown = value(*expected, "attention_mask").ne(0).unsqueeze(-1);
+  for (const char* name : {"logits", "last_hidden_state"}) {
+    const Tensor want = value(*expected, name);
+    const double difference = ((value(*found, name) - want) * shown).abs().max().item<double>();
+    EXPECT_LE(difference, 2e-5 * want.abs().max().item<double>()) << name;
+  }
+  const double loss = *info.find("loss")->as_double();
+  EXPECT_NEAR(value(*found, "loss").item<double>(), loss, 2e-5 * loss);
+  const double total = *info.find("grad_norm_total")->as_double();
+  EXPECT_NEAR(value(*found, "grad_norm_total").item<double>(), total, 1e-4 * total);
+  for (const auto& [name, norm] : info.find("grad_norms")->entries)
+    EXPECT_NEAR(value(*found, "grad_norm." + name).item<double>(), *norm.as_double(), 2e-4 * *norm.as_double() + 1e-6 * total)
+        << name;
+  EXPECT_TRUE(value(*found, "generated").equal(tokens));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(goldens()), [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace easydel::models
