@@ -15,6 +15,7 @@ namespace easydel::text {
 namespace {
 
 constexpr uint32_t no_rank = UINT32_MAX;
+constexpr std::string_view blank = "\xE2\x96\x81";  // what SentencePiece writes for a space
 
 // (left, right) -> rank and the token that they become.
 class MergeTable {
@@ -127,6 +128,18 @@ class Bpe final : public Model {
   bool takes_raw_bytes() const override { return raw_; }
 
   void tokenize(std::string_view piece, std::vector<Token>& out) const override {
+    if (!cuts_) return remembered(piece, out);
+    size_t begin = 0;
+    for (size_t at = piece.find(blank, 1); at != std::string_view::npos; at = piece.find(blank, at + blank.size())) {
+      if (piece.substr(begin, at - begin).ends_with(blank)) continue;
+      remembered(piece.substr(begin, at - begin), out);
+      begin = at;
+    }
+    remembered(piece.substr(begin), out);
+  }
+
+ private:
+  void remembered(std::string_view piece, std::vector<Token>& out) const {
     if (piece.empty()) return;
     bool short_one = piece.size() <= Remembered::longest;
     if (!short_one) return whole_or_merged(piece, out);
@@ -151,14 +164,20 @@ class Bpe final : public Model {
     }
   }
 
- private:
   void read_merges(const std::vector<std::pair<std::string_view, std::string_view>>& merges) {
     merges_.reserve(merges.size());
+    // Where no merge makes a token with a blank behind something else, text can be cut before every such blank.
+    cuts_ = !raw_ && !ignore_merges_ && prefix_.empty() && suffix_.empty() && vocabulary_.find(blank) >= 0;
     std::string whole;
     for (size_t rank = 0; rank < merges.size(); ++rank) {
       auto [left, right] = merges[rank];
       whole.assign(left);
       whole += right.substr(std::min(right.size(), prefix_.size()));
+      size_t tail = whole.find(blank, 1);
+      while (cuts_ && tail != std::string::npos) {
+        cuts_ = std::string_view(whole).substr(0, tail).ends_with(blank);
+        tail = whole.find(blank, tail + 1);
+      }
       TokenId a = vocabulary_.find(left), b = vocabulary_.find(right), c = vocabulary_.find(whole);
       if (a < 0 || b < 0 || c < 0)
         refuse("tokenizer.json",
@@ -299,7 +318,7 @@ class Bpe final : public Model {
 
   static inline std::atomic<uint64_t> serials{0};
   uint64_t serial_;  // never reused: what a thread remembers outlives a tokenizer
-  bool fuse_unknown_, byte_fallback_, ignore_merges_, has_unknown_ = false, raw_ = false;
+  bool fuse_unknown_, byte_fallback_, ignore_merges_, has_unknown_ = false, raw_ = false, cuts_ = false;
   std::string prefix_, suffix_;
   TokenId unknown_ = -1;
   std::array<TokenId, 256> fallback_{}, byte_{};
