@@ -70,6 +70,7 @@ Var escape_filter(Interpreter&, const Var& v, const Arguments&) {
 // int(): Python's int() of strings, with the default where it is none.
 Var int_filter(Interpreter&, const Var& v, const Arguments& a) {
   Var fallback = given(a, 0, "default") ? *given(a, 0, "default") : Var::integer(0);
+  if (v.is_undefined()) fail_undefined(v);
   if (v.is_integral()) return Var::integer(v.as_integer());
   if (v.type() == Var::Type::number) {
     double d = v.as_number();
@@ -97,6 +98,7 @@ Var int_filter(Interpreter&, const Var& v, const Arguments& a) {
 
 Var float_filter(Interpreter&, const Var& v, const Arguments& a) {
   Var fallback = given(a, 0, "default") ? *given(a, 0, "default") : Var::number(0.0);
+  if (v.is_undefined()) fail_undefined(v);
   if (v.is_numeric()) return Var::number(v.as_number());
   if (!v.is_string()) return fallback;
   std::string word = strip(v.as_string(), nullptr, 3);
@@ -115,6 +117,7 @@ Var format_filter(Interpreter&, const Var& v, const Arguments& a) {
 }
 
 Var indent(Interpreter&, const Var& v, const Arguments& a) {
+  if (!v.is_string()) binary("+", v, Var::string("\n"));  // fails as Python does
   const Var* width = given(a, 0, "width");
   std::string by = width && width->is_string()
                        ? width->as_string()
@@ -211,6 +214,7 @@ Var trim(Interpreter&, const Var& v, const Arguments& a) {
 }
 
 Var truncate(Interpreter&, const Var& v, const Arguments& a) {
+  jinja::length(v);  // fails where there is none
   int64_t length = number(a, 0, "length", 255), leeway = number(a, 3, "leeway", 5);
   bool kill = flag(a, 1, "killwords", false);
   std::string end = text(a, 2, "end", "..."), s = to_text(v);

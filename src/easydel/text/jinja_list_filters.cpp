@@ -133,13 +133,16 @@ Arguments rest_of(const Arguments& a, size_t from) {
   return out;
 }
 
+// map and select take what is empty or nothing for an empty list.
+std::vector<Var> items_if_any(const Var& v) { return v.truth() ? iterate(v) : std::vector<Var>(); }
+
 Var map(Interpreter& interpreter, const Var& v, const Arguments& a) {
   const Var* path = a.positional.empty() ? a.find(SIZE_MAX, "attribute") : nullptr;
   const Var* fallback = a.find(SIZE_MAX, "default");
   if (!path && (a.positional.empty() || !a.positional[0].is_string())) fail("map requires a filter argument");
   std::vector<Var> out;
   Arguments rest = rest_of(a, 1);
-  for (const Var& item : iterate(v)) {
+  for (const Var& item : items_if_any(v)) {
     interpreter.step();
     out.push_back(path ? attribute_path(interpreter, item, *path, fallback)
                        : interpreter.filter(a.positional[0].as_string(), item, rest));
@@ -155,7 +158,7 @@ Var chosen(Interpreter& interpreter, const Var& v, const Arguments& a, bool want
   if (has_test && !a.positional[at].is_string()) fail("no test named ", repr(a.positional[at]));
   Arguments rest = rest_of(a, at + 1);
   std::vector<Var> out;
-  for (const Var& item : iterate(v)) {
+  for (const Var& item : items_if_any(v)) {
     interpreter.step();
     Var value = by_attribute ? attribute_path(interpreter, item, a.positional[0]) : item;
     bool holds = has_test ? interpreter.test(a.positional[at].as_string(), value, rest) : value.truth();

@@ -21,6 +21,11 @@ int64_t whole(const Var& v) {
   return v.as_integer();
 }
 
+Var rest_of_two(const Var& v) {
+  if (!v.is_numeric()) whole(v);
+  return binary("%", v, Var::integer(2));
+}
+
 const NamedTest tests[] = {
     {"boolean", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean; }},
     {"callable",
@@ -34,7 +39,7 @@ const NamedTest tests[] = {
      }},
     {"eq", [](Interpreter&, const Var& v, const Arguments& a) { return equal(v, first(a)); }},
     {"escaped", [](Interpreter&, const Var& v, const Arguments&) { return v.is_markup(); }},
-    {"even", [](Interpreter&, const Var& v, const Arguments&) { return whole(v) % 2 == 0; }},
+    {"even", [](Interpreter&, const Var& v, const Arguments&) { return equal(rest_of_two(v), Var::integer(0)); }},
     {"false",
      [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean && !v.as_bool(); }},
     {"filter",
@@ -56,7 +61,7 @@ const NamedTest tests[] = {
     {"ne", [](Interpreter&, const Var& v, const Arguments& a) { return !equal(v, first(a)); }},
     {"none", [](Interpreter&, const Var& v, const Arguments&) { return v.is_none(); }},
     {"number", [](Interpreter&, const Var& v, const Arguments&) { return v.is_numeric(); }},
-    {"odd", [](Interpreter&, const Var& v, const Arguments&) { return whole(v) % 2 != 0; }},
+    {"odd", [](Interpreter&, const Var& v, const Arguments&) { return equal(rest_of_two(v), Var::integer(1)); }},
     {"sameas",
      [](Interpreter&, const Var& v, const Arguments& a) {
        const Var& other = first(a);

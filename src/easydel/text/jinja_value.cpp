@@ -290,7 +290,7 @@ std::vector<Var> iterate(const Var& value) {
       for (size_t at = 0; at < text.size();) {
         size_t from = at;
         next_character(text, at);
-        out.push_back(Var::string(text.substr(from, at - from), value.is_markup()));
+        out.push_back(Var::string(text.substr(from, at - from)));
       }
       return out;
     }
