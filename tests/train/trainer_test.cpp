@@ -173,6 +173,37 @@ TEST(Trainer, StopsAtALossThatIsNoNumberWithTheLastGoodStepSaved) {
       << text;
 }
 
+TEST(Trainer, TheLossIsDividedByWhatLossConfigSays) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const auto first = [&](const std::string& loss_config) {
+    return ran(small_run(folder.path(),
+                         "{max_training_steps: 1, do_last_save: false, shuffle_train_dataset: false, "
+                         "total_batch_size: 13, loss_config: " +
+                             loss_config + "}"))
+        .watched.steps[0];
+  };
+  const auto mean = first("{}");
+  const double labels = static_cast<double>(mean.tokens) - 13;
+  EXPECT_NEAR(first("{reduction: sum}").loss, mean.loss * labels, 1e-4 * mean.loss * labels);
+  EXPECT_NEAR(first("{loss_normalizing_factor: null}").loss, mean.loss * labels, 1e-4 * mean.loss * labels);
+  EXPECT_NEAR(first("{loss_normalizing_factor: 10}").loss, mean.loss * labels / 10, 1e-4 * mean.loss * labels);
+  EXPECT_NEAR(first("{loss_normalizing_factor: 10, reduction: mean}").loss, mean.loss, 1e-6);
+  EXPECT_GT(first("{z_loss: 0.01}").loss, mean.loss);
+  EXPECT_GT(first("{label_smoothing: 0.1}").loss, mean.loss);
+}
+
+TEST(Trainer, EvaluatesOnlyWhereItIsNotToTrain) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const auto before = weights_of(*small_run(folder.path()).model);
+  const Ran run = ran(small_run(folder.path(), "{do_train: false, do_eval: true}",
+                                str("{evaluation: [{data_files: \"", (folder / "lines.txt").string(), "\"}]}")));
+  EXPECT_EQ(run.watched.evaluations.size(), 1u);
+  EXPECT_TRUE(run.watched.steps.empty());
+  EXPECT_TRUE(run.weights == before);
+}
+
 TEST(Trainer, EmptyDataAreRefused) {
   const TemporaryFolder folder;
   LogLines log;

@@ -61,6 +61,8 @@ class Method {
   virtual bool can_pack() const { return false; }
   virtual Batch collate(std::span<const data::Example* const> examples) const = 0;
   virtual Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const = 0;
+  // What a step's sum of losses is divided by, given the weights of all its batches.
+  virtual double divisor(double weight) const { return weight; }
   // Once before the first step, with every example that will be used (precomputed log-probabilities).
   virtual void examine(std::span<data::Example>, const Forwarding&) {}
   // After `step` updates were made.

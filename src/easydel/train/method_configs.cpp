@@ -92,7 +92,8 @@ const MethodConfig* chosen(const Value& value, const std::string& path, config::
   const bool later = std::find(later_methods.begin(), later_methods.end(), canonical(word)) != later_methods.end();
   auto known = known_types();
   if (later) {
-    problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is not built yet", "built: " + join(known, ", "));
+    problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is not built yet",
+                 "built: " + join(known, ", "));
   } else {
     known.insert(known.end(), later_methods.begin(), later_methods.end());
     problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is no training method",
@@ -118,7 +119,8 @@ void read_trainer(const Value& value, void* object, const std::string& path, con
     if (!knows(common, word) && !(method && knows(method->section(), word)) && !owner.empty()) {
       // An unbuilt method has been refused already; its keys need no second word.
       if (method)
-        problems.no_effect(config::join_path(path, word), str("with trainer_type ", method->name, " (a key of ", owner, ")"));
+        problems.no_effect(config::join_path(path, word),
+                           str("with trainer_type ", method->name, " (a key of ", owner, ")"));
       continue;
     }
     own.entries.push_back(value.entries[i]);

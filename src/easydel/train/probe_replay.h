@@ -1,5 +1,5 @@
 // `probe replay`: a recorded TRL run through the real trainer, with the recorded micro-batches in place of data. For
-// comparing with other implementations; the form of a case is described in docs/probes.md.
+// comparing with other implementations.
 #pragma once
 
 #include <filesystem>

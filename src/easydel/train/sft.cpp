@@ -14,7 +14,8 @@ namespace {
 data::EncoderOptions encoder_options(const Setting& setting, const SftConfig& config) {
   data::EncoderOptions options;
   options.add_special_tokens = setting.mixture.tokenization.add_special_tokens.value_or(config.add_special_tokens);
-  options.assistant_mask = config.assistant_only_loss;
+  // Without prompts, a conversation leaves what the assistant says.
+  options.assistant_mask = config.assistant_only_loss || !setting.trainer.common.train_on_inputs.value_or(true);
   if (setting.mixture.pack_eos_token_id) options.eos = static_cast<int32_t>(*setting.mixture.pack_eos_token_id);
   if (config.eos_token) {
     const auto id = setting.tokenizer->id_of(*config.eos_token);
@@ -56,6 +57,13 @@ class Sft final : public Method {
     Batch batch = flat_batch(examples);
     batch.weight = static_cast<double>(batch.labelled);
     return batch;
+  }
+
+  double divisor(double weight) const override {
+    if (loss_.reduction) return *loss_.reduction == Reduction::sum ? 1 : weight;
+    if (!loss_.loss_normalizing_factor) return 1;
+    const auto* number = std::get_if<double>(&*loss_.loss_normalizing_factor);
+    return number ? *number : weight;
   }
 
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {

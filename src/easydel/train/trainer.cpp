@@ -138,7 +138,7 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
     totals[2] += part.share * static_cast<double>(part.batch.examples);
   }
   ranks_.sum(totals);
-  const double weight = std::max(totals[0], 1e-9);
+  const double weight = std::max(method_->divisor(totals[0]), 1e-9);
   result.tokens = static_cast<int64_t>(totals[1]), result.examples = static_cast<int64_t>(totals[2]);
 
   Forwarding how = forwarding(true);
@@ -241,8 +241,7 @@ void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunSta
   if (!ranks_.first()) return;
   if (parts_.tokenizer)
     for (const auto& file : parts_.tokenizer->files())
-      if (!std::filesystem::exists(folder / file.filename()))
-        files::write(folder / file.filename(), files::read(file));
+      if (!std::filesystem::exists(folder / file.filename())) files::write(folder / file.filename(), files::read(file));
   write_state(folder, state);
 }
 
@@ -296,7 +295,12 @@ Outcome Trainer::run() {
     outcome.checkpoint = last_saved_;
     pace.pause(seconds_since(begin));
   };
-  if (evaluation_ && config().eval_on_start && plan_.from_step == 0) evaluate_now(0);
+  if (evaluation_ && (!config().do_train || (config().eval_on_start && plan_.from_step == 0)))
+    evaluate_now(plan_.from_step);
+  if (!config().do_train) {
+    watcher.finished();
+    return outcome;
+  }
 
   const double limit = config().training_time_limit ? seconds_of(*config().training_time_limit).value_or(0) : INFINITY;
   const double flops = parts_.model->training_flops_per_token(plan_.examples ? plan_.tokens / plan_.examples : 1);

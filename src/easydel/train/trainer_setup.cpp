@@ -201,6 +201,9 @@ Trainer::Trainer(TrainerParts parts)
       checkpoints_(fs::path(parts_.trainer.common.save_directory) / folder_name(parts_),
                    parts_.trainer.common.save_total_limit) {
   check(parts_.model, "a trainer without a model");
+  // Rows have a limit on either side; the smaller one holds.
+  if (const auto most = parts_.mixture.tokenization.max_length)
+    parts_.trainer.common.max_length = std::min(*most, config().max_length.value_or(*most));
   check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
   const int64_t parts_of_update = config().gradient_accumulation_steps * ranks_.parts();
   if (!parts_.source && config().total_batch_size % parts_of_update != 0)
