@@ -4,6 +4,7 @@
 
 #include <c10/util/Logging.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -84,6 +85,8 @@ class Store {
 std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options) {
   // c10d prints every error with a trace before it throws it; the exception is enough.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 3;
+  // Gloo writes to a socket whose other end may just have died; that is an error of the call, not of the process.
+  std::signal(SIGPIPE, SIG_IGN);
   auto result = std::make_shared<Store>();
   result->connect = Milliseconds(int64_t(options.connect_seconds * 1000));
   result->timeout = Milliseconds(int64_t(options.timeout_seconds * 1000));
@@ -142,7 +145,11 @@ std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int
       auto vote = [&](int64_t member) { return str(prefix, "/vote/", member); };
       store.store->set(vote(rank), std::string(group ? "stands" : "failed"));
       bool all = true;
-      for (int64_t member = 0; member < size; ++member) all &= store.store->get_to_str(vote(member)) == "stands";
+      for (int64_t member = 0; member < size; ++member) {
+        // One whose connection broke votes at once, the others when they have given up waiting for it.
+        store.store->wait({vote(member)}, 3 * store.connect);
+        all &= store.store->get_to_str(vote(member)) == "stands";
+      }
       if (all) return std::make_shared<C10dGroup>(std::move(group), name, store.timeout);
       if (failure.empty()) failure = "it failed on another rank";
     } catch (const std::exception& error) {

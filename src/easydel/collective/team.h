@@ -56,7 +56,8 @@ class Team {
  public:
   // The only rank.
   static std::shared_ptr<const Team> alone();
-  // Meets the other ranks of `world`; the mesh must be of that size. UserError where they do not come.
+  // Meets the other ranks of `world`; the mesh must be of that size. UserError where they do not come. From here on the
+  // process ignores SIGPIPE.
   static std::shared_ptr<const Team> join(const mesh::World& world, mesh::Mesh mesh, const TeamOptions& options = {});
   ~Team();
   Team(const Team&) = delete;
