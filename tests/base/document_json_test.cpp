@@ -44,6 +44,7 @@ TEST(Json, RefusesWhatPythonRefuses) {
 
 TEST(Json, SaysWhereItStopsBeingJson) {
   EXPECT_EQ(refused("{\"a\": 1,\n \"b\": tru}"), "a.json:2:7: is not JSON: 'tru'\n    texts stand in double quotes");
+  EXPECT_EQ(refused("{\"a\": 1, \"\\x\": 2}"), "a.json:1:10: is not JSON: a wrong escape in a text");
   EXPECT_EQ(refused("[1] 2"), "a.json:1:5: something follows after the document's end");
   EXPECT_EQ(refused("{\"a\": 1, \"a\": 2}"), "a.json:1:10: 'a' is given twice\n    keep one of them");
   EXPECT_EQ(refused(""), "a.json:1:1: is empty");
@@ -70,6 +71,13 @@ TEST(Documents, ComeBackTheSameFromYamlAndJson) {
   EXPECT_EQ(parse_yaml(to_yaml_flow(value)), value) << to_yaml_flow(value);
   EXPECT_EQ(parse_json(to_json(value)), value);
   EXPECT_EQ(parse_json(to_json(value, 2)), value);
+}
+
+TEST(Documents, KeepCharactersThatReadersDropOrBreakLinesAt) {
+  const Value value = Value::text("\xef\xbb\xbf a\xc2\x85 b\xe2\x80\xa8 c\x7f\x01" + std::string(1, '\0'));
+  EXPECT_EQ(to_yaml(value), "\"\\ufeff a\\u0085 b\\u2028 c\\u007f\\u0001\\u0000\"\n");
+  EXPECT_EQ(parse_yaml(to_yaml(value)), value);
+  EXPECT_EQ(parse_json(to_json(value)), value);
 }
 
 TEST(Documents, AreWrittenForReadersOfYaml11Too) {

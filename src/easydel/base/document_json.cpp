@@ -83,9 +83,10 @@ class JsonReader {
     for (auto&& item : object) {
       ondemand::field field;
       if (const auto error = std::move(item).get(field)) fail(nullptr, error);
-      const Place place = place_of(field.key().raw() - 1);
+      const char* const at = field.key().raw() - 1;  // asked for once: it is gone after unescaped_key()
+      const Place place = place_of(at);
       std::string_view key;
-      if (const auto error = field.unescaped_key().get(key)) fail(field.key().raw(), error);
+      if (const auto error = field.unescaped_key().get(key)) fail(at, error);
       std::string name(key);
       if (!seen.insert(name).second) wrong(place, "'" + name + "' is given twice", "keep one of them");
       ondemand::value& child = field.value();

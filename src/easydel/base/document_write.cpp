@@ -11,9 +11,21 @@ namespace {
 
 constexpr size_t kFlowColumns = 100;  // a list of scalars that fits is written on one line
 
+// The character at the head of `rest` where some reader would drop it or take it for a line's end: control
+// characters, NEL, LS, PS, the byte order mark; 0: it is none.
+uint32_t unsafe(std::string_view rest) {
+  const auto byte = [&](size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0u; };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return byte(0) == 0 ? 0x110000 : byte(0);  // NUL, for which 0 is taken
+  if (byte(0) == 0xc2 && byte(1) < 0xa0) return byte(1);
+  const uint32_t wide = (byte(0) & 0xf) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
+  const bool three = byte(0) == 0xe2 || byte(0) == 0xef;
+  return three && (wide == 0x2028 || wide == 0x2029 || wide == 0xfeff || wide >= 0xfffe) ? wide : 0;
+}
+
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     switch (c) {
       case '"':
         out += "\\\"";
@@ -31,11 +43,10 @@ std::string in_quotes(std::string_view text) {
         out += "\\r";
         break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-          const auto byte = static_cast<unsigned char>(c);
-          out += "\\u00";
-          out += "0123456789abcdef"[byte >> 4];
-          out += "0123456789abcdef"[byte & 15];
+        if (const uint32_t code = unsafe(text.substr(i)); code != 0) {
+          out += "\\u";
+          for (int shift = 12; shift >= 0; shift -= 4) out += "0123456789abcdef"[code >> shift & 15];
+          i += code > 0x10ffff || code < 0x80 ? 0 : code < 0x800 ? 1 : 2;
         } else {
           out += c;
         }
@@ -60,7 +71,7 @@ std::string yaml_text(std::string_view text, bool flow) {
   // A path may begin with a dot or hold a colon; that is plain in every reader.
   if (!plain && (text.starts_with("./") || text.starts_with("../")) && text.find_first_of(" :#") == std::string_view::npos)
     plain = true;
-  for (const char c : text) plain = plain && static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
+  for (size_t i = 0; i < text.size(); ++i) plain = plain && unsafe(text.substr(i)) == 0;
   if (flow) plain = plain && text.find_first_of(",[]{}") == std::string_view::npos;
   return plain ? std::string(text) : in_quotes(text);
 }
