@@ -154,6 +154,56 @@ TEST(LoadModel, StartsFromTheSameRandomValuesForTheSameSeed) {
   EXPECT_NEAR(weight(one).std().item<double>(), 0.2, 0.02);
 }
 
+// Writes the weights of a folder again, each under another name; an empty name leaves it out.
+void rename_weights(const std::filesystem::path& folder, const std::function<std::string(const std::string&)>& renamed) {
+  std::vector<weights::OutTensor> out;
+  {
+    const auto file = weights::SafetensorsFile::open(folder / "model.safetensors");
+    for (const auto& [name, entry] : file->header().tensors)
+      if (const std::string other = renamed(name); !other.empty())
+        out.push_back(tensor::to_file(other, tensor::from_view(file->at(name)).clone(), at::kFloat));
+  }
+  weights::write_safetensors(folder / "model.safetensors", out);
+}
+
+TEST(LoadModel, TakesNamesWithoutTheBasesPrefixAndLeavesOldBuffersAlone) {
+  const Folder folder(small_gpt2);
+  const auto model = load_model(folder.path(), {});
+  save_model(*model, folder.path());
+  rename_weights(folder.path(), [](const std::string& name) { return name.substr(std::string("transformer.").size()); });
+  const Tensor tokens = some_tokens(5);
+  EXPECT_TRUE(logits(*load_model(folder.path(), {}), tokens, {0, 5}).equal(logits(*model, tokens, {0, 5})));
+}
+
+TEST(LoadModel, TakesATiedEmbeddingFromTheHeadsName) {
+  const std::string config = test::replaced(small_llama, "\"note_of_mine\": [1, 2]", "\"tie_word_embeddings\": true");
+  const Folder folder(config.c_str());
+  const auto model = load_model(folder.path(), {});
+  save_model(*model, folder.path());
+  rename_weights(folder.path(), [](const std::string& name) {
+    return name == "model.embed_tokens.weight" ? "lm_head.weight" : name;
+  });
+  const Tensor tokens = some_tokens(5);
+  EXPECT_TRUE(logits(*load_model(folder.path(), {}), tokens, {0, 5}).equal(logits(*model, tokens, {0, 5})));
+}
+
+TEST(ProbeLogits, TracesEveryModuleAndEveryNamedTensor) {
+  const Folder folder(small_llama);
+  test::TemporaryFolder work;
+  const std::vector<weights::OutTensor> inputs = {tensor::to_file("input_ids", some_tokens(12).view({2, 6}), at::kLong)};
+  weights::write_safetensors(work / "in.safetensors", inputs);
+  ProbeOptions options;
+  options.trace = work / "trace.safetensors";
+  probe_logits(folder.path(), work / "in.safetensors", work / "out.safetensors", options);
+  const auto trace = weights::SafetensorsFile::open(work / "trace.safetensors");
+  for (const char* name : {"embeddings", "model.norm", "model.layers.0", "model.layers.2.self_attn", "model.layers.1.mlp",
+                           "model.layers.1.attn_query", "model.layers.1.attn_key", "model.layers.1.attn_value",
+                           "model.layers.1.attn_output", "model.layers.1.mlp_gate", "model.layers.1.mlp_up",
+                           "model.layers.1.mlp_down", "model.layers.1.mlp_output", "model.layers.1.residual"})
+    EXPECT_TRUE(trace->has(name)) << name;
+  EXPECT_EQ(trace->at("model.layers.1.mlp_up").shape, (std::vector<int64_t>{2, 6, 64}));
+}
+
 // ---- what is refused ----
 
 std::string refusal_of(const Folder& folder, const LoadOptions& options = {}) {
