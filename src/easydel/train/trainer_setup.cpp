@@ -47,7 +47,7 @@ int64_t config_int(const models::Model& model, std::initializer_list<const char*
 // checkpointing one row a layer and one layer's share.
 int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
   const int64_t hidden = config_int(*parts.model, {"hidden_size", "n_embd"});
-  const int64_t inner = std::max(config_int(*parts.model, {"intermediate_size", "n_inner"}), 4 * hidden * 0);
+  const int64_t inner = config_int(*parts.model, {"intermediate_size", "n_inner"});  // 0: 4 * hidden, as gpt2 has it
   const int64_t layers = parts.model->layers();
   const int64_t one_layer = tokens * (8 * hidden + 3 * (inner ? inner : 4 * hidden)) * 4;
   const bool kept = parts.checkpointing == nn::Checkpointing::none;
