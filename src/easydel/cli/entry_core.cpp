@@ -4,6 +4,7 @@
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/session_core.h"
 #include "easydel/models/probe_logits.h"
+#include "easydel/tensor/memory.h"
 #include "easydel/train/probe_replay.h"
 
 namespace easydel::cli {
@@ -31,6 +32,7 @@ class TorchCore final : public elarge::Core {
 }  // namespace easydel::cli
 
 extern "C" easydel::elarge::Core* easydel_core_entry() {
+  easydel::tensor::use_kept_memory();  // before the first tensor
   static easydel::cli::TorchCore core;
   return &core;
 }

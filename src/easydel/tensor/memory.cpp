@@ -1,0 +1,138 @@
+#include "easydel/tensor/memory.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+
+namespace easydel::tensor {
+namespace {
+
+constexpr size_t kSmall = size_t{256} << 10;  // below it malloc does well
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kAlignment = 64;  // as libtorch's own
+
+void* map_block(size_t bytes) {
+  // Longer than wanted, and cut to a boundary of huge pages.
+  const size_t slack = bytes >= kHugePage ? kHugePage : 0;
+  void* raw = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  if (!slack) return raw;
+  char* const begin = static_cast<char*>(raw);
+  char* const block = begin + (kHugePage - reinterpret_cast<uintptr_t>(raw) % kHugePage) % kHugePage;
+  if (block != begin) munmap(begin, static_cast<size_t>(block - begin));
+  if (const size_t tail = slack - static_cast<size_t>(block - begin)) munmap(block + bytes, tail);
+  madvise(block, bytes, MADV_HUGEPAGE);
+  return block;
+}
+
+class Blocks {
+ public:
+  void* take(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    use_.in_use += bytes;
+    if (use_.in_use > use_.peak) use_.peak = use_.in_use;
+    void* block = nullptr;
+    if (const auto found = free_.find(bytes); found != free_.end()) {
+      block = found->second.block;
+      use_.kept -= bytes;
+      free_.erase(found);
+    } else {
+      while (!free_.empty() && use_.in_use + use_.kept > use_.peak + use_.peak / 8) drop_oldest();
+      block = map_block(bytes);
+      while (!block && !free_.empty()) {
+        drop_oldest();
+        block = map_block(bytes);
+      }
+      if (!block) {
+        use_.in_use -= bytes;
+        return nullptr;
+      }
+    }
+    size_of_[block] = bytes;
+    return block;
+  }
+
+  bool give_back(void* block) {
+    const std::lock_guard lock(mutex_);
+    const auto found = size_of_.find(block);
+    if (found == size_of_.end()) return false;
+    const size_t bytes = found->second;
+    size_of_.erase(found);
+    use_.in_use -= bytes, use_.kept += bytes;
+    free_.insert({bytes, {block, ++clock_}});
+    return true;
+  }
+
+  MemoryUse use() {
+    const std::lock_guard lock(mutex_);
+    return use_;
+  }
+
+ private:
+  struct Kept {
+    void* block;
+    uint64_t since;
+  };
+  void drop_oldest() {
+    auto oldest = free_.begin();
+    for (auto it = free_.begin(); it != free_.end(); ++it)
+      if (it->second.since < oldest->second.since) oldest = it;
+    munmap(oldest->second.block, oldest->first);
+    use_.kept -= oldest->first;
+    free_.erase(oldest);
+  }
+
+  std::mutex mutex_;
+  std::multimap<size_t, Kept> free_;  // by size
+  std::unordered_map<void*, size_t> size_of_;  // blocks in use
+  MemoryUse use_;
+  uint64_t clock_ = 0;
+};
+
+Blocks& blocks() {
+  static Blocks* const one = new Blocks;  // outlives every tensor
+  return *one;
+}
+
+void release(void* block) {
+  if (block && !blocks().give_back(block)) std::free(block);
+}
+
+class KeptMemory final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    void* block = nullptr;
+    if (bytes >= kSmall) {
+      block = blocks().take(block_bytes(bytes));
+    } else if (bytes > 0) {
+      if (posix_memalign(&block, kAlignment, bytes) != 0) block = nullptr;
+    }
+    if (bytes > 0 && !block) throw std::bad_alloc();
+    return {block, block, &release, c10::DeviceType::CPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+};
+
+}  // namespace
+
+size_t block_bytes(size_t bytes) {
+  const size_t step = std::max<size_t>(std::bit_floor(bytes) / 8, 4096);
+  return (bytes + step - 1) / step * step;
+}
+
+void use_kept_memory() {
+  static KeptMemory* const one = new KeptMemory;
+  c10::SetCPUAllocator(one, /*priority=*/1);
+}
+
+MemoryUse memory_use() { return blocks().use(); }
+
+}  // namespace easydel::tensor

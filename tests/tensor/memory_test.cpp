@@ -1,0 +1,82 @@
+#include "easydel/tensor/memory.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "easydel/tensor/torch.h"
+
+namespace easydel::tensor {
+namespace {
+
+constexpr int64_t kMega = 1 << 20;
+
+TEST(KeptMemory, RoundsToStepsOfAnEighth) {
+  EXPECT_EQ(block_bytes(1 << 20), size_t{1} << 20);
+  EXPECT_EQ(block_bytes((1 << 20) + 1), size_t{(1 << 20) + (1 << 17)});
+  EXPECT_EQ(block_bytes(300 << 10), size_t{320} << 10);
+  for (const size_t bytes : {size_t{262145}, size_t{5'000'001}, size_t{113'246'208}}) {
+    EXPECT_GE(block_bytes(bytes), bytes);
+    EXPECT_LE(block_bytes(bytes), bytes + bytes / 8 + 4096);
+    EXPECT_EQ(block_bytes(bytes) % 4096, 0u);
+  }
+}
+
+TEST(KeptMemory, GivesABlockOfTheSameSizeAgain) {
+  use_kept_memory();
+  void* first = nullptr;
+  {
+    const Tensor a = at::full({3 * kMega}, 7, at::kByte);
+    first = a.data_ptr();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % 64, 0u);
+  }
+  const MemoryUse before = memory_use();
+  EXPECT_GE(before.kept, uint64_t{3 * kMega});
+  const Tensor b = at::empty({3 * kMega}, at::kByte);
+  EXPECT_EQ(b.data_ptr(), first);
+  EXPECT_EQ(memory_use().kept, before.kept - block_bytes(3 * kMega));
+  EXPECT_EQ(memory_use().in_use, before.in_use + block_bytes(3 * kMega));
+}
+
+TEST(KeptMemory, KeepsLittleBesideWhatIsInUse) {
+  use_kept_memory();
+  // Sizes that never come again: what is kept of them must not add up.
+  for (int64_t i = 0; i < 200; ++i) at::empty({kMega + i * 200'000}, at::kByte);
+  const MemoryUse use = memory_use();
+  EXPECT_LE(use.in_use + use.kept, use.peak + use.peak / 8);
+}
+
+TEST(KeptMemory, SmallTensorsAndResizesWork) {
+  use_kept_memory();
+  const MemoryUse before = memory_use();
+  const Tensor small = at::full({1000}, 1.5, at::kFloat);
+  EXPECT_EQ(memory_use().in_use, before.in_use);
+  Tensor grown = at::full({1000}, 2, at::kFloat);
+  grown.resize_({4 * kMega});
+  EXPECT_EQ(grown[999].item<float>(), 2);
+  EXPECT_EQ(small[999].item<float>(), 1.5);
+  EXPECT_EQ(at::empty({0}).numel(), 0);
+}
+
+TEST(KeptMemory, ServesManyThreads) {
+  use_kept_memory();
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t, &wrong] {
+      for (int i = 0; i < 100; ++i) {
+        const Tensor a = at::full({kMega / 2 + (i % 5) * 100'000}, t, at::kByte);
+        if (a[0].item<int>() != t || a[-1].item<int>() != t) ++wrong;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace easydel::tensor
