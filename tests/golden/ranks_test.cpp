@@ -160,5 +160,11 @@ TEST(Ranks, RefuseAMeshThatDoesNotFit) {
             "1 problem in RUN; nothing was run.\n");
 }
 
+TEST(Ranks, RefuseCommandsThatAreForOne) {
+  const auto ran = test::run_program({"--nproc", "2", "doctor"}, alone);
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(ran.err, "--nproc: easydel doctor on several ranks is not built yet\n    built: elarge (run), generate\n");
+}
+
 }  // namespace
 }  // namespace easydel

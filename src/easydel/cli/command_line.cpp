@@ -219,7 +219,10 @@ int run_command(int argc, char** argv) {
   if (options.quiet) log::set_level(log::Level::warning);
   if (options.nproc > 1) {
     options.run.ranks = options.nproc;
-    if (at->get_name() == "elarge" || at->get_name() == "run") check_elarge(options.run);
+    const bool elarge = at->get_name() == "elarge" || at->get_name() == "run";
+    if (!elarge && full_name(at) != "easydel generate")
+      refuse("--nproc", full_name(at) + " on several ranks is not built yet", "built: elarge (run), generate");
+    if (elarge) check_elarge(options.run);
     Launch ranks;
     ranks.ranks = options.nproc;
     ranks.arguments = without_nproc(argc, argv);

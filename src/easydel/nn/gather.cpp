@@ -8,15 +8,30 @@ namespace easydel::nn {
 
 using collective::GatherGradient;
 
+namespace {
+
+const mesh::Axes tensor_axis = {"tp"};
+
+// Dimension `dimension` is laid out as it is used: this rank's part is already here.
+bool in_place(const Entry& entry, size_t dimension) {
+  return entry.use == Use::part && dimension == size_t(entry.use_dimension) && entry.layout[dimension] == tensor_axis;
+}
+
+}  // namespace
+
+bool is_gathered(const Entry& entry) {
+  for (size_t dimension = 0; dimension < entry.layout.size(); ++dimension)
+    if (!entry.layout[dimension].empty() && !in_place(entry, dimension)) return true;
+  return false;
+}
+
 Tensor gathered(const Entry& entry) {
   const collective::Team& team = *entry.team;
-  const mesh::Axes tensor_axis = {"tp"}, &batch = mesh::batch_axes();
+  const mesh::Axes& batch = mesh::batch_axes();
   const auto part = size_t(entry.use_dimension);
-  // Laid out as it is used: the part is already here.
-  const bool in_place = entry.use == Use::part && entry.layout[part] == tensor_axis;
   Tensor x = entry.shard;
   for (size_t dimension = 0; dimension < entry.layout.size(); ++dimension) {
-    if (in_place && dimension == part) continue;
+    if (in_place(entry, dimension)) continue;
     // A fused axis is put together from its fastest axis outwards. Along the axes of the batch ranks have other rows
     // and so other gradients; along the others they compute the same.
     const mesh::Axes& axes = entry.layout[dimension];
@@ -26,7 +41,7 @@ Tensor gathered(const Entry& entry) {
                              other_rows ? GatherGradient::sum : GatherGradient::same);
     }
   }
-  if (entry.use == Use::part && !in_place) x = collective::scatter(team.group(tensor_axis), x, int64_t(part));
+  if (entry.use == Use::part && !in_place(entry, part)) x = collective::scatter(team.group(tensor_axis), x, int64_t(part));
   if (entry.use == Use::shared) x = collective::enter(team.group(tensor_axis), x);
   return x;
 }

@@ -1,5 +1,7 @@
 #include "easydel/nn/weight.h"
 
+#include "easydel/nn/gather.h"
+
 namespace easydel::nn {
 namespace {
 
@@ -19,6 +21,10 @@ class DenseWeight final : public Weight {
   ops::Matrix matrix() override {
     const Entry& entry = parameter_.entry();
     const Tensor master = parameter_.value();
+    if (is_gathered(entry)) {
+      const Tensor compute = master.scalar_type() == entry.compute ? master : master.detach().to(entry.compute);
+      return {master, compute, nullptr};
+    }
     if (version_ != entry.version) {
       compute_ = Tensor();
       packed_ = nullptr;
