@@ -24,7 +24,8 @@ int main_of(int count, char** values) {
   const std::string model = smol_shape(scratch / "smol135m").string();
   const auto seconds = [&](int prompt_tokens, int new_tokens) {
     return run_program({"generate", model, "--dtype", dtype, "--prompt", prompt_of(prompt_tokens), "--max-new-tokens",
-                        std::to_string(new_tokens), "--temperature", "0", "--ignore-eos"})
+                        std::to_string(new_tokens), "--temperature", "0", "--min-new-tokens",
+                        std::to_string(new_tokens)})
         .seconds;
   };
   const Ceiling ceiling = measure_ceiling();
@@ -49,4 +50,7 @@ int main_of(int count, char** values) {
 }  // namespace
 }  // namespace easydel::bench
 
-int main(int count, char** values) { return easydel::bench::main_of(count, values); }
+int main(int count, char** values) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run that is cut short has said what it found
+  return easydel::bench::main_of(count, values);
+}

@@ -35,4 +35,7 @@ int main_of(int count, char** values) {
 }  // namespace
 }  // namespace easydel::bench
 
-int main(int count, char** values) { return easydel::bench::main_of(count, values); }
+int main(int count, char** values) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run that is cut short has said what it found
+  return easydel::bench::main_of(count, values);
+}
