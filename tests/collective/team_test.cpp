@@ -133,6 +133,33 @@ TEST(Team, EndsTheOthersWaitWhenARankDies) {
   EXPECT_EQ(exits, (std::vector<int>{0, 7}));
 }
 
+TEST(Team, MakesAGroupAnewThatFailedOnOneRank) {
+  run_ranks(2, [](const Meeting& meeting) {
+    TeamOptions options;
+    options.file_store = meeting.file;
+    options.connect_seconds = 1, options.timeout_seconds = 30;
+    if (meeting.world.rank == 1) options.fault = [](int attempt) { return attempt == 0; };
+    auto team = Team::join(meeting.world, mesh::Mesh(mesh::default_axes(), {1, 1, 1, 2, 1}), options);
+    Tensor x = at::ones({2});
+    team->group({"tp"}).all_reduce(x);
+    EXPECT_EQ(values(x), (std::vector<float>{2, 2}));
+  });
+}
+
+TEST(Team, GivesUpAGroupThatFailsAgainAndAgain) {
+  run_ranks(2, [](const Meeting& meeting) {
+    TeamOptions options;
+    options.file_store = meeting.file;
+    options.connect_seconds = 1, options.timeout_seconds = 30;
+    options.fault = [](int) { return true; };
+    auto team = Team::join(meeting.world, mesh::Mesh(mesh::default_axes(), {1, 1, 1, 2, 1}), options);
+    EXPECT_EQ(test::refusal([&] { team->group({"tp"}); }),
+              "collective: group tp:0,1 of 2 ranks could not be made: a fault that was asked for\n"
+              "    the first error of the other ranks may say why; on several machines GLOO_SOCKET_IFNAME names the "
+              "network interface to use");
+  });
+}
+
 TEST(Team, SaysWhoDoesNotCome) {
   run_ranks(1, [](const Meeting& meeting) {
     mesh::World world = meeting.world;

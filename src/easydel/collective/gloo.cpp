@@ -80,6 +80,7 @@ class Store {
   c10::intrusive_ptr<c10d::Store> store;
   bool loopback = true;
   Milliseconds connect, timeout;
+  std::function<bool(int)> fault;
 };
 
 std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options) {
@@ -90,6 +91,7 @@ std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options
   auto result = std::make_shared<Store>();
   result->connect = Milliseconds(int64_t(options.connect_seconds * 1000));
   result->timeout = Milliseconds(int64_t(options.timeout_seconds * 1000));
+  result->fault = options.fault;
   if (const char* seconds = std::getenv("EASYDEL_COLLECTIVE_TIMEOUT_SECONDS")) {
     double value = std::atof(seconds);
     if (value <= 0) {
@@ -130,6 +132,7 @@ std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int
     std::string prefix = str(name, "/", attempt);
     c10::intrusive_ptr<ProcessGroupGloo> group;
     try {
+      if (store.fault && store.fault(attempt)) throw std::runtime_error("a fault that was asked for");
       auto options = ProcessGroupGloo::Options::create(store.connect);
       const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
       options->devices.push_back(store.loopback ? ProcessGroupGloo::createDeviceForHostname("127.0.0.1")

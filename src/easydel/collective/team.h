@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -50,6 +51,8 @@ struct TeamOptions {
   std::filesystem::path file_store;  // where ranks of one machine meet by a file instead of the master's port (tests)
   double connect_seconds = 60;       // until all ranks must be there
   double timeout_seconds = 1800;     // for one operation; EASYDEL_COLLECTIVE_TIMEOUT_SECONDS overrides
+  // For tests: whether attempt n (from 0) to make a group is to fail on this rank.
+  std::function<bool(int attempt)> fault = nullptr;
 };
 
 class Team {
