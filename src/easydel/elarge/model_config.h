@@ -119,7 +119,8 @@ struct LoaderConfig {
         field<&LoaderConfig::dtype>("Number type of the computation; auto: the file's."),
         field<&LoaderConfig::param_dtype>("Number type in which parameters are kept; auto: the file's."),
         field<&LoaderConfig::precision>(
-            "Precision of products; null and default: as the dtype, high and highest: fp32 products in fp32."),
+            "Precision of products; null and default: as the dtype, high and highest: fp32 products in fp32.",
+            no_effect("products of fp32 numbers are always computed in fp32")),
         field<&LoaderConfig::verbose>("Say what is loaded."),
         field<&LoaderConfig::from_torch>("Convert a PyTorch checkpoint.", no_effect("files are read as they are")),
         field<&LoaderConfig::trust_remote_code>("Run the model folder's own code.", no_effect("no folder's code is run")),
