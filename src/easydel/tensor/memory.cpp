@@ -44,7 +44,7 @@ class Blocks {
       use_.kept -= bytes;
       free_.erase(found);
     } else {
-      while (!free_.empty() && use_.in_use + use_.kept > use_.peak + use_.peak / 32) drop_oldest();
+      while (!free_.empty() && use_.in_use + use_.kept > use_.peak) drop_oldest();
       block = map_block(bytes);
       while (!block && !free_.empty()) {
         drop_oldest();
