@@ -114,6 +114,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("-p,--prompt", o.generate.prompts, "The text (may be repeated); standard input if not given")->allow_extra_args(false);
   one->add_flag("--chat", o.generate.chat, "The prompt is what a user says: use the model's chat template");
   one->add_flag("--jsonl", o.generate.jsonl, "Print one JSON object a prompt");
+  one->add_option("--batch", o.generate.batch, "Most prompts that are continued together")->check(CLI::Range(1, 4096));
   one = add_command(app, o, "chat", "Talk with a model", work, [&o] { return run_chat(o.chat); });
   add_model_flags(one, o.chat);
   one->add_option("--system", o.chat.system, "The system message");

@@ -35,6 +35,7 @@ struct GenerateOptions : ModelOptions {
   std::vector<std::string> prompts;  // none: standard input is the prompt
   bool chat = false;                 // each prompt is what a user says
   bool jsonl = false;
+  int64_t batch = 16;  // most prompts that are continued together
 };
 int run_generate(const GenerateOptions& options);
 

@@ -74,6 +74,7 @@ int run_generate(const GenerateOptions& options) {
   }
   elarge::GenerateRequest request;
   request.sampling = sampling;
+  request.batch = options.batch;
   for (const std::string& prompt : prompts) {
     if (!options.chat) {
       request.prompts.push_back(prompt);
@@ -98,6 +99,8 @@ int run_generate(const GenerateOptions& options) {
     line.set("prompt_tokens", Value::integer(replies[i].prompt_tokens));
     line.set("new_tokens", Value::integer(replies[i].new_tokens));
     line.set("finish_reason", Value::text(replies[i].finish_reason));
+    line.set("prefill_seconds", Value::number(replies[i].prefill_seconds));
+    line.set("decode_seconds", Value::number(replies[i].decode_seconds));
     print(to_json(line) + "\n");
   }
   return 0;

@@ -22,6 +22,7 @@ using Output = std::function<void(std::string_view)>;
 
 struct GenerateRequest {
   std::vector<std::string> prompts;  // each alone
+  int64_t batch = 16;                // most that are decoded together
   std::vector<Value> conversations;  // instead of prompts: lists of messages, put through the chat template
   Value sampling = Value::map();     // keys of generation::SamplingConfig that are to replace the model's own
   // The new text of prompt `index` as it comes; may be empty.
@@ -33,6 +34,7 @@ struct Generated {
   std::string text;  // the continuation alone
   int64_t prompt_tokens = 0, new_tokens = 0;
   std::string finish_reason;  // "stop", "length", "interrupted"
+  double prefill_seconds = 0, decode_seconds = 0;  // of the batch that it ran in
 };
 
 // A signal ended the training, after its checkpoint was saved; the exit status is 128 + signal.

@@ -80,9 +80,12 @@ class TorchSession final : public Session {
       return !stopped();
     };
     std::vector<Generated> out;
-    generation::Generator generator(*model(), tokenizer());
+    generation::GeneratorOptions options;
+    options.batch = request.batch;
+    generation::Generator generator(*model(), tokenizer(), options);
     for (const generation::Result& result : generator.run(requests, on_text))
-      out.push_back({result.text, result.prompt_tokens, static_cast<int64_t>(result.tokens.size()), std::string(generation::name_of(result.reason))});
+      out.push_back({result.text, result.prompt_tokens, static_cast<int64_t>(result.tokens.size()),
+                     std::string(generation::name_of(result.reason)), result.prefill_seconds, result.decode_seconds});
     return out;
   }
 
