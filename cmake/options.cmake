@@ -29,6 +29,10 @@ if(EASYDEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${EASYDEL_CCACHE})
 endif()
 
+if(EASYDEL_FUZZ)
+  return()  # no torch there
+endif()
+
 # Torch's headers, one small precompiled header shared by all layers above `tensor`.
 add_library(easydel_torch INTERFACE)
 target_include_directories(easydel_torch SYSTEM INTERFACE ${TorchWheel_DIR}/include)

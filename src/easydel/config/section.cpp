@@ -82,7 +82,7 @@ void read_sections(std::span<const Part> parts, const Value& value, const std::s
     const Place key_place = i < value.key_places.size() ? value.key_places[i] : child.place;
     bool known = false, twice = false;
     for (const Part& part : parts) {
-      const auto key = std::ranges::find_if(part.section->keys, [&](const Key& k) { return k.answers_to(name); });
+      const auto key = std::ranges::find_if(part.section->keys, [&, &name = name](const Key& k) { return k.answers_to(name); });
       if (key == part.section->keys.end()) continue;
       known = true;
       const auto earlier = std::ranges::find_if(seen, [&](const auto& s) { return s.first == &*key; });
