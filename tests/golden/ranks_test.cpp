@@ -59,7 +59,8 @@ std::vector<double> column(const fs::path& run, const char* name) {
   std::istringstream lines(test::read_file(run / "metrics.jsonl"));
   std::vector<double> values;
   for (std::string line; std::getline(lines, line);) {
-    if (const Value* value = parse_json(line).find(name)) values.push_back(*value->as_double());
+    const Value record = parse_json(line);
+    if (const Value* value = record.find(name)) values.push_back(*value->as_double());
   }
   return values;
 }
