@@ -1,5 +1,8 @@
 #include "easydel/ops/attention_backends.h"
 
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+
 #include <array>
 #include <vector>
 
@@ -52,6 +55,13 @@ const AttentionBackend& pick_attention(std::string_view name, const AttentionNee
   if (best) return *best;
   check_attention_name(name);
   refuse("attention", str("'", name, "' cannot serve this model here"), refusals);
+}
+
+Tensor one_by_one(const AttentionNeed& need, Tensor (*one)(const AttentionNeed&, const AttentionRange&)) {
+  std::vector<Tensor> parts;
+  for (const AttentionRange& range : need.call.sequences) parts.push_back(one(need, range));
+  if (parts.empty()) return at::empty({0, need.q.size(1), need.v.size(2)}, need.q.options());
+  return parts.size() == 1 ? parts[0].contiguous() : at::cat(parts);
 }
 
 Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v,

@@ -30,6 +30,8 @@ std::span<const AttentionBackend> attention_backends();  // alphabetical; the li
 std::string_view canonical_attention(std::string_view name);
 // UserError "attention: ..." for an unknown name; checked before a model is built.
 void check_attention_name(std::string_view name, const std::string& where = "attention");
+// For backends that know one sequence at a time: `one` of each, in order; [0, heads, v_dim] where there are none.
+Tensor one_by_one(const AttentionNeed& need, Tensor (*one)(const AttentionNeed&, const AttentionRange&));
 const AttentionBackend& pick_attention(std::string_view name, const AttentionNeed& need);
 
 }  // namespace easydel::ops

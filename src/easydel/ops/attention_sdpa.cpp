@@ -1,10 +1,6 @@
 // Torch's fused attention, one sequence at a time. A reference: what it computes depends on torch's choice of kernel.
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
-
-#include <vector>
 
 #include "easydel/ops/attention_backends.h"
 
@@ -41,12 +37,7 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   return std::nullopt;
 }
 
-Tensor attend(const AttentionNeed& need) {
-  std::vector<Tensor> parts;
-  for (const AttentionRange& range : need.call.sequences) parts.push_back(attend_one(need, range));
-  if (parts.empty()) return at::empty({0, need.q.size(1), need.v.size(2)}, need.q.options());
-  return parts.size() == 1 ? parts[0].contiguous() : at::cat(parts);
-}
+Tensor attend(const AttentionNeed& need) { return one_by_one(need, attend_one); }
 
 }  // namespace
 

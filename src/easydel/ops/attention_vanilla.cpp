@@ -2,14 +2,12 @@
 // tested against, and the one that serves everything.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tanh.h>
 
 #include <limits>
-#include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/ops/attention_backends.h"
@@ -68,12 +66,7 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   return std::nullopt;
 }
 
-Tensor attend(const AttentionNeed& need) {
-  std::vector<Tensor> parts;
-  for (const AttentionRange& range : need.call.sequences) parts.push_back(attend_one(need, range));
-  if (parts.empty()) return at::empty({0, need.q.size(1), need.v.size(2)}, need.q.options());
-  return parts.size() == 1 ? parts[0].contiguous() : at::cat(parts);
-}
+Tensor attend(const AttentionNeed& need) { return one_by_one(need, attend_one); }
 
 }  // namespace
 

@@ -20,8 +20,9 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   return out.append(text, last);
 }
 
-// WordPiece's own clean-up knows one contraction more.
-std::string clean_up_pieces(std::string text) {
+// The rules in their order; WordPiece's own clean-up, of `pieces`, knows one contraction more.
+std::string tidied(std::string text, bool pieces) {
+  const std::string_view only_of_pieces = " do not";
   for (auto [from, to] : {std::pair{" .", "."},
                           {" ?", "?"},
                           {" !", "!"},
@@ -33,7 +34,7 @@ std::string clean_up_pieces(std::string text) {
                           {" 's", "'s"},
                           {" 've", "'ve"},
                           {" 're", "'re"}})
-    text = replaced(text, from, to);
+    if (pieces || from != only_of_pieces) text = replaced(text, from, to);
   return text;
 }
 
@@ -148,7 +149,7 @@ struct WordPiece : Decoder {
   void apply(std::vector<std::string>& tokens) const override {
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (i > 0) tokens[i] = tokens[i].starts_with(prefix) ? tokens[i].substr(prefix.size()) : " " + tokens[i];
-      if (cleanup) tokens[i] = clean_up_pieces(std::move(tokens[i]));
+      if (cleanup) tokens[i] = tidied(std::move(tokens[i]), true);
     }
   }
 };
@@ -173,7 +174,7 @@ struct Ctc : Decoder {
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
     for (std::string& token : tokens) {
       token = replaced(token, pad, "");
-      if (cleanup) token = replaced(clean_up_pieces(std::move(token)), delimiter, " ");
+      if (cleanup) token = replaced(tidied(std::move(token), true), delimiter, " ");
     }
     std::erase_if(tokens, [](const std::string& token) { return token.empty(); });
   }
@@ -217,19 +218,6 @@ std::unique_ptr<const Decoder> make_decoder(const Value& node) {
          "built: ByteLevel, Sequence, Replace, Fuse, Strip, ByteFallback, Metaspace, WordPiece, BPEDecoder, CTC");
 }
 
-std::string clean_up(std::string text) {
-  for (auto [from, to] : {std::pair{" .", "."},
-                          {" ?", "?"},
-                          {" !", "!"},
-                          {" ,", ","},
-                          {" ' ", "'"},
-                          {" n't", "n't"},
-                          {" 'm", "'m"},
-                          {" 's", "'s"},
-                          {" 've", "'ve"},
-                          {" 're", "'re"}})
-    text = replaced(text, from, to);
-  return text;
-}
+std::string clean_up(std::string text) { return tidied(std::move(text), false); }
 
 }  // namespace easydel::text
