@@ -47,6 +47,15 @@ TEST(Attention, SeesNoFurtherThanItsWindow) {
   }
 }
 
+TEST(Attention, OfEveryKeyIsTheSameByEveryBackendWithAWindowToo) {
+  for (const int64_t window : {0, 3}) {
+    Case c;
+    c.spec.kind = AttentionKind::full, c.spec.window = window;
+    c.expect_equal_backends("flash_attn2", "vanilla");
+    c.expect_equal_backends("sdpa", "vanilla");
+  }
+}
+
 TEST(Attention, CapsItsScores) {
   Case c;
   c.spec.softcap = 1.5;

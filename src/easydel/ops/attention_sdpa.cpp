@@ -17,7 +17,7 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   if ((causal && rows != keys) || (need.spec.window > 0 && keys > need.spec.window)) {
     const auto options = need.q.options().dtype(at::kLong);
     const Tensor key = at::arange(keys, options), query = at::arange(keys - rows, keys, options).unsqueeze(1);
-    mask = key <= query;
+    mask = need.spec.kind == AttentionKind::causal ? key <= query : key > query - keys;  // all, where it is full
     if (need.spec.window > 0) mask = mask->logical_and(key > query - need.spec.window);
   }
   const Tensor out = at::scaled_dot_product_attention(
