@@ -24,7 +24,7 @@ nn::Region attention_region(const Scope& scope, const DecoderSpec& spec) {
   return nn::Region(scope.team(), {spec.heads, spec.kv_heads});
 }
 
-class Attention {
+class Attention final : public nn::Part {
  public:
   Attention(const Scope& scope, const DecoderSpec& spec, const ops::RopeSpec* rope, int64_t layer)
       : region_(attention_region(scope, spec)), heads_(spec.heads / region_.parts()),
@@ -53,7 +53,7 @@ class Attention {
     attention_.dropout = spec.attention_dropout;
   }
 
-  Tensor operator()(const Tensor& outside, Pass& pass) const {
+  nn::LayerOutput forward(const Tensor& outside, Pass& pass) const override {
     const Tensor x = region_.enter(outside);
     const auto per_head = [&](const Tensor& t) { return t.view({t.size(0), -1, head_dim_}); };
     Tensor q, k, v;
@@ -75,7 +75,14 @@ class Attention {
     }
     const Tensor mixed = pass.attend(layer_, attention_, q, k, v).reshape({x.size(0), heads_ * head_dim_});
     const Tensor out = output_(mixed, pass, "attn_output");
-    return pass.dropout("attention_dropout", out, residual_dropout_);
+    return {pass.dropout("attention_dropout", out, residual_dropout_), {}};
+  }
+
+  nn::CacheLayer cache() const override { return {kv_heads_, head_dim_, head_dim_, {}}; }
+
+  double mixing_flops(int64_t length) const override {
+    const double half = double(length) / 2, window = double(attention_.window);
+    return 4.0 * double(heads_ * region_.parts() * head_dim_) * (window > 0 ? std::min(window, half) : half);
   }
 
  private:
@@ -95,59 +102,90 @@ class Attention {
   nn::Linear output_;
 };
 
+// The mlp of a dense block.
+class Feed final : public nn::Part {
+ public:
+  Feed(const Scope& block, const DecoderSpec& spec) : residual_dropout_(spec.residual_dropout) {
+    const nn::LinearOptions up = linear(spec, spec.mlp_bias, Split::output, spec.deviation);
+    const nn::LinearOptions down = linear(spec, spec.mlp_bias, Split::input, spec.output_deviation);
+    const Scope scope = block / spec.names.mlp;
+    if (spec.gated)
+      gated_.emplace(scope, spec.hidden, spec.intermediate, spec.activation, up);
+    else
+      mlp_.emplace(scope, spec.hidden, spec.intermediate, spec.activation, up, down,
+                   nn::Mlp::Names{spec.names.up, spec.names.down});
+  }
+
+  nn::LayerOutput forward(const Tensor& x, Pass& pass) const override {
+    const Tensor out = gated_ ? (*gated_)(x, pass) : (*mlp_)(x, pass);
+    return {pass.dropout("mlp_dropout", out, residual_dropout_), {}};
+  }
+
+ private:
+  double residual_dropout_;
+  std::optional<nn::GatedMlp> gated_;
+  std::optional<nn::Mlp> mlp_;
+};
+
 class Block final : public nn::Layer {
  public:
   Block(const Scope& scope, const DecoderSpec& spec, const ops::RopeSpec* rope, int64_t index)
-      : nn::Layer(scope.path()), names_(spec.names), parallel_(spec.parallel_residual), residual_dropout_(spec.residual_dropout) {
+      : nn::Layer(scope.path()), names_(spec.names), parallel_(spec.parallel_residual) {
     const size_t mark = scope.mark();
-    const nn::LinearOptions up = linear(spec, spec.mlp_bias, Split::output, spec.deviation);
-    const nn::LinearOptions down = linear(spec, spec.mlp_bias, Split::input, spec.output_deviation);
+    const DecoderLayerSpec& own = spec.layers[size_t(index)];
     input_norm_.emplace(scope / names_.input_norm, spec.hidden, spec.norm);
-    attention_.emplace(scope / names_.attention, spec, rope, index);
+    mixer_ = own.mixer ? own.mixer(scope, index)
+                       : std::make_unique<Attention>(scope / names_.attention, spec, rope, index);
     post_norm_.emplace(scope / names_.post_norm, spec.hidden, spec.norm);
-    if (spec.gated)
-      gated_.emplace(scope / names_.mlp, spec.hidden, spec.intermediate, spec.activation, up);
-    else
-      mlp_.emplace(scope / names_.mlp, spec.hidden, spec.intermediate, spec.activation, up, down,
-                   nn::Mlp::Names{names_.up, names_.down});
+    feed_ = own.feed ? own.feed(scope, index) : std::make_unique<Feed>(scope, spec);
     set_parameters(scope.since(mark));
   }
 
   nn::LayerOutput forward(const Tensor& x, Pass& pass) const override {
-    const Tensor attended = pass.name(names_.attention, (*attention_)((*input_norm_)(x), pass));
-    if (parallel_) return {x + attended + feed((*post_norm_)(x), pass), {}};
-    const Tensor middle = pass.name("residual", x + attended);
-    return {middle + feed((*post_norm_)(middle), pass), {}};
+    nn::LayerOutput out;
+    const auto run = [&](const nn::Part& part, const Tensor& normed) {
+      nn::LayerOutput made = part.forward(normed, pass);
+      out.extras.merge(made.extras);
+      return made.x;
+    };
+    const auto feed = [&](const Tensor& normed) {
+      return pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, normed)));
+    };
+    const Tensor mixed = pass.name(names_.attention, run(*mixer_, (*input_norm_)(x)));
+    if (parallel_) {
+      out.x = x + mixed + feed((*post_norm_)(x));
+      return out;
+    }
+    const Tensor middle = pass.name("residual", x + mixed);
+    out.x = middle + feed((*post_norm_)(middle));
+    return out;
   }
+
+  nn::CacheLayer cache() const override { return mixer_->cache(); }
+  double mixing_flops(int64_t length) const override { return mixer_->mixing_flops(length) + feed_->mixing_flops(length); }
+  double idle_elements() const override { return mixer_->idle_elements() + feed_->idle_elements(); }
 
  private:
-  Tensor feed(const Tensor& x, Pass& pass) const {
-    const Tensor out = gated_ ? (*gated_)(x, pass) : (*mlp_)(x, pass);
-    const Tensor dropped = pass.dropout("mlp_dropout", out, residual_dropout_);
-    return pass.name(names_.mlp, pass.name("mlp_output", dropped));
-  }
-
   const DecoderNames& names_;
   bool parallel_;
-  double residual_dropout_;
   std::optional<nn::Norm> input_norm_, post_norm_;
-  std::optional<Attention> attention_;
-  std::optional<nn::GatedMlp> gated_;
-  std::optional<nn::Mlp> mlp_;
+  std::unique_ptr<nn::Part> mixer_, feed_;
 };
 
 class Decoder final : public Model {
  public:
   Decoder(DecoderSpec spec, nn::Building& building) : spec_(std::move(spec)), compute_(building.compute) {
     const Scope root(building), base = root / spec_.names.base;
-    cached_heads_ = spec_.kv_heads / attention_region(root, spec_).parts();
     embedding_.emplace(base / spec_.names.embedding, spec_.vocabulary, spec_.hidden, spec_.deviation, Split::vocabulary,
                        spec_.padding);
     if (spec_.learned_positions)
       positions_.emplace(base / spec_.names.positions, spec_.max_positions, spec_.hidden, spec_.deviation, Split::none);
     const ops::RopeSpec* rope = spec_.rope ? &*spec_.rope : nullptr;
-    for (size_t i = 0; i < spec_.layers.size(); ++i)
-      blocks_.push_back(std::make_unique<Block>((base / spec_.names.layers / int64_t(i)).unit(int(i)), spec_, rope, int64_t(i)));
+    for (size_t i = 0; i < spec_.layers.size(); ++i) {
+      const Scope scope = (base / spec_.names.layers / int64_t(i)).unit(int(i));
+      const auto& build = spec_.layers[i].block;
+      blocks_.push_back(build ? build(scope, int64_t(i)) : std::make_unique<Block>(scope, spec_, rope, int64_t(i)));
+    }
     norm_.emplace(base / spec_.names.norm, spec_.hidden, spec_.norm);
     nn::Parameter head = embedding_->weight();
     if (!spec_.tied)
@@ -166,7 +204,11 @@ class Decoder final : public Model {
     if (positions_) x = x + (*positions_)(stream.positions);
     x = pass.name("embeddings", pass.dropout("embedding_dropout", x, spec_.embedding_dropout));
     Outputs out;
-    for (size_t i = 0; i < blocks_.size(); ++i) x = nn::run_layer(pass, int64_t(i), *blocks_[i], x).x;
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      nn::LayerOutput made = nn::run_layer(pass, int64_t(i), *blocks_[i], x);
+      x = made.x;
+      for (auto& [name, extra] : made.extras) out.extras.emplace(str(name, ".", i), std::move(extra));
+    }
     out.hidden = pass.name(spec_.names.base + "." + spec_.names.norm, (*norm_)(x));
     pass.finish();
     return out;
@@ -178,28 +220,27 @@ class Decoder final : public Model {
   int64_t max_positions() const override { return spec_.max_positions; }
 
   std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
-    const nn::CacheShape shape{layers(), cached_heads_, spec_.head_dim, spec_.head_dim, compute_,
-                               embedding_->weight().entry().shard.device()};
+    nn::CacheShape shape{{}, compute_, embedding_->weight().entry().shard.device()};
+    for (const auto& block : blocks_) shape.layers.push_back(block->cache());
     return std::make_unique<nn::Cache>(shape, slots, length);
   }
 
   double training_flops_per_token(int64_t length) const override {
-    double weights = double(spec_.vocabulary) * double(spec_.hidden), attention = 0;
+    double weights = double(spec_.vocabulary) * double(spec_.hidden), mixing = 0;
     for (const nn::Entry& entry : parameters().entries())
       if (entry.unit >= 0) weights += double(entry.elements());
-    for (const DecoderLayerSpec& layer : spec_.layers) {
-      const double seen = layer.window > 0 ? std::min(double(layer.window), double(length) / 2) : double(length) / 2;
-      attention += 12.0 * double(spec_.heads * spec_.head_dim) * seen;
+    for (const auto& block : blocks_) {
+      weights -= block->idle_elements();
+      mixing += block->mixing_flops(length);
     }
-    return 6.0 * weights + attention;
+    return 6.0 * weights + 3.0 * mixing;
   }
 
  private:
   DecoderSpec spec_;
   at::ScalarType compute_;
-  int64_t cached_heads_ = 0;  // of this rank
   std::optional<nn::Embedding> embedding_, positions_;
-  std::vector<std::unique_ptr<Block>> blocks_;
+  std::vector<std::unique_ptr<nn::Layer>> blocks_;
   std::optional<nn::Norm> norm_;
   std::optional<nn::LmHead> head_;
 };

@@ -10,6 +10,7 @@
 #include "easydel/models/model.h"
 #include "easydel/nn/layers.h"
 #include "easydel/nn/lm_head.h"
+#include "easydel/nn/part.h"
 #include "easydel/nn/run_layer.h"
 #include "easydel/ops/rope.h"
 
@@ -27,6 +28,10 @@ struct DecoderNames {
 struct DecoderLayerSpec {
   int64_t window = 0;  // 0: sees everything before it
   double scale = 1.0;  // of attention scores
+  nn::PartBuilder mixer;  // in place of attention; empty: attention as the spec says
+  nn::PartBuilder feed;   // in place of the mlp; empty: the mlp as the spec says
+  // The whole block, where it is built otherwise; empty: Block of decoder.cpp.
+  std::function<std::unique_ptr<nn::Layer>(const nn::Scope& block, int64_t layer)> block;
 };
 
 struct DecoderSpec {

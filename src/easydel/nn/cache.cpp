@@ -8,13 +8,21 @@
 
 namespace easydel::nn {
 
-Cache::Cache(CacheShape shape, int64_t slots, int64_t length, bool growing)
-    : shape_(shape), growing_(growing), lengths_(size_t(slots), 0), keys_(size_t(shape.layers)), values_(size_t(shape.layers)) {
+Cache::Cache(CacheShape shape, int64_t slots, int64_t length, bool growing) : growing_(growing), lengths_(size_t(slots), 0) {
   room_ = std::max<int64_t>(length, 1);
   const auto options = at::TensorOptions().dtype(shape.type).device(shape.device);
-  for (int64_t layer = 0; layer < shape.layers; ++layer) {
-    keys_[size_t(layer)] = at::zeros({slots, room_, shape.kv_heads, shape.k_dim}, options);
-    values_[size_t(layer)] = at::zeros({slots, room_, shape.kv_heads, shape.v_dim}, options);
+  for (const CacheLayer& layer : shape.layers) {
+    Store store;
+    if (layer.kv_heads > 0) {
+      store.keys = at::zeros({slots, room_, layer.kv_heads, layer.k_dim}, options);
+      store.values = at::zeros({slots, room_, layer.kv_heads, layer.v_dim}, options);
+    }
+    for (std::vector<int64_t> size : layer.states) {
+      size.insert(size.begin(), slots);
+      store.states.push_back(at::zeros(size, options.dtype(at::kFloat)));
+      has_states_ = true;
+    }
+    layers_.push_back(std::move(store));
   }
 }
 
@@ -23,11 +31,12 @@ void Cache::reserve(int64_t length) {
   check(growing_, "cache: ", length, " tokens in slots of ", room_);
   const int64_t room = std::max(length, 2 * room_);
   const int64_t used = lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
-  for (auto* tensors : {&keys_, &values_})
-    for (Tensor& old : *tensors) {
-      Tensor grown = at::zeros({old.size(0), room, old.size(2), old.size(3)}, old.options());
-      grown.slice(1, 0, used).copy_(old.slice(1, 0, used));
-      old = std::move(grown);
+  for (Store& layer : layers_)
+    for (Tensor* old : {&layer.keys, &layer.values}) {
+      if (!old->defined()) continue;
+      Tensor grown = at::zeros({old->size(0), room, old->size(2), old->size(3)}, old->options());
+      grown.slice(1, 0, used).copy_(old->slice(1, 0, used));
+      *old = std::move(grown);
     }
   room_ = room;
 }
@@ -35,23 +44,34 @@ void Cache::reserve(int64_t length) {
 void Cache::write(int64_t layer, int64_t slot, const Tensor& k, const Tensor& v) {
   const int64_t begin = length(slot), end = begin + k.size(0);
   check(end <= room_, "cache: ", end, " tokens in slots of ", room_);
-  keys_[size_t(layer)].select(0, slot).slice(0, begin, end).copy_(k);
-  values_[size_t(layer)].select(0, slot).slice(0, begin, end).copy_(v);
+  layers_[size_t(layer)].keys.select(0, slot).slice(0, begin, end).copy_(k);
+  layers_[size_t(layer)].values.select(0, slot).slice(0, begin, end).copy_(v);
 }
+
+Tensor Cache::state(int64_t layer, size_t index) const { return layers_[size_t(layer)].states.at(index); }
 
 void Cache::advance(int64_t slot, int64_t tokens) { lengths_[size_t(slot)] += tokens; }
 
 void Cache::truncate(int64_t slot, int64_t length) {
-  lengths_[size_t(slot)] = std::min(lengths_[size_t(slot)], length);
+  int64_t& now = lengths_[size_t(slot)];
+  if (length >= now) return;
+  if (has_states_) {
+    check(length == 0, "cache: recurrent states of ", now, " tokens cannot go back to ", length);
+    for (Store& layer : layers_)
+      for (Tensor& state : layer.states) state.select(0, slot).zero_();
+  }
+  now = length;
 }
 
-Tensor Cache::keys(int64_t layer) const { return keys_[size_t(layer)].flatten(0, 1); }
-Tensor Cache::values(int64_t layer) const { return values_[size_t(layer)].flatten(0, 1); }
+Tensor Cache::keys(int64_t layer) const { return layers_[size_t(layer)].keys.flatten(0, 1); }
+Tensor Cache::values(int64_t layer) const { return layers_[size_t(layer)].values.flatten(0, 1); }
 
 int64_t Cache::bytes() const {
   int64_t sum = 0;
-  for (const auto* tensors : {&keys_, &values_})
-    for (const Tensor& t : *tensors) sum += int64_t(t.nbytes());
+  for (const Store& layer : layers_) {
+    for (const Tensor* t : {&layer.keys, &layer.values}) sum += t->defined() ? int64_t(t->nbytes()) : 0;
+    for (const Tensor& t : layer.states) sum += int64_t(t.nbytes());
+  }
   return sum;
 }
 

@@ -1,5 +1,5 @@
-// Keys and values of running sequences, contiguous in a slot for each sequence. For generation and probes; the engine
-// has pages of its own.
+// Keys, values and recurrent states of running sequences, contiguous in a slot for each sequence. For generation and
+// probes; the engine has pages of its own.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,17 @@
 
 namespace easydel::nn {
 
+// What one layer keeps of a sequence: keys and values for each token, states whose size does not grow, or both.
+struct CacheLayer {
+  int64_t kv_heads = 0, k_dim = 0, v_dim = 0;  // kv_heads 0: no keys and values
+  std::vector<std::vector<int64_t>> states;    // shapes; kept in fp32, zero at the start of a sequence
+
+  bool empty() const { return kv_heads == 0 && states.empty(); }
+};
+
 struct CacheShape {
-  int64_t layers = 0, kv_heads = 0, k_dim = 0, v_dim = 0;
-  at::ScalarType type = at::kFloat;
+  std::vector<CacheLayer> layers;
+  at::ScalarType type = at::kFloat;  // of keys and values
   at::Device device = at::kCPU;
 };
 
@@ -26,8 +34,13 @@ class Cache {
 
   // k, v [tokens, kv_heads, dim] become rows [length(slot), length(slot) + tokens) of a layer. Lengths do not move.
   void write(int64_t layer, int64_t slot, const Tensor& k, const Tensor& v);
+  // State number `index` of a layer for all slots: fp32 [slots, shape...], the cache's own storage, to be read and
+  // written in place.
+  Tensor state(int64_t layer, size_t index) const;
   void advance(int64_t slot, int64_t tokens);   // after the last layer: the written rows count
-  void truncate(int64_t slot, int64_t length);  // forgets what is behind; 0 frees the slot
+  // Forgets what is behind; 0 frees the slot. With states only 0 or the present length is possible: they cannot be
+  // taken back.
+  void truncate(int64_t slot, int64_t length);
   void reserve(int64_t length);                 // makes room for so many tokens a slot
 
   // [slots * room, kv_heads, dim]; slot s is the rows from s * room.
@@ -36,11 +49,15 @@ class Cache {
   int64_t bytes() const;
 
  private:
-  CacheShape shape_;
+  struct Store {
+    Tensor keys, values;  // [slots, room, kv_heads, dim]; undefined: none
+    std::vector<Tensor> states;
+  };
+
+  bool growing_, has_states_ = false;
   int64_t room_ = 0;
-  bool growing_;
   std::vector<int64_t> lengths_;
-  std::vector<Tensor> keys_, values_;  // per layer [slots, room, kv_heads, dim]
+  std::vector<Store> layers_;
 };
 
 }  // namespace easydel::nn

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "easydel/nn/cache.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/nn/pass.h"
 
@@ -23,6 +24,11 @@ class Layer {
       : path_(std::move(path)), parameters_(std::move(parameters)) {}
   virtual ~Layer() = default;
   virtual LayerOutput forward(const Tensor& x, Pass& pass) const = 0;
+  // What it keeps of a running sequence, on this rank.
+  virtual CacheLayer cache() const { return {}; }
+  // As nn::Part says them.
+  virtual double mixing_flops(int64_t /*length*/) const { return 0.0; }
+  virtual double idle_elements() const { return 0.0; }
 
   const std::string& path() const { return path_; }  // "model.layers.0"
   // Everything that forward reads with a gradient: inputs of the checkpoint's node.
