@@ -57,6 +57,7 @@ ExactGradients exact_gradients(const Problem& p, const std::vector<float>& dout)
             const double tanh = std::tanh(x / double(spec.softcap));
             x = double(spec.softcap) * tanh, slope = 1 - tanh * tanh;
           }
+          if (spec.slopes) x -= double(spec.slopes[h]) * double(std::abs(t - s.past - i));
           const double weight = std::exp(x - forward.lse[size_t(row)]);
           for (int64_t d = 0; d < v_dim; ++d) {
             dweight += double(dout[size_t(row * v_dim + d)]) * double(p.v[size_t(key * v_dim + d)]);
@@ -73,7 +74,7 @@ ExactGradients exact_gradients(const Problem& p, const std::vector<float>& dout)
 }
 
 std::vector<AttentionSpec> specs() {
-  static const std::vector<float> sinks = {0.5f, -1, 2, 0, 1, -2};
+  static const std::vector<float> sinks = {0.5f, -1, 2, 0, 1, -2}, slopes = {0.5f, 0.1f, 0.01f, 0.7f, 0.3f, 0.2f};
   std::vector<AttentionSpec> all;
   for (AttentionSpec s : {AttentionSpec{.heads = 1, .kv_heads = 1, .head_dim = 16, .v_dim = 16},
                           AttentionSpec{.heads = 6, .kv_heads = 2, .head_dim = 7, .v_dim = 37}}) {
@@ -84,6 +85,11 @@ std::vector<AttentionSpec> specs() {
     all.push_back(s), all.back().causal = false, all.back().window = 90;
     all.push_back(s), all.back().softcap = 1.5f;
     all.push_back(s), all.back().sinks = sinks.data(), all.back().softcap = 4, all.back().window = 3;
+    for (const int64_t chunk : {3, 30, 128}) all.push_back(s), all.back().chunk = chunk;
+    all.push_back(s), all.back().chunk = 60, all.back().causal = false;
+    all.push_back(s), all.back().chunk = 60, all.back().window = 25;
+    all.push_back(s), all.back().slopes = slopes.data(), all.back().softcap = 2;
+    all.push_back(s), all.back().slopes = slopes.data(), all.back().causal = false;
   }
   return all;
 }

@@ -62,6 +62,7 @@ inline Attended attended(Executor& executor, const Problem& p) {
 
 inline bool sees(const AttentionSpec& spec, int64_t position, int64_t key) {
   if (spec.causal && key > position) return false;
+  if (spec.chunk > 0 && key / spec.chunk != position / spec.chunk) return false;
   return spec.window <= 0 || key > position - spec.window;
 }
 
@@ -88,6 +89,7 @@ inline Exact exact(const Problem& p) {
                  double(p.k[size_t(((s.first_key + t) * spec.kv_heads + h / group) * spec.head_dim + d)]);
           x *= double(spec.scale);
           if (spec.softcap > 0) x = double(spec.softcap) * std::tanh(x / double(spec.softcap));
+          if (spec.slopes) x -= double(spec.slopes[h]) * double(std::abs(t - s.past - i));
           score[size_t(t)] = x, top = std::max(top, x);
         }
         double sum = spec.sinks ? std::exp(double(spec.sinks[h]) - top) : 0;

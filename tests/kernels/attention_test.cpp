@@ -28,16 +28,19 @@ std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s,
   const float scale = spec.scale * 1.44269504f;
   std::vector<float> all(size_t(spec.v_dim));
   float all_top = -INFINITY, all_sum = 0;
-  for (int64_t chunk = 0; chunk < s.keys; chunk += 1024) {
+  for (int64_t chunk = 0; chunk < s.keys; chunk += 512) {
     std::vector<float> out(size_t(spec.v_dim));
     float top = -INFINITY, sums[16] = {};
-    for (int64_t block = chunk; block < std::min(s.keys, chunk + 1024); block += 64) {
+    for (int64_t block = chunk; block < std::min(s.keys, chunk + 512); block += 64) {
       float score[64], highest = -INFINITY;
       for (int64_t t = block; t < std::min(s.keys, block + 64); ++t) {
         if (!sees(spec, position, t)) continue;
         float x = 0;
         for (int64_t d = 0; d < spec.head_dim; ++d) x = std::fma(q[d], k(t)[d], x);
-        highest = std::max(highest, score[t - block] = x * scale);
+        score[t - block] = x * scale;
+        if (spec.slopes)
+          score[t - block] = std::fma(std::fabs(float(t - position)), -(spec.slopes[head] * 1.44269504f), x * scale);
+        highest = std::max(highest, score[t - block]);
       }
       if (highest > top) {
         const float shrink = power(top - highest);
@@ -72,7 +75,7 @@ AttentionSpec spec_of(int64_t heads, int64_t kv_heads, int64_t dim, int64_t v_di
 }
 
 std::vector<AttentionSpec> specs() {
-  static const std::vector<float> sinks = {0.5f, -1, 3, 0};
+  static const std::vector<float> sinks = {0.5f, -1, 3, 0}, slopes = {0.25f, 0.0625f, 0.5f, 0.7f};
   std::vector<AttentionSpec> all;
   for (const AttentionSpec& base : {spec_of(1, 1, 16, 16), spec_of(4, 2, 7, 19), spec_of(4, 1, 40, 33)}) {
     all.push_back(base);
@@ -82,20 +85,29 @@ std::vector<AttentionSpec> specs() {
     all.push_back(base), all.back().softcap = 2;
     all.push_back(base), all.back().sinks = sinks.data();
     all.push_back(base), all.back().sinks = sinks.data(), all.back().softcap = 5, all.back().window = 9;
+    for (const int64_t chunk : {1, 7, 64, 100}) all.push_back(base), all.back().chunk = chunk;
+    all.push_back(base), all.back().chunk = 50, all.back().window = 20;
+    all.push_back(base), all.back().chunk = 50, all.back().causal = false;
+    all.push_back(base), all.back().slopes = slopes.data();
+    all.push_back(base), all.back().slopes = slopes.data(), all.back().causal = false;
+    all.push_back(base), all.back().slopes = slopes.data(), all.back().softcap = 3, all.back().sinks = sinks.data();
   }
   return all;
 }
 
 std::string text(const AttentionSpec& s) {
   return str(s.heads, "/", s.kv_heads, " heads of ", s.head_dim, " and ", s.v_dim, s.causal ? ", causal" : "",
-             ", window ", s.window, ", softcap ", s.softcap, s.sinks ? ", sinks" : "");
+             ", window ", s.window, ", chunk ", s.chunk, ", softcap ", s.softcap, s.sinks ? ", sinks" : "",
+             s.slopes ? ", slopes" : "");
 }
 
 TEST(Attention, HasTheBitsOfTheContractOnEveryInstructionSet) {
   for (const AttentionSpec& spec : {spec_of(1, 1, 16, 16), spec_of(6, 2, 7, 19), spec_of(4, 4, 64, 32)})
-    for (const int64_t window : {0, 50}) {
+    for (const int64_t window : {0, 50, -1}) {
+      static const std::vector<float> slopes = {0.5f, 0.1f, 0.01f, 0.7f, 0.3f, 0.2f};
       AttentionSpec windowed = spec;
-      windowed.window = window;
+      windowed.window = std::max<int64_t>(window, 0);
+      if (window < 0) windowed.slopes = slopes.data(), windowed.chunk = 80;
       for (const float size : {1.0f, 6.0f}) {
         const Problem p(windowed, {1, 63, 0, 64, 65, 200}, 3, size);
         std::vector<float> expected(size_t(p.tokens * spec.heads * spec.v_dim));

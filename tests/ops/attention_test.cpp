@@ -17,14 +17,19 @@ struct Case {
   Tensor q = at::randn({31, 6, 8}), k = at::randn({31, 2, 8}), v = at::randn({31, 2, 8});
   Case() { spec.scale = 0.4; }
 
+  // The result and the gradients of q, k, v and, where there are any, the sinks.
   std::vector<Tensor> with_gradients(const std::string& backend) const {
     const auto leaf = [](const Tensor& t) { return t.detach().clone().requires_grad_(true); };
     const Tensor a = leaf(q), b = leaf(k), c = leaf(v);
     AttentionCall call;
     call.sequences = ranges;
-    const Tensor out = attention(spec, call, a, b, c, backend);
-    (out * at::arange(8, out.options())).sum().backward();
-    return {out.detach(), a.grad(), b.grad(), c.grad()};
+    AttentionSpec own = spec;
+    if (spec.sinks.defined()) own.sinks = leaf(spec.sinks);
+    const Tensor out = attention(own, call, a, b, c, backend);
+    (out * at::arange(out.size(2), out.options())).sum().backward();
+    std::vector<Tensor> all = {out.detach(), a.grad(), b.grad(), c.grad()};
+    if (own.sinks.defined()) all.push_back(own.sinks.grad());
+    return all;
   }
   void expect_equal_backends(const char* one, const char* other) const {
     const auto a = with_gradients(one), b = with_gradients(other);
@@ -60,6 +65,40 @@ TEST(Attention, CapsItsScores) {
   Case c;
   c.spec.softcap = 1.5;
   c.expect_equal_backends("flash_attn2", "vanilla");
+}
+
+TEST(Attention, HasSinksThatLearn) {
+  Case c;
+  c.spec.sinks = at::randn({6});
+  c.expect_equal_backends("flash_attn2", "vanilla");
+  c.spec.sinks = c.spec.sinks.to(at::kBFloat16), c.spec.window = 4;
+  EXPECT_EQ(c.with_gradients("flash_attn2")[4].scalar_type(), at::kBFloat16);
+}
+
+TEST(Attention, LeansByDistanceWithSlopes) {
+  for (const AttentionKind kind : {AttentionKind::causal, AttentionKind::full}) {
+    Case c;
+    c.spec.kind = kind, c.spec.slopes = at::arange(1, 7, at::kFloat) * 0.1;
+    c.expect_equal_backends("flash_attn2", "vanilla");
+    c.spec.sinks = at::randn({6}), c.spec.softcap = 2;
+    c.expect_equal_backends("flash_attn2", "vanilla");
+  }
+}
+
+TEST(Attention, StaysInItsChunk) {
+  for (const AttentionKind kind : {AttentionKind::causal, AttentionKind::full})
+    for (const int64_t chunk : {1, 4, 50}) {
+      Case c;
+      c.spec.kind = kind, c.spec.chunk = chunk;
+      c.expect_equal_backends("flash_attn2", "vanilla");
+    }
+}
+
+TEST(Attention, TakesValuesOfAnotherSize) {
+  Case c;
+  c.v = at::randn({31, 2, 5});
+  c.expect_equal_backends("flash_attn2", "vanilla");
+  c.expect_equal_backends("sdpa", "vanilla");
 }
 
 TEST(Attention, TakesTheBestBackendThatServes) {

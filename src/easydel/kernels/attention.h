@@ -6,7 +6,7 @@
 // instruction set. The order: keys in blocks of 64 from position 0; a score is one chain of FMAs in ascending
 // dimension; a running maximum per block (online softmax, arXiv 1805.02867, 2112.05682), weights 2^(score - maximum);
 // 16 sums of weights, key t in sum t mod 16; values are one chain in ascending key over the visible keys alone,
-// invisible ones are never multiplied; every 1024 keys a new partial result, merged in ascending order.
+// invisible ones are never multiplied; every 512 keys a new partial result, merged in ascending order.
 #pragma once
 
 #include <span>
@@ -21,10 +21,12 @@ struct AttentionSpec {
   int64_t heads = 0, kv_heads = 0;  // heads is a multiple of kv_heads; neighbours share a kv head
   int64_t head_dim = 0, v_dim = 0;
   float scale = 1;
-  bool causal = true;            // sees keys at its own position and before; else every key
-  int64_t window = 0;            // > 0: of those only the last `window` positions, its own counted (Hugging Face's w)
-  float softcap = 0;             // > 0: scores become softcap x tanh(score / softcap)
-  const float* sinks = nullptr;  // [heads]: one more score in each softmax, whose weight goes nowhere
+  bool causal = true;             // sees keys at its own position and before; else every key
+  int64_t window = 0;             // > 0: of those only the last `window` positions, its own counted (Hugging Face's w)
+  int64_t chunk = 0;              // > 0: of those only the keys of its own stretch of `chunk` positions
+  float softcap = 0;              // > 0: scores become softcap x tanh(score / softcap)
+  const float* sinks = nullptr;   // [heads]: one more score in each softmax, whose weight goes nowhere
+  const float* slopes = nullptr;  // [heads]: slope x distance is taken from each score, last (arXiv 2108.12409)
 };
 
 // [tokens, heads, dim] by strides in elements; a vector of dim lies side by side.

@@ -17,7 +17,12 @@ AttentionRows rows_seeing(const AttentionBackwardStep& step, const AttentionRows
   const AttentionSequence& s = *rows.sequence;
   int64_t first = 0, end = s.queries;
   if (step.spec.causal) first = std::clamp<int64_t>(keys.begin - s.past, 0, s.queries);
-  if (step.spec.window > 0) end = std::clamp<int64_t>(keys.end - 1 + step.spec.window - s.past, first, s.queries);
+  if (step.spec.chunk > 0) {
+    const int64_t c = step.spec.chunk;
+    first = std::clamp<int64_t>(keys.begin / c * c - s.past, first, s.queries);
+    end = std::clamp<int64_t>(divide_up(keys.end, c) * c - s.past, first, s.queries);
+  }
+  if (step.spec.window > 0) end = std::clamp<int64_t>(keys.end - 1 + step.spec.window - s.past, first, end);
   first = first * step.group() / backward_rows * backward_rows;
   return {&s, rows.kv_head, first, end * step.group() - first};
 }

@@ -15,6 +15,7 @@ struct AttentionBackwardLoops {
   using Math = WideMath<V>;
   using Tile = Tiles<V>;
   using Packing = AttentionPacking<V>;
+  using Slope = typename AttentionLoops<V>::Slope;
   static constexpr float log2_e = AttentionLoops<V>::log2_e;
 
   static void dots(const AttentionSpec& spec, const AttentionGradient& g, int64_t token, float* to) {
@@ -93,8 +94,9 @@ struct AttentionBackwardLoops {
                          key_block, true);
           float* const dscores_of_tile = dscores + (t - first) * key_block;
           for (int64_t r = 0; r < count; ++r) {
-            const int64_t row = token(step, part, t + r) * spec.heads + head_of(step, part, t + r);
-            differentiate(spec, scores + r * key_block, dweights + r * key_block, of_row[r], g.lse[row], step.dots[row],
+            const int64_t own_head = head_of(step, part, t + r), row = token(step, part, t + r) * spec.heads + own_head;
+            const Slope slope(spec, own_head, s.past + token(step, part, t + r) - s.first_query);
+            differentiate(spec, slope, block, scores + r * key_block, dweights + r * key_block, of_row[r], g.lse[row], step.dots[row],
                           weights + (t - first + r) * key_block, dscores_of_tile + r * key_block);
           }
           if (part.want_dq)
@@ -143,15 +145,15 @@ struct AttentionBackwardLoops {
   }
 
   // Of one row: q k and dout v over 64 keys to the weights and the gradient of q k.
-  static void differentiate(const AttentionSpec& spec, const float* products, const float* dweights, Range keys,
-                            float lse, float dot, float* weights, float* dscores) {
+  static void differentiate(const AttentionSpec& spec, const Slope& slope, int64_t block, const float* products,
+                            const float* dweights, Range keys, float lse, float dot, float* weights, float* dscores) {
     const typename AttentionLoops<V>::Score score(spec);
     const W base = W::set(lse * log2_e), scale = W::set(spec.scale), top_tanh = W::set(spec.softcap * log2_e);
     const bool whole = keys.begin == 0 && keys.end == key_block;
     for (int64_t i = 0; i < key_block / lanes; ++i) {
       const int64_t from = i * lanes;
       const W s = score(W::load(products + from));
-      W weight = Math::exp2_of_negative(s - base);
+      W weight = Math::exp2_of_negative(slope(s, block + from) - base);
       W dscore = weight * (W::load(dweights + from) - W::set(dot)) * scale;
       if (spec.softcap > 0) {
         const W t = s / top_tanh;

@@ -82,10 +82,26 @@ struct AttentionLoops {
     }
   };
 
+  // What ALiBi takes from the scores of one row.
+  struct Slope {
+    float slope = 0;  // in powers of two for each position
+    int64_t position = 0;
+
+    Slope() = default;
+    Slope(const AttentionSpec& spec, int64_t head, int64_t at)
+        : slope(spec.slopes ? spec.slopes[head] * log2_e : 0), position(at) {}
+    // Of sixteen keys from `key` on.
+    W operator()(W score, int64_t key) const {
+      if (slope == 0) return score;
+      return Math::fma(Math::abs(Math::count() + W::set(float(key - position))), W::set(-slope), score);
+    }
+  };
+
   struct Row {
     Range keys;
     float top;
     W sums;
+    Slope slope;
   };
 
   // One chunk of keys of up to 96 rows; see attention.h for the order.
@@ -106,7 +122,8 @@ struct AttentionLoops {
     for (int64_t r = 0; r < rows.count; ++r) {
       const Range keys_of_row =
           visible(spec, s, (rows.first + r) / group).within(chunk * chunk_keys, (chunk + 1) * chunk_keys);
-      state[r] = {keys_of_row, -INFINITY, W::zero()};
+      const int64_t query = (rows.first + r) / group, head = rows.kv_head * group + (rows.first + r) % group;
+      state[r] = {keys_of_row, -INFINITY, W::zero(), Slope(spec, head, s.past + query)};
       if (!keys_of_row.empty()) all = {std::min(all.begin, keys_of_row.begin), std::max(all.end, keys_of_row.end)};
     }
     std::memset(part.out, 0, size_t(rows.count * v_step) * sizeof(float));
@@ -139,8 +156,8 @@ struct AttentionLoops {
         float* const out = part.out + t * v_step;
         for (int64_t r = 0; r < count; ++r)
           if (!of_row[r].empty())
-            soften(score, scores + r * key_block, of_row[r], state[t + r], weights + r * key_block, out + r * v_step,
-                   v_step);
+            soften(score, block, scores + r * key_block, of_row[r], state[t + r], weights + r * key_block,
+                   out + r * v_step, v_step);
         const auto sum = [&](int64_t r, int64_t some, int64_t begin, int64_t end) {
           if (begin < end)
             Tile::template rows_f32<key_block>(some, weights + r * key_block + begin, 1,
@@ -160,16 +177,17 @@ struct AttentionLoops {
     for (int64_t r = 0; r < rows.count; ++r) part.top[r] = state[r].top, part.sum[r] = Math::sum(state[r].sums);
   }
 
-  // The 64 products of one row to weights; what was summed before is brought to the new maximum.
-  static void soften(const Score& score, const float* products, Range keys, Row& row, float* weights, float* out,
-                     int64_t v_step) {
+  // The 64 products of one row with the keys from `block` on to weights, of which `keys` (counted from there) are seen;
+  // what was summed before is brought to the new maximum.
+  static void soften(const Score& score, int64_t block, const float* products, Range keys, Row& row, float* weights,
+                     float* out, int64_t v_step) {
     constexpr int64_t vectors = key_block / lanes;
     W s[vectors], top = W::set(-INFINITY);
     const bool whole = keys.begin == 0 && keys.end == key_block;
     const W begin = W::set(float(keys.begin)), end = W::set(float(keys.end)), none = W::set(-INFINITY);
 #pragma GCC unroll 4
     for (int64_t i = 0; i < vectors; ++i) {
-      s[i] = score(W::load(products + i * lanes));
+      s[i] = row.slope(score(W::load(products + i * lanes)), block + i * lanes);
       if (!whole) {
         const W at = Math::count() + W::set(float(i * lanes));
         s[i] = Math::less(at, begin, none, Math::less(at, end, s[i], none));

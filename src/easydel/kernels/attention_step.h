@@ -8,7 +8,7 @@
 
 namespace easydel::kernels {
 
-constexpr int64_t key_block = 64, chunk_keys = 1024, most_attention_rows = 96;
+constexpr int64_t key_block = 64, chunk_keys = 512, most_attention_rows = 96;
 
 struct AttentionStep {
   AttentionSpec spec;
@@ -31,11 +31,16 @@ struct Range {  // of positions
   Range within(int64_t from, int64_t to) const { return {std::clamp(begin, from, to), std::clamp(end, from, to)}; }
 };
 
-// The keys that a query sees.
+// The keys that a query sees; neither end falls from one query to the next.
 inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequence, int64_t query) {
-  const int64_t position = sequence.past + query,
-                end = spec.causal ? std::min(position + 1, sequence.keys) : sequence.keys;
-  return {spec.window > 0 ? std::max<int64_t>(0, position + 1 - spec.window) : 0, end};
+  const int64_t position = sequence.past + query;
+  Range keys{0, spec.causal ? std::min(position + 1, sequence.keys) : sequence.keys};
+  if (spec.window > 0) keys.begin = std::max<int64_t>(0, position + 1 - spec.window);
+  if (spec.chunk > 0) {
+    const int64_t own = position / spec.chunk * spec.chunk;
+    keys = {std::max(keys.begin, own), std::min(keys.end, own + spec.chunk)};
+  }
+  return keys;
 }
 
 // Up to 96 rows over one chunk of keys. `out` is [tile of 12 rows][panel of 32][row][32], relative to 2^top as `sum`

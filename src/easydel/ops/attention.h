@@ -19,7 +19,7 @@ struct AttentionSpec {
   int64_t chunk = 0;     // tokens see only their own chunk of this many positions; 0: off
   double softcap = 0.0;  // scores become softcap * tanh(score / softcap); 0: off
   Tensor sinks;          // [heads], a logit beside each row's; undefined: none
-  Tensor slopes;         // [heads], ALiBi; undefined: none
+  Tensor slopes;         // [heads], ALiBi: slope x distance is taken from each score; undefined: none
   Tensor bias;           // undefined: none
   int64_t v_dim = 0;     // 0: as k
   double dropout = 0.0;  // only while training

@@ -67,7 +67,8 @@ Tensor one_by_one(const AttentionNeed& need, Tensor (*one)(const AttentionNeed&,
 Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v,
                  const std::string& backend) {
   const bool gradients =
-      at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
+      at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad() ||
+                                     (spec.sinks.defined() && spec.sinks.requires_grad()));
   const AttentionNeed need{spec, call, q, k, v, gradients};
   return pick_attention(backend, need).attend(need);
 }

@@ -37,6 +37,7 @@ Shape shape_of(const AttentionNeed& need) {
   shape.spec.scale = float(need.spec.scale);
   shape.spec.causal = need.spec.kind == AttentionKind::causal;
   shape.spec.window = need.spec.window;
+  shape.spec.chunk = need.spec.chunk;
   shape.spec.softcap = float(need.spec.softcap);
   for (const AttentionRange& range : need.call.sequences) {
     kernels::AttentionSequence sequence;
@@ -54,18 +55,19 @@ Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 
 
 struct Flash : torch::autograd::Function<Flash> {
   static Tensor forward(AutogradContext* context, const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
-                        const std::optional<Tensor>& sinks_in, Shape shape) {
+                        const std::optional<Tensor>& sinks_in, const std::optional<Tensor>& slopes_in, Shape shape) {
     const Tensor q = side_by_side(q_in), k = side_by_side(k_in), v = side_by_side(v_in);
-    const Tensor sinks = sinks_in ? sinks_in->to(at::kFloat).contiguous() : Tensor();
+    const Tensor sinks = wide(sinks_in), slopes = wide(slopes_in);
     // Zeros: rows of no sequence are left alone.
     const Tensor out = at::zeros({q.size(0), q.size(1), v.size(2)}, q.options());
     const Tensor lse = context ? at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat)) : Tensor();
     kernels::AttentionSpec spec = shape.spec;
-    spec.sinks = sinks.defined() ? sinks.const_data_ptr<float>() : nullptr;
+    spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);
     kernels::attend(tensor::executor(), spec, shape.sequences, tensor::heads_of(q), tensor::heads_of(k), tensor::heads_of(v),
                     tensor::mutable_heads_of(out), lse.defined() ? lse.mutable_data_ptr<float>() : nullptr);
     if (context) {
-      context->save_for_backward({q, k, v, out, lse, sinks});
+      context->save_for_backward({q, k, v, out, lse, sinks, slopes});
+      if (sinks_in) context->saved_data["sinks_type"] = int64_t(sinks_in->scalar_type());
       context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<ShapeHolder>(std::move(shape)));
     }
     return out;
@@ -76,11 +78,11 @@ struct Flash : torch::autograd::Function<Flash> {
     const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &sinks = saved[5];
     const auto holder = c10::static_intrusive_pointer_cast<ShapeHolder>(context->saved_data["shape"].toCapsule());
     kernels::AttentionSpec spec = holder->shape.spec;
-    spec.sinks = sinks.defined() ? sinks.const_data_ptr<float>() : nullptr;
+    spec.sinks = numbers(sinks), spec.slopes = numbers(saved[6]);
     const Tensor dout = side_by_side(gradients[0]);
     const Tensor dq = at::zeros(q.sizes(), q.options()), dk = at::zeros(k.sizes(), k.options());
     const Tensor dv = at::zeros(v.sizes(), v.options());
-    const Tensor dsinks = sinks.defined() ? at::zeros(sinks.sizes(), sinks.options()) : Tensor();
+    Tensor dsinks = sinks.defined() ? at::zeros(sinks.sizes(), sinks.options()) : Tensor();
     kernels::AttentionGradient g;
     g.q = tensor::heads_of(q);
     g.k = tensor::heads_of(k);
@@ -93,15 +95,21 @@ struct Flash : torch::autograd::Function<Flash> {
     g.dv = tensor::mutable_heads_of(dv);
     g.dsinks = dsinks.defined() ? dsinks.mutable_data_ptr<float>() : nullptr;
     kernels::attend_backward(tensor::executor(), spec, holder->shape.sequences, g);
-    return {dq, dk, dv, dsinks, Tensor()};
+    if (dsinks.defined()) dsinks = dsinks.to(at::ScalarType(context->saved_data["sinks_type"].toInt()));
+    return {dq, dk, dv, dsinks, Tensor(), Tensor()};
   }
+
+ private:
+  static Tensor wide(const std::optional<Tensor>& t) { return t ? t->to(at::kFloat).contiguous() : Tensor(); }
+  static const float* numbers(const Tensor& t) { return t.defined() ? t.const_data_ptr<float>() : nullptr; }
 };
 
 std::optional<std::string> refuses(const AttentionNeed& need) {
   const AttentionSpec& spec = need.spec;
   if (!tensor::kernels_serve(need.q, need.k, need.v)) return "works on a CPU in fp32 and bf16";
   if (spec.kind == AttentionKind::spans) return "knows no spans";
-  if (spec.chunk || spec.slopes.defined() || spec.bias.defined()) return "knows no chunks, slopes or biases";
+  if (spec.bias.defined()) return "knows no biases";
+  if (spec.slopes.defined() && spec.slopes.requires_grad()) return "gives slopes no gradient";
   if (spec.dropout > 0) return "has no dropout";
   if (need.call.hidden.defined()) return "knows no hidden keys";
   if (need.call.cached && need.gradients) return "gives no gradient through a cache";
@@ -110,8 +118,9 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
 
 Tensor attend(const AttentionNeed& need) {
   Shape shape = shape_of(need);
-  if (!need.gradients) return Flash::forward(nullptr, need.q, need.k, need.v, argument(need.spec.sinks), std::move(shape));
-  return Flash::apply(need.q, need.k, need.v, argument(need.spec.sinks), std::move(shape));
+  const auto sinks = argument(need.spec.sinks), slopes = argument(need.spec.slopes);
+  if (!need.gradients) return Flash::forward(nullptr, need.q, need.k, need.v, sinks, slopes, std::move(shape));
+  return Flash::apply(need.q, need.k, need.v, sinks, slopes, std::move(shape));
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   if (spec.softcap > 0) scores = at::tanh(scores / spec.softcap) * spec.softcap;
   if (spec.slopes.defined()) {
     const Tensor key = at::arange(k.size(1), scores.options());
-    scores = scores + spec.slopes.to(at::kFloat).view({-1, 1, 1}) * key;
+    const Tensor query = at::arange(k.size(1) - q.size(1), k.size(1), scores.options()).unsqueeze(1);
+    scores = scores - spec.slopes.to(at::kFloat).view({-1, 1, 1}) * (query - key).abs();
   }
   // The least finite number is added, as transformers does, and not put in place of the score: a row that sees nothing
   // then weighs all alike, and its scores still have their gradient.
