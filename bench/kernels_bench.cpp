@@ -169,7 +169,8 @@ void bench_attention(Executor& executor) {
 }
 
 void bench_decode(Executor& executor) {
-  constexpr int64_t heads = 9, kv_heads = 3, dim = 64, layers = 64, row = kv_heads * dim;
+  constexpr int64_t heads = 9, kv_heads = 3, dim = 64, layers = 64,
+                    row = kv_heads * dim;  // a head's keys lie side by side
   for (const int64_t length : {128, 2048, 8192}) {
     const auto k = short_numbers(layers * length * row), v = short_numbers(layers * length * row);
     const auto q = numbers(heads * dim);
@@ -179,8 +180,10 @@ void bench_decode(Executor& executor) {
     const double seconds = seconds_of([&] {
       const AttentionSequence s{
           .queries = 1, .past = length - 1, .keys = length, .first_key = next++ % layers * length};
-      attend(executor, spec, {&s, 1}, {q.data(), Number::f32, heads * dim, dim}, {k.data(), Number::bf16, row, dim},
-             {v.data(), Number::bf16, row, dim}, {out.data(), Number::f32, heads * dim, dim}, nullptr);
+      const int64_t head_stride = layers * length * dim;
+      attend(executor, spec, {&s, 1}, {q.data(), Number::f32, heads * dim, dim},
+             {k.data(), Number::bf16, dim, head_stride}, {v.data(), Number::bf16, dim, head_stride},
+             {out.data(), Number::f32, heads * dim, dim}, nullptr);
     });
     show_bytes("1 query over " + std::to_string(length) + " keys in bf16, 9/3 heads of 64", 4.0 * double(length * row),
                seconds);

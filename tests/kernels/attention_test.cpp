@@ -236,6 +236,58 @@ TEST(Attention, ReadsBf16AsItsWidenedValueAndRoundsTheResultOnce) {
   });
 }
 
+TEST(Attention, DecodesWithTheBitsOfTheWholePromptFromEitherNumberType) {
+  struct Case {
+    int64_t heads, kv_heads, dim, v_dim, window;
+  };
+  for (const Case c : {Case{1, 1, 32, 16, 0},
+                       {6, 2, 64, 64, 0},
+                       {12, 1, 96, 80, 0},
+                       {17, 1, 64, 33, 0},
+                       {4, 4, 40, 48, 0},
+                       {6, 2, 64, 64, 100}}) {
+    AttentionSpec spec = spec_of(c.heads, c.kv_heads, c.dim, c.v_dim);
+    spec.window = c.window;
+    constexpr int64_t length = 600, page = 40;
+    Problem p(spec, {length}, 12, 2);
+    auto k = narrowed(p.k), v = narrowed(p.v);
+    p.k = widened(k), p.v = widened(v);
+    const Attended whole = attended(pool_of_two(), p);
+    std::vector<int32_t> pages(length / page);
+    std::iota(pages.rbegin(), pages.rend(), 0);
+    std::vector<bf16> paged_k(k.size()), paged_v(v.size());
+    const int64_t k_row = c.kv_heads * c.dim, v_row = c.kv_heads * c.v_dim;
+    for (int64_t t = 0; t < length; ++t) {
+      const int64_t at = pages[size_t(t / page)] * page + t % page;
+      std::copy_n(k.begin() + t * k_row, k_row, paged_k.begin() + at * k_row);
+      std::copy_n(v.begin() + t * v_row, v_row, paged_v.begin() + at * v_row);
+    }
+    on_every_isa([&] {
+      for (const int64_t last : {0, 63, 64, 511, 512, 599}) {
+        std::vector<float> out(whole.out.size());
+        const AttentionSequence s{.first_query = last, .queries = 1, .past = last, .keys = last + 1};
+        AttentionSequence in_pages = s;
+        in_pages.pages = pages.data(), in_pages.page_tokens = page;
+        const int64_t row = c.heads * c.v_dim;
+        const std::vector<float> expected(whole.out.begin() + last * row, whole.out.begin() + (last + 1) * row);
+        const auto expect = [&](const char* what) {
+          EXPECT_TRUE(same_bits(std::vector<float>(out.begin() + last * row, out.begin() + (last + 1) * row), expected))
+              << what << ", " << text(spec) << " at " << last;
+        };
+        const MutableHeads to = heads_of(out, c.heads, c.v_dim);
+        attend(pool_of_two(), spec, {&s, 1}, p.q_heads(), p.k_heads(), p.v_heads(), to, nullptr);
+        expect("fp32");
+        attend(serial_executor(), spec, {&s, 1}, p.q_heads(), heads_of(k, c.kv_heads, c.dim),
+               heads_of(v, c.kv_heads, c.v_dim), to, nullptr);
+        expect("bf16");
+        attend(pool_of_five(), spec, {&in_pages, 1}, p.q_heads(), heads_of(paged_k, c.kv_heads, c.dim),
+               heads_of(paged_v, c.kv_heads, c.v_dim), to, nullptr);
+        expect("pages");
+      }
+    });
+  }
+}
+
 TEST(Attention, LooksAcrossToKeysOfAnotherLength) {
   AttentionSpec spec = spec_of(2, 2, 12, 12);
   spec.causal = false;

@@ -96,8 +96,8 @@ struct AttentionBackwardLoops {
           for (int64_t r = 0; r < count; ++r) {
             const int64_t own_head = head_of(step, part, t + r), row = token(step, part, t + r) * spec.heads + own_head;
             const Slope slope(spec, own_head, s.past + token(step, part, t + r) - s.first_query);
-            differentiate(spec, slope, block, scores + r * key_block, dweights + r * key_block, of_row[r], g.lse[row], step.dots[row],
-                          weights + (t - first + r) * key_block, dscores_of_tile + r * key_block);
+            differentiate(spec, slope, block, scores + r * key_block, dweights + r * key_block, of_row[r], g.lse[row],
+                          step.dots[row], weights + (t - first + r) * key_block, dscores_of_tile + r * key_block);
           }
           if (part.want_dq)
             Tile::template rows_f32<key_block>(count, dscores_of_tile, 1, {k_rows, k_step, k_step}, key_block,

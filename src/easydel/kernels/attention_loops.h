@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "easydel/kernels/attention_few_loops.h"
 #include "easydel/kernels/attention_step.h"
 #include "easydel/kernels/memory.h"
 #include "easydel/kernels/tiles.h"
@@ -114,6 +115,8 @@ struct AttentionLoops {
     float* const queries = queries_of_thread.at_least(most_attention_rows * dim);
     float* const keys = keys_of_thread.at_least(key_block * dim);
     float* const values = values_of_thread.at_least(key_block * v_step);
+    const bool key_pairs = FewRows<V>::pairs_of_keys(step, rows), in_place = FewRows<V>::values_in_place(step, rows);
+    bf16* const pairs = reinterpret_cast<bf16*>(keys);
     alignas(64) float scores[block_rows * key_block];
     alignas(64) float weights[block_rows * key_block];
 
@@ -138,8 +141,11 @@ struct AttentionLoops {
 
     for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
       const int64_t present = std::min(key_block, s.keys - block);
-      Packing::turn_keys(s, step.k, rows.kv_head, block, present, dim, keys);
-      Packing::copy_keys(s, step.v, rows.kv_head, block, present, spec.v_dim, v_step, values);
+      if (key_pairs)
+        FewRows<V>::turn_keys(s, step.k, rows.kv_head, block, present, dim, pairs);
+      else
+        Packing::turn_keys(s, step.k, rows.kv_head, block, present, dim, keys);
+      if (!in_place) Packing::copy_keys(s, step.v, rows.kv_head, block, present, spec.v_dim, v_step, values);
       for (int64_t t = 0; t < rows.count; t += block_rows) {
         const int64_t count = std::min(block_rows, rows.count - t);
         Range any{key_block, 0}, common{0, key_block}, of_row[block_rows];
@@ -151,15 +157,23 @@ struct AttentionLoops {
         }
         if (any.empty()) continue;
         const int64_t begin = any.begin / panel_columns * panel_columns, end = round_up(any.end, panel_columns);
-        Tile::rows_f32(count, queries + t * dim, count, {keys + begin, key_block, end - begin}, dim, scores + begin,
-                       key_block, true);
+        if (key_pairs)
+          for (int64_t c = begin; c < end; c += panel_columns)
+            Tile::template rows_bf16<false, false>(count, queries, count, pairs + c * dim, dim, scores + c, key_block,
+                                                   true);
+        else
+          Tile::rows_f32(count, queries + t * dim, count, {keys + begin, key_block, end - begin}, dim, scores + begin,
+                         key_block, true);
         float* const out = part.out + t * v_step;
         for (int64_t r = 0; r < count; ++r)
           if (!of_row[r].empty())
             soften(score, block, scores + r * key_block, of_row[r], state[t + r], weights + r * key_block,
                    out + r * v_step, v_step);
         const auto sum = [&](int64_t r, int64_t some, int64_t begin, int64_t end) {
-          if (begin < end)
+          if (begin < end && in_place)
+            FewRows<V>::add_values(s, step.v, rows.kv_head, block, {begin, end}, some, weights + r * key_block,
+                                   spec.v_dim, out + r * v_step, v_step);
+          else if (begin < end)
             Tile::template rows_f32<key_block>(some, weights + r * key_block + begin, 1,
                                                {values + begin * v_step, v_step, v_step}, end - begin, out + r * v_step,
                                                v_step, false);

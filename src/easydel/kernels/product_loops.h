@@ -42,9 +42,11 @@ struct ProductLoops {
                                            {static_cast<const float*>(b), panel_columns, panel_columns}, k, to,
                                            panel_columns, k0 == 0);
         else if (step.tile_order)
-          Tile::template rows_bf16<true>(count, a, count, static_cast<const bf16*>(b), k, to, k0 == 0);
+          Tile::template rows_bf16<true, true>(count, a, count, static_cast<const bf16*>(b), k, to, panel_columns,
+                                               k0 == 0);
         else
-          Tile::template rows_bf16<false>(count, a, count, static_cast<const bf16*>(b), k, to, k0 == 0);
+          Tile::template rows_bf16<false, true>(count, a, count, static_cast<const bf16*>(b), k, to, panel_columns,
+                                                k0 == 0);
       }
     }
     if (step.padded_k == 0) std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));

@@ -36,6 +36,10 @@ struct Avx2 {
     const __m256i high = _mm256_set1_epi32(int(0xffff0000));
     return _mm256_castsi256_ps(_mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(pairs)), high));
   }
+  static F load_pairs(const bf16* p) {  // moved, not read
+    return _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static void store_pairs(bf16* p, F x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_castps_si256(x)); }
   static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
   static F add(F a, F b) { return _mm256_add_ps(a, b); }

@@ -34,6 +34,8 @@ struct Avx512 {
   static F odd(const bf16* pairs) {
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(pairs), _mm512_set1_epi32(int(0xffff0000))));
   }
+  static F load_pairs(const bf16* p) { return _mm512_castsi512_ps(_mm512_loadu_si512(p)); }  // moved, not read
+  static void store_pairs(bf16* p, F x) { _mm512_storeu_si512(p, _mm512_castps_si512(x)); }
   static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
   static F add(F a, F b) { return _mm512_add_ps(a, b); }

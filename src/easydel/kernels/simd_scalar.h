@@ -22,6 +22,11 @@ struct Scalar {
   static void store(bf16* p, F x) { *p = narrow(x); }
   static F even(const bf16* pairs) { return widen(pairs[0]); }  // of `width` pairs of bf16, the first of each
   static F odd(const bf16* pairs) { return widen(pairs[1]); }
+  static F load_pairs(const bf16* p) { return std::bit_cast<float>(uint32_t(p[1].bits) << 16 | p[0].bits); }
+  static void store_pairs(bf16* p, F x) {
+    const uint32_t bits = std::bit_cast<uint32_t>(x);
+    p[0].bits = uint16_t(bits), p[1].bits = uint16_t(bits >> 16);
+  }
   static void prefetch(const void*) {}
 
   static F add(F a, F b) { return a + b; }

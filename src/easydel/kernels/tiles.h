@@ -44,16 +44,17 @@ struct Tiles {
   }
 
   // The same from a bf16 panel; k counts whole blocks.
-  template <int rows, int vectors>
-  static void chain_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, bool first) {
+  template <int rows, int vectors, bool streams>
+  static void chain_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, int64_t c_step,
+                         bool first) {
     F sum[rows][vectors];
-    load_sums<rows, vectors>(sum, c, panel_columns, first);
+    load_sums<rows, vectors>(sum, c, c_step, first);
     for (int64_t i = 0; i < k; i += 2, a += 2 * a_step) {
       const bf16* const pairs = b + i / k_block * 2 * tile_elements + i % k_block * tile_columns;
       F even[vectors], odd[vectors];
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) even[v] = V::even(pairs + tile_at(v)), odd[v] = V::odd(pairs + tile_at(v));
-      if constexpr (rows <= 4) V::prefetch(pairs + 2048), V::prefetch(pairs + 2048 + tile_elements);
+      if constexpr (streams && rows <= 4) V::prefetch(pairs + 2048), V::prefetch(pairs + 2048 + tile_elements);
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r) {
         const F x = V::set1(a[r]);
@@ -67,7 +68,7 @@ struct Tiles {
         for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(x, odd[v], sum[r][v]);
       }
     }
-    store_sums<rows, vectors>(sum, c, panel_columns);
+    store_sums<rows, vectors>(sum, c, c_step);
   }
 
   // The order of TDPBF16PS. The sums of the blocks stay in c, near enough, for lack of registers.
@@ -127,19 +128,21 @@ struct Tiles {
     }
   }
 
-  // A panel of bf16 on the right, in either order; the rows of c lie 32 apart.
-  template <bool tile_order, int rows = tile_order ? 6 : most_rows>
-  static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, bool first) {
+  // A panel of bf16 on the right, in either order; in the tile instruction's the rows of c lie 32 apart.
+  template <bool tile_order, bool streams, int rows = tile_order ? 6 : most_rows>
+  static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c,
+                        int64_t c_step, bool first) {
     if constexpr (rows > 0) {
-      if (count < rows) return rows_bf16<tile_order, rows - 1>(count, a, a_step, b, k, c, first);
+      if (count < rows) return rows_bf16<tile_order, streams, rows - 1>(count, a, a_step, b, k, c, c_step, first);
       constexpr int vectors = tile_order && V::registers < 32 ? 1 : 2;
       for (int64_t column = 0; column < panel_columns; column += vectors * width) {
         if constexpr (tile_order)
           tile_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
         else
-          chain_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
+          chain_bf16<rows, vectors, streams>(a, a_step, b + tile_of(column), k, c + column, c_step, first);
       }
-      if (count > rows) rows_bf16<tile_order>(count - rows, a + rows, a_step, b, k, c + rows * panel_columns, first);
+      if (count > rows)
+        rows_bf16<tile_order, streams>(count - rows, a + rows, a_step, b, k, c + rows * c_step, c_step, first);
     }
   }
 

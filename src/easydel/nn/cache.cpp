@@ -7,6 +7,13 @@
 #include "easydel/base/error.h"
 
 namespace easydel::nn {
+namespace {
+
+Tensor room_for(int64_t slots, int64_t room, int64_t heads, int64_t dim, const at::TensorOptions& options) {
+  return at::zeros({heads, slots, room, dim}, options).permute({1, 2, 0, 3});
+}
+
+}  // namespace
 
 Cache::Cache(CacheShape shape, int64_t slots, int64_t length, bool growing) : growing_(growing), lengths_(size_t(slots), 0) {
   room_ = std::max<int64_t>(length, 1);
@@ -14,8 +21,8 @@ Cache::Cache(CacheShape shape, int64_t slots, int64_t length, bool growing) : gr
   for (const CacheLayer& layer : shape.layers) {
     Store store;
     if (layer.kv_heads > 0) {
-      store.keys = at::zeros({slots, room_, layer.kv_heads, layer.k_dim}, options);
-      store.values = at::zeros({slots, room_, layer.kv_heads, layer.v_dim}, options);
+      store.keys = room_for(slots, room_, layer.kv_heads, layer.k_dim, options);
+      store.values = room_for(slots, room_, layer.kv_heads, layer.v_dim, options);
     }
     for (std::vector<int64_t> size : layer.states) {
       size.insert(size.begin(), slots);
@@ -34,7 +41,7 @@ void Cache::reserve(int64_t length) {
   for (Store& layer : layers_)
     for (Tensor* old : {&layer.keys, &layer.values}) {
       if (!old->defined()) continue;
-      Tensor grown = at::zeros({old->size(0), room, old->size(2), old->size(3)}, old->options());
+      Tensor grown = room_for(old->size(0), room, old->size(2), old->size(3), old->options());
       grown.slice(1, 0, used).copy_(old->slice(1, 0, used));
       *old = std::move(grown);
     }

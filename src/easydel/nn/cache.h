@@ -43,14 +43,15 @@ class Cache {
   void truncate(int64_t slot, int64_t length);
   void reserve(int64_t length);                 // makes room for so many tokens a slot
 
-  // [slots * room, kv_heads, dim]; slot s is the rows from s * room.
+  // [slots * room, kv_heads, dim]; slot s is the rows from s * room. The rows of one head lie side by side, as decoding
+  // reads them.
   Tensor keys(int64_t layer) const;
   Tensor values(int64_t layer) const;
   int64_t bytes() const;
 
  private:
   struct Store {
-    Tensor keys, values;  // [slots, room, kv_heads, dim]; undefined: none
+    Tensor keys, values;  // [slots, room, kv_heads, dim], a view of [kv_heads, slots, room, dim]; undefined: none
     std::vector<Tensor> states;
   };
 

@@ -1,0 +1,129 @@
+// Attention of few rows over many keys, as decoding has it: the order of attention_loops.h, but keys and values are
+// read once from where they are, and asked for a block ahead. Included by loops_<set>.cpp only, through
+// attention_loops.h.
+#pragma once
+
+#include "easydel/kernels/attention_step.h"
+#include "easydel/kernels/tiles.h"
+#include "easydel/kernels/wide.h"
+
+namespace easydel::kernels {
+
+template <class V>
+struct FewRows {
+  using F = typename V::F;
+  using Tile = Tiles<V>;
+  static constexpr int width = V::width;
+
+  // Whether keys go as pairs of bf16 and whether values are read where they are; a vector never reaches beyond a row.
+  static bool pairs_of_keys(const AttentionStep& step, const AttentionRows& rows) {
+    return width > 1 && rows.count <= block_rows && step.k.number == Number::bf16 && step.spec.head_dim % k_block == 0;
+  }
+  static bool values_in_place(const AttentionStep& step, const AttentionRows& rows) {
+    return width > 1 && rows.count <= block_rows && step.spec.v_dim % lanes == 0;
+  }
+
+  // Keys [begin, begin + count) of one kv head as two panels of a bf16 weight, [dim / 32][two tiles] each; the columns
+  // of missing keys are anything. count is at least 1.
+  static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
+                        int64_t dim, bf16* to) {
+    const bf16* row[key_block];
+    for (int64_t r = 0; r < key_block; ++r)
+      row[r] = static_cast<const bf16*>(k.at(token_at(s, begin + std::min(r, count - 1)), head));
+    const int64_t ahead = begin + key_block < s.keys && !s.pages ? key_block * k.token_stride : 0;
+    for (int64_t first = 0; first < count; first += tile_columns) {
+      bf16* tile =
+          to + first / panel_columns * panel_columns * dim + first % panel_columns / tile_columns * tile_elements;
+      for (int64_t d = 0; d < dim; d += k_block, tile += 2 * tile_elements)
+        for (int64_t r = 0; r < tile_columns; r += width) {  // a pair of bf16 moves as one float
+          for (int64_t pair = 0; pair < tile_columns; pair += width) {
+            F pairs[width];
+#pragma GCC unroll 16
+            for (int64_t j = 0; j < width; ++j) {
+              const bf16* const from = row[first + r + j] + d + 2 * pair;
+              pairs[j] = V::load_pairs(from);
+              if (ahead && pair == 0) V::prefetch(from + ahead);
+            }
+            V::transpose(pairs);
+#pragma GCC unroll 16
+            for (int64_t j = 0; j < width; ++j) V::store_pairs(tile + ((pair + j) * tile_columns + r) * 2, pairs[j]);
+          }
+        }
+    }
+  }
+
+  // out [rows][v_step] += weights [rows][64] values, over keys [begin, end) of the block that begins at `block`.
+  static void add_values(const AttentionSequence& s, const Heads& v, int64_t head, int64_t block, Range keys,
+                         int64_t rows, const float* weights, int64_t v_dim, float* out, int64_t v_step) {
+    if (v.number == Number::f32)
+      add_values_of<float>(s, v, head, block, keys, rows, weights, v_dim, out, v_step);
+    else
+      add_values_of<bf16>(s, v, head, block, keys, rows, weights, v_dim, out, v_step);
+  }
+
+ private:
+  template <class T>
+  static void add_values_of(const AttentionSequence& s, const Heads& v, int64_t head, int64_t block, Range keys,
+                            int64_t rows, const float* weights, int64_t v_dim, float* out, int64_t v_step) {
+    constexpr int64_t together = 16;
+    for (int64_t t = keys.begin; t < keys.end;) {
+      int64_t count = std::min(together, keys.end - t);
+      if (s.pages) count = std::min(count, s.page_tokens - (block + t) % s.page_tokens);
+      const T* const from = static_cast<const T*>(v.at(token_at(s, block + t), head));
+      if (!s.pages && block + t + key_block < s.keys)
+        for (int64_t j = 0; j < count; ++j)
+          for (int64_t d = 0; d < v_dim; d += 64 / int64_t(sizeof(T)))
+            V::prefetch(from + (key_block + j) * v.token_stride + d);
+      add_rows(rows, weights + t, from, v.token_stride, count, v_dim, out, v_step);
+      t += count;
+    }
+  }
+
+  static int64_t token_at(const AttentionSequence& s, int64_t position) {
+    if (!s.pages) return s.first_key + position;
+    return int64_t(s.pages[position / s.page_tokens]) * s.page_tokens + position % s.page_tokens;
+  }
+
+  template <int rows, int vectors, class T>
+  static void chain(const float* weights, const T* v, int64_t v_stride, int64_t keys, float* out, int64_t out_step) {
+    F sum[rows][vectors];
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int i = 0; i < vectors; ++i) sum[r][i] = V::load(out + r * out_step + i * width);
+    for (int64_t t = 0; t < keys; ++t, v += v_stride) {
+      F value[vectors];
+#pragma GCC unroll 4
+      for (int i = 0; i < vectors; ++i) value[i] = V::load(v + i * width);
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r) {
+        const F weight = V::set1(weights[r * key_block + t]);
+#pragma GCC unroll 4
+        for (int i = 0; i < vectors; ++i) sum[r][i] = V::fma(weight, value[i], sum[r][i]);
+      }
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int i = 0; i < vectors; ++i) V::store(out + r * out_step + i * width, sum[r][i]);
+  }
+
+  // As many rows and columns at a time as the registers hold.
+  template <int rows = Tile::most_rows, class T>
+  static void add_rows(int64_t count, const float* weights, const T* v, int64_t v_stride, int64_t keys, int64_t v_dim,
+                       float* out, int64_t out_step) {
+    if constexpr (rows > 0) {
+      if (count < rows) return add_rows<rows - 1>(count, weights, v, v_stride, keys, v_dim, out, out_step);
+      int64_t d = 0;
+      if constexpr (2 * rows <= Tile::most_rows)
+        for (; d + 4 * width <= v_dim; d += 4 * width)
+          chain<rows, 4>(weights, v + d, v_stride, keys, out + d, out_step);
+      for (; d + 2 * width <= v_dim; d += 2 * width) chain<rows, 2>(weights, v + d, v_stride, keys, out + d, out_step);
+      for (; d < v_dim; d += width) chain<rows, 1>(weights, v + d, v_stride, keys, out + d, out_step);
+      if (count > rows)
+        add_rows(count - rows, weights + rows * key_block, v, v_stride, keys, v_dim, out + rows * out_step, out_step);
+    }
+  }
+};
+
+}  // namespace easydel::kernels
