@@ -237,9 +237,10 @@ TEST(LoadModel, RefusesWhatItCannotBuild) {
   EXPECT_EQ(with("\"hidden_size\": 48", "\"hidden_size\": \"wide\""), "M/config.json: hidden_size: \"wide\" is no integer");
   EXPECT_EQ(with("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4"),
             "M/config.json: num_key_value_heads: 4 does not divide num_attention_heads, 6");
-  EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"hidden_act\": \"mish\""),
-            "M/config.json: hidden_act: 'mish' is no activation built here\n"
-            "    known: silu, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, relu, relu2");
+  EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"hidden_act\": \"laplace\""),
+            "M/config.json: hidden_act: 'laplace' is no activation built here\n"
+            "    known: silu, swish, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_accurate, quick_gelu, relu, relu2, relu6, "
+            "leaky_relu, sigmoid, tanh, mish, linear");
   EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"rope_parameters\": {\"rope_type\": \"axial\"}"),
             "M/config.json: rope_parameters: rope_type: 'axial' is not built for this family\n"
             "    known: default, linear, dynamic, yarn, llama3, longrope");

@@ -1,5 +1,5 @@
-// Dense decoders as a record: embed, a stack of blocks, a last norm, a head. A family fills in a DecoderSpec; nothing
-// here asks which family it is.
+// Decoders as a record: embed, a stack of blocks, a last norm, a head. A family fills in a DecoderSpec; nothing here asks
+// which family it is.
 #pragma once
 
 #include <memory>
@@ -16,46 +16,125 @@
 
 namespace easydel::models {
 
-// The names of the parts in a checkpoint. The defaults are most families'.
+// The names of the parts in a checkpoint. The defaults are most families'. A norm stands where it has a name.
 struct DecoderNames {
-  std::string base = "model", embedding = "embed_tokens", positions = "wpe", layers = "layers", norm = "norm";
-  std::string input_norm = "input_layernorm", post_norm = "post_attention_layernorm";
-  std::string attention = "self_attn", mlp = "mlp", output = "o_proj", qkv = "c_attn", up = "up_proj", down = "down_proj";
+  std::string base = "model", embedding = "embed_tokens", positions = "wpe", layers = "layers";
+  std::string embedding_norm = "", norm = "norm";  // behind the embedding; behind the stack
+  // Of a block: before and behind what mixes tokens, before and behind what feeds each forward.
+  std::string before_mixer = "input_layernorm", after_mixer = "";
+  std::string before_feed = "post_attention_layernorm", after_feed = "";
+  std::string attention = "self_attn", q = "q_proj", k = "k_proj", v = "v_proj", qkv = "qkv_proj", output = "o_proj";
+  std::string q_norm = "q_norm", k_norm = "k_norm", mixed_norm = "";  // mixed_norm: of what enters the output projection
+  std::string mlp = "mlp", gate = "gate_proj", up = "up_proj", gate_up = "", down = "down_proj";
+  std::string inner_norm = "";  // of what enters the down projection
   std::string head = "lm_head";
 };
 
-// What differs from layer to layer.
+// How one weight holds queries, keys and values, where it holds all three.
+enum class QkvLayout : uint8_t {
+  separate,    // three weights
+  sequential,  // all queries, all keys, all values
+  grouped      // for each kv head: its queries, its key, its value
+};
+
+// What the norms of queries and keys go over.
+enum class QkNorm : uint8_t {
+  none,
+  head,      // a head's dimensions, with one weight for all heads
+  each_head, // a head's dimensions, with a weight for each head: [heads, head_dim], or `names.q_norm`.norms.N where split
+  whole      // the whole projection
+};
+
+// What stands in a block's residual sums.
+enum class Residual : uint8_t {
+  input,      // x + part(norm(x))
+  normed,     // norm(x) + part(norm(x))
+  norm_of_sum // norm(x + part(x)): the norm behind a part takes the sum
+};
+
+// Queries grow with the position: times 1 + factor * log(1 + floor((position + shift) / length)). factor 0: they do not.
+struct QueryGrowth {
+  double factor = 0.0;
+  int64_t length = 1, shift = 0;
+};
+
+// What differs from layer to layer. A size of 0 is the spec's.
 struct DecoderLayerSpec {
   int64_t window = 0;  // 0: sees everything before it
+  int64_t chunk = 0;   // sees only its own chunk of so many positions; 0: off
   double scale = 1.0;  // of attention scores
+  int64_t heads = 0, kv_heads = 0, head_dim = 0, v_dim = 0, intermediate = 0;
+  bool turned = true;  // by rotary positions, where the spec has them; false: none (NoPE)
+  std::shared_ptr<const ops::RopeSpec> rope;  // in place of the spec's
+  QueryGrowth growth;
+  bool sinks = false;     // a learned logit beside each row of scores
   nn::PartBuilder mixer;  // in place of attention; empty: attention as the spec says
   nn::PartBuilder feed;   // in place of the mlp; empty: the mlp as the spec says
-  // The whole block, where it is built otherwise; empty: Block of decoder.cpp.
+  // The whole block, where it is built otherwise; empty: as the spec says.
   std::function<std::unique_ptr<nn::Layer>(const nn::Scope& block, int64_t layer)> block;
+};
+
+// What a family puts between the embedding and the blocks, and between the blocks and the last norm. What travels from
+// block to block may be wider than `hidden`: rows [tokens, anything].
+class DecoderEnds {
+ public:
+  virtual ~DecoderEnds() = default;
+  virtual Tensor enter(const Tensor& tokens, const Tensor& embedded, nn::Pass& pass) const = 0;
+  virtual Tensor leave(const Tensor& x, nn::Pass& pass) const = 0;  // -> [tokens, hidden]
 };
 
 struct DecoderSpec {
   DecoderNames names;
   int64_t vocabulary = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0;
+  int64_t v_dim = 0;                       // of a head's values; 0: head_dim
   int64_t max_positions = 0;               // as the configuration says; a limit only where positions are learned
   std::vector<DecoderLayerSpec> layers;
-  nn::Norm::Options norm;
-  bool qk_norm = false;                    // queries and keys are normalised per head before they turn
-  bool qkv_bias = false, output_bias = false, mlp_bias = false;
-  bool fused_qkv = false;                  // one weight gives q, k and v, in this order
-  bool transposed = false;                 // the checkpoint holds the blocks' weights as [in, out]
-  bool gated = true;                       // down(act(gate) * up), else down(act(up))
-  bool parallel_residual = false;          // attention and mlp both read the block's input
-  ops::Activation activation = ops::Activation::silu;
+  nn::Norm::Options norm;                  // of blocks and of the stack
+
+  // Attention
+  QkvLayout qkv = QkvLayout::separate;
+  bool qkv_bias = false, output_bias = false;
+  QkNorm qk_norm = QkNorm::none;
+  std::optional<nn::Norm::Options> qk_norm_options;  // where they are not `norm`
+  bool qk_norm_split = false;              // each_head: a parameter for each head
+  bool qk_norm_after_rope = false;         // else before it
+  double clip_qkv = 0.0;                   // queries, keys and values are cut off at +-this; 0: not
   std::optional<ops::RopeSpec> rope;
+  std::vector<float> slopes;               // ALiBi (arXiv 2108.12409), one a head; empty: off
+  double attention_softcap = 0.0;          // 0: off
+
+  // Feed-forward
+  bool gated = true;                       // down(act(gate) * up), else down(act(up))
+  bool mlp_bias = false;
+  ops::Activation activation = ops::Activation::silu;
+  bool xielu = false;                      // learned activation (arXiv 2411.13010) in place of `activation`
+
+  // The block
+  bool parallel_residual = false;          // attention and mlp both read the block's input, of one norm or of two
+  Residual residual = Residual::input;
+  double residual_multiplier = 1.0;        // of what a part adds
+  bool transposed = false;                 // the checkpoint holds the blocks' weights as [in, out]
+
+  // The ends
+  std::function<std::unique_ptr<DecoderEnds>(const nn::Scope& base)> ends;  // empty: none
+  double embedding_multiplier = 1.0;
+  int64_t embedding_size = 0;              // of the table, projected to hidden and back by project_in, project_out; 0: hidden
+  nn::Norm::Options embedding_norm;        // where names.embedding_norm says that there is one
   bool learned_positions = false;
+  int64_t position_offset = 0;             // row of position 0
+  bool positions_skip_hidden = false;      // learned positions count what is not hidden
   int64_t padding = -1;                    // the embedding's row that learns nothing; -1: none
   bool tied = false;                       // the head reuses the embedding
+  bool head_bias = false;
+  double logit_multiplier = 1.0;
+  double logit_softcap = 0.0;              // 0: off
+
   double attention_dropout = 0, residual_dropout = 0, embedding_dropout = 0;
   double deviation = 0.02;                 // of initial weights
   double output_deviation = 0.02;          // of the weights that write into the residual stream
 };
 
+// `spec` must hold positive sizes.
 std::unique_ptr<Model> build_decoder(DecoderSpec spec, nn::Building& building);
 
 }  // namespace easydel::models

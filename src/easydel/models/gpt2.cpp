@@ -19,8 +19,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     config.refuse_key("add_cross_attention", "cross attention is not built for this family");
   DecoderSpec spec;
   spec.names = {.base = "transformer", .embedding = "wte", .positions = "wpe", .layers = "h", .norm = "ln_f",
-                .input_norm = "ln_1", .post_norm = "ln_2", .attention = "attn", .mlp = "mlp", .output = "c_proj",
-                .qkv = "c_attn", .up = "c_fc", .down = "c_proj", .head = "lm_head"};
+                .before_mixer = "ln_1", .before_feed = "ln_2", .attention = "attn", .qkv = "c_attn", .output = "c_proj",
+                .mlp = "mlp", .up = "c_fc", .down = "c_proj"};
   spec.vocabulary = size("vocab_size", "vocab_size", 50257);
   spec.hidden = size("n_embd", "hidden_size", 768);
   spec.heads = spec.kv_heads = size("n_head", "num_attention_heads", 12);
@@ -39,7 +39,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.activation = ops::activation_of(config.text("activation_function", "gelu_new"),
                                        str(config.where(), ": activation_function"));
   spec.qkv_bias = spec.output_bias = spec.mlp_bias = true;
-  spec.fused_qkv = spec.transposed = spec.learned_positions = true;
+  spec.qkv = QkvLayout::sequential;
+  spec.transposed = spec.learned_positions = true;
   spec.gated = false;
   spec.tied = config.boolean("tie_word_embeddings", true);
   spec.attention_dropout = config.number("attn_pdrop", 0.1);

@@ -174,7 +174,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
         tensor::fill_normal(values, tensor::key_of(options.seed, "initial/" + entry.path), initial.deviation, entry.shape,
                             entry.slice.begin);
       else
-        values.fill_(initial.kind == nn::Initial::Kind::ones ? 1.0 : 0.0);
+        values.fill_(initial.value);
       if (const int64_t row = initial.zero_row - (entry.shape.empty() ? 0 : entry.slice.begin[0]);
           initial.zero_row >= 0 && row >= 0 && row < values.size(0))
         values[row].zero_();

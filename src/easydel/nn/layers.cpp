@@ -61,8 +61,9 @@ Tensor Embedding::operator()(const Tensor& indices) const {
 }
 
 Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(options) {
+  if (!options.weight) return;
   const bool layer = options.kind == NormKind::layer;
-  const Initial initial = options.offset == 0.0 ? Initial::ones() : Initial::zeros();
+  const Initial initial = options.offset == 0.0 || layer ? Initial::ones() : Initial::zeros();
   const Use use = options.in_region ? Use::shared : Use::whole;
   weight_ = scope.parameter("weight", {size}, Role::norm,
                             {Split::none, initial, layer ? "scale" : "kernel", false, use});
@@ -71,8 +72,11 @@ Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(
 }
 
 Tensor Norm::operator()(const Tensor& x) const {
-  if (options_.kind == NormKind::rms) return ops::rms_norm(x, weight_.value(), options_.epsilon, options_.offset);
-  return ops::layer_norm(x, weight_.value(), bias_ ? bias_.value() : Tensor(), options_.epsilon);
+  Tensor weight = weight_ ? weight_.value() : Tensor();
+  if (options_.kind == NormKind::rms)
+    return ops::rms_norm(x, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
+  if (weight_ && options_.offset != 0.0) weight = weight + options_.offset;
+  return ops::layer_norm(x, weight, bias_ ? bias_.value() : Tensor(), options_.epsilon);
 }
 
 GatedMlp::GatedMlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation,

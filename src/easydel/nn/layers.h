@@ -60,6 +60,8 @@ class Norm {
     double offset = 0.0;  // the weight counts as offset + weight
     bool bias = true;     // layer norms only
     bool in_region = false;  // it norms what ranks of the tensor axis divide
+    bool weight = true;      // false: it has no parameter at all
+    bool wide = false;       // rms: scaled in fp32 and then rounded, as with an offset
   };
   Norm(const Scope& scope, int64_t size, const Options& options);
   Tensor operator()(const Tensor& x) const;  // over the last dimension

@@ -7,7 +7,10 @@ namespace easydel::nn {
 
 Tensor LmHead::logits(const Tensor& hidden) const {
   const at::NoGradGuard no_gradient;
-  return ops::multiply(hidden, weight_.entry().weight->matrix(), bias_ ? bias_.value() : Tensor(), at::kFloat);
+  Tensor logits = ops::multiply(hidden, weight_.entry().weight->matrix(), bias_ ? bias_.value() : Tensor(), at::kFloat);
+  if (multiplier_ != 1.0) logits.mul_(multiplier_);
+  if (softcap_ > 0) logits.div_(softcap_).tanh_().mul_(softcap_);
+  return logits;
 }
 
 Scores LmHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options) const {
@@ -19,6 +22,8 @@ Scores LmHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOpti
   request.uniform = options.uniform;
   request.log_normalizer = options.log_normalizer;
   request.chunk = options.chunk;
+  request.multiplier = multiplier_;
+  request.softcap = softcap_;
   ops::ScoreResult found =
       ops::score(hidden, weight_.entry().weight->matrix(), bias_ ? bias_.value() : Tensor(), labels, request);
   return {found.logps, found.uniform, found.log_normalizer, found.entropy, found.correct, found.mean_logit};

@@ -1,4 +1,5 @@
-// The usual output layer: a product with a weight [vocabulary, size], often the embedding's.
+// The usual output layer: a product with a weight [vocabulary, size], often the embedding's; its logits may be scaled and
+// soft-capped.
 #pragma once
 
 #include "easydel/nn/head.h"
@@ -8,13 +9,16 @@ namespace easydel::nn {
 
 class LmHead final : public Head {
  public:
-  explicit LmHead(Parameter weight, Parameter bias = {}) : weight_(weight), bias_(bias) {}
+  // Logits are softcap * tanh(multiplier * (x W^T + bias) / softcap); a softcap of 0: without it.
+  explicit LmHead(Parameter weight, Parameter bias = {}, double multiplier = 1.0, double softcap = 0.0)
+      : weight_(weight), bias_(bias), multiplier_(multiplier), softcap_(softcap) {}
   Tensor logits(const Tensor& hidden) const override;
   Scores score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options = {}) const override;
   int64_t vocabulary() const override { return weight_.entry().shape[0]; }
 
  private:
   Parameter weight_, bias_;
+  double multiplier_, softcap_;
 };
 
 }  // namespace easydel::nn

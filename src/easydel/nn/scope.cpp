@@ -38,6 +38,7 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   entry.use = options.use;
   entry.use_dimension = options.use_dimension;
   entry.unit = unit_;
+  entry.trainable = options.trainable;
   entry.source.step = options.transposed ? SourceStep::transpose : SourceStep::rename;
   entry.source.tensors = {entry.path};
   entry.layout.resize(entry.shape.size());

@@ -15,14 +15,16 @@ namespace easydel::nn {
 
 // The distribution of a parameter that no checkpoint has.
 struct Initial {
-  enum class Kind : uint8_t { normal, zeros, ones };
+  enum class Kind : uint8_t { normal, zeros, ones, constant };
   Kind kind = Kind::zeros;
   double deviation = 0.0;  // normal
   int64_t zero_row = -1;   // a row that is zero all the same; -1: none
+  double value = 0.0;      // constant
 
-  static Initial normal(double deviation) { return {Kind::normal, deviation, -1}; }
-  static Initial zeros() { return {Kind::zeros, 0.0, -1}; }
-  static Initial ones() { return {Kind::ones, 0.0, -1}; }
+  static Initial normal(double deviation) { return {Kind::normal, deviation, -1, 0.0}; }
+  static Initial zeros() { return {Kind::zeros, 0.0, -1, 0.0}; }
+  static Initial ones() { return {Kind::ones, 0.0, -1, 1.0}; }
+  static Initial constant(double value) { return {Kind::constant, 0.0, -1, value}; }
 };
 
 // What all scopes of one model share while it is built.
@@ -40,11 +42,12 @@ struct Building {
 
 struct ParameterOptions {
   Split split = Split::none;
-  Initial initial;
-  std::string_view easydel_name;  // of the leaf in EasyDeL's path: "kernel", "scale", ...; empty: the name
+  Initial initial = {};
+  std::string_view easydel_name = {};  // of the leaf in EasyDeL's path: "kernel", "scale", ...; empty: the name
   bool transposed = false;        // the checkpoint holds [in, out]
   Use use = Use::whole;
   int use_dimension = 0;
+  bool trainable = true;
 };
 
 class Scope {

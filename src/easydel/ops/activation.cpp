@@ -1,12 +1,22 @@
 #include "easydel/ops/activation.h"
 
+#include <ATen/ops/clamp.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/expm1.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/gelu_backward.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/mish.h>
+#include <ATen/ops/mish_backward.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/silu_backward.h>
+#include <ATen/ops/softplus.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/where.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "easydel/base/error.h"
@@ -28,6 +38,12 @@ Tensor value(const Tensor& x, Activation kind) {
     case Activation::quick_gelu: return x * at::sigmoid(x * 1.702);
     case Activation::relu: return at::relu(x);
     case Activation::relu_squared: return at::relu(x).square();
+    case Activation::relu6: return at::clamp(x, 0, 6);
+    case Activation::leaky_relu: return at::leaky_relu(x);
+    case Activation::sigmoid: return at::sigmoid(x);
+    case Activation::tanh: return at::tanh(x);
+    case Activation::mish: return at::mish(x);
+    case Activation::identity: return x.clone();
   }
   throw Bug("unknown activation");
 }
@@ -43,6 +59,15 @@ Tensor derivative_times(const Tensor& gradient, const Tensor& x, Activation kind
     }
     case Activation::relu: return gradient * (x > 0);
     case Activation::relu_squared: return gradient * 2 * at::relu(x);
+    case Activation::relu6: return gradient * (x > 0).logical_and(x < 6);
+    case Activation::leaky_relu: return gradient * at::where(x > 0, at::scalar_tensor(1.0, x.options()), at::scalar_tensor(0.01, x.options()));
+    case Activation::sigmoid: {
+      const Tensor s = at::sigmoid(x);
+      return gradient * s * (1 - s);
+    }
+    case Activation::tanh: return gradient * (1 - at::tanh(x).square());
+    case Activation::mish: return at::mish_backward(gradient, x);
+    case Activation::identity: return gradient;
   }
   throw Bug("unknown activation");
 }
@@ -98,13 +123,21 @@ struct Gated : torch::autograd::Function<Gated> {
 
 Activation activation_of(std::string_view name, const std::string& where) {
   if (name == "silu" || name == "swish") return Activation::silu;
-  if (name == "gelu") return Activation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return Activation::gelu_tanh;
+  if (name == "gelu" || name == "gelu_python") return Activation::gelu;
+  for (const char* same : {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_python_tanh", "gelu_accurate"})
+    if (name == same) return Activation::gelu_tanh;
   if (name == "quick_gelu") return Activation::quick_gelu;
   if (name == "relu") return Activation::relu;
   if (name == "relu2") return Activation::relu_squared;
+  if (name == "relu6") return Activation::relu6;
+  if (name == "leaky_relu") return Activation::leaky_relu;
+  if (name == "sigmoid") return Activation::sigmoid;
+  if (name == "tanh") return Activation::tanh;
+  if (name == "mish") return Activation::mish;
+  if (name == "linear") return Activation::identity;
   refuse(where, str("'", name, "' is no activation built here"),
-         "known: silu, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, relu, relu2");
+         "known: silu, swish, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_accurate, quick_gelu, relu, relu2, relu6, "
+         "leaky_relu, sigmoid, tanh, mish, linear");
 }
 
 std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& gate, const Tensor& up, Activation kind) {
@@ -119,6 +152,13 @@ std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& g
 
 Tensor activate(const Tensor& x, Activation kind) {
   return wants_gradient(x) ? Activate::apply(x, int64_t(kind)) : value(x, kind);
+}
+
+Tensor xielu(const Tensor& x, const Tensor& alpha_p, const Tensor& alpha_n, const Tensor& beta, const Tensor& epsilon) {
+  const Tensor wide = x.to(at::kFloat), b = beta.to(at::kFloat);
+  const Tensor p = at::softplus(alpha_p.to(at::kFloat)), n = b + at::softplus(alpha_n.to(at::kFloat));
+  const Tensor below = (at::expm1(at::minimum(wide, epsilon.to(at::kFloat))) - wide) * n + wide * b;
+  return at::where(wide > 0, wide * wide * p + wide * b, below).to(x.scalar_type());
 }
 
 Tensor gated(const Tensor& gate, const Tensor& up, Activation kind) {

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -17,8 +18,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// What the quotient is multiplied by, in fp32.
 Tensor scale_of(const Tensor& weight, double offset, at::ScalarType type) {
-  return offset == 0.0 ? weight.to(type) : (weight.to(at::kFloat) + offset).to(type);
+  const Tensor rounded = weight.to(type).to(at::kFloat);
+  return offset == 0.0 ? rounded : rounded + offset;
 }
 
 // A contiguous tensor as rows of its last dimension.
@@ -26,26 +29,28 @@ kernels::Input flat(const Tensor& x) { return {x.const_data_ptr(), tensor::numbe
 kernels::Output flat_output(const Tensor& x) {
   return {x.mutable_data_ptr(), tensor::number_of(x.scalar_type()), x.size(-1)};
 }
-kernels::NormSpec kernel_spec(double epsilon, double offset) {
+kernels::NormSpec kernel_spec(double epsilon, double offset, bool wide) {
   kernels::NormSpec spec;
   spec.eps = float(epsilon);
   spec.weight_offset = float(offset);
-  spec.round_before_weight = offset == 0.0;
+  spec.round_before_weight = offset == 0.0 && !wide;
   return spec;
 }
 
 struct RmsNorm : torch::autograd::Function<RmsNorm> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, double epsilon, double offset) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, double epsilon, double offset,
+                        bool wide_scale) {
     const auto save = [&](const Tensor& inverse) {
       if (!context) return;
       context->save_for_backward({x, inverse, weight});
       context->saved_data["offset"] = offset;
       context->saved_data["epsilon"] = epsilon;
+      context->saved_data["wide"] = wide_scale;
     };
     if (tensor::kernels_serve(x, weight) && x.is_contiguous()) {
       const Tensor y = at::empty(x.sizes(), x.options());
       const Tensor inverse = at::empty({x.numel() / x.size(-1)}, x.options().dtype(at::kFloat));
-      kernels::rms_norm(tensor::executor(), kernel_spec(epsilon, offset), flat(x), tensor::input_of(weight.to(x.scalar_type())),
+      kernels::rms_norm(tensor::executor(), kernel_spec(epsilon, offset, wide_scale), flat(x), tensor::input_of(weight.to(x.scalar_type())),
                         inverse.numel(), x.size(-1), flat_output(y), inverse.mutable_data_ptr<float>());
       save(inverse);
       return y;
@@ -53,7 +58,9 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
     const Tensor wide = x.to(at::kFloat);
     const Tensor inverse = (wide.pow(2).mean(-1, true) + epsilon).rsqrt();
     save(inverse);
-    return (wide * inverse).to(x.scalar_type()) * scale_of(weight, offset, x.scalar_type());
+    const Tensor scale = scale_of(weight, offset, x.scalar_type());
+    if (offset == 0.0 && !wide_scale) return ((wide * inverse).to(x.scalar_type()) * scale).to(x.scalar_type());
+    return (wide * inverse * scale).to(x.scalar_type());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -63,21 +70,21 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
     if (tensor::kernels_serve(x, weight) && x.is_contiguous()) {
       const Tensor gradient = gradients[0].contiguous(), dx = at::empty(x.sizes(), x.options());
       const Tensor dw = context->needs_input_grad(1) ? at::zeros(weight.sizes(), inverse.options()) : Tensor();
-      kernels::rms_norm_backward(tensor::executor(), kernel_spec(context->saved_data["epsilon"].toDouble(), offset),
+      kernels::rms_norm_backward(tensor::executor(), kernel_spec(context->saved_data["epsilon"].toDouble(), offset, context->saved_data["wide"].toBool()),
                                  flat(gradient), flat(x), tensor::input_of(weight.to(x.scalar_type())),
                                  inverse.const_data_ptr<float>(), inverse.numel(), x.size(-1), flat_output(dx),
                                  dw.defined() ? dw.mutable_data_ptr<float>() : nullptr);
-      return {dx, dw.defined() ? dw.to(weight.scalar_type()) : dw, Tensor(), Tensor()};
+      return {dx, dw.defined() ? dw.to(weight.scalar_type()) : dw, Tensor(), Tensor(), Tensor()};
     }
     const Tensor gradient = gradients[0].to(at::kFloat), unit = x.to(at::kFloat) * inverse;
     Tensor dx, dw;
     if (context->needs_input_grad(1))
       dw = (gradient * unit).reshape({-1, x.size(-1)}).sum(0).to(weight.scalar_type());
     if (context->needs_input_grad(0)) {
-      const Tensor inner = gradient * scale_of(weight, offset, x.scalar_type()).to(at::kFloat);
+      const Tensor inner = gradient * scale_of(weight, offset, x.scalar_type());
       dx = ((inner - unit * (inner * unit).mean(-1, true)) * inverse).to(x.scalar_type());
     }
-    return {dx, dw, Tensor(), Tensor()};
+    return {dx, dw, Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -112,10 +119,11 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
 
 }  // namespace
 
-Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, double offset) {
+Tensor rms_norm(const Tensor& x, const Tensor& own_weight, double epsilon, double offset, bool wide) {
+  const Tensor weight = own_weight.defined() ? own_weight : at::ones({x.size(-1)}, x.options());
   check(x.size(-1) == weight.size(0), "rms_norm: x is ", x.sizes(), ", the weight ", weight.sizes());
-  if (!wants_gradient(x, weight)) return RmsNorm::forward(nullptr, x, weight, epsilon, offset);
-  return RmsNorm::apply(x, weight, epsilon, offset);
+  if (!wants_gradient(x, weight)) return RmsNorm::forward(nullptr, x, weight, epsilon, offset, wide);
+  return RmsNorm::apply(x, weight, epsilon, offset, wide);
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {

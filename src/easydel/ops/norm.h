@@ -6,9 +6,9 @@
 
 namespace easydel::ops {
 
-// weight * (x / sqrt(mean(x^2) + epsilon)), in transformers' order: the quotient is rounded to x's type, then scaled
-// by (offset + weight).
-Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, double offset = 0.0);
+// weight * (x / sqrt(mean(x^2) + epsilon)); the weight may be undefined. In transformers' order: the quotient is rounded
+// to x's type and then scaled; with an offset, or where `wide`, it is scaled by (offset + weight) in fp32 and then rounded.
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, double offset = 0.0, bool wide = false);
 // (x - mean) / sqrt(variance + epsilon) * weight + bias; weight and bias may be undefined.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon);
 

@@ -22,9 +22,22 @@ int64_t chunk_for(int64_t vocabulary, int64_t wanted) {
   return wanted > 0 ? wanted : std::clamp<int64_t>((16 << 20) / vocabulary, 16, 4096);
 }
 
-Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bias, double temperature) {
+// What becomes of a product on the way to a logit.
+struct Shape {
+  double multiplier = 1.0, softcap = 0.0, temperature = 1.0;
+};
+
+// The logits; into `bent`, where it is wanted and there is a softcap, tanh's own values.
+Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Shape& shape,
+                    Tensor* bent = nullptr) {
   Tensor logits = multiply(hidden, weight, bias, at::kFloat);
-  if (temperature != 1.0) logits.div_(temperature);
+  if (shape.multiplier != 1.0) logits.mul_(shape.multiplier);
+  if (shape.softcap > 0) {
+    logits.div_(shape.softcap).tanh_();
+    if (bent) *bent = logits.clone();
+    logits.mul_(shape.softcap);
+  }
+  if (shape.temperature != 1.0) logits.div_(shape.temperature);
   return logits;
 }
 
@@ -43,7 +56,7 @@ struct Score : torch::autograd::Function<Score> {
     for (int64_t begin = 0; begin < n; begin += chunk) {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
-      Tensor logits = chunk_logits(part(hidden), weight, bias, request.temperature);
+      Tensor logits = chunk_logits(part(hidden), weight, bias, {request.multiplier, request.softcap, request.temperature});
       const Tensor lse = at::logsumexp(logits, {1}), label = part(labels);
       part(normalizer).copy_(lse);
       part(logps).copy_(logits.gather(1, label.unsqueeze(1)).squeeze(1) - lse);
@@ -62,6 +75,8 @@ struct Score : torch::autograd::Function<Score> {
       context->save_for_backward({hidden, weight.compute.detach(), bias, labels, normalizer});
       context->saved_data["chunk"] = chunk;
       context->saved_data["temperature"] = request.temperature;
+      context->saved_data["multiplier"] = request.multiplier;
+      context->saved_data["softcap"] = request.softcap;
       context->saved_data["uniform"] = request.uniform;
       context->saved_data["log_normalizer"] = request.log_normalizer;
       context->saved_data["master_type"] = int64_t(master.scalar_type());
@@ -85,7 +100,8 @@ struct Score : torch::autograd::Function<Score> {
     const Tensor &hidden = saved[0], &weight = saved[1], &bias = saved[2], &labels = saved[3], &normalizer = saved[4];
     const Matrix matrix{weight, weight, pack(weight)};
     const int64_t n = hidden.size(0), vocabulary = weight.size(0), chunk = context->saved_data["chunk"].toInt();
-    const double temperature = context->saved_data["temperature"].toDouble();
+    const auto number = [&](const char* name) { return context->saved_data[name].toDouble(); };
+    const Shape shape{number("multiplier"), number("softcap"), number("temperature")};
     size_t next = 0;
     const auto take = [&](const char* wanted) { return context->saved_data[wanted].toBool() ? gradients[next++] : Tensor(); };
     const Tensor on_label = gradients[next++], on_uniform = take("uniform"), on_normalizer = take("log_normalizer");
@@ -96,7 +112,8 @@ struct Score : torch::autograd::Function<Score> {
     for (int64_t begin = 0; begin < n; begin += chunk) {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
-      Tensor g = chunk_logits(part(hidden), matrix, bias, temperature);
+      Tensor bent;
+      Tensor g = chunk_logits(part(hidden), matrix, bias, shape, &bent);
       g.sub_(part(normalizer).unsqueeze(1)).exp_();  // probabilities
       Tensor on_all = at::zeros({end - begin}, normalizer.options());
       if (on_label.defined()) on_all.sub_(part(on_label));
@@ -105,7 +122,9 @@ struct Score : torch::autograd::Function<Score> {
       g.mul_(on_all.unsqueeze(1));
       if (on_uniform.defined()) g.add_((part(on_uniform) / double(vocabulary)).unsqueeze(1));
       if (on_label.defined()) g.scatter_add_(1, part(labels).unsqueeze(1), part(on_label).unsqueeze(1));
-      if (temperature != 1.0) g.div_(temperature);
+      if (shape.temperature != 1.0) g.div_(shape.temperature);
+      if (bent.defined()) g.mul_(bent.square_().neg_().add_(1.0));
+      if (shape.multiplier != 1.0) g.mul_(shape.multiplier);
       if (db.defined()) db.add_(g.sum(0));
       if (want_hidden) part(dx).copy_(multiply_back(g, weight, hidden.scalar_type()));
       if (want_weight) add_weight_gradient(dw, g, part(hidden));

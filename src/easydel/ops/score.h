@@ -8,6 +8,8 @@ namespace easydel::ops {
 
 struct ScoreRequest {
   double temperature = 1.0;  // logits are divided by it
+  double multiplier = 1.0;   // before that, of the products
+  double softcap = 0.0;      // behind the multiplier: softcap * tanh(logit / softcap); 0: off
   bool entropy = false, correct = false, mean_logit = false, uniform = false, log_normalizer = false;
   int64_t chunk = 0;  // tokens at a time; 0: chosen by size
 };

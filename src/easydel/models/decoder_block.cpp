@@ -1,0 +1,76 @@
+// A block of a decoder as its spec says it: where the norms stand and what the residual sums hold.
+#include "easydel/models/decoder_parts.h"
+
+namespace easydel::models {
+namespace {
+
+using nn::Pass;
+using nn::Scope;
+
+class Block final : public nn::Layer {
+ public:
+  Block(const Scope& scope, const DecoderSpec& spec, int64_t index)
+      : nn::Layer(scope.path()), names_(spec.names), parallel_(spec.parallel_residual), residual_(spec.residual),
+        multiplier_(spec.residual_multiplier) {
+    const size_t mark = scope.mark();
+    const DecoderLayerSpec& own = spec.layers[size_t(index)];
+    const auto norm = [&](std::optional<nn::Norm>& place, const std::string& name) {
+      if (!name.empty()) place.emplace(scope / name, spec.hidden, spec.norm);
+    };
+    norm(before_mixer_, names_.before_mixer);
+    mixer_ = own.mixer ? own.mixer(scope, index) : build_attention(scope / names_.attention, spec, index);
+    norm(after_mixer_, names_.after_mixer);
+    norm(before_feed_, names_.before_feed);
+    feed_ = own.feed ? own.feed(scope, index) : build_feed(scope / names_.mlp, spec, index);
+    norm(after_feed_, names_.after_feed);
+    set_parameters(scope.since(mark));
+  }
+
+  nn::LayerOutput forward(const Tensor& x, Pass& pass) const override {
+    nn::LayerOutput out;
+    const auto run = [&](const nn::Part& part, const Tensor& normed) {
+      nn::LayerOutput made = part.forward(normed, pass);
+      out.extras.merge(made.extras);
+      return multiplier_ == 1.0 ? made.x : made.x * multiplier_;
+    };
+    const Tensor normed = normed_by(before_mixer_, x);
+    const Tensor mixed = pass.name(names_.attention, run(*mixer_, normed));
+    if (parallel_) {
+      const Tensor fed = pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, before_feed_ ? (*before_feed_)(x) : normed)));
+      out.x = (residual_ == Residual::normed ? normed : x) + mixed + fed;
+      return out;
+    }
+    const Tensor middle = pass.name("residual", sum(x, normed, mixed, after_mixer_));
+    const Tensor normed_middle = normed_by(before_feed_, middle);
+    const Tensor fed = pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, normed_middle)));
+    out.x = sum(middle, normed_middle, fed, after_feed_);
+    return out;
+  }
+
+  nn::CacheLayer cache() const override { return mixer_->cache(); }
+  double mixing_flops(int64_t length) const override { return mixer_->mixing_flops(length) + feed_->mixing_flops(length); }
+  double idle_elements() const override { return mixer_->idle_elements() + feed_->idle_elements(); }
+
+ private:
+  static Tensor normed_by(const std::optional<nn::Norm>& norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
+
+  Tensor sum(const Tensor& x, const Tensor& normed, const Tensor& made, const std::optional<nn::Norm>& behind) const {
+    if (residual_ == Residual::norm_of_sum) return normed_by(behind, x + made);
+    return (residual_ == Residual::normed ? normed : x) + normed_by(behind, made);
+  }
+
+  const DecoderNames& names_;
+  bool parallel_;
+  Residual residual_;
+  double multiplier_;
+  std::optional<nn::Norm> before_mixer_, after_mixer_, before_feed_, after_feed_;
+  std::unique_ptr<nn::Part> mixer_, feed_;
+};
+
+}  // namespace
+
+std::unique_ptr<nn::Layer> build_block(const Scope& scope, const DecoderSpec& spec, int64_t layer) {
+  return std::make_unique<Block>(scope, spec, layer);
+}
+
+}  // namespace easydel::models

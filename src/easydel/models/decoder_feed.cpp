@@ -1,0 +1,100 @@
+// The feed-forward part of a decoder's block as its spec says it.
+#include "easydel/models/decoder_parts.h"
+#include "easydel/ops/activation.h"
+
+namespace easydel::models {
+namespace {
+
+using nn::Initial;
+using nn::Pass;
+using nn::Scope;
+using nn::Split;
+
+// The learned numbers of an xIELU activation, under the names of transformers' module.
+class Xielu {
+ public:
+  explicit Xielu(const Scope& scope) {
+    const auto number = [&](const char* name, std::vector<int64_t> shape, double start, bool trainable) {
+      return scope.parameter(name, std::move(shape), nn::Role::other, {.initial = Initial::constant(start), .trainable = trainable});
+    };
+    // softplus of the first is 0.8; of the second, with beta added, again 0.8.
+    alpha_p_ = number("alpha_p", {1}, 0.2033823208110246, true);
+    alpha_n_ = number("alpha_n", {1}, -1.0502256128148464, true);
+    beta_ = number("beta", {}, 0.5, false);
+    epsilon_ = number("eps", {}, -1e-6, false);
+  }
+
+  Tensor operator()(const Tensor& x) const {
+    return ops::xielu(x, alpha_p_.value(), alpha_n_.value(), beta_.value(), epsilon_.value());
+  }
+
+ private:
+  nn::Parameter alpha_p_, alpha_n_, beta_, epsilon_;
+};
+
+class Feed final : public nn::Part {
+ public:
+  Feed(const Scope& scope, const DecoderSpec& spec, int64_t inner)
+      : region_(whole(spec) ? nn::Region() : nn::Region(scope.team(), {inner})), residual_dropout_(spec.residual_dropout),
+        activation_(spec.activation) {
+    const nn::LinearOptions up{spec.mlp_bias, Split::output, spec.deviation, spec.transposed, region_};
+    const nn::LinearOptions down{spec.mlp_bias, Split::input, spec.output_deviation, spec.transposed, region_};
+    if (spec.gated && !spec.names.gate_up.empty()) {
+      gate_up_.emplace(scope / spec.names.gate_up, spec.hidden, 2 * inner, up);
+    } else {
+      if (spec.gated) gate_.emplace(scope / spec.names.gate, spec.hidden, inner, up);
+      up_.emplace(scope / spec.names.up, spec.hidden, inner, up);
+    }
+    if (spec.xielu) xielu_.emplace(scope / "act_fn");
+    if (!spec.names.inner_norm.empty()) inner_norm_.emplace(scope / spec.names.inner_norm, inner, spec.norm);
+    down_.emplace(scope / spec.names.down, inner, spec.hidden, down);
+  }
+
+  nn::LayerOutput forward(const Tensor& outside, Pass& pass) const override {
+    const Tensor out = feed(region_.enter(outside), pass);
+    return {pass.dropout("mlp_dropout", out, residual_dropout_), {}};
+  }
+
+ private:
+  // One weight for both halves, a norm over all inner units: not divided over ranks.
+  static bool whole(const DecoderSpec& spec) {
+    return !spec.names.inner_norm.empty() || (spec.gated && !spec.names.gate_up.empty()) || spec.xielu;
+  }
+
+  Tensor feed(const Tensor& x, Pass& pass) const {
+    if (!gate_ && !gate_up_) {
+      const Tensor up = (*up_)(x, pass, "mlp_up");
+      const Tensor inner = xielu_ ? (*xielu_)(up) : ops::activate(up, activation_);
+      return (*down_)(inner_norm_ ? (*inner_norm_)(inner) : inner, pass, "mlp_down");
+    }
+    Tensor gate, up;
+    if (gate_up_) {
+      const Tensor both = (*gate_up_)(x, pass, "mlp_gate_up");
+      gate = both.narrow(1, 0, both.size(1) / 2).contiguous();
+      up = both.narrow(1, both.size(1) / 2, both.size(1) / 2).contiguous();
+    } else {
+      gate = (*gate_)(x, pass, "mlp_gate");
+      up = (*up_)(x, pass, "mlp_up");
+    }
+    if (inner_norm_ || xielu_) {
+      const Tensor inner = xielu_ ? (*xielu_)(gate) * up : ops::gated(gate, up, activation_);
+      return (*down_)(inner_norm_ ? (*inner_norm_)(inner) : inner, pass, "mlp_down");
+    }
+    return down_->gated(gate, up, activation_, pass, "mlp_down");
+  }
+
+  nn::Region region_;
+  double residual_dropout_;
+  ops::Activation activation_;
+  std::optional<nn::Linear> gate_, up_, gate_up_, down_;
+  std::optional<Xielu> xielu_;
+  std::optional<nn::Norm> inner_norm_;
+};
+
+}  // namespace
+
+std::unique_ptr<nn::Part> build_feed(const Scope& scope, const DecoderSpec& spec, int64_t layer) {
+  return std::make_unique<Feed>(scope, spec, sizes_of(spec, layer).intermediate);
+}
+
+}  // namespace easydel::models
