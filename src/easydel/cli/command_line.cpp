@@ -31,10 +31,11 @@ struct Options {
   ProbeLogitsOptions logits;
   ProbeReplayOptions replay;
   DescribeModelOptions model;
+  std::vector<std::string> files;
   std::string tokenizer, chat_template, lines = "-", keys, messages = "-";
   std::optional<std::string> text;
   std::vector<int64_t> ids;
-  bool markdown = false, no_special = false, skip_special = false, no_generation_prompt = false;
+  bool check = false, markdown = false, no_special = false, skip_special = false, no_generation_prompt = false;
   std::function<int()> command;  // the one that was asked for
 };
 
@@ -95,8 +96,12 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one = add_command(*probe, o, "render", "Chat templates", "", [&o] { return run_probe_render(o.chat_template, o.lines); });
   one->add_option("--template", o.chat_template, "The template's file; without it every line carries its own");
   one->add_option("--jsonl", o.lines, "File of JSON Lines; - is standard input");
-  for (const char* name : {"vectors", "tools", "constrain"})
-    add_command(*probe, o, name, "(not built yet)", "", [name]() -> int { refuse(str("probe ", name), "is not built yet", "built: logits, replay, tokenize, render"); });
+  one = add_command(*probe, o, "vectors", "Recorded cases of EasyDeL, TRL and others", "", [&o] { return run_probe_vectors(o.files, o.check); });
+  one->add_option("files", o.files, "Files of cases: easydel_vectors/*.json, trl_goldens/*/*.json")->required();
+  one->add_flag("--check", o.check, "Compare with what the files expect; the exit status is 1 where a case fails");
+  for (const char* name : {"tools", "constrain"})
+    add_command(*probe, o, name, "(not built yet)", "",
+                [name]() -> int { refuse(str("probe ", name), "is not built yet", "built: logits, replay, vectors, tokenize, render"); });
 }
 
 void add_commands(CLI::App& app, Options& o) {

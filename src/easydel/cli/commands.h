@@ -55,6 +55,8 @@ int run_probe_replay(const ProbeReplayOptions& options);
 // `lines`: a file of JSON Lines, or "-".
 int run_probe_tokenize(const std::string& tokenizer, const std::string& lines);
 int run_probe_render(const std::string& chat_template, const std::string& lines);
+// 1 where `check` and a case failed.
+int run_probe_vectors(const std::vector<std::string>& files, bool check);
 
 struct DescribeModelOptions {
   std::string model;

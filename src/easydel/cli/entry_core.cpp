@@ -1,6 +1,7 @@
 // What libeasydel_core.so gives: the bodies behind elarge/core.h.
 #include "easydel/base/files.h"
 #include "easydel/cli/torch_report.h"
+#include "easydel/cli/vectors.h"
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/session_core.h"
 #include "easydel/models/probe_logits.h"
@@ -25,6 +26,7 @@ class TorchCore final : public elarge::Core {
     files::write(probe.output, replay.lines);
     if (probe.parameters) files::write(*probe.parameters, replay.parameters);
   }
+  const std::vector<elarge::VectorKind>& vector_kinds() override { return core_vector_kinds(); }
   std::string doctor(double peak_gflops) override { return doctor_core(peak_gflops); }
 };
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "easydel/elarge/elarge.h"
+#include "easydel/elarge/vector_kind.h"
 
 namespace easydel::elarge {
 
@@ -68,6 +69,8 @@ class Core {
   virtual std::unique_ptr<Session> open(const Config& config, bool trains) = 0;
   virtual void probe_logits(const ProbeLogits& probe) = 0;
   virtual void probe_replay(const ProbeReplay& probe) = 0;
+  // The kinds of recorded cases whose answers need torch.
+  virtual const std::vector<VectorKind>& vector_kinds() = 0;
   // What torch is and how fast, for `doctor`, against the measured peak.
   virtual std::string doctor(double peak_gflops) = 0;
 };

@@ -1,4 +1,4 @@
-// The grid of ranks. Errors of create_mesh carry numpy's words, which is what users of EasyDeL search for.
+// The grid of ranks.
 #include "easydel/mesh/mesh.h"
 
 #include <algorithm>
@@ -21,7 +21,12 @@ const Axes& batch_axes() {
 
 Mesh::Mesh() : Mesh(default_axes(), std::vector<int64_t>(default_axes().size(), 1)) {}
 
-Mesh::Mesh(Axes names, std::vector<int64_t> sizes) : names_(std::move(names)), sizes_(std::move(sizes)) {
+std::string_view name_of(AxisType type) {
+  return type == AxisType::automatic ? "Auto" : type == AxisType::explicit_ ? "Explicit" : "Manual";
+}
+
+Mesh::Mesh(Axes names, std::vector<int64_t> sizes, AxisType type)
+    : names_(std::move(names)), sizes_(std::move(sizes)), type_(type) {
   check(names_.size() == sizes_.size(), "mesh: ", names_.size(), " names for ", sizes_.size(), " sizes");
   check(std::set<std::string>(names_.begin(), names_.end()).size() == names_.size(), "mesh: an axis name twice");
   check(std::all_of(sizes_.begin(), sizes_.end(), [](int64_t s) { return s >= 1; }), "mesh: a size below 1");
@@ -94,39 +99,6 @@ std::string Mesh::describe() const {
   std::vector<std::string> words;
   for (size_t i = 0; i < names_.size(); ++i) words.push_back(str(names_[i], " ", sizes_[i]));
   return join(words, ", ");
-}
-
-Mesh create_mesh(const std::vector<int64_t>& dims, const Axes& names, int64_t ranks, std::string_view where) {
-  std::string place(where);
-  if (dims.size() != names.size()) {
-    refuse(place, str(dims.size(), " dims for ", names.size(), " axis names (", join(names, ", "), ")"),
-           "give one dim for each axis name");
-  }
-  if (std::set<std::string>(names.begin(), names.end()).size() != names.size()) {
-    refuse(place, str("an axis name stands twice in (", join(names, ", "), ")"), "give every axis its own name");
-  }
-  if (std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d < 0; }) > 1) {
-    refuse(place, "can only specify one unknown dimension", "write -1 for at most one axis");
-  }
-
-  std::vector<std::string> words;
-  int64_t known = 1;
-  for (int64_t dim : dims) {
-    words.push_back(dim < 0 ? "newaxis" : std::to_string(dim));
-    if (dim >= 0) known *= dim;
-  }
-  bool open = std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 0; });
-  if (known == 0 || (open ? ranks % known != 0 : ranks != known)) {
-    refuse(place, str("cannot reshape array of size ", ranks, " into shape (", join(words, ","), ")"),
-           str(open ? "the product of the dims must divide the number of ranks, "
-                    : "the product of the dims must be the number of ranks, ",
-               ranks, "; start that many ranks with --nproc, or write -1 for one axis"));
-  }
-  std::vector<int64_t> sizes = dims;
-  for (int64_t& size : sizes) {
-    if (size < 0) size = ranks / known;
-  }
-  return Mesh(names, sizes);
 }
 
 }  // namespace easydel::mesh

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,15 +17,20 @@ const Axes& default_axes();
 // The axes that rows of a batch are divided over.
 const Axes& batch_axes();
 
+// How a compiler may lay arrays over an axis, in JAX's words. Carried for who asks; nothing here acts on it.
+enum class AxisType : uint8_t { automatic, explicit_, manual };
+std::string_view name_of(AxisType type);  // "Auto", "Explicit", "Manual"
+
 class Mesh {
  public:
   // One rank: the default axes, each of size 1.
   Mesh();
   // Bug where the names are not unique or a size is below 1; create_mesh checks what users write.
-  Mesh(Axes names, std::vector<int64_t> sizes);
+  Mesh(Axes names, std::vector<int64_t> sizes, AxisType type = AxisType::automatic);
 
   const Axes& names() const { return names_; }
   const std::vector<int64_t>& sizes() const { return sizes_; }
+  AxisType axis_type() const { return type_; }  // of every axis
   int64_t ranks() const;
   bool has(std::string_view axis) const;
   int64_t size(std::string_view axis) const;  // 1 where there is no such axis
@@ -46,11 +52,24 @@ class Mesh {
   int64_t position(std::string_view axis) const;  // -1: not there
   Axes names_;
   std::vector<int64_t> sizes_;
+  AxisType type_ = AxisType::automatic;
 };
 
-// Lays `ranks` ranks out: at most one dim may be -1 (the rest of the ranks), as numpy's reshape has it, and so are the
-// errors (UserError beginning with `where`, the key that the dims come from).
+// What a mesh is made of.
+struct MeshShape {
+  std::vector<int64_t> dims;  // ranks along each axis on one host; at most one -1: what is left of the host's ranks
+  Axes names = default_axes();
+  std::optional<std::vector<int64_t>> dcn_dims = {};  // by how much each axis grows over hosts; at most one -1
+  int64_t ranks = 1;
+  int64_t hosts = 1;  // ranks / hosts ranks are on each
+};
+// Lays the ranks out, row-major. Without dcn_dims all ranks are laid out by `dims`, whatever their hosts. Rules and
+// words of the errors are numpy's reshape's (UserError beginning with `where`, the key that the dims come from).
+Mesh create_mesh(const MeshShape& shape, std::string_view where = "sharding_axis_dims");
 Mesh create_mesh(const std::vector<int64_t>& dims, const Axes& names, int64_t ranks,
                  std::string_view where = "sharding_axis_dims");
+
+// "dp:2,tp:-1" (every name once, in the order of the text) or "2,-1" (in the order of `names`). UserError.
+Mesh parse_mesh_string(std::string_view text, const Axes& names, int64_t ranks);
 
 }  // namespace easydel::mesh
