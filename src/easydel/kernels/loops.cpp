@@ -10,8 +10,9 @@ const Loops& loops() {
     case Isa::avx2:
       return avx2_loops();
     case Isa::avx512:
-    case Isa::avx512_vnni:
       return avx512_loops();
+    case Isa::avx512_vnni:
+      return avx512_vnni_loops();
     case Isa::amx:
       return amx_loops();
   }

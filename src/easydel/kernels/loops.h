@@ -5,6 +5,7 @@
 #include "easydel/kernels/fused.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/product_layout.h"
+#include "easydel/kernels/quantized_layout.h"
 
 namespace easydel::kernels {
 
@@ -25,6 +26,11 @@ struct Loops {
   // The same for tile instructions, bf16_tile order only; null where there are none.
   void (*pack_tile_rows)(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) = nullptr;
   void (*multiply_tiles)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
+
+  // The left side and a panel of a product with a quantized weight.
+  void (*pack_byte_row)(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale);
+  void (*multiply_bytes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
+  void (*multiply_codes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
 
   // One chunk of keys for some rows; the result of a later chunk joined to an earlier one's; the rows written.
   void (*attend_chunk)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part);
@@ -64,6 +70,7 @@ struct Loops {
 const Loops& reference_loops();
 const Loops& avx2_loops();
 const Loops& avx512_loops();
+const Loops& avx512_vnni_loops();
 const Loops& amx_loops();
 
 const Loops& loops();  // of isa()

@@ -48,7 +48,7 @@ double multiply_bytes(int64_t rounds, float*) {
 const Loops& amx_loops() {
   static const Loops loops = [] {
     using Tiled = AmxLoops<HardwareTiles, Avx512>;
-    Loops all = avx512_loops();
+    Loops all = avx512_vnni_loops();
     all.pack_tile_rows = Tiled::pack_tile_rows;
     all.multiply_tiles = Tiled::multiply_tiles;
     all.peak_bf16 = multiply_bf16;

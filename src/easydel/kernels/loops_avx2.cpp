@@ -14,7 +14,7 @@
 namespace easydel::kernels {
 
 const Loops& avx2_loops() {
-  static constexpr Loops loops = make_loops<Avx2>();
+  static constexpr Loops loops = make_loops<Avx2, Avx2Dots>();
   return loops;
 }
 

@@ -17,7 +17,7 @@
 namespace easydel::kernels {
 
 const Loops& avx512_loops() {
-  static constexpr Loops loops = make_loops<Avx512>();
+  static constexpr Loops loops = make_loops<Avx512, Avx512Dots>();
   return loops;
 }
 

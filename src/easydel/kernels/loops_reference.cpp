@@ -5,7 +5,7 @@
 namespace easydel::kernels {
 
 const Loops& reference_loops() {
-  static constexpr Loops loops = make_loops<Scalar>();
+  static constexpr Loops loops = make_loops<Scalar, ScalarDots>();
   return loops;
 }
 

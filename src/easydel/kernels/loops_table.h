@@ -8,12 +8,14 @@
 #include "easydel/kernels/peak_loops.h"
 #include "easydel/kernels/pointwise_loops.h"
 #include "easydel/kernels/product_loops.h"
+#include "easydel/kernels/quantized_loops.h"
 
 namespace easydel::kernels {
 
-template <class V>
+template <class V, class D>
 constexpr Loops make_loops() {
   using Product = ProductLoops<V>;
+  using Bytes = ByteLoops<V, D>;
   using Attention = AttentionLoops<V>;
   using Norm = NormLoops<V>;
   using Pointwise = PointwiseLoops<V>;
@@ -24,6 +26,9 @@ constexpr Loops make_loops() {
       .multiply = Product::multiply,
       .pack_tile_rows = nullptr,
       .multiply_tiles = nullptr,
+      .pack_byte_row = Bytes::pack_row,
+      .multiply_bytes = Bytes::multiply,
+      .multiply_codes = CodeLoops<V>::multiply,
       .attend_chunk = Attention::attend_chunk,
       .merge_attention = Attention::merge,
       .finish_attention = Attention::finish,

@@ -78,6 +78,49 @@ struct Avx2 {
     }
     for (int i = 0; i < 8; ++i) v[i] = t[i];
   }
+
+  struct Table {
+    __m256 low, high;
+  };
+  using Nibbles = __m256i;
+  static Table table(const float* values) { return {_mm256_loadu_ps(values), _mm256_loadu_ps(values + 8)}; }
+  static Nibbles nibbles(const uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+  static F look_up(Table table, Nibbles bits, int i) {
+    const __m256i code = _mm256_srli_epi32(bits, 4 * i);
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(table.low, code), _mm256_permutevar8x32_ps(table.high, code),
+                            _mm256_castsi256_ps(_mm256_slli_epi32(code, 28)));
+  }
+};
+
+// Sums of products of bytes for eight columns, two sums each: VPMADDUBSW would saturate.
+struct Avx2Dots {
+  struct I {
+    __m256i low, high;
+  };
+  static constexpr int ints = 16, registers = 16;
+
+  static I zero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  static I load(const int32_t* p) {
+    return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 8))};
+  }
+  static void store(int32_t* p, I x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.low);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), x.high);
+  }
+  static I bytes(const uint8_t* p) {
+    return {_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+            _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16)))};
+  }
+  static I add(I sum, I w, const int8_t* x) {
+    const __m256i four = _mm256_broadcastq_epi64(_mm_cvtepi8_epi16(_mm_loadu_si32(x)));
+    return {_mm256_add_epi32(sum.low, _mm256_madd_epi16(w.low, four)),
+            _mm256_add_epi32(sum.high, _mm256_madd_epi16(w.high, four))};
+  }
+  static __m256 total(I sum, int32_t offset) {
+    const __m256i all = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sum.low, sum.high), 0xd8);
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(all, _mm256_set1_epi32(offset)));
+  }
 };
 
 }  // namespace easydel::kernels

@@ -79,6 +79,42 @@ struct Avx512 {
       v[12 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0xdd);
     }
   }
+
+  using Table = __m512;
+  using Nibbles = __m512i;
+  static Table table(const float* values) { return _mm512_loadu_ps(values); }
+  static Nibbles nibbles(const uint8_t* p) { return _mm512_loadu_si512(p); }
+  static F look_up(Table table, Nibbles bits, int i) {  // of an index VPERMPS reads the low four bits alone
+    return _mm512_permutexvar_ps(i ? _mm512_srli_epi32(bits, unsigned(4 * i)) : bits, table);
+  }
+};
+
+// Sums of products of bytes for sixteen columns, without VNNI: eight columns a register, two sums each.
+struct Avx512Dots {
+  struct I {
+    __m512i low, high;
+  };
+  static constexpr int ints = 32, registers = 16;
+
+  static I zero() { return {_mm512_setzero_si512(), _mm512_setzero_si512()}; }
+  static I load(const int32_t* p) { return {_mm512_loadu_si512(p), _mm512_loadu_si512(p + 16)}; }
+  static void store(int32_t* p, I x) { _mm512_storeu_si512(p, x.low), _mm512_storeu_si512(p + 16, x.high); }
+  static I bytes(const uint8_t* p) {
+    return {_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
+            _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32)))};
+  }
+  static I add(I sum, I w, const int8_t* x) {
+    const __m512i four = _mm512_broadcastq_epi64(_mm_cvtepi8_epi16(_mm_loadu_si32(x)));
+    return {_mm512_add_epi32(sum.low, _mm512_madd_epi16(w.low, four)),
+            _mm512_add_epi32(sum.high, _mm512_madd_epi16(w.high, four))};
+  }
+  static __m512 total(I sum, int32_t offset) {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i all = _mm512_add_epi32(
+        _mm512_permutex2var_epi32(sum.low, even, sum.high),
+        _mm512_permutex2var_epi32(_mm512_srli_epi64(sum.low, 32), even, _mm512_srli_epi64(sum.high, 32)));
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(all, _mm512_set1_epi32(offset)));
+  }
 };
 
 }  // namespace easydel::kernels

@@ -43,6 +43,30 @@ struct Scalar {
   static F less(F a, F b, F yes, F no) { return a < b ? yes : no; }                           // a < b ? yes : no
   static F power(F whole) { return std::bit_cast<float>(uint32_t(int(whole) + 127) << 23); }  // 2^whole, -126 .. 127
   static void transpose(F*) {}
+
+  using Table = const float*;
+  using Nibbles = uint32_t;
+  static Table table(const float* values) { return values; }  // of sixteen
+  static Nibbles nibbles(const uint8_t* p) {                  // `width` times eight codes
+    return uint32_t(p[0]) | uint32_t(p[1]) << 8 | uint32_t(p[2]) << 16 | uint32_t(p[3]) << 24;
+  }
+  static F look_up(Table table, Nibbles bits, int i) { return table[bits >> 4 * i & 15]; }
+};
+
+// Sums of products of bytes, for as many columns as the vector has floats.
+struct ScalarDots {
+  using I = int32_t;
+  static constexpr int ints = 1, registers = 32;  // ints: of one I
+
+  static I zero() { return 0; }
+  static I load(const int32_t* p) { return *p; }
+  static void store(int32_t* p, I x) { *p = x; }
+  static const uint8_t* bytes(const uint8_t* p) { return p; }  // four for each column
+  static I add(I sum, const uint8_t* w, const int8_t* x) {     // four of x for all columns
+    for (int i = 0; i < 4; ++i) sum += int32_t(w[i]) * x[i];
+    return sum;
+  }
+  static float total(I sum, int32_t offset) { return float(sum - offset); }
 };
 
 }  // namespace easydel::kernels

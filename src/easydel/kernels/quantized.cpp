@@ -1,0 +1,232 @@
+// Packs quantized weights and cuts their products into parts; the parts themselves are quantized_loops.h.
+#include "easydel/kernels/quantized.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/loops.h"
+#include "easydel/kernels/quantized_layout.h"
+
+namespace easydel::kernels {
+
+namespace {
+
+// The shape of the packed weight.
+QuantizedStep layout_of(const QuantizedWeight& w) {
+  const bool bytes = w.spec().codes == Codes::bytes;
+  QuantizedStep step;
+  step.k = w.k(), step.groups = w.groups();
+  step.block = bytes && w.spec().group % 64 == 0 ? 64 : k_block;
+  step.padded_k = round_up(w.k(), step.block);
+  step.group = w.spec().group > 0 ? w.spec().group : step.padded_k;
+  step.k_bytes = bytes ? panel_columns : panel_columns / 2;
+  step.panel_bytes = step.groups * scale_bytes + step.padded_k * step.k_bytes;
+  step.panels = w.data();
+  step.result.n = w.n();
+  return step;
+}
+
+float* scale_at(const QuantizedStep& step, int64_t row, int64_t g) {
+  uint8_t* const group = const_cast<uint8_t*>(step.group_at(row / panel_columns, g));
+  return reinterpret_cast<float*>(group) + row % panel_columns;
+}
+
+// Where code k of a row is: a byte, or with table4 the byte's low or high half.
+uint8_t* code_at(const QuantizedStep& step, int64_t row, int64_t k) {
+  const int64_t g = k / step.group, i = k % step.group, c = row % panel_columns;
+  const int64_t tile = tile_columns * step.block * step.k_bytes / panel_columns;
+  uint8_t* const block = const_cast<uint8_t*>(step.group_at(row / panel_columns, g)) + scale_bytes +
+                         i / step.block * step.block * step.k_bytes + c / tile_columns * tile;
+  const int64_t j = i % step.block, together = step.k_bytes == panel_columns ? 4 : 8;  // k in four bytes
+  return block + (j / together * tile_columns + c % tile_columns) * 4 + j % together * 4 / together;
+}
+
+void put(const QuantizedStep& step, int64_t row, int64_t k, uint8_t code) {
+  uint8_t* const at = code_at(step, row, k);
+  if (step.k_bytes == panel_columns)
+    *at = uint8_t(code + 128);
+  else
+    *at = uint8_t(k % 2 ? (*at & 0x0f) | code << 4 : (*at & 0xf0) | code);
+}
+
+// Sets every code that no element has, and its scale.
+void clear(const QuantizedStep& step, int64_t panel) {
+  const int fill = step.k_bytes == panel_columns ? 128 : 0;
+  for (int64_t g = 0; g < step.groups; ++g) {
+    uint8_t* const group = const_cast<uint8_t*>(step.group_at(panel, g));
+    std::memset(group, 0, scale_bytes);
+    std::memset(group + scale_bytes, fill, size_t(step.length_of(g) * step.k_bytes));
+  }
+}
+
+float element(Input w, int64_t row, int64_t k) {
+  return w.number == Number::f32 ? *static_cast<const float*>(w.at(row, k))
+                                 : widen(*static_cast<const bf16*>(w.at(row, k)));
+}
+
+uint8_t nearest(const CodeTable& table, float x) {
+  uint8_t best = 0;
+  for (uint8_t i = 1; i < 16; ++i)
+    if (std::fabs(x - table[i]) < std::fabs(x - table[best])) best = i;
+  return best;
+}
+
+}  // namespace
+
+const CodeTable& nf4_table() {
+  static constexpr CodeTable table = {-1.0f,
+                                      -0.6961928009986877f,
+                                      -0.5250730514526367f,
+                                      -0.39491748809814453f,
+                                      -0.28444138169288635f,
+                                      -0.18477343022823334f,
+                                      -0.09105003625154495f,
+                                      0.0f,
+                                      0.07958029955625534f,
+                                      0.16093020141124725f,
+                                      0.24611230194568634f,
+                                      0.33791524171829224f,
+                                      0.44070982933044434f,
+                                      0.5626170039176941f,
+                                      0.7229568362236023f,
+                                      1.0f};
+  return table;
+}
+
+const CodeTable& q4_table() {
+  static constexpr CodeTable table = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+  return table;
+}
+
+QuantizedWeight::QuantizedWeight(int64_t n, int64_t k, const QuantizedSpec& spec) : n_(n), k_(k), spec_(spec) {
+  check(k <= 131072, "quantized weight: ", k, " columns; sums of 32 bits hold 131072");
+  check(spec.group % k_block == 0 && spec.group >= 0, "quantized weight: groups of ", spec.group,
+        " are no multiple of 32");
+  data_ = allocate<uint8_t>(bytes());
+}
+
+int64_t QuantizedWeight::groups() const { return spec_.group > 0 ? divide_up(k_, spec_.group) : 1; }
+
+int64_t QuantizedWeight::bytes() const { return divide_up(n_, panel_columns) * layout_of(*this).panel_bytes; }
+
+QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float* scales, int64_t n, int64_t k,
+                           const QuantizedSpec& spec) {
+  QuantizedWeight w(n, k, spec);
+  const QuantizedStep step = layout_of(w);
+  executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
+    clear(step, panel);
+    for (int64_t row = panel * panel_columns; row < std::min(n, (panel + 1) * panel_columns); ++row) {
+      for (int64_t g = 0; g < step.groups; ++g) *scale_at(step, row, g) = scales[row * step.groups + g];
+      for (int64_t i = 0; i < k; ++i) put(step, row, i, codes[row * k + i]);
+    }
+  });
+  return w;
+}
+
+QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, const QuantizedSpec& spec) {
+  QuantizedWeight w(n, k, spec);
+  const QuantizedStep step = layout_of(w);
+  const bool bytes = spec.codes == Codes::bytes;
+  const float high = *std::ranges::max_element(spec.table), low = *std::ranges::min_element(spec.table);
+  executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
+    clear(step, panel);
+    for (int64_t row = panel * panel_columns; row < std::min(n, (panel + 1) * panel_columns); ++row)
+      for (int64_t g = 0; g < step.groups; ++g) {
+        const int64_t begin = g * step.group, end = std::min(k, begin + step.group);
+        float most = 0;
+        for (int64_t i = begin; i < end; ++i)
+          if (std::fabs(element(from, row, i)) > std::fabs(most)) most = element(from, row, i);
+        const float scale = bytes          ? std::fabs(most) / 127
+                            : high == -low ? std::fabs(most) / high
+                                           : most / (high > -low ? high : low);
+        *scale_at(step, row, g) = scale;
+        const float factor = scale == 0 ? 0 : 1 / scale;
+        for (int64_t i = begin; i < end; ++i) {
+          const float x = element(from, row, i) * factor;
+          put(step, row, i,
+              bytes ? uint8_t(int8_t(std::clamp(std::nearbyint(x), -127.0f, 127.0f))) : nearest(spec.table, x));
+        }
+      }
+  });
+  return w;
+}
+
+void dequantize(Executor& executor, const QuantizedWeight& w, Output to) {
+  const QuantizedStep step = layout_of(w);
+  executor.run(w.n(), [&](int64_t row) {
+    for (int64_t i = 0; i < w.k(); ++i) {
+      const uint8_t byte = *code_at(step, row, i);
+      const float value =
+          w.spec().codes == Codes::bytes ? float(int(byte) - 128) : w.spec().table[i % 2 ? byte >> 4 : byte & 15];
+      const float x = value * *scale_at(step, row, i / step.group);
+      if (to.number == Number::f32)
+        *static_cast<float*>(to.at(row, i)) = x;
+      else
+        *static_cast<bf16*>(to.at(row, i)) = narrow(x);
+    }
+  });
+}
+
+void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, Output y, const float* bias,
+             Order order) {
+  if (m == 0 || w.n() == 0) return;
+  const Loops& isa = loops();
+  const bool bytes = w.spec().codes == Codes::bytes;
+  QuantizedStep step = layout_of(w);
+  step.result.m = m, step.result.y = y, step.result.bias = bias;
+  step.tile_order = !bytes && order == Order::bf16_tile;
+  CodeTable table = w.spec().table;
+  if (step.tile_order)
+    for (float& value : table) value = widen(narrow(value));
+  step.table = table.data();
+
+  thread_local Scratch<uint8_t> of_caller;
+  const int64_t code_bytes = m * step.padded_k * (bytes ? 1 : 4);
+  uint8_t* const left = of_caller.at_least(round_up(code_bytes, 64) + (bytes ? m * (step.groups + 1) * 4 : 0));
+  if (bytes) {
+    int8_t* const codes = reinterpret_cast<int8_t*>(left);
+    int32_t* const sums = reinterpret_cast<int32_t*>(left + round_up(code_bytes, 64));
+    float* const scales = reinterpret_cast<float*>(sums + m * step.groups);
+    step.x = codes, step.x_sums = sums, step.x_scales = scales;
+    executor.run(divide_up(m, 16), [&](int64_t part) {
+      for (int64_t r = part * 16; r < std::min(m, part * 16 + 16); ++r)
+        isa.pack_byte_row(step, x, r, codes + r * step.padded_k, sums + r * step.groups, scales + r);
+    });
+  } else {
+    float* const a = reinterpret_cast<float*>(left);
+    step.a = a;
+    executor.run(divide_up(m, block_rows), [&](int64_t block) {
+      const int64_t first = block * block_rows;
+      isa.pack_rows(x, first, std::min(block_rows, m - first), step.k, step.padded_k, step.tile_order,
+                    a + first * step.padded_k);
+    });
+  }
+
+  // Near 1 MiB of the left side goes through all panels before the next; parts of some 100 us.
+  const int64_t row_bytes = std::max<int64_t>(1, step.padded_k * (bytes ? 1 : 4));
+  const int64_t chunk = std::max<int64_t>(8, (1 << 20) / row_bytes / block_rows) * block_rows;
+  const int64_t panels = divide_up(w.n(), panel_columns), chunks = divide_up(m, chunk);
+  const int64_t work = step.padded_k * panel_columns * (std::min(chunk, m) + 16) / (bytes ? 4 : 1);
+  const int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
+                                               divide_up(panels * chunks, 2 * executor.size()));
+  const int64_t parts = divide_up(panels, together);
+  const auto one = bytes ? isa.multiply_bytes : isa.multiply_codes;
+  executor.run(chunks * parts, [&](int64_t part) {
+    const int64_t first = part / parts * chunk, rows = std::min(chunk, m - first);
+    const int64_t end = std::min(panels, (part % parts + 1) * together);
+    const auto all = [&] {
+      for (int64_t panel = part % parts * together; panel < end; ++panel) one(step, panel, first, rows);
+    };
+    if (step.tile_order) {
+      const FlushDenormals flush;
+      all();
+    } else {
+      all();
+    }
+  });
+}
+
+}  // namespace easydel::kernels

@@ -1,0 +1,267 @@
+// The inner loops of products with quantized weights, for a vector type V and its sums of bytes V::Dots. Included by
+// loops_<set>.cpp only.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "easydel/kernels/product_loops.h"
+#include "easydel/kernels/quantized_layout.h"
+#include "easydel/kernels/wide.h"
+
+namespace easydel::kernels {
+
+template <class V, class D>
+struct ByteLoops {
+  using F = typename V::F;
+  using I = typename D::I;
+  static constexpr int width = V::width, vectors = 2;
+  static constexpr int most_rows = D::registers == 32 ? 12 : 4;
+
+  // One row of the left side.
+  static void pack_row(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale) {
+    using W = Wide<V>;
+    const auto at = [&](int64_t i) {
+      return x.number == Number::f32 ? W::load(static_cast<const float*>(x.at(row)) + i, step.k - i)
+                                     : W::load(static_cast<const bf16*>(x.at(row)) + i, step.k - i);
+    };
+    uint32_t most = 0;  // as bits, which order numbers, infinities and NaNs by size
+    for (int64_t i = 0; i < step.k; i += lanes) {
+      float all[lanes];
+      at(i).store(all);
+      for (int64_t j = 0; j < lanes; ++j) most = std::max(most, std::bit_cast<uint32_t>(all[j]) & 0x7fffffffu);
+    }
+    const float size = std::bit_cast<float>(most);
+    const bool finite = most < 0x7f800000u, zero = finite && size < 0x1p-100f;
+    *scale = finite ? (zero ? 0 : size / 127) : std::bit_cast<float>(0x7fc00000u);
+    std::memset(codes, 0, size_t(step.padded_k));
+    std::memset(sums, 0, size_t(step.groups) * sizeof(int32_t));
+    if (!finite || zero) return;
+    const W factor = W::set(127 / size), top = W::set(127);
+    for (int64_t i = 0; i < step.k; i += lanes) {
+      float all[lanes];
+      WideMath<V>::max(W::zero() - top, WideMath<V>::min(top, WideMath<V>::round(at(i) * factor))).store(all);
+      int32_t sum = 0;
+      for (int64_t j = 0; j < lanes; ++j) codes[i + j] = int8_t(all[j]), sum += int32_t(all[j]);
+      sums[i / step.group] += sum;
+    }
+  }
+
+  // Rows [first, first + rows) of one panel.
+  static void multiply(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) {
+    thread_local Scratch<float> floats_of_thread;
+    thread_local Scratch<int32_t> sums_of_thread;
+    constexpr int64_t row_ints = panel_columns / width * D::ints, piece = 512;
+    float* const c = floats_of_thread.at_least(rows * panel_columns);
+    int32_t* const sums = sums_of_thread.at_least(rows * row_ints);
+    std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
+    for (int64_t g = 0; g < step.groups; ++g) {
+      const uint8_t* const scales = step.group_at(panel, g);
+      const int64_t length = step.length_of(g), k_step = rows <= block_rows ? length : piece;
+      for (int64_t k0 = 0; k0 < length; k0 += k_step)
+        for (int64_t r = 0; r < rows; r += most_rows)
+          some_rows(std::min<int64_t>(most_rows, rows - r), step.x + (first + r) * step.padded_k + g * step.group + k0,
+                    step.padded_k, scales + scale_bytes + k0 * panel_columns, step.block, std::min(k_step, length - k0),
+                    sums + r * row_ints, k0 == 0);
+      for (int64_t r = 0; r < rows; ++r) {
+        const int32_t offset = step.x_sums[(first + r) * step.groups + g] * 128;
+        for (int64_t v = 0; v * width < panel_columns; ++v) {
+          float* const to = c + r * panel_columns + v * width;
+          const F scale = V::load(reinterpret_cast<const float*>(scales) + v * width);
+          V::store(to, V::fma(D::total(D::load(sums + r * row_ints + v * D::ints), offset), scale, V::load(to)));
+        }
+      }
+    }
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < panel_columns; v += width) {
+        float* const to = c + r * panel_columns + v;
+        V::store(to, V::mul(V::load(to), V::set1(step.x_scales[first + r])));
+      }
+    ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
+  }
+
+ private:
+  template <int rows = most_rows>
+  static void some_rows(int64_t count, const int8_t* x, int64_t stride, const uint8_t* w, int64_t block, int64_t k,
+                        int32_t* sums, bool first) {
+    if constexpr (rows > 0) {
+      if (count < rows) return some_rows<rows - 1>(count, x, stride, w, block, k, sums, first);
+      constexpr int64_t row_ints = panel_columns / width * D::ints;
+      for (int64_t column = 0; column < panel_columns; column += vectors * width)
+        chain<rows>(x, stride, w, column, block, k, sums + column / width * D::ints, row_ints, first);
+    }
+  }
+
+  template <int rows>
+  static void chain(const int8_t* x, int64_t stride, const uint8_t* w, int64_t column, int64_t block, int64_t k,
+                    int32_t* sums, int64_t row_ints, bool first) {
+    I sum[rows][vectors];
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) sum[r][v] = first ? D::zero() : D::load(sums + r * row_ints + v * D::ints);
+    const int64_t tile = tile_columns * block;
+    int64_t at[vectors];
+    for (int v = 0; v < vectors; ++v) {
+      const int64_t c = column + v * width;
+      at[v] = c / tile_columns * tile + c % tile_columns * 4;
+    }
+    for (int64_t k0 = 0; k0 < k; k0 += block, w += 2 * tile)
+      for (int64_t j = 0; j < block; j += 4, x += 4) {
+        const uint8_t* const row = w + j * tile_columns;
+        if constexpr (rows <= 4) V::prefetch(row + 4096), V::prefetch(row + 4096 + tile);
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) {
+          const auto bytes = D::bytes(row + at[v]);
+#pragma GCC unroll 12
+          for (int r = 0; r < rows; ++r) sum[r][v] = D::add(sum[r][v], bytes, x + r * stride);
+        }
+      }
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) D::store(sums + r * row_ints + v * D::ints, sum[r][v]);
+  }
+};
+
+template <class V>
+struct CodeLoops {
+  using F = typename V::F;
+  using Tile = Tiles<V>;
+  static constexpr int width = V::width, vectors = 2;
+  static constexpr int64_t block_bytes = k_block * panel_columns / 2, tile_bytes = block_bytes / 2;
+
+  // Rows [first, first + rows) of one panel; first is a multiple of block_rows.
+  static void multiply(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) {
+    thread_local Scratch<float> floats_of_thread;
+    float* const c = floats_of_thread.at_least(2 * rows * panel_columns);
+    float* const sums = c + rows * panel_columns;
+    std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
+    for (int64_t g = 0; g < step.groups; ++g) {
+      const uint8_t* const scales = step.group_at(panel, g);
+      if (rows <= 4)
+        read_once(step, g, scales + scale_bytes, first, rows, sums);
+      else
+        read_out(step, g, scales + scale_bytes, first, rows, sums);
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t v = 0; v < panel_columns; v += width) {
+          const F scale = V::load(reinterpret_cast<const float*>(scales) + v);
+          float *const to = c + r * panel_columns + v, *const from = sums + r * panel_columns + v;
+          V::store(to, V::fma(V::load(from), scale, V::load(to)));
+        }
+    }
+    ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
+  }
+
+ private:
+  // Few rows: from the codes to the sums in registers.
+  static void read_once(const QuantizedStep& step, int64_t g, const uint8_t* codes, int64_t first, int64_t rows,
+                        float* sums) {
+    const float* const a = step.a + first * step.padded_k + g * step.group * rows;
+    const auto of_rows = [&]<int count>(std::integral_constant<int, count>) {
+      for (int64_t column = 0; column < panel_columns; column += vectors * width)
+        if (step.tile_order)
+          sum_codes<count, true>(step, a, codes, step.length_of(g), column, sums + column);
+        else
+          sum_codes<count, false>(step, a, codes, step.length_of(g), column, sums + column);
+    };
+    if (rows == 1) of_rows(std::integral_constant<int, 1>());
+    if (rows == 2) of_rows(std::integral_constant<int, 2>());
+    if (rows == 3) of_rows(std::integral_constant<int, 3>());
+    if (rows == 4) of_rows(std::integral_constant<int, 4>());
+  }
+
+  template <int rows, bool tile_order>
+  static void sum_codes(const QuantizedStep& step, const float* a, const uint8_t* codes, int64_t k, int64_t column,
+                        float* sums) {
+    constexpr int chains = tile_order ? 2 : 1;  // even and odd k, or all
+    const auto table = V::table(step.table);
+    int64_t at[vectors];
+    for (int v = 0; v < vectors; ++v) {
+      const int64_t c = column + v * width;
+      at[v] = c / tile_columns * tile_bytes + c % tile_columns * 4;
+    }
+    F chain[chains][rows][vectors], sum[rows][vectors];
+    for (int r = 0; r < rows; ++r)
+      for (int v = 0; v < vectors; ++v) chain[0][r][v] = sum[r][v] = V::zero();
+    for (int64_t k0 = 0; k0 < k; k0 += k_block, codes += block_bytes) {
+      if constexpr (tile_order)
+        for (int r = 0; r < rows; ++r)
+          for (int v = 0; v < vectors; ++v) chain[0][r][v] = chain[1][r][v] = V::zero();
+      for (int64_t j = 0; j < 4; ++j, a += 8 * rows) {
+        if (width == lanes || column == 0)
+          V::prefetch(codes + 4096 + j * 64), V::prefetch(codes + 4096 + tile_bytes + j * 64);
+        typename V::Nibbles bits[vectors];
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) bits[v] = V::nibbles(codes + at[v] + j * 64);
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i)
+#pragma GCC unroll 2
+          for (int v = 0; v < vectors; ++v) {
+            const F w = V::look_up(table, bits[v], i);
+#pragma GCC unroll 4
+            for (int r = 0; r < rows; ++r) {
+              F& to = chain[tile_order ? i % 2 : 0][r][v];
+              to = V::fma(V::set1(a[i * rows + r]), w, to);
+            }
+          }
+      }
+      if constexpr (tile_order)
+        for (int r = 0; r < rows; ++r)
+          for (int v = 0; v < vectors; ++v) sum[r][v] = V::add(sum[r][v], V::add(chain[0][r][v], chain[1][r][v]));
+    }
+    for (int r = 0; r < rows; ++r)
+      for (int v = 0; v < vectors; ++v)
+        V::store(sums + r * panel_columns + v * width, tile_order ? sum[r][v] : chain[0][r][v]);
+  }
+
+  // Many rows: the codes are read out into a piece of a panel first.
+  static void read_out(const QuantizedStep& step, int64_t g, const uint8_t* codes, int64_t first, int64_t rows,
+                       float* sums) {
+    constexpr int64_t piece = 256;
+    alignas(64) float panel[piece * panel_columns];
+    const int64_t length = step.length_of(g);
+    for (int64_t k0 = 0; k0 < length; k0 += piece) {
+      const int64_t k = std::min(piece, length - k0);
+      const uint8_t* const from = codes + k0 / k_block * block_bytes;
+      if (step.tile_order)
+        to_tiles(step.table, from, k, reinterpret_cast<bf16*>(panel));
+      else
+        to_rows(step.table, from, k, panel);
+      for (int64_t r = 0; r < rows; r += block_rows) {
+        const int64_t count = std::min(block_rows, rows - r);
+        const float* const a = step.a + (first + r) * step.padded_k + (g * step.group + k0) * count;
+        float* const to = sums + r * panel_columns;
+        if (step.tile_order)
+          Tile::template rows_bf16<true, false>(count, a, count, reinterpret_cast<const bf16*>(panel), k, to,
+                                                panel_columns, k0 == 0);
+        else
+          Tile::rows_f32(count, a, count, {panel, panel_columns, panel_columns}, k, to, panel_columns, k0 == 0);
+      }
+    }
+  }
+
+  // A byte is a pair of neighbouring k, as a tile of bf16 has them.
+  static void to_tiles(const float* table, const uint8_t* codes, int64_t k, bf16* to) {
+    uint32_t pairs[256];
+    for (uint32_t byte = 0; byte < 256; ++byte)
+      pairs[byte] = uint32_t(narrow(table[byte & 15]).bits) | uint32_t(narrow(table[byte >> 4]).bits) << 16;
+    for (int64_t tile = 0; tile < 2 * k / k_block; ++tile, codes += tile_bytes, to += tile_elements)
+      for (int64_t j = 0; j < 4; ++j)
+        for (int64_t c = 0; c < tile_columns; ++c)
+          for (int64_t byte = 0; byte < 4; ++byte)
+            std::memcpy(to + ((j * 4 + byte) * tile_columns + c) * 2, &pairs[codes[(j * tile_columns + c) * 4 + byte]],
+                        sizeof(uint32_t));
+  }
+  static void to_rows(const float* table, const uint8_t* codes, int64_t k, float* to) {
+    for (int64_t i = 0; i < k; ++i, to += panel_columns)
+      for (int64_t c = 0; c < panel_columns; ++c) {
+        const uint8_t byte = codes[i / k_block * block_bytes + c / tile_columns * tile_bytes +
+                                   (i % k_block / 8 * tile_columns + c % tile_columns) * 4 + i % 8 / 2];
+        to[c] = table[i % 2 ? byte >> 4 : byte & 15];
+      }
+  }
+};
+
+}  // namespace easydel::kernels

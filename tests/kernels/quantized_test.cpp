@@ -1,0 +1,241 @@
+#include "easydel/kernels/quantized.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "easydel/base/error.h"
+#include "kernels/support.h"
+
+namespace easydel::kernels {
+namespace {
+
+using namespace testing;
+
+float flush(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
+
+struct Kind {
+  QuantizedSpec spec;
+  Order order = Order::bf16_tile;
+};
+
+std::vector<Kind> kinds() {
+  std::vector<Kind> all;
+  for (const int64_t group : {0, 32, 64, 96}) {
+    all.push_back({{Codes::bytes, group, {}}});
+    all.push_back({{Codes::table4, group, nf4_table()}, Order::bf16_tile});
+    all.push_back({{Codes::table4, group, nf4_table()}, Order::fp32_chain});
+  }
+  all.push_back({{Codes::table4, 32, q4_table()}, Order::bf16_tile});
+  return all;
+}
+
+std::string text(const Kind& kind) {
+  return str(kind.spec.codes == Codes::bytes ? "bytes" : "table", " by ", kind.spec.group,
+             kind.order == Order::bf16_tile ? " in tiles" : " in a chain");
+}
+
+struct Plain {  // a weight as it is before it is packed
+  std::vector<uint8_t> codes;
+  std::vector<float> scales;
+};
+
+Plain plain(const QuantizedSpec& spec, int64_t n, int64_t k, unsigned seed) {
+  const int64_t groups = spec.group > 0 ? divide_up(k, spec.group) : 1;
+  std::mt19937 generator(seed);
+  Plain w{std::vector<uint8_t>(size_t(n * k)), normal(n * groups, seed, 0.1f)};
+  for (uint8_t& code : w.codes)
+    code = spec.codes == Codes::bytes ? uint8_t(int8_t(int(generator() % 255) - 127)) : uint8_t(generator() % 16);
+  return w;
+}
+
+// The contract of quantized.h, written as it reads.
+std::vector<float> by_contract(const Kind& kind, const Plain& w, const std::vector<float>& x, int64_t m, int64_t n,
+                               int64_t k) {
+  const bool bytes = kind.spec.codes == Codes::bytes, tiles = kind.order == Order::bf16_tile;
+  const int64_t group = kind.spec.group > 0 ? kind.spec.group : round_up(k, 32), groups = divide_up(k, group);
+  std::vector<float> y(size_t(m * n));
+  for (int64_t r = 0; r < m; ++r) {
+    const float* const row = x.data() + r * k;
+    float most = 0;
+    for (int64_t i = 0; i < k; ++i) most = std::max(most, std::fabs(row[i]));
+    if (most < 0x1p-100f) most = 0;
+    const float factor = most == 0 ? 0 : 127 / most;
+    for (int64_t c = 0; c < n; ++c) {
+      float all = 0;
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t begin = g * group, end = std::min(round_up(k, 32), begin + group);
+        const float scale = w.scales[size_t(c * groups + g)];
+        const auto code = [&](int64_t i) { return i < k ? w.codes[size_t(c * k + i)] : uint8_t(0); };
+        if (bytes) {
+          int64_t sum = 0;
+          for (int64_t i = begin; i < std::min(k, end); ++i)
+            sum += int64_t(std::nearbyint(row[i] * factor)) * int8_t(code(i));
+          all = std::fma(float(sum), scale, all);
+          continue;
+        }
+        float sum = 0;
+        for (int64_t block = begin; block < end; block += 32) {
+          float chain[2] = {0, 0};
+          for (int64_t i = block; i < block + 32; ++i) {
+            const float value = kind.spec.table[code(i)], a = i < k ? row[i] : 0;
+            if (tiles)
+              chain[i % 2] = flush(std::fma(flush(widen(narrow(a))), flush(widen(narrow(value))), flush(chain[i % 2])));
+            else
+              sum = std::fma(a, value, sum);
+          }
+          if (tiles) sum = flush(sum + flush(chain[0] + chain[1]));
+        }
+        all = tiles ? flush(std::fma(sum, flush(scale), all)) : std::fma(sum, scale, all);
+      }
+      y[size_t(r * n + c)] = bytes ? all * (most / 127) : all;
+    }
+  }
+  return y;
+}
+
+std::vector<float> multiply(Executor& executor, const QuantizedWeight& w, const std::vector<float>& x, Order order) {
+  const int64_t m = int64_t(x.size()) / w.k();
+  std::vector<float> y(size_t(m * w.n()), 77.0f);
+  product(executor, w, {x.data(), w.k()}, m, {y.data(), w.n()}, nullptr, order);
+  return y;
+}
+
+TEST(QuantizedProduct, HasTheBitsOfTheContractOnEveryInstructionSet) {
+  struct Shape {
+    int64_t m, n, k;
+  };
+  for (const Shape s : {Shape{1, 1, 1}, {2, 33, 31}, {3, 40, 130}, {4, 7, 64}, {13, 64, 97}, {30, 35, 600}})
+    for (const Kind& kind : kinds())
+      for (const bool rough : {false, true}) {
+        SCOPED_TRACE(str(text(kind), " ", s.m, " x ", s.n, " x ", s.k, rough ? ", rough" : ""));
+        const auto x = rough ? hostile(s.m * s.k, 1) : normal(s.m * s.k, 1);
+        const Plain w = plain(kind.spec, s.n, s.k, 2);
+        const auto expected = by_contract(kind, w, x, s.m, s.n, s.k);
+        on_every_isa([&] {
+          const auto packed = pack_codes(serial_executor(), w.codes.data(), w.scales.data(), s.n, s.k, kind.spec);
+          EXPECT_TRUE(same_bits(multiply(serial_executor(), packed, x, kind.order), expected));
+        });
+      }
+}
+
+TEST(QuantizedProduct, GivesARowTheSameBitsInAnyCompany) {
+  constexpr int64_t n = 70, k = 700, most = 1024;
+  const auto x = normal(most * k, 3), w = normal(n * k, 4);
+  std::vector<int64_t> order(most);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(5));
+  for (const Kind& kind : kinds()) {
+    SCOPED_TRACE(text(kind));
+    const auto packed = quantize(pool_of_two(), {w.data(), k}, n, k, kind.spec);
+    const auto all = multiply(serial_executor(), packed, x, kind.order);
+    for (const int64_t batch : {1, 2, 3, 4, 5, 13, 64, 1024})
+      for (Executor* const executor : {&serial_executor(), &pool_of_two()})
+        for (int64_t first = 0; first < (batch < 64 ? 3 * batch : most); first += batch) {
+          std::vector<float> some, expected;
+          for (int64_t r = first; r < first + batch; ++r) {
+            some.insert(some.end(), x.begin() + order[size_t(r)] * k, x.begin() + (order[size_t(r)] + 1) * k);
+            expected.insert(expected.end(), all.begin() + order[size_t(r)] * n,
+                            all.begin() + (order[size_t(r)] + 1) * n);
+          }
+          ASSERT_TRUE(same_bits(multiply(*executor, packed, some, kind.order), expected)) << batch;
+        }
+  }
+}
+
+TEST(QuantizedProduct, IsNearTheProductWithTheDequantizedWeight) {
+  constexpr int64_t m = 9, n = 50, k = 300;
+  const auto x = normal(m * k, 6), w = normal(n * k, 7), bias = normal(n, 8);
+  for (const Kind& kind : kinds()) {
+    const auto packed = quantize(pool_of_two(), {w.data(), k}, n, k, kind.spec);
+    std::vector<float> values(n * k), y(m * n);
+    dequantize(pool_of_two(), packed, {values.data(), k});
+    product(pool_of_two(), packed, {x.data(), k}, m, {y.data(), n}, bias.data(), kind.order);
+    // Half a step of the greatest x for bytes, 2^-9 each for x and table in tiles, and the roundings of a chain.
+    const double relative = kind.spec.codes == Codes::bytes ? 0 : kind.order == Order::bf16_tile ? 0x1p-8 : 1e-6;
+    for (int64_t r = 0; r < m; ++r) {
+      double most = 0;
+      for (int64_t i = 0; i < k; ++i) most = std::max(most, std::fabs(double(x[size_t(r * k + i)])));
+      for (int64_t c = 0; c < n; ++c) {
+        double exact = double(bias[size_t(c)]), size = std::fabs(exact), sum = 0;
+        for (int64_t i = 0; i < k; ++i) {
+          const double term = double(x[size_t(r * k + i)]) * double(values[size_t(c * k + i)]);
+          exact += term, size += std::fabs(term), sum += std::fabs(double(values[size_t(c * k + i)]));
+        }
+        const double step = kind.spec.codes == Codes::bytes ? most / 254 * sum * 1.001 : 0;
+        ASSERT_NEAR(y[size_t(r * n + c)], exact, relative * size + step + 1e-6) << text(kind);
+      }
+    }
+  }
+}
+
+TEST(QuantizedProduct, RoundsABf16ResultOnceAndReadsBf16AsItsWidenedValue) {
+  constexpr int64_t m = 7, n = 45, k = 64;
+  const auto x = narrowed(normal(m * k, 9));
+  const auto w = normal(n * k, 10), wide_x = widened(x);
+  on_every_isa([&] {
+    for (const Kind& kind : kinds()) {
+      const auto packed = quantize(serial_executor(), {w.data(), k}, n, k, kind.spec);
+      std::vector<bf16> y(m * n);
+      product(serial_executor(), packed, {x.data(), k}, m, {y.data(), n}, nullptr, kind.order);
+      EXPECT_TRUE(same_bits(y, narrowed(multiply(serial_executor(), packed, wide_x, kind.order)))) << text(kind);
+    }
+  });
+}
+
+TEST(QuantizedProduct, MakesARowThatIsNotFiniteNanAndATinyOneZero) {
+  constexpr int64_t n = 5, k = 40;
+  auto x = normal(5 * k, 11);
+  x[3] = NAN, x[k + 4] = -INFINITY;
+  for (int64_t i = 0; i < k; ++i) x[size_t(2 * k + i)] = 1e-40f, x[size_t(3 * k + i)] = 0;
+  const auto w = normal(n * k, 12);
+  on_every_isa([&] {
+    const auto packed = quantize(serial_executor(), {w.data(), k}, n, k, {});
+    const auto y = multiply(serial_executor(), packed, x, Order::bf16_tile);
+    for (int64_t c = 0; c < n; ++c) {
+      EXPECT_TRUE(std::isnan(y[size_t(c)]) && std::isnan(y[size_t(n + c)]));
+      EXPECT_TRUE(y[size_t(2 * n + c)] == 0 && y[size_t(3 * n + c)] == 0);
+      EXPECT_TRUE(std::isfinite(y[size_t(4 * n + c)]));
+    }
+  });
+}
+
+TEST(QuantizedWeight, KeepsTheCodesAndScalesItWasGiven) {
+  constexpr int64_t n = 37, k = 111;
+  for (const Kind& kind : kinds()) {
+    const Plain w = plain(kind.spec, n, k, 13);
+    const auto packed = pack_codes(pool_of_two(), w.codes.data(), w.scales.data(), n, k, kind.spec);
+    std::vector<float> values(n * k);
+    dequantize(pool_of_two(), packed, {values.data(), k});
+    const int64_t group = kind.spec.group > 0 ? kind.spec.group : k;
+    for (int64_t c = 0; c < n; ++c)
+      for (int64_t i = 0; i < k; ++i) {
+        const uint8_t code = w.codes[size_t(c * k + i)];
+        const float value = kind.spec.codes == Codes::bytes ? float(int8_t(code)) : kind.spec.table[code];
+        ASSERT_EQ(values[size_t(c * k + i)], value * w.scales[size_t(c * packed.groups() + i / group)]);
+      }
+  }
+}
+
+TEST(QuantizedWeight, IsTheNearestToWhatItWasMadeFrom) {
+  constexpr int64_t n = 20, k = 150;
+  auto w = normal(n * k, 14);
+  std::fill_n(w.begin(), k, 0.0f);
+  for (const Kind& kind : kinds()) {
+    const auto packed = quantize(pool_of_two(), {w.data(), k}, n, k, kind.spec);
+    std::vector<float> values(n * k);
+    dequantize(pool_of_two(), packed, {values.data(), k});
+    const int64_t group = kind.spec.group > 0 ? kind.spec.group : k;
+    // The widest gap between neighbours over the scale's longer side: nf4's lies between -1 and -0.696.
+    const float gap = kind.spec.codes == Codes::bytes ? 1 / 127.0f : kind.spec.table == q4_table() ? 1 / 4.0f : 0.304f;
+    for (int64_t c = 0; c < n; ++c)
+      for (int64_t i = 0; i < k; ++i) {
+        float most = 0;
+        for (int64_t j = i / group * group; j < std::min(k, (i / group + 1) * group); ++j)
+          most = std::max(most, std::fabs(w[size_t(c * k + j)]));
+        ASSERT_LE(std::fabs(values[size_t(c * k + i)] - w[size_t(c * k + i)]), most * gap / 2 * 1.0001f) << text(kind);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace easydel::kernels
