@@ -2,7 +2,7 @@
 """Writes src/easydel/text/unicode_tables.cpp by asking the `tokenizers` package what each code point is to it.
 
 The package mixes several versions of Unicode (its regex engine's, Rust's, and older tables for punctuation, marks
-and normalization), so the only table that is right is the one it answers with. Usage: make_unicode_tables.py OUT.cpp
+and normalization), so the only table that is right is the one it answers with. Usage: make_unicode_tables.py unicode_tables.cpp unicode_scripts.cpp
 """
 import ctypes
 import sys
@@ -49,6 +49,21 @@ def rows_of(code_points):
     return rows
 
 
+def scripts():
+    """Numbers by code point: which script UnicodeScripts sees; 0 for none."""
+    cut = pre_tokenizers.UnicodeScripts()
+    some = [c for c in CHARS if cut.pre_tokenize_str(c)]  # a text without any script is dropped
+    number, known = {}, []
+    for piece, _ in cut.pre_tokenize_str("".join(some)):
+        index = next((i for i, c in enumerate(known) if len(cut.pre_tokenize_str(c + piece[0])) == 1), None)
+        if index is None:
+            index = len(known)
+            known.append(piece[0])
+        for c in piece:
+            number[c] = index + 1
+    return runs(lambda c: number.get(c, 0))
+
+
 def main():
     category = {}
     for index, name in enumerate(CATEGORIES):
@@ -92,6 +107,8 @@ def main():
                 undecomposed.add(ord(c))
     undecomposed_rows = rows_of(undecomposed)
 
+    script_rows = scripts()
+
     def block(items, per_line):
         lines = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
         return "\n".join("    " + line + "," for line in lines)
@@ -108,6 +125,12 @@ def main():
                   % block(["{0x%x, 0x%x}" % (a, b) for a, b in undecomposed_rows], 8))
         out.write("\nconst Range kept_by_bert[] = {\n%s\n};\nconst size_t kept_by_bert_count = sizeof(kept_by_bert) / sizeof(kept_by_bert[0]);\n"
                   % block(["{0x%x, 0x%x}" % (a, b) for a, b in kept_rows], 8))
+        out.write("// clang-format on\n\n}  // namespace easydel::text::tables\n")
+    with open(sys.argv[2], "w") as out:
+        out.write("// Which script each code point is to the pre-tokenizer UnicodeScripts: written by scripts/make_unicode_tables.py.\n")
+        out.write('#include "easydel/text/unicode_tables.h"\n\nnamespace easydel::text::tables {\n\n// clang-format off\n')
+        out.write("const uint32_t scripts[] = {\n%s\n};\nconst size_t script_count = sizeof(scripts) / sizeof(scripts[0]);\n"
+                  % block(["0x%x" % (c << 8 | v) for c, v in script_rows], 14))
         out.write("// clang-format on\n\n}  // namespace easydel::text::tables\n")
 
 

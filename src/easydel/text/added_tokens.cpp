@@ -2,6 +2,7 @@
 #include "easydel/text/added_tokens.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "easydel/text/unicode.h"
 
@@ -18,75 +19,65 @@ bool word_beside(char32_t c) { return is_word(c) || c == 0x200c || c == 0x200d; 
 
 }  // namespace
 
-void AddedTokens::Finder::insert(std::string_view pattern, int32_t token) {
-  if (pattern.empty()) return;
-  if (children.empty()) children.emplace_back(), ends.push_back(-1);
-  patterns.emplace_back(pattern);
-  first[static_cast<uint8_t>(pattern[0])] = true;
-  int32_t node = 0;
-  for (char c : pattern) {
-    auto [it, fresh] = children[node].try_emplace(static_cast<uint8_t>(c), static_cast<int32_t>(children.size()));
-    node = it->second;
-    if (fresh) children.emplace_back(), ends.push_back(-1);
-  }
-  if (ends[node] < 0) ends[node] = token;
-}
-
-int32_t AddedTokens::Finder::longest(std::string_view text, size_t at, size_t& length) const {
-  int32_t node = 0, best = -1;
-  for (size_t i = at; i < text.size(); ++i) {
-    auto it = children[node].find(static_cast<uint8_t>(text[i]));
-    if (it == children[node].end()) break;
-    node = it->second;
-    if (ends[node] >= 0) {
-      best = ends[node];
-      length = i + 1 - at;
-    }
-  }
-  return best;
-}
-
 void AddedTokens::add(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
                       const Normalizer* normalizer) {
   auto base = static_cast<TokenId>(vocabulary.size());
   TokenId largest = -1;
   for (const auto& [id, index] : by_id_) largest = std::max(largest, id);
+  TokenId next = largest >= base || (base == 0 && largest >= 0) ? largest + 1 : base;
   for (AddedToken token : tokens) {
-    if (token.content.empty() || by_content_.contains(token.content)) continue;
-    TokenId known = vocabulary.find(token.content);
-    token.id = known >= 0 ? known : largest >= base || base == 0 ? largest + 1 : base;
-    largest = std::max(largest, token.id);
+    if (token.content.empty()) continue;
+    auto old = by_content_.find(token.content);
+    TokenId known = old != by_content_.end() ? tokens_[old->second].id : vocabulary.find(token.content);
+    token.id = known >= 0 ? known : next++;
+    token.decoded = token.content;
+    if (token.normalized && normalizer) {
+      NormalizedText content(token.content, false);
+      normalizer->apply(content);
+      token.decoded = content.bytes();
+    }
+    if (old != by_content_.end()) {
+      if (tokens_[old->second].special) token.special = true;
+      tokens_[old->second] = std::move(token);
+      continue;
+    }
     by_id_[token.id] = tokens_.size();
     by_content_[token.content] = tokens_.size();
     tokens_.push_back(std::move(token));
   }
-  before_ = Finder();
-  after_ = Finder();
-  for (bool special : {true, false})
-    for (size_t i = 0; i < tokens_.size(); ++i) {
-      const AddedToken& token = tokens_[i];
-      if (token.special != special) continue;
-      if (!token.normalized) {
-        before_.insert(token.content, static_cast<int32_t>(i));
-        continue;
-      }
-      NormalizedText content(token.content, false);
-      if (normalizer) normalizer->apply(content);
-      after_.insert(content.bytes(), static_cast<int32_t>(i));
+  before_ = finder_of(false);
+  after_ = finder_of(true);
+}
+
+AddedTokens::Finder AddedTokens::finder_of(bool normalized) const {
+  Finder out;
+  std::vector<std::pair<std::string_view, int32_t>> keys;
+  for (size_t i = 0; i < tokens_.size(); ++i)
+    if (tokens_[i].normalized == normalized && !tokens_[i].decoded.empty()) {
+      keys.emplace_back(tokens_[i].decoded, static_cast<int32_t>(i));
+      out.first[static_cast<uint8_t>(tokens_[i].decoded[0])] = true;
     }
+  if (std::count(out.first, out.first + 256, true) == 1)
+    out.only_first = static_cast<int>(std::find(out.first, out.first + 256, true) - out.first);
+  if (!keys.empty()) out.trie = PrefixTrie(std::move(keys));
+  return out;
 }
 
 void AddedTokens::find(std::string_view text, bool normalized, bool parse_special, std::vector<Found>& out) const {
   const Finder& finder = normalized ? after_ : before_;
   size_t last = 0;
-  if (!finder.patterns.empty()) {
+  if (!finder.trie.empty()) {
     for (size_t at = 0; at < text.size();) {
-      if (!finder.first[static_cast<uint8_t>(text[at])]) {
+      if (finder.only_first >= 0) {
+        const void* next = std::memchr(text.data() + at, finder.only_first, text.size() - at);
+        if (!next) break;
+        at = static_cast<size_t>(static_cast<const char*>(next) - text.data());
+      } else if (!finder.first[static_cast<uint8_t>(text[at])]) {
         ++at;
         continue;
       }
       size_t length = 0;
-      int32_t index = finder.longest(text, at, length);
+      int32_t index = finder.trie.longest(text, at, length);
       if (index < 0) {
         ++at;
         continue;

@@ -10,6 +10,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/text/normalizers.h"
+#include "easydel/text/prefix_trie.h"
 #include "easydel/text/vocabulary.h"
 
 namespace easydel::text {
@@ -17,6 +18,7 @@ namespace easydel::text {
 struct AddedToken {
   TokenId id = -1;
   std::string content;
+  std::string decoded = {};  // content, normalized where the token is
   bool special = false, normalized = true, single_word = false, lstrip = false, rstrip = false;
 };
 
@@ -30,7 +32,7 @@ class AddedTokens {
   // `tokens` in the file's order. As upstream, a token of the vocabulary keeps that id, another gets the next free one.
   void add(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary, const Normalizer* normalizer);
 
-  bool empty(bool normalized) const { return (normalized ? after_ : before_).patterns.empty(); }
+  bool empty(bool normalized) const { return (normalized ? after_ : before_).trie.empty(); }
   // Cuts `text` at the tokens that are looked for before (or after) normalization.
   void find(std::string_view text, bool normalized, bool parse_special, std::vector<Found>& out) const;
 
@@ -40,15 +42,13 @@ class AddedTokens {
   const std::vector<AddedToken>& all() const { return tokens_; }
 
  private:
-  // A trie over bytes; the longest match at the leftmost place wins.
+  // The longest match at the leftmost place wins.
   struct Finder {
-    std::vector<std::string> patterns;
-    std::vector<std::unordered_map<uint8_t, int32_t>> children;
-    std::vector<int32_t> ends;  // by node: index into tokens_
+    PrefixTrie trie;  // values are indices into tokens_
     bool first[256] = {};
-    void insert(std::string_view pattern, int32_t token);
-    int32_t longest(std::string_view text, size_t at, size_t& length) const;  // -1: none
+    int only_first = -1;  // the byte that all patterns begin with
   };
+  Finder finder_of(bool normalized) const;
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<TokenId, size_t> by_id_;

@@ -2,19 +2,19 @@
 // ignore_merges. Pairs are merged lowest rank first, leftmost first; a short piece by scanning, a long one by a heap.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 
 #include "easydel/base/error.h"
 #include "easydel/text/byte_level.h"
 #include "easydel/text/json_fields.h"
+#include "easydel/text/merge_symbols.h"
 #include "easydel/text/model.h"
 #include "easydel/text/unicode.h"
+#include "easydel/text/word_memory.h"
 
 namespace easydel::text {
 namespace {
 
-constexpr uint32_t no_rank = UINT32_MAX;
 constexpr std::string_view blank = "\xE2\x96\x81";  // what SentencePiece writes for a space
 
 // (left, right) -> rank and the token that they become.
@@ -52,41 +52,10 @@ class MergeTable {
   int shift_ = 63;
 };
 
-struct Symbol {
-  TokenId id;
-  uint32_t length;
-  uint32_t rank;  // of the merge with the next one
-  TokenId whole;  // what that merge makes
-};
-
-// The heap's bookkeeping: symbols are a linked list.
-struct Link {
-  int64_t previous, next;
-};
-struct Candidate {
-  uint32_t rank;
-  uint32_t at;
-  TokenId whole;
-  bool operator<(const Candidate& other) const {  // std's heaps put the largest first
-    return rank != other.rank ? rank > other.rank : at > other.at;
-  }
-};
-
-// What a thread remembers of the last pieces that it encoded, for all tokenizers.
-struct Remembered {
-  static constexpr size_t longest = 22, most = 7;
-  uint64_t owner = 0;
-  uint8_t length = 0, count = 0;
-  char bytes[longest];
-  TokenId ids[most];
-  uint8_t lengths[most];
-};
-
 class Bpe final : public Model {
  public:
   Bpe(const Value& options, ModelData data, bool byte_level)
-      : serial_(++serials),
-        fuse_unknown_(bool_field(options, "fuse_unk", false)),
+      : fuse_unknown_(bool_field(options, "fuse_unk", false)),
         byte_fallback_(bool_field(options, "byte_fallback", false)),
         ignore_merges_(bool_field(options, "ignore_merges", false)),
         prefix_(string_field(options, "continuing_subword_prefix", "")),
@@ -141,27 +110,8 @@ class Bpe final : public Model {
  private:
   void remembered(std::string_view piece, std::vector<Token>& out) const {
     if (piece.empty()) return;
-    bool short_one = piece.size() <= Remembered::longest;
-    if (!short_one) return whole_or_merged(piece, out);
-    thread_local std::vector<Remembered> memory(1 << 14);
-    Remembered& slot = memory[(hash_of(piece) ^ serial_) & (memory.size() - 1)];
-    if (slot.owner == serial_ && slot.length == piece.size() &&
-        std::memcmp(slot.bytes, piece.data(), piece.size()) == 0) {
-      for (int i = 0; i < slot.count; ++i) out.push_back({slot.ids[i], slot.lengths[i]});
-      return;
-    }
-    size_t before = out.size();
-    whole_or_merged(piece, out);
-    size_t count = out.size() - before;
-    if (count > Remembered::most) return;
-    slot.owner = serial_;
-    slot.length = static_cast<uint8_t>(piece.size());
-    slot.count = static_cast<uint8_t>(count);
-    std::memcpy(slot.bytes, piece.data(), piece.size());
-    for (size_t i = 0; i < count; ++i) {
-      slot.ids[i] = out[before + i].id;
-      slot.lengths[i] = static_cast<uint8_t>(out[before + i].length);
-    }
+    memory_.tokenize(piece, out,
+                     [this](std::string_view text, std::vector<Token>& tokens) { whole_or_merged(text, tokens); });
   }
 
   void read_merges(const std::vector<std::pair<std::string_view, std::string_view>>& merges) {
@@ -202,24 +152,24 @@ class Bpe final : public Model {
       raw_symbols(piece, symbols);
     else
       character_symbols(piece, symbols);
-    if (symbols.size() <= 48)
-      merge_short(symbols);
-    else
-      merge_long(symbols);
+    merging::merge(symbols, [this](const Symbol& left, const Symbol& right, uint32_t) {
+      const auto* entry = merges_.find(left.id, right.id);
+      return entry ? std::pair(entry->rank, entry->whole) : std::pair(no_rank, TokenId{-1});
+    });
     for (const Symbol& symbol : symbols) out.push_back({symbol.id, symbol.length});
   }
 
   void raw_symbols(std::string_view piece, std::vector<Symbol>& symbols) const {
     for (char c : piece) {
       TokenId id = byte_[static_cast<uint8_t>(c)];
-      if (id >= 0) symbols.push_back({id, 1, no_rank, -1});
+      if (id >= 0) symbols.push_back({id, 1});
     }
   }
 
   void character_symbols(std::string_view piece, std::vector<Symbol>& symbols) const {
     uint32_t unknown_length = 0;  // a pending unknown token, not yet among the symbols
     auto flush = [&] {
-      if (unknown_length) symbols.push_back({unknown_, unknown_length, no_rank, -1});
+      if (unknown_length) symbols.push_back({unknown_, unknown_length});
       unknown_length = 0;
     };
     std::string changed;
@@ -234,7 +184,7 @@ class Bpe final : public Model {
       }
       if (TokenId id = vocabulary_.find(character); id >= 0) {
         flush();
-        symbols.push_back({id, static_cast<uint32_t>(length), no_rank, -1});
+        symbols.push_back({id, static_cast<uint32_t>(length)});
         continue;
       }
       if (byte_fallback_) {
@@ -242,7 +192,7 @@ class Bpe final : public Model {
                                [&](char c) { return fallback_[static_cast<uint8_t>(c)] >= 0; });
         if (all) {
           // A pending unknown token stays pending here: upstream's order.
-          for (char c : character) symbols.push_back({fallback_[static_cast<uint8_t>(c)], 1, no_rank, -1});
+          for (char c : character) symbols.push_back({fallback_[static_cast<uint8_t>(c)], 1});
           continue;
         }
       }
@@ -255,75 +205,13 @@ class Bpe final : public Model {
     flush();
   }
 
-  void look(Symbol& left, const Symbol& right) const {
-    const auto* entry = merges_.find(left.id, right.id);
-    left.rank = entry ? entry->rank : no_rank;
-    left.whole = entry ? entry->whole : -1;
-  }
-
-  void merge_short(std::vector<Symbol>& symbols) const {
-    size_t n = symbols.size();
-    for (size_t i = 0; i + 1 < n; ++i) look(symbols[i], symbols[i + 1]);
-    while (n > 1) {
-      size_t best = 0;
-      for (size_t i = 1; i + 1 < n; ++i)
-        if (symbols[i].rank < symbols[best].rank) best = i;
-      if (symbols[best].rank == no_rank) break;
-      symbols[best].id = symbols[best].whole;
-      symbols[best].length += symbols[best + 1].length;
-      std::copy(symbols.begin() + best + 2, symbols.begin() + n, symbols.begin() + best + 1);
-      --n;
-      if (best + 1 < n)
-        look(symbols[best], symbols[best + 1]);
-      else
-        symbols[best].rank = no_rank;
-      if (best > 0) look(symbols[best - 1], symbols[best]);
-    }
-    symbols.resize(n);
-  }
-
-  void merge_long(std::vector<Symbol>& symbols) const {
-    auto n = static_cast<int64_t>(symbols.size());
-    std::vector<Link> links(symbols.size());
-    std::vector<Candidate> heap;
-    heap.reserve(symbols.size());
-    for (int64_t i = 0; i < n; ++i) links[i] = {i - 1, i + 1 < n ? i + 1 : -1};
-    auto candidate = [&](int64_t at) {
-      if (const auto* entry = merges_.find(symbols[at].id, symbols[links[at].next].id)) {
-        heap.push_back({entry->rank, static_cast<uint32_t>(at), entry->whole});
-        return true;
-      }
-      return false;
-    };
-    for (int64_t i = 0; i + 1 < n; ++i) candidate(i);
-    std::make_heap(heap.begin(), heap.end());
-    while (!heap.empty()) {
-      std::pop_heap(heap.begin(), heap.end());
-      Candidate top = heap.back();
-      heap.pop_back();
-      int64_t at = top.at, next = links[at].next;
-      if (symbols[at].length == 0 || next < 0) continue;
-      const auto* entry = merges_.find(symbols[at].id, symbols[next].id);
-      if (!entry || entry->whole != top.whole) continue;  // the pair has changed since
-      symbols[at].id = top.whole;
-      symbols[at].length += symbols[next].length;
-      symbols[next].length = 0;
-      links[at].next = links[next].next;
-      if (links[at].next >= 0) links[links[at].next].previous = at;
-      if (links[at].previous >= 0 && candidate(links[at].previous)) std::push_heap(heap.begin(), heap.end());
-      if (links[at].next >= 0 && candidate(at)) std::push_heap(heap.begin(), heap.end());
-    }
-    std::erase_if(symbols, [](const Symbol& symbol) { return symbol.length == 0; });
-  }
-
-  static inline std::atomic<uint64_t> serials{0};
-  uint64_t serial_;  // never reused: what a thread remembers outlives a tokenizer
   bool fuse_unknown_, byte_fallback_, ignore_merges_, has_unknown_ = false, raw_ = false, cuts_ = false;
   std::string prefix_, suffix_;
   TokenId unknown_ = -1;
   std::array<TokenId, 256> fallback_{}, byte_{};
   Vocabulary raw_vocabulary_;
   MergeTable merges_;
+  WordMemory memory_;
 };
 
 }  // namespace

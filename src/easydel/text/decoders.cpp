@@ -214,8 +214,8 @@ std::unique_ptr<const Decoder> make_decoder(const Value& node) {
     for (const Value& part : list_field(node, "decoders").items) out->parts.push_back(make_decoder(part));
     return out;
   }
-  refuse("tokenizer.json", "the decoder '" + type + "' is not built yet",
-         "built: ByteLevel, Sequence, Replace, Fuse, Strip, ByteFallback, Metaspace, WordPiece, BPEDecoder, CTC");
+  refuse("tokenizer.json", "the decoder '" + type + "' is not known",
+         "known: ByteLevel, Sequence, Replace, Fuse, Strip, ByteFallback, Metaspace, WordPiece, BPEDecoder, CTC");
 }
 
 std::string clean_up(std::string text) { return tidied(std::move(text), false); }

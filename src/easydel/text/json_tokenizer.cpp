@@ -43,7 +43,7 @@ JsonTokenizer::JsonTokenizer(TokenizerParts parts, TokenizerSettings settings)
 }
 
 std::vector<TokenId> JsonTokenizer::encode(std::string_view text, const EncodeOptions& options) const {
-  if (!framed_) return encode_full(text, std::nullopt, options).ids;
+  if (!framed_ || options.file_limits) return encode_full(text, std::nullopt, options).ids;
   std::string repaired;
   text = valid(text, repaired);
   std::vector<TokenId> ids;
@@ -66,13 +66,14 @@ void JsonTokenizer::append_ids(std::string_view text, bool parse_special, std::v
     if (part.id >= 0)
       ids.push_back(part.id);
     else
-      append_normalized(text.substr(part.begin, part.end - part.begin), parse_special, ids);
+      append_normalized(text.substr(part.begin, part.end - part.begin), part.begin, parse_special, ids);
 }
 
-void JsonTokenizer::append_normalized(std::string_view text, bool parse_special, std::vector<TokenId>& ids) const {
+void JsonTokenizer::append_normalized(std::string_view text, size_t begin, bool parse_special,
+                                      std::vector<TokenId>& ids) const {
   std::optional<NormalizedText> normalized;
   if (parts_.normalizer && !parts_.normalizer->keeps(text)) {
-    normalized.emplace(text, false);
+    normalized.emplace(text, false, begin);
     parts_.normalizer->apply(*normalized);
     text = normalized->bytes();
   }
@@ -165,15 +166,16 @@ void JsonTokenizer::encode_piece(const NormalizedText& piece, const std::vector<
   std::optional<std::string> raw;
   if (parts_.model->takes_raw_bytes()) raw = unmap_bytes(bytes);
   parts_.model->tokenize(raw ? *raw : bytes, tokens);
-  size_t at = 0;
+  size_t at = 0, begin = 0;
   for (const Token& token : tokens) {
-    size_t begin = at;
+    if (token.length) begin = at;
     if (raw)  // each raw byte is one character of the piece
       for (uint32_t i = 0; i < token.length && at < bytes.size(); ++i) next_character(bytes, at);
     else
       at = std::min(bytes.size(), at + token.length);
     out.ids.push_back(token.id);
-    out.tokens.emplace_back(parts_.model->vocabulary().token(token.id));
+    out.tokens.emplace_back(token.is_surface ? std::string_view(bytes).substr(begin, at - begin)
+                                             : parts_.model->vocabulary().token(token.id));
     Span origin = begin < at ? piece.origin(begin, at) : Span{};
     out.offsets.emplace_back(character_of[origin.begin], character_of[origin.end]);
   }
@@ -188,8 +190,15 @@ Encoding JsonTokenizer::encode_full(std::string_view text, const std::optional<s
     parts.push_back(encode_one(valid(*pair, repaired), options.parse_special));
     parts[1].type_ids.assign(parts[1].ids.size(), 1);
   }
+  if (options.file_limits && parts_.truncation) {
+    int64_t added =
+        parts_.post_processor && options.add_special_tokens ? parts_.post_processor->added(parts.size()) : 0;
+    parts_.truncation->apply(parts, added);
+  }
   if (parts_.post_processor) parts_.post_processor->apply(parts, options.add_special_tokens);
-  return joined(std::move(parts));
+  Encoding out = joined(std::move(parts));
+  if (options.file_limits && parts_.padding) parts_.padding->apply(out);
+  return out;
 }
 
 std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_special_tokens,
@@ -197,10 +206,13 @@ std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_specia
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
   for (TokenId id : ids) {
-    const AddedToken* added = parts_.added.token(id);
-    if (added && added->special && skip_special_tokens) continue;
-    if (!added && !parts_.model->vocabulary().has(id)) continue;
-    tokens.push_back(token_of(id));
+    if (const AddedToken* added = parts_.added.token(id)) {
+      // As upstream: what is skipped is decided by the text, which is another where the normalizer changed the token.
+      const AddedToken* spelled = added->normalized ? parts_.added.token(added->decoded) : added;
+      if (!skip_special_tokens || !spelled || !spelled->special) tokens.push_back(added->decoded);
+    } else if (parts_.model->vocabulary().has(id)) {
+      tokens.emplace_back(parts_.model->vocabulary().token(id));
+    }
   }
   std::string out;
   if (parts_.decoder) {

@@ -3,6 +3,7 @@
 
 #include "easydel/text/added_tokens.h"
 #include "easydel/text/decoders.h"
+#include "easydel/text/limits.h"
 #include "easydel/text/model.h"
 #include "easydel/text/normalizers.h"
 #include "easydel/text/post_processors.h"
@@ -20,6 +21,8 @@ struct TokenizerParts {
   std::unique_ptr<const PostProcessor> post_processor;
   std::unique_ptr<const Decoder> decoder;
   AddedTokens added;
+  std::optional<Truncation> truncation;
+  std::optional<Padding> padding;
   bool byte_level = false;  // a normalizer or pre-tokenizer maps bytes to characters
 };
 // UserError "name: ..." where the file cannot be read as a tokenizer.
@@ -55,7 +58,7 @@ class JsonTokenizer final : public Tokenizer {
 
  private:
   void append_ids(std::string_view text, bool parse_special, std::vector<TokenId>& ids) const;
-  void append_normalized(std::string_view text, bool parse_special, std::vector<TokenId>& ids) const;
+  void append_normalized(std::string_view text, size_t begin, bool parse_special, std::vector<TokenId>& ids) const;
   void append_pieces(std::string_view text, std::vector<TokenId>& ids) const;
   Encoding encode_one(std::string_view text, bool parse_special) const;
   void encode_piece(const NormalizedText& piece, const std::vector<uint32_t>& character_of, Encoding& out) const;

@@ -14,7 +14,8 @@ namespace easydel::text {
 
 struct Token {
   TokenId id;
-  uint32_t length;  // bytes of the piece that it stands for
+  uint32_t length;          // bytes of the piece that it stands for; 0: the same ones as the token before
+  bool is_surface = false;  // an unknown token that is written as the text it stands for
 };
 
 class Model {
@@ -41,5 +42,39 @@ std::unique_ptr<const Model> make_bpe(const Value& options, ModelData data, bool
 std::unique_ptr<const Model> make_word_piece(const Value& options, ModelData data);
 std::unique_ptr<const Model> make_word_level(const Value& options, ModelData data);
 std::unique_ptr<const Model> make_unigram(const Value& options, ModelData data);
+
+// What SentencePiece says of each piece.
+enum class PieceKind : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+struct UnigramRules {
+  int64_t unknown = -1;  // its id; -1: none
+  bool byte_fallback = false;
+  bool in_floats = false;             // as SentencePiece adds scores
+  bool user_defined_is_zero = false;  // as llama.cpp scores such pieces
+  std::vector<PieceKind> kinds;       // by id; empty: all are normal
+};
+std::unique_ptr<const Model> make_unigram(UnigramRules rules, ModelData data);
+
+struct TextBpeRules {
+  std::vector<uint32_t> ranks;   // by id; equal ones are told apart by their place alone. Empty: the id is the rank
+  std::vector<PieceKind> kinds;  // by id; empty: all are normal
+  bool mapped_bytes = false;     // the vocabulary is written in mapped characters; every byte is a piece
+  bool whole_first = false;      // a text that is a piece is not cut
+  bool all_kinds = false;        // control, unknown and byte pieces may come of merging too, as llama.cpp lets them
+  bool byte_fallback = false;
+  TokenId unknown = -1;
+
+  uint32_t rank_of(TokenId id) const {
+    if (ranks.empty()) return static_cast<uint32_t>(id);
+    return static_cast<size_t>(id) < ranks.size() ? ranks[static_cast<size_t>(id)] : UINT32_MAX;
+  }
+  PieceKind kind_of(TokenId id) const {
+    return static_cast<size_t>(id) < kinds.size() ? kinds[static_cast<size_t>(id)] : PieceKind::normal;
+  }
+};
+TextBpeRules ranks_by_score(const std::vector<double>& scores);
+std::unique_ptr<const Model> make_text_bpe(TextBpeRules rules, ModelData data);
+
+// The longest token at each place, from left to right (RWKV's world vocabularies).
+std::unique_ptr<const Model> make_longest_first(ModelData data);
 
 }  // namespace easydel::text

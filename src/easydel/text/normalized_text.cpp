@@ -54,6 +54,21 @@ void NormalizedText::transform(std::span<const Changed> characters) {
   origins_ = std::move(origins);
 }
 
+void NormalizedText::rewrite(std::string bytes, std::span<const Span> from) {
+  if (tracked_) {
+    std::vector<Span> origins;
+    origins.reserve(bytes.size());
+    for (const Span& range : from) {
+      uint32_t begin = range.begin < origins_.size() ? origins_[range.begin].begin
+                       : origins_.empty()            ? original_begin_
+                                                     : origins_.back().end;
+      origins.push_back({begin, range.end > range.begin ? origins_[range.end - 1].end : begin});
+    }
+    origins_ = std::move(origins);
+  }
+  bytes_ = std::move(bytes);
+}
+
 void NormalizedText::replace_range(size_t begin, size_t end, std::string_view content) {
   Span range{static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
   replace_ranges({&range, 1}, content);

@@ -30,6 +30,8 @@ class NormalizedText {
   NormalizedText slice(size_t begin, size_t end) const;
 
   void transform(std::span<const Changed> characters);
+  // All of it becomes `bytes`; from[i] is the range of the old bytes that bytes[i] comes from (where tracked).
+  void rewrite(std::string bytes, std::span<const Span> from);
   void replace_range(size_t begin, size_t end, std::string_view content);  // every new byte inherits from the last old
   // All `ranges` (in order, apart) at once.
   void replace_ranges(std::span<const Span> ranges, std::string_view content);

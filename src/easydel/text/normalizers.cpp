@@ -2,6 +2,7 @@
 #include "easydel/text/normalizers.h"
 
 #include "easydel/text/byte_level.h"
+#include "easydel/text/charsmap.h"
 #include "easydel/text/json_fields.h"
 
 namespace easydel::text {
@@ -145,6 +146,53 @@ struct Nmt : Normalizer {
   }
 };
 
+// The map is asked for whole graphemes, where they are short, and else for characters; the shortest key that one begins
+// with replaces all of it (tokenizers' normalizers/precompiled.rs).
+struct Precompiled : Normalizer {
+  Charsmap map;
+  explicit Precompiled(const Value& node) {
+    std::string code = string_field(node, "precompiled_charsmap", "");
+    if (!code.empty()) map = Charsmap(decode_base64(code));
+  }
+
+  void apply(NormalizedText& text) const override {
+    const std::string& bytes = text.bytes();
+    std::vector<Changed> changed;
+    changed.reserve(bytes.size());
+    bool any = false;
+    auto replace = [&](std::string_view old) {
+      auto found = map.shortest(old);
+      if (!found) return false;
+      any = true;
+      add(old, found->becomes, changed);
+      return true;
+    };
+    for (size_t at = 0; at < bytes.size();) {
+      size_t end = grapheme_end(bytes, at);
+      if (end - at < 6 && replace(std::string_view(bytes).substr(at, end - at))) {
+        at = end;
+        continue;
+      }
+      while (at < end) {
+        size_t from = at;
+        char32_t c = next_character(bytes, at);
+        if (!replace(std::string_view(bytes).substr(from, at - from))) changed.push_back({c, 0});
+      }
+    }
+    if (any) text.transform(changed);
+  }
+
+  static void add(std::string_view old, std::string_view becomes, std::vector<Changed>& out) {
+    int64_t more = count_characters(becomes) - count_characters(old);
+    for (size_t at = 0; at < becomes.size();) out.push_back({next_character(becomes, at), 0});
+    // The last of what was added is new, or the last one stands for what was removed.
+    if (more > 0)
+      for (int64_t i = 0; i < more; ++i) out[out.size() - 1 - static_cast<size_t>(i)].change = 1;
+    else if (more < 0 && !out.empty())
+      out.back().change += static_cast<int>(more);
+  }
+};
+
 struct Sequence : Normalizer {
   std::vector<std::unique_ptr<const Normalizer>> parts;
   void apply(NormalizedText& text) const override {
@@ -183,6 +231,7 @@ std::unique_ptr<const Normalizer> make_normalizer(const Value& node) {
   if (type == "StripAccents") return std::make_unique<StripAccents>();
   if (type == "ByteLevel") return std::make_unique<ByteLevelNormalizer>();
   if (type == "BertNormalizer") return std::make_unique<BertNormalizer>(node);
+  if (type == "Precompiled") return std::make_unique<Precompiled>(node);
   if (type == "Nmt") return std::make_unique<Nmt>();
   if (type == "Strip")
     return std::make_unique<Strip>(bool_field(node, "strip_left", true), bool_field(node, "strip_right", true));
@@ -196,9 +245,9 @@ std::unique_ptr<const Normalizer> make_normalizer(const Value& node) {
     for (const Value& part : list_field(node, "normalizers").items) out->parts.push_back(make_normalizer(part));
     return out;
   }
-  refuse("tokenizer.json", "the normalizer '" + type + "' is not built yet",
-         "built: NFC, NFD, NFKC, NFKD, Lowercase, Replace, Prepend, Strip, StripAccents, ByteLevel, BertNormalizer, "
-         "Nmt, Sequence");
+  refuse("tokenizer.json", "the normalizer '" + type + "' is not known",
+         "known: NFC, NFD, NFKC, NFKD, Lowercase, Replace, Prepend, Strip, StripAccents, ByteLevel, BertNormalizer, "
+         "Nmt, Precompiled, Sequence");
 }
 
 }  // namespace easydel::text

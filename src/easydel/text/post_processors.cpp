@@ -43,6 +43,11 @@ struct Template : PostProcessor {
     }
     parts = std::move(out);
   }
+  int64_t added(size_t texts) const override {
+    int64_t count = 0;
+    for (const Step& step : texts > 1 ? pair : single) count += static_cast<int64_t>(step.ids.size());
+    return count;
+  }
 };
 
 std::vector<Step> read_steps(const Value& node, std::string_view key, const std::map<std::string, Step>& specials) {
@@ -157,12 +162,18 @@ struct ClsSep : PostProcessor {
     }
     parts = std::move(out);
   }
+  int64_t added(size_t texts) const override { return texts == 1 ? 2 : roberta ? 4 : 3; }
 };
 
 struct Sequence : PostProcessor {
   std::vector<std::unique_ptr<const PostProcessor>> parts;
   void apply(std::vector<Encoding>& encodings, bool add_special_tokens) const override {
     for (auto& part : parts) part->apply(encodings, add_special_tokens);
+  }
+  int64_t added(size_t texts) const override {
+    int64_t count = 0;
+    for (auto& part : parts) count += part->added(texts);
+    return count;
   }
 };
 
@@ -179,8 +190,8 @@ std::unique_ptr<const PostProcessor> make_post_processor(const Value& node) {
     for (const Value& part : list_field(node, "processors").items) out->parts.push_back(make_post_processor(part));
     return out;
   }
-  refuse("tokenizer.json", "the post-processor '" + type + "' is not built yet",
-         "built: TemplateProcessing, ByteLevel, BertProcessing, RobertaProcessing, Sequence");
+  refuse("tokenizer.json", "the post-processor '" + type + "' is not known",
+         "known: TemplateProcessing, ByteLevel, BertProcessing, RobertaProcessing, Sequence");
 }
 
 std::unique_ptr<const PostProcessor> make_bos_eos(std::optional<SpecialToken> bos, std::optional<SpecialToken> eos) {

@@ -15,6 +15,7 @@ class PostProcessor {
   virtual ~PostProcessor() = default;
   // The parts (one text, or two) become others; what is returned is joined in the end.
   virtual void apply(std::vector<Encoding>& parts, bool add_special_tokens) const = 0;
+  virtual int64_t added(size_t) const { return 0; }  // how many special tokens come to one text, or to two
 };
 
 std::unique_ptr<const PostProcessor> make_post_processor(const Value& node);

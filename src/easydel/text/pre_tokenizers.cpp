@@ -217,6 +217,19 @@ void find_words(std::string_view text, std::vector<Part>& out) {
   }
 }
 
+// A piece ends where a script begins that is another than the last one that was seen; what stands before the first
+// script is dropped, as upstream does.
+void cut_at_scripts(std::string_view text, std::vector<Part>& out) {
+  int last = -1;
+  for (size_t at = 0; at < text.size();) {
+    auto from = static_cast<uint32_t>(at);
+    int script = script_of(next_character(text, at));
+    if (script && script != last) out.push_back({from, from, true});
+    if (!out.empty()) out.back().end = static_cast<uint32_t>(at);
+    if (script) last = script;
+  }
+}
+
 std::unique_ptr<const PreTokenizer> make_split(const Value& node) {
   const Value* pattern = node.find("pattern");
   if (!pattern) refuse("tokenizer.json", "the pre-tokenizer Split has no 'pattern'", "fetch the tokenizer again");
@@ -258,15 +271,16 @@ std::unique_ptr<const PreTokenizer> make_pre_tokenizer(const Value& node) {
         [delimiter](std::string_view text, std::vector<Part>& out) { delimiter->find_all(text, out); },
         Behavior::removed);
   }
+  if (type == "UnicodeScripts") return std::make_unique<Split>(cut_at_scripts, Behavior::isolated);
   if (type == "FixedLength") return std::make_unique<FixedLength>(int_field(node, "length", 5));
   if (type == "Sequence") {
     auto out = std::make_unique<Sequence>();
     for (const Value& part : list_field(node, "pretokenizers").items) out->parts.push_back(make_pre_tokenizer(part));
     return out;
   }
-  refuse("tokenizer.json", "the pre-tokenizer '" + type + "' is not built yet",
-         "built: ByteLevel, Split, Digits, Metaspace, Whitespace, WhitespaceSplit, Punctuation, BertPreTokenizer, "
-         "CharDelimiterSplit, FixedLength, Sequence");
+  refuse("tokenizer.json", "the pre-tokenizer '" + type + "' is not known",
+         "known: ByteLevel, Split, Digits, Metaspace, Whitespace, WhitespaceSplit, Punctuation, BertPreTokenizer, "
+         "CharDelimiterSplit, UnicodeScripts, FixedLength, Sequence");
 }
 
 std::optional<Cutter> make_cutter(const Value& node) {

@@ -64,6 +64,7 @@ std::string TokenizeProbe::answer(std::string_view line) const try {
   }
   EncodeOptions options;
   options.add_special_tokens = flag_of(in, "add_special_tokens").value_or(true);
+  options.file_limits = flag_of(in, "file_limits").value_or(false);
   options.parse_special = flag_of(in, "parse_special").value_or(true);
   std::optional<std::string> pair;
   if (const Value* second = in.find("pair"); second && !second->is_null()) pair = text_of(in, "pair");

@@ -13,7 +13,8 @@
 
 namespace easydel::text {
 
-// {"text", "pair"?, "add_special_tokens"? = true, "parse_special"? = true} -> {"ids", "tokens", "offsets"}
+// {"text", "pair"?, "add_special_tokens"? = true, "parse_special"? = true, "file_limits"? = false}
+//                                                                          -> {"ids", "tokens", "offsets"}
 // {"ids", "skip_special_tokens"? = false, "clean_up"?}                     -> {"text"}
 class TokenizeProbe {
  public:

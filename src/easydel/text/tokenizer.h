@@ -18,6 +18,7 @@ using TokenId = int32_t;
 struct EncodeOptions {
   bool add_special_tokens = true;  // run the post-processor's template (BOS, EOS, [CLS] ...)
   bool parse_special = true;       // text that spells a special token becomes that token
+  bool file_limits = false;        // truncate and pad as the file's own sections say (transformers ignores them)
 };
 
 struct Encoding {

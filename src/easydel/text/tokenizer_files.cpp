@@ -1,11 +1,11 @@
-// Finding a tokenizer's files, and what stands beside tokenizer.json: special tokens, BOS and EOS rules, the template.
+// Finding a tokenizer's files, and what stands beside them: special tokens, BOS and EOS rules, the template.
 #include <algorithm>
 #include <map>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/text/formats.h"
 #include "easydel/text/json_fields.h"
-#include "easydel/text/json_tokenizer.h"
 
 namespace easydel::text {
 namespace {
@@ -121,38 +121,114 @@ void apply_llama_rules(const Value& config, TokenizerParts& parts) {
   parts.decoder = make_decoder(decoder);
 }
 
+constexpr const char* what_works =
+    "give the folder of a tokenizer, or a tokenizer.json, tokenizer.model, *.tiktoken, tekken.json, vocab.txt or "
+    "*.gguf";
+
+std::vector<fs::path> files_ending(const fs::path& folder, std::string_view ending) {
+  std::vector<fs::path> out;
+  for (auto& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().ends_with(ending)) out.push_back(entry.path());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// The file of a folder that comes first: what holds most beside the vocabulary.
 fs::path tokenizer_file(const fs::path& folder) {
-  for (const char* name : {"tokenizer.json", "tokenizer.json.gz"})
+  for (const char* name : {"tokenizer.json", "tokenizer.json.gz", "tekken.json", "tokenizer.model", "spiece.model",
+                           "sentencepiece.bpe.model", "sentencepiece.model"})
     if (fs::is_regular_file(folder / name)) return folder / name;
-  for (const char* name : {"tokenizer.model", "spiece.model", "vocab.json", "vocab.txt", "tekken.json"})
-    if (fs::exists(folder / name))
-      refuse(folder.string(), str("has ", name, " and no tokenizer.json; a tokenizer of that form is not built yet"),
+  if (fs::is_regular_file(folder / "vocab.json") && fs::is_regular_file(folder / "merges.txt"))
+    return folder / "vocab.json";
+  if (fs::is_regular_file(folder / "vocab.txt")) return folder / "vocab.txt";
+  for (const char* ending : {".tiktoken", ".model", ".gguf"})
+    if (auto found = files_ending(folder, ending); !found.empty()) return found.front();
+  refuse(folder.string(), "has no tokenizer (tokenizer.json)", what_works);
+}
+
+// Classes whose ids are not those of their SentencePiece model.
+void refuse_moved_ids(const Value& config, const fs::path& file) {
+  const Value* value = config.find("tokenizer_class");
+  if (!value) return;
+  for (const char* name : {"XLMRoberta", "Camembert",     "MBart",        "Nllb",        "M2M100",       "Barthez",
+                           "XGLM",       "XLMProphetNet", "LayoutXLM",    "SeamlessM4T", "Pegasus",      "XLNet",
+                           "Albert",     "DebertaV2",     "BigBird",      "RemBert",     "FNet",         "Reformer",
+                           "Marian",     "Speech2Text",   "CpmTokenizer", "Plbart",      "UdopTokenizer"})
+    if (value->scalar.starts_with(name))
+      refuse(file.string(),
+             str("the ids of a ", value->scalar, " are not those of its SentencePiece model; that is not built yet"),
              "save it with transformers as tokenizer.json");
-  refuse(folder.string(), "has no tokenizer (tokenizer.json)", "give the folder of a tokenizer, or a tokenizer.json");
+}
+
+ReadTokenizer read_any(const fs::path& file, const Value& config) {
+  std::string name = file.filename().string(), where = file.string();
+  if (name.ends_with(".gguf")) return read_gguf(file);
+  std::string bytes = files::read_compressed(file);
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  if (name.ends_with("tekken.json")) return read_tekken(bytes, where);
+  if (name == "vocab.json") {
+    fs::path merges = file.parent_path() / "merges.txt";
+    if (!fs::is_regular_file(merges)) refuse(where, "has no merges.txt beside it", what_works);
+    return read_vocabulary_and_merges(bytes, files::read(merges), config, where);
+  }
+  if (name.ends_with(".json")) {
+    ReadTokenizer out;
+    out.parts = parse_tokenizer_json(bytes, where);
+    apply_llama_rules(config, out.parts);
+    return out;
+  }
+  if (name.ends_with(".txt"))
+    return looks_like_rwkv(bytes) ? read_rwkv(bytes, where) : read_word_list(bytes, config, where);
+  if (name.ends_with(".tiktoken") || looks_like_tiktoken(bytes)) return read_tiktoken(bytes, where);
+  if (name.find(".model") == std::string::npos) refuse(where, "is no file of a tokenizer", what_works);
+  refuse_moved_ids(config, file);
+  const Value* type = config.find("tokenizer_class");
+  bool llama = type && (type->scalar.starts_with("LlamaTokenizer") || type->scalar.starts_with("CodeLlamaTokenizer"));
+  return read_sentencepiece(bytes, where, llama && !bool_field(config, "legacy", false));
+}
+
+// What the class of a SentencePiece model's folder puts around a text where the config does not say.
+void add_class_rules(Value& config) {
+  const Value* type = config.find("tokenizer_class");
+  if (!type) return;
+  bool begins = type->scalar.starts_with("LlamaTokenizer") || type->scalar.starts_with("CodeLlamaTokenizer") ||
+                type->scalar.starts_with("GemmaTokenizer");
+  bool ends = type->scalar.starts_with("T5Tokenizer");
+  if (begins && is_absent(config.find("add_bos_token"))) config.set("add_bos_token", Value::boolean(true));
+  if (ends && is_absent(config.find("add_eos_token"))) config.set("add_eos_token", Value::boolean(true));
 }
 
 }  // namespace
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   bool is_folder = fs::is_directory(where);
-  if (!is_folder && !fs::exists(where))
-    refuse(where.string(), "no such file or folder", "give the folder of a tokenizer, or a tokenizer.json");
+  if (!is_folder && !fs::exists(where)) refuse(where.string(), "no such file or folder", what_works);
   fs::path file = is_folder ? tokenizer_file(where) : where;
-  std::string name = file.filename().string();
-  if (!name.ends_with(".json") && !name.ends_with(".json.gz"))
-    refuse(file.string(), "a tokenizer of this form is not built yet", "give a tokenizer.json");
-  TokenizerParts parts = parse_tokenizer_json(files::read_compressed(file), file.string());
   TokenizerSettings settings;
   settings.files.push_back(file);
-  if (!is_folder) return std::make_shared<JsonTokenizer>(std::move(parts), std::move(settings));
-
+  if (!is_folder) {
+    // A vocabulary alone does not say how its texts are cut; what stands beside it does.
+    bool bare = file.filename() == "vocab.json" || file.filename() == "vocab.txt";
+    Value config = bare ? read_beside(file.parent_path() / "tokenizer_config.json", settings.files) : Value::map();
+    ReadTokenizer read = read_any(file, config);
+    settings.bos = read.bos;
+    settings.eos = read.eos;
+    settings.pad = read.pad;
+    settings.unk = read.unk;
+    settings.chat_template = std::move(read.chat_template);
+    if (file.filename() == "vocab.json") settings.files.push_back(file.parent_path() / "merges.txt");
+    return std::make_shared<JsonTokenizer>(std::move(read.parts), std::move(settings));
+  }
   fs::path folder = where;
   Value config = read_beside(folder / "tokenizer_config.json", settings.files);
   Value map = read_beside(folder / "special_tokens_map.json", settings.files);
   std::vector<fs::path> not_copied;
   Value model = read_beside(folder / "config.json", not_copied);
   Value generation = read_beside(folder / "generation_config.json", not_copied);
-  apply_llama_rules(config, parts);
+  if (file.filename() == "vocab.json") settings.files.push_back(folder / "merges.txt");
+  ReadTokenizer read = read_any(file, config);
+  TokenizerParts parts = std::move(read.parts);
+  if (file.filename().string().find(".model") != std::string::npos) add_class_rules(config);
   std::vector<std::optional<AddedToken>> named;
   for (const char* key : {"bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token"}) {
     auto token = named_token(config, key);
@@ -167,16 +243,23 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
     if (id < 0) return std::nullopt;
     return id;
   };
-  auto settled = [&](size_t index, const char* key) {
+  auto settled = [&](size_t index, const char* key, std::optional<TokenId> of_file) {
     auto id = id_of(named[index]);
+    if (!id) id = of_file;
     if (!id) id = id_in(generation, key);
     return id ? id : id_in(model, key);
   };
-  settings.bos = settled(0, "bos_token_id");
-  settings.eos = settled(1, "eos_token_id");
-  settings.pad = settled(2, "pad_token_id");
+  settings.bos = settled(0, "bos_token_id", read.bos);
+  settings.eos = settled(1, "eos_token_id", read.eos);
+  settings.pad = settled(2, "pad_token_id", read.pad);
   settings.unk = id_of(named[3]);
-  apply_bos_eos_rules(config, settings, named[0], named[1], parts);
+  if (!settings.unk) settings.unk = read.unk;
+  // Where only the file names these tokens, its names do.
+  auto filled = [&](std::optional<AddedToken> token, std::optional<TokenId> id) {
+    if (!token && id) token = special_token(parts.added.token(*id) ? parts.added.token(*id)->content : "");
+    return token;
+  };
+  apply_bos_eos_rules(config, settings, filled(named[0], settings.bos), filled(named[1], settings.eos), parts);
   // Where the model is byte pairs, transformers 5 leaves the text alone whatever the config says.
   settings.clean_up = bool_field(config, "clean_up_tokenization_spaces", false) && !parts.model->is_bpe();
   fs::path jinja = folder / "chat_template.jinja";
@@ -185,6 +268,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
     settings.files.push_back(jinja);
   } else {
     settings.chat_template = template_in(config);
+    if (!settings.chat_template) settings.chat_template = std::move(read.chat_template);
   }
   return std::make_shared<JsonTokenizer>(std::move(parts), std::move(settings));
 }

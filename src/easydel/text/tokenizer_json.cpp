@@ -116,7 +116,8 @@ std::unique_ptr<const Model> read_model(dom::element model, bool byte_level) {
   }
   if (type == "WordPiece") return make_word_piece(options, std::move(data));
   if (type == "WordLevel") return make_word_level(options, std::move(data));
-  refuse("tokenizer.json", "the model '" + type + "' is not built yet", "built: BPE, WordPiece, WordLevel");
+  if (type == "Unigram") return make_unigram(options, std::move(data));
+  refuse("tokenizer.json", "the model '" + type + "' is not known", "known: BPE, Unigram, WordPiece, WordLevel");
 }
 
 std::vector<AddedToken> read_added(const Value& list) {
@@ -154,12 +155,16 @@ TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& na
         continue;
       }
       if (key != "normalizer" && key != "pre_tokenizer" && key != "post_processor" && key != "decoder" &&
-          key != "added_tokens")
+          key != "added_tokens" && key != "truncation" && key != "padding")
         continue;
       Value value = to_value(element);
       if (value.is_null()) continue;
       if (key == "added_tokens") {
         added = std::move(value);
+      } else if (key == "truncation") {
+        parts.truncation = read_truncation(value);
+      } else if (key == "padding") {
+        parts.padding = read_padding(value);
       } else if (key == "normalizer") {
         parts.normalizer = make_normalizer(value);
         byte_level = byte_level || parts.normalizer->makes_byte_level();

@@ -108,4 +108,10 @@ std::vector<Changed> normalize(std::string_view text, Form form);
 // True where `text` is certainly in NFC (false: it may be too).
 bool surely_nfc(std::string_view text);
 
+// Where the extended grapheme cluster (UAX 29) that begins at `at` of valid UTF-8 ends.
+size_t grapheme_end(std::string_view text, size_t at);
+
+// The script as SentencePiece cuts by it: kana count as Han, blanks and what has no script are 0.
+uint8_t script_of(char32_t c);
+
 }  // namespace easydel::text

@@ -29,4 +29,8 @@ extern const size_t undecomposed_count;
 extern const Range kept_by_bert[];
 extern const size_t kept_by_bert_count;
 
+// A run of one script begins at code point (entry >> 8); the low byte numbers the scripts, 0 is none.
+extern const uint32_t scripts[];
+extern const size_t script_count;
+
 }  // namespace easydel::text::tables

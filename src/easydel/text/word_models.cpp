@@ -1,7 +1,9 @@
-// WordPiece (arXiv:1609.08144, greedy longest match first) and WordLevel.
+// The models that only look words up: WordPiece (arXiv:1609.08144, greedy longest match first), WordLevel, RWKV's.
 #include "easydel/base/error.h"
+#include "easydel/text/byte_level.h"
 #include "easydel/text/json_fields.h"
 #include "easydel/text/model.h"
+#include "easydel/text/prefix_trie.h"
 #include "easydel/text/unicode.h"
 
 namespace easydel::text {
@@ -67,7 +69,39 @@ class WordLevel final : public Model {
   TokenId unknown_;
 };
 
+class LongestFirst final : public Model {
+ public:
+  explicit LongestFirst(ModelData data) {
+    vocabulary_ = std::move(data.vocabulary);
+    std::vector<std::pair<std::string_view, int32_t>> keys;
+    for (size_t i = 0; i < vocabulary_.id_limit(); ++i)
+      if (auto bytes = unmap_bytes(vocabulary_.token(static_cast<TokenId>(i))); bytes && !bytes->empty())
+        raw_.emplace_back(std::move(*bytes), static_cast<int32_t>(i));
+    for (auto& [bytes, id] : raw_) keys.emplace_back(bytes, id);
+    trie_ = PrefixTrie(std::move(keys));
+  }
+  bool takes_raw_bytes() const override { return true; }
+
+  void tokenize(std::string_view piece, std::vector<Token>& out) const override {
+    for (size_t at = 0; at < piece.size();) {
+      size_t length = 1;
+      TokenId id = trie_.longest(piece, at, length);
+      if (id < 0) refuse("tokenizer", str("the vocabulary lacks the byte ", int(static_cast<uint8_t>(piece[at]))));
+      out.push_back({id, static_cast<uint32_t>(length)});
+      at += length;
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, int32_t>> raw_;
+  PrefixTrie trie_;
+};
+
 }  // namespace
+
+std::unique_ptr<const Model> make_longest_first(ModelData data) {
+  return std::make_unique<LongestFirst>(std::move(data));
+}
 
 std::unique_ptr<const Model> make_word_piece(const Value& options, ModelData data) {
   return std::make_unique<WordPiece>(options, std::move(data));

@@ -1,0 +1,61 @@
+// The files that a tokenizer comes in beside tokenizer.json. Each reader makes the same parts of its file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "easydel/text/json_tokenizer.h"
+
+namespace easydel::text {
+
+// What a file says of the whole: its parts, and which tokens are which.
+struct ReadTokenizer {
+  TokenizerParts parts;
+  std::optional<TokenId> bos, eos, pad, unk;
+  std::optional<std::string> chat_template;
+};
+
+// All throw UserError "name: ..." where the bytes cannot be read as what they should be.
+
+// SentencePiece's protocol buffer (tokenizer.model, spiece.model): BPE, unigram, word and character models.
+// `prefix_only_at_start`: the blank before a text is not put after special tokens within it.
+ReadTokenizer read_sentencepiece(std::string_view bytes, const std::string& name, bool prefix_only_at_start = false);
+
+// Lines of base64 and rank. The pattern and the special tokens are no part of such a file: the family that `name`
+// (cl100k_base.tiktoken) or the number of ranks tells decides, and cl100k's pattern where neither does.
+ReadTokenizer read_tiktoken(std::string_view bytes, const std::string& name);
+bool looks_like_tiktoken(std::string_view bytes);
+
+ReadTokenizer read_tekken(std::string_view json, const std::string& name);  // Mistral's tekken.json
+
+// The vocabulary in a GGUF file's metadata, with the pre-tokenizers that llama.cpp knows by name.
+ReadTokenizer read_gguf(const std::filesystem::path& path);
+
+// One token a line: WordPiece with BERT's steps, as `config` (tokenizer_config.json) sets them.
+ReadTokenizer read_word_list(std::string_view bytes, const Value& config, const std::string& name);
+// Lines of id, Python literal and length: RWKV's world vocabularies.
+ReadTokenizer read_rwkv(std::string_view bytes, const std::string& name);
+bool looks_like_rwkv(std::string_view bytes);
+
+// vocab.json and merges.txt, with the steps of the class that `config` names (GPT-2's where it names none).
+ReadTokenizer read_vocabulary_and_merges(std::string_view vocab, std::string_view merges, const Value& config,
+                                         const std::string& name);
+
+// The patterns of the families, as their tokenizer.json writes them.
+inline constexpr std::string_view cl100k_pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view qwen2_pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view o200k_pattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view tekken_pattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// Steps that several files share.
+void set_byte_level(TokenizerParts& parts, const std::vector<std::string>& patterns);  // splits, then mapped bytes
+void set_steps(TokenizerParts& parts, std::string_view normalizer, std::string_view pre_tokenizer,
+               std::string_view decoder);  // each as tokenizer.json would write it; "" for none
+AddedToken special_token(std::string content, TokenId id = -1);
+
+}  // namespace easydel::text

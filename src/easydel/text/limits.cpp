@@ -1,0 +1,133 @@
+// The arithmetic of tokenizers' utils/truncation.rs and utils/padding.rs.
+#include "easydel/text/limits.h"
+
+#include <algorithm>
+
+#include "easydel/text/json_fields.h"
+
+namespace easydel::text {
+namespace {
+
+constexpr const char* again = "fetch the tokenizer again";
+
+template <class Function>
+void each_list(Encoding& encoding, Function function) {
+  function(encoding.ids);
+  function(encoding.tokens);
+  function(encoding.offsets);
+  function(encoding.special_tokens_mask);
+  function(encoding.type_ids);
+}
+
+void shorten(Encoding& encoding, int64_t length, int64_t stride, Side cut) {
+  auto size = static_cast<int64_t>(encoding.ids.size());
+  if (length >= size) return;
+  if (length > 0 && stride >= length)
+    refuse("tokenizer.json",
+           str("the stride ", stride, " is not less than the ", length, " tokens that there is room for"),
+           "lower truncation.stride");
+  each_list(encoding, [&](auto& list) {
+    if (cut == Side::right)
+      list.erase(list.begin() + length, list.end());
+    else
+      list.erase(list.begin(), list.end() - length);
+  });
+}
+
+Side read_side(const Value& node) {
+  std::string name = string_field(node, "direction", "Right");
+  if (name == "Right") return Side::right;
+  if (name == "Left") return Side::left;
+  refuse("tokenizer.json", "the direction '" + name + "' is not known", "known: Left, Right");
+}
+
+int64_t length_in(const Value& value, std::string_view key) {
+  auto number = value.as_int();
+  if (number && *number >= 0 && *number < 1 << 30) return *number;
+  refuse("tokenizer.json", str("'", key, "' is no length"), again);
+}
+
+}  // namespace
+
+void Truncation::apply(std::vector<Encoding>& parts, int64_t added) const {
+  int64_t room = max_length - added, total = 0;
+  if (room < 0) return;
+  for (const Encoding& part : parts) total += static_cast<int64_t>(part.ids.size());
+  if (room == 0) {
+    for (Encoding& part : parts) shorten(part, 0, stride, direction);
+    return;
+  }
+  if (total <= room) return;
+  if (strategy == Strategy::longest_first) {
+    if (parts.size() == 1) return shorten(parts[0], room, stride, direction);
+    auto first = static_cast<int64_t>(parts[0].ids.size()), second = static_cast<int64_t>(parts[1].ids.size());
+    int64_t least = std::min(first, second), most = least > room ? least : std::max(least, room - least);
+    if (least + most > room) {
+      least = room / 2;
+      most = least + room % 2;
+    }
+    shorten(parts[0], first > second ? most : least, stride, direction);
+    shorten(parts[1], first > second ? least : most, stride, direction);
+    return;
+  }
+  size_t index = strategy == Strategy::only_first ? 0 : 1;
+  if (index >= parts.size())
+    refuse("tokenizer.json", "truncation is for the second text, and there is none",
+           "give a pair, or change truncation.strategy");
+  int64_t left = static_cast<int64_t>(parts[index].ids.size()) - (total - room);
+  if (left <= 0)
+    refuse("tokenizer.json", str("a text is too short to bring ", total, " tokens down to ", room),
+           "raise truncation.max_length");
+  shorten(parts[index], left, stride, direction);
+}
+
+void Padding::apply(Encoding& encoding) const {
+  auto size = static_cast<int64_t>(encoding.ids.size());
+  int64_t wanted = length.value_or(size);
+  if (multiple_of > 0 && wanted % multiple_of) wanted += multiple_of - wanted % multiple_of;
+  if (wanted <= size) return;
+  auto pad = [&](auto& list, const auto& with) {
+    list.insert(direction == Side::left ? list.begin() : list.end(), static_cast<size_t>(wanted - size), with);
+  };
+  pad(encoding.ids, id);
+  pad(encoding.tokens, token);
+  pad(encoding.offsets, std::pair<int64_t, int64_t>(0, 0));
+  pad(encoding.special_tokens_mask, uint8_t{1});
+  pad(encoding.type_ids, type);
+}
+
+Truncation read_truncation(const Value& node) {
+  Truncation out;
+  const Value *length = node.find("max_length"), *stride = node.find("stride");
+  if (!length || !stride) refuse("tokenizer.json", "'truncation' lacks its 'max_length' or its 'stride'", again);
+  out.max_length = length_in(*length, "truncation.max_length");
+  out.stride = length_in(*stride, "truncation.stride");
+  out.direction = read_side(node);
+  std::string name = string_field(node, "strategy");
+  if (name == "OnlyFirst")
+    out.strategy = Truncation::Strategy::only_first;
+  else if (name == "OnlySecond")
+    out.strategy = Truncation::Strategy::only_second;
+  else if (name != "LongestFirst")
+    refuse("tokenizer.json", "the truncation strategy '" + name + "' is not known",
+           "known: LongestFirst, OnlyFirst, OnlySecond");
+  return out;
+}
+
+Padding read_padding(const Value& node) {
+  Padding out;
+  const Value* strategy = node.find("strategy");
+  if (const Value* fixed = strategy ? strategy->find("Fixed") : nullptr)
+    out.length = length_in(*fixed, "padding.strategy.Fixed");
+  else if (!strategy || !strategy->is_text() || strategy->scalar != "BatchLongest")
+    refuse("tokenizer.json", "the padding strategy is not known", R"(known: "BatchLongest", {"Fixed": 512})");
+  if (const Value* multiple = node.find("pad_to_multiple_of"); !is_absent(multiple))
+    out.multiple_of = length_in(*multiple, "padding.pad_to_multiple_of");
+  out.direction = read_side(node);
+  out.id = static_cast<TokenId>(int_field(node, "pad_id"));
+  out.type = static_cast<uint8_t>(int_field(node, "pad_type_id"));
+  out.token = string_field(node, "pad_token");
+  return out;
+}
+
+}  // namespace easydel::text

@@ -1,0 +1,39 @@
+// The sections 'truncation' and 'padding' of a tokenizer file: how long an encoding may be, and how long it is made.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/text/tokenizer.h"
+
+namespace easydel::text {
+
+enum class Side : uint8_t { left, right };
+
+struct Truncation {
+  enum class Strategy : uint8_t { longest_first, only_first, only_second };
+  int64_t max_length = 512, stride = 0;
+  Strategy strategy = Strategy::longest_first;
+  Side direction = Side::right;  // the end that is cut
+
+  // Shortens one text or a pair before `added` special tokens are put around. UserError where the strategy cannot.
+  void apply(std::vector<Encoding>& parts, int64_t added) const;
+};
+
+struct Padding {
+  std::optional<int64_t> length;  // nullopt: as long as the longest of a batch
+  int64_t multiple_of = 0;        // 0: any length
+  Side direction = Side::right;
+  TokenId id = 0;
+  uint8_t type = 0;
+  std::string token = "[PAD]";
+
+  void apply(Encoding& encoding) const;  // a batch of one
+};
+
+Truncation read_truncation(const Value& node);
+Padding read_padding(const Value& node);
+
+}  // namespace easydel::text

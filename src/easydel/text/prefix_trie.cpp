@@ -1,0 +1,96 @@
+// Building the double array: the nodes of sorted keys are placed where all of their children find room.
+#include "easydel/text/prefix_trie.h"
+
+#include <algorithm>
+
+namespace easydel::text {
+
+class PrefixTrie::Builder {
+ public:
+  Builder(std::vector<Unit>& units, const std::vector<std::pair<std::string_view, int32_t>>& keys)
+      : units_(units), keys_(keys) {}
+
+  void build() {
+    units_.resize(1);
+    units_[0].parent = 0;
+    // A list instead of recursion: keys may be long.
+    std::vector<Task> tasks = {{0, 0, keys_.size(), 0}};
+    while (!tasks.empty()) {
+      Task task = tasks.back();
+      tasks.pop_back();
+      place(task, tasks);
+    }
+  }
+
+ private:
+  struct Task {
+    int32_t node;
+    size_t begin, end;  // keys with the node's prefix
+    size_t depth;
+  };
+  struct Child {
+    uint8_t label;
+    size_t begin, end;
+  };
+
+  void place(const Task& task, std::vector<Task>& tasks) {
+    children_.clear();
+    size_t i = task.begin;
+    while (i < task.end && keys_[i].first.size() == task.depth) {
+      if (task.depth > 0) units_[task.node].value = keys_[i].second;
+      ++i;
+    }
+    while (i < task.end) {
+      auto label = static_cast<uint8_t>(keys_[i].first[task.depth]);
+      size_t begin = i;
+      while (i < task.end && static_cast<uint8_t>(keys_[i].first[task.depth]) == label) ++i;
+      children_.push_back({label, begin, i});
+    }
+    if (children_.empty()) return;
+    int32_t base = find_base();
+    units_[task.node].base = base;
+    for (const Child& child : children_) {
+      int32_t at = base + child.label;
+      units_[at].parent = task.node;
+      tasks.push_back({at, child.begin, child.end, task.depth + 1});
+    }
+  }
+
+  int32_t find_base() {
+    int32_t first = children_.front().label, last = children_.back().label;
+    // Crowded regions are left behind for good: a little room is lost, and building stays linear.
+    int32_t at = std::max(next_free_, first + 1);
+    size_t taken = 0;
+    bool noted = false;
+    for (;; ++at) {
+      int32_t base = at - first;
+      if (static_cast<size_t>(base + last) >= units_.size()) units_.resize(static_cast<size_t>(base + last) + 257);
+      if (units_[at].parent >= 0) {
+        ++taken;
+        continue;
+      }
+      if (!noted) {
+        next_free_ = at;
+        noted = true;
+      }
+      bool fits = std::all_of(children_.begin(), children_.end(),
+                              [&](const Child& child) { return units_[base + child.label].parent < 0; });
+      if (!fits) continue;
+      auto tried = static_cast<size_t>(at - next_free_) + 1;
+      if (tried > 64 && taken * 20 > tried * 19) next_free_ = at;
+      return base;
+    }
+  }
+
+  std::vector<Unit>& units_;
+  const std::vector<std::pair<std::string_view, int32_t>>& keys_;
+  std::vector<Child> children_;
+  int32_t next_free_ = 1;
+};
+
+PrefixTrie::PrefixTrie(std::vector<std::pair<std::string_view, int32_t>> keys) {
+  std::stable_sort(keys.begin(), keys.end(), [](auto& a, auto& b) { return a.first < b.first; });
+  Builder(units_, keys).build();
+}
+
+}  // namespace easydel::text

@@ -1,0 +1,28 @@
+// How SentencePiece changes a text before its model, and how it makes text of pieces again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "easydel/text/charsmap.h"
+#include "easydel/text/decoders.h"
+#include "easydel/text/normalizers.h"
+#include "easydel/text/prefix_trie.h"
+
+namespace easydel::text {
+
+// normalizer_spec of a model file, with what of trainer_spec touches it.
+struct SentencePieceRules {
+  Charsmap charsmap;
+  bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
+  bool treat_whitespace_as_suffix = false;
+  bool prefix_only_at_start = false;      // not after each special token (Hugging Face's legacy = false)
+  std::vector<std::string> user_defined;  // are left as they stand
+  std::string unknown = "<unk>", unknown_surface = " \xE2\x81\x87 ";
+};
+
+std::unique_ptr<const Normalizer> make_sentencepiece_normalizer(SentencePieceRules rules);
+std::unique_ptr<const Decoder> make_sentencepiece_decoder(const SentencePieceRules& rules);
+
+}  // namespace easydel::text

@@ -1,0 +1,57 @@
+// The key-value part of a GGUF file: what stands before its tensors. Nothing is copied; the file stays mapped.
+// Format: ggml's docs/gguf.md, versions 2 and 3, little-endian.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "easydel/base/files.h"
+
+namespace easydel::weights {
+
+class GgufMetadata {
+ public:
+  enum class Type : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
+
+  // UserError "path: ..." where the file is no GGUF file or is cut short.
+  static GgufMetadata open(const std::filesystem::path& path);
+  GgufMetadata(std::span<const std::byte> bytes, std::string name);  // `bytes` must outlive it
+
+  bool has(std::string_view key) const { return find(key) != nullptr; }
+  // nullopt: no such key, or another kind of value.
+  std::optional<std::string_view> text(std::string_view key) const;
+  std::optional<int64_t> integer(std::string_view key) const;
+  std::optional<bool> boolean(std::string_view key) const;
+  std::vector<std::string_view> texts(std::string_view key) const;  // empty: no such list of strings
+  std::vector<int64_t> integers(std::string_view key) const;
+  std::vector<double> numbers(std::string_view key) const;  // of integers too
+  std::string_view bytes(std::string_view key) const;       // a list of bytes
+
+  const std::string& name() const { return name_; }
+  const std::vector<std::string_view>& keys() const { return keys_; }
+
+ private:
+  struct Entry {
+    Type type = Type::u8;
+    Type element = Type::u8;  // of an array
+    uint64_t count = 0;
+    std::string_view value;  // the bytes of it
+  };
+  const Entry* find(std::string_view key) const;
+  static double number_at(const Entry& entry, uint64_t index);
+
+  std::shared_ptr<const files::Mapped> mapped_;
+  std::string name_;
+  std::vector<std::string_view> keys_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace easydel::weights
