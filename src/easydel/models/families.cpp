@@ -11,12 +11,15 @@ namespace easydel::models {
 Family gpt2();
 Family llama();
 Family mistral();
+Family mixtral();
 Family qwen2();
+Family qwen2_moe();
 Family qwen3();
+Family qwen3_moe();
 
 std::span<const Family> families() {
   static const std::array all = {
-      gpt2(), llama(), mistral(), qwen2(), qwen3(),
+      gpt2(), llama(), mistral(), mixtral(), qwen2(), qwen2_moe(), qwen3(), qwen3_moe(),
   };
   return all;
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "easydel/models/config_reader.h"
@@ -20,6 +21,8 @@ struct Family {
   std::vector<std::string_view> ignored;       // endings of names that old checkpoints hold beside the weights
   std::unique_ptr<Model> (*build)(const ConfigReader& config, nn::Building& building);
   bool tied_by_default = false;  // where config.json does not say tie_word_embeddings
+  // Other spellings of a piece of a name: ours, and what some checkpoints say instead.
+  std::vector<std::pair<std::string_view, std::string_view>> spellings = {};
 };
 
 std::span<const Family> families();

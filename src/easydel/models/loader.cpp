@@ -4,6 +4,8 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "easydel/tensor/device.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
+#include "easydel/tensor/mxfp4.h"
 #include "easydel/tensor/random.h"
 #include "easydel/weights/safetensors.h"
 
@@ -39,12 +42,37 @@ class Checkpoint {
     for (const std::string& name : folder_.names()) unused_.insert(name);
   }
 
-  // The file's name for a parameter; empty: it has none.
-  std::string find(const std::string& name) const {
-    if (folder_.has(name)) return name;
+  // A parameter's tensor: its name as this checkpoint spells it, and in the file, where it may lack the base's prefix.
+  struct Found {
+    std::string spelled, file;  // empty: there is none
+  };
+  Found find(const std::string& name) const {
+    std::vector<std::string> candidates = {name};
+    for (const auto& [ours, other] : family_.spellings)
+      for (size_t i = 0, known = candidates.size(); i < known; ++i)
+        if (const size_t at = candidates[i].find(ours); at != std::string::npos)
+          candidates.push_back(std::string(candidates[i]).replace(at, ours.size(), other));
     const std::string prefix = str(family_.base_prefix, ".");
-    if (name.starts_with(prefix) && folder_.has(name.substr(prefix.size()))) return name.substr(prefix.size());
+    for (const std::string& candidate : candidates) {
+      if (folder_.has(candidate)) return {candidate, candidate};
+      if (candidate.starts_with(prefix) && folder_.has(candidate.substr(prefix.size())))
+        return {candidate, candidate.substr(prefix.size())};
+    }
     return {};
+  }
+  // The first of `sources` whose tensors are all there, with their names in the file; nothing: none is.
+  std::optional<nn::Source> choose(const std::vector<nn::Source>& sources) const {
+    for (nn::Source source : sources) {
+      bool all = true;
+      for (std::string& name : source.tensors) {
+        Found found = find(name);
+        if (!(all = !found.file.empty())) break;
+        name = std::move(found.spelled);
+        source.found.push_back(std::move(found.file));
+      }
+      if (all) return source;
+    }
+    return std::nullopt;
   }
   Tensor take(const std::string& file_name) {
     unused_.erase(file_name);
@@ -85,11 +113,23 @@ at::ScalarType number_type(const std::string& word, at::ScalarType otherwise, co
   return tensor::scalar_type(*found);
 }
 
-Tensor part_of(const Tensor& whole, const nn::Entry& entry) {
-  Tensor part = whole;
-  for (size_t d = 0; d < entry.shape.size(); ++d)
-    if (entry.slice.size[d] != entry.shape[d]) part = part.narrow(int64_t(d), entry.slice.begin[d], entry.slice.size[d]);
+// This rank's slice of an entry's values, or of one index of its dimension 0.
+Tensor slice_of(const Tensor& values, const nn::Entry& entry) {
+  Tensor part = values;
+  const auto dropped = int64_t(entry.shape.size()) - values.dim();
+  for (int64_t d = 0; d < values.dim(); ++d) {
+    const auto at = size_t(d + dropped);
+    if (entry.slice.size[at] != entry.shape[at]) part = part.narrow(d, entry.slice.begin[at], entry.slice.size[at]);
+  }
   return part;
+}
+
+// What to say of a parameter that no source has: the first tensor that is not there, and how many more.
+std::string missing_name(const Checkpoint& checkpoint, const nn::Source& source) {
+  std::vector<std::string> gone;
+  for (const std::string& name : source.tensors)
+    if (checkpoint.find(name).file.empty()) gone.push_back(name);
+  return gone.size() > 1 ? str(gone.front(), " (and ", gone.size() - 1, " more of its kind)") : gone.front();
 }
 
 // How the number types of a model follow from the options and from what the file holds.
@@ -160,16 +200,43 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
 
   std::vector<std::string> missing, misshapen;
   auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{*table, types.compute, options.team, {}, {}, {}};
+  nn::Building building{*table, types.compute, options.team, {}, {}, {}, {}};
+  building.moe_method = ops::moe_method_of(options.moe_method, "moe_method");
   check_mesh(options.team->mesh(), device);
   const mesh::PartitionRules rules(options.partition_rules, options.team->mesh());
   int64_t dropped = 0;
   building.place = [&](nn::Entry& entry) { nn::place(entry, options.team, rules, dropped); };
   const bool tied = reader.boolean("tie_word_embeddings", family.tied_by_default);
-  building.fill = [&](nn::Entry& entry, const nn::Initial& initial) {
-    const auto shard_options = at::TensorOptions().dtype(types.shard).device(device);
+  // From the file into this rank's shard, a tensor at a time.
+  const auto take = [&](nn::Entry& entry) {
+    nn::Source& source = entry.source;
+    const auto shape = source.file_shape(entry.shape);
+    const int64_t first = source.stacked ? entry.slice.begin[0] : 0;
+    const int64_t count = source.stacked ? entry.slice.size[0] : 1;
+    for (size_t i = 0; i < source.found.size(); ++i) {
+      const std::string& name = source.found[i];
+      if (source.packing == nn::Packing::mxfp4 && i > 0) break;  // its scales went with its blocks
+      Tensor values = source.packing == nn::Packing::mxfp4 ? tensor::mxfp4_values(checkpoint->take(name), checkpoint->take(source.found[1]))
+                                                           : checkpoint->take(name);
+      source.found_type = values.scalar_type();
+      if (values.sizes() != at::IntArrayRef(shape)) {
+        misshapen.push_back(str(name, ": the file has ", shape_text(values.sizes()), ", config.json asks for ",
+                                shape_text(shape)));
+        continue;
+      }
+      values = slice_of(source.part_of(values), entry);
+      if (!source.stacked)
+        entry.shard.copy_(values);
+      else if (const int64_t at = int64_t(i) - first; at >= 0 && at < count)
+        entry.shard.select(0, at).copy_(values);
+    }
+  };
+  building.fill = [&](nn::Entry& entry, const nn::Initial& initial, const std::vector<nn::Source>& sources) {
+    // What is computed exactly is kept so.
+    const at::ScalarType shard_type = entry.compute != types.compute ? entry.compute : types.shard;
+    const auto shard_options = at::TensorOptions().dtype(shard_type).device(device);
     if (!checkpoint) {
-      Tensor values = at::empty(entry.slice.size, at::TensorOptions().dtype(types.shard));
+      Tensor values = at::empty(entry.slice.size, at::TensorOptions().dtype(shard_type));
       if (initial.kind == nn::Initial::Kind::normal)
         tensor::fill_normal(values, tensor::key_of(options.seed, "initial/" + entry.path), initial.deviation, entry.shape,
                             entry.slice.begin);
@@ -180,22 +247,27 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
         values[row].zero_();
       entry.shard = values.to(device);
     } else {
-      std::string name = checkpoint->find(entry.path);
+      std::optional<nn::Source> source = checkpoint->choose(sources);
+      const bool shared = tied && entry.role == nn::Role::embedding;
       // A tied checkpoint may hold the shared values under the head's name alone.
-      if (name.empty() && tied && entry.role == nn::Role::embedding) name = checkpoint->find("lm_head.weight");
-      if (tied && entry.role == nn::Role::embedding) checkpoint->leave("lm_head.weight");
+      if (!source && shared) {
+        nn::Source head;
+        head.tensors = {"lm_head.weight"};
+        source = checkpoint->choose({head});
+        if (source) source->tensors = sources.front().tensors;
+      }
+      if (shared) checkpoint->leave("lm_head.weight");
       entry.shard = at::empty(entry.slice.size, shard_options);
-      if (name.empty()) {
-        missing.push_back(entry.path);
+      if (source) {
+        entry.source = std::move(*source);
+        take(entry);
+        // What was packed is from now on what it would be without.
+        if (entry.source.packing != nn::Packing::none) {
+          entry.source = sources.front();
+          entry.source.found = entry.source.tensors;
+        }
       } else {
-        Tensor values = checkpoint->take(name);
-        if (entry.source.step == nn::SourceStep::transpose && values.dim() == 2) values = values.t();
-        if (values.sizes() != at::IntArrayRef(entry.shape))
-          misshapen.push_back(str(name, ": the file has ", shape_text(values.sizes()), ", config.json asks for ",
-                                  shape_text(entry.shape)));
-        else
-          entry.shard.copy_(part_of(values, entry));
-        entry.source.tensors = {name};
+        missing.push_back(missing_name(*checkpoint, sources.front()));
       }
     }
     if (options.training) entry.shard.set_requires_grad(entry.trainable);
@@ -226,14 +298,15 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   model->file_type_ = file_type;
   model->device_ = device;
   model->attention_ = options.attention;
+  model->moe_method_ = building.moe_method;
   model->team_ = options.team;
   return model;
 }
 
 std::shared_ptr<Model> Loader::copy(const Model& from) {
   auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{*table, from.compute_, from.team_, {}, {}, {}};
-  building.fill = [&](nn::Entry& entry, const nn::Initial&) {
+  nn::Building building{*table, from.compute_, from.team_, {}, {}, {}, from.moe_method_};
+  building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
     const nn::Entry* source = from.parameters_->find(entry.path);
     check(source != nullptr, "copy: no parameter ", entry.path);
     entry.team = source->team;
@@ -242,7 +315,7 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
     entry.source = source->source;
     entry.trainable = false;
     // Masters of another number type than the computation's are of no use to a frozen model.
-    entry.shard = source->shard.detach().to(from.compute_, /*non_blocking=*/false, /*copy=*/true);
+    entry.shard = source->shard.detach().to(entry.compute, /*non_blocking=*/false, /*copy=*/true);
   };
   const ConfigReader reader(from.config_, (from.folder_ / "config.json").string());
   std::shared_ptr<Model> model = family_of(reader).build(reader, building);
@@ -253,6 +326,7 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
   model->file_type_ = from.file_type_;
   model->device_ = from.device_;
   model->attention_ = from.attention_;
+  model->moe_method_ = from.moe_method_;
   model->team_ = from.team_;
   return model;
 }

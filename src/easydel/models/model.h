@@ -14,6 +14,7 @@
 #include "easydel/nn/head.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/nn/pass.h"
+#include "easydel/ops/moe.h"
 
 namespace easydel::models {
 
@@ -60,6 +61,7 @@ class Model {
   at::ScalarType compute_ = at::kFloat, file_type_ = at::kFloat;
   at::Device device_ = at::kCPU;
   std::string attention_ = "auto";
+  ops::MoeMethod moe_method_ = ops::MoeMethod::fused_moe;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
 };
 
@@ -70,6 +72,7 @@ struct LoadOptions {
   bool training = false;             // shards are fp32 masters that require gradients
   uint64_t seed = 0;                 // of initial values where there are no weights
   std::string attention = "auto";
+  std::string moe_method = "fused_moe";  // how experts are computed: ops/moe.h
   Value overrides;                   // config.json keys to put over the file's
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that share the model
   std::vector<mesh::Rule> partition_rules;                                   // before the layers' own

@@ -12,6 +12,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/models/file_tensors.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/safetensors.h"
 
@@ -119,11 +120,17 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
       if (load.training) {
         loss.backward();
         double squares = 0;
-        for (const nn::Entry& entry : model->parameters().entries()) {
-          const Tensor& gradient = entry.shard.grad();
-          const double norm = gradient.defined() ? at::linalg_vector_norm(gradient.to(at::kDouble)).item<double>() : 0.0;
-          squares += norm * norm;
-          give("grad_norm." + entry.source.tensors.front(), at::full({1}, norm, at::TensorOptions().dtype(at::kFloat)));
+        for (const FileTensor& file : file_tensors(model->parameters())) {
+          double of_file = 0;
+          for (const FilePart& part : file.parts) {
+            Tensor gradient = part.entry->shard.grad();
+            if (!gradient.defined()) continue;
+            if (part.index >= 0) gradient = gradient.select(0, part.index);
+            const double norm = at::linalg_vector_norm(gradient.to(at::kDouble)).item<double>();
+            of_file += norm * norm;
+          }
+          squares += of_file;
+          give("grad_norm." + file.found, at::full({1}, std::sqrt(of_file), at::TensorOptions().dtype(at::kFloat)));
         }
         give("grad_norm_total", at::full({1}, std::sqrt(squares), at::TensorOptions().dtype(at::kFloat)));
       }

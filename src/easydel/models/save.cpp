@@ -1,9 +1,12 @@
 // From a model to a folder that transformers loads.
-#include <set>
+#include <ATen/ops/empty.h>
+
+#include <map>
 #include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/models/file_tensors.h"
 #include "easydel/models/model.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
@@ -29,27 +32,51 @@ std::string config_name(at::ScalarType type) {
   }
 }
 
+// A file's tensor out of the parameters that make it; it is put together only while it is written.
+weights::OutTensor written(const FileTensor& file, const std::map<const nn::Entry*, Tensor>& values, at::ScalarType type) {
+  const auto part = [&](const FilePart& one) {
+    const Tensor& whole = values.at(one.entry);
+    return one.index < 0 ? whole : whole.select(0, one.index);
+  };
+  if (file.is_parameter()) return tensor::to_file(file.name, part(file.parts.front()), type);
+  std::vector<std::pair<nn::Source, Tensor>> parts;
+  for (const FilePart& one : file.parts) parts.emplace_back(one.entry->source, part(one));
+  weights::OutTensor out{file.name, tensor::dtype_of(type), file.shape, {}};
+  out.write = [parts = std::move(parts), name = file.name, shape = file.shape, type](const auto& sink) {
+    const at::NoGradGuard no_gradient;
+    const Tensor all = at::empty(shape, at::TensorOptions().dtype(type));
+    for (const auto& [source, value] : parts) source.part_of(all).copy_(value);
+    tensor::to_file(name, all, type).write(sink);
+  };
+  return out;
+}
+
 }  // namespace
 
 void save_model(const Model& model, const std::filesystem::path& folder, const std::string& dtype,
                 uint64_t max_shard_bytes) {
   const at::ScalarType type = type_to_save(model, dtype);
   const bool first = model.team().first();
-  std::vector<weights::OutTensor> tensors;
+  // Gathering is collective; only the first rank keeps what came together.
+  std::map<const nn::Entry*, Tensor> values;
   for (const nn::Entry& entry : model.parameters().entries()) {
     const at::NoGradGuard no_gradient;
-    // Gathering is collective; only the first rank keeps what came together.
     const Tensor whole = entry.team->whole(entry.shard.detach(), entry.layout);
-    if (!first) continue;
-    const bool turned = entry.source.step == nn::SourceStep::transpose;
-    tensors.push_back(tensor::to_file(entry.path, turned ? whole.t() : whole, type));
+    if (first) values[&entry] = whole;
   }
   if (!first) return;
   files::make_directories(folder);
+  std::vector<weights::OutTensor> tensors;
+  for (const FileTensor& file : file_tensors(model.parameters())) {
+    const bool as_loaded = (dtype == "auto" || dtype.empty()) && file.type != at::ScalarType::Undefined;
+    tensors.push_back(written(file, values, as_loaded ? file.type : type));
+  }
   weights::write_folder(folder, tensors, max_shard_bytes);
   Value config = model.config();
   // The one spelling of the number type that the file already has.
   config.set(config.find("torch_dtype") && !config.find("dtype") ? "torch_dtype" : "dtype", Value::text(config_name(type)));
+  // Packed weights were read as plain ones, and are written so.
+  std::erase_if(config.entries, [](const auto& entry) { return entry.first == "quantization_config"; });
   files::write(folder / "config.json", to_json(config, 2) + "\n");
   const auto generation = model.folder() / "generation_config.json";
   if (!model.folder().empty() && std::filesystem::is_regular_file(generation) &&

@@ -21,14 +21,14 @@ class Weight;
 
 // What a parameter is for; initial values, weight decay and default partition rules follow from it.
 enum class Role : uint8_t {
-  weight,     // of a product, [out, in] as Hugging Face stores it
+  weight,     // of a product, [out, in] as Hugging Face stores it; of experts, [experts, out, in]
   embedding,  // [vocabulary, size]
   norm,       // scale or bias of a norm: never decayed
   bias,       // never decayed
   other
 };
-// Over which of a weight's dimensions the tensor axis cuts.
-enum class Split : uint8_t { none, output, input, vocabulary, experts };
+// Over which of a weight's dimensions the tensor axis cuts; of stacked experts, each one's.
+enum class Split : uint8_t { none, output, input, vocabulary };
 
 // What one rank of the tensor axis computes with a parameter.
 enum class Use : uint8_t {

@@ -110,6 +110,11 @@ Tensor Pass::dropout(std::string_view name, const Tensor& x, double rate) {
   return ops::dropout(x, rate, ops::dropout_key(seed, step, prefix_ + "." + std::string(name)), first_token);
 }
 
+Tensor Pass::jitter(std::string_view name, const Tensor& x, double amount) {
+  if (!training || amount <= 0.0) return x;
+  return ops::jitter(x, amount, ops::dropout_key(seed, step, prefix_ + "." + std::string(name)), first_token);
+}
+
 Tensor Pass::name(std::string_view name, Tensor x) {
   if (capture) {
     const std::string path = prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);

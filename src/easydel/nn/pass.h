@@ -65,6 +65,9 @@ class Pass {
   // x with a share of its elements dropped while training; `name` tells a layer's dropouts apart.
   Tensor dropout(std::string_view name, const Tensor& x, double rate);
 
+  // x times random numbers in [1 - amount, 1 + amount] while training.
+  Tensor jitter(std::string_view name, const Tensor& x, double amount);
+
   // A named intermediate tensor: a checkpoint name ("attn_query") or a part of the layer ("self_attn"). Where it is
   // asked for, it goes to `capture` under the layer's path ("model.layers.0.self_attn"), and into what is saved.
   Tensor name(std::string_view name, Tensor x);

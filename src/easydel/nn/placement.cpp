@@ -9,11 +9,9 @@ mesh::PartitionSpec default_layout(const Entry& entry) {
       switch (entry.split) {
         case Split::output:
         case Split::vocabulary:
-          return mesh::storage_order(mesh::column_wise(), rank);
+          return mesh::storage_order(rank == 3 ? mesh::expert_column_wise() : mesh::column_wise(), rank);
         case Split::input:
-          return mesh::storage_order(mesh::row_wise(), rank);
-        case Split::experts:
-          return mesh::storage_order(mesh::expert_column_wise(), rank);
+          return mesh::storage_order(rank == 3 ? mesh::expert_row_wise() : mesh::row_wise(), rank);
         case Split::none:
           return {};
       }

@@ -39,14 +39,19 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   entry.use_dimension = options.use_dimension;
   entry.unit = unit_;
   entry.trainable = options.trainable;
-  entry.source.step = options.transposed ? SourceStep::transpose : SourceStep::rename;
-  entry.source.tensors = {entry.path};
+  std::vector<Source> sources = options.sources;
+  if (sources.empty()) {
+    sources.emplace_back();
+    sources.front().tensors = {entry.path};
+    sources.front().transposed = options.transposed;
+  }
+  entry.source = sources.front();
   entry.layout.resize(entry.shape.size());
   entry.slice = {std::vector<int64_t>(entry.shape.size(), 0), entry.shape};
-  entry.compute = building_->compute;
+  entry.compute = options.exact ? at::kFloat : building_->compute;
   if (building_->place) building_->place(entry);
   Entry& added = building_->table.add(std::move(entry));
-  building_->fill(added, options.initial);
+  building_->fill(added, options.initial, sources);
   const Parameter parameter(&added);
   if (role == Role::weight || role == Role::embedding)
     added.weight = building_->weight_policy ? building_->weight_policy(parameter) : dense_weight(parameter);

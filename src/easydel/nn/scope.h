@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "easydel/nn/parameter.h"
+#include "easydel/ops/moe.h"
 
 namespace easydel::nn {
 
@@ -34,10 +35,12 @@ struct Building {
   std::shared_ptr<const collective::Team> team = collective::Team::alone();
   // Decides layout and slice of an entry (mesh and partition rules); null: every shard is whole.
   std::function<void(Entry&)> place;
-  // Makes entry.shard: this rank's slice, in its number type, from a checkpoint or from `initial`.
-  std::function<void(Entry&, const Initial&)> fill;
+  // Makes entry.shard: this rank's slice, in its number type, from the first of `sources` that the checkpoint has, or
+  // from `initial`. Sets entry.source to what it took.
+  std::function<void(Entry&, const Initial&, const std::vector<Source>& sources)> fill;
   // The form in which products read a weight (quantization, adapters); null: dense.
   std::function<std::shared_ptr<Weight>(Parameter)> weight_policy;
+  ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
 };
 
 struct ParameterOptions {
@@ -47,6 +50,9 @@ struct ParameterOptions {
   bool transposed = false;        // the checkpoint holds [in, out]
   Use use = Use::whole;
   int use_dimension = 0;
+  // The ways in which checkpoints hold it, the usual one first; empty: one tensor of its own name.
+  std::vector<Source> sources = {};
+  bool exact = false;             // kept and computed in fp32, whatever the model's number type
   bool trainable = true;
 };
 
@@ -67,6 +73,7 @@ class Scope {
   const std::string& path() const { return path_; }
   at::ScalarType compute() const { return building_->compute; }
   const collective::Team& team() const { return *building_->team; }
+  ops::MoeMethod moe_method() const { return building_->moe_method; }
 
  private:
   Building* building_;

@@ -10,11 +10,11 @@
 namespace easydel::ops {
 namespace {
 
-// 0 or 1 / (1 - rate) for each channel of each token: fp32 [tokens, channels].
-Tensor mask(int64_t tokens, int64_t channels, double rate, uint64_t key, int64_t first_token) {
+// value(u), u even in [0, 1), for each channel of each token: fp32 [tokens, channels].
+template <class Value>
+Tensor drawn(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token, Value&& value) {
   Tensor out = at::empty({tokens, channels}, at::TensorOptions().dtype(at::kFloat));
   float* data = out.mutable_data_ptr<float>();
-  const float kept = float(1.0 / (1.0 - rate)), limit = float(rate);
   const tensor::Key philox_key{uint32_t(key), uint32_t(key >> 32)};
   constexpr int64_t at_once = 16;
   kernels::openmp_executor().run((tokens + at_once - 1) / at_once, [&](int64_t part) {
@@ -22,10 +22,16 @@ Tensor mask(int64_t tokens, int64_t channels, double rate, uint64_t key, int64_t
       for (int64_t c = 0; c < channels; c += 4) {
         const auto bits = tensor::philox(philox_key, uint64_t(c / 4), uint64_t(first_token + t));
         for (int64_t i = c; i < std::min(c + 4, channels); ++i)
-          data[t * channels + i] = tensor::uniform(bits[i - c]) < limit ? 0.0f : kept;
+          data[t * channels + i] = value(tensor::uniform(bits[i - c]));
       }
   });
   return out;
+}
+
+// 0 or 1 / (1 - rate).
+Tensor mask(int64_t tokens, int64_t channels, double rate, uint64_t key, int64_t first_token) {
+  const float kept = float(1.0 / (1.0 - rate)), limit = float(rate);
+  return drawn(tokens, channels, key, first_token, [&](float u) { return u < limit ? 0.0f : kept; });
 }
 
 }  // namespace
@@ -40,6 +46,14 @@ Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_token) 
   if (rate <= 0.0 || x.numel() == 0) return x;
   const Tensor kept = mask(x.size(0), x.numel() / x.size(0), rate, key, first_token);
   return x * kept.view(x.sizes()).to(x.device(), x.scalar_type());
+}
+
+Tensor jitter(const Tensor& x, double amount, uint64_t key, int64_t first_token) {
+  if (amount <= 0.0 || x.numel() == 0) return x;
+  const float from = float(1.0 - amount), width = float(2.0 * amount);
+  const Tensor factors =
+      drawn(x.size(0), x.numel() / x.size(0), key, first_token, [&](float u) { return from + width * u; });
+  return x * factors.view(x.sizes()).to(x.device(), x.scalar_type());
 }
 
 Tensor dropout_rows(const Tensor& weights, double rate, uint64_t key, int64_t first_token) {

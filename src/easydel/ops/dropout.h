@@ -12,7 +12,9 @@ uint64_t dropout_key(uint64_t seed, uint64_t step, std::string_view path);
 // x [tokens, ...]: each element is zero with probability `rate`, else divided by 1 - rate. Row t is global token
 // first_token + t.
 Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_token);
-// The same for attention weights [heads, rows, keys], whose rows are tokens.
+// x times numbers drawn evenly from [1 - amount, 1 + amount].
+Tensor jitter(const Tensor& x, double amount, uint64_t key, int64_t first_token);
+// As dropout, for attention weights [heads, rows, keys], whose rows are tokens.
 Tensor dropout_rows(const Tensor& weights, double rate, uint64_t key, int64_t first_token);
 
 }  // namespace easydel::ops

@@ -1,0 +1,32 @@
+// Mixtral (arXiv 2401.04088): Mistral with experts in every layer; softmax over all, the best normalised.
+#include "easydel/models/decoder_keys.h"
+#include "easydel/models/family.h"
+#include "easydel/models/moe_keys.h"
+
+namespace easydel::models {
+namespace {
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  DecoderSpec spec =
+      read_decoder(config, {.vocabulary = 32000, .hidden = 4096, .intermediate = 14336, .layers = 32, .heads = 32,
+                            .kv_heads = 8, .max_positions = 131072});
+  for (DecoderLayerSpec& layer : spec.layers) layer.window = config.integer("sliding_window", 0);
+  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts", "num_experts"}, 8),
+                           config.integer("num_experts_per_tok", 2), spec.intermediate);
+  moe.router.normalise = true;
+  moe.input_jitter = config.number("router_jitter_noise", 0.0);
+  moe.name = "block_sparse_moe";
+  moe.experts.files = {nn::ExpertFiles::each("experts", "w1", "w3", "w2"),
+                       nn::ExpertFiles::fused("experts.gate_up_proj", "experts.down_proj")};
+  set_experts(spec, moe, [](int64_t) { return true; });
+  return build_decoder(std::move(spec), building);
+}
+
+}  // namespace
+
+Family mixtral() {
+  return {"mixtral", {"MixtralForCausalLM"}, "model", {"rotary_emb.inv_freq"}, build, false,
+          {{".block_sparse_moe.", ".mlp."}}};
+}
+
+}  // namespace easydel::models

@@ -1,0 +1,92 @@
+#include "easydel/models/moe_keys.h"
+
+#include <set>
+
+#include "easydel/base/error.h"
+
+namespace easydel::models {
+
+int64_t integer_of(const ConfigReader& config, std::initializer_list<const char*> keys, int64_t otherwise) {
+  for (const char* key : keys)
+    if (config.find(key)) {
+      const int64_t value = config.integer(key, otherwise);
+      config.positive(key, value);
+      return value;
+    }
+  return otherwise;
+}
+
+nn::MoeSpec moe_of(const ConfigReader& config, const DecoderSpec& spec, int64_t experts, int64_t top_k, int64_t inner) {
+  if (top_k > experts)
+    config.refuse_key("num_experts_per_tok", str(top_k, " of ", experts, " experts"), "a token cannot meet more than there are");
+  nn::MoeSpec moe;
+  moe.router.experts = moe.experts.experts = experts;
+  moe.router.top_k = top_k;
+  moe.experts.size = spec.hidden;
+  moe.experts.inner = inner;
+  moe.experts.activation = moe.shared_activation = spec.activation;
+  moe.experts.deviation = spec.deviation;
+  moe.experts.output_deviation = spec.output_deviation;
+  return moe;
+}
+
+void read_groups(const ConfigReader& config, ops::RouterSpec& router, int64_t groups, int64_t top_groups) {
+  router.groups = config.integer("n_group", groups);
+  router.top_groups = config.integer("topk_group", top_groups);
+  config.positive("n_group", router.groups);
+  config.positive("topk_group", router.top_groups);
+  if (router.experts % router.groups != 0)
+    config.refuse_key("n_group", str(router.groups, " does not divide the ", router.experts, " experts"));
+  if (router.top_groups > router.groups)
+    config.refuse_key("topk_group", str(router.top_groups, " of n_group, ", router.groups));
+  if (router.top_groups * (router.experts / router.groups) < router.top_k)
+    config.refuse_key("topk_group", str(router.top_groups, " groups hold fewer experts than num_experts_per_tok, ", router.top_k));
+}
+
+void read_corrected_router(const ConfigReader& config, nn::MoeSpec& moe, int64_t groups, int64_t top_groups,
+                           bool normalise, double factor) {
+  ops::RouterSpec& router = moe.router;
+  router.scoring = ops::Scoring::sigmoid;
+  router.two_for_a_group = true;
+  router.normalise = config.boolean("norm_topk_prob", normalise);
+  router.norm_plus = 1e-20;
+  router.factor = config.number("routed_scaling_factor", factor);
+  read_groups(config, router, groups, top_groups);
+  moe.exact_router = true;
+  moe.router_names.correction = "gate.e_score_correction_bias";
+}
+
+void set_experts(DecoderSpec& spec, const nn::MoeSpec& moe, const std::function<bool(int64_t layer)>& sparse) {
+  for (size_t i = 0; i < spec.layers.size(); ++i)
+    if (sparse(int64_t(i)))
+      spec.layers[i].feed = [moe](const nn::Scope& block, int64_t) { return std::make_unique<nn::Moe>(block, moe); };
+}
+
+std::function<bool(int64_t layer)> read_expert_steps(const ConfigReader& config) {
+  std::set<int64_t> dense;
+  if (const Value* list = config.find("mlp_only_layers"))
+    for (const Value& item : list->items)
+      if (item.as_int()) dense.insert(*item.as_int());
+  const int64_t step = config.integer("decoder_sparse_step", 1);
+  config.positive("decoder_sparse_step", step);
+  return [=](int64_t layer) { return !dense.contains(layer) && (layer + 1) % step == 0; };
+}
+
+std::vector<bool> read_sparse_layers(const ConfigReader& config, int64_t layers, int64_t first_dense) {
+  std::vector<bool> sparse;
+  const auto types = config.texts("mlp_layer_types");
+  if (types.empty()) {
+    for (int64_t i = 0; i < layers; ++i) sparse.push_back(i >= first_dense);
+    return sparse;
+  }
+  if (int64_t(types.size()) != layers)
+    config.refuse_key("mlp_layer_types", str("names ", types.size(), " layers; num_hidden_layers is ", layers));
+  for (const std::string& type : types) {
+    if (type != "dense" && type != "sparse")
+      config.refuse_key("mlp_layer_types", str("'", type, "' is not known"), "known: dense, sparse");
+    sparse.push_back(type == "sparse");
+  }
+  return sparse;
+}
+
+}  // namespace easydel::models

@@ -1,0 +1,244 @@
+#include "easydel/nn/experts.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/unbind.h>
+#include <ATen/ops/zeros.h>
+
+#include "easydel/base/error.h"
+#include "easydel/nn/gather.h"
+#include "easydel/ops/gradient.h"
+
+namespace easydel::nn {
+namespace {
+
+enum class Half : uint8_t { first, second, whole };
+
+std::string absolute(const Scope& scope, const std::string& name) { return (scope / name).path(); }
+
+// Where one kind of weight lies in such files. `shape` [experts, out, in] (or [experts, out]: a bias); `half` says which
+// part of a shared tensor it is.
+Source source_of(const Scope& scope, const ExpertFiles& files, const std::string& name, std::vector<int64_t> shape,
+                 Half half, bool flat_transposed) {
+  Source source;
+  const bool bias = shape.size() == 2;
+  const size_t slot = name.find("{}");
+  source.stacked = slot != std::string::npos;
+  if (source.stacked) {
+    for (int64_t e = 0; e < shape[0]; ++e)
+      source.tensors.push_back(absolute(scope, name.substr(0, slot) + std::to_string(e) + name.substr(slot + 2)));
+  } else {
+    source.tensors = {absolute(scope, name)};
+  }
+  if (half != Half::whole) {
+    // The dimension of what each expert gives, counted in the file tensor after it is turned.
+    const int64_t out = shape[1], dimension = source.stacked ? 0 : 1;
+    source.dimension = dimension;
+    source.step = files.interleaved ? 2 : 1;
+    source.begin = half == Half::first ? 0 : files.interleaved ? 1 : out;
+    source.end = files.interleaved ? 2 * out : source.begin + out;
+    shape[1] *= 2;
+  }
+  source.shape.assign(shape.begin() + (source.stacked ? 1 : 0), shape.end());
+  if (files.flat) {
+    source.viewed = shape;
+    source.transposed = flat_transposed;
+    if (flat_transposed) std::swap(source.viewed[1], source.viewed[2]);
+    source.shape = {source.viewed[0] * source.viewed[1], source.viewed[2]};
+  } else if (files.packing == Packing::mxfp4 && !bias) {
+    source.packing = files.packing;
+    source.tensors = {absolute(scope, name + "_blocks"), absolute(scope, name + "_scales")};
+  } else if (files.transposed && !bias) {
+    source.transposed = true;
+    std::swap(source.shape[source.shape.size() - 1], source.shape[source.shape.size() - 2]);
+  }
+  return source;
+}
+
+}  // namespace
+
+ExpertFiles ExpertFiles::each(const std::string& experts, const std::string& gate, const std::string& up,
+                              const std::string& down) {
+  const std::string one = experts + ".{}.";
+  ExpertFiles files;
+  files.gate = one + gate + ".weight", files.up = one + up + ".weight", files.down = one + down + ".weight";
+  return files;
+}
+
+ExpertFiles ExpertFiles::fused(const std::string& gate_up, const std::string& down) {
+  ExpertFiles files;
+  files.gate = files.up = gate_up, files.down = down;
+  return files;
+}
+
+std::vector<ExpertFiles> ExpertFiles::usual(const std::string& experts) {
+  return {each(experts, "gate_proj", "up_proj", "down_proj"), fused(experts + ".gate_up_proj", experts + ".down_proj")};
+}
+
+struct ExpertLinear::Copies {
+  Tensor compute;
+  std::vector<std::shared_ptr<const kernels::PackedWeight>> packed;
+  uint64_t version = 0;
+};
+
+ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int64_t out, const Options& options)
+    : copies_(std::make_shared<Copies>()) {
+  const bool divided = options.region.divided() && options.split != Split::none;
+  const bool by_output = options.split == Split::output;
+  ParameterOptions weight{.split = options.split,
+                          .initial = Initial::normal(options.deviation),
+                          .easydel_name = "kernel",
+                          .use = divided ? Use::part : Use::whole,
+                          .use_dimension = by_output ? 1 : 2,
+                          .sources = options.sources};
+  weight_ = scope.parameter("weight", {experts, out, in}, Role::weight, weight);
+  if (options.bias_sources.empty()) return;
+  ParameterOptions bias{.split = by_output ? options.split : Split::none,
+                        .initial = Initial::zeros(),
+                        .use = divided && by_output ? Use::part : Use::whole,
+                        .use_dimension = 1,
+                        .sources = options.bias_sources};
+  bias_ = scope.parameter("bias", {experts, out}, Role::bias, bias);
+}
+
+ops::ExpertMatrices ExpertLinear::matrices(const std::vector<int64_t>& begin) const {
+  const Entry& entry = weight_.entry();
+  const Tensor master = weight_.value();
+  const auto in_compute = [&] {
+    return master.scalar_type() == entry.compute ? master.detach() : master.detach().to(entry.compute);
+  };
+  if (is_gathered(entry)) return {master, in_compute().contiguous(), {}};
+  Copies& copies = *copies_;
+  if (copies.version != entry.version || !copies.compute.defined()) {
+    copies.compute = in_compute();
+    copies.packed.clear();
+    copies.version = entry.version;
+  }
+  // Weights that learn change every step: they are packed where they are used.
+  if (master.requires_grad() && at::GradMode::is_enabled()) {
+    copies.packed.clear();
+    return {master, copies.compute, {}};
+  }
+  copies.packed.resize(size_t(entry.shape[0]));
+  for (size_t e = 0; e + 1 < begin.size(); ++e)
+    if (begin[e + 1] > begin[e] && !copies.packed[e]) copies.packed[e] = ops::pack(copies.compute[int64_t(e)]);
+  return {master, copies.compute, copies.packed};
+}
+
+Tensor ExpertLinear::operator()(const Tensor& x, const std::vector<int64_t>& begin) const {
+  return ops::grouped_product(x, matrices(begin), bias(), begin);
+}
+
+Experts::Experts(const Scope& scope, ExpertsSpec spec)
+    : spec_(std::move(spec)), method_(scope.moe_method()) {
+  // What is added once would be added by every rank of a divided region.
+  if (!spec_.bias && spec_.identities == 0) region_ = Region(scope.team(), {spec_.inner});
+  const int64_t experts = spec_.experts, inner = spec_.inner, size = spec_.size;
+  const auto linear = [&](const char* name, std::string ExpertFiles::*file, std::string ExpertFiles::*bias_file,
+                          int64_t in, int64_t out, Split split, double deviation) {
+    ExpertLinear::Options options{split, deviation, region_, {}, {}};
+    for (const ExpertFiles& files : spec_.files) {
+      const bool down = split == Split::input;
+      const auto half = [&](const std::string& a, const std::string& b) {
+        return down || a != b || !spec_.gated ? Half::whole : file == &ExpertFiles::gate ? Half::first : Half::second;
+      };
+      options.sources.push_back(
+          source_of(scope, files, files.*file, {experts, out, in}, half(files.gate, files.up), down));
+      if (spec_.bias)
+        options.bias_sources.push_back(source_of(scope, files, files.*bias_file, {experts, out},
+                                                 half(files.gate_bias, files.up_bias), false));
+    }
+    return ExpertLinear(scope / "experts" / name, experts, in, out, options);
+  };
+  if (spec_.gated)
+    gate_.emplace(linear("gate_proj", &ExpertFiles::gate, &ExpertFiles::gate_bias, size, inner, Split::output,
+                         spec_.deviation));
+  up_.emplace(linear("up_proj", &ExpertFiles::up, &ExpertFiles::up_bias, size, inner, Split::output, spec_.deviation));
+  down_.emplace(linear("down_proj", &ExpertFiles::down, &ExpertFiles::down_bias, inner, size, Split::input,
+                       spec_.output_deviation));
+}
+
+Tensor Experts::activated(const Tensor& gate, const Tensor& up) const {
+  if (!spec_.gated) return ops::activate(up, spec_.activation);
+  if (spec_.clamp_limit <= 0) return ops::gated(gate, up, spec_.activation);
+  const Tensor g = gate.clamp_max(spec_.clamp_limit), u = up.clamp(-spec_.clamp_limit, spec_.clamp_limit);
+  return (u + 1) * (g * at::sigmoid(g * spec_.clamp_alpha));
+}
+
+Tensor Experts::fused(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const {
+  const Tensor gate = gate_ ? pass.name("mlp_gate", (*gate_)(x, begin)) : Tensor();
+  const Tensor up = pass.name("mlp_up", (*up_)(x, begin));
+  return pass.name("mlp_down", (*down_)(activated(gate, up), begin));
+}
+
+Tensor Experts::one_by_one(const Tensor& x, const std::vector<int64_t>& begin) const {
+  struct Each {
+    ops::ExpertMatrices all;
+    std::vector<Tensor> masters;
+    Tensor bias;
+    Tensor operator()(const Tensor& rows, int64_t e) const {
+      ops::Matrix matrix = all.of(e);
+      matrix.master = masters[size_t(e)];
+      return ops::product(rows, matrix, bias.defined() ? bias[e] : Tensor());
+    }
+  };
+  const auto each = [&](const std::optional<ExpertLinear>& linear) {
+    Each out;
+    if (!linear) return out;
+    out.all = linear->matrices(begin);
+    out.masters = at::unbind(out.all.master, 0);
+    out.bias = linear->bias();
+    return out;
+  };
+  const Each gate = each(gate_), up = each(up_), down = each(down_);
+  std::vector<Tensor> made;
+  for (int64_t e = 0; e < spec_.experts; ++e) {
+    const int64_t first = begin[size_t(e)], count = begin[size_t(e) + 1] - first;
+    if (count == 0) continue;
+    const Tensor rows = x.narrow(0, first, count);
+    made.push_back(down(activated(gate_ ? gate(rows, e) : Tensor(), up(rows, e)), e));
+  }
+  return made.empty() ? x : at::cat(made);
+}
+
+Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const Tensor& given_weights, Pass& pass) const {
+  const Tensor x = region_.enter(outside), weights = region_.enter(given_weights);
+  const int64_t tokens = x.size(0), top_k = indices.size(1), all = spec_.experts + spec_.identities;
+  ops::ExpertRows rows;
+  Tensor inside;
+  if (method_ == ops::MoeMethod::dense_moe) {
+    // Every expert has every token; a choice finds its row in that expert's part.
+    const Tensor order = at::arange(tokens, indices.options()).unsqueeze(1);
+    rows.place = indices * tokens + order;
+    for (int64_t e = 0; e <= all; ++e) rows.begin.push_back(e * tokens);
+    inside = x.repeat({all, 1});
+    if (spec_.weigh_input) {
+      const Tensor by_expert = at::zeros({tokens, all}, weights.options()).scatter(1, indices, weights);
+      inside = inside * by_expert.t().reshape({-1, 1}).to(inside.scalar_type());
+    }
+  } else {
+    rows = ops::sort_by_expert(indices, all);
+    inside = ops::gather_rows(x, rows);
+    if (spec_.weigh_input) {
+      const Tensor by_row = weights.reshape({tokens * top_k}).index_select(0, rows.choice);
+      inside = inside * by_row.to(inside.scalar_type()).unsqueeze(1);
+    }
+  }
+  rows.begin.resize(size_t(spec_.experts) + 1);
+  const int64_t real = rows.begin.back();
+  const Tensor sorted = inside.narrow(0, 0, real);
+  const bool grouped = method_ == ops::MoeMethod::fused_moe;
+  Tensor made = real == 0 ? sorted : grouped ? fused(sorted, rows.begin, pass) : one_by_one(sorted, rows.begin);
+  if (spec_.identities > 0) made = at::cat({made, inside.narrow(0, real, inside.size(0) - real)});
+  const Tensor ones = spec_.weigh_input ? at::ones_like(weights) : weights;
+  return region_.leave(ops::combine_rows(made, ones, rows.place));
+}
+
+double Experts::idle_elements(int64_t top_k) const {
+  const double one = double(spec_.inner) * double(spec_.size) * (spec_.gated ? 3.0 : 2.0);
+  return one * double(std::max<int64_t>(spec_.experts - top_k, 0));
+}
+
+}  // namespace easydel::nn

@@ -1,0 +1,89 @@
+// Experts: stacks of equal mlps, of which each token meets a few. How a token chooses is nn/moe.h's business.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "easydel/nn/pass.h"
+#include "easydel/nn/region.h"
+#include "easydel/nn/scope.h"
+#include "easydel/ops/activation.h"
+#include "easydel/ops/moe.h"
+
+namespace easydel::nn {
+
+// One way in which checkpoints hold the weights of experts; names are relative to the layer's scope, "{}" stands for an
+// expert's number, without it a tensor holds all experts.
+struct ExpertFiles {
+  std::string gate = "gate_proj.weight", up = "up_proj.weight", down = "down_proj.weight";
+  std::string gate_bias = {}, up_bias = {}, down_bias = {};
+  // Where gate and up have one name the tensor holds both: gate's rows first, or row by row in turn.
+  bool interleaved = false;
+  bool transposed = false;  // [.., in, out]
+  bool flat = false;        // [experts * inner, size] for all three
+  Packing packing = Packing::none;  // "_blocks" and "_scales" are appended to the names of weights
+
+  // transformers' two: a tensor for each expert, and all in "gate_up_proj" and "down_proj".
+  static std::vector<ExpertFiles> usual(const std::string& experts = "experts");
+  static ExpertFiles each(const std::string& experts, const std::string& gate, const std::string& up,
+                          const std::string& down);
+  static ExpertFiles fused(const std::string& gate_up, const std::string& down);
+};
+
+// The products of one kind of all experts.
+class ExpertLinear {
+ public:
+  struct Options {
+    Split split = Split::none;
+    double deviation = 0.02;
+    Region region = {};
+    std::vector<Source> sources, bias_sources;  // bias_sources empty: there is no bias
+  };
+  ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int64_t out, const Options& options);
+
+  // The weights as products read them; those of experts in `used` are packed where that pays.
+  ops::ExpertMatrices matrices(const std::vector<int64_t>& begin) const;
+  Tensor bias() const { return bias_ ? bias_.value() : Tensor(); }
+  // x [rows, in] sorted by expert -> [rows, out].
+  Tensor operator()(const Tensor& x, const std::vector<int64_t>& begin) const;
+
+ private:
+  struct Copies;  // of the weights, in the computation's number type and packed
+  Parameter weight_, bias_;
+  std::shared_ptr<Copies> copies_;
+};
+
+struct ExpertsSpec {
+  int64_t experts = 0, size = 0, inner = 0;
+  bool gated = true;  // down(activation(gate) * up), else down(activation(up))
+  ops::Activation activation = ops::Activation::silu;
+  // gpt_oss: down((up + 1) * gate * sigmoid(alpha * gate)), gate below the limit, up within it. 0: not so
+  double clamp_limit = 0, clamp_alpha = 1.702;
+  bool bias = false;
+  bool weigh_input = false;  // a choice's weight multiplies what the expert reads, not what it gives
+  int64_t identities = 0;    // experts behind the real ones that give back what they read
+  double deviation = 0.02, output_deviation = 0.02;
+  std::vector<ExpertFiles> files = ExpertFiles::usual();
+};
+
+class Experts {
+ public:
+  // `scope` is the layer's; parameters are named "experts.gate_proj.weight", ... below it.
+  Experts(const Scope& scope, ExpertsSpec spec);
+  // x [tokens, size], indices int64 [tokens, top_k], weights fp32 [tokens, top_k] -> [tokens, size].
+  Tensor operator()(const Tensor& x, const Tensor& indices, const Tensor& weights, Pass& pass) const;
+  // Elements of its weights that a token does not meet.
+  double idle_elements(int64_t top_k) const;
+
+ private:
+  Tensor activated(const Tensor& gate, const Tensor& up) const;
+  Tensor fused(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const;
+  Tensor one_by_one(const Tensor& x, const std::vector<int64_t>& begin) const;
+
+  ExpertsSpec spec_;
+  ops::MoeMethod method_;
+  Region region_;
+  std::optional<ExpertLinear> gate_, up_, down_;
+};
+
+}  // namespace easydel::nn

@@ -1,0 +1,56 @@
+#include "easydel/nn/moe.h"
+
+#include <ATen/ops/sigmoid.h>
+
+#include "easydel/nn/weight.h"
+#include "easydel/ops/dropout.h"
+
+namespace easydel::nn {
+Router::Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, const RouterNames& names, bool exact,
+               double deviation)
+    : spec_(spec) {
+  weight_ = scope.parameter(names.weight, {spec.experts, size}, Role::weight,
+                            {.initial = Initial::normal(deviation), .exact = exact});
+  if (!names.bias.empty()) bias_ = scope.parameter(names.bias, {spec.experts}, Role::bias, {.exact = exact});
+  if (!names.correction.empty())
+    correction_ = scope.parameter(names.correction, {spec.experts}, Role::other, {.exact = true, .trainable = false});
+}
+
+std::pair<ops::Routing, Tensor> Router::operator()(const Tensor& x, Pass& pass) const {
+  const Tensor logits = weight_.entry().weight->product(x.to(weight_.entry().compute), bias_ ? bias_.value() : Tensor(),
+                                                        pass.given("moe_router_logits"));
+  pass.name("moe_router_logits", logits);
+  return {ops::route(logits, spec_, correction_ ? correction_.value() : Tensor()), logits};
+}
+
+Moe::Moe(const Scope& block, MoeSpec spec)
+    : spec_(std::move(spec)),
+      router_(block / spec_.name, spec_.experts.size, spec_.router, spec_.router_names, spec_.exact_router,
+              spec_.experts.deviation),
+      experts_(block / spec_.name, spec_.experts) {
+  const Scope scope = block / spec_.name;
+  LinearOptions shared;
+  shared.bias = spec_.shared_bias;
+  shared.deviation = spec_.experts.deviation;
+  if (spec_.shared_inner > 0)
+    shared_.emplace(scope / spec_.shared, spec_.experts.size, spec_.shared_inner, spec_.shared_activation, shared);
+  if (!spec_.shared_gate.empty()) shared_gate_.emplace(scope / spec_.shared_gate, spec_.experts.size, 1, LinearOptions{});
+  if (spec_.output_bias) bias_ = scope.parameter("bias", {spec_.experts.size}, Role::bias, {});
+}
+
+LayerOutput Moe::forward(const Tensor& given, Pass& pass) const {
+  const Tensor x = pass.jitter("moe_input", given, spec_.input_jitter);
+  auto [routing, logits] = router_(x, pass);
+  Tensor out = pass.name("moe_expert_output", experts_(x, routing.indices, routing.weights, pass));
+  if (shared_) {
+    Tensor shared = (*shared_)(x, pass);
+    if (shared_gate_) shared = at::sigmoid((*shared_gate_)(x, pass, "moe_shared_gate")) * shared;
+    out = out + shared;
+  }
+  if (bias_) out = out + bias_.value().to(out.scalar_type());
+  LayerOutput made{pass.name("moe_output", out), {}};
+  made.extras["router_logits"] = logits;
+  return made;
+}
+
+}  // namespace easydel::nn

@@ -1,0 +1,66 @@
+// A feed-forward of experts: a router chooses some for each token, and what they give is summed; beside them there may
+// be experts that all tokens meet.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/nn/experts.h"
+#include "easydel/nn/layers.h"
+#include "easydel/nn/part.h"
+#include "easydel/ops/routing.h"
+
+namespace easydel::nn {
+
+// Names of a router's parameters, relative to the layer's scope.
+struct RouterNames {
+  std::string weight = "gate.weight";
+  std::string bias = {};        // empty: none
+  std::string correction = {};  // of scores for the choice alone; empty: none
+};
+
+class Router {
+ public:
+  // exact: the logits are made in fp32 whatever the model's number type.
+  Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, const RouterNames& names, bool exact,
+         double deviation);
+  // x [tokens, size] -> the choice, and the logits [tokens, experts].
+  std::pair<ops::Routing, Tensor> operator()(const Tensor& x, Pass& pass) const;
+  const ops::RouterSpec& spec() const { return spec_; }
+
+ private:
+  ops::RouterSpec spec_;
+  Parameter weight_, bias_, correction_;
+};
+
+struct MoeSpec {
+  ops::RouterSpec router;
+  bool exact_router = false;
+  ExpertsSpec experts;
+  double input_jitter = 0;        // while training what the layer reads is multiplied by 1 +- this
+  int64_t shared_inner = 0;       // of the experts that all tokens meet; 0: none
+  bool shared_bias = false, output_bias = false;  // output_bias: a parameter "bias" added to the result
+  ops::Activation shared_activation = ops::Activation::silu;
+  std::string name = "mlp";       // below the block; "": the block itself
+  RouterNames router_names;
+  std::string shared = "shared_experts", shared_gate = {};  // shared_gate: of a sigmoid before them; empty: none
+};
+
+class Moe final : public Part {
+ public:
+  Moe(const Scope& block, MoeSpec spec);
+  // Beside x: "router_logits" [tokens, experts], with its gradient.
+  LayerOutput forward(const Tensor& x, Pass& pass) const override;
+  double idle_elements() const override { return experts_.idle_elements(router_.spec().top_k); }
+
+ private:
+  MoeSpec spec_;
+  Router router_;
+  Experts experts_;
+  std::optional<GatedMlp> shared_;
+  std::optional<Linear> shared_gate_;
+  Parameter bias_;
+};
+
+}  // namespace easydel::nn

@@ -1,0 +1,135 @@
+#include "easydel/ops/routing.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/topk.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <limits>
+
+#include "easydel/base/error.h"
+
+namespace easydel::ops {
+namespace {
+
+constexpr double nothing = -std::numeric_limits<double>::infinity();
+
+Tensor best(const Tensor& scores, int64_t count) { return std::get<1>(at::topk(scores, count, -1)); }
+
+// Scores of experts outside the best groups are out of the choice.
+Tensor within_groups(const Tensor& scores, const RouterSpec& spec) {
+  if (spec.top_groups >= spec.groups) return scores;
+  const int64_t size = spec.experts / spec.groups;
+  const Tensor grouped = scores.view({-1, spec.groups, size});
+  const Tensor worth = spec.two_for_a_group ? std::get<0>(at::topk(grouped, std::min<int64_t>(2, size), -1)).sum(-1)
+                                            : grouped.amax(-1);
+  const Tensor in = at::zeros_like(worth, at::TensorOptions().dtype(at::kBool)).scatter_(1, best(worth, spec.top_groups), true);
+  const Tensor out = in.logical_not().unsqueeze(-1).expand_as(grouped).reshape(scores.sizes());
+  return scores.masked_fill(out, nothing);
+}
+
+// One choice of the sparse mixer: the best of `left`, weighed among those of `left` that lie within twice the jitter.
+std::pair<Tensor, Tensor> mix_one(const Tensor& scores, const Tensor& left, double jitter) {
+  Tensor chosen, far;
+  {
+    const at::NoGradGuard no_gradient;
+    const auto [most, index] = left.max(-1, true);
+    chosen = index;
+    far = ((most - scores) / at::maximum(scores.abs(), most)) > 2 * jitter;
+  }
+  const Tensor weights = at::softmax(left.masked_fill(far, nothing), -1);
+  return {chosen, weights.gather(-1, chosen)};
+}
+
+Routing sparse_mixer(const Tensor& scores, const RouterSpec& spec) {
+  std::vector<Tensor> indices, weights;
+  Tensor left = scores;
+  for (int64_t i = 0; i < spec.top_k; ++i) {
+    auto [index, weight] = mix_one(scores, left, spec.jitter);
+    left = left.scatter(-1, index, nothing);
+    indices.push_back(index);
+    weights.push_back(weight);
+  }
+  return {at::cat(indices, -1), at::cat(weights, -1)};
+}
+
+Tensor counted(const Tensor& per_token, const Tensor& counts) {
+  return counts.defined() ? per_token * counts.to(per_token.scalar_type()).unsqueeze(-1) : per_token;
+}
+
+}  // namespace
+
+Routing route(const Tensor& given, const RouterSpec& spec, const Tensor& correction) {
+  check(given.dim() == 2 && given.size(1) == spec.experts, "route: logits are ", given.sizes(), " for ", spec.experts,
+        " experts");
+  const Tensor logits = given.to(at::kFloat);
+  Routing out;
+  switch (spec.scoring) {
+    case Scoring::sparsemixer: out = sparse_mixer(logits, spec); break;
+    case Scoring::softmax_of_chosen:
+    case Scoring::sigmoid_of_chosen: {
+      out.indices = best(logits.detach(), spec.top_k);
+      const Tensor chosen = logits.gather(1, out.indices);
+      out.weights = spec.scoring == Scoring::softmax_of_chosen ? at::softmax(chosen, -1) : at::sigmoid(chosen);
+      break;
+    }
+    case Scoring::softmax:
+    case Scoring::sigmoid: {
+      const Tensor scores = spec.scoring == Scoring::softmax ? at::softmax(logits, -1) : at::sigmoid(logits);
+      Tensor choice = scores.detach();
+      if (correction.defined()) choice = choice + correction.detach().to(at::kFloat);
+      out.indices = best(within_groups(choice, spec), spec.top_k);
+      out.weights = scores.gather(1, out.indices);
+      break;
+    }
+  }
+  if (spec.normalise) {
+    Tensor norm = spec.norm_order == 1.0 ? out.weights.sum(-1, true)
+                                         : at::linalg_vector_norm(out.weights, spec.norm_order, at::IntArrayRef{-1}, true);
+    if (spec.norm_plus > 0) norm = norm + spec.norm_plus;
+    if (spec.norm_least > 0) norm = norm.clamp_min(spec.norm_least);
+    out.weights = out.weights / norm;
+  }
+  if (spec.factor != 1.0) out.weights = out.weights * spec.factor;
+  return out;
+}
+
+Tensor load_balancing_loss(const std::vector<Tensor>& logits, int64_t top_k, const Tensor& counts) {
+  check(!logits.empty(), "load balancing: no router logits");
+  const int64_t experts = logits.front().size(1);
+  const auto options = at::TensorOptions().dtype(at::kFloat).device(logits.front().device());
+  Tensor chosen = at::zeros({experts}, options), probability = at::zeros({experts}, options);
+  Tensor rows = at::zeros({}, options);
+  for (const Tensor& layer : logits) {
+    const Tensor shares = at::softmax(layer.to(at::kFloat), -1);
+    const Tensor picked = at::zeros_like(shares.detach()).scatter_(1, best(shares.detach(), top_k), 1.0);
+    chosen = chosen + counted(picked, counts).sum(0);
+    probability = probability + counted(shares, counts).sum(0);
+    rows = rows + (counts.defined() ? counts.to(at::kFloat).sum() : at::ones({}, options) * layer.size(0));
+  }
+  return (chosen / rows * (probability / rows)).sum() * experts;
+}
+
+Tensor router_z_loss(const std::vector<Tensor>& logits, const Tensor& counts) {
+  check(!logits.empty(), "router z-loss: no router logits");
+  std::vector<Tensor> layers;
+  for (const Tensor& layer : logits) {
+    const Tensor squares = at::logsumexp(layer.to(at::kFloat), {-1}).square();
+    if (!counts.defined()) {
+      layers.push_back(squares.mean());
+    } else {
+      const Tensor weights = counts.to(at::kFloat);
+      layers.push_back((squares * weights).sum() / weights.sum());
+    }
+  }
+  return at::stack(layers).mean();
+}
+
+}  // namespace easydel::ops

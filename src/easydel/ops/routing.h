@@ -1,0 +1,50 @@
+// Which experts a token goes to and what each of them counts, from a router's logits: every rule that transformers'
+// models have, as one record. Routers are small: this is all ATen, differentiable by it.
+#pragma once
+
+#include <cstdint>
+
+#include "easydel/tensor/torch.h"
+
+namespace easydel::ops {
+
+// How logits become scores, and what is chosen by.
+enum class Scoring : uint8_t {
+  softmax,            // softmax over all experts, then the best
+  sigmoid,            // each expert by itself, then the best
+  softmax_of_chosen,  // the best logits, softmax among them
+  sigmoid_of_chosen,  // the best logits, sigmoid of each
+  sparsemixer         // one after the other, each softmax over those near the best left (arXiv 2409.12136)
+};
+
+struct RouterSpec {
+  int64_t experts = 0, top_k = 1;
+  Scoring scoring = Scoring::softmax;
+  // Only the best `top_groups` of `groups` equal groups are considered, a group being as good as its best expert, or as
+  // its best two together.
+  int64_t groups = 1, top_groups = 1;
+  bool two_for_a_group = false;
+  bool normalise = false;     // weights are divided by their norm
+  double norm_order = 1.0;    // of that norm
+  double norm_plus = 0.0;     // added to it
+  double norm_least = 0.0;    // and its least value
+  double factor = 1.0;        // all weights are multiplied by it, last
+  double jitter = 0.0;        // sparsemixer: how near to the best
+};
+
+struct Routing {
+  Tensor indices;  // int64 [tokens, top_k]
+  Tensor weights;  // fp32 [tokens, top_k], with a gradient to the logits
+};
+
+// logits [tokens, experts]; correction fp32 [experts] or undefined: added to scores for the choice alone (arXiv
+// 2408.15664). A row's result depends on that row alone.
+Routing route(const Tensor& logits, const RouterSpec& spec, const Tensor& correction = {});
+
+// transformers' load balancing loss (arXiv 2101.03961, equations 4 to 6) over the router logits of all layers, each
+// [tokens, experts]; `counts` bool [tokens] or undefined: tokens that count. A scalar with a gradient.
+Tensor load_balancing_loss(const std::vector<Tensor>& logits, int64_t top_k, const Tensor& counts = {});
+// The mean over layers and tokens of logsumexp(logits)^2 (arXiv 2202.08906).
+Tensor router_z_loss(const std::vector<Tensor>& logits, const Tensor& counts = {});
+
+}  // namespace easydel::ops
