@@ -59,7 +59,7 @@ AddedTokens::Finder AddedTokens::finder_of(bool normalized) const {
     }
   if (std::count(out.first, out.first + 256, true) == 1)
     out.only_first = static_cast<int>(std::find(out.first, out.first + 256, true) - out.first);
-  if (!keys.empty()) out.trie = PrefixTrie(std::move(keys));
+  if (!keys.empty()) out.trie = PrefixTrie(keys);
   return out;
 }
 

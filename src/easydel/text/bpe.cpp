@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/text/byte_level.h"
 #include "easydel/text/json_fields.h"
+#include "easydel/text/long_pieces.h"
 #include "easydel/text/merge_symbols.h"
 #include "easydel/text/model.h"
 #include "easydel/text/unicode.h"
@@ -15,6 +16,7 @@
 namespace easydel::text {
 namespace {
 
+constexpr size_t long_piece = 48;                   // bytes; beyond, merging by a heap is the slower way
 constexpr std::string_view blank = "\xE2\x96\x81";  // what SentencePiece writes for a space
 
 // (left, right) -> rank and the token that they become.
@@ -26,7 +28,7 @@ class MergeTable {
     TokenId whole = -1;
   };
   void reserve(size_t merges) {
-    entries_.assign(std::bit_ceil(merges * 2 + 16), Entry());
+    entries_.assign(std::bit_ceil(merges * 3 / 2 + 16), Entry());
     shift_ = 64 - std::countr_zero(entries_.size());
   }
   void add(TokenId left, TokenId right, uint32_t rank, TokenId whole) {
@@ -35,6 +37,7 @@ class MergeTable {
     while (entries_[i].pair != UINT64_MAX && entries_[i].pair != pair) i = (i + 1) & (entries_.size() - 1);
     entries_[i] = {pair, rank, whole};
   }
+  void prefetch(TokenId left, TokenId right) const { __builtin_prefetch(&entries_[slot(key(left, right))], 1); }
   const Entry* find(TokenId left, TokenId right) const {
     uint64_t pair = key(left, right);
     for (size_t i = slot(pair);; i = (i + 1) & (entries_.size() - 1)) {
@@ -118,27 +121,54 @@ class Bpe final : public Model {
     merges_.reserve(merges.size());
     // Where no merge makes a token with a blank behind something else, text can be cut before every such blank.
     cuts_ = !raw_ && !ignore_merges_ && prefix_.empty() && suffix_.empty() && vocabulary_.find(blank) >= 0;
+    // Several merges at a time, so that waiting for memory overlaps: the tables are larger than the caches.
+    constexpr size_t at_once = 32;
+    std::array<std::array<uint64_t, 2>, at_once> hashes;
+    std::array<std::array<TokenId, 3>, at_once> ids;
     std::string whole;
-    for (size_t rank = 0; rank < merges.size(); ++rank) {
-      auto [left, right] = merges[rank];
-      whole.assign(left);
-      whole += right.substr(std::min(right.size(), prefix_.size()));
-      size_t tail = whole.find(blank, 1);
-      while (cuts_ && tail != std::string::npos) {
-        cuts_ = std::string_view(whole).substr(0, tail).ends_with(blank);
-        tail = whole.find(blank, tail + 1);
+    TokenId last = -1;
+    for (size_t begin = 0; begin < merges.size(); begin += at_once) {
+      size_t count = std::min(at_once, merges.size() - begin);
+      for (size_t i = 0; i < count; ++i) {
+        hashes[i] = {hash_of(merges[begin + i].first), hash_of(merges[begin + i].second)};
+        for (uint64_t hash : hashes[i]) vocabulary_.prefetch_slot(hash);
       }
-      TokenId a = vocabulary_.find(left), b = vocabulary_.find(right), c = vocabulary_.find(whole);
-      if (a < 0 || b < 0 || c < 0)
-        refuse("tokenizer.json",
-               str("merge ", rank, " ('", left, "' with '", right, "') needs the token '",
-                   a < 0   ? left
-                   : b < 0 ? right
-                           : std::string_view(whole),
-                   "', which is not in the vocabulary"),
-               "fetch the tokenizer again");
-      merges_.add(a, b, static_cast<uint32_t>(rank), c);
+      for (size_t i = 0; i < count; ++i)
+        for (uint64_t hash : hashes[i]) vocabulary_.prefetch_token(hash);
+      for (size_t i = 0; i < count; ++i) {
+        auto [left, right] = merges[begin + i];
+        std::string_view rest = right.substr(std::min(right.size(), prefix_.size()));
+        TokenId a = vocabulary_.find(left, hashes[i][0]), b = vocabulary_.find(right, hashes[i][1]);
+        // Merges mostly stand in the order of what they make.
+        TokenId c = spells(last, left, rest) ? last : spells(last + 1, left, rest) ? last + 1 : -1;
+        if (c < 0) c = vocabulary_.find(whole.assign(left).append(rest));
+        if (a < 0 || b < 0 || c < 0) refuse_merge(begin + i, left, right, a < 0 ? left : b < 0 ? right : whole);
+        last = c;
+        ids[i] = {a, b, c};
+        merges_.prefetch(a, b);
+        if (cuts_) cuts_ = keeps_cuts(vocabulary_.token(c));
+      }
+      for (size_t i = 0; i < count; ++i) merges_.add(ids[i][0], ids[i][1], static_cast<uint32_t>(begin + i), ids[i][2]);
     }
+  }
+
+  bool spells(TokenId id, std::string_view left, std::string_view right) const {
+    std::string_view token = vocabulary_.token(id);
+    return token.size() == left.size() + right.size() && token.starts_with(left) && token.ends_with(right);
+  }
+
+  static bool keeps_cuts(std::string_view token) {
+    for (size_t at = token.find(blank, 1); at != std::string_view::npos; at = token.find(blank, at + 1))
+      if (!token.substr(0, at).ends_with(blank)) return false;
+    return true;
+  }
+
+  [[noreturn]] static void refuse_merge(size_t rank, std::string_view left, std::string_view right,
+                                        std::string_view missing) {
+    refuse("tokenizer.json",
+           str("merge ", rank, " ('", left, "' with '", right, "') needs the token '", missing,
+               "', which is not in the vocabulary"),
+           "fetch the tokenizer again");
   }
 
   void whole_or_merged(std::string_view piece, std::vector<Token>& out) const {
@@ -146,7 +176,16 @@ class Bpe final : public Model {
       TokenId id = (raw_ ? raw_vocabulary_ : vocabulary_).find(piece);
       if (id >= 0) return out.push_back({id, static_cast<uint32_t>(piece.size())});
     }
-    thread_local std::vector<Symbol> symbols;
+    bool long_one = piece.size() > long_piece && prefix_.empty() && suffix_.empty() && (raw_ || all_known(piece));
+    if (long_one && long_.tokenize(
+                        piece, out, [this] { return keys(); },
+                        [this](std::string_view text, std::vector<Token>& tokens) { merge(text, tokens); }))
+      return;
+    merge(piece, out);
+  }
+
+  void merge(std::string_view piece, std::vector<Token>& out) const {
+    std::vector<Symbol>& symbols = scratch_symbols();
     symbols.clear();
     if (raw_)
       raw_symbols(piece, symbols);
@@ -157,6 +196,38 @@ class Bpe final : public Model {
       return entry ? std::pair(entry->rank, entry->whole) : std::pair(no_rank, TokenId{-1});
     });
     for (const Symbol& symbol : symbols) out.push_back({symbol.id, symbol.length});
+  }
+
+  static std::vector<Symbol>& scratch_symbols() {
+    thread_local std::vector<Symbol> symbols;
+    return symbols;
+  }
+
+  bool all_known(std::string_view piece) const {
+    for (size_t at = 0; at < piece.size();) {
+      size_t length = std::min(utf8_length(static_cast<unsigned char>(piece[at])), piece.size() - at);
+      if (vocabulary_.find(piece.substr(at, length)) < 0) return false;
+      at += length;
+    }
+    return true;
+  }
+
+  LongPieces::Keys keys() const {
+    LongPieces::Keys out;
+    for (size_t i = 0; i < vocabulary_.id_limit(); ++i) {
+      auto id = static_cast<TokenId>(i);
+      if (!vocabulary_.has(id)) continue;
+      if (!raw_) {
+        out.emplace_back(vocabulary_.token(id), id);
+      } else if (auto bytes = unmap_bytes(vocabulary_.token(id))) {
+        key_bytes_.push_back(std::move(*bytes));
+        out.emplace_back(std::string_view(), id);
+      }
+    }
+    if (raw_)
+      for (size_t i = 0; i < out.size(); ++i) out[i].first = key_bytes_[i];
+    std::erase_if(out, [](auto& key) { return key.first.empty(); });
+    return out;
   }
 
   void raw_symbols(std::string_view piece, std::vector<Symbol>& symbols) const {
@@ -212,6 +283,8 @@ class Bpe final : public Model {
   Vocabulary raw_vocabulary_;
   MergeTable merges_;
   WordMemory memory_;
+  LongPieces long_;
+  mutable std::vector<std::string> key_bytes_;  // filled once, with long_
 };
 
 }  // namespace

@@ -2,13 +2,14 @@
 #include "easydel/text/prefix_trie.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace easydel::text {
 
 class PrefixTrie::Builder {
  public:
-  Builder(std::vector<Unit>& units, const std::vector<std::pair<std::string_view, int32_t>>& keys)
-      : units_(units), keys_(keys) {}
+  Builder(std::vector<Unit>& units, std::vector<std::pair<std::string_view, int32_t>> keys)
+      : units_(units), keys_(std::move(keys)) {}
 
   void build() {
     units_.resize(1);
@@ -83,14 +84,41 @@ class PrefixTrie::Builder {
   }
 
   std::vector<Unit>& units_;
-  const std::vector<std::pair<std::string_view, int32_t>>& keys_;
+  std::vector<std::pair<std::string_view, int32_t>> keys_;
   std::vector<Child> children_;
   int32_t next_free_ = 1;
 };
 
-PrefixTrie::PrefixTrie(std::vector<std::pair<std::string_view, int32_t>> keys) {
-  std::stable_sort(keys.begin(), keys.end(), [](auto& a, auto& b) { return a.first < b.first; });
-  Builder(units_, keys).build();
+namespace {
+
+// By bytes; most pairs are told apart by the first eight, which are compared as one number.
+std::vector<std::pair<std::string_view, int32_t>> sorted(
+    const std::vector<std::pair<std::string_view, int32_t>>& keys) {
+  struct Order {
+    uint64_t first;
+    uint32_t index;
+  };
+  std::vector<Order> order(keys.size());
+  for (uint32_t i = 0; i < keys.size(); ++i) {
+    uint64_t first = 0;
+    std::memcpy(&first, keys[i].first.data(), std::min<size_t>(8, keys[i].first.size()));
+    order[i] = {__builtin_bswap64(first), i};
+  }
+  std::sort(order.begin(), order.end(), [&](const Order& a, const Order& b) {
+    if (a.first != b.first) return a.first < b.first;
+    int less = keys[a.index].first.compare(keys[b.index].first);
+    return less != 0 ? less < 0 : a.index < b.index;
+  });
+  std::vector<std::pair<std::string_view, int32_t>> out;
+  out.reserve(keys.size());
+  for (const Order& item : order) out.push_back(keys[item.index]);
+  return out;
+}
+
+}  // namespace
+
+PrefixTrie::PrefixTrie(const std::vector<std::pair<std::string_view, int32_t>>& keys) {
+  Builder(units_, sorted(keys)).build();
 }
 
 }  // namespace easydel::text

@@ -12,7 +12,7 @@ class PrefixTrie {
  public:
   PrefixTrie() = default;
   // Values are not negative; of equal keys the last one counts, and an empty key is never found.
-  explicit PrefixTrie(std::vector<std::pair<std::string_view, int32_t>> keys);
+  explicit PrefixTrie(const std::vector<std::pair<std::string_view, int32_t>>& keys);
 
   bool empty() const { return units_.size() <= 1; }
 

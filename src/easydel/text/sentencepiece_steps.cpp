@@ -13,7 +13,7 @@ class SentencePieceNormalizer final : public Normalizer {
   explicit SentencePieceNormalizer(SentencePieceRules rules) : rules_(std::move(rules)) {
     std::vector<std::pair<std::string_view, int32_t>> keys;
     for (const std::string& text : rules_.user_defined) keys.emplace_back(text, 0);
-    if (!keys.empty()) user_defined_ = PrefixTrie(std::move(keys));
+    if (!keys.empty()) user_defined_ = PrefixTrie(keys);
   }
 
   void apply(NormalizedText& text) const override {

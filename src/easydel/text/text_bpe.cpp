@@ -5,6 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/text/byte_level.h"
+#include "easydel/text/long_pieces.h"
 #include "easydel/text/merge_symbols.h"
 #include "easydel/text/model.h"
 #include "easydel/text/prefix_trie.h"
@@ -14,6 +15,7 @@
 namespace easydel::text {
 namespace {
 
+constexpr size_t long_piece = 48;  // bytes
 constexpr std::string_view blank = "\xE2\x96\x81";
 
 class TextBpe final : public Model {
@@ -44,7 +46,7 @@ class TextBpe final : public Model {
         for (size_t at = token.find(blank, 1); at != std::string_view::npos; at = token.find(blank, at + 1))
           cuts_ = cuts_ && token.substr(0, at).ends_with(blank);
       }
-      if (!frozen.empty()) frozen_ = PrefixTrie(std::move(frozen));
+      if (!frozen.empty()) frozen_ = PrefixTrie(frozen);
     }
     for (int b = 0; b < 256; ++b) {
       char code[8];
@@ -86,6 +88,33 @@ class TextBpe final : public Model {
   void merge(std::string_view piece, std::vector<Token>& out) const {
     if (rules_.whole_first)
       if (TokenId id = pieces_.find(piece); id >= 0) return out.push_back({id, static_cast<uint32_t>(piece.size())});
+    if (piece.size() > long_piece && !has_unused_ && frozen_.empty() && all_known(piece) &&
+        long_.tokenize(
+            piece, out, [this] { return keys(); },
+            [this](std::string_view text, std::vector<Token>& tokens) { merge_all(text, tokens); }))
+      return;
+    merge_all(piece, out);
+  }
+
+  bool all_known(std::string_view piece) const {
+    for (size_t at = 0; at < piece.size();) {
+      size_t length =
+          rules_.mapped_bytes ? 1 : std::min(utf8_length(static_cast<unsigned char>(piece[at])), piece.size() - at);
+      if (pieces_.find(piece.substr(at, length)) < 0) return false;
+      at += length;
+    }
+    return true;
+  }
+
+  LongPieces::Keys keys() const {
+    LongPieces::Keys out;
+    for (size_t id = 0; id < pieces_.id_limit(); ++id)
+      if (pieces_.has(static_cast<TokenId>(id)))
+        out.emplace_back(pieces_.token(static_cast<TokenId>(id)), static_cast<TokenId>(id));
+    return out;
+  }
+
+  void merge_all(std::string_view piece, std::vector<Token>& out) const {
     thread_local std::vector<Symbol> symbols;
     symbols.clear();
     std::map<TokenId, std::pair<Symbol, Symbol>> parts;  // what the unused pieces of this text were made of
@@ -155,6 +184,7 @@ class TextBpe final : public Model {
   std::array<TokenId, 256> fallback_{}, byte_{};
   bool has_unused_ = false, cuts_ = true;
   WordMemory memory_;
+  LongPieces long_;
 };
 
 }  // namespace

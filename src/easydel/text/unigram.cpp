@@ -45,7 +45,7 @@ class Unigram final : public Model {
                           ? 0
                           : static_cast<double>(static_cast<float>(token.size()) * static_cast<float>(most)) - 0.1;
     }
-    trie_ = PrefixTrie(std::move(keys));
+    trie_ = PrefixTrie(keys);
     for (int b = 0; b < 256; ++b) {
       char code[8];
       std::snprintf(code, sizeof code, "<0x%02X>", b);

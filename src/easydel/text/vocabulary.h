@@ -37,14 +37,23 @@ class Vocabulary {
   void reserve(size_t tokens, size_t bytes);
   // The later of two equal tokens, or of two equal ids, wins. `id` must be below 2^24.
   void add(std::string_view token, TokenId id);
-  TokenId find(std::string_view token) const {  // -1: not there
+  TokenId find(std::string_view token) const { return find(token, hash_of(token)); }  // -1: not there
+  TokenId find(std::string_view token, uint64_t hash) const {
     if (slots_.empty()) return -1;
-    for (size_t i = hash_of(token) & mask_;; i = (i + 1) & mask_) {
+    for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
       const Slot& slot = slots_[i];
       if (slot.id < 0) return -1;
       if (slot.length == token.size() && std::memcmp(arena_.data() + slot.offset, token.data(), token.size()) == 0)
         return slot.id;
     }
+  }
+  // For many look-ups at once: the memory that find(token, hash) will read is asked for, first the slot, then the
+  // token.
+  void prefetch_slot(uint64_t hash) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & mask_]);
+  }
+  void prefetch_token(uint64_t hash) const {
+    if (!slots_.empty()) __builtin_prefetch(arena_.data() + slots_[hash & mask_].offset);
   }
   bool has(TokenId id) const { return id >= 0 && static_cast<size_t>(id) < by_id_.size() && by_id_[id].id >= 0; }
   std::string_view token(TokenId id) const {  // empty: no such id

@@ -78,7 +78,7 @@ class LongestFirst final : public Model {
       if (auto bytes = unmap_bytes(vocabulary_.token(static_cast<TokenId>(i))); bytes && !bytes->empty())
         raw_.emplace_back(std::move(*bytes), static_cast<int32_t>(i));
     for (auto& [bytes, id] : raw_) keys.emplace_back(bytes, id);
-    trie_ = PrefixTrie(std::move(keys));
+    trie_ = PrefixTrie(keys);
   }
   bool takes_raw_bytes() const override { return true; }
 

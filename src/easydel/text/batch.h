@@ -1,0 +1,16 @@
+// Many texts at once, over threads.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "easydel/text/tokenizer.h"
+
+namespace easydel::text {
+
+// The ids of each text, in their order. `threads` 0: as many as the machine has. What an encode throws is thrown here.
+std::vector<std::vector<TokenId>> encode_batch(const Tokenizer& tokenizer, std::span<const std::string_view> texts,
+                                               const EncodeOptions& options = {}, unsigned threads = 0);
+
+}  // namespace easydel::text

@@ -1,0 +1,101 @@
+// Byte pair encoding of long pieces in linear time. A row of tokens is the encoding of its text if and only if each
+// token is that of its own text and each two neighbours are those of theirs: merges of least rank first, leftmost
+// first, happen within two neighbours in the order in which they happen in the whole, so a merge across their border
+// would happen there too. So the row is found from left to right, longest tokens first; the encoding of each beginning
+// of the text is one row alone, so a place that leads nowhere is never tried twice. (The idea: github/rust-gems, crate
+// bpe.)
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "easydel/text/model.h"
+#include "easydel/text/prefix_trie.h"
+
+namespace easydel::text {
+
+class LongPieces {
+ public:
+  using Keys = std::vector<std::pair<std::string_view, int32_t>>;
+
+  // Appends the tokens of `text`. `keys()` gives the tokens with their bytes, once; `encode(text, out)` merges a short
+  // text. False, and nothing appended, where no row of tokens spells the text.
+  template <class MakeKeys, class Encode>
+  bool tokenize(std::string_view text, std::vector<Token>& out, MakeKeys&& keys, Encode&& encode) const {
+    std::call_once(made_, [&] { make(keys()); });
+    size_t before = out.size(), at = 0;
+    std::vector<bool> dead(text.size() + 1);
+    size_t length = 0;
+    TokenId token = trie_.longest(text, 0, length);
+    while (at < text.size()) {
+      while (token >= 0 && (dead[at + length] ||
+                            !fits(text, at, out.size() > before ? &out.back() : nullptr, token, length, encode))) {
+        token = shorter_[static_cast<size_t>(token)];
+        if (token >= 0) length = lengths_[static_cast<size_t>(token)];
+      }
+      if (token >= 0) {
+        out.push_back({token, static_cast<uint32_t>(length)});
+        at += length;
+        token = at < text.size() ? trie_.longest(text, at, length) : -1;
+        continue;
+      }
+      dead[at] = true;
+      if (out.size() == before) return false;
+      token = out.back().id;
+      length = out.back().length;
+      at -= length;
+      out.pop_back();
+    }
+    return true;
+  }
+
+ private:
+  void make(Keys keys) const {
+    TokenId most = -1;
+    for (auto& [text, id] : keys) most = std::max(most, id);
+    shorter_.assign(static_cast<size_t>(most) + 1, -1);
+    lengths_.assign(static_cast<size_t>(most) + 1, 0);
+    trie_ = PrefixTrie(keys);
+    for (auto& [text, id] : keys) {
+      lengths_[static_cast<size_t>(id)] = static_cast<uint32_t>(text.size());
+      trie_.each_prefix(text, 0, [&, whole = text.size(), id = id](size_t length, int32_t prefix) {
+        if (length < whole) shorter_[static_cast<size_t>(id)] = prefix;
+      });
+    }
+  }
+
+  // Whether `token` can stand behind `last` (or first).
+  template <class Encode>
+  bool fits(std::string_view text, size_t at, const Token* last, TokenId token, size_t length, Encode&& encode) const {
+    struct Known {
+      uint64_t owner = 0;
+      TokenId left = -1, right = -1;
+      bool fits = false;
+    };
+    thread_local std::vector<Known> memory(size_t{1} << 12);
+    TokenId left = last ? last->id : -1;
+    uint64_t key =
+        (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(token)) ^ owner_ << 20;
+    Known& known = memory[(key * 0x9E3779B97F4A7C15u) >> 52];
+    if (known.owner == owner_ && known.left == left && known.right == token) return known.fits;
+    size_t begin = last ? at - last->length : at;
+    std::vector<Token> row;
+    encode(text.substr(begin, at + length - begin), row);
+    bool fits =
+        last ? row.size() == 2 && row[0].id == left && row[1].id == token : row.size() == 1 && row[0].id == token;
+    known = {owner_, left, token, fits};
+    return fits;
+  }
+
+  static inline std::atomic<uint64_t> next_{0};
+  uint64_t owner_ = next_.fetch_add(1) + 1;
+  mutable std::once_flag made_;
+  mutable PrefixTrie trie_;
+  mutable std::vector<TokenId> shorter_;   // by id: the longest other token that it begins with
+  mutable std::vector<uint32_t> lengths_;  // by id
+};
+
+}  // namespace easydel::text
