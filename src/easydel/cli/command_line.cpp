@@ -32,6 +32,7 @@ struct Options {
   ProbeReplayOptions replay;
   DescribeModelOptions model;
   std::vector<std::string> files;
+  ProbeToolsOptions tools;
   std::string tokenizer, chat_template, lines = "-", keys, messages = "-";
   std::optional<std::string> text;
   std::vector<int64_t> ids;
@@ -99,9 +100,14 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one = add_command(*probe, o, "vectors", "Recorded cases of EasyDeL, TRL and others", "", [&o] { return run_probe_vectors(o.files, o.check); });
   one->add_option("files", o.files, "Files of cases: easydel_vectors/*.json, trl_goldens/*/*.json")->required();
   one->add_flag("--check", o.check, "Compare with what the files expect; the exit status is 1 where a case fails");
-  for (const char* name : {"tools", "constrain"})
-    add_command(*probe, o, name, "(not built yet)", "",
-                [name]() -> int { refuse(str("probe ", name), "is not built yet", "built: logits, replay, vectors, tokenize, render"); });
+  one = add_command(*probe, o, "tools", "Tool calls and reasoning in answers", "", [&o] { return run_probe_tools(o.tools); });
+  one->add_option("--parser", o.tools.parser, "The format of tool calls, or auto: by the template")->required();
+  one->add_option("--reasoning-parser", o.tools.reasoning_parser, "The format of reasoning");
+  one->add_option("--template", o.tools.chat_template, "The template's file");
+  one->add_option("--jsonl", o.tools.lines, "File of JSON Lines; - is standard input");
+  one->add_flag("--stream", o.tools.stream, "Character by character");
+  add_command(*probe, o, "constrain", "(not built yet)", "",
+              []() -> int { refuse("probe constrain", "is not built yet", "built: logits, replay, vectors, tokenize, render, tools"); });
 }
 
 void add_commands(CLI::App& app, Options& o) {

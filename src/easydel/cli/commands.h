@@ -54,6 +54,11 @@ struct ProbeReplayOptions {
 int run_probe_replay(const ProbeReplayOptions& options);
 // `lines`: a file of JSON Lines, or "-".
 int run_probe_tokenize(const std::string& tokenizer, const std::string& lines);
+struct ProbeToolsOptions {
+  std::string parser, reasoning_parser, chat_template, lines = "-";
+  bool stream = false;
+};
+int run_probe_tools(const ProbeToolsOptions& options);
 int run_probe_render(const std::string& chat_template, const std::string& lines);
 // 1 where `check` and a case failed.
 int run_probe_vectors(const std::vector<std::string>& files, bool check);

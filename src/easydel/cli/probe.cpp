@@ -7,6 +7,7 @@
 #include "easydel/elarge/core.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/text/probe.h"
+#include "easydel/text/probe_tools.h"
 #include "easydel/text/render_chat.h"
 
 namespace easydel::cli {
@@ -66,6 +67,11 @@ int run_probe_tokenize(const std::string& tokenizer, const std::string& lines) {
 int run_probe_render(const std::string& chat_template, const std::string& lines) {
   text::RenderProbe probe(chat_template);
   return answer_lines(lines, [&](const std::string& line) { return probe.answer(line); });
+}
+
+int run_probe_tools(const ProbeToolsOptions& options) {
+  const text::ToolsProbe probe({options.parser, options.reasoning_parser, options.chat_template, options.stream});
+  return answer_lines(options.lines, [&](const std::string& line) { return probe.answer(line); });
 }
 
 int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special) {

@@ -1,0 +1,127 @@
+// Text that is still arriving, and coroutines that read it: a parser is written as if the whole text were there, and
+// sleeps where more must come. So a text parsed at once and one parsed letter by letter go through the same lines.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace easydel::text {
+
+// One reader at a time. Not thread-safe; not movable, because sleeping readers point at it.
+class Incoming {
+ public:
+  Incoming() = default;
+  Incoming(const Incoming&) = delete;
+  Incoming& operator=(const Incoming&) = delete;
+
+  // Both run the reader as far as it gets. Whole characters of UTF-8; any cut of the text is good.
+  void feed(std::string_view more);
+  void end();
+
+  // co_await need(n): true once n bytes lie ahead, false where the text ends before.
+  auto need(size_t bytes) {
+    struct Awaiter {
+      Incoming& in;
+      size_t bytes;
+      bool await_ready() const { return in.ahead().size() >= bytes || in.ended_; }
+      void await_suspend(std::coroutine_handle<> reader) const { in.reader_ = reader, in.wanted_ = bytes; }
+      bool await_resume() const { return in.ahead().size() >= bytes; }
+    };
+    return Awaiter{*this, bytes};
+  }
+  // co_await peek(n): the byte n places ahead, -1 where the text ends before.
+  auto peek(size_t place = 0) {
+    struct Awaiter {
+      Incoming& in;
+      size_t place;
+      bool await_ready() const { return in.ahead().size() > place || in.ended_; }
+      void await_suspend(std::coroutine_handle<> reader) const { in.reader_ = reader, in.wanted_ = place + 1; }
+      int await_resume() const {
+        return in.ahead().size() > place ? static_cast<unsigned char>(in.ahead()[place]) : -1;
+      }
+    };
+    return Awaiter{*this, place};
+  }
+  std::string_view ahead() const { return std::string_view(text_).substr(at_); }
+  void take(size_t bytes) { at_ += bytes; }
+
+  // What was taken since mark() stays, for a reader that finds out late that it misunderstood.
+  void mark() { mark_ = at_; }
+  void forget_mark() { mark_ = std::string::npos; }
+  std::string since_mark() const { return text_.substr(mark_, at_ - mark_); }
+
+ private:
+  std::string text_;
+  size_t at_ = 0, mark_ = std::string::npos, wanted_ = 0;
+  bool ended_ = false;
+  std::coroutine_handle<> reader_;
+};
+
+namespace detail {
+struct TaskPromise {
+  std::coroutine_handle<> caller;
+  std::exception_ptr error;
+  std::suspend_never initial_suspend() const noexcept { return {}; }
+  auto final_suspend() noexcept {
+    struct Awaiter {
+      bool await_ready() const noexcept { return false; }
+      void await_resume() const noexcept {}
+      void await_suspend(std::coroutine_handle<>) const noexcept {
+        if (caller) caller.resume();
+      }
+      std::coroutine_handle<> caller;
+    };
+    Awaiter out;
+    out.caller = caller;
+    return out;
+  }
+  void unhandled_exception() { error = std::current_exception(); }
+};
+}  // namespace detail
+
+// g++ 12 miscompiles co_await within && and ||, and in loop conditions of more than itself: give the result a name
+// first.
+//
+// A reader of Incoming: runs at once until it must wait; co_await it for its result.
+template <class T = void>
+class [[nodiscard]] Task {
+ public:
+  struct promise_type : detail::TaskPromise {
+    T value{};
+    Task get_return_object() { return Task(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    void return_value(T v) { value = std::move(v); }
+  };
+
+  explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Task& operator=(Task&&) = delete;
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+  bool await_ready() const { return handle_.done(); }
+  void await_suspend(std::coroutine_handle<> caller) const { handle_.promise().caller = caller; }
+  T await_resume() const {
+    if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
+    return std::move(handle_.promise().value);
+  }
+
+ private:
+  std::coroutine_handle<promise_type> handle_;
+};
+
+template <>
+struct Task<void>::promise_type : detail::TaskPromise {
+  Task get_return_object() { return Task(std::coroutine_handle<promise_type>::from_promise(*this)); }
+  void return_void() {}
+};
+template <>
+inline void Task<void>::await_resume() const {
+  if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
+}
+
+}  // namespace easydel::text

@@ -1,0 +1,34 @@
+// The body of `probe tools`: one line of JSON in, one line of JSON out.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "easydel/text/chat_template.h"
+#include "easydel/text/output_parser.h"
+
+namespace easydel::text {
+
+// {"text", "tools"?, "options"?} -> {"content", "reasoning", "tool_calls": [{"name", "arguments"}]}
+// options: reasoning_format (none: it stays in the content), enable_thinking, tool_choice (none: calls are content),
+// json_schema (content is JSON), is_partial (the text is cut off: what stands so far counts), parser.
+class ToolsProbe {
+ public:
+  struct Options {
+    std::string parser;     // a name, or "auto": by the template
+    std::string reasoning;  // a name; empty: with auto by the template, else none
+    std::filesystem::path template_file;
+    bool stream = false;  // character by character
+  };
+  explicit ToolsProbe(Options options);
+  std::string answer(std::string_view line) const;
+
+ private:
+  Options options_;
+  OutputFormat format_;
+  std::unique_ptr<const ChatTemplate> template_;
+};
+
+}  // namespace easydel::text

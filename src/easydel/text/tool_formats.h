@@ -1,0 +1,96 @@
+// The shapes that formats of tool calls come in, each one reader, and what differs between formats of a shape.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "easydel/text/message_sink.h"
+#include "easydel/text/reading.h"
+#include "easydel/text/tool_schema.h"
+
+namespace easydel::text {
+
+struct ReadContext {
+  Incoming& in;
+  MessageSink& sink;
+  const ToolSchemas& schemas;
+  const OutputOptions& options;
+  Markers noise;  // markers that are no content
+  // Set: a `</think>` in the content says that all before it was reasoning.
+  std::string late_reasoning_end;
+};
+
+// Content until one of `stops`, which is not taken; kNone at the end of the text.
+Task<size_t> read_content(ReadContext& context, const Markers& stops);
+
+// Calls as JSON objects with a name and arguments, behind a marker or bare: {"name": "f", "arguments": {...}}, or
+// lists of them.
+struct JsonCalls {
+  Markers opens = {};
+  Markers closes = {};
+  bool bare_object = false, bare_list = false;  // also where no marker stands
+  bool name_is_key = false;                     // {"f": {...}}
+  std::vector<std::string> name_keys = {"name", "tool_name"};
+  std::vector<std::string> argument_keys = {"arguments", "parameters"};
+};
+Task<> read_json_calls(ReadContext& context, const JsonCalls& format);
+// One call or a list of them, at the place where the text stands. false: something is no call.
+Task<bool> read_json_call_list(ReadContext& context, const JsonCalls& format);
+
+// A name between markers, then its arguments as a JSON object: [TOOL_CALLS]f[ARGS]{...}.
+struct NamedCalls {
+  Markers sections = {};         // what may stand before the first call and between calls: dropped
+  std::string open = {};         // before each call
+  std::string before_name = {};  // the name begins behind this; what stands before it is a type
+  Markers name_ends = {};        // taken; "{" is not
+  std::string id_open = {};      // an id between name and arguments: [CALL_ID]...[ARGS]
+  std::string fence = {};        // "```json" around the arguments
+  std::string close = {};
+  bool indexed_names = false;   // functions.NAME:0, which is also the id
+  bool list_too = false;        // or a list of {"name", "arguments"} behind `open`
+  bool forgets_marker = false;  // what is no call becomes content without `open`
+  bool keeps_unfinished = false;
+};
+Task<> read_named_calls(ReadContext& context, const NamedCalls& format);
+
+// Arguments between tags: <function=f><parameter=a>1</parameter></function>.
+struct TaggedCalls {
+  Markers sections = {};  // open a list of calls
+  Markers section_ends = {};
+  std::string open = {};       // before a name: "<function="
+  std::string name_end = {};   // ">"; the name itself may be quoted
+  std::string close = {};      // "</function>"
+  std::string parameter = {};  // before a parameter's name: "<parameter="
+  std::string parameter_name_end = {};
+  std::string value_open = {};  // "<arg_value>"
+  std::string value_close = {};
+  bool needs_section = false;  // without it calls are content
+  bool keeps_space = false;    // of values; else a line break at either end is cut off
+  bool guesses_types = false;
+};
+Task<> read_tagged_calls(ReadContext& context, const TaggedCalls& format);
+
+// Python's calls: [f(a=1), g()].
+struct PythonCalls {
+  Markers opens = {};  // empty: the text begins with "["
+  Markers closes = {};
+  bool bare_list = false;
+  bool lines = false;  // calls without brackets, one a line
+};
+Task<> read_python_calls(ReadContext& context, const PythonCalls& format);
+// name(a=1, b='x') at the place where the text stands.
+Task<bool> read_python_call(ReadContext& context);
+
+// Gemma's: call:f{a:<escape>text<escape>,b:1}.
+struct GemmaCalls {
+  std::string open, close, quote;
+};
+Task<> read_gemma_calls(ReadContext& context, const GemmaCalls& format);
+
+// OpenAI's harmony: channels of messages, calls by their recipient.
+Task<> read_harmony(ReadContext& context);
+
+// MiniCPM's XML, which is checked against the schemas.
+Task<> read_minicpm_calls(ReadContext& context);
+
+}  // namespace easydel::text

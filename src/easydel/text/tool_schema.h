@@ -1,0 +1,40 @@
+// What the tools' JSON Schemas say about arguments, for formats that write them as bare text.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "easydel/base/document.h"
+
+namespace easydel::text {
+
+// The types that a parameter may have.
+struct ArgumentType {
+  bool string = false, integer = false, number = false, boolean = false, null = false, object = false, array = false;
+
+  bool unknown() const { return !(string || integer || number || boolean || null || object || array); }
+  bool only_string() const { return string && !(integer || number || boolean || null || object || array); }
+};
+
+class ToolSchemas {
+ public:
+  // A list of {"type": "function", "function": {"name", "parameters"}}, or of the inner maps; what is none is passed
+  // over.
+  explicit ToolSchemas(Value tools = {});
+
+  bool empty() const { return tools_.items.empty(); }
+  const Value* parameters(std::string_view tool) const;  // nullptr: no such tool, or it takes none
+  bool knows(std::string_view tool) const;
+  ArgumentType type_of(std::string_view tool, std::string_view parameter) const;
+
+ private:
+  const Value* tool(std::string_view name) const;
+  Value tools_;
+};
+
+// `text` as JSON of one of the types, the narrowest that fits; else as a string. Of an unknown type: a string, or
+// where `guesses` whatever value it reads as.
+std::string coerced(std::string_view text, const ArgumentType& type, bool guesses);
+
+}  // namespace easydel::text

@@ -1,0 +1,108 @@
+// Calls that are a name between markers and a JSON object.
+#include "easydel/text/tool_formats.h"
+
+namespace easydel::text {
+namespace {
+
+// functions.get_weather:0 -> get_weather
+std::string name_of_indexed(std::string_view id) {
+  const size_t colon = id.rfind(':');
+  std::string_view name = id.substr(0, colon);
+  if (const size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+  return std::string(name);
+}
+
+// A name alone is a call that was never finished; anything else is what the model wanted to say.
+std::string without_marker(std::string text) {
+  text.erase(0, text.find_first_not_of(" \t\r\n"));
+  const bool name = text.find_first_of(" \t\r\n{}[]()<>\"',;") == std::string::npos;
+  return name ? "" : text;
+}
+
+Task<bool> read_named_call(ReadContext& context, const NamedCalls& format) {
+  Incoming& in = context.in;
+  co_await skip_space(in);
+  if (!format.before_name.empty()) {
+    std::string type;
+    const Markers before{format.before_name, "{"};
+    const size_t found = co_await read_until(in, before, type, 64);
+    if (found != 0) co_return false;
+    in.take(format.before_name.size());
+  }
+  std::string name, id;
+  size_t end = co_await read_until(in, format.name_ends, name, 512);
+  if (end == kNone) co_return false;
+  const auto trim = [](std::string& text) {
+    text.erase(0, text.find_first_not_of(" \t\r\n"));
+    text.erase(text.find_last_not_of(" \t\r\n") + 1);
+  };
+  trim(name);
+  if (name.empty() || name.find_first_of(" \t\r\n<>\"") != std::string::npos) co_return false;
+  if (format.name_ends[end] != "{") in.take(format.name_ends[end].size());
+  if (!format.id_open.empty() && format.name_ends[end] == format.id_open) {
+    end = co_await read_until(in, format.name_ends, id, 256);
+    if (end == kNone) co_return false;
+    if (format.name_ends[end] != "{") in.take(format.name_ends[end].size());
+    trim(id);
+  }
+  if (format.indexed_names) {
+    id = name;
+    name = name_of_indexed(id);
+    if (name.empty()) co_return false;
+  }
+  co_await skip_space(in);
+  if (!format.fence.empty()) {
+    const bool fenced = co_await take_if(in, format.fence);
+    if (fenced) co_await skip_space(in);
+  }
+  const bool more = co_await in.need(1);
+  if (!more || in.ahead()[0] != '{') co_return false;
+  context.sink.begin_call(std::move(name), std::move(id));
+  const Take take = [&context](std::string_view piece) { context.sink.arguments(piece); };
+  const bool good = co_await read_value(in, Notation::json, take);
+  const int next = co_await in.peek();
+  const bool cut_off = next < 0 && format.keeps_unfinished;
+  if (!good && !cut_off) co_return false;
+  context.sink.end_call();
+  co_await skip_space(in);
+  if (!format.fence.empty()) {
+    const bool fenced = co_await take_if(in, "```");
+    if (fenced) co_await skip_space(in);
+  }
+  if (!format.close.empty()) {
+    const bool closed = co_await take_if(in, format.close);
+    static_cast<void>(closed);
+  }
+  co_return true;
+}
+
+}  // namespace
+
+Task<> read_named_calls(ReadContext& context, const NamedCalls& format) {
+  Incoming& in = context.in;
+  context.noise.insert(context.noise.end(), format.sections.begin(), format.sections.end());
+  const Markers stops{format.open};
+  while (true) {
+    const size_t stop = co_await read_content(context, stops);
+    if (stop == kNone) co_return;
+    in.mark();
+    in.take(format.open.size());
+    co_await skip_space(in);
+    const bool more = co_await in.need(1);
+    bool good = false;
+    if (format.list_too && more && (in.ahead()[0] == '[' || in.ahead()[0] == '{')) {
+      const JsonCalls list;
+      good = co_await read_json_call_list(context, list);
+    } else {
+      good = co_await read_named_call(context, format);
+    }
+    if (!good) {
+      context.sink.withdraw_call();
+      context.sink.content(format.forgets_marker ? without_marker(in.since_mark().substr(format.open.size()))
+                                                 : in.since_mark());
+    }
+    in.forget_mark();
+  }
+}
+
+}  // namespace easydel::text

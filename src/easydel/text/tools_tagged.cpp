@@ -1,0 +1,204 @@
+// Calls whose arguments stand between tags, as bare text.
+#include <algorithm>
+
+#include "easydel/text/tool_formats.h"
+
+namespace easydel::text {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n";
+constexpr size_t kLongestTag = 1024, kLongestBetween = 256;
+
+std::string trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(kSpace);
+  return first == std::string_view::npos ? ""
+                                         : std::string(text.substr(first, text.find_last_not_of(kSpace) - first + 1));
+}
+
+// What stands in a tag: a name, perhaps quoted, perhaps with `string="true"` behind it.
+struct Tag {
+  std::string name;
+  std::optional<bool> is_string;
+};
+
+Tag tag_of(const std::string& raw) {
+  Tag out;
+  std::string text = trimmed(raw);
+  if (!text.empty() && (text[0] == '"' || text[0] == '\'')) {
+    const size_t end = text.find(text[0], 1);
+    out.name = text.substr(1, end == std::string::npos ? end : end - 1);
+    const std::string rest = end == std::string::npos ? "" : text.substr(end + 1);
+    if (rest.find("string=\"true\"") != std::string::npos) out.is_string = true;
+    if (rest.find("string=\"false\"") != std::string::npos) out.is_string = false;
+  } else {
+    out.name = std::move(text);
+  }
+  return out;
+}
+
+// A string value while it arrives: a line break at either end is none of it.
+class StringValue {
+ public:
+  StringValue(MessageSink& sink, bool keeps_space) : sink_(sink), keeps_space_(keeps_space), at_start_(!keeps_space) {
+    sink_.arguments("\"");
+  }
+  void add(std::string_view piece) {
+    if (at_start_ && !piece.empty()) {
+      at_start_ = false;
+      if (piece[0] == '\n') piece.remove_prefix(1);
+    }
+    if (piece.empty()) return;
+    write(std::exchange(held_, {}));
+    if (!keeps_space_ && piece.back() == '\n') {
+      held_ = "\n";
+      piece.remove_suffix(1);
+    }
+    write(piece);
+  }
+  void end() { sink_.arguments("\""); }
+
+ private:
+  void write(std::string_view piece) {
+    std::string out;
+    append_json_escaped(out, piece);
+    sink_.arguments(out);
+  }
+  MessageSink& sink_;
+  bool keeps_space_, at_start_;
+  std::string held_;
+};
+
+struct TaggedCall {
+  std::string name;
+  std::vector<std::string> seen;
+};
+
+Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, TaggedCall& call) {
+  Incoming& in = context.in;
+  std::string raw;
+  const Markers name_end{format.parameter_name_end};
+  const size_t named = co_await read_until(in, name_end, raw, kLongestTag);
+  if (named == kNone) co_return false;
+  in.take(format.parameter_name_end.size());
+  const Tag tag = tag_of(raw);
+  if (tag.name.empty()) co_return false;
+  if (!format.value_open.empty()) {
+    co_await skip_space(in);
+    const bool opened = co_await take_if(in, format.value_open);
+    if (!opened) co_return false;
+  }
+  // A value whose own end is missing ends where the next thing begins.
+  const Markers ends{format.value_close, format.parameter, format.close};
+  const bool again = std::find(call.seen.begin(), call.seen.end(), tag.name) != call.seen.end();
+  ArgumentType type = context.schemas.type_of(call.name, tag.name);
+  bool guesses = format.guesses_types;
+  if (tag.is_string) type = ArgumentType{}, type.string = *tag.is_string, guesses = true;
+  if (!again) {
+    context.sink.arguments((call.seen.empty() ? "" : ", ") + json_quoted(tag.name) + ": ");
+    call.seen.push_back(tag.name);
+  }
+  size_t end = kNone;
+  if (!again && (type.only_string() || (type.unknown() && !guesses))) {
+    StringValue value(context.sink, format.keeps_space);
+    const Take take = [&value](std::string_view piece) { value.add(piece); };
+    end = co_await read_until(in, ends, take);
+    if (end == kNone) co_return false;
+    value.end();
+  } else {
+    std::string text;
+    const Take take = [&text](std::string_view piece) { text += piece; };
+    end = co_await read_until(in, ends, take);
+    if (end == kNone) co_return false;
+    if (!format.keeps_space && text.starts_with('\n')) text.erase(0, 1);
+    if (!format.keeps_space && text.ends_with('\n')) text.pop_back();
+    if (!again) context.sink.arguments(coerced(text, type, guesses));
+  }
+  if (end == 0) in.take(format.value_close.size());
+  co_return true;
+}
+
+// One call, from behind `open`.
+Task<bool> read_tagged_call(ReadContext& context, const TaggedCalls& format) {
+  Incoming& in = context.in;
+  co_await skip_space(in);
+  TaggedCall call;
+  std::string raw;
+  const Markers name_ends{format.name_end, format.parameter, format.close};
+  const size_t end = co_await read_until(in, name_ends, raw, kLongestTag);
+  if (end == kNone || (end != 0 && !format.open.empty())) co_return false;
+  if (end == 0) in.take(format.name_end.size());
+  call.name = tag_of(raw).name;
+  if (call.name.empty() || call.name.find_first_of("<>\n{}") != std::string::npos) co_return false;
+  context.sink.begin_call(call.name);
+  context.sink.arguments("{");
+  Markers next{format.parameter, format.close};
+  next.insert(next.end(), format.section_ends.begin(), format.section_ends.end());
+  while (true) {
+    co_await skip_space(in);
+    const size_t what = co_await next_is(in, next);
+    if (what == kNone) co_return false;
+    if (what != 0) {
+      if (what == 1) in.take(format.close.size());
+      context.sink.arguments("}");
+      context.sink.end_call();
+      co_return true;
+    }
+    in.take(format.parameter.size());
+    const bool good = co_await read_parameter(context, format, call);
+    if (!good) co_return false;
+  }
+}
+
+// The calls of a section, until its end.
+Task<bool> read_section(ReadContext& context, const TaggedCalls& format) {
+  Incoming& in = context.in;
+  if (format.open.empty()) co_return co_await read_tagged_call(context, format);
+  Markers next{format.open};
+  next.insert(next.end(), format.section_ends.begin(), format.section_ends.end());
+  bool any = false;
+  while (true) {
+    std::string between;  // "function<sep>", line breaks
+    const size_t what = co_await read_until(in, next, between, kLongestBetween);
+    if (what != 0) {
+      if (what != kNone) in.take(next[what].size());
+      co_return any;
+    }
+    in.take(format.open.size());
+    const bool good = co_await read_tagged_call(context, format);
+    if (!good) co_return false;
+    any = true;
+    in.mark();
+    co_await skip_space(in);
+    const size_t follows = co_await next_is(in, next);
+    if (follows == 0) continue;
+    if (follows != kNone) in.take(next[follows].size());
+    co_return true;
+  }
+}
+
+}  // namespace
+
+Task<> read_tagged_calls(ReadContext& context, const TaggedCalls& format) {
+  Incoming& in = context.in;
+  Markers stops = format.sections;
+  if (!format.needs_section) stops.push_back(format.open);
+  while (true) {
+    const size_t stop = co_await read_content(context, stops);
+    if (stop == kNone) co_return;
+    in.mark();
+    in.take(stops[stop].size());
+    const bool section = stop < format.sections.size();
+    bool good = false;
+    if (section)
+      good = co_await read_section(context, format);
+    else
+      good = co_await read_tagged_call(context, format);
+    if (!good) {
+      context.sink.withdraw_call();
+      context.sink.content(in.since_mark());
+    }
+    in.forget_mark();
+  }
+}
+
+}  // namespace easydel::text
