@@ -162,7 +162,7 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "--top-p 2: top_p: 2 is out of range\n    expected a number from 0 to 1 (default 1.0)\n1 problem in command line; nothing was run.\n");
   EXPECT_EQ(refused({"generate", "m"}), "easydel generate: there is no prompt\n    give one with -p 'text', or on standard input\n");
   EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}), "x.json: no such file\n    give files of recorded cases\n");
-  EXPECT_EQ(refused({"probe", "tools"}), "probe tools: is not built yet\n    built: logits, replay, vectors, tokenize, render\n");
+  EXPECT_EQ(refused({"probe", "constrain"}), "probe constrain: is not built yet\n    built: logits, replay, vectors, tokenize, render, tools\n");
   EXPECT_EQ(refused({"describe", "keys", "trainer.learning_rat"}), "trainer.learning_rat: no such key\n    did you mean 'learning_rate'?\n");
 }
 
