@@ -29,44 +29,107 @@ class BadModel : public testing::Test {
     EXPECT_EQ(ran.err, text);
     EXPECT_FALSE(fs::exists(folder_ / "out"));
   }
+  void expect_problem(const std::string& problem) const;
   void change_config(std::string_view from, std::string_view to) const {
     test::write_file(folder_ / "model/config.json", test::replaced(test::read_file(folder_ / "model/config.json"), from, to));
   }
   test::TemporaryFolder folder_;
 };
 
+// What is wrong with the folder is found before anything runs, by training and by validation alike.
+void BadModel::expect_problem(const std::string& problem) const {
+  const std::string text = "run.yaml:1:23: model.name_or_path: " + problem + "\n1 problem in run.yaml; nothing was run.\n";
+  expect_refusal(text);
+  const auto ran = test::run_program({"validate", "run.yaml"}, {.folder = folder_.path()});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(ran.err, text);
+}
+
 TEST_F(BadModel, WeightsThatAreCutShort) {
   test::write_file(folder_ / "model/model.safetensors", test::read_file(folder_ / "model/model.safetensors").substr(0, 100000));
-  const auto ran = train();
-  EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(ran.err.substr(0, 71), "model/model.safetensors: tensor 'model.embed_tokens.weight' ends at byt");
-  EXPECT_NE(ran.err.find("\n    the file is cut short; fetch or save it again\n"), std::string::npos) << ran.err;
+  expect_problem(
+      "model/model.safetensors: tensor 'model.embed_tokens.weight' ends at byte 131072 of the data, but there are only 95136\n"
+      "    the file is cut short; fetch or save it again");
 }
 
 TEST_F(BadModel, WeightsThatAreGarbage) {
   test::write_file(folder_ / "model/model.safetensors", "garbage garbage garbage garbage");
-  expect_refusal(
+  expect_problem(
       "model/model.safetensors: says that its header has 2334385649822622055 bytes; at most 100000000 are allowed\n"
-      "    the file is damaged or was not written as safetensors; fetch or save it again\n");
+      "    the file is damaged or was not written as safetensors; fetch or save it again");
+}
+
+TEST_F(BadModel, WeightsInAFormatThatIsNotRead) {
+  fs::rename(folder_ / "model/model.safetensors", folder_ / "model/pytorch_model.bin");
+  expect_problem("model: has only weights that are not read (pytorch_model.bin)\n    convert them to safetensors");
 }
 
 TEST_F(BadModel, WeightsOfAnotherShapeThanTheConfigSays) {
   change_config("\"vocab_size\": 512", "\"vocab_size\": 500");
-  expect_refusal(
+  const std::string text =
       "model: the weights do not fit config.json\n    wrong shape (1):\n"
-      "      model.embed_tokens.weight: the file has [512, 64], config.json asks for [500, 64]\n");
+      "      model.embed_tokens.weight: the file has [512, 64], config.json asks for [500, 64]\n";
+  expect_refusal(text);
+  const auto ran = test::run_program({"validate", "run.yaml"}, {.folder = folder_.path()});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(ran.err, text);
+  // The launcher says it once, before there are ranks.
+  const auto two = test::run_program({"--nproc", "2", "elarge", "run.yaml"}, {.folder = folder_.path()});
+  EXPECT_EQ(two.status, 2);
+  EXPECT_EQ(two.err, text);
+}
+
+TEST_F(BadModel, AConfigThatNoModelCanBeBuiltFrom) {
+  change_config("\"num_key_value_heads\": 4", "\"num_key_value_heads\": 3");
+  expect_refusal("model/config.json: num_key_value_heads: 3 does not divide num_attention_heads, 8\n");
 }
 
 TEST_F(BadModel, AnUnknownModelType) {
   change_config("\"llama\"", "\"lama\"");
-  expect_refusal("model/config.json: model_type: 'lama' is not built yet\n    did you mean 'llama'?\n");
+  expect_problem("model/config.json: model_type: 'lama' is not built yet\n    did you mean 'llama'?");
+}
+
+TEST_F(BadModel, AnArchitectureThatIsNotBuilt) {
+  change_config("LlamaForCausalLM", "LlamaForSequenceClassification");
+  expect_problem(
+      "model/config.json: architectures: 'LlamaForSequenceClassification' is not built yet\n    built for 'llama': LlamaForCausalLM");
 }
 
 TEST_F(BadModel, AConfigThatIsNotJson) {
   test::write_file(folder_ / "model/config.json", "{\"a\": ");
-  expect_refusal(
-      "run.yaml:1:23: model.name_or_path: model/config.json:1:7: is not JSON: a value is missing\n    the text ends in the middle?\n"
-      "1 problem in run.yaml; nothing was run.\n");
+  expect_problem("model/config.json:1:7: is not JSON: a value is missing\n    the text ends in the middle?");
+}
+
+TEST_F(BadModel, NoTokenizer) {
+  for (const auto& entry : fs::directory_iterator(folder_ / "model"))
+    if (entry.path().filename().string().starts_with("tokenizer")) fs::remove(entry);
+  expect_problem("model: has no tokenizer (tokenizer.json)\n    give the folder of a tokenizer, or a tokenizer.json, "
+                 "tokenizer.model, *.tiktoken, tekken.json, vocab.txt or *.gguf");
+}
+
+TEST_F(BadModel, SeveralThingsAtOnce) {
+  change_config("\"llama\"", "\"lama\"");
+  test::write_file(folder_ / "model/model.safetensors", "garbage garbage garbage garbage");
+  test::write_file(folder_ / "model/tokenizer.json", "{}");
+  fs::remove(folder_ / "rows.jsonl");
+  const auto ran = train();
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(test::replaced(ran.err, folder_.path().string(), "FOLDER"), 
+            "run.yaml:1:23: model.name_or_path: model/config.json: model_type: 'lama' is not built yet\n    did you mean 'llama'?\n"
+            "run.yaml:1:23: model.name_or_path: model/model.safetensors: says that its header has 2334385649822622055 bytes; at most "
+            "100000000 are allowed\n    the file is damaged or was not written as safetensors; fetch or save it again\n"
+            "run.yaml:1:23: model.name_or_path: model/tokenizer.json: has no 'model'\n    is it the file of a tokenizer?\n"
+            "run.yaml:3:34: mixture.informs[0].data_files: no file matches 'rows.jsonl'\n"
+            "    looked from FOLDER; give a path or a pattern such as data/*.jsonl\n"
+            "4 problems in run.yaml; nothing was run.\n");
+}
+
+TEST_F(BadModel, ADeviceThatIsNotThere) {
+  train();  // for its run.yaml
+  const auto ran = test::run_program({"validate", "run.yaml", "--set", "loader.device=gpu"},
+                                     {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}, .folder = folder_.path()});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(ran.err, "device: 'gpu' was asked for, but torch finds no GPU here\n    use cpu or auto\n");
 }
 
 TEST_F(BadModel, ARowWithoutItsField) {

@@ -16,7 +16,7 @@ TEST(Commands, VersionAndHelpSayWhatThereIs) {
   EXPECT_EQ(run_program({"--version"}).out, run_program({"version"}).out);
   const auto help = run_program({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* command : {"elarge", "generate", "chat", "probe", "describe", "doctor", "version"})
+  for (const char* command : {"elarge", "validate", "generate", "chat", "probe", "describe", "doctor", "version"})
     EXPECT_NE(help.out.find(std::string("\n  ") + command + " "), std::string::npos) << command;
   EXPECT_EQ(run_program({}).out, help.out);
 }
@@ -50,6 +50,28 @@ TEST(Commands, ADryRunPrintsTheWholeConfigurationAndRunsAgain) {
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.out, "again.yaml is valid: 2 actions\n");
   EXPECT_EQ(parse_file(folder / "out.json"), *document.find("config"));
+}
+
+TEST(Commands, ValidateChecksARunAndDoesNothingOfIt) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "run.yaml", "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
+                                            "}\nactions: [print, {to_json: out.json}, {generate: {prompts: a}}]\n");
+  const auto ran = run_program({"validate", "run.yaml"}, {.folder = folder.path()});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.out, "run.yaml is valid: 3 actions\n");
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.json"));
+  const auto wrong = run_program({"validate", "run.yaml", "--set", "trainer.learning_rate=fast"}, {.folder = folder.path()});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_EQ(wrong.err,
+            "--set trainer.learning_rate=fast: trainer.learning_rate: 'fast' is not a number\n"
+            "    expected a number of at least 0 (default 5e-05)\n1 problem in run.yaml; nothing was run.\n");
+  const auto ranks = run_program({"--nproc", "2", "validate", "run.yaml", "--set", "sharding.axis_dims=[1, 3, 1, 1, 1]"}, {.folder = folder.path()});
+  EXPECT_EQ(ranks.err,
+            "--set sharding.axis_dims=[1, 3, 1, 1, 1]: sharding.axis_dims: cannot reshape array of size 2 into shape (1,3,1,1,1)\n"
+            "    the product of the dims must be the number of ranks, 2; start that many ranks with --nproc, or write -1 for one axis\n"
+            "1 problem in run.yaml; nothing was run.\n");
+  EXPECT_EQ(run_program({"validate"}).err, "easydel validate: which file?\n    give the run: easydel validate run.yaml\n");
 }
 
 TEST(Commands, DescribeAModelFromItsFilesAlone) {

@@ -164,7 +164,7 @@ TEST(Ranks, RefuseAMeshThatDoesNotFit) {
 TEST(Ranks, RefuseCommandsThatAreForOne) {
   const auto ran = test::run_program({"--nproc", "2", "doctor"}, alone);
   EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(ran.err, "--nproc: easydel doctor on several ranks is not built yet\n    built: elarge (run), generate\n");
+  EXPECT_EQ(ran.err, "--nproc: easydel doctor on several ranks is not built yet\n    built: elarge (run), generate, validate\n");
 }
 
 }  // namespace

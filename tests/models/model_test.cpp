@@ -1,3 +1,5 @@
+#include "easydel/models/family.h"
+#include "easydel/models/family_configs.h"
 #include "easydel/models/model.h"
 
 #include <ATen/ops/arange.h>
@@ -101,6 +103,13 @@ TEST_P(Checkpointed, GradientsAreThoseOfAPlainPassToTheBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Checkpointed, testing::Values(small_llama, small_gpt2));
+
+TEST(Families, AreNamedForConfigurationsAsTheyAreBuilt) {
+  std::vector<std::string_view> built, named;
+  for (const Family& family : families()) built.push_back(family.model_type);
+  for (const FamilyConfig& family : family_configs()) named.push_back(family.model_type);
+  EXPECT_EQ(built, named);
+}
 
 TEST(SaveModel, IsLoadedAgainWithTheSameBitsAndTheUsersKeys) {
   for (const char* config : {small_llama, small_gpt2}) {

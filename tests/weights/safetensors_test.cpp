@@ -211,11 +211,14 @@ TEST(Weights, AreMissedByName) {
             folder.path().string() +
                 ": has no weights (model.safetensors)\n"
                 "    give a folder with model.safetensors or its shards and index");
-  test::write_file(folder / "pytorch_model.bin", "x");
-  EXPECT_EQ(refusal([&] { Folder::open(folder.path()); }),
-            folder.path().string() +
-                ": has only pickled weights (pytorch_model.bin), which are not read\n"
-                "    convert them to safetensors");
+  test::write_file(folder / "training_args.bin", "x");
+  EXPECT_FALSE(Folder::has_weights(folder.path()));
+  for (const char* name : {"tf_model.h5", "pytorch_model-00001-of-00002.bin", "model.Q4_0.gguf"}) {
+    test::write_file(folder / name, "x");
+    EXPECT_TRUE(Folder::has_weights(folder.path()));
+    EXPECT_EQ(refusal([&] { Folder::open(folder.path()); }),
+              folder.path().string() + ": has only weights that are not read (" + name + ")\n    convert them to safetensors");
+  }
 }
 
 TEST(Weights, OfOneSmallFolderFitOneFile) {

@@ -120,6 +120,9 @@ void add_commands(CLI::App& app, Options& o) {
     one->add_option("--set", o.run.set, "Set a key: --set trainer.learning_rate=1e-4 (YAML; may be repeated)")->allow_extra_args(false);
     one->add_flag("--dry-run,--dry_run", o.run.dry_run, "Print the actions and the whole configuration, and stop");
   }
+  one = add_command(app, o, "validate", "Check a run and do nothing of it", work, [&o] { return o.run.command = "validate", run_validate(o.run); });
+  one->add_option("file,-c,--config", o.run.file, "The run, as YAML or JSON");
+  one->add_option("--set", o.run.set, "Set a key before it is checked")->allow_extra_args(false);
   one = add_command(app, o, "generate", "Continue a text", work, [&o] { return run_generate(o.generate); });
   add_model_flags(one, o.generate);
   one->add_option("-p,--prompt", o.generate.prompts, "The text (may be repeated); standard input if not given")->allow_extra_args(false);
@@ -229,11 +232,11 @@ int run_command(int argc, char** argv) {
   if (options.version) return print("easydel " EASYDEL_VERSION "\n"), 0;
   if (!options.command) return print(app.help()), 0;
   if (options.quiet) log::set_level(log::Level::warning);
-  if (options.nproc > 1) {
-    options.run.ranks = options.nproc;
+  if (options.nproc > 1) options.run.ranks = options.nproc;
+  if (options.nproc > 1 && at->get_name() != "validate") {
     const bool elarge = at->get_name() == "elarge" || at->get_name() == "run";
     if (!elarge && full_name(at) != "easydel generate")
-      refuse("--nproc", full_name(at) + " on several ranks is not built yet", "built: elarge (run), generate");
+      refuse("--nproc", full_name(at) + " on several ranks is not built yet", "built: elarge (run), generate, validate");
     if (elarge) check_elarge(options.run);
     Launch ranks;
     ranks.ranks = options.nproc;

@@ -14,12 +14,14 @@
 namespace easydel::cli {
 
 struct RunOptions {
+  std::string command = "elarge";  // what errors call it
   std::string file;
   std::vector<std::string> set;  // "trainer.learning_rate=1e-4"
   bool dry_run = false;
   int ranks = 0;  // how many will run it; 0: as the environment says
 };
 int run_elarge(const RunOptions& options);
+int run_validate(const RunOptions& options);  // its checks alone
 // Reads and checks the run, without doing it: what the launcher does before it starts ranks.
 void check_elarge(const RunOptions& options);
 

@@ -1,4 +1,4 @@
-// `easydel elarge run.yaml`.
+// `easydel elarge run.yaml`, and `easydel validate run.yaml`, which stops before anything is done.
 #include <unistd.h>
 
 #include "easydel/base/error.h"
@@ -11,7 +11,8 @@ namespace easydel::cli {
 namespace {
 
 elarge::Run read(const RunOptions& options) {
-  if (options.file.empty()) refuse("easydel elarge", "which file?", "give the run: easydel elarge run.yaml");
+  if (options.file.empty())
+    refuse("easydel " + options.command, "which file?", "give the run: easydel " + options.command + " run.yaml");
   std::vector<elarge::Override> overrides;
   for (const std::string& text : options.set) {
     const size_t equals = text.find('=');
@@ -25,7 +26,17 @@ elarge::Run read(const RunOptions& options) {
 
 }  // namespace
 
-void check_elarge(const RunOptions& options) { read(options); }
+void check_elarge(const RunOptions& options) {
+  const elarge::Run run = read(options);
+  if (!options.dry_run) elarge::check_with_torch(run);
+}
+
+int run_validate(const RunOptions& options) {
+  const elarge::Run run = read(options);
+  for (const std::string& note : run.notes) log::warning(note);
+  elarge::check_with_torch(run);
+  return print(elarge::valid_text(run)), 0;
+}
 
 int run_elarge(const RunOptions& options) {
   const elarge::Run run = read(options);

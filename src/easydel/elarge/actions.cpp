@@ -24,11 +24,8 @@ const T& typed(const Action& action) {
   return *static_cast<const T*>(action.parameters.get());
 }
 
-void run_validate(Running& running, const Action&) {
-  // All checks were made before the first action began.
-  running.print(running.run.file + " is valid: " + std::to_string(running.run.actions.size()) +
-              (running.run.actions.size() == 1 ? " action\n" : " actions\n"));
-}
+// All checks were made before the first action began.
+void run_validate(Running& running, const Action&) { running.print(valid_text(running.run)); }
 
 void run_print(Running& running, const Action&) { running.print(summary(running.run.config)); }
 
@@ -99,6 +96,7 @@ std::span<const ActionEntry> action_entries() {
       {.name = "generate",
        .doc = "Continue prompts with the model.",
        .parameters = section_for<GenerateAction>, .make_parameters = make<GenerateAction>,
+       .needs = {.model = true, .tokenizer = true, .computing = true},
        .check = check_generate,
        .run = run_generate},
       {.name = "print", .doc = "Print a summary of the run.", .aliases = {"show"}, .run = run_print},
@@ -121,8 +119,14 @@ std::span<const ActionEntry> action_entries() {
        .path_alone = true,
        .check = check_writable,
        .run = run_to_yaml},
-      {.name = "train", .doc = "Train the model.", .check = check_train, .run = run_train},
-      {.name = "validate", .doc = "Check everything that can be checked before running.", .check = check_validate, .run = run_validate},
+      {.name = "train",
+       .doc = "Train the model.",
+       .needs = {.model = true, .tokenizer = true, .data = true, .computing = true, .training = true},
+       .run = run_train},
+      {.name = "validate",
+       .doc = "Check everything that can be checked before running.",
+       .needs = {.model = true, .tokenizer = true, .data = true},
+       .run = run_validate},
   };
   return entries;
 }
@@ -232,13 +236,32 @@ Value normalised(std::span<const Action> actions) {
   return list;
 }
 
+std::string valid_text(const Run& run) {
+  return str(run.file, " is valid: ", run.actions.size(), run.actions.size() == 1 ? " action\n" : " actions\n");
+}
+
+Needs needs_of(const Run& run) {
+  Needs all;
+  for (const Action& action : run.actions) {
+    const Needs& needs = action.entry->needs;
+    all.model |= needs.model, all.tokenizer |= needs.tokenizer, all.data |= needs.data;
+    all.computing |= needs.computing, all.training |= needs.training;
+  }
+  return all;
+}
+
 Session& Running::session() {
-  const auto trains = [](const Action& action) { return action.entry->name == "train"; };
-  if (!session_) session_ = core().open(run.config, std::ranges::any_of(run.actions, trains));
+  if (!session_) session_ = core().open(run.config, needs_of(run).training);
   return *session_;
 }
 
+void check_with_torch(const Run& run) {
+  const Needs needs = needs_of(run);
+  if (needs.model && (needs.computing || core_is_there())) core().check(run.config, run.ranks, needs.training);
+}
+
 void run_actions(const Run& run, const Output& out) {
+  check_with_torch(run);
   Running running(run, out);
   for (const Action& action : run.actions) action.entry->run(running, action);
 }

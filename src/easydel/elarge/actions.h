@@ -30,6 +30,15 @@ class Running {
   std::unique_ptr<Session> session_;
 };
 
+// What an action looks at, and what is therefore checked before any action runs.
+struct Needs {
+  bool model = false;      // its folder, and that the mesh fits the ranks
+  bool tokenizer = false;
+  bool data = false;
+  bool computing = false;  // with torch: what is not built is refused
+  bool training = false;   // something to learn from, a batch that divides, a folder to save in
+};
+
 struct ActionEntry {
   std::string_view name;
   std::string_view doc;
@@ -38,7 +47,8 @@ struct ActionEntry {
   std::shared_ptr<void> (*make_parameters)() = nullptr;
   bool path_alone = false;                           // `to_yaml: out.yaml` is short for `to_yaml: {path: out.yaml}`
   bool built = true;
-  // Finds out before anything runs what would go wrong later.
+  Needs needs = {};
+  // Finds out before anything runs what would go wrong later with this action's own parameters.
   void (*check)(const Run& run, const Action& action, config::Problems& problems) = nullptr;
   void (*run)(Running& running, const Action& action) = nullptr;
 };
@@ -49,15 +59,23 @@ const ActionEntry* find_action(std::string_view name);  // by name or alias, in 
 // The actions that a document asks for; what is wrong with them goes to `problems`.
 std::vector<Action> read_actions(const Value* actions, config::Problems& problems);
 
-// Does the run's actions in order; stops at the first error (which is thrown). Ranks other than 0 pass no output.
+// What only torch can say before anything is done: whether the weights fit config.json, whether the device is there. A
+// run that computes nothing is checked without it where libeasydel_core.so cannot be loaded.
+void check_with_torch(const Run& run);
+
+// Checks with torch, then does the run's actions in order; stops at the first error (which is thrown). Ranks other than 0 pass no output.
 void run_actions(const Run& run, const Output& out);
 
-// The checks of single actions; each adds to `problems` what would stop the action later.
-void check_validate(const Run&, const Action&, config::Problems&);
-void check_train(const Run&, const Action&, config::Problems&);
+// What some action of the run needs.
+Needs needs_of(const Run& run);
+
+// Adds to `problems` what would stop the run later, as far as it can be found out without torch.
+void check_needs(const Run& run, config::Problems& problems);
+// The same for the parameters of single actions.
 void check_generate(const Run&, const Action&, config::Problems&);
 void check_writable(const Run&, const Action&, config::Problems&);
 
+std::string valid_text(const Run& run);  // "run.yaml is valid: 2 actions\n"
 // A few lines for people: model, data, training, mesh.
 std::string summary(const Config& config);
 

@@ -13,8 +13,10 @@ std::filesystem::path folder_of_this_library() {
   return std::filesystem::path(info.dli_fname).parent_path();
 }
 
+std::filesystem::path path_of_core() { return folder_of_this_library() / "libeasydel_core.so"; }
+
 Core& load() {
-  const std::filesystem::path path = folder_of_this_library() / "libeasydel_core.so";
+  const std::filesystem::path path = path_of_core();
   // Never unloaded: torch's destructors cost more than they give.
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
@@ -33,6 +35,11 @@ Core& load() {
 Core& core() {
   static Core& one = load();
   return one;
+}
+
+bool core_is_there() {
+  std::error_code missing;
+  return std::filesystem::exists(path_of_core(), missing);
 }
 
 }  // namespace easydel::elarge

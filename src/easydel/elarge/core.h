@@ -67,6 +67,9 @@ class Core {
   virtual ~Core() = default;
   // `trains`: the session will train, so that the model is loaded for that at once.
   virtual std::unique_ptr<Session> open(const Config& config, bool trains) = 0;
+  // What open() and its session would refuse of the models, found without room for weights and without joining the
+  // other ranks: UserError.
+  virtual void check(const Config& config, int64_t ranks, bool trains) = 0;
   virtual void probe_logits(const ProbeLogits& probe) = 0;
   virtual void probe_replay(const ProbeReplay& probe) = 0;
   // The kinds of recorded cases whose answers need torch.
@@ -77,5 +80,7 @@ class Core {
 
 // Loads libeasydel_core.so (beside libeasydel_base.so) at the first call. UserError where it cannot be loaded.
 Core& core();
+// Whether the library's file is there.
+bool core_is_there();
 
 }  // namespace easydel::elarge

@@ -145,6 +145,7 @@ Run read_run(const std::filesystem::path& file, std::span<const Override> overri
   config::Problems problems(file.string());
   Run run = read_document(parse_file(file), overrides, problems);
   run.ranks = ranks;
+  check_needs(run, problems);
   for (const Action& action : run.actions)
     if (action.entry->check) action.entry->check(run, action, problems);
   problems.throw_if_any();

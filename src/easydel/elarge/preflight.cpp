@@ -11,6 +11,7 @@
 #include "easydel/elarge/actions.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/mesh/mesh.h"
+#include "easydel/models/family_configs.h"
 #include "easydel/text/tokenizer.h"
 #include "easydel/weights/safetensors.h"
 
@@ -35,17 +36,33 @@ void as_problem(config::Problems& problems, const std::string& path, Check check
   }
 }
 
-// config.json of the folder, or null with a problem.
-Value check_model(const ModelConfig& model, const std::string& path, config::Problems& problems) {
+// The folder of a model, with a config.json in it; empty, with a problem, where there is none.
+fs::path find_model(const ModelConfig& model, const std::string& path, config::Problems& problems) {
+  fs::path folder;
+  as_problem(problems, path + ".name_or_path", [&] {
+    const fs::path found = hub::resolve_model(model.name_or_path, path + ".name_or_path");
+    if (!fs::exists(found / "config.json"))
+      refuse(path + ".name_or_path", "'" + model.name_or_path + "' has no config.json", "give a Hugging Face model folder");
+    folder = found;
+  });
+  return folder;
+}
+
+// config.json and the weights' headers; gives config.json, or null where it cannot be read.
+Value check_model(const fs::path& folder, const Value& overrides, const std::string& path, config::Problems& problems) {
   Value config;
   as_problem(problems, path + ".name_or_path", [&] {
-    const fs::path folder = hub::resolve_model(model.name_or_path, path + ".name_or_path");
-    if (!fs::exists(folder / "config.json"))
-      refuse(path + ".name_or_path", "'" + model.name_or_path + "' has no config.json", "give a Hugging Face model folder");
-    config = parse_file(folder / "config.json");
-    if (!config.is_map()) refuse(path + ".name_or_path", (folder / "config.json").string() + " is not a map of keys");
-    if (!weights::Folder::has_weights(folder))
-      problems.note(path + ".name_or_path", "'" + model.name_or_path + "' has no *.safetensors: it starts from random weights");
+    Value read = parse_file(folder / "config.json");
+    if (!read.is_map()) refuse(path + ".name_or_path", (folder / "config.json").string() + " is not a map of keys");
+    config = read;
+    for (const auto& [key, value] : overrides.entries) read.set(key, value);
+    models::family_config_of(read, (folder / "config.json").string());
+  });
+  as_problem(problems, path + ".name_or_path", [&] {
+    if (weights::Folder::has_weights(folder))
+      weights::Folder::open(folder);
+    else
+      problems.note(path + ".name_or_path", "'" + folder.string() + "' has no *.safetensors: it starts from random weights");
   });
   return config;
 }
@@ -67,19 +84,20 @@ bool wrong(const config::Problems& problems, std::initializer_list<std::string_v
   return std::ranges::any_of(paths, [&](std::string_view path) { return problems.any_at(path); });
 }
 
-void check_models(const Config& config, config::Problems& problems) {
-  if (wrong(problems, {"model"})) return;
-  const Value model = check_model(config.model, "model", problems);
-  if (model.is_map()) check_overrides(config.base_config.values, model, problems);
-  if (config.reference_model) check_model(*config.reference_model, "reference_model", problems);
-}
-
-void check_tokenizer(const Config& config, config::Problems& problems) {
-  if (wrong(problems, {"model"})) return;
-  const std::string path = config.model.tokenizer ? "model.tokenizer" : "model.name_or_path";
-  as_problem(problems, path, [&] {
-    text::Tokenizer::load(hub::resolve_model(config.model.tokenizer.value_or(config.model.name_or_path), path));
-  });
+void check_models(const Config& config, bool with_tokenizer, config::Problems& problems) {
+  const Value& overrides = config.base_config.values.config_json;
+  const fs::path folder = find_model(config.model, "model", problems);
+  if (!folder.empty()) {
+    const Value model = check_model(folder, overrides, "model", problems);
+    if (model.is_map()) check_overrides(config.base_config.values, model, problems);
+  }
+  if (with_tokenizer && config.model.tokenizer)
+    as_problem(problems, "model.tokenizer", [&] { text::Tokenizer::load(hub::resolve_model(*config.model.tokenizer, "model.tokenizer")); });
+  else if (with_tokenizer && !folder.empty())
+    as_problem(problems, "model.name_or_path", [&] { text::Tokenizer::load(folder); });
+  if (!config.reference_model) return;
+  const fs::path reference = find_model(*config.reference_model, "reference_model", problems);
+  if (!reference.empty()) check_model(reference, overrides, "reference_model", problems);
 }
 
 void check_data(const Config& config, config::Problems& problems) {
@@ -149,29 +167,25 @@ void check_built(const Config& config, config::Problems& problems) {
 
 }  // namespace
 
-void check_validate(const Run& run, const Action&, config::Problems& problems) {
-  check_models(run.config, problems);
-  check_data(run.config, problems);
-}
-
-void check_train(const Run& run, const Action& action, config::Problems& problems) {
+void check_needs(const Run& run, config::Problems& problems) {
   const Config& config = run.config;
-  check_validate(run, action, problems);
-  check_tokenizer(config, problems);
-  check_built(config, problems);
-  if (config.teacher_model) problems.add("teacher_model", "distilling from a teacher is not built yet", "leave the section out");
-  if (config.reward_model) problems.add("reward_model", "training with a reward model is not built yet", "leave the section out");
-  if (!wrong(problems, {"mixture"}) && data::training_informs(config.mixture).empty())
-    problems.add("mixture.informs", "there is nothing to train on", "give at least one inform with data_files");
-  check_can_write(hub::expand_home(config.trainer.common.save_directory), true, "trainer.save_directory", problems);
-  check_ranks(config, run.ranks, true, problems);
+  const Needs needs = needs_of(run);
+  if (needs.model && !wrong(problems, {"model", "reference_model"})) check_models(config, needs.tokenizer, problems);
+  if (needs.data) check_data(config, problems);
+  if (needs.computing) check_built(config, problems);
+  if (needs.training) {
+    if (config.teacher_model) problems.add("teacher_model", "distilling from a teacher is not built yet", "leave the section out");
+    if (config.reward_model) problems.add("reward_model", "training with a reward model is not built yet", "leave the section out");
+    if (!wrong(problems, {"mixture"}) && data::training_informs(config.mixture).empty())
+      problems.add("mixture.informs", "there is nothing to train on", "give at least one inform with data_files");
+  }
+  // Where a run only validates, the training's keys count as far as they are written.
+  if (needs.training || (needs.data && problems.given("trainer.save_directory")))
+    check_can_write(hub::expand_home(config.trainer.common.save_directory), true, "trainer.save_directory", problems);
+  if (needs.model) check_ranks(config, run.ranks, needs.training || problems.given("trainer.total_batch_size"), problems);
 }
 
-void check_generate(const Run& run, const Action& action, config::Problems& problems) {
-  check_models(run.config, problems);
-  check_tokenizer(run.config, problems);
-  check_built(run.config, problems);
-  check_ranks(run.config, run.ranks, false, problems);
+void check_generate(const Run&, const Action& action, config::Problems& problems) {
   const auto& parameters = *static_cast<const GenerateAction*>(action.parameters.get());
   if (parameters.generate.output_path) check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
 }

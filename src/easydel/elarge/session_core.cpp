@@ -31,13 +31,31 @@ nn::Checkpointing checkpointing_of(const Config& config) {
                                                                                                       : nn::Checkpointing::none;
 }
 
+std::filesystem::path folder_of(const ModelConfig& model, const std::string& section) {
+  return hub::resolve_model(model.name_or_path, section + ".name_or_path");
+}
+
+models::LoadOptions load_options(const Config& config, bool training, std::shared_ptr<const collective::Team> team) {
+  models::LoadOptions options;
+  options.dtype = name_of(config.loader.dtype);
+  options.param_dtype = name_of(config.loader.param_dtype);
+  options.device = device_of(config);
+  options.training = training;
+  options.attention = word_of(config.base_config.values.attn_mechanism);
+  options.overrides = config.base_config.values.config_json;
+  options.team = std::move(team);
+  return options;
+}
+
+mesh::Mesh mesh_of(const Config& config, int64_t ranks) {
+  return mesh::create_mesh(config.sharding.axis_dims, config.sharding.axis_names, ranks, "sharding.axis_dims");
+}
+
 class TorchSession final : public Session {
  public:
   TorchSession(const Config& config, bool trains) : config_(config), trains_(trains) {
     const mesh::World world = mesh::read_world();
-    if (world.size > 1)
-      team_ = collective::Team::join(
-          world, mesh::create_mesh(config.sharding.axis_dims, config.sharding.axis_names, world.size, "sharding.axis_dims"));
+    if (world.size > 1) team_ = collective::Team::join(world, mesh_of(config, world.size));
   }
 
   void train(const Output& out) override {
@@ -47,7 +65,7 @@ class TorchSession final : public Session {
     parts.model = model();
     parts.load = load_options(true);
     if (config_.reference_model)
-      parts.reference = models::load_model(hub::resolve_model(config_.reference_model->name_or_path, "reference_model.name_or_path"), load_options(false));
+      parts.reference = models::load_model(folder_of(*config_.reference_model, "reference_model"), load_options(false));
     parts.tokenizer = tokenizer();
     parts.checkpointing = checkpointing_of(config_);
     parts.save_dtype = name_of(config_.loader.param_dtype);
@@ -90,19 +108,9 @@ class TorchSession final : public Session {
   }
 
  private:
-  std::filesystem::path folder() const { return hub::resolve_model(config_.model.name_or_path, "model.name_or_path"); }
+  std::filesystem::path folder() const { return folder_of(config_.model, "model"); }
 
-  models::LoadOptions load_options(bool training) const {
-    models::LoadOptions options;
-    options.dtype = name_of(config_.loader.dtype);
-    options.param_dtype = name_of(config_.loader.param_dtype);
-    options.device = device_of(config_);
-    options.training = training;
-    options.attention = word_of(config_.base_config.values.attn_mechanism);
-    options.overrides = config_.base_config.values.config_json;
-    options.team = team_;
-    return options;
-  }
+  models::LoadOptions load_options(bool training) const { return elarge::load_options(config_, training, team_); }
 
   const std::shared_ptr<models::Model>& model() {
     if (model_) return model_;
@@ -146,6 +154,15 @@ class TorchSession final : public Session {
 };
 
 }  // namespace
+
+void check_session(const Config& config, int64_t ranks, bool trains) {
+  const mesh::Mesh mesh = mesh_of(config, ranks);
+  const auto check_model = [&](const ModelConfig& model, const std::string& section, bool training) {
+    models::check_model(folder_of(model, section), load_options(config, training, collective::Team::alone()), mesh);
+  };
+  check_model(config.model, "model", trains);
+  if (config.reference_model) check_model(*config.reference_model, "reference_model", false);
+}
 
 std::unique_ptr<Session> open_session(const Config& config, bool trains) { return std::make_unique<TorchSession>(config, trains); }
 

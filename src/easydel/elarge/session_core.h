@@ -7,6 +7,8 @@
 
 namespace easydel::elarge {
 
+// As Core::check.
+void check_session(const Config& config, int64_t ranks, bool trains);
 std::unique_ptr<Session> open_session(const Config& config, bool trains);
 
 }  // namespace easydel::elarge

@@ -29,6 +29,7 @@ class ConfigReader {
   [[noreturn]] void refuse_key(std::string_view key, const std::string& what, const std::string& remedy = "") const;
   void positive(std::string_view key, int64_t value) const;
   const std::string& where() const { return where_; }
+  const Value& document() const { return config_; }
 
   // Both spellings: rope_parameters {rope_theta, rope_type, ...}, or rope_theta beside rope_scaling {type, ...}.
   ops::RopeSpec rope(int64_t head_dim, int64_t max_positions) const;

@@ -1,10 +1,10 @@
-// The model zoo, in alphabetical order. A family is one file and one line here.
+// The model zoo, in alphabetical order. A family is one file, one line here and one in family_configs.cpp.
 #include <algorithm>
 #include <array>
 
 #include "easydel/base/error.h"
-#include "easydel/base/names.h"
 #include "easydel/models/family.h"
+#include "easydel/models/family_configs.h"
 
 namespace easydel::models {
 
@@ -25,25 +25,9 @@ std::span<const Family> families() {
 }
 
 const Family& family_of(const ConfigReader& config) {
-  const std::string type = config.text("model_type", "");
-  const auto architectures = config.texts("architectures");
-  std::vector<std::string> known;
-  const Family* found = nullptr;
-  for (const Family& family : families()) {
-    known.emplace_back(family.model_type);
-    if (family.model_type == type) found = &family;
-  }
-  if (type.empty()) config.refuse_key("model_type", "is missing", "it names the family: " + join(known, ", "));
-  if (!found) config.refuse_key("model_type", str("'", type, "' is not built yet"), did_you_mean(type, known));
-  for (const std::string& name : architectures)
-    if (std::find(found->architectures.begin(), found->architectures.end(), name) == found->architectures.end()) {
-      std::vector<std::string> built(found->architectures.begin(), found->architectures.end());
-      config.refuse_key("architectures", str("'", name, "' is not built yet"), str("built for '", type, "': ", join(built, ", ")));
-    }
-  if (config.find("quantization_config"))
-    config.refuse_key("quantization_config", "quantized checkpoints are not built yet", "load the unquantized model");
-  if (const Value* pruned = config.find("pruned_heads"); pruned && !(pruned->is_map() && pruned->entries.empty()))
-    config.refuse_key("pruned_heads", "pruned heads are not supported");
+  const std::string_view type = family_config_of(config.document(), config.where()).model_type;
+  const auto found = std::ranges::find(families(), type, &Family::model_type);
+  check(found != families().end(), "family ", type, " is named in family_configs.cpp, but is not in families.cpp");
   return *found;
 }
 

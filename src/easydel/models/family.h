@@ -1,4 +1,5 @@
-// A family of models: which configurations are its own, and how one is built. The list is in families.cpp.
+// A family of models: how one is built, and how its checkpoints are read. The list is in families.cpp; which
+// configurations are its own stands in family_configs.cpp.
 #pragma once
 
 #include <memory>
@@ -15,10 +16,9 @@
 namespace easydel::models {
 
 struct Family {
-  std::string_view model_type;                 // as config.json spells it
-  std::vector<std::string_view> architectures; // those that are built
-  std::string_view base_prefix;                // "model": what a checkpoint of the bare stack leaves out of its names
-  std::vector<std::string_view> ignored;       // endings of names that old checkpoints hold beside the weights
+  std::string_view model_type;            // as config.json spells it
+  std::string_view base_prefix;           // "model": what a checkpoint of the bare stack leaves out of its names
+  std::vector<std::string_view> ignored;  // endings of names that old checkpoints hold beside the weights
   std::unique_ptr<Model> (*build)(const ConfigReader& config, nn::Building& building);
   bool tied_by_default = false;  // where config.json does not say tie_word_embeddings
   // Other spellings of a piece of a name: ours, and what some checkpoints say instead.
@@ -26,8 +26,7 @@ struct Family {
 };
 
 std::span<const Family> families();
-// The family of a configuration. UserError where model_type or architecture is unknown or not built yet, or where a key
-// asks for what no family here has (quantized weights, pruned heads).
+// The family of a configuration; UserError as family_config_of.
 const Family& family_of(const ConfigReader& config);
 
 }  // namespace easydel::models

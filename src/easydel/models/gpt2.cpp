@@ -55,7 +55,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family gpt2() {
-  return {"gpt2", {"GPT2LMHeadModel"}, "transformer", {".attn.bias", ".attn.masked_bias"}, build, true};
+  return {"gpt2", "transformer", {".attn.bias", ".attn.masked_bias"}, build, true};
 }
 
 }  // namespace easydel::models

@@ -18,6 +18,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family llama() { return {"llama", {"LlamaForCausalLM"}, "model", {"rotary_emb.inv_freq"}, build, false}; }
+Family llama() { return {"llama", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

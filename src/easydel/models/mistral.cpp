@@ -15,6 +15,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family mistral() { return {"mistral", {"MistralForCausalLM"}, "model", {"rotary_emb.inv_freq"}, build, false}; }
+Family mistral() { return {"mistral", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

@@ -25,7 +25,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family mixtral() {
-  return {"mixtral", {"MixtralForCausalLM"}, "model", {"rotary_emb.inv_freq"}, build, false,
+  return {"mixtral", "model", {"rotary_emb.inv_freq"}, build, false,
           {{".block_sparse_moe.", ".mlp."}}};
 }
 

@@ -82,6 +82,9 @@ struct LoadOptions {
 // distributions, our generator: f(seed, path, element)). UserError: no config, unknown model type or architecture,
 // missing, unexpected or misshapen tensors (all of them named at once), a config key's value that is not supported.
 std::shared_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options);
+// All of load_model's UserErrors, found without room for the weights and without reading one. `mesh`: of the ranks that
+// will share the model, who have not met yet (options.team is this rank alone).
+void check_model(const std::filesystem::path& folder, const LoadOptions& options, const mesh::Mesh& mesh);
 // The same weights again as an independent, frozen model (a reference model).
 std::shared_ptr<Model> copy_model(const Model& model);
 

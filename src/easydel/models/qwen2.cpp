@@ -15,6 +15,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family qwen2() { return {"qwen2", {"Qwen2ForCausalLM"}, "model", {"rotary_emb.inv_freq"}, build, false}; }
+Family qwen2() { return {"qwen2", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

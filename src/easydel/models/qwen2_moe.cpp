@@ -33,7 +33,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family qwen2_moe() {
-  return {"qwen2_moe", {"Qwen2MoeForCausalLM"}, "model", {"rotary_emb.inv_freq"}, build, false};
+  return {"qwen2_moe", "model", {"rotary_emb.inv_freq"}, build, false};
 }
 
 }  // namespace easydel::models

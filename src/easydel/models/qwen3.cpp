@@ -17,6 +17,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family qwen3() { return {"qwen3", {"Qwen3ForCausalLM"}, "model", {"rotary_emb.inv_freq"}, build, false}; }
+Family qwen3() { return {"qwen3", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

@@ -24,7 +24,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family qwen3_moe() {
-  return {"qwen3_moe", {"Qwen3MoeForCausalLM"}, "model", {"rotary_emb.inv_freq"}, build, false};
+  return {"qwen3_moe", "model", {"rotary_emb.inv_freq"}, build, false};
 }
 
 }  // namespace easydel::models

@@ -256,6 +256,18 @@ fs::path weights_file(const fs::path& folder) {
   return found.empty() ? fs::path() : found[0];
 }
 
+// A file with weights in another format; empty: there is none.
+std::string unread_weights(const fs::path& folder) {
+  std::set<std::string> found;
+  for (auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const auto is = [&](std::string_view begin, std::string_view end) { return name.starts_with(begin) && name.ends_with(end); };
+    if (is("pytorch_model", ".bin") || is("", ".gguf") || is("tf_model", ".h5") || is("flax_model", ".msgpack") || is("consolidated", ".pth"))
+      found.insert(name);
+  }
+  return found.empty() ? std::string() : *found.begin();
+}
+
 }  // namespace
 
 Folder Folder::open(const fs::path& folder) {
@@ -264,11 +276,9 @@ Folder Folder::open(const fs::path& folder) {
   if (!fs::is_directory(folder)) refuse(folder.string(), "is no folder", "give the folder of a model");
   fs::path path = weights_file(folder);
   if (path.empty()) {
-    bool pickled = fs::exists(folder / "pytorch_model.bin") || fs::exists(folder / "pytorch_model.bin.index.json");
-    refuse(folder.string(),
-           pickled ? "has only pickled weights (pytorch_model.bin), which are not read"
-                   : "has no weights (model.safetensors)",
-           pickled ? "convert them to safetensors" : "give a folder with model.safetensors or its shards and index");
+    const std::string unread = unread_weights(folder);
+    refuse(folder.string(), unread.empty() ? "has no weights (model.safetensors)" : "has only weights that are not read (" + unread + ")",
+           unread.empty() ? "give a folder with model.safetensors or its shards and index" : "convert them to safetensors");
   }
   if (path.extension() == ".json") {
     out.of_ = open_sharded(path);
@@ -285,7 +295,7 @@ bool Folder::has_weights(const fs::path& folder) {
     std::string name = entry.path().filename().string();
     if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json")) return true;
   }
-  return false;
+  return !unread_weights(folder).empty();
 }
 
 std::vector<std::string> Folder::names() const {

@@ -57,7 +57,7 @@ class SafetensorsFile {
 class Folder {
  public:
   static Folder open(const std::filesystem::path& folder);  // UserError where there are none
-  static bool has_weights(const std::filesystem::path& folder);
+  static bool has_weights(const std::filesystem::path& folder);  // in any format, also one that open() refuses
   std::vector<std::string> names() const;  // sorted
   bool has(std::string_view name) const;
   TensorView at(std::string_view name) const;

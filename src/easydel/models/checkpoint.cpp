@@ -1,0 +1,168 @@
+#include "easydel/models/checkpoint.h"
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+#include "easydel/tensor/dtype.h"
+#include "easydel/tensor/mapped.h"
+#include "easydel/tensor/mxfp4.h"
+
+namespace easydel::models {
+namespace {
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::vector<std::string> sizes;
+  for (const int64_t size : shape) sizes.push_back(std::to_string(size));
+  return str("[", join(sizes, ", "), "]");
+}
+
+// This rank's slice of an entry's values, or of one index of its dimension 0.
+Tensor slice_of(const Tensor& values, const nn::Entry& entry) {
+  Tensor part = values;
+  const auto dropped = int64_t(entry.shape.size()) - values.dim();
+  for (int64_t d = 0; d < values.dim(); ++d) {
+    const auto at = size_t(d + dropped);
+    if (entry.slice.size[at] != entry.shape[at]) part = part.narrow(d, entry.slice.begin[at], entry.slice.size[at]);
+  }
+  return part;
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(weights::Folder folder, const Family& family, bool tied)
+    : folder_(std::move(folder)), family_(family), tied_(tied) {
+  for (const std::string& name : folder_.names()) unused_.insert(name);
+}
+
+Checkpoint::Found Checkpoint::find(const std::string& name) const {
+  std::vector<std::string> candidates = {name};
+  for (const auto& [ours, other] : family_.spellings)
+    for (size_t i = 0, known = candidates.size(); i < known; ++i)
+      if (const size_t at = candidates[i].find(ours); at != std::string::npos)
+        candidates.push_back(std::string(candidates[i]).replace(at, ours.size(), other));
+  const std::string prefix = str(family_.base_prefix, ".");
+  for (const std::string& candidate : candidates) {
+    if (folder_.has(candidate)) return {candidate, candidate};
+    if (candidate.starts_with(prefix) && folder_.has(candidate.substr(prefix.size())))
+      return {candidate, candidate.substr(prefix.size())};
+  }
+  return {};
+}
+
+// With the tensors' names in the file; nothing: no source has all of its own.
+std::optional<nn::Source> Checkpoint::choose(const std::vector<nn::Source>& sources) const {
+  for (nn::Source source : sources) {
+    bool all = true;
+    for (std::string& name : source.tensors) {
+      Found found = find(name);
+      if (!(all = !found.file.empty())) break;
+      name = std::move(found.spelled);
+      source.found.push_back(std::move(found.file));
+    }
+    if (all) return source;
+  }
+  return std::nullopt;
+}
+
+// What to say of a parameter that no source has: the first tensor that is not there, and how many more.
+std::string Checkpoint::missing_name(const nn::Source& source) const {
+  std::vector<std::string> gone;
+  for (const std::string& name : source.tensors)
+    if (find(name).file.empty()) gone.push_back(name);
+  return gone.size() > 1 ? str(gone.front(), " (and ", gone.size() - 1, " more of its kind)") : gone.front();
+}
+
+bool Checkpoint::has_shapes(const nn::Entry& entry) {
+  if (entry.source.packing != nn::Packing::none) return true;  // its file holds codes; fill() looks at the values
+  const auto shape = entry.source.file_shape(entry.shape);
+  bool all = true;
+  for (const std::string& name : entry.source.found) {
+    const std::vector<int64_t> found = folder_.at(name).shape;
+    if (found == shape) continue;
+    misshapen_.push_back(str(name, ": the file has ", shape_text(found), ", config.json asks for ", shape_text(shape)));
+    all = false;
+  }
+  return all;
+}
+
+bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources) {
+  std::optional<nn::Source> source = choose(sources);
+  // A tied checkpoint may hold the shared values under the head's name alone.
+  const bool shared = tied_ && entry.role == nn::Role::embedding && entry.split == nn::Split::vocabulary;
+  if (!source && shared) {
+    nn::Source head;
+    head.tensors = {"lm_head.weight"};
+    source = choose({head});
+    if (source) source->tensors = sources.front().tensors;
+  }
+  if (shared) unused_.erase("lm_head.weight");
+  if (!source) return missing_.push_back(missing_name(sources.front())), false;
+  entry.source = std::move(*source);
+  for (const std::string& name : entry.source.found) unused_.erase(name);
+  return has_shapes(entry);
+}
+
+void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources) {
+  if (!match(entry, sources)) return;
+  nn::Source& source = entry.source;
+  const auto take = [&](size_t i) { return tensor::from_view(folder_.at(source.found[i])); };
+  if (source.packing == nn::Packing::mxfp4) {
+    const Tensor values = tensor::mxfp4_values(take(0), take(1));
+    const auto shape = source.file_shape(entry.shape);
+    if (values.sizes() != at::IntArrayRef(shape)) {
+      misshapen_.push_back(str(source.found[0], ": the file has ", shape_text(values.sizes().vec()), ", config.json asks for ",
+                               shape_text(shape)));
+      return;
+    }
+    entry.shard.copy_(slice_of(source.part_of(values), entry));
+    // What was packed is from now on what it would be without.
+    source = sources.front();
+    source.found = source.tensors;
+    return;
+  }
+  const int64_t first = source.stacked ? entry.slice.begin[0] : 0;
+  const int64_t count = source.stacked ? entry.slice.size[0] : 1;
+  for (size_t i = 0; i < source.found.size(); ++i) {
+    const Tensor whole = take(i);
+    source.found_type = whole.scalar_type();
+    const Tensor values = slice_of(source.part_of(whole), entry);
+    if (!source.stacked)
+      entry.shard.copy_(values);
+    else if (const int64_t at = int64_t(i) - first; at >= 0 && at < count)
+      entry.shard.select(0, at).copy_(values);
+  }
+}
+
+// What nobody asked for and nobody may ignore.
+std::vector<std::string> Checkpoint::unexpected() const {
+  std::vector<std::string> out;
+  for (const std::string& name : unused_) {
+    bool ignored = false;
+    for (const std::string_view ending : family_.ignored) ignored = ignored || name.ends_with(ending);
+    if (!ignored) out.push_back(name);
+  }
+  return out;
+}
+
+void Checkpoint::refuse_unfit(const std::string& where) const {
+  std::string problems;
+  const auto list = [&](const char* title, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    problems += str(problems.empty() ? "" : "\n    ", title, " (", names.size(), "):");
+    for (size_t i = 0; i < names.size() && i < 20; ++i) problems += "\n      " + names[i];
+    if (names.size() > 20) problems += str("\n      ... and ", names.size() - 20, " more");
+  };
+  list("missing", missing_);
+  list("wrong shape", misshapen_);
+  list("not in the model", unexpected());
+  if (!problems.empty()) refuse(where, "the weights do not fit config.json", problems);
+}
+
+at::ScalarType Checkpoint::type() const {
+  for (const std::string& name : folder_.names()) {
+    const at::ScalarType type = tensor::scalar_type(folder_.at(name).dtype);
+    if (at::isFloatingType(type)) return type;
+  }
+  return at::kFloat;
+}
+
+}  // namespace easydel::models

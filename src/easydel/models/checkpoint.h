@@ -1,0 +1,49 @@
+// A checkpoint beside the model that it should fill: under which names and in which shapes it holds the parameters, and
+// what does not fit. What is read of it is one tensor at a time.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "easydel/models/family.h"
+#include "easydel/nn/parameter.h"
+#include "easydel/weights/safetensors.h"
+
+namespace easydel::models {
+
+class Checkpoint {
+ public:
+  // `family` must outlive it. `tied`: the head's values are the embedding's.
+  Checkpoint(weights::Folder folder, const Family& family, bool tied);
+
+  // Sets entry.source to the first of `sources` whose tensors are all there. Whether one was, and in the shapes that the
+  // entry asks for; what did not fit is remembered for refuse_unfit. Reads headers only.
+  bool match(nn::Entry& entry, const std::vector<nn::Source>& sources);
+  // match, then the values into entry.shard, which is there.
+  void fill(nn::Entry& entry, const std::vector<nn::Source>& sources);
+  // After every parameter: UserError `where` that names all that is missing, misshapen or not in the model.
+  void refuse_unfit(const std::string& where) const;
+
+  at::ScalarType type() const;  // of its weights: the first that is a floating number
+
+ private:
+  // A parameter's tensor: its name as this checkpoint spells it, and in the file, where it may lack the base's prefix.
+  struct Found {
+    std::string spelled, file;  // empty: there is none
+  };
+  Found find(const std::string& name) const;
+  std::optional<nn::Source> choose(const std::vector<nn::Source>& sources) const;
+  std::string missing_name(const nn::Source& source) const;
+  bool has_shapes(const nn::Entry& entry);
+  std::vector<std::string> unexpected() const;
+
+  weights::Folder folder_;
+  const Family& family_;
+  bool tied_;
+  std::set<std::string> unused_;
+  std::vector<std::string> missing_, misshapen_;
+};
+
+}  // namespace easydel::models

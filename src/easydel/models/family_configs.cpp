@@ -1,0 +1,60 @@
+#include "easydel/models/family_configs.h"
+
+#include <algorithm>
+#include <array>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+
+namespace easydel::models {
+
+// Alphabetical.
+std::span<const FamilyConfig> family_configs() {
+  static const std::array all = {
+      FamilyConfig{"gpt2", {"GPT2LMHeadModel"}},
+      FamilyConfig{"llama", {"LlamaForCausalLM"}},
+      FamilyConfig{"mistral", {"MistralForCausalLM"}},
+      FamilyConfig{"mixtral", {"MixtralForCausalLM"}},
+      FamilyConfig{"qwen2", {"Qwen2ForCausalLM"}},
+      FamilyConfig{"qwen2_moe", {"Qwen2MoeForCausalLM"}},
+      FamilyConfig{"qwen3", {"Qwen3ForCausalLM"}},
+      FamilyConfig{"qwen3_moe", {"Qwen3MoeForCausalLM"}},
+  };
+  return all;
+}
+
+const FamilyConfig& family_config_of(const Value& config, const std::string& where) {
+  // nullptr: absent or null.
+  const auto find = [&](std::string_view key) {
+    const Value* const value = config.find(key);
+    return value && !value->is_null() ? value : nullptr;
+  };
+  const auto word_of = [&](const std::string& key, const Value& value) {
+    const auto word = value.as_string();
+    if (!word) refuse(where + ": " + key, to_json(value) + " is no text");
+    return *word;
+  };
+  std::vector<std::string> known;
+  for (const FamilyConfig& family : family_configs()) known.emplace_back(family.model_type);
+  const Value* const given = find("model_type");
+  const std::string type = given ? word_of("model_type", *given) : "";
+  if (type.empty()) refuse(where + ": model_type", "is missing", "it names the family: " + join(known, ", "));
+  const auto found = std::ranges::find(family_configs(), type, &FamilyConfig::model_type);
+  if (found == family_configs().end()) refuse(where + ": model_type", "'" + type + "' is not built yet", did_you_mean(type, known));
+  if (const Value* const architectures = find("architectures")) {
+    if (!architectures->is_list()) refuse(where + ": architectures", to_json(*architectures) + " is no list");
+    for (const Value& item : architectures->items) {
+      const std::string name = word_of("architectures", item);
+      if (std::ranges::find(found->architectures, name) != found->architectures.end()) continue;
+      const std::vector<std::string> built(found->architectures.begin(), found->architectures.end());
+      refuse(where + ": architectures", "'" + name + "' is not built yet", "built for '" + type + "': " + join(built, ", "));
+    }
+  }
+  if (find("quantization_config"))
+    refuse(where + ": quantization_config", "quantized checkpoints are not built yet", "load the unquantized model");
+  if (const Value* const pruned = find("pruned_heads"); pruned && !(pruned->is_map() && pruned->entries.empty()))
+    refuse(where + ": pruned_heads", "pruned heads are not supported");
+  return *found;
+}
+
+}  // namespace easydel::models
