@@ -4,6 +4,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
+#include "easydel/text/json_scores.h"
 #include "support/data.h"
 
 namespace easydel::text {
@@ -24,6 +25,19 @@ class Formats : public ::testing::Test {
   }
   test::TemporaryFolder folder_;
 };
+
+// What tokenizers 0.23.3 reads: not always the nearest double.
+TEST(Scores, AreReadWithTheRoundingOfSerde) {
+  EXPECT_EQ(serde_number("-2.0122928619384766"), -2.012292861938477);
+  EXPECT_EQ(serde_number("-3.9598512649536133"), -3.9598512649536137);
+  EXPECT_EQ(serde_number("0"), 0);
+  EXPECT_EQ(serde_number("-7"), -7);
+  EXPECT_EQ(serde_number("1.5e-3"), 15.0 / 1e4);
+  EXPECT_EQ(serde_number("2E+2"), 200);
+  EXPECT_EQ(serde_number("123456789012345678901234567890"), 12345678901234567890.0 * 1e10);
+  EXPECT_EQ(serde_number("0.12345678901234567890123"), 12345678901234567890.0 / 1e20);
+  EXPECT_EQ(serde_number("1e-400"), 0);
+}
 
 Ids ids_of(const Value& list) {
   Ids out;

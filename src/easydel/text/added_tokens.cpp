@@ -52,10 +52,17 @@ void AddedTokens::add(const std::vector<AddedToken>& tokens, const Vocabulary& v
 AddedTokens::Finder AddedTokens::finder_of(bool normalized) const {
   Finder out;
   std::vector<std::pair<std::string_view, int32_t>> keys;
-  for (size_t i = 0; i < tokens_.size(); ++i)
-    if (tokens_[i].normalized == normalized && !tokens_[i].decoded.empty()) {
-      keys.emplace_back(tokens_[i].decoded, static_cast<int32_t>(i));
-      out.first[static_cast<uint8_t>(tokens_[i].decoded[0])] = true;
+  // Of two tokens with one text the first counts, special ones before others: of equal keys a trie keeps the last.
+  for (bool special : {false, true})
+    for (size_t i = tokens_.size(); i-- > 0;) {
+      const AddedToken& token = tokens_[i];
+      if (token.special != special || token.normalized != normalized) continue;
+      if (token.decoded.empty()) {
+        out.empty = static_cast<int32_t>(i);
+        continue;
+      }
+      keys.emplace_back(token.decoded, static_cast<int32_t>(i));
+      out.first[static_cast<uint8_t>(token.decoded[0])] = true;
     }
   if (std::count(out.first, out.first + 256, true) == 1)
     out.only_first = static_cast<int>(std::find(out.first, out.first + 256, true) - out.first);
@@ -63,27 +70,30 @@ AddedTokens::Finder AddedTokens::finder_of(bool normalized) const {
   return out;
 }
 
+size_t AddedTokens::Finder::next(std::string_view text, size_t at) const {
+  if (empty >= 0 || at >= text.size()) return at;
+  if (only_first >= 0) {
+    const void* found = std::memchr(text.data() + at, only_first, text.size() - at);
+    return found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : text.size();
+  }
+  while (at < text.size() && !first[static_cast<uint8_t>(text[at])]) ++at;
+  return at;
+}
+
 void AddedTokens::find(std::string_view text, bool normalized, bool parse_special, std::vector<Found>& out) const {
   const Finder& finder = normalized ? after_ : before_;
   size_t last = 0;
-  if (!finder.trie.empty()) {
-    for (size_t at = 0; at < text.size();) {
-      if (finder.only_first >= 0) {
-        const void* next = std::memchr(text.data() + at, finder.only_first, text.size() - at);
-        if (!next) break;
-        at = static_cast<size_t>(static_cast<const char*>(next) - text.data());
-      } else if (!finder.first[static_cast<uint8_t>(text[at])]) {
-        ++at;
-        continue;
-      }
+  if (!finder.nothing()) {
+    for (size_t at = finder.next(text, 0); at < text.size(); at = finder.next(text, at)) {
       size_t length = 0;
       int32_t index = finder.trie.longest(text, at, length);
+      if (index < 0) index = finder.empty;
       if (index < 0) {
         ++at;
         continue;
       }
       size_t begin = at, end = at + length;
-      at = end;
+      at = length ? end : at + utf8_length(static_cast<unsigned char>(text[at]));
       const AddedToken& token = tokens_[index];
       if (token.special && !parse_special) continue;
       if (token.single_word) {
@@ -92,7 +102,7 @@ void AddedTokens::find(std::string_view text, bool normalized, bool parse_specia
         if (end < text.size() && word_beside(next_character(text, behind))) continue;
       }
       if (token.lstrip)
-        while (begin > last && is_space(character_before(text, begin))) {
+        while (begin > 0 && is_space(character_before(text, begin))) {
           --begin;
           while ((text[begin] & 0xc0) == 0x80) --begin;
         }
@@ -101,10 +111,10 @@ void AddedTokens::find(std::string_view text, bool normalized, bool parse_specia
           if (!is_space(next_character(text, next))) break;
           end = next;
         }
-      begin = std::max(begin, last);
-      at = std::max(at, end);
+      // Blanks that the token before has swallowed are its own; whole tokens in them are found all the same.
+      if (token.lstrip) begin = std::max(begin, last);
       if (last < begin) out.push_back({static_cast<uint32_t>(last), static_cast<uint32_t>(begin), -1});
-      out.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), token.id});
+      if (begin < end) out.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), token.id});
       last = end;
     }
   }

@@ -32,7 +32,7 @@ class AddedTokens {
   // `tokens` in the file's order. As upstream, a token of the vocabulary keeps that id, another gets the next free one.
   void add(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary, const Normalizer* normalizer);
 
-  bool empty(bool normalized) const { return (normalized ? after_ : before_).trie.empty(); }
+  bool empty(bool normalized) const { return (normalized ? after_ : before_).nothing(); }
   // Cuts `text` at the tokens that are looked for before (or after) normalization.
   void find(std::string_view text, bool normalized, bool parse_special, std::vector<Found>& out) const;
 
@@ -46,7 +46,10 @@ class AddedTokens {
   struct Finder {
     PrefixTrie trie;  // values are indices into tokens_
     bool first[256] = {};
+    size_t next(std::string_view text, size_t at) const;  // where a match may begin, from `at` on
+    bool nothing() const { return trie.empty() && empty < 0; }
     int only_first = -1;  // the byte that all patterns begin with
+    int32_t empty = -1;   // a token of which normalization leaves nothing: found before every character
   };
   Finder finder_of(bool normalized) const;
 

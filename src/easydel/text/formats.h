@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "easydel/text/json_tokenizer.h"
+#include "easydel/weights/gguf_metadata.h"
 
 namespace easydel::text {
 
@@ -31,6 +32,7 @@ ReadTokenizer read_tekken(std::string_view json, const std::string& name);  // M
 
 // The vocabulary in a GGUF file's metadata, with the pre-tokenizers that llama.cpp knows by name.
 ReadTokenizer read_gguf(const std::filesystem::path& path);
+ReadTokenizer read_gguf(const weights::GgufMetadata& file);
 
 // One token a line: WordPiece with BERT's steps, as `config` (tokenizer_config.json) sets them.
 ReadTokenizer read_word_list(std::string_view bytes, const Value& config, const std::string& name);

@@ -6,7 +6,6 @@
 #include "easydel/text/formats.h"
 #include "easydel/text/gguf_patterns.h"
 #include "easydel/text/sentencepiece_steps.h"
-#include "easydel/weights/gguf_metadata.h"
 
 namespace easydel::text {
 namespace {
@@ -191,10 +190,9 @@ void make_rwkv(const Gguf& gguf, ReadTokenizer& out) {
 
 }  // namespace
 
-ReadTokenizer read_gguf(const std::filesystem::path& path) try {
-  auto file = weights::GgufMetadata::open(path);
+ReadTokenizer read_gguf(const weights::GgufMetadata& file) try {
   auto model = file.text("tokenizer.ggml.model");
-  if (!model) refuse(path.string(), "has no vocabulary (tokenizer.ggml.model)", "give a GGUF file with one");
+  if (!model) refuse(file.name(), "has no vocabulary (tokenizer.ggml.model)", "give a GGUF file with one");
   Gguf gguf = read_lists(file);
   ReadTokenizer out;
   bool adds_bos = false, adds_eos = false, words = *model == "bert";
@@ -214,7 +212,7 @@ ReadTokenizer read_gguf(const std::filesystem::path& path) try {
   } else if (*model == "rwkv") {
     make_rwkv(gguf, out);
   } else {
-    refuse(path.string(), str("has a vocabulary of the kind '", *model, "', which is not built yet"),
+    refuse(file.name(), str("has a vocabulary of the kind '", *model, "', which is not built yet"),
            "built: gpt2, llama, bert, t5, rwkv, gemma4");
   }
   std::string title(file.text("general.name").value_or(""));
@@ -259,7 +257,9 @@ ReadTokenizer read_gguf(const std::filesystem::path& path) try {
 } catch (const UserError& error) {
   std::string text = error.what();
   constexpr std::string_view placeholder = "tokenizer.json: ";
-  throw UserError(text.starts_with(placeholder) ? path.string() + ": " + text.substr(placeholder.size()) : text);
+  throw UserError(text.starts_with(placeholder) ? file.name() + ": " + text.substr(placeholder.size()) : text);
 }
+
+ReadTokenizer read_gguf(const std::filesystem::path& path) { return read_gguf(weights::GgufMetadata::open(path)); }
 
 }  // namespace easydel::text

@@ -40,7 +40,7 @@ void NormalizedText::transform(std::span<const Changed> characters) {
     if (at < bytes_.size()) at += utf8_length(static_cast<unsigned char>(bytes_[at]));
   };
   for (const Changed& item : characters) {
-    Span origin{};
+    Span origin{original_begin_, original_begin_};
     if (item.change > 0) {
       if (at > 0) origin = origins_[at - 1];
     } else {
@@ -84,7 +84,7 @@ void NormalizedText::replace_ranges(std::span<const Span> ranges, std::string_vi
     bytes.append(bytes_, last, range.begin - last).append(content);
     if (tracked_) {
       origins.insert(origins.end(), origins_.begin() + last, origins_.begin() + range.begin);
-      origins.insert(origins.end(), content.size(), range.end ? origins_[range.end - 1] : Span{});
+      origins.insert(origins.end(), content.size(), range.end ? origins_[range.end - 1] : Span{original_begin_, original_begin_});
     }
     last = range.end;
   }

@@ -213,8 +213,12 @@ struct Sequence : Normalizer {
 }  // namespace
 
 Pattern make_pattern(const Value& node) {
-  if (node.is_text()) return {node.scalar, nullptr};
-  if (const Value* text = node.find("String"); text && text->is_text()) return {text->scalar, nullptr};
+  // An empty text is a pattern like any other: it is found before every character, and at the end.
+  auto literal = [](const std::string& text) {
+    return Pattern{text, text.empty() ? std::make_shared<const Regex>("") : nullptr};
+  };
+  if (node.is_text()) return literal(node.scalar);
+  if (const Value* text = node.find("String"); text && text->is_text()) return literal(text->scalar);
   if (const Value* text = node.find("Regex"); text && text->is_text())
     return {"", std::make_shared<const Regex>(text->scalar)};
   refuse("tokenizer.json", "a pattern is neither {\"String\": ...} nor {\"Regex\": ...}", "fetch the tokenizer again");

@@ -106,8 +106,8 @@ void trim_offsets(Encoding& encoding, bool add_prefix_space) {
     while (trailing < size && is_blank(token[size - 1 - trailing])) ++trailing;
     auto& [begin, end] = encoding.offsets[i];
     if (leading > 0) {
-      // The space that was put before the text is no character of it.
-      if ((i == 0 || begin == 0) && add_prefix_space) --leading;
+      // One space alone may be the one that was put before the text, which is no character of it.
+      if ((i == 0 || begin == 0) && add_prefix_space && leading == 1) leading = 0;
       begin = std::min(begin + leading, end);
     }
     if (trailing > 0 && end >= trailing) end = std::max(end - trailing, begin);
@@ -149,18 +149,19 @@ struct ClsSep : PostProcessor {
     if (roberta)
       for (Encoding& part : parts) part.type_ids.assign(part.ids.size(), 0);
     if (!add_special_tokens) return;
-    std::vector<Encoding> out;
     for (size_t i = 0; i < parts.size(); ++i) {
       Step end = sep;
-      if (!roberta) end.type = static_cast<uint8_t>(i), parts[i].type_ids.assign(parts[i].ids.size(), end.type);
+      if (!roberta && i > 0) end.type = 1;
+      std::vector<Encoding> whole;
       if (i == 0)
-        out.push_back(special(cls));
+        whole.push_back(special(cls));
       else if (roberta)
-        out.push_back(special(sep));
-      out.push_back(std::move(parts[i]));
-      out.push_back(special(end));
+        whole.push_back(special(sep));
+      parts[i].special_tokens_mask.assign(parts[i].ids.size(), 0);
+      whole.push_back(std::move(parts[i]));
+      whole.push_back(special(end));
+      parts[i] = joined(std::move(whole));
     }
-    parts = std::move(out);
   }
   int64_t added(size_t texts) const override { return texts == 1 ? 2 : roberta ? 4 : 3; }
 };

@@ -52,6 +52,7 @@ Regex::Regex(Regex&&) noexcept = default;
 Regex& Regex::operator=(Regex&&) noexcept = default;
 
 void Regex::find_all(std::string_view text, std::vector<Part>& out) const {
+  if (text.empty()) return;  // upstream looks for nothing there, not even for an empty match
   thread_local Region found;
   const OnigUChar *begin = bytes(text.data()), *end = begin + text.size();
   uint32_t last = 0;

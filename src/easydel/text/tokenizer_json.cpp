@@ -3,6 +3,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/text/json_fields.h"
+#include "easydel/text/json_scores.h"
 #include "easydel/text/json_tokenizer.h"
 
 namespace easydel::text {
@@ -91,7 +92,7 @@ std::string kind_of(const Value& options, const ModelData& data, bool has_merges
   return options.find("continuing_subword_prefix") ? "WordPiece" : "WordLevel";
 }
 
-std::unique_ptr<const Model> read_model(dom::element model, bool byte_level) {
+std::unique_ptr<const Model> read_model(dom::element model, bool byte_level, const simdjson::padded_string& json) {
   dom::object fields;
   if (model.get_object().get(fields)) refuse("tokenizer.json", "'model' is no object", again);
   Value options = Value::map();
@@ -116,7 +117,12 @@ std::unique_ptr<const Model> read_model(dom::element model, bool byte_level) {
   }
   if (type == "WordPiece") return make_word_piece(options, std::move(data));
   if (type == "WordLevel") return make_word_level(options, std::move(data));
-  if (type == "Unigram") return make_unigram(options, std::move(data));
+  if (type == "Unigram") {
+    std::vector<double> scores = read_scores(json);
+    if (scores.size() != data.scores.size()) refuse("tokenizer.json", "'model.vocab' is no list of pairs", again);
+    data.scores = std::move(scores);
+    return make_unigram(options, std::move(data));
+  }
   refuse("tokenizer.json", "the model '" + type + "' is not known", "known: BPE, Unigram, WordPiece, WordLevel");
 }
 
@@ -179,7 +185,7 @@ TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& na
       }
     }
     if (!model) refuse("tokenizer.json", "has no 'model'", "is it the file of a tokenizer?");
-    parts.model = read_model(*model, byte_level);
+    parts.model = read_model(*model, byte_level, padded);
     if (!parts.pre_tokenizer) parts.cutter = Cutter{};
     parts.added.add(read_added(added), parts.model->vocabulary(), parts.normalizer.get());
   } catch (const UserError& error) {
