@@ -6,6 +6,7 @@
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/product_layout.h"
 #include "easydel/kernels/quantized_layout.h"
+#include "easydel/kernels/recurrence_step.h"
 
 namespace easydel::kernels {
 
@@ -59,6 +60,11 @@ struct Loops {
   void (*adamw)(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, Number number,
                 float* first_moment, float* second_moment, bf16* copy);
   double (*squares)(const void* x, Number number, int64_t n);
+
+  // Some tokens of one head, and back; see recurrence_loops.h.
+  void (*recur)(const RecurrenceStep& step, int64_t begin, int64_t end, float* state, float* o, float* before, float* kept);
+  void (*recur_back)(const RecurrenceStep& step, int64_t begin, int64_t end, const float* before, const float* kept,
+                     const float* d_o, const RecurrenceGradients& out, float* d_state, float* slopes);
 
   // See peak_loops.h.
   double (*peak_multiply_add)(int64_t rounds, float* keep);

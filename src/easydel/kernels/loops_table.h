@@ -9,6 +9,7 @@
 #include "easydel/kernels/pointwise_loops.h"
 #include "easydel/kernels/product_loops.h"
 #include "easydel/kernels/quantized_loops.h"
+#include "easydel/kernels/recurrence_loops.h"
 
 namespace easydel::kernels {
 
@@ -44,6 +45,8 @@ constexpr Loops make_loops() {
       .cross_entropy = Pointwise::cross_entropy,
       .adamw = Pointwise::adamw_untyped,
       .squares = Pointwise::squares_untyped,
+      .recur = RecurrenceLoops<V>::recur,
+      .recur_back = RecurrenceLoops<V>::recur_back,
       .peak_multiply_add = PeakLoops<V>::multiply_add,
       .peak_read = PeakLoops<V>::read,
       .peak_bf16 = nullptr,

@@ -1,0 +1,12 @@
+// The plain twin of ops::recurrence in torch's own operations and the number type of v: for devices without a kernel, and
+// for tests in double precision.
+#pragma once
+
+#include "easydel/ops/recurrence.h"
+
+namespace easydel::ops {
+
+Tensor recurrence_reference(const RecurrenceSpec& spec, const RecurrenceTensors& in,
+                            const std::vector<int64_t>& cu_seqlens, const Tensor& states = {});
+
+}  // namespace easydel::ops
