@@ -2,6 +2,9 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/tensor.h>
+
+#include <limits>
 
 #include "easydel/base/error.h"
 #include "easydel/nn/cache.h"
@@ -95,6 +98,61 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
   }
   call.sequences = ranges;
   return ops::attention(wanted, call, q, keys, values, attention);
+}
+
+namespace {
+
+// The states of a pass's sequences, taken out of the cache and put back when the call is done.
+class BorrowedStates {
+ public:
+  BorrowedStates(const Stream& on, int64_t layer, size_t state) {
+    if (!on.cache) return;
+    all_ = on.cache->state(layer, state);
+    slots_ = at::tensor(on.cache_slots, at::kLong).to(all_.device());
+    own_ = all_.index_select(0, slots_);
+  }
+  ~BorrowedStates() {
+    if (own_.defined()) all_.index_copy_(0, slots_, own_);
+  }
+  BorrowedStates(const BorrowedStates&) = delete;
+  BorrowedStates& operator=(const BorrowedStates&) = delete;
+
+  const Tensor& operator*() const { return own_; }
+
+ private:
+  Tensor all_, slots_, own_;
+};
+
+}  // namespace
+
+Tensor Pass::recurrent(int64_t layer, size_t state, const ops::RecurrenceSpec& spec, const ops::RecurrenceTensors& in,
+                       std::string_view stream_name) {
+  const Stream& on = stream(stream_name);
+  const BorrowedStates states(on, layer, state);
+  return ops::recurrence(spec, in, on.cu_seqlens, *states);
+}
+
+Tensor Pass::convolve(int64_t layer, size_t state, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                      std::string_view stream_name) {
+  const Stream& on = stream(stream_name);
+  const BorrowedStates states(on, layer, state);
+  return ops::causal_convolution(x, weight, bias, on.cu_seqlens, *states);
+}
+
+ops::RunningMaximum Pass::running_maximum(int64_t layer, size_t state, const Tensor& f, const Tensor& i,
+                                          std::string_view stream_name) {
+  const Stream& on = stream(stream_name);
+  const BorrowedStates states(on, layer, state);
+  // Before its first token a sequence has no maximum; the cache begins with zeros.
+  for (int64_t s = 0; on.cache && s < on.sequences(); ++s)
+    if (on.cache->length(on.cache_slots[size_t(s)]) == 0) (*states)[s].fill_(-std::numeric_limits<float>::infinity());
+  return ops::running_maximum(f, i, on.cu_seqlens, *states);
+}
+
+Tensor Pass::visible(const Tensor& x, std::string_view stream_name) const {
+  const Stream& on = stream(stream_name);
+  if (!on.hidden.defined()) return x;
+  return x.masked_fill(on.hidden.to(x.device()).view({-1, 1}), 0.0);
 }
 
 const ops::RopeTable& Pass::rope_table(const ops::RopeSpec& spec, std::string_view stream_name) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "easydel/ops/attention.h"
+#include "easydel/ops/recurrence.h"
 #include "easydel/ops/rope.h"
 #include "easydel/tensor/torch.h"
 
@@ -58,6 +59,18 @@ class Pass {
   // to the cache where there is one. -> [tokens, heads, v_dim]
   Tensor attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& v,
                 std::string_view stream = "text");
+
+  // The same of a recurrent layer: its memory is state number `state` of the cached layer, [heads, k_dim, v_dim].
+  // -> fp32 [tokens, heads, v_dim]
+  Tensor recurrent(int64_t layer, size_t state, const ops::RecurrenceSpec& spec, const ops::RecurrenceTensors& in,
+                   std::string_view stream = "text");
+  // ops::causal_convolution with state [width - 1, channels], and ops::running_maximum with state [channels].
+  Tensor convolve(int64_t layer, size_t state, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  std::string_view stream = "text");
+  ops::RunningMaximum running_maximum(int64_t layer, size_t state, const Tensor& f, const Tensor& i,
+                                      std::string_view stream = "text");
+  // x with zeros for hidden tokens: what a recurrence must not remember.
+  Tensor visible(const Tensor& x, std::string_view stream = "text") const;
 
   // The angles of a stream's tokens, made once a pass. `spec` must outlive the pass.
   const ops::RopeTable& rope_table(const ops::RopeSpec& spec, std::string_view stream = "text");

@@ -1,0 +1,33 @@
+// The short causal convolution before a recurrence: each channel by itself, over the last few tokens.
+#pragma once
+
+#include <cmath>
+
+#include "easydel/nn/pass.h"
+#include "easydel/nn/scope.h"
+
+namespace easydel::nn {
+
+class ShortConvolution {
+ public:
+  // weight [channels, 1, width] as torch's Conv1d has it.
+  ShortConvolution(const Scope& scope, int64_t channels, int64_t width, bool bias) : channels_(channels), width_(width) {
+    const double bound = 1.0 / std::sqrt(double(width));
+    const auto uniform = [bound](int64_t, double u) { return (2.0 * u - 1.0) * bound; };
+    weight_ = scope.parameter("weight", {channels, 1, width}, Role::other, {.initial = Initial::each(uniform)});
+    if (bias) bias_ = scope.parameter("bias", {channels}, Role::bias, {.initial = Initial::each(uniform)});
+  }
+
+  // x [tokens, channels] -> [tokens, channels]; `state` is its state's number in the cached layer.
+  Tensor operator()(const Tensor& x, int64_t layer, size_t state, Pass& pass) const {
+    const auto value = [&](const Parameter& p) { return p ? p.value().to(x.scalar_type()) : Tensor(); };
+    return pass.convolve(layer, state, x, value(weight_).view({channels_, width_}), value(bias_));
+  }
+  std::vector<int64_t> state() const { return {width_ - 1, channels_}; }
+
+ private:
+  int64_t channels_, width_;
+  Parameter weight_, bias_;
+};
+
+}  // namespace easydel::nn
