@@ -25,7 +25,8 @@ struct DecoderNames {
   std::string before_feed = "post_attention_layernorm", after_feed = "";
   std::string attention = "self_attn", q = "q_proj", k = "k_proj", v = "v_proj", qkv = "qkv_proj", output = "o_proj";
   std::string q_norm = "q_norm", k_norm = "k_norm", mixed_norm = "";  // mixed_norm: of what enters the output projection
-  std::string mlp = "mlp", gate = "gate_proj", up = "up_proj", gate_up = "", down = "down_proj";
+  std::string mlp = "mlp";  // empty: blocks have no feed
+  std::string gate = "gate_proj", up = "up_proj", gate_up = "", down = "down_proj";
   std::string inner_norm = "";  // of what enters the down projection
   std::string head = "lm_head";
 };
@@ -98,6 +99,7 @@ struct DecoderSpec {
   std::optional<nn::Norm::Options> qk_norm_options;  // where they are not `norm`
   bool qk_norm_split = false;              // each_head: a parameter for each head
   bool qk_norm_after_rope = false;         // else before it
+  bool attention_gate = false;             // a head's query is followed by a gate, whose sigmoid multiplies what it mixed
   double clip_qkv = 0.0;                   // queries, keys and values are cut off at +-this; 0: not
   std::optional<ops::RopeSpec> rope;
   std::vector<float> slopes;               // ALiBi (arXiv 2108.12409), one a head; empty: off

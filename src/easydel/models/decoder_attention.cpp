@@ -1,6 +1,7 @@
 // Attention of a decoder as its spec says it: projections, norms, rotary positions, the mixing, the output.
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
@@ -68,7 +69,7 @@ class Attention final : public nn::Part {
   Attention(const Scope& scope, const DecoderSpec& spec, int64_t layer)
       : sizes_(sizes_of(spec, layer)), region_(region_of(scope, spec, spec.layers[size_t(layer)], sizes_)),
         heads_(sizes_.heads / region_.parts()), kv_heads_(sizes_.kv_heads / region_.parts()), layer_(layer),
-        layout_(spec.qkv), norm_after_rope_(spec.qk_norm_after_rope), clip_(spec.clip_qkv),
+        layout_(spec.qkv), gated_(spec.attention_gate), norm_after_rope_(spec.qk_norm_after_rope), clip_(spec.clip_qkv),
         growth_(spec.layers[size_t(layer)].growth), residual_dropout_(spec.residual_dropout),
         output_(scope / spec.names.output, sizes_.heads * sizes_.v_dim, spec.hidden,
                 linear(spec, spec.output_bias, Split::input, spec.output_deviation)) {
@@ -79,7 +80,7 @@ class Attention final : public nn::Part {
     if (layout_ != QkvLayout::separate) {
       qkv_.emplace(scope / spec.names.qkv, spec.hidden, q + k + v, options);
     } else {
-      q_.emplace(scope / spec.names.q, spec.hidden, q, options);
+      q_.emplace(scope / spec.names.q, spec.hidden, spec.attention_gate ? 2 * q : q, options);
       k_.emplace(scope / spec.names.k, spec.hidden, k, options);
       v_.emplace(scope / spec.names.v, spec.hidden, v, options);
     }
@@ -105,7 +106,7 @@ class Attention final : public nn::Part {
 
   nn::LayerOutput forward(const Tensor& outside, Pass& pass) const override {
     const Tensor x = region_.enter(outside);
-    auto [q, k, v] = project(x, pass);
+    auto [q, k, v, gate] = project(x, pass);
     if (clip_ > 0) q = at::clamp(q, -clip_, clip_), k = at::clamp(k, -clip_, clip_), v = at::clamp(v, -clip_, clip_);
     if (q_norm_ && !norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
     if (rope_) {
@@ -119,6 +120,7 @@ class Attention final : public nn::Part {
     if (sinks_) attention.sinks = sinks_.value();
     if (attention.slopes.defined()) attention.slopes = attention.slopes.to(q.device());
     Tensor mixed = pass.attend(layer_, attention, q, k, v).reshape({x.size(0), heads_ * sizes_.v_dim});
+    if (gate.defined()) mixed = mixed * at::sigmoid(gate);
     if (mixed_norm_) mixed = (*mixed_norm_)(mixed);
     const Tensor out = output_(mixed, pass, "attn_output");
     return {pass.dropout("attention_dropout", out, residual_dropout_), {}};
@@ -136,23 +138,30 @@ class Attention final : public nn::Part {
  private:
   struct Projected {
     Tensor q, k, v;  // [tokens, heads of this rank, dim]
+    Tensor gate;     // [tokens, heads * dim]; undefined: there is none
   };
 
   Projected project(const Tensor& x, Pass& pass) const {
     const int64_t tokens = x.size(0), head_dim = sizes_.head_dim, v_dim = sizes_.v_dim;
-    if (layout_ == QkvLayout::separate)
-      return {(*q_)(x, pass, "attn_query").view({tokens, -1, head_dim}), (*k_)(x, pass, "attn_key").view({tokens, -1, head_dim}),
-              (*v_)(x, pass, "attn_value").view({tokens, -1, v_dim})};
+    if (layout_ == QkvLayout::separate) {
+      Tensor q = (*q_)(x, pass, "attn_query").view({tokens, heads_, -1}), gate;
+      if (gated_) {
+        gate = q.narrow(2, head_dim, head_dim).reshape({tokens, -1});
+        q = q.narrow(2, 0, head_dim);
+      }
+      return {q, (*k_)(x, pass, "attn_key").view({tokens, -1, head_dim}),
+              (*v_)(x, pass, "attn_value").view({tokens, -1, v_dim}), gate};
+    }
     const Tensor all = (*qkv_)(x, pass, "attn_qkv");
     if (layout_ == QkvLayout::sequential) {
       const int64_t q = heads_ * head_dim, k = kv_heads_ * head_dim;
       return {all.narrow(1, 0, q).unflatten(1, {heads_, head_dim}), all.narrow(1, q, k).unflatten(1, {kv_heads_, head_dim}),
-              all.narrow(1, q + k, kv_heads_ * v_dim).unflatten(1, {kv_heads_, v_dim})};
+              all.narrow(1, q + k, kv_heads_ * v_dim).unflatten(1, {kv_heads_, v_dim}), {}};
     }
     const int64_t q = heads_ / kv_heads_ * head_dim;
     const Tensor groups = all.view({tokens, kv_heads_, q + head_dim + v_dim});
     return {groups.narrow(2, 0, q).reshape({tokens, heads_, head_dim}), groups.narrow(2, q, head_dim),
-            groups.narrow(2, q + head_dim, v_dim)};
+            groups.narrow(2, q + head_dim, v_dim), {}};
   }
 
   Tensor growth(const Tensor& positions, at::ScalarType type) const {
@@ -169,7 +178,7 @@ class Attention final : public nn::Part {
   int64_t heads_, kv_heads_;  // of this rank
   int64_t layer_;
   QkvLayout layout_;
-  bool norm_after_rope_;
+  bool gated_, norm_after_rope_;
   double clip_;
   QueryGrowth growth_;
   double residual_dropout_;

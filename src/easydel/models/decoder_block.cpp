@@ -20,9 +20,11 @@ class Block final : public nn::Layer {
     norm(before_mixer_, names_.before_mixer);
     mixer_ = own.mixer ? own.mixer(scope, index) : build_attention(scope / names_.attention, spec, index);
     norm(after_mixer_, names_.after_mixer);
-    norm(before_feed_, names_.before_feed);
-    feed_ = own.feed ? own.feed(scope, index) : build_feed(scope / names_.mlp, spec, index);
-    norm(after_feed_, names_.after_feed);
+    if (!names_.mlp.empty()) {
+      norm(before_feed_, names_.before_feed);
+      feed_ = own.feed ? own.feed(scope, index) : build_feed(scope / names_.mlp, spec, index);
+      norm(after_feed_, names_.after_feed);
+    }
     set_parameters(scope.since(mark));
   }
 
@@ -41,6 +43,10 @@ class Block final : public nn::Layer {
       return out;
     }
     const Tensor middle = pass.name("residual", sum(x, normed, mixed, after_mixer_));
+    if (!feed_) {
+      out.x = middle;
+      return out;
+    }
     const Tensor normed_middle = normed_by(before_feed_, middle);
     const Tensor fed = pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, normed_middle)));
     out.x = sum(middle, normed_middle, fed, after_feed_);
@@ -48,8 +54,10 @@ class Block final : public nn::Layer {
   }
 
   nn::CacheLayer cache() const override { return mixer_->cache(); }
-  double mixing_flops(int64_t length) const override { return mixer_->mixing_flops(length) + feed_->mixing_flops(length); }
-  double idle_elements() const override { return mixer_->idle_elements() + feed_->idle_elements(); }
+  double mixing_flops(int64_t length) const override {
+    return mixer_->mixing_flops(length) + (feed_ ? feed_->mixing_flops(length) : 0.0);
+  }
+  double idle_elements() const override { return mixer_->idle_elements() + (feed_ ? feed_->idle_elements() : 0.0); }
 
  private:
   static Tensor normed_by(const std::optional<nn::Norm>& norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
@@ -64,7 +72,7 @@ class Block final : public nn::Layer {
   Residual residual_;
   double multiplier_;
   std::optional<nn::Norm> before_mixer_, after_mixer_, before_feed_, after_feed_;
-  std::unique_ptr<nn::Part> mixer_, feed_;
+  std::unique_ptr<nn::Part> mixer_, feed_;  // feed_ null: there is none
 };
 
 }  // namespace

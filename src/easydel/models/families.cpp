@@ -8,18 +8,28 @@
 
 namespace easydel::models {
 
+Family bamba();
+Family falcon_h1();
+Family falcon_mamba();
 Family gpt2();
+Family lfm2();
 Family llama();
+Family mamba();
+Family mamba2();
 Family mistral();
 Family mixtral();
 Family qwen2();
 Family qwen2_moe();
 Family qwen3();
+Family qwen3_5_text();
 Family qwen3_moe();
+Family rwkv();
+Family xlstm();
 
 std::span<const Family> families() {
   static const std::array all = {
-      gpt2(), llama(), mistral(), mixtral(), qwen2(), qwen2_moe(), qwen3(), qwen3_moe(),
+      bamba(), falcon_h1(), falcon_mamba(), gpt2(), lfm2(), llama(), mamba(), mamba2(), mistral(), mixtral(),
+      qwen2(), qwen2_moe(), qwen3(), qwen3_5_text(), qwen3_moe(), rwkv(), xlstm(),
   };
   return all;
 }

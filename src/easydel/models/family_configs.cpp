@@ -11,14 +11,23 @@ namespace easydel::models {
 // Alphabetical.
 std::span<const FamilyConfig> family_configs() {
   static const std::array all = {
+      FamilyConfig{"bamba", {"BambaForCausalLM"}},
+      FamilyConfig{"falcon_h1", {"FalconH1ForCausalLM"}},
+      FamilyConfig{"falcon_mamba", {"FalconMambaForCausalLM"}},
       FamilyConfig{"gpt2", {"GPT2LMHeadModel"}},
+      FamilyConfig{"lfm2", {"Lfm2ForCausalLM"}},
       FamilyConfig{"llama", {"LlamaForCausalLM"}},
+      FamilyConfig{"mamba", {"MambaForCausalLM"}},
+      FamilyConfig{"mamba2", {"Mamba2ForCausalLM"}},
       FamilyConfig{"mistral", {"MistralForCausalLM"}},
       FamilyConfig{"mixtral", {"MixtralForCausalLM"}},
       FamilyConfig{"qwen2", {"Qwen2ForCausalLM"}},
       FamilyConfig{"qwen2_moe", {"Qwen2MoeForCausalLM"}},
       FamilyConfig{"qwen3", {"Qwen3ForCausalLM"}},
+      FamilyConfig{"qwen3_5_text", {"Qwen3_5ForCausalLM"}},
       FamilyConfig{"qwen3_moe", {"Qwen3MoeForCausalLM"}},
+      FamilyConfig{"rwkv", {"RwkvForCausalLM"}},
+      FamilyConfig{"xlstm", {"xLSTMForCausalLM"}},
   };
   return all;
 }

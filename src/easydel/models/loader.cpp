@@ -102,6 +102,8 @@ Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64
   Tensor values = at::empty(entry.slice.size, at::TensorOptions().dtype(type));
   if (initial.kind == nn::Initial::Kind::normal)
     tensor::fill_normal(values, tensor::key_of(seed, "initial/" + entry.path), initial.deviation, entry.shape, entry.slice.begin);
+  else if (initial.kind == nn::Initial::Kind::each)
+    tensor::fill_each(values, tensor::key_of(seed, "initial/" + entry.path), initial.element, entry.shape, entry.slice.begin);
   else
     values.fill_(initial.value);
   if (const int64_t row = initial.zero_row - (entry.shape.empty() ? 0 : entry.slice.begin[0]);

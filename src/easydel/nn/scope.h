@@ -16,16 +16,21 @@ namespace easydel::nn {
 
 // The distribution of a parameter that no checkpoint has.
 struct Initial {
-  enum class Kind : uint8_t { normal, zeros, ones, constant };
+  enum class Kind : uint8_t { normal, zeros, ones, constant, each };
   Kind kind = Kind::zeros;
   double deviation = 0.0;  // normal
   int64_t zero_row = -1;   // a row that is zero all the same; -1: none
   double value = 0.0;      // constant
+  std::function<double(int64_t last, double uniform)> element = {};  // each
 
   static Initial normal(double deviation) { return {Kind::normal, deviation, -1, 0.0}; }
   static Initial zeros() { return {Kind::zeros, 0.0, -1, 0.0}; }
   static Initial ones() { return {Kind::ones, 0.0, -1, 1.0}; }
   static Initial constant(double value) { return {Kind::constant, 0.0, -1, value}; }
+  // Of an element's index along the last dimension and a random number in [0, 1) of its own.
+  static Initial each(std::function<double(int64_t last, double uniform)> element) {
+    return {Kind::each, 0.0, -1, 0.0, std::move(element)};
+  }
 };
 
 // What all scopes of one model share while it is built.

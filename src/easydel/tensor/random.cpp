@@ -46,6 +46,21 @@ std::array<float, 4> normals(Key key, uint64_t counter) {
 
 }  // namespace
 
+namespace {
+
+// Global index of the first element of a row of a slice.
+int64_t row_begin(const Tensor& out, int64_t row, at::IntArrayRef shape, at::IntArrayRef begin) {
+  int64_t index = out.dim() ? begin.back() : 0, stride = out.dim() ? shape.back() : 1;
+  for (int64_t d = out.dim() - 2; d >= 0; --d) {
+    index += (begin[d] + row % out.size(d)) * stride;
+    row /= out.size(d);
+    stride *= shape[d];
+  }
+  return index;
+}
+
+}  // namespace
+
 void fill_normal(const Tensor& out, Key key, double deviation, at::IntArrayRef shape, at::IntArrayRef begin) {
   check(out.dim() == int64_t(shape.size()) && begin.size() == shape.size(), "fill_normal: slice and shape disagree");
   if (out.numel() == 0) return;
@@ -54,13 +69,7 @@ void fill_normal(const Tensor& out, Key key, double deviation, at::IntArrayRef s
   const int64_t columns = out.dim() ? out.size(-1) : 1, rows = out.numel() / columns;
   at::parallel_for(0, rows, 64, [&](int64_t first, int64_t last) {
     for (int64_t row = first; row < last; ++row) {
-      // Global index of the row's first element.
-      int64_t rest = row, index = out.dim() ? begin.back() : 0, stride = out.dim() ? shape.back() : 1;
-      for (int64_t d = out.dim() - 2; d >= 0; --d) {
-        index += (begin[d] + rest % out.size(d)) * stride;
-        rest /= out.size(d);
-        stride *= shape[d];
-      }
+      const int64_t index = row_begin(out, row, shape, begin);
       std::array<float, 4> block{};
       for (int64_t i = 0; i < columns; ++i) {
         const int64_t element = index + i;
@@ -69,6 +78,23 @@ void fill_normal(const Tensor& out, Key key, double deviation, at::IntArrayRef s
       }
     }
   });
+  out.copy_(values);
+}
+
+void fill_each(const Tensor& out, Key key, const std::function<double(int64_t last, double uniform)>& element,
+               at::IntArrayRef shape, at::IntArrayRef begin) {
+  check(out.dim() == int64_t(shape.size()) && begin.size() == shape.size(), "fill_each: slice and shape disagree");
+  if (out.numel() == 0) return;
+  const Tensor values = at::empty(out.sizes(), at::TensorOptions().dtype(at::kFloat));
+  float* const data = values.mutable_data_ptr<float>();
+  const int64_t columns = out.dim() ? out.size(-1) : 1, rows = out.numel() / columns, first = out.dim() ? begin.back() : 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t index = row_begin(out, row, shape, begin);
+    for (int64_t i = 0; i < columns; ++i) {
+      const uint64_t at = uint64_t(index + i);
+      data[row * columns + i] = float(element(first + i, uniform(philox(key, at / 4)[at % 4])));
+    }
+  }
   out.copy_(values);
 }
 

@@ -1,0 +1,42 @@
+// Bamba: Mamba-2 layers with attention in some of them.
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/models/decoder_keys.h"
+#include "easydel/models/family.h"
+#include "easydel/models/recurrent_keys.h"
+
+namespace easydel::models {
+namespace {
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 128000, .hidden = 4096, .intermediate = 14336, .layers = 32,
+                                           .heads = 32, .kv_heads = 8, .max_positions = 262144});
+  spec.names.norm = "final_layernorm";
+  spec.names.before_feed = "pre_ff_layernorm";
+  spec.names.mlp = "feed_forward";
+  spec.norm.epsilon = config.number("rms_norm_eps", 1e-5);
+  spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
+  spec.mlp_bias = config.boolean("mlp_bias", false);
+  // Half of a head turns, unless the file says how much.
+  if (!says_rope(config, "partial_rotary_factor")) spec.rope->dim = spec.head_dim / 2;
+  const nn::PartBuilder mixer = mixer_builder<nn::Mamba2>("mamba", read_bamba_mixer(config, spec));
+  std::vector<int64_t> attending;
+  if (const Value* indices = config.find("attn_layer_indices")) {
+    for (const Value& item : indices->items) {
+      const auto index = item.as_int();
+      if (!index || *index < 0 || *index >= int64_t(spec.layers.size()))
+        config.refuse_key("attn_layer_indices", str(to_json(item), " is no layer; there are ", spec.layers.size()));
+      attending.push_back(*index);
+    }
+  }
+  for (size_t i = 0; i < spec.layers.size(); ++i)
+    if (std::find(attending.begin(), attending.end(), int64_t(i)) == attending.end()) spec.layers[i].mixer = mixer;
+  return build_decoder(std::move(spec), building);
+}
+
+}  // namespace
+
+Family bamba() { return {"bamba", "model", {"rotary_emb.inv_freq"}, build, false}; }
+
+}  // namespace easydel::models

@@ -1,0 +1,41 @@
+// The keys of config.json that recurrent and hybrid families share.
+#pragma once
+
+#include "easydel/models/config_reader.h"
+#include "easydel/models/decoder.h"
+#include "easydel/nn/mamba.h"
+
+namespace easydel::models {
+
+// A size under its key, or the default; UserError where it is not positive.
+int64_t read_size(const ConfigReader& config, std::string_view key, int64_t otherwise);
+
+// What mixes in each layer: `key`'s list, in transformers' present names ("linear_attention", "full_attention") whatever
+// the file's ("mamba", "attention"); UserError for a name that is not in `known`, and for another number than num_hidden_layers.
+// Empty: there is no such key.
+std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key, std::vector<std::string_view> known);
+
+// Whether the file says a key of rotary positions, in either place that it may stand.
+bool says_rope(const ConfigReader& config, std::string_view key);
+
+// Which layers attend and which remember: layer_types, else every `full_attention_interval`th attends.
+std::vector<std::string> read_interval_kinds(const ConfigReader& config, size_t layers);
+
+// Bounds of the steps of a selective scan: a list of two numbers, the second may be infinite.
+void read_step_limit(const ConfigReader& config, std::string_view key, nn::Mamba2Spec& spec);
+
+// mamba_n_heads, mamba_d_head, ... of bamba, falcon_h1 and granitemoehybrid. inner 0: mamba_expand * hidden.
+nn::Mamba2Spec read_bamba_mixer(const ConfigReader& config, const DecoderSpec& spec, int64_t inner = 0);
+
+// The whole of mamba and falcon_mamba: one block for each layer, nothing but its mixer.
+DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer);
+
+// A builder of Mamba or Mamba2 under `name` in the block.
+template <class Mixer, class Spec>
+nn::PartBuilder mixer_builder(std::string name, Spec spec) {
+  return [name = std::move(name), spec = std::move(spec)](const nn::Scope& block, int64_t layer) {
+    return std::make_unique<Mixer>(block / name, spec, layer);
+  };
+}
+
+}  // namespace easydel::models
