@@ -1,5 +1,7 @@
 #include "easydel/models/config_reader.h"
 
+#include <cmath>
+
 #include "easydel/base/error.h"
 
 namespace easydel::models {
@@ -68,30 +70,85 @@ void ConfigReader::positive(std::string_view key, int64_t value) const {
   if (value < 1) refuse_key(key, str(value, " is not positive"));
 }
 
-ops::RopeSpec ConfigReader::rope(int64_t head_dim, int64_t max_positions) const {
-  ops::RopeSpec spec;
-  const Value none = Value::map();
+std::vector<int64_t> ConfigReader::integers(std::string_view key) const {
+  std::vector<int64_t> out;
+  const Value* value = find(key);
+  if (!value) return out;
+  if (!value->is_list()) refuse_key(key, shown(*value) + " is no list");
+  for (const Value& item : value->items) {
+    // A flag stands for 0 or 1.
+    const auto flag = item.as_bool();
+    const auto found = flag ? std::optional<int64_t>(*flag) : item.as_int();
+    if (!found) refuse_key(key, shown(item) + " is no integer");
+    out.push_back(*found);
+  }
+  return out;
+}
+
+ConfigReader ConfigReader::rope_parameters(const Value* otherwise) const {
+  static const Value none = Value::map();
   const Value* scaling = find("rope_scaling");
+  if (scaling && scaling->is_map() && scaling->entries.empty()) scaling = nullptr;
   const std::string_view key = scaling ? "rope_scaling" : "rope_parameters";
   if (!scaling) scaling = find("rope_parameters");
-  if (scaling && !scaling->is_map()) refuse_key(key, shown(*scaling) + " is no mapping");
-  const ConfigReader in(scaling ? *scaling : none, str(where_, ": ", key));
+  if (!scaling) scaling = otherwise ? otherwise : &none;
+  if (!scaling->is_map()) refuse_key(key, shown(*scaling) + " is no mapping");
+  return ConfigReader(*scaling, str(where_, ": ", key));
+}
+
+ops::RopeSpec ConfigReader::rope(int64_t head_dim, int64_t max_positions, const RopeDefaults& defaults) const {
+  const ConfigReader in = rope_parameters(defaults.parameters);
   for (const char* layer_type : {"full_attention", "sliding_attention"})
     if (in.find(layer_type)) in.refuse_key(layer_type, "rope parameters for each layer type are not built for this family");
+  return rope_from(in, head_dim, max_positions, number(defaults.theta_key, defaults.theta),
+                   number(defaults.partial_key, defaults.partial), defaults);
+}
 
-  spec.theta = in.number("rope_theta", number("rope_theta", 10000.0));
-  const double partial = in.number("partial_rotary_factor", number("partial_rotary_factor", 1.0));
-  spec.dim = int64_t(double(head_dim) * partial);
+ops::RopeSpec ConfigReader::rope_of(const std::string& layer_type, int64_t head_dim, int64_t max_positions, double theta,
+                                    std::string_view scaling) const {
+  const Value* all = find("rope_parameters");
+  if (all && !all->is_map()) refuse_key("rope_parameters", shown(*all) + " is no mapping");
+  const Value* own = all ? all->find(layer_type) : nullptr;
+  Value merged = own && !own->is_null() ? *own : Value::map();
+  if (!merged.is_map()) refuse_key("rope_parameters", str(layer_type, ": ", shown(merged), " is no mapping"));
+  if (const Value* over = scaling.empty() ? nullptr : find(scaling)) {
+    if (!over->is_map()) refuse_key(scaling, shown(*over) + " is no mapping");
+    for (const auto& [key, value] : over->entries) merged.set(key, value);
+  }
+  const ConfigReader in(merged, str(where_, ": rope_parameters: ", layer_type));
+  return rope_from(in, head_dim, max_positions, theta, 1.0, {});
+}
+
+ops::RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, int64_t max_positions, double theta,
+                                      double partial_otherwise, const RopeDefaults& defaults) const {
+  ops::RopeSpec spec;
+  spec.theta = in.number("rope_theta", theta);
+  const double partial = in.number("partial_rotary_factor", partial_otherwise);
+  if (partial <= 0.0 || partial > 1.0) in.refuse_key("partial_rotary_factor", str(partial, " is no share of a head"));
+  std::string type = in.text("rope_type", in.text("type", "default"));
+  if (defaults.only_longrope && (type == "su" || type == "yarn")) type = "longrope";
+  // Without scaling only some families turn a part of a head; with it all do, and those then cannot use it.
+  const bool whole = type == "default" && !defaults.reads_partial;
+  spec.dim = whole ? head_dim : int64_t(double(head_dim) * partial);
+  if (spec.dim < head_dim && !defaults.reads_partial)
+    in.refuse_key("partial_rotary_factor", str(partial, " is not built for this family"));
   spec.max_positions = max_positions;
-  const std::string type = in.text("rope_type", in.text("type", "default"));
+  if (const double alpha = defaults.ntk_alpha ? in.number("alpha", 0.0) : 0.0; type == "dynamic" && alpha != 0.0) {
+    spec.theta *= std::pow(alpha, double(spec.dim) / double(spec.dim - 2));
+    return spec;
+  }
   if (type == "default") return spec;
+  if (defaults.only_longrope && type != "longrope")
+    in.refuse_key("rope_type", str("'", type, "' is not known to this family"), "known: default, longrope");
   spec.factor = in.number("factor", 1.0);
   const bool has_factor = in.find("factor") != nullptr;
   const auto need_factor = [&] {
     if (!has_factor) in.refuse_key("factor", "is missing", str("rope type '", type, "' needs it"));
   };
   spec.original_max_positions = integer("original_max_position_embeddings")
-                                    .value_or(in.integer("original_max_position_embeddings", max_positions));
+                                    .value_or(defaults.original_max_positions > 0
+                                                  ? defaults.original_max_positions
+                                                  : in.integer("original_max_position_embeddings", max_positions));
   if (in.find("attention_factor")) spec.attention_factor = in.number("attention_factor", 1.0);
   const auto number_if = [&](const char* name) -> std::optional<double> {
     return in.find(name) ? std::optional(in.number(name, 0.0)) : std::nullopt;

@@ -11,6 +11,18 @@
 
 namespace easydel::models {
 
+// What a family assumes of its rotary positions where config.json is silent, and how it spells them.
+struct RopeDefaults {
+  double theta = 10000.0, partial = 1.0;
+  bool reads_partial = false;  // the family turns a part of a head without scaling, too
+  std::string_view theta_key = "rope_theta", partial_key = "partial_rotary_factor";
+  int64_t original_max_positions = 0;    // 0: as the parameters say
+  const Value* parameters = nullptr;     // in place of rope_parameters, where there are none
+  bool only_longrope = false;            // scaling by any of longrope's older names, and by no other
+  bool by_layer_type = false;            // each type of layer has its own parameters: rope_of
+  bool ntk_alpha = false;                // "dynamic" with alpha is a greater base, once and for all
+};
+
 class ConfigReader {
  public:
   ConfigReader(const Value& config, std::string where) : config_(config), where_(std::move(where)) {}
@@ -31,10 +43,21 @@ class ConfigReader {
   const std::string& where() const { return where_; }
   const Value& document() const { return config_; }
 
+  std::vector<int64_t> integers(std::string_view key) const;  // a list; empty where it is absent
+
   // Both spellings: rope_parameters {rope_theta, rope_type, ...}, or rope_theta beside rope_scaling {type, ...}.
-  ops::RopeSpec rope(int64_t head_dim, int64_t max_positions) const;
+  ops::RopeSpec rope(int64_t head_dim, int64_t max_positions, const RopeDefaults& defaults = {}) const;
+  // The parameters of rotary positions themselves, in whichever spelling; `otherwise` where there are none.
+  ConfigReader rope_parameters(const Value* otherwise = nullptr) const;
+  // Where each type of layer has its own: rope_parameters {full_attention: {...}, sliding_attention: {...}}. What is left
+  // out of it is `theta`; `scaling` is an older file's key whose parameters go over it ("": none).
+  ops::RopeSpec rope_of(const std::string& layer_type, int64_t head_dim, int64_t max_positions, double theta,
+                        std::string_view scaling = "") const;
 
  private:
+  ops::RopeSpec rope_from(const ConfigReader& parameters, int64_t head_dim, int64_t max_positions, double theta,
+                          double partial, const RopeDefaults& defaults) const;
+
   const Value& config_;
   std::string where_;
 };

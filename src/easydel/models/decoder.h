@@ -103,6 +103,7 @@ struct DecoderSpec {
   double clip_qkv = 0.0;                   // queries, keys and values are cut off at +-this; 0: not
   std::optional<ops::RopeSpec> rope;
   std::vector<float> slopes;               // ALiBi (arXiv 2108.12409), one a head; empty: off
+  bool slopes_in_bf16 = false;             // as ops::AttentionSpec
   double attention_softcap = 0.0;          // 0: off
 
   // Feed-forward
@@ -131,7 +132,9 @@ struct DecoderSpec {
   double logit_multiplier = 1.0;
   double logit_softcap = 0.0;              // 0: off
 
-  double attention_dropout = 0, residual_dropout = 0, embedding_dropout = 0;
+  double attention_dropout = 0, embedding_dropout = 0;
+  double residual_dropout = 0;             // behind attention and behind the mlp
+  std::optional<double> mlp_dropout;       // behind the mlp, where it is another
   double deviation = 0.02;                 // of initial weights
   double output_deviation = 0.02;          // of the weights that write into the residual stream
 };

@@ -96,6 +96,7 @@ class Attention final : public nn::Part {
       check(int64_t(spec.slopes.size()) == sizes_.heads, "decoder: ", spec.slopes.size(), " slopes, ", sizes_.heads, " heads");
       attention_.slopes = at::tensor(at::ArrayRef<float>(spec.slopes), at::TensorOptions().dtype(at::kFloat));
     }
+    attention_.slopes_in_bf16 = spec.slopes_in_bf16;
     attention_.scale = own.scale;
     attention_.window = own.window;
     attention_.chunk = own.chunk;

@@ -35,7 +35,7 @@ class Xielu {
 class Feed final : public nn::Part {
  public:
   Feed(const Scope& scope, const DecoderSpec& spec, int64_t inner)
-      : region_(whole(spec) ? nn::Region() : nn::Region(scope.team(), {inner})), residual_dropout_(spec.residual_dropout),
+      : region_(whole(spec) ? nn::Region() : nn::Region(scope.team(), {inner})), dropout_(spec.mlp_dropout.value_or(spec.residual_dropout)),
         activation_(spec.activation) {
     const nn::LinearOptions up{spec.mlp_bias, Split::output, spec.deviation, spec.transposed, region_};
     const nn::LinearOptions down{spec.mlp_bias, Split::input, spec.output_deviation, spec.transposed, region_};
@@ -52,7 +52,7 @@ class Feed final : public nn::Part {
 
   nn::LayerOutput forward(const Tensor& outside, Pass& pass) const override {
     const Tensor out = feed(region_.enter(outside), pass);
-    return {pass.dropout("mlp_dropout", out, residual_dropout_), {}};
+    return {pass.dropout("mlp_dropout", out, dropout_), {}};
   }
 
  private:
@@ -84,7 +84,7 @@ class Feed final : public nn::Part {
   }
 
   nn::Region region_;
-  double residual_dropout_;
+  double dropout_;
   ops::Activation activation_;
   std::optional<nn::Linear> gate_, up_, gate_up_, down_;
   std::optional<Xielu> xielu_;

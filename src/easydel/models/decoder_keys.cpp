@@ -1,18 +1,44 @@
 #include "easydel/models/decoder_keys.h"
 
+#include <bit>
 #include <cmath>
 
 #include "easydel/base/error.h"
 
 namespace easydel::models {
 
+int64_t read_size(const ConfigReader& config, const char* key, const char* also, int64_t otherwise) {
+  const char* spelled = config.find(key) || !config.find(also) ? key : also;
+  const int64_t value = config.integer(spelled, otherwise);
+  config.positive(spelled, value);
+  return value;
+}
+
+int64_t read_padding(const ConfigReader& config, int64_t otherwise, int64_t vocabulary) {
+  const auto given = config.integer("pad_token_id");
+  if (!given) return config.has("pad_token_id") || otherwise >= vocabulary ? -1 : otherwise;
+  const int64_t padding = *given < 0 ? *given + vocabulary : *given;
+  if (padding < 0 || padding >= vocabulary)
+    config.refuse_key("pad_token_id", str(*given, " is outside the vocabulary of ", vocabulary));
+  return padding;
+}
+
+void read_activation(const ConfigReader& config, std::string_view key, std::string_view otherwise, DecoderSpec& spec) {
+  const std::string name = config.text(key, otherwise);
+  spec.xielu = name == "xielu";
+  if (!spec.xielu) spec.activation = ops::activation_of(name, str(config.where(), ": ", key));
+}
+
+int64_t head_size(const ConfigReader& config, const char* hidden_key, const DecoderSpec& spec) {
+  if (spec.hidden % spec.heads != 0)
+    config.refuse_key(hidden_key, str(spec.hidden, " is not a multiple of num_attention_heads, ", spec.heads));
+  return spec.hidden / spec.heads;
+}
+
 DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defaults) {
   DecoderSpec spec;
-  const auto size = [&](const char* key, int64_t otherwise) {
-    const int64_t value = config.integer(key, otherwise);
-    config.positive(key, value);
-    return value;
-  };
+  const auto size = [&](const char* key, int64_t otherwise) { return read_size(config, key, key, otherwise); };
+  if (config.find("per_layer_config")) config.refuse_key("per_layer_config", "is not built for this family");
   spec.vocabulary = size("vocab_size", defaults.vocabulary);
   spec.hidden = size("hidden_size", defaults.hidden);
   spec.intermediate = size("intermediate_size", defaults.intermediate);
@@ -24,57 +50,72 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
   spec.kv_heads = derived("num_key_value_heads", defaults.kv_heads, spec.heads);
   if (spec.heads % spec.kv_heads != 0)
     config.refuse_key("num_key_value_heads", str(spec.kv_heads, " does not divide num_attention_heads, ", spec.heads));
-  if (!config.find("head_dim") && !defaults.head_dim && spec.hidden % spec.heads != 0)
-    config.refuse_key("hidden_size", str(spec.hidden, " is not a multiple of num_attention_heads, ", spec.heads));
-  spec.head_dim = derived("head_dim", defaults.head_dim, spec.hidden / spec.heads);
+  const bool own_head_dim = defaults.reads_head_dim && (config.find("head_dim") || (defaults.head_dim && !config.has("head_dim")));
+  spec.head_dim = own_head_dim ? size("head_dim", defaults.head_dim) : head_size(config, "hidden_size", spec);
   spec.max_positions = size("max_position_embeddings", defaults.max_positions);
-  spec.rope = config.rope(spec.head_dim, spec.max_positions);
-  if (spec.rope->dim % 2 != 0)
+  if (!defaults.rope.by_layer_type) spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
+  if (spec.rope && spec.rope->dim % 2 != 0)
     config.refuse_key("head_dim", str(spec.rope->dim, " rotated dimensions; rotary positions need an even number"));
   spec.layers.resize(size_t(size("num_hidden_layers", defaults.layers)));
   for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
-  spec.norm = {nn::NormKind::rms, config.number("rms_norm_eps", 1e-6), 0.0, false};
-  spec.activation = ops::activation_of(config.text("hidden_act", "silu"), str(config.where(), ": hidden_act"));
-  if (const auto padding = config.integer("pad_token_id")) {
-    spec.padding = *padding < 0 ? *padding + spec.vocabulary : *padding;
-    if (spec.padding < 0 || spec.padding >= spec.vocabulary)
-      config.refuse_key("pad_token_id", str(*padding, " is outside the vocabulary of ", spec.vocabulary));
-  }
-  spec.tied = config.boolean("tie_word_embeddings", false);
-  spec.attention_dropout = config.number("attention_dropout", 0.0);
-  spec.deviation = config.number("initializer_range", 0.02);
+  spec.norm = {.kind = nn::NormKind::rms, .epsilon = config.number(defaults.epsilon_key, defaults.epsilon)};
+  read_activation(config, defaults.activation_key, defaults.activation, spec);
+  spec.padding = read_padding(config, defaults.padding, spec.vocabulary);
+  spec.tied = config.boolean("tie_word_embeddings", defaults.tied);
+  spec.attention_dropout = config.number("attention_dropout", defaults.attention_dropout);
+  spec.deviation = config.number("initializer_range", defaults.deviation);
   if (spec.deviation == 0.0) spec.deviation = 0.02;  // as transformers reads it
   spec.output_deviation = spec.deviation;
   return spec;
 }
 
-int64_t read_window(const ConfigReader& config) {
-  if (!config.has("sliding_window")) return 4096;
+int64_t read_window(const ConfigReader& config, int64_t otherwise) {
+  if (!config.has("sliding_window")) return otherwise;
   const int64_t window = config.integer("sliding_window", 0);  // null: none
   if (window < 0) config.refuse_key("sliding_window", str(window, " is negative"));
   return window;
 }
 
+std::vector<bool> read_sliding_layers(const ConfigReader& config, size_t layers, const std::function<bool(int64_t)>& sliding) {
+  const auto types = config.texts("layer_types");
+  if (!types.empty() && types.size() != layers)
+    config.refuse_key("layer_types", str("names ", types.size(), " layers; num_hidden_layers is ", layers));
+  std::vector<bool> out;
+  for (size_t i = 0; i < layers; ++i) {
+    if (!types.empty() && types[i] != "sliding_attention" && types[i] != "full_attention")
+      config.refuse_key("layer_types", str("'", types[i], "' is not built for this family"),
+                        "known: full_attention, sliding_attention");
+    out.push_back(types.empty() ? sliding(int64_t(i)) : types[i] == "sliding_attention");
+  }
+  return out;
+}
+
+std::function<bool(int64_t)> all_but_each(int64_t pattern) {
+  return [pattern](int64_t layer) { return pattern == 0 || (layer + 1) % pattern != 0; };
+}
+
+void set_windows(DecoderSpec& spec, const std::vector<bool>& sliding, int64_t window) {
+  for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].window = sliding[i] ? window : 0;
+}
+
 void read_layer_windows(const ConfigReader& config, DecoderSpec& spec) {
   const bool used = config.boolean("use_sliding_window", false);
-  const int64_t window = used ? read_window(config) : 0;
-  const auto types = config.texts("layer_types");
-  if (!types.empty() && types.size() != spec.layers.size())
-    config.refuse_key("layer_types", str("names ", types.size(), " layers; num_hidden_layers is ", spec.layers.size()));
-  const int64_t from = config.integer("max_window_layers", 28);
-  for (size_t i = 0; i < spec.layers.size(); ++i) {
-    bool sliding = int64_t(i) >= from;
-    if (!types.empty()) {
-      if (types[i] != "sliding_attention" && types[i] != "full_attention")
-        config.refuse_key("layer_types", str("'", types[i], "' is not built for this family"),
-                          "known: full_attention, sliding_attention");
-      sliding = types[i] == "sliding_attention";
-      if (sliding && !window)
-        config.refuse_key("layer_types", "asks for sliding_attention, but there is no sliding window",
-                          "set use_sliding_window and sliding_window");
-    }
-    if (sliding) spec.layers[i].window = window;
-  }
+  const int64_t window = used ? read_window(config) : 0, from = config.integer("max_window_layers", 28);
+  const auto sliding = read_sliding_layers(config, spec.layers.size(), [&](int64_t i) { return i >= from; });
+  for (const bool slides : sliding)
+    if (slides && !window && config.find("layer_types"))
+      config.refuse_key("layer_types", "asks for sliding_attention, but there is no sliding window",
+                        "set use_sliding_window and sliding_window");
+  set_windows(spec, sliding, window);
+}
+
+std::vector<float> alibi_slopes(int64_t heads) {
+  const auto closest = int64_t(std::bit_floor(uint64_t(heads)));
+  const auto base = [](int64_t n) { return float(std::exp2(-std::exp2(-(std::log2(double(n)) - 3)))); };
+  std::vector<float> slopes;
+  for (int64_t i = 1; i <= closest; ++i) slopes.push_back(std::pow(base(closest), float(i)));
+  for (int64_t i = 0; i < heads - closest; ++i) slopes.push_back(std::pow(base(2 * closest), float(2 * i + 1)));
+  return slopes;
 }
 
 }  // namespace easydel::models

@@ -20,6 +20,9 @@ struct AttentionSpec {
   double softcap = 0.0;  // scores become softcap * tanh(score / softcap); 0: off
   Tensor sinks;          // [heads], a logit beside each row's; undefined: none
   Tensor slopes;         // [heads], ALiBi: slope x distance is taken from each score; undefined: none
+  // Falcon's: slope and key position are bf16, and so is their product, which is added before the scale; positions count
+  // what is not hidden.
+  bool slopes_in_bf16 = false;
   Tensor bias;           // undefined: none
   int64_t v_dim = 0;     // 0: as k
   double dropout = 0.0;  // only while training

@@ -109,6 +109,7 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   if (!tensor::kernels_serve(need.q, need.k, need.v)) return "works on a CPU in fp32 and bf16";
   if (spec.kind == AttentionKind::spans) return "knows no spans";
   if (spec.bias.defined()) return "knows no biases";
+  if (spec.slopes_in_bf16) return "rounds no slopes";
   if (spec.slopes.defined() && spec.slopes.requires_grad()) return "gives slopes no gradient";
   if (spec.dropout > 0) return "has no dropout";
   if (need.call.hidden.defined()) return "knows no hidden keys";

@@ -2,6 +2,7 @@
 // tested against, and the one that serves everything.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/cumsum.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
@@ -31,6 +32,16 @@ Tensor unseen(const AttentionNeed& need, const AttentionRange& range) {
   return mask;
 }
 
+// [heads, 1, keys]
+Tensor rounded_slopes(const AttentionNeed& need, const AttentionRange& range) {
+  Tensor position = at::arange(range.key_end - range.key_begin, need.q.options().dtype(at::kLong));
+  if (need.call.hidden.defined()) {
+    const Tensor shown = need.call.hidden.slice(0, range.key_begin, range.key_end).logical_not().to(at::kLong);
+    position = (shown.cumsum(0) - 1) * shown;
+  }
+  return (need.spec.slopes.to(at::kBFloat16).view({-1, 1, 1}) * position.to(at::kBFloat16)).to(at::kFloat);
+}
+
 Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   const AttentionSpec& spec = need.spec;
   const int64_t heads = need.q.size(1), group = heads / need.k.size(1);
@@ -40,9 +51,11 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
     return group == 1 ? part : part.repeat_interleave(group, 0);
   };
   const Tensor q = heads_first(need.q.slice(0, range.begin, range.end)), k = shared(need.k), v = shared(need.v);
-  Tensor scores = at::matmul(q, k.transpose(1, 2)) * spec.scale;
+  Tensor scores = at::matmul(q, k.transpose(1, 2));
+  if (spec.slopes.defined() && spec.slopes_in_bf16) scores = scores + rounded_slopes(need, range);
+  scores = scores * spec.scale;
   if (spec.softcap > 0) scores = at::tanh(scores / spec.softcap) * spec.softcap;
-  if (spec.slopes.defined()) {
+  if (spec.slopes.defined() && !spec.slopes_in_bf16) {
     const Tensor key = at::arange(k.size(1), scores.options());
     const Tensor query = at::arange(k.size(1) - q.size(1), k.size(1), scores.options()).unsqueeze(1);
     scores = scores - spec.slopes.to(at::kFloat).view({-1, 1, 1}) * (query - key).abs();

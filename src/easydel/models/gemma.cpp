@@ -1,0 +1,36 @@
+// Gemma (arXiv 2403.08295): scaled embeddings, norms that multiply by 1 + weight, a head of its own size.
+#include <cmath>
+
+#include "easydel/models/decoder_keys.h"
+#include "easydel/models/family.h"
+
+namespace easydel::models {
+namespace {
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 256000,
+                                           .hidden = 3072,
+                                           .intermediate = 24576,
+                                           .layers = 28,
+                                           .heads = 16,
+                                           .kv_heads = 16,
+                                           .head_dim = 256,
+                                           .max_positions = 8192,
+                                           .activation = "gelu_pytorch_tanh",
+                                           .padding = 0,
+                                           .tied = true});
+  // "gelu" stands in old files and means the tanh approximation.
+  if (spec.activation == ops::Activation::gelu) spec.activation = ops::Activation::gelu_tanh;
+  if (config.boolean("use_bidirectional_attention", false))
+    config.refuse_key("use_bidirectional_attention", "true is not built for this family");
+  spec.norm.offset = 1.0;
+  spec.embedding_multiplier = std::sqrt(double(spec.hidden));
+  spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
+  return build_decoder(std::move(spec), building);
+}
+
+}  // namespace
+
+Family gemma() { return {"gemma", "model", {"rotary_emb.inv_freq"}, build, true}; }
+
+}  // namespace easydel::models

@@ -1,0 +1,68 @@
+// MPT: ALiBi, layer norms without a bias, no other bias at all; projections may be cut off.
+#include <bit>
+#include <cmath>
+
+#include "easydel/base/error.h"
+#include "easydel/models/decoder_keys.h"
+#include "easydel/models/family.h"
+
+namespace easydel::models {
+namespace {
+
+// Of the next power of two of heads, every second first.
+std::vector<float> slopes_of(int64_t heads, double greatest) {
+  const auto power = int64_t(std::bit_ceil(uint64_t(heads)));
+  const auto slope = [&](int64_t i) { return 1.0f / std::exp2(float(i + 1) * float(greatest / double(power))); };
+  std::vector<float> slopes;
+  if (power != heads)
+    for (int64_t i = 1; i < power; i += 2) slopes.push_back(slope(i));
+  for (int64_t i = 0; i < power; i += power == heads ? 1 : 2) slopes.push_back(slope(i));
+  slopes.resize(size_t(heads));
+  return slopes;
+}
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  const Value none = Value::map();
+  const Value* given = config.find("attn_config");
+  const ConfigReader attention(given ? *given : none, str(config.where(), ": attn_config"));
+  if (attention.text("attn_type", "multihead_attention") != "multihead_attention")
+    attention.refuse_key("attn_type", "only multihead_attention is built for this family");
+  for (const char* key : {"prefix_lm", "qk_ln"})
+    if (attention.boolean(key, false)) attention.refuse_key(key, "true is not built for this family");
+  DecoderSpec spec;
+  spec.names = {.base = "transformer",
+                .embedding = "wte",
+                .layers = "blocks",
+                .norm = "norm_f",
+                .before_mixer = "norm_1",
+                .before_feed = "norm_2",
+                .attention = "attn",
+                .qkv = "Wqkv",
+                .output = "out_proj",
+                .mlp = "ffn"};
+  spec.vocabulary = read_size(config, "vocab_size", "vocab_size", 50368);
+  spec.hidden = read_size(config, "d_model", "hidden_size", 2048);
+  spec.heads = spec.kv_heads = read_size(config, "n_heads", "num_attention_heads", 16);
+  spec.head_dim = head_size(config, "d_model", spec);
+  spec.intermediate = 4 * spec.hidden;  // expansion_ratio is not read by transformers
+  spec.max_positions = read_size(config, "max_seq_len", "max_seq_len", 2048);
+  spec.layers.resize(size_t(read_size(config, "n_layers", "num_hidden_layers", 24)));
+  const double scale = attention.number("softmax_scale", std::pow(double(spec.head_dim), -0.5));
+  for (DecoderLayerSpec& layer : spec.layers) layer.scale = scale;
+  spec.qkv = QkvLayout::sequential;
+  spec.clip_qkv = attention.number("clip_qkv", 0.0);
+  spec.slopes = slopes_of(spec.heads, attention.number("alibi_bias_max", 8));
+  spec.norm = {.kind = nn::NormKind::layer, .epsilon = config.number("layer_norm_epsilon", 1e-5), .bias = false};
+  spec.activation = ops::Activation::gelu;
+  spec.gated = false;
+  spec.tied = config.boolean("tie_word_embeddings", true);
+  spec.attention_dropout = spec.residual_dropout = attention.number("attn_pdrop", 0.0);
+  spec.deviation = spec.output_deviation = config.number("initializer_range", 0.02);
+  return build_decoder(std::move(spec), building);
+}
+
+}  // namespace
+
+Family mpt() { return {"mpt", "transformer", {}, build, true}; }
+
+}  // namespace easydel::models
