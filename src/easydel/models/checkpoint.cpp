@@ -1,5 +1,8 @@
 #include "easydel/models/checkpoint.h"
 
+#include <cctype>
+#include <cstdlib>
+
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/tensor/dtype.h"
@@ -132,18 +135,30 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources) 
   }
 }
 
+namespace {
+
+// The number behind "layers." in a name; -1: there is none.
+int64_t layer_of(const std::string& name) {
+  const size_t at = name.find("layers.");
+  if (at == std::string::npos || at + 7 >= name.size() || !std::isdigit(static_cast<unsigned char>(name[at + 7]))) return -1;
+  return std::strtoll(name.c_str() + at + 7, nullptr, 10);
+}
+
+}  // namespace
+
 // What nobody asked for and nobody may ignore.
-std::vector<std::string> Checkpoint::unexpected() const {
+std::vector<std::string> Checkpoint::unexpected(int64_t layers) const {
   std::vector<std::string> out;
   for (const std::string& name : unused_) {
-    bool ignored = false;
+    bool ignored = family_.extra_layers && layer_of(name) >= layers;
+    for (const std::string_view part : family_.ignored_parts) ignored = ignored || name.find(part) != std::string::npos;
     for (const std::string_view ending : family_.ignored) ignored = ignored || name.ends_with(ending);
     if (!ignored) out.push_back(name);
   }
   return out;
 }
 
-void Checkpoint::refuse_unfit(const std::string& where) const {
+void Checkpoint::refuse_unfit(const std::string& where, int64_t layers) const {
   std::string problems;
   const auto list = [&](const char* title, const std::vector<std::string>& names) {
     if (names.empty()) return;
@@ -153,7 +168,7 @@ void Checkpoint::refuse_unfit(const std::string& where) const {
   };
   list("missing", missing_);
   list("wrong shape", misshapen_);
-  list("not in the model", unexpected());
+  list("not in the model", unexpected(layers));
   if (!problems.empty()) refuse(where, "the weights do not fit config.json", problems);
 }
 

@@ -23,8 +23,8 @@ class Checkpoint {
   bool match(nn::Entry& entry, const std::vector<nn::Source>& sources);
   // match, then the values into entry.shard, which is there.
   void fill(nn::Entry& entry, const std::vector<nn::Source>& sources);
-  // After every parameter: UserError `where` that names all that is missing, misshapen or not in the model.
-  void refuse_unfit(const std::string& where) const;
+  // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen or not in the model.
+  void refuse_unfit(const std::string& where, int64_t layers) const;
 
   at::ScalarType type() const;  // of its weights: the first that is a floating number
 
@@ -37,7 +37,7 @@ class Checkpoint {
   std::optional<nn::Source> choose(const std::vector<nn::Source>& sources) const;
   std::string missing_name(const nn::Source& source) const;
   bool has_shapes(const nn::Entry& entry);
-  std::vector<std::string> unexpected() const;
+  std::vector<std::string> unexpected(int64_t layers) const;
 
   weights::Folder folder_;
   const Family& family_;

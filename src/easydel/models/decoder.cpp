@@ -37,7 +37,7 @@ class Decoder final : public Model {
       const auto& build = spec_.layers[i].block;
       blocks_.push_back(build ? build(scope, int64_t(i)) : build_block(scope, spec_, int64_t(i)));
     }
-    if (!spec_.names.norm.empty()) norm_.emplace(base / spec_.names.norm, spec_.hidden, spec_.norm);
+    if (!spec_.names.norm.empty()) norm_.emplace(base / spec_.names.norm, spec_.hidden, spec_.last_norm.value_or(spec_.norm));
     nn::Parameter head = embedding_->weight(), bias;
     const Scope head_scope = root / spec_.names.head;
     if (!spec_.tied)

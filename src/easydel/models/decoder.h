@@ -68,6 +68,7 @@ struct DecoderLayerSpec {
   bool turned = true;  // by rotary positions, where the spec has them; false: none (NoPE)
   std::shared_ptr<const ops::RopeSpec> rope;  // in place of the spec's
   QueryGrowth growth;
+  bool qk_norm = true;    // as the spec says; false: none here
   bool sinks = false;     // a learned logit beside each row of scores
   nn::PartBuilder mixer;  // in place of attention; empty: attention as the spec says
   nn::PartBuilder feed;   // in place of the mlp; empty: the mlp as the spec says
@@ -91,6 +92,7 @@ struct DecoderSpec {
   int64_t max_positions = 0;               // as the configuration says; a limit only where positions are learned
   std::vector<DecoderLayerSpec> layers;
   nn::Norm::Options norm;                  // of blocks and of the stack
+  std::optional<nn::Norm::Options> last_norm;  // of the stack, where it is not `norm`
 
   // Attention
   QkvLayout qkv = QkvLayout::separate;
@@ -101,6 +103,7 @@ struct DecoderSpec {
   bool qk_norm_after_rope = false;         // else before it
   bool attention_gate = false;             // a head's query is followed by a gate, whose sigmoid multiplies what it mixed
   double clip_qkv = 0.0;                   // queries, keys and values are cut off at +-this; 0: not
+  double value_multiplier = 1.0;
   std::optional<ops::RopeSpec> rope;
   std::vector<float> slopes;               // ALiBi (arXiv 2108.12409), one a head; empty: off
   bool slopes_in_bf16 = false;             // as ops::AttentionSpec

@@ -70,6 +70,7 @@ class Attention final : public nn::Part {
       : sizes_(sizes_of(spec, layer)), region_(region_of(scope, spec, spec.layers[size_t(layer)], sizes_)),
         heads_(sizes_.heads / region_.parts()), kv_heads_(sizes_.kv_heads / region_.parts()), layer_(layer),
         layout_(spec.qkv), gated_(spec.attention_gate), norm_after_rope_(spec.qk_norm_after_rope), clip_(spec.clip_qkv),
+        value_multiplier_(spec.value_multiplier),
         growth_(spec.layers[size_t(layer)].growth), residual_dropout_(spec.residual_dropout),
         output_(scope / spec.names.output, sizes_.heads * sizes_.v_dim, spec.hidden,
                 linear(spec, spec.output_bias, Split::input, spec.output_deviation)) {
@@ -84,7 +85,7 @@ class Attention final : public nn::Part {
       k_.emplace(scope / spec.names.k, spec.hidden, k, options);
       v_.emplace(scope / spec.names.v, spec.hidden, v, options);
     }
-    if (spec.qk_norm != QkNorm::none) {
+    if (spec.qk_norm != QkNorm::none && own.qk_norm) {
       q_norm_.emplace(scope / spec.names.q_norm, spec, sizes_.heads, sizes_.head_dim, region_.divided());
       k_norm_.emplace(scope / spec.names.k_norm, spec, sizes_.kv_heads, sizes_.head_dim, region_.divided());
     }
@@ -108,8 +109,9 @@ class Attention final : public nn::Part {
   nn::LayerOutput forward(const Tensor& outside, Pass& pass) const override {
     const Tensor x = region_.enter(outside);
     auto [q, k, v, gate] = project(x, pass);
-    if (clip_ > 0) q = at::clamp(q, -clip_, clip_), k = at::clamp(k, -clip_, clip_), v = at::clamp(v, -clip_, clip_);
     if (q_norm_ && !norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
+    if (clip_ > 0) q = at::clamp(q, -clip_, clip_), k = at::clamp(k, -clip_, clip_), v = at::clamp(v, -clip_, clip_);
+    if (value_multiplier_ != 1.0) v = v * value_multiplier_;
     if (rope_) {
       const ops::RopeTable& table = pass.rope_table(*rope_);
       q = ops::rope(q, table);
@@ -180,7 +182,7 @@ class Attention final : public nn::Part {
   int64_t layer_;
   QkvLayout layout_;
   bool gated_, norm_after_rope_;
-  double clip_;
+  double clip_, value_multiplier_;
   QueryGrowth growth_;
   double residual_dropout_;
   const ops::RopeSpec* rope_ = nullptr;

@@ -15,28 +15,45 @@ Family bitnet();
 Family bloom();
 Family cohere();
 Family cohere2();
+Family dbrx();
+Family deepseek_v2();
+Family deepseek_v3();
+Family deepseek_v32();
+Family dots1();
 Family ernie4_5();
+Family ernie4_5_moe();
 Family exaone4();
+Family exaone_moe();
 Family falcon();
 Family falcon_h1();
 Family falcon_mamba();
+Family flex_olmo();
 Family gemma();
 Family gemma2();
 Family gemma3_text();
 Family glm();
 Family glm4();
+Family glm4_moe();
+Family glm4_moe_lite();
+Family glm_moe_dsa();
 Family gpt2();
 Family gpt_bigcode();
 Family gpt_neo();
 Family gpt_neox();
+Family gpt_oss();
 Family gptj();
 Family granite();
+Family granitemoe();
 Family helium();
 Family hunyuan_v1_dense();
+Family hunyuan_v1_moe();
 Family lfm2();
 Family llama();
+Family llama4_text();
 Family mamba();
 Family mamba2();
+Family mimo_v2_flash();
+Family minimax_m2();
 Family ministral();
 Family ministral3();
 Family mistral();
@@ -46,10 +63,12 @@ Family nemotron();
 Family olmo();
 Family olmo2();
 Family olmo3();
+Family olmoe();
 Family opt();
 Family persimmon();
 Family phi();
 Family phi3();
+Family phimoe();
 Family qwen2();
 Family qwen2_moe();
 Family qwen3();
@@ -65,12 +84,14 @@ Family xlstm();
 
 std::span<const Family> families() {
   static const std::array all = {
-      apertus(), arcee(), bamba(), bitnet(), bloom(), cohere(), cohere2(), ernie4_5(), exaone4(), falcon(),
-      falcon_h1(), falcon_mamba(), gemma(), gemma2(), gemma3_text(), glm(), glm4(), gpt2(), gpt_bigcode(),
-      gpt_neo(), gpt_neox(), gptj(), granite(), helium(), hunyuan_v1_dense(), lfm2(), llama(), mamba(), mamba2(),
-      ministral(), ministral3(), mistral(), mixtral(), mpt(), nemotron(), olmo(), olmo2(), olmo3(), opt(),
-      persimmon(), phi(), phi3(), qwen2(), qwen2_moe(), qwen3(), qwen3_5_text(), qwen3_moe(), rwkv(), seed_oss(),
-      smollm3(), stablelm(), starcoder2(), vaultgemma(), xlstm(),
+      apertus(), arcee(), bamba(), bitnet(), bloom(), cohere(), cohere2(), dbrx(), deepseek_v2(), deepseek_v3(),
+      deepseek_v32(), dots1(), ernie4_5(), ernie4_5_moe(), exaone4(), exaone_moe(), falcon(), falcon_h1(),
+      falcon_mamba(), flex_olmo(), gemma(), gemma2(), gemma3_text(), glm(), glm4(), glm4_moe(), glm4_moe_lite(),
+      glm_moe_dsa(), gpt2(), gpt_bigcode(), gpt_neo(), gpt_neox(), gpt_oss(), gptj(), granite(), granitemoe(),
+      helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), lfm2(), llama(), llama4_text(), mamba(), mamba2(),
+      mimo_v2_flash(), minimax_m2(), ministral(), ministral3(), mistral(), mixtral(), mpt(), nemotron(), olmo(),
+      olmo2(), olmo3(), olmoe(), opt(), persimmon(), phi(), phi3(), phimoe(), qwen2(), qwen2_moe(), qwen3(),
+      qwen3_5_text(), qwen3_moe(), rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(), vaultgemma(), xlstm(),
   };
   return all;
 }

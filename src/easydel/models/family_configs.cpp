@@ -18,28 +18,45 @@ std::span<const FamilyConfig> family_configs() {
       FamilyConfig{"bloom", {"BloomForCausalLM"}},
       FamilyConfig{"cohere", {"CohereForCausalLM"}},
       FamilyConfig{"cohere2", {"Cohere2ForCausalLM"}},
+      FamilyConfig{"dbrx", {"DbrxForCausalLM"}},
+      FamilyConfig{"deepseek_v2", {"DeepseekV2ForCausalLM"}},
+      FamilyConfig{"deepseek_v3", {"DeepseekV3ForCausalLM"}},
+      FamilyConfig{"deepseek_v32", {"DeepseekV32ForCausalLM"}},
+      FamilyConfig{"dots1", {"Dots1ForCausalLM"}},
       FamilyConfig{"ernie4_5", {"Ernie4_5ForCausalLM"}},
+      FamilyConfig{"ernie4_5_moe", {"Ernie4_5_MoeForCausalLM"}},
       FamilyConfig{"exaone4", {"Exaone4ForCausalLM"}},
+      FamilyConfig{"exaone_moe", {"ExaoneMoeForCausalLM"}},
       FamilyConfig{"falcon", {"FalconForCausalLM"}},
       FamilyConfig{"falcon_h1", {"FalconH1ForCausalLM"}},
       FamilyConfig{"falcon_mamba", {"FalconMambaForCausalLM"}},
+      FamilyConfig{"flex_olmo", {"FlexOlmoForCausalLM"}},
       FamilyConfig{"gemma", {"GemmaForCausalLM"}},
       FamilyConfig{"gemma2", {"Gemma2ForCausalLM"}},
       FamilyConfig{"gemma3_text", {"Gemma3ForCausalLM"}},
       FamilyConfig{"glm", {"GlmForCausalLM"}},
       FamilyConfig{"glm4", {"Glm4ForCausalLM"}},
+      FamilyConfig{"glm4_moe", {"Glm4MoeForCausalLM"}},
+      FamilyConfig{"glm4_moe_lite", {"Glm4MoeLiteForCausalLM"}},
+      FamilyConfig{"glm_moe_dsa", {"GlmMoeDsaForCausalLM"}},
       FamilyConfig{"gpt2", {"GPT2LMHeadModel"}},
       FamilyConfig{"gpt_bigcode", {"GPTBigCodeForCausalLM"}},
       FamilyConfig{"gpt_neo", {"GPTNeoForCausalLM"}},
       FamilyConfig{"gpt_neox", {"GPTNeoXForCausalLM"}},
+      FamilyConfig{"gpt_oss", {"GptOssForCausalLM"}, true},
       FamilyConfig{"gptj", {"GPTJForCausalLM"}},
       FamilyConfig{"granite", {"GraniteForCausalLM"}},
+      FamilyConfig{"granitemoe", {"GraniteMoeForCausalLM"}},
       FamilyConfig{"helium", {"HeliumForCausalLM"}},
       FamilyConfig{"hunyuan_v1_dense", {"HunYuanDenseV1ForCausalLM"}},
+      FamilyConfig{"hunyuan_v1_moe", {"HunYuanMoEV1ForCausalLM"}},
       FamilyConfig{"lfm2", {"Lfm2ForCausalLM"}},
       FamilyConfig{"llama", {"LlamaForCausalLM"}},
+      FamilyConfig{"llama4_text", {"Llama4ForCausalLM"}},
       FamilyConfig{"mamba", {"MambaForCausalLM"}},
       FamilyConfig{"mamba2", {"Mamba2ForCausalLM"}},
+      FamilyConfig{"mimo_v2_flash", {"MiMoV2FlashForCausalLM"}},
+      FamilyConfig{"minimax_m2", {"MiniMaxM2ForCausalLM"}},
       FamilyConfig{"ministral", {"MinistralForCausalLM"}},
       FamilyConfig{"ministral3", {"Ministral3ForCausalLM"}},
       FamilyConfig{"mistral", {"MistralForCausalLM"}},
@@ -49,10 +66,12 @@ std::span<const FamilyConfig> family_configs() {
       FamilyConfig{"olmo", {"OlmoForCausalLM"}},
       FamilyConfig{"olmo2", {"Olmo2ForCausalLM"}},
       FamilyConfig{"olmo3", {"Olmo3ForCausalLM"}},
+      FamilyConfig{"olmoe", {"OlmoeForCausalLM"}},
       FamilyConfig{"opt", {"OPTForCausalLM"}},
       FamilyConfig{"persimmon", {"PersimmonForCausalLM"}},
       FamilyConfig{"phi", {"PhiForCausalLM"}},
       FamilyConfig{"phi3", {"Phi3ForCausalLM"}},
+      FamilyConfig{"phimoe", {"PhimoeForCausalLM"}},
       FamilyConfig{"qwen2", {"Qwen2ForCausalLM"}},
       FamilyConfig{"qwen2_moe", {"Qwen2MoeForCausalLM"}},
       FamilyConfig{"qwen3", {"Qwen3ForCausalLM"}},
@@ -96,7 +115,10 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
       refuse(where + ": architectures", "'" + name + "' is not built yet", "built for '" + type + "': " + join(built, ", "));
     }
   }
-  if (find("quantization_config"))
+  const Value* const quantized = find("quantization_config");
+  const Value* const method = quantized && quantized->is_map() ? quantized->find("quant_method") : nullptr;
+  const bool readable = found->reads_mxfp4 && method && method->as_string() == std::optional<std::string>("mxfp4");
+  if (quantized && !readable)
     refuse(where + ": quantization_config", "quantized checkpoints are not built yet", "load the unquantized model");
   if (const Value* const pruned = find("pruned_heads"); pruned && !(pruned->is_map() && pruned->entries.empty()))
     refuse(where + ": pruned_heads", "pruned heads are not supported");

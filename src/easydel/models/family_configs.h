@@ -14,6 +14,7 @@ namespace easydel::models {
 struct FamilyConfig {
   std::string_view model_type;
   std::vector<std::string_view> architectures;  // those that are built
+  bool reads_mxfp4 = false;                     // quantization_config may say mxfp4
 };
 
 std::span<const FamilyConfig> family_configs();

@@ -149,7 +149,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   if (dropped > 0 && options.team->first())
     log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
                  ") does not divide them");
-  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string());
+  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers());
   model->parameters_ = std::move(table);
   model->config_ = std::move(opened.config);
   model->folder_ = folder;
@@ -203,7 +203,7 @@ void check_model(const fs::path& folder, const LoadOptions& options, const mesh:
     if (opened.checkpoint) opened.checkpoint->match(entry, sources);
   };
   opened.family->build(opened.reader(), building);
-  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string());
+  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers());
 }
 
 std::shared_ptr<Model> copy_model(const Model& model) { return Loader::copy(model); }

@@ -7,10 +7,16 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec =
-      read_decoder(config, {.vocabulary = 32000, .hidden = 4096, .intermediate = 14336, .layers = 32, .heads = 32,
-                            .kv_heads = 8, .max_positions = 131072});
-  for (DecoderLayerSpec& layer : spec.layers) layer.window = config.integer("sliding_window", 0);
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 32000,
+                                           .hidden = 4096,
+                                           .intermediate = 14336,
+                                           .layers = 32,
+                                           .heads = 32,
+                                           .kv_heads = 8,
+                                           .max_positions = 131072,
+                                           .rope = {.theta = 1e6},
+                                           .epsilon = 1e-5});
+  for (DecoderLayerSpec& layer : spec.layers) layer.window = read_window(config, 0);
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts", "num_experts"}, 8),
                            config.integer("num_experts_per_tok", 2), spec.intermediate);
   moe.router.normalise = true;
@@ -18,15 +24,14 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.name = "block_sparse_moe";
   moe.experts.files = {nn::ExpertFiles::each("experts", "w1", "w3", "w2"),
                        nn::ExpertFiles::fused("experts.gate_up_proj", "experts.down_proj")};
-  set_experts(spec, moe, [](int64_t) { return true; });
+  set_experts(spec, moe, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }
 
 }  // namespace
 
 Family mixtral() {
-  return {"mixtral", "model", {"rotary_emb.inv_freq"}, build, false,
-          {{".block_sparse_moe.", ".mlp."}}};
+  return {"mixtral", "model", {"rotary_emb.inv_freq"}, build, false, {{".block_sparse_moe.", ".mlp."}}};
 }
 
 }  // namespace easydel::models

@@ -1,7 +1,5 @@
 #include "easydel/models/moe_keys.h"
 
-#include <set>
-
 #include "easydel/base/error.h"
 
 namespace easydel::models {
@@ -56,27 +54,36 @@ void read_corrected_router(const ConfigReader& config, nn::MoeSpec& moe, int64_t
   moe.router_names.correction = "gate.e_score_correction_bias";
 }
 
-void set_experts(DecoderSpec& spec, const nn::MoeSpec& moe, const std::function<bool(int64_t layer)>& sparse) {
+int64_t needed(const ConfigReader& config, const char* key) {
+  if (!config.find(key)) config.refuse_key(key, "is missing", "this family has no default for it");
+  return integer_of(config, {key}, 0);
+}
+
+void set_experts(DecoderSpec& spec, const nn::MoeSpec& moe, const std::vector<bool>& sparse) {
   for (size_t i = 0; i < spec.layers.size(); ++i)
-    if (sparse(int64_t(i)))
+    if (sparse.at(i))
       spec.layers[i].feed = [moe](const nn::Scope& block, int64_t) { return std::make_unique<nn::Moe>(block, moe); };
 }
 
-std::function<bool(int64_t layer)> read_expert_steps(const ConfigReader& config) {
-  std::set<int64_t> dense;
-  if (const Value* list = config.find("mlp_only_layers"))
-    for (const Value& item : list->items)
-      if (item.as_int()) dense.insert(*item.as_int());
+std::vector<bool> all_layers(const DecoderSpec& spec) { return std::vector<bool>(spec.layers.size(), true); }
+
+std::vector<bool> read_expert_steps(const ConfigReader& config, const DecoderSpec& spec) {
   const int64_t step = config.integer("decoder_sparse_step", 1);
   config.positive("decoder_sparse_step", step);
-  return [=](int64_t layer) { return !dense.contains(layer) && (layer + 1) % step == 0; };
+  std::vector<bool> sparse;
+  for (size_t i = 0; i < spec.layers.size(); ++i) sparse.push_back((int64_t(i) + 1) % step == 0);
+  for (const int64_t layer : config.integers("mlp_only_layers"))
+    if (layer >= 0 && layer < int64_t(sparse.size())) sparse[size_t(layer)] = false;
+  return sparse;
 }
 
-std::vector<bool> read_sparse_layers(const ConfigReader& config, int64_t layers, int64_t first_dense) {
+std::vector<bool> read_sparse_layers(const ConfigReader& config, const DecoderSpec& spec, int64_t first) {
   std::vector<bool> sparse;
   const auto types = config.texts("mlp_layer_types");
+  const auto layers = int64_t(spec.layers.size());
   if (types.empty()) {
-    for (int64_t i = 0; i < layers; ++i) sparse.push_back(i >= first_dense);
+    const int64_t from = config.integer("first_k_dense_replace", first);
+    for (int64_t i = 0; i < layers; ++i) sparse.push_back(i >= from);
     return sparse;
   }
   if (int64_t(types.size()) != layers)

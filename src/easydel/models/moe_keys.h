@@ -24,13 +24,15 @@ void read_groups(const ConfigReader& config, ops::RouterSpec& router, int64_t gr
 void read_corrected_router(const ConfigReader& config, nn::MoeSpec& moe, int64_t groups, int64_t top_groups,
                            bool normalise, double factor);
 
-// Layers with such a feed; the others keep the mlp. `sparse` answers for a layer.
-void set_experts(DecoderSpec& spec, const nn::MoeSpec& moe, const std::function<bool(int64_t layer)>& sparse);
+// A key that has no default. UserError where it is missing.
+int64_t needed(const ConfigReader& config, const char* key);
 
-// The qwen families' rule: every decoder_sparse_step-th layer but those of mlp_only_layers. Valid as long as the config.
-std::function<bool(int64_t layer)> read_expert_steps(const ConfigReader& config);
-
-// Which layers have experts: mlp_layer_types ("dense", "sparse"), else all from `first_k_dense_replace` on.
-std::vector<bool> read_sparse_layers(const ConfigReader& config, int64_t layers, int64_t first_dense);
+// Layers that have such a feed; the others keep what they have.
+void set_experts(DecoderSpec& spec, const nn::MoeSpec& moe, const std::vector<bool>& sparse);
+std::vector<bool> all_layers(const DecoderSpec& spec);
+// The qwen families' rule: every decoder_sparse_step-th layer but those of mlp_only_layers.
+std::vector<bool> read_expert_steps(const ConfigReader& config, const DecoderSpec& spec);
+// By mlp_layer_types ("dense", "sparse"), else all from first_k_dense_replace on, `first` where that is absent.
+std::vector<bool> read_sparse_layers(const ConfigReader& config, const DecoderSpec& spec, int64_t first);
 
 }  // namespace easydel::models

@@ -25,6 +25,7 @@ class Linear {
   // x [tokens, in] -> [tokens, out], named `name` in the pass. In a divided region a split output is this rank's part
   // of `out`, and a split input its part of `in`.
   Tensor operator()(const Tensor& x, Pass& pass, std::string_view name) const;
+  Parameter weight() const { return weight_; }
   // The same of ops::gated(gate, up).
   Tensor gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass, std::string_view name) const;
 

@@ -13,7 +13,7 @@ Router::Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, co
                             {.initial = Initial::normal(deviation), .exact = exact});
   if (!names.bias.empty()) bias_ = scope.parameter(names.bias, {spec.experts}, Role::bias, {.exact = exact});
   if (!names.correction.empty())
-    correction_ = scope.parameter(names.correction, {spec.experts}, Role::other, {.exact = true, .trainable = false});
+    correction_ = scope.parameter(names.correction, names.correction_is_row ? std::vector<int64_t>{1, spec.experts} : std::vector<int64_t>{spec.experts}, Role::other, {.exact = true, .trainable = false});
 }
 
 std::pair<ops::Routing, Tensor> Router::operator()(const Tensor& x, Pass& pass) const {
@@ -48,7 +48,7 @@ LayerOutput Moe::forward(const Tensor& given, Pass& pass) const {
     out = out + shared;
   }
   if (bias_) out = out + bias_.value().to(out.scalar_type());
-  LayerOutput made{pass.name("moe_output", out), {}};
+  LayerOutput made{pass.name("moe_output", pass.dropout("mlp_dropout", out, spec_.output_dropout)), {}};
   made.extras["router_logits"] = logits;
   return made;
 }

@@ -18,6 +18,7 @@ struct RouterNames {
   std::string weight = "gate.weight";
   std::string bias = {};        // empty: none
   std::string correction = {};  // of scores for the choice alone; empty: none
+  bool correction_is_row = false;  // kept as [1, experts]
 };
 
 class Router {
@@ -38,6 +39,7 @@ struct MoeSpec {
   ops::RouterSpec router;
   bool exact_router = false;
   ExpertsSpec experts;
+  double output_dropout = 0;
   double input_jitter = 0;        // while training what the layer reads is multiplied by 1 +- this
   int64_t shared_inner = 0;       // of the experts that all tokens meet; 0: none
   bool shared_bias = false, output_bias = false;  // output_bias: a parameter "bias" added to the result

@@ -77,7 +77,7 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
   std::vector<ops::AttentionRange> ranges;
   ops::AttentionCall call;
   call.first_token = first_token;
-  if (wanted.dropout > 0) call.dropout_key = ops::dropout_key(seed, step, prefix_ + ".attn_weights");
+  if (wanted.dropout > 0) call.dropout_key = dropout_key("attn_weights");
   Tensor keys = k, values = v;
   for (int64_t s = 0; s < on.sequences(); ++s) {
     const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
@@ -165,12 +165,16 @@ const ops::RopeTable& Pass::rope_table(const ops::RopeSpec& spec, std::string_vi
 
 Tensor Pass::dropout(std::string_view name, const Tensor& x, double rate) {
   if (!training || rate <= 0.0) return x;
-  return ops::dropout(x, rate, ops::dropout_key(seed, step, prefix_ + "." + std::string(name)), first_token);
+  return ops::dropout(x, rate, dropout_key(name), first_token);
+}
+
+uint64_t Pass::dropout_key(std::string_view name) const {
+  return ops::dropout_key(seed, step, prefix_ + "." + std::string(name));
 }
 
 Tensor Pass::jitter(std::string_view name, const Tensor& x, double amount) {
   if (!training || amount <= 0.0) return x;
-  return ops::jitter(x, amount, ops::dropout_key(seed, step, prefix_ + "." + std::string(name)), first_token);
+  return ops::jitter(x, amount, dropout_key(name), first_token);
 }
 
 Tensor Pass::name(std::string_view name, Tensor x) {

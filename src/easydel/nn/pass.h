@@ -78,6 +78,7 @@ class Pass {
   // x with a share of its elements dropped while training; `name` tells a layer's dropouts apart.
   Tensor dropout(std::string_view name, const Tensor& x, double rate);
 
+  uint64_t dropout_key(std::string_view name) const;  // of what a layer calls so
   // x times random numbers in [1 - amount, 1 + amount] while training.
   Tensor jitter(std::string_view name, const Tensor& x, double amount);
 

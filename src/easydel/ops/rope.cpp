@@ -89,6 +89,8 @@ Frequencies longrope(const RopeSpec& s, int64_t length) {
     attention = *s.attention_factor;
   else if (s.factor > 1.0)
     attention = std::sqrt(1 + std::log(s.factor) / std::log(double(s.original_max_positions)));
+  const auto& own_scale = length > s.original_max_positions ? s.long_scale : s.short_scale;
+  if (own_scale) attention = *own_scale;
   const auto& factors = length > s.original_max_positions ? s.long_factor : s.short_factor;
   const Tensor extension = at::tensor(at::ArrayRef<double>(factors), at::TensorOptions().dtype(fp32));
   return {(extension * at::pow(s.theta, exponents(s.dim))).reciprocal(), attention};
@@ -151,27 +153,26 @@ RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::v
     return p.to(fp32).unsqueeze(-1) * f.inverse.to(p.device());
   };
   const bool by_length = spec.type == RopeType::dynamic || spec.type == RopeType::longrope;
-  Tensor angle;
+  Tensor angle, scales;
   double scale = 1.0;
   if (!by_length) {
     const Frequencies f = frequencies(spec, 0);
     angle = angles(positions, f);
     scale = f.scale;
   } else {
-    std::vector<Tensor> parts;
+    std::vector<Tensor> parts, scaled;
     for (size_t s = 0; s + 1 < cu_seqlens.size(); ++s) {
       const Tensor p = positions.narrow(0, cu_seqlens[s], cu_seqlens[s + 1] - cu_seqlens[s]);
       const Frequencies f = frequencies(spec, p.numel() ? p.max().item<int64_t>() + 1 : 0);
       parts.push_back(angles(p, f));
-      scale = f.scale;
+      scaled.push_back(at::full({p.size(0), 1}, f.scale, parts.back().options()));
     }
     angle = at::cat(parts);
+    scales = at::cat(scaled);
   }
   RopeTable table{angle.cos(), angle.sin(), spec.interleaved};
-  if (scale != 1.0) {
-    table.cos.mul_(scale);
-    table.sin.mul_(scale);
-  }
+  if (scales.defined() || scale != 1.0)
+    for (const Tensor& t : {table.cos, table.sin}) scales.defined() ? t.mul_(scales) : t.mul_(scale);
   return table;
 }
 

@@ -25,6 +25,7 @@ struct RopeSpec {
   bool truncate = true;                             // yarn
   double low_freq_factor = 1, high_freq_factor = 4; // llama3
   std::vector<double> short_factor, long_factor;    // longrope
+  std::optional<double> short_scale, long_scale;    // longrope: of cos and sin, in place of attention_factor
 };
 
 struct Frequencies {

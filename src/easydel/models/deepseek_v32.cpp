@@ -1,0 +1,32 @@
+// DeepSeek-V3.2 (arXiv 2512.02556): DeepSeek-V3 whose tokens see those that an indexer chooses.
+#include "easydel/models/family.h"
+#include "easydel/models/mla_keys.h"
+#include "easydel/models/moe_keys.h"
+
+namespace easydel::models {
+namespace {
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 129280, .hidden = 7168, .intermediate = 18432, .layers = 61, .heads = 128, .max_positions = 163840});
+  nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 1536});
+  read_indexer(config, mla, 64, 128, 2048);
+  set_mla(spec, mla);
+  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts", "num_experts"}, 256),
+                           config.integer("num_experts_per_tok", 8), integer_of(config, {"moe_intermediate_size"}, 2048));
+  read_corrected_router(config, moe, 8, 4, true, 2.5);
+  moe.shared_inner = moe.experts.inner * integer_of(config, {"n_shared_experts"}, 1);
+  set_experts(spec, moe, read_sparse_layers(config, spec, 3));
+  return build_decoder(std::move(spec), building);
+}
+
+}  // namespace
+
+Family deepseek_v32() {
+  return {.model_type = "deepseek_v32",
+          .base_prefix = "model",
+          .ignored = {"rotary_emb.inv_freq"},
+          .build = build,
+          .extra_layers = true};
+}
+
+}  // namespace easydel::models

@@ -1,0 +1,31 @@
+// GLM-4.7-Flash: attention from short vectors with the experts of GLM-4.5.
+#include "easydel/models/family.h"
+#include "easydel/models/mla_keys.h"
+#include "easydel/models/moe_keys.h"
+
+namespace easydel::models {
+namespace {
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 154880, .hidden = 2048, .intermediate = 10240, .layers = 47, .heads = 20, .max_positions = 202752, .epsilon = 1e-5});
+  const nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 768, .plain_dim = 192, .v_dim = 256, .interleaved = config.boolean("rope_interleave", true)});
+  set_mla(spec, mla);
+  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts", "num_experts"}, 64),
+                           config.integer("num_experts_per_tok", 4), integer_of(config, {"moe_intermediate_size"}, 1536));
+  read_corrected_router(config, moe, 1, 1, true, 1.8);
+  moe.shared_inner = moe.experts.inner * integer_of(config, {"n_shared_experts"}, 1);
+  set_experts(spec, moe, read_sparse_layers(config, spec, 1));
+  return build_decoder(std::move(spec), building);
+}
+
+}  // namespace
+
+Family glm4_moe_lite() {
+  return {.model_type = "glm4_moe_lite",
+          .base_prefix = "model",
+          .ignored = {"rotary_emb.inv_freq"},
+          .build = build,
+          .extra_layers = true};
+}
+
+}  // namespace easydel::models

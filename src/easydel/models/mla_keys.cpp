@@ -1,0 +1,57 @@
+#include "easydel/models/mla_keys.h"
+
+#include <cmath>
+
+#include "easydel/base/error.h"
+#include "easydel/models/moe_keys.h"
+
+namespace easydel::models {
+
+DecoderSpec read_latent_decoder(const ConfigReader& config, DecoderDefaults defaults) {
+  defaults.head_dim = config.integer("qk_rope_head_dim", 64);
+  DecoderSpec spec = read_decoder(config, defaults);
+  spec.rope.reset();
+  return spec;
+}
+
+nn::MlaSpec read_mla(const ConfigReader& config, const DecoderSpec& spec, const MlaDefaults& defaults) {
+  nn::MlaSpec mla;
+  mla.size = spec.hidden;
+  mla.heads = spec.heads;
+  // null: queries come straight from the input.
+  mla.q_rank = config.has("q_lora_rank") ? config.integer("q_lora_rank", 0) : defaults.q_rank;
+  mla.kv_rank = integer_of(config, {"kv_lora_rank"}, defaults.kv_rank);
+  mla.plain_dim = integer_of(config, {"qk_nope_head_dim"}, defaults.plain_dim);
+  mla.rope_dim = integer_of(config, {"qk_rope_head_dim"}, defaults.rope_dim);
+  mla.v_dim = integer_of(config, {"v_head_dim"}, defaults.v_dim);
+  mla.bias = config.boolean("attention_bias", false);
+  mla.rope = config.rope(mla.rope_dim, spec.max_positions, {.theta = defaults.theta});
+  if (mla.rope.dim % 2 != 0)
+    config.refuse_key("qk_rope_head_dim", str(mla.rope.dim, " rotated dimensions; rotary positions need an even number"));
+  mla.rope.interleaved = defaults.interleaved;
+  mla.scale = std::pow(double(mla.plain_dim + mla.rope_dim), -0.5);
+  if (mla.rope.type != ops::RopeType::standard && mla.rope.mscale_all_dim.value_or(0.0) != 0.0) {
+    const double grown = mla.rope.factor <= 1 ? 1.0 : 0.1 * *mla.rope.mscale_all_dim * std::log(mla.rope.factor) + 1.0;
+    mla.scale *= grown * grown;
+  }
+  mla.dropout = spec.attention_dropout;
+  mla.deviation = spec.deviation;
+  mla.output_deviation = spec.output_deviation;
+  return mla;
+}
+
+void read_indexer(const ConfigReader& config, nn::MlaSpec& mla, int64_t heads, int64_t dim, int64_t top) {
+  mla.index_heads = integer_of(config, {"index_n_heads"}, heads);
+  mla.index_dim = integer_of(config, {"index_head_dim"}, dim);
+  mla.index_top = integer_of(config, {"index_topk"}, top);
+  if (mla.index_dim < mla.rope_dim)
+    config.refuse_key("index_head_dim", str(mla.index_dim, " is less than qk_rope_head_dim, ", mla.rope_dim));
+  if (mla.q_rank == 0) config.refuse_key("q_lora_rank", "is missing", "the indexer reads the queries' short vector");
+}
+
+void set_mla(DecoderSpec& spec, const nn::MlaSpec& mla) {
+  for (DecoderLayerSpec& layer : spec.layers)
+    layer.mixer = [mla](const nn::Scope& block, int64_t index) { return nn::build_mla(block, mla, index); };
+}
+
+}  // namespace easydel::models

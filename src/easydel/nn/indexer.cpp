@@ -1,0 +1,69 @@
+#include "easydel/nn/indexer.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/einsum.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/topk.h>
+
+#include <cmath>
+#include <limits>
+
+namespace easydel::nn {
+namespace {
+
+// The first `dim` of each head turn.
+Tensor turned(const Tensor& x, const ops::RopeTable& table) { return ops::rope(x.contiguous(), table); }
+
+}  // namespace
+
+Indexer::Indexer(const Scope& scope, const MlaSpec& spec)
+    : heads_(spec.index_heads), dim_(spec.index_dim), rope_dim_(spec.rope_dim), top_(spec.index_top), rope_(spec.rope),
+      q_(scope / "wq_b", spec.q_rank, heads_ * dim_, {.deviation = spec.deviation}),
+      k_(scope / "wk", spec.size, dim_, {.deviation = spec.deviation}),
+      weights_(scope / "weights_proj", spec.size, heads_, {.deviation = spec.deviation}),
+      k_norm_(scope / "k_norm", dim_, {NormKind::layer, 1e-6, 0.0, true}) {
+  rope_.interleaved = spec.index_interleaved;
+}
+
+Tensor Indexer::keys(const Tensor& x, Pass& pass) const {
+  const at::NoGradGuard no_gradient;
+  return turned(k_norm_(k_(x, pass, "index_key")).unsqueeze(1), pass.rope_table(rope_)).squeeze(1);
+}
+
+Indexer::Query Indexer::query(const Tensor& x, const Tensor& low, Pass& pass) const {
+  const at::NoGradGuard no_gradient;
+  const Tensor q = q_(low, pass, "index_query").view({x.size(0), heads_, dim_});
+  return {turned(q, pass.rope_table(rope_)),
+          weights_(x, pass, "index_weights").to(at::kFloat) * std::pow(double(heads_), -0.5)};
+}
+
+std::vector<Tensor> Indexer::choose(const Query& query, const Tensor& keys, const Tensor& hidden) const {
+  const at::NoGradGuard no_gradient;
+  constexpr double nothing = -std::numeric_limits<double>::infinity();
+  const int64_t rows = query.q.size(0), n = keys.size(0);
+  const Tensor transposed = keys.to(at::kFloat).t();
+  const Tensor place = at::arange(n, keys.options().dtype(at::kLong));
+  std::vector<Tensor> out;
+  constexpr int64_t at_once = 64;  // [rows, heads, keys] scores at a time
+  for (int64_t begin = 0; begin < rows; begin += at_once) {
+    const int64_t count = std::min(at_once, rows - begin);
+    const Tensor q = query.q.narrow(0, begin, count).to(at::kFloat);
+    const Tensor scores = at::relu(at::matmul(q, transposed) * std::pow(double(dim_), -0.5));
+    Tensor sums = (scores * query.weights.narrow(0, begin, count).unsqueeze(-1)).sum(1);
+    const Tensor own = at::arange(n - rows + begin, n - rows + begin + count, place.options()).unsqueeze(1);
+    Tensor unseen = place > own;
+    if (hidden.defined()) unseen = unseen.logical_or(hidden);
+    sums = sums.masked_fill(unseen, nothing);
+    const auto [values, indices] = at::topk(sums, std::min(top_, n), -1);
+    for (int64_t row = 0; row < count; ++row) {
+      const Tensor seen = indices[row].masked_select(values[row].isfinite());
+      // A token of padding that sees nothing sees itself: nobody reads what it makes.
+      out.push_back(seen.numel() == 0 ? own[row] : std::get<0>(seen.sort()));
+    }
+  }
+  return out;
+}
+
+}  // namespace easydel::nn
