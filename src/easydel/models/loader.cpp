@@ -202,7 +202,7 @@ void check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
     if (opened.checkpoint) opened.checkpoint->match(entry, sources);
   };
-  opened.family->build(opened.reader(), building);
+  const std::unique_ptr<Model> model = opened.family->build(opened.reader(), building);
   if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers());
 }
 
