@@ -11,15 +11,14 @@ namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_decoder(config, {.vocabulary = 128000, .hidden = 4096, .intermediate = 14336, .layers = 32,
-                                           .heads = 32, .kv_heads = 8, .max_positions = 262144});
+                                           .heads = 32, .kv_heads = 8, .max_positions = 262144,
+                                           .rope = {.partial = 0.5, .reads_partial = true}});
   spec.names.norm = "final_layernorm";
   spec.names.before_feed = "pre_ff_layernorm";
   spec.names.mlp = "feed_forward";
   spec.norm.epsilon = config.number("rms_norm_eps", 1e-5);
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.mlp_bias = config.boolean("mlp_bias", false);
-  // Half of a head turns, unless the file says how much.
-  if (!says_rope(config, "partial_rotary_factor")) spec.rope->dim = spec.head_dim / 2;
   const nn::PartBuilder mixer = mixer_builder<nn::Mamba2>("mamba", read_bamba_mixer(config, spec));
   std::vector<int64_t> attending;
   if (const Value* indices = config.find("attn_layer_indices")) {

@@ -7,7 +7,8 @@
 
 namespace easydel::models {
 
-DecoderSpec read_lfm2(const ConfigReader& config, const DecoderDefaults& defaults) {
+DecoderSpec read_lfm2(const ConfigReader& config, DecoderDefaults defaults) {
+  defaults.rope.theta = 1e6;
   DecoderSpec spec = read_decoder(config, defaults);
   spec.names.norm = "embedding_norm";
   spec.names.before_mixer = "operator_norm";
@@ -22,7 +23,6 @@ DecoderSpec read_lfm2(const ConfigReader& config, const DecoderDefaults& default
   spec.norm.epsilon = config.number("norm_eps", 1e-5);
   spec.qk_norm = QkNorm::head;
   spec.activation = ops::Activation::silu;
-  if (!says_rope(config, "rope_theta")) spec.rope->theta = 1e6;
 
   std::vector<std::string> kinds = read_kinds(config, "layer_types", {"conv", "full_attention"});
   if (kinds.empty()) {

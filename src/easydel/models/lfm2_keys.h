@@ -7,6 +7,6 @@
 namespace easydel::models {
 
 // Everything but the size of the mlp.
-DecoderSpec read_lfm2(const ConfigReader& config, const DecoderDefaults& defaults);
+DecoderSpec read_lfm2(const ConfigReader& config, DecoderDefaults defaults);
 
 }  // namespace easydel::models

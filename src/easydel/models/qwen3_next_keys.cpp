@@ -6,13 +6,13 @@
 
 namespace easydel::models {
 
-DecoderSpec read_qwen3_next(const ConfigReader& config, const DecoderDefaults& defaults, bool fused) {
+DecoderSpec read_qwen3_next(const ConfigReader& config, DecoderDefaults defaults, bool fused) {
+  defaults.rope = {.partial = 0.25, .reads_partial = true};
   DecoderSpec spec = read_decoder(config, defaults);
   spec.norm.offset = 1.0;
   spec.qk_norm = QkNorm::head;
   spec.attention_gate = true;
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
-  if (!says_rope(config, "partial_rotary_factor")) spec.rope->dim = spec.head_dim / 4;
 
   nn::DeltaSpec delta;
   delta.hidden = spec.hidden;

@@ -7,6 +7,6 @@
 namespace easydel::models {
 
 // `fused`: the delta rule's projections lie in two weights.
-DecoderSpec read_qwen3_next(const ConfigReader& config, const DecoderDefaults& defaults, bool fused);
+DecoderSpec read_qwen3_next(const ConfigReader& config, DecoderDefaults defaults, bool fused);
 
 }  // namespace easydel::models

@@ -26,11 +26,6 @@ std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view
   return kinds;
 }
 
-bool says_rope(const ConfigReader& config, std::string_view key) {
-  const Value* rope = config.find("rope_parameters");
-  return config.find(key) || (rope && rope->is_map() && rope->find(key));
-}
-
 std::vector<std::string> read_interval_kinds(const ConfigReader& config, size_t layers) {
   std::vector<std::string> kinds = read_kinds(config, "layer_types", {"linear_attention", "full_attention"});
   if (kinds.empty()) {

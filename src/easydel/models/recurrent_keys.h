@@ -15,9 +15,6 @@ int64_t read_size(const ConfigReader& config, std::string_view key, int64_t othe
 // Empty: there is no such key.
 std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key, std::vector<std::string_view> known);
 
-// Whether the file says a key of rotary positions, in either place that it may stand.
-bool says_rope(const ConfigReader& config, std::string_view key);
-
 // Which layers attend and which remember: layer_types, else every `full_attention_interval`th attends.
 std::vector<std::string> read_interval_kinds(const ConfigReader& config, size_t layers);
 
