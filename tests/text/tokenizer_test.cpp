@@ -161,7 +161,8 @@ TEST(Tokenizer, FindsItsChatTemplateInAnyOfThreePlaces) {
 }
 
 TEST(DecodeStream, AddsUpToTheWholeAndNeverShowsHalfACharacter) {
-  for (const char* name : {"cl100k", "prepend_fallback", "metaspace_first", "clip_like", "word_piece"}) {
+  for (const char* name : {"cl100k", "prepend_fallback", "metaspace_first", "clip_like", "word_piece", "unigram_charsmap",
+                           "unigram_bytes"}) {
     auto tokenizer = Tokenizer::load(test::test_data(str("tokenizers/", name, ".json.gz")));
     for (const std::string& line :
          lines_of(files::read_compressed(test::test_data(str("tokenizers/", name, ".cases.jsonl.gz"))))) {

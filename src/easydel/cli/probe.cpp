@@ -86,7 +86,7 @@ int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids
   const auto loaded = text::Tokenizer::load(tokenizer_path(tokenizer));
   std::vector<text::TokenId> narrow;
   for (const int64_t id : ids) {
-    if (id < 0 || id >= loaded->vocabulary_size())
+    if (id < 0 || id > INT32_MAX || loaded->token_of(static_cast<text::TokenId>(id)).empty())
       refuse(std::to_string(id), "no such token", str("ids go from 0 to ", loaded->vocabulary_size() - 1));
     narrow.push_back(static_cast<text::TokenId>(id));
   }
