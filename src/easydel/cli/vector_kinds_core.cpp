@@ -3,8 +3,13 @@
 
 namespace easydel::cli {
 
+// Each in vectors_<kind or group>_core.cpp.
+VectorKind mask_info_vectors();
+
 const std::vector<VectorKind>& core_vector_kinds() {
-  static const std::vector<VectorKind> kinds = {};
+  static const std::vector<VectorKind> kinds = {
+      mask_info_vectors(),
+  };
   return kinds;
 }
 
