@@ -1,4 +1,4 @@
-// The kinds of recorded cases that need no torch, and what of them is another here on purpose.
+// The kinds of recorded cases that need no torch.
 #include "easydel/cli/vectors.h"
 
 namespace easydel::cli {
@@ -21,11 +21,6 @@ const std::vector<VectorKind>& vector_kinds() {
       partition_resolve_vectors(),
   };
   return kinds;
-}
-
-const std::vector<VectorDifference>& vector_differences() {
-  static const std::vector<VectorDifference> differences = {};
-  return differences;
 }
 
 }  // namespace easydel::cli
