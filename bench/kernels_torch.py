@@ -1,4 +1,5 @@
-"""The other side of kernels_bench: the same shapes by torch. `kernels_torch.py [product] [attention] [fused]`."""
+"""The other side of kernels_bench: the same shapes by torch. `kernels_torch.py [product] [attention] [fused]`, or
+`kernels_torch.py serve` for kernels_targets_bench: names of cases on stdin, their least seconds on stdout."""
 
 import os
 import sys
@@ -82,9 +83,50 @@ def fused():
     show("adamw 16 M, fp32", seconds(optimizer.step), size=28.0 * (1 << 24))
 
 
+def case(words):
+    """The call that a line of the targets names."""
+    kind = words[0]
+    if kind == "attention":
+        q, k, v = (torch.randn(1, 8, 1024, 64).bfloat16().requires_grad_(words[1] == "both") for _ in range(3))
+        g = torch.randn(1, 8, 1024, 64).bfloat16()
+        if words[1] == "forward":
+            return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+        def both():
+            q.grad = k.grad = v.grad = None
+            F.scaled_dot_product_attention(q, k, v, is_causal=True).backward(g)
+
+        return both
+    dtype = torch.bfloat16 if words[1] == "bf16" else torch.float32
+    m, n, k = map(int, words[2:])
+    x, w, dy = torch.randn(m, k).to(dtype), torch.randn(n, k).to(dtype), torch.randn(m, n).to(dtype)
+    if kind == "product":
+        return lambda: F.linear(x, w)
+    return lambda: (F.linear(x, w), dy @ w, dy.t() @ x)
+
+
+def serve():
+    cases = {}
+    with torch.no_grad():
+        for line in sys.stdin:
+            if line not in cases:
+                cases[line] = case(line.split())
+            with torch.set_grad_enabled("both" in line):
+                cases[line]()
+                times = []
+                while len(times) < 3 or (sum(times) < 0.03 and len(times) < 2000):
+                    begin = time.perf_counter()
+                    cases[line]()
+                    times.append(time.perf_counter() - begin)
+            print(min(times), flush=True)
+
+
 PARTS = {"product": product, "gradients": gradients, "attention": attention, "fused": fused}
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["serve"]:
+        serve()
+        sys.exit()
     threads = int(os.environ.get("OMP_NUM_THREADS", len(os.sched_getaffinity(0))))
     for team in sorted({1, threads}):
         torch.set_num_threads(team)

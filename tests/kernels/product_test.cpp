@@ -1,7 +1,7 @@
 #include "easydel/kernels/product.h"
 
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "easydel/base/error.h"
@@ -224,8 +224,8 @@ TEST(Product, OfNoRowsOrNoTermsIsEmptyOrZero) {
   EXPECT_EQ(y, std::vector<float>(6, 0.0f));
 }
 
-// A sum in double, and how far a chain of fp32 additions may be from it: a chain of n terms is off by about 2^-24 times the
-// sum of their sizes when roundings go either way; four times that are never passed here.
+// A sum in double, and how far a chain of fp32 additions may be from it: a chain of n terms is off by about 2^-24 times
+// the sum of their sizes when roundings go either way; four times that are never passed here.
 struct Sum {
   explicit Sum(double start) : value(start), size(start) {}
   void add(double term) { value += term, size += std::abs(term); }
@@ -253,16 +253,51 @@ TEST(ProductGradients, AreNearTheExactOnesForAnyNumberOfThreads) {
           ASSERT_NEAR(db[size_t(i)], exact.value, exact.rounding());
           for (int64_t j = 0; j < s.k; ++j) {
             exact = Sum(add ? 0.5 : 0);
-            for (int64_t r = 0; r < s.m; ++r) exact.add(double(dy[size_t(r * s.n + i)]) * double(x[size_t(r * s.k + j)]));
+            for (int64_t r = 0; r < s.m; ++r)
+              exact.add(double(dy[size_t(r * s.n + i)]) * double(x[size_t(r * s.k + j)]));
             ASSERT_NEAR(dw[size_t(i * s.k + j)], exact.value, exact.rounding());
           }
         }
         for (int64_t r = 0; r < s.m; ++r)
           for (int64_t j = 0; j < s.k; ++j) {
             Sum exact(add ? 0.5 : 0);
-            for (int64_t i = 0; i < s.n; ++i) exact.add(double(dy[size_t(r * s.n + i)]) * double(w[size_t(i * s.k + j)]));
+            for (int64_t i = 0; i < s.n; ++i)
+              exact.add(double(dy[size_t(r * s.n + i)]) * double(w[size_t(i * s.k + j)]));
             ASSERT_NEAR(dx[size_t(r * s.k + j)], exact.value, exact.rounding());
           }
+      });
+  }
+}
+
+TEST(ProductGradients, OfBf16AreNearTheExactOnesForAnyNumberOfThreads) {
+  for (const Shape s :
+       {Shape{1, 1, 1}, {37, 50, 70}, {300, 33, 41}, {5, 301, 290}, {64, 64, 64}, {0, 5, 40}, {9, 1, 33}}) {
+    const auto dy = narrowed(normal(s.m * s.n, 15)), x = narrowed(normal(s.m * s.k, 16)),
+               w = narrowed(normal(s.n * s.k, 17));
+    const auto wide_dy = widened(dy), wide_x = widened(x), wide_w = widened(w);
+    for (const bool add : {false, true})
+      on_every_isa([&] {
+        std::vector<float> dx(size_t(s.m * s.k), 0.5f), dw(size_t(s.n * s.k), 0.5f);
+        auto dx2 = dx, dw2 = dw;
+        product_dx(serial_executor(), {dy.data(), s.n}, {w.data(), s.k}, s.m, s.n, s.k, {dx.data(), s.k}, add);
+        product_dw(serial_executor(), {dy.data(), s.n}, {x.data(), s.k}, s.m, s.n, s.k, {dw.data(), s.k}, add);
+        product_dx(pool_of_five(), {dy.data(), s.n}, {w.data(), s.k}, s.m, s.n, s.k, {dx2.data(), s.k}, add);
+        product_dw(pool_of_five(), {dy.data(), s.n}, {x.data(), s.k}, s.m, s.n, s.k, {dw2.data(), s.k}, add);
+        ASSERT_TRUE(same_bits(dx, dx2) && same_bits(dw, dw2));
+        for (int64_t j = 0; j < s.k; ++j) {
+          for (int64_t i = 0; i < s.n; ++i) {
+            Sum exact(add ? 0.5 : 0);
+            for (int64_t r = 0; r < s.m; ++r)
+              exact.add(double(wide_dy[size_t(r * s.n + i)]) * double(wide_x[size_t(r * s.k + j)]));
+            ASSERT_NEAR(dw[size_t(i * s.k + j)], exact.value, exact.rounding());
+          }
+          for (int64_t r = 0; r < s.m; ++r) {
+            Sum exact(add ? 0.5 : 0);
+            for (int64_t i = 0; i < s.n; ++i)
+              exact.add(double(wide_dy[size_t(r * s.n + i)]) * double(wide_w[size_t(i * s.k + j)]));
+            ASSERT_NEAR(dx[size_t(r * s.k + j)], exact.value, exact.rounding());
+          }
+        }
       });
   }
 }
@@ -279,7 +314,10 @@ TEST(ProductGradients, ReadBf16AsItsWidenedValue) {
     product_dx(serial_executor(), {wide_dy.data(), n}, {wide_w.data(), k}, m, n, k, {wide_dx.data(), k}, false);
     product_dw(serial_executor(), {wide_dy.data(), n}, {wide_x.data(), k}, m, n, k, {wide_dw.data(), k}, false);
     sum_rows(serial_executor(), {wide_dy.data(), n}, m, n, wide_db.data(), false);
-    EXPECT_TRUE(same_bits(dx, wide_dx) && same_bits(dw, wide_dw) && same_bits(db, wide_db));
+    EXPECT_TRUE(same_bits(db, wide_db));
+    EXPECT_TRUE(isa() >= Isa::avx512_vnni || (same_bits(dx, wide_dx) && same_bits(dw, wide_dw)));
+    for (size_t i = 0; i < dx.size(); ++i) ASSERT_NEAR(dx[i], wide_dx[i], 2e-5);
+    for (size_t i = 0; i < dw.size(); ++i) ASSERT_NEAR(dw[i], wide_dw[i], 2e-5);
     std::vector<bf16> short_dx(m * k);
     product_dx(serial_executor(), {dy.data(), n}, {w.data(), k}, m, n, k, {short_dx.data(), k}, false);
     EXPECT_TRUE(same_bits(short_dx, narrowed(dx)));

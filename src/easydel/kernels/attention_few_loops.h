@@ -65,7 +65,7 @@ struct FewRows {
   template <class T>
   static void add_values_of(const AttentionSequence& s, const Heads& v, int64_t head, int64_t block, Range keys,
                             int64_t rows, const float* weights, int64_t v_dim, float* out, int64_t v_step) {
-    constexpr int64_t together = 16;
+    constexpr int64_t together = 32;
     for (int64_t t = keys.begin; t < keys.end;) {
       int64_t count = std::min(together, keys.end - t);
       if (s.pages) count = std::min(count, s.page_tokens - (block + t) % s.page_tokens);
@@ -113,6 +113,8 @@ struct FewRows {
   static void add_rows(int64_t count, const float* weights, const T* v, int64_t v_stride, int64_t keys, int64_t v_dim,
                        float* out, int64_t out_step) {
     if constexpr (rows > 0) {
+      if constexpr (rows > 3)
+        if (count <= 3) return add_rows<3>(count, weights, v, v_stride, keys, v_dim, out, out_step);
       if (count < rows) return add_rows<rows - 1>(count, weights, v, v_stride, keys, v_dim, out, out_step);
       int64_t d = 0;
       if constexpr (2 * rows <= Tile::most_rows)

@@ -28,6 +28,11 @@ struct Loops {
   void (*pack_tile_rows)(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) = nullptr;
   void (*multiply_tiles)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
 
+  // The same for gradients from bf16 by pairs of k, RightSide::rows only; null where FMAs are as good.
+  void (*pack_pair_rows)(Input x, int64_t first, int64_t rows, int64_t k, uint32_t* to) = nullptr;
+  void (*pack_pair_columns)(Input x, int64_t first, int64_t columns, int64_t k, uint32_t* to) = nullptr;
+  void (*multiply_pairs)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
+
   // The left side and a panel of a product with a quantized weight.
   void (*pack_byte_row)(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale);
   void (*multiply_bytes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
@@ -77,6 +82,7 @@ const Loops& reference_loops();
 const Loops& avx2_loops();
 const Loops& avx512_loops();
 const Loops& avx512_vnni_loops();
+void add_pair_loops(Loops& all);  // where the processor has VDPBF16PS and gains by it
 const Loops& amx_loops();
 
 const Loops& loops();  // of isa()

@@ -42,6 +42,7 @@ const Loops& avx512_vnni_loops() {
   static const Loops loops = [] {
     Loops all = avx512_loops();
     all.multiply_bytes = ByteLoops<Avx512, VnniDots>::multiply;
+    add_pair_loops(all);
     return all;
   }();
   return loops;

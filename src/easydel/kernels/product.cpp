@@ -23,7 +23,7 @@ int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block, bool gathered) {
 // All parts of a product whose left side is packed already.
 void multiply(Executor& executor, const ProductStep& step) {
   const Loops& isa = loops();
-  const auto one = step.a_tiles ? isa.multiply_tiles : isa.multiply;
+  const auto one = step.a_tiles ? isa.multiply_tiles : step.a_pairs ? isa.multiply_pairs : isa.multiply;
   const bool gathered = step.right == RightSide::rows;
   const int64_t chunk = step.a_tiles ? chunk_of(step.m, step.padded_k * 2, tile_rows, gathered)
                                      : chunk_of(step.m, step.padded_k * 4, block_rows, gathered);
@@ -70,6 +70,11 @@ void pack_and_multiply(Executor& executor, ProductStep step, const T* ProductSte
     });
     multiply(executor, step);
   }
+}
+
+// Whether a gradient goes by pairs of bf16.
+bool in_pairs(Input left, Input right) {
+  return loops().multiply_pairs && left.number == Number::bf16 && right.number == Number::bf16;
 }
 
 }  // namespace
@@ -124,18 +129,28 @@ void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int
                  std::min(longest, n - begin), k, dx, add || begin > 0);
     return;
   }
-  const ProductStep step{
-      .m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
+  ProductStep step{.m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
   const Loops& isa = loops();
+  if (in_pairs(dy, w)) {
+    step.padded_k = divide_up(n, 2);
+    return pack_and_multiply(
+        executor, step, &ProductStep::a_pairs, block_rows,
+        [&](int64_t first, int64_t rows, uint32_t* to) { isa.pack_pair_rows(dy, first, rows, n, to); });
+  }
   pack_and_multiply(executor, step, &ProductStep::a, block_rows,
                     [&](int64_t first, int64_t rows, float* to) { isa.pack_rows(dy, first, rows, n, n, false, to); });
 }
 
 void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int64_t k, Output dw, bool add) {
   if (n == 0 || k == 0) return;
-  const ProductStep step{
-      .m = n, .n = k, .k = m, .padded_k = m, .right = RightSide::rows, .rows = x, .y = dw, .add = add};
+  ProductStep step{.m = n, .n = k, .k = m, .padded_k = m, .right = RightSide::rows, .rows = x, .y = dw, .add = add};
   const Loops& isa = loops();
+  if (in_pairs(dy, x)) {
+    step.padded_k = divide_up(m, 2);
+    return pack_and_multiply(
+        executor, step, &ProductStep::a_pairs, block_rows,
+        [&](int64_t first, int64_t rows, uint32_t* to) { isa.pack_pair_columns(dy, first, rows, m, to); });
+  }
   pack_and_multiply(executor, step, &ProductStep::a, block_rows,
                     [&](int64_t first, int64_t rows, float* to) { isa.pack_columns(dy, first, rows, m, to); });
 }

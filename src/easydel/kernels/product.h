@@ -44,6 +44,10 @@ PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number numb
 // rounds x to bf16 first; fp32_chain keeps x as it is. y is rounded once if it is bf16. m may be 0.
 void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order);
 
+// Gradients have the same bits for any number of threads, but not on every instruction set: between bf16 matrices a
+// processor's own products of pairs of bf16 are used where they are faster, whose sums are fp32 too (VDPBF16PS: two
+// neighbouring terms at a time, denormals count as zero).
+
 // dx [m, k] = dy [m, n] W, from the row-major weight [n, k], with fp32 sums; added to dx if `add`. An
 // fp32 dx is the faster one where n is long.
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add);

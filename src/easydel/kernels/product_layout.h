@@ -25,8 +25,9 @@ enum class RightSide { panels_f32, panels_bf16, rows };
 
 // C [m, n] = A [m, k] B [k, n]; what the parts of one product share.
 struct ProductStep {
-  const float* a = nullptr;       // blocks as above, each row padded to padded_k
-  const bf16* a_tiles = nullptr;  // or in tiles
+  const float* a = nullptr;           // blocks as above, each row padded to padded_k
+  const bf16* a_tiles = nullptr;      // or in tiles
+  const uint32_t* a_pairs = nullptr;  // or in pairs of bf16: blocks of up to 12 rows, each [padded_k pairs][rows]
   int64_t m = 0, n = 0, k = 0, padded_k = 0;
   RightSide right = RightSide::panels_f32;
   bool tile_order = false;  // bf16_tile; else a chain

@@ -62,20 +62,35 @@ struct Avx2 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
   }
 
-  static void transpose(F* v) {  // 8 x 8
+  static float sum(F a) {
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+  static float top(F a) {
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+  }
+
+  [[gnu::always_inline]] static void transpose(F* v) {  // 8 x 8
     F t[8];
+#pragma GCC unroll 8
     for (int i = 0; i < 8; i += 2) {
       t[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
       t[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
     }
+#pragma GCC unroll 8
     for (int i = 0; i < 8; i += 4) {
       v[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44), v[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
       v[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44), v[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
     }
+#pragma GCC unroll 8
     for (int i = 0; i < 4; ++i) {
       t[i] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x20);
       t[i + 4] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x31);
     }
+#pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) v[i] = t[i];
   }
 

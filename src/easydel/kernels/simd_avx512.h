@@ -58,21 +58,38 @@ struct Avx512 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23));
   }
 
-  static void transpose(F* v) {  // 16 x 16
+  static float sum(F a) {
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+  static float top(F a) {
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+  }
+
+  [[gnu::always_inline]] static void transpose(F* v) {  // 16 x 16
     F t[16];
+#pragma GCC unroll 16
     for (int i = 0; i < 16; i += 2) {
       t[i] = _mm512_unpacklo_ps(v[i], v[i + 1]);
       t[i + 1] = _mm512_unpackhi_ps(v[i], v[i + 1]);
     }
+#pragma GCC unroll 16
     for (int i = 0; i < 16; i += 4) {
       v[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44), v[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xee);
       v[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44), v[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
     }
+#pragma GCC unroll 16
     for (int i = 0; i < 4; ++i) {
       t[i] = _mm512_shuffle_f32x4(v[i], v[4 + i], 0x88), t[4 + i] = _mm512_shuffle_f32x4(v[i], v[4 + i], 0xdd);
       t[8 + i] = _mm512_shuffle_f32x4(v[8 + i], v[12 + i], 0x88);
       t[12 + i] = _mm512_shuffle_f32x4(v[8 + i], v[12 + i], 0xdd);
     }
+#pragma GCC unroll 16
     for (int i = 0; i < 4; ++i) {
       v[i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0x88), v[8 + i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0xdd);
       v[4 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0x88);

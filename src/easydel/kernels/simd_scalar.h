@@ -43,6 +43,8 @@ struct Scalar {
   static F less(F a, F b, F yes, F no) { return a < b ? yes : no; }                           // a < b ? yes : no
   static F power(F whole) { return std::bit_cast<float>(uint32_t(int(whole) + 127) << 23); }  // 2^whole, -126 .. 127
   static void transpose(F*) {}
+  static float sum(F a) { return a; }  // of all lanes, folded in halves
+  static float top(F a) { return a; }
 
   using Table = const float*;
   using Nibbles = uint32_t;

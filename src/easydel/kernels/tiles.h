@@ -116,6 +116,8 @@ struct Tiles {
   static void rows_f32(int64_t count, const float* a, int64_t a_step, const Right& b, int64_t k, float* c,
                        int64_t c_step, bool first) {
     if constexpr (rows > 0) {
+      if constexpr (rows > 3)
+        if (count <= 3) return rows_f32<row_step, streams, 3>(count, a, a_step, b, k, c, c_step, first);
       if (count < rows) return rows_f32<row_step, streams, rows - 1>(count, a, a_step, b, k, c, c_step, first);
       int64_t column = 0;
       if constexpr (3 * rows <= most_rows)  // few chains: more of them at once
@@ -133,6 +135,8 @@ struct Tiles {
   static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c,
                         int64_t c_step, bool first) {
     if constexpr (rows > 0) {
+      if constexpr (rows > 3)
+        if (count <= 3) return rows_bf16<tile_order, streams, 3>(count, a, a_step, b, k, c, c_step, first);
       if (count < rows) return rows_bf16<tile_order, streams, rows - 1>(count, a, a_step, b, k, c, c_step, first);
       constexpr int vectors = tile_order && V::registers < 32 ? 1 : 2;
       for (int64_t column = 0; column < panel_columns; column += vectors * width) {
@@ -151,7 +155,7 @@ struct Tiles {
   static void turn(const Row& row, int64_t rows, int64_t k, int64_t step, float* to) {
     for (int64_t r = 0; r < rows; r += width) {
       const int64_t count = std::min<int64_t>(width, rows - r);
-      const int64_t whole = k / width * width;
+      const int64_t whole = 2 * count <= width ? 0 : k / width * width;  // a few rows are not worth it
       for (int64_t i = 0; i < whole; i += width) {
         F tile[width];
 #pragma GCC unroll 16

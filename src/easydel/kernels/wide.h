@@ -105,18 +105,14 @@ struct WideMath {
 
   // Lanes folded in halves: 16, 8, 4, 2, 1.
   static float sum(W a) {
-    float all[lanes];
-    a.store(all);
-    for (int64_t half = lanes / 2; half > 0; half /= 2)
-      for (int64_t i = 0; i < half; ++i) all[i] += all[i + half];
-    return all[0];
+    for (int half = W::parts / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) a.part[i] = V::add(a.part[i], a.part[i + half]);
+    return V::sum(a.part[0]);
   }
   static float top(W a) {
-    float all[lanes];
-    a.store(all);
-    for (int64_t half = lanes / 2; half > 0; half /= 2)
-      for (int64_t i = 0; i < half; ++i) all[i] = all[i] > all[i + half] ? all[i] : all[i + half];
-    return all[0];
+    for (int half = W::parts / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) a.part[i] = V::max(a.part[i], a.part[i + half]);
+    return V::top(a.part[0]);
   }
 
   // Lane i is i.

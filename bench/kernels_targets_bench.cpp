@@ -1,0 +1,330 @@
+// What the kernels are held to: each row a ratio taken in one run, the two sides in turns, the least time of each, and
+// beside it the least ratio wanted. Rows against torch need EASYDEL_PEER_PYTHON, a python that has it (see
+// kernels_torch.py). `kernels_targets_bench [words]` takes only rows whose name has one of the words. Under two minutes
+// on an idle machine of two cores.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "easydel/kernels/attention.h"
+#include "easydel/kernels/isa.h"
+#include "easydel/kernels/loops.h"
+#include "easydel/kernels/peak.h"
+#include "easydel/kernels/quantized.h"
+#include "measure.h"
+
+namespace {
+
+using namespace easydel::kernels;
+using Call = std::function<void()>;
+
+// The least seconds of a call over some milliseconds of them.
+double least_seconds(const Call& call) {
+  using Clock = std::chrono::steady_clock;
+  double least = 1e9, all = 0;
+  for (int i = 0; i < 3 || (all < 0.03 && i < 2000); ++i) {
+    const auto begin = Clock::now();
+    call();
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    least = std::min(least, seconds), all += seconds;
+  }
+  return least;
+}
+
+// kernels_torch.py as a child that answers the name of a case with its seconds.
+class Torch {
+ public:
+  explicit Torch(const char* python) {
+    int to[2], from[2];
+    if (!python || pipe(to) != 0 || pipe(from) != 0) return;
+    if (fork() == 0) {
+      dup2(to[0], 0), dup2(from[1], 1);
+      close(to[1]), close(from[0]);
+      const std::string script = (easydel::bench::source_root() / "bench/kernels_torch.py").string();
+      execlp(python, python, script.c_str(), "serve", nullptr);
+      _exit(127);
+    }
+    close(to[0]), close(from[1]);
+    to_ = fdopen(to[1], "w"), from_ = fdopen(from[0], "r");
+  }
+  ~Torch() {
+    if (to_) std::fclose(to_);
+    if (from_) std::fclose(from_);
+  }
+  explicit operator bool() const { return to_ && from_; }
+  double seconds(const std::string& name) {
+    std::fprintf(to_, "%s\n", name.c_str());
+    std::fflush(to_);
+    double seconds = 0;
+    if (std::fscanf(from_, "%lf", &seconds) != 1)
+      std::exit(std::fprintf(stderr, "torch has no answer to '%s'\n", name.c_str()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // its threads spin for a while
+    return seconds;
+  }
+
+ private:
+  std::FILE *to_ = nullptr, *from_ = nullptr;
+};
+
+std::vector<std::string> wanted;
+bool want(const std::string& name) {
+  return wanted.empty() || std::ranges::any_of(wanted, [&](const auto& w) { return name.find(w) != name.npos; });
+}
+
+// least: 0 where nothing is asked of this machine.
+void show(const std::string& name, double figure, const char* unit, double ratio, const char* of, double least) {
+  std::printf("%-52s %8.1f %-8s %6.2f x %-14s", name.c_str(), figure, unit, ratio, of);
+  if (least > 0) std::printf(" at least %.2f%s", least, ratio < least ? "  SHORT" : "");
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+struct Both {
+  double ours, theirs;
+};
+Both in_turns(const Call& ours, const std::function<double()>& theirs, int rounds = 4) {
+  Both least{1e9, 1e9};
+  for (int i = 0; i < rounds; ++i) {
+    least.ours = std::min(least.ours, least_seconds(ours));
+    least.theirs = std::min(least.theirs, theirs());
+  }
+  return least;
+}
+
+std::vector<float> numbers(int64_t count) {
+  std::vector<float> out(static_cast<size_t>(count));
+  uint32_t state = 12345;
+  for (float& x : out) state = state * 1664525 + 1013904223, x = float(state >> 8) * 0x1p-23f - 1;
+  return out;
+}
+std::vector<bf16> short_numbers(int64_t count) {
+  std::vector<bf16> out;
+  out.reserve(size_t(count));
+  for (const float x : numbers(count)) out.push_back(narrow(x));
+  return out;
+}
+
+struct Shape {
+  int64_t n, k;
+  std::string text() const { return std::to_string(n) + " x " + std::to_string(k); }
+};
+const Shape shapes[] = {{2048, 2048}, {1536, 576}, {576, 1536}, {49152, 576}, {3072, 1024}, {11008, 4096}};
+
+class Targets {
+ public:
+  Targets() : team_(make_pool()), torch_(std::getenv("EASYDEL_PEER_PYTHON")), memory_(numbers(64 << 20)) {
+    peaks_ = measure_peaks(*team_);
+    tiles_ = isa() == Isa::amx;
+    std::printf("%s, %d threads: fp32 %.0f GFLOP/s, bf16 %.0f, int8 %.0f GOP/s, read %.1f GB/s\n",
+                std::string(name(isa())).c_str(), team_->size(), peaks_.fp32_gflops, peaks_.bf16_gflops,
+                peaks_.int8_gops, peaks_.read_gigabytes);
+  }
+
+  void run() {
+    for (const Shape& s : shapes) one_row(s);
+    for (const Shape& s : shapes) many_rows(s);
+    for (const Shape& s : {Shape{1536, 576}, Shape{5632, 2048}}) training(s);
+    attention();
+    for (const int64_t keys : {2048, 8192}) decode(keys);
+  }
+
+ private:
+  // Seconds to read as many bytes by the fastest loop, from memory that was not read lately.
+  double read_seconds(double bytes) {
+    constexpr int64_t piece = 1 << 16;  // floats
+    const int64_t pieces = std::max<int64_t>(1, int64_t(bytes / 4) / piece), all = int64_t(memory_.size()) / piece;
+    const Loops& isa = loops();
+    return bytes / double(pieces * piece * 4) * least_seconds([&] {
+             team_->run(pieces, [&](int64_t part) {
+               float keep[16];
+               isa.peak_read(memory_.data() + (next_read_ + part) % all * piece, piece, keep);
+               volatile float kept = keep[0];
+               static_cast<void>(kept);
+             });
+             next_read_ = (next_read_ + pieces) % all;
+           });
+  }
+
+  void one_row(const Shape& s) {
+    const auto x = short_numbers(s.k), w = short_numbers(s.n * s.k);
+    std::vector<float> y(size_t(s.n));
+    const auto cold = [&](int64_t bytes) { return size_t(std::max<int64_t>(2, (160 << 20) / bytes)); };
+    double int8_seconds = 0;
+    const auto row = [&](const std::string& kind, double least, const auto& make, const auto& bytes_of_one) {
+      const std::string what = "1 row, " + s.text() + ", " + kind;
+      if (!want(what)) return 0.0;
+      std::vector<decltype(make())> copies;
+      copies.push_back(make());
+      const double bytes = double(bytes_of_one(copies[0]));
+      while (copies.size() < cold(int64_t(bytes))) copies.push_back(make());
+      size_t next = 0;
+      const Both t = in_turns(
+          [&] {
+            product(*team_, copies[next++ % copies.size()], {x.data(), s.k}, 1, {y.data(), s.n}, nullptr,
+                    Order::bf16_tile);
+          },
+          [&] { return read_seconds(bytes); });
+      show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading", least);
+      return t.ours;
+    };
+    const auto bytes = [](const auto& packed) { return packed.bytes(); };
+    row(
+        "bf16", 0.9,
+        [&] {
+          return pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16);
+        },
+        bytes);
+    const auto byte_weight = quantize(*team_, {w.data(), s.k}, s.n, s.k, {});
+    const auto copy = [](const QuantizedWeight& from) {
+      QuantizedWeight to(from.n(), from.k(), from.spec());
+      std::copy_n(from.data(), from.bytes(), to.data());
+      return to;
+    };
+    int8_seconds = row(
+        "int8", 0.9, [&] { return copy(byte_weight); }, bytes);
+    const QuantizedSpec nf4{Codes::table4, 64, nf4_table()};
+    const auto half_weight = quantize(*team_, {w.data(), s.k}, s.n, s.k, nf4);
+    const double seconds = row(
+        "nf4, groups of 64", 0, [&] { return copy(half_weight); }, bytes);
+    if (int8_seconds > 0 && seconds > 0)
+      show("1 row, " + s.text() + ", nf4 against int8", 1 / seconds, "1/s", int8_seconds / seconds, "int8", 1.5);
+  }
+
+  void many_rows(const Shape& s) {
+    constexpr int64_t m = 512;
+    const double flops = 2.0 * double(m * s.n * s.k);
+    const auto w = numbers(s.n * s.k), x = numbers(m * s.k);
+    const auto short_x = short_numbers(m * s.k);
+    std::vector<float> y(size_t(m * s.n));
+    std::vector<bf16> short_y(size_t(m * s.n));
+    const auto row = [&](const std::string& kind, double peak, double least_of_peak, double least_of_torch,
+                         const Call& call) {
+      const std::string what = "512 rows, " + s.text() + ", " + kind;
+      if (!want(what)) return;
+      const bool against = torch_ && least_of_torch > 0;
+      const Both t = in_turns(
+          call,
+          [&] {
+            return against
+                       ? torch_.seconds("product " + kind + " 512 " + std::to_string(s.n) + " " + std::to_string(s.k))
+                       : 1.0;
+          },
+          against ? 2 : 1);
+      show(what, flops / t.ours * 1e-9, "GFLOP/s", flops / t.ours * 1e-9 / peak, "the peak", least_of_peak);
+      if (against) show(what, flops / t.theirs * 1e-9, "by torch", t.theirs / t.ours, "torch", least_of_torch);
+    };
+    {
+      const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16);
+      row("bf16", peaks_.bf16_gflops, tiles_ ? 0.5 : 0.6, tiles_ ? 1.15 : 0, [&] {
+        product(*team_, packed, {short_x.data(), s.k}, m, {short_y.data(), s.n}, nullptr, Order::bf16_tile);
+      });
+    }
+    {
+      const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, Number::f32);
+      row("fp32", peaks_.fp32_gflops, 0, 1, [&] {
+        product(*team_, packed, {x.data(), s.k}, m, {y.data(), s.n}, nullptr, Order::fp32_chain);
+      });
+    }
+    {
+      const auto packed = quantize(*team_, {w.data(), s.k}, s.n, s.k, {});
+      row("int8", peaks_.int8_gops, 0.5, 0, [&] {
+        product(*team_, packed, {short_x.data(), s.k}, m, {short_y.data(), s.n}, nullptr, Order::bf16_tile);
+      });
+    }
+  }
+
+  void training(const Shape& s) {
+    constexpr int64_t m = 1024;
+    const std::string what = "y, dx, dw of 1024 x " + std::to_string(s.k) + " x " + std::to_string(s.n) + ", bf16";
+    if (!want(what) || !torch_) return;
+    const auto w = short_numbers(s.n * s.k), x = short_numbers(m * s.k), dy = short_numbers(m * s.n);
+    std::vector<bf16> y(size_t(m * s.n)), dx(size_t(m * s.k));
+    std::vector<float> dw(size_t(s.n * s.k));
+    const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16);
+    const Both t = in_turns(
+        [&] {
+          product(*team_, packed, {x.data(), s.k}, m, {y.data(), s.n}, nullptr, Order::bf16_tile);
+          product_dx(*team_, {dy.data(), s.n}, {w.data(), s.k}, m, s.n, s.k, {dx.data(), s.k}, false);
+          product_dw(*team_, {dy.data(), s.n}, {x.data(), s.k}, m, s.n, s.k, {dw.data(), s.k}, false);
+        },
+        [&] { return torch_.seconds("training bf16 1024 " + std::to_string(s.n) + " " + std::to_string(s.k)); }, 2);
+    show(what, 6.0 * double(m * s.n * s.k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "torch", 1.4);
+  }
+
+  void attention() {
+    constexpr int64_t heads = 8, tokens = 1024, dim = 64, row = heads * dim;
+    const std::string what = "attention 8 x 1024 x 64 causal, bf16";
+    if (!want(what) || !torch_) return;
+    const auto q = short_numbers(tokens * row), k = short_numbers(tokens * row), v = short_numbers(tokens * row);
+    std::vector<bf16> out(q.size()), dq(q.size()), dk(q.size()), dv(q.size());
+    std::vector<float> lse(size_t(tokens * heads));
+    const int64_t offsets[] = {0, tokens};
+    const auto sequences = sequences_of(offsets, 1);
+    const AttentionSpec spec{.heads = heads, .kv_heads = heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
+    const auto in = [](const std::vector<bf16>& from) { return Heads{from.data(), Number::bf16, row, dim}; };
+    const auto to = [](std::vector<bf16>& into) { return MutableHeads{into.data(), Number::bf16, row, dim}; };
+    const auto forward = [&] { attend(*team_, spec, sequences, in(q), in(k), in(v), to(out), lse.data()); };
+    const double flops = 2.0 * tokens * tokens * row;
+    const Both f = in_turns(forward, [&] { return torch_.seconds("attention forward"); });
+    show(what + ", forward", flops / f.ours * 1e-9, "GFLOP/s", f.theirs / f.ours, "torch", 1.6);
+    const Both b = in_turns(
+        [&] {
+          forward();
+          attend_backward(*team_, spec, sequences,
+                          {.q = in(q),
+                           .k = in(k),
+                           .v = in(v),
+                           .out = in(out),
+                           .dout = in(q),
+                           .lse = lse.data(),
+                           .dq = to(dq),
+                           .dk = to(dk),
+                           .dv = to(dv)});
+        },
+        [&] { return torch_.seconds("attention both"); });
+    show(what + ", both", 3.5 * flops / b.ours * 1e-9, "GFLOP/s", b.theirs / b.ours, "torch", 1.5);
+  }
+
+  void decode(int64_t keys) {
+    constexpr int64_t heads = 9, kv_heads = 3, dim = 64;
+    const std::string what = "decode attention, " + std::to_string(keys) + " keys, bf16";
+    if (!want(what)) return;
+    const int64_t sets = (96 << 20) / (keys * kv_heads * dim * 4), head_stride = sets * keys * dim;
+    const auto k = short_numbers(kv_heads * head_stride), v = short_numbers(kv_heads * head_stride);
+    const auto q = numbers(heads * dim);
+    std::vector<float> out(size_t(heads * dim));
+    const AttentionSpec spec{.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
+    const double bytes = 4.0 * double(keys * kv_heads * dim);
+    int64_t next = 0;
+    const Both t = in_turns(
+        [&] {
+          const AttentionSequence s{.queries = 1, .past = keys - 1, .keys = keys, .first_key = next++ % sets * keys};
+          attend(*team_, spec, {&s, 1}, {q.data(), Number::f32, heads * dim, dim},
+                 {k.data(), Number::bf16, dim, head_stride}, {v.data(), Number::bf16, dim, head_stride},
+                 {out.data(), Number::f32, heads * dim, dim}, nullptr);
+        },
+        [&] { return read_seconds(bytes); });
+    show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading", 0.85);
+  }
+
+  std::unique_ptr<Executor> team_;
+  Torch torch_;
+  std::vector<float> memory_;
+  Peaks peaks_;
+  bool tiles_ = false;
+  int64_t next_read_ = 0;
+};
+
+}  // namespace
+
+int main(int count, char** values) {
+  wanted.assign(values + 1, values + count);
+  Targets().run();
+}

@@ -1,0 +1,26 @@
+// The part of the loops for AVX-512 that needs VDPBF16PS.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/loops.h"
+#include "easydel/kernels/memory.h"
+
+// g++ 12 warns of the undefined registers in its own intrinsics.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+#include "easydel/kernels/pair_loops.h"
+
+namespace easydel::kernels {
+
+void add_pair_loops(Loops& all) {
+  // Twice the rate of FMAs on AMD's processors, half of it on Intel's.
+  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_is("amd")) return;
+  all.pack_pair_rows = PairLoops::pack_rows;
+  all.pack_pair_columns = PairLoops::pack_columns;
+  all.multiply_pairs = PairLoops::multiply;
+}
+
+}  // namespace easydel::kernels

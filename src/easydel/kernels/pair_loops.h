@@ -1,0 +1,103 @@
+// Gradients of products from bf16 by VDPBF16PS, where it is worth more than FMAs. It has an order of its own: two
+// neighbouring k at a time. Included by loops_avx512_bf16.cpp only.
+#pragma once
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "easydel/kernels/product_loops.h"
+#include "easydel/kernels/simd_avx512.h"
+
+namespace easydel::kernels {
+
+struct PairLoops {
+  using V = Avx512;
+
+  // Rows of x as [pair of k][rows], and of its transpose; a missing k is 0.
+  static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, uint32_t* to) {
+    const bf16* row[block_rows];
+    for (int64_t r = 0; r < rows; ++r) row[r] = static_cast<const bf16*>(x.at(first + r));
+    const __mmask16 own = __mmask16((1u << rows) - 1);
+    int64_t i = 0;
+    for (; i + 2 * lanes <= k; i += 2 * lanes) {
+      __m512 pairs[lanes];
+#pragma GCC unroll 16
+      for (int64_t r = 0; r < lanes; ++r) pairs[r] = r < rows ? V::load_pairs(row[r] + i) : V::zero();
+      V::transpose(pairs);
+#pragma GCC unroll 16
+      for (int64_t j = 0; j < lanes; ++j)
+        _mm512_mask_storeu_epi32(to + (i / 2 + j) * rows, own, _mm512_castps_si512(pairs[j]));
+    }
+    for (; i < k; i += 2)
+      for (int64_t r = 0; r < rows; ++r)
+        to[i / 2 * rows + r] = uint32_t(row[r][i].bits) | (i + 1 < k ? uint32_t(row[r][i + 1].bits) << 16 : 0);
+  }
+  static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, uint32_t* to) {
+    const __mmask16 own = __mmask16((1u << columns) - 1);
+    for (int64_t i = 0; i < k; i += 2, to += columns) _mm512_mask_storeu_epi32(to, own, together(x, i, k, first, own));
+  }
+
+  static void multiply(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) {
+    constexpr int64_t piece = 128;  // pairs
+    thread_local Scratch<float> sums_of_thread;
+    float* const c = sums_of_thread.at_least(round_up(rows, block_rows) * panel_columns);
+    alignas(64) uint32_t right[piece * panel_columns];
+    const int64_t columns = std::min(panel_columns, step.n - panel * panel_columns);
+    for (int64_t pair = 0; pair < step.padded_k; pair += piece) {
+      const int64_t pairs = std::min(piece, step.padded_k - pair);
+      for (int64_t i = 0; i < pairs; ++i)
+        for (int64_t v = 0; v < panel_columns; v += lanes) {
+          const int64_t left = std::clamp<int64_t>(columns - v, 0, lanes);
+          const __mmask16 own = __mmask16((1u << left) - 1);
+          _mm512_store_si512(right + i * panel_columns + v,
+                             together(step.rows, 2 * (pair + i), step.k, panel * panel_columns + v, own));
+        }
+      for (int64_t r = 0; r < rows; r += block_rows) {
+        const int64_t count = std::min(block_rows, rows - r);
+        const uint32_t* const a = step.a_pairs + (first + r) * step.padded_k + pair * count;
+        some_rows(count, a, right, pairs, c + r * panel_columns, pair == 0);
+      }
+    }
+    if (step.padded_k == 0) std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
+    ProductLoops<V>::write_rows(step, panel, first, rows, c);
+  }
+
+ private:
+  static constexpr int64_t lanes = 16;
+
+  // Rows i and i + 1 of x, side by side in each column from `first` on.
+  static __m512i together(const Input& x, int64_t i, int64_t k, int64_t first, __mmask16 own) {
+    const auto row = [&](int64_t r) { return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(own, x.at(r, first))); };
+    if (i + 1 >= k) return row(i);
+    return _mm512_or_si512(row(i), _mm512_slli_epi32(row(i + 1), 16));
+  }
+
+  template <int rows = int(block_rows)>
+  static void some_rows(int64_t count, const uint32_t* a, const uint32_t* b, int64_t pairs, float* c, bool first) {
+    if constexpr (rows > 0) {
+      if (count < rows) return some_rows<rows - 1>(count, a, b, pairs, c, first);
+      __m512 sum[rows][2];
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) sum[r][v] = first ? V::zero() : V::load(c + r * panel_columns + v * lanes);
+      for (int64_t i = 0; i < pairs; ++i, a += rows, b += panel_columns) {
+        const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + lanes));
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; ++r) {
+          const __m512bh x = __m512bh(_mm512_set1_epi32(int(a[r])));
+          sum[r][0] = _mm512_dpbf16_ps(sum[r][0], low, x);
+          sum[r][1] = _mm512_dpbf16_ps(sum[r][1], high, x);
+        }
+      }
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) V::store(c + r * panel_columns + v * lanes, sum[r][v]);
+    }
+  }
+};
+
+}  // namespace easydel::kernels
