@@ -212,7 +212,8 @@ void bench_fused(Executor& executor) {
     constexpr int64_t heads = 9, pairs = 32;
     const auto table = numbers(rows * pairs);
     show_bytes("rotate 1024 x 9 x 64", 8.0 * rows * n, seconds_of([&] {
-                 rotate(executor, {y.data(), Number::f32, n, 64}, rows, heads, pairs, table.data(), table.data(), pairs,
+                 const MutableHeads heads_of_y{y.data(), Number::f32, n, 64};
+                 rotate(executor, heads_of_y, heads_of_y, rows, heads, 64, pairs, table.data(), table.data(), pairs,
                         false, false);
                }));
   }

@@ -158,10 +158,11 @@ TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
       const auto x = normal(tokens * heads * dim, 11), angle = normal(tokens * pairs, 12);
       std::vector<float> cos, sin;
       for (const float a : angle) cos.push_back(std::cos(a)), sin.push_back(std::sin(a));
+      const auto here = [&](std::vector<float>& of) { return MutableHeads{of.data(), Number::f32, heads * dim, dim}; };
       const auto y = one_set_of_bits([&](Executor& executor) {
         auto out = x;
-        rotate(executor, {out.data(), Number::f32, heads * dim, dim}, tokens, heads, pairs, cos.data(), sin.data(),
-               pairs, interleaved, false);
+        rotate(executor, here(out), here(out), tokens, heads, dim, pairs, cos.data(), sin.data(), pairs, interleaved,
+               false);
         return out;
       });
       auto expected = x;
@@ -174,15 +175,25 @@ TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
             expected[b] = x[b] * cos[table] + x[a] * sin[table];
           }
       EXPECT_TRUE(same_bits(y, expected));
+      // To rows of another place, as a cache has them: heads far apart.
+      auto from = x;
+      std::vector<float> cache(x.size(), 7.0f), again(x.size());
+      rotate(pool_of_two(), here(from), {cache.data(), Number::f32, dim, tokens * dim}, tokens, heads, dim, pairs,
+             cos.data(), sin.data(), pairs, interleaved, false);
+      for (int64_t t = 0; t < tokens; ++t)
+        for (int64_t h = 0; h < heads; ++h)
+          std::copy_n(cache.begin() + (h * tokens + t) * dim, dim, again.begin() + (t * heads + h) * dim);
+      EXPECT_TRUE(same_bits(again, expected));
       auto back = y;
-      rotate(serial_executor(), {back.data(), Number::f32, heads * dim, dim}, tokens, heads, pairs, cos.data(),
-             sin.data(), pairs, interleaved, true);
+      rotate(serial_executor(), here(back), here(back), tokens, heads, dim, pairs, cos.data(), sin.data(), pairs,
+             interleaved, true);
       expect_near(back, to_double(x), 1e-6);
       auto in_bf16 = narrowed(x);
       auto widened_first = widened(in_bf16);
-      rotate(serial_executor(), {in_bf16.data(), Number::bf16, heads * dim, dim}, tokens, heads, pairs, cos.data(),
-             sin.data(), pairs, interleaved, false);
-      rotate(serial_executor(), {widened_first.data(), Number::f32, heads * dim, dim}, tokens, heads, pairs, cos.data(),
+      const MutableHeads short_heads{in_bf16.data(), Number::bf16, heads * dim, dim};
+      rotate(serial_executor(), short_heads, short_heads, tokens, heads, dim, pairs, cos.data(), sin.data(), pairs,
+             interleaved, false);
+      rotate(serial_executor(), here(widened_first), here(widened_first), tokens, heads, dim, pairs, cos.data(),
              sin.data(), pairs, interleaved, false);
       EXPECT_TRUE(same_bits(in_bf16, narrowed(widened_first)));
     }
@@ -294,6 +305,47 @@ TEST(CrossEntropy, SurvivesHugeLogitsAndRefusesStrangeLabels) {
   label[0] = 3;
   EXPECT_THROW(
       cross_entropy(serial_executor(), {}, {x.data(), 3}, label.data(), 1, 3, loss.data(), lse.data(), nullptr), Bug);
+}
+
+TEST(AddNorm, HasTheBitsOfItsTwoStepsForwardAndBack) {
+  for (const NormShape s : norm_shapes) {
+    const int64_t count = s.rows * s.n;
+    const auto x = normal(count, 51), r = normal(count, 52), dy = normal(count, 53), dsum = normal(count, 54);
+    const auto w = normal(s.n, 55), b = normal(s.n, 56);
+    const NormSpec spec;
+    std::vector<float> sum(size_t(count), 0.0f);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = x[i] + r[i];
+    for (const bool centre : {false, true}) {
+      std::vector<float> y(sum.size()), kept(size_t(2 * s.rows)), dx(sum.size()), dw(size_t(s.n)), db(size_t(s.n));
+      const auto in = [&](const std::vector<float>& of) { return Input{of.data(), s.n}; };
+      Executor& alone = serial_executor();
+      if (centre) {
+        layer_norm(alone, spec, in(sum), in(w), in(b), s.rows, s.n, {y.data(), s.n}, kept.data());
+        layer_norm_backward(alone, spec, in(dy), in(sum), in(w), kept.data(), s.rows, s.n, {dx.data(), s.n}, dw.data(),
+                            db.data());
+      } else {
+        rms_norm(alone, spec, in(sum), in(w), s.rows, s.n, {y.data(), s.n}, kept.data());
+        rms_norm_backward(alone, spec, in(dy), in(sum), in(w), kept.data(), s.rows, s.n, {dx.data(), s.n}, dw.data());
+      }
+      for (size_t i = 0; i < dx.size(); ++i) dx[i] += dsum[i];
+      on_every_isa([&] {
+        std::vector<float> sum2(sum.size()), y2(y.size()), kept2(kept.size()), dx2(dx.size()), dw2(dw.size()),
+            db2(db.size());
+        const Output sum_out{sum2.data(), s.n}, y_out{y2.data(), s.n}, dx_out{dx2.data(), s.n};
+        if (centre) {
+          add_layer_norm(pool_of_two(), spec, in(x), in(r), in(w), in(b), s.rows, s.n, sum_out, y_out, kept2.data());
+          add_layer_norm_backward(pool_of_two(), spec, in(dy), in(dsum), in(sum2), in(w), kept2.data(), s.rows, s.n,
+                                  dx_out, dw2.data(), db2.data());
+        } else {
+          add_rms_norm(pool_of_two(), spec, in(x), in(r), in(w), s.rows, s.n, sum_out, y_out, kept2.data());
+          add_rms_norm_backward(pool_of_two(), spec, in(dy), in(dsum), in(sum2), in(w), kept2.data(), s.rows, s.n,
+                                dx_out, dw2.data());
+        }
+        EXPECT_TRUE(same_bits(sum2, sum) && same_bits(y2, y) && same_bits(kept2, kept));
+        EXPECT_TRUE(same_bits(dx2, dx) && same_bits(dw2, dw) && same_bits(db2, db));
+      });
+    }
+  }
 }
 
 TEST(AdamW, FollowsItsFormulaForAStepAfterAnother) {

@@ -70,10 +70,6 @@ struct FewRows {
       int64_t count = std::min(together, keys.end - t);
       if (s.pages) count = std::min(count, s.page_tokens - (block + t) % s.page_tokens);
       const T* const from = static_cast<const T*>(v.at(token_at(s, block + t), head));
-      if (!s.pages && block + t + key_block < s.keys)
-        for (int64_t j = 0; j < count; ++j)
-          for (int64_t d = 0; d < v_dim; d += 64 / int64_t(sizeof(T)))
-            V::prefetch(from + (key_block + j) * v.token_stride + d);
       add_rows(rows, weights + t, from, v.token_stride, count, v_dim, out, v_step);
       t += count;
     }
@@ -92,6 +88,9 @@ struct FewRows {
 #pragma GCC unroll 4
       for (int i = 0; i < vectors; ++i) sum[r][i] = V::load(out + r * out_step + i * width);
     for (int64_t t = 0; t < keys; ++t, v += v_stride) {
+      // The next block's value of this row, in even steps: all of them at once would make the memory wait.
+#pragma GCC unroll 4
+      for (int i = 0; i < vectors * width; i += 64 / int(sizeof(T))) V::prefetch(v + key_block * v_stride + i);
       F value[vectors];
 #pragma GCC unroll 4
       for (int i = 0; i < vectors; ++i) value[i] = V::load(v + i * width);

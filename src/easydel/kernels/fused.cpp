@@ -81,11 +81,50 @@ void layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Inp
   });
 }
 
-void rotate(Executor& executor, MutableHeads x, int64_t tokens, int64_t heads, int64_t pairs, const float* cos,
-            const float* sin, int64_t table_stride, bool interleaved, bool inverse) {
+void add_rms_norm(Executor& executor, const NormSpec& spec, Input x, Input residual, Input weight, int64_t rows,
+                  int64_t n, Output sum, Output y, float* rstd) {
   const Loops& isa = loops();
-  over_rows(executor, tokens, heads * pairs, [&](int64_t token) {
-    isa.rotate(x, token, heads, pairs, cos + token * table_stride, sin + token * table_stride, interleaved, inverse);
+  over_rows(executor, rows, n, [&](int64_t row) {
+    isa.sum_rows(x, residual, row, n, sum);
+    isa.rms_norm(spec, sum, weight, row, n, y, rstd);
+  });
+}
+
+void add_rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input dsum, Input sum, Input weight,
+                           const float* rstd, int64_t rows, int64_t n, Output dx, float* dweight) {
+  const Loops& isa = loops();
+  over_rows_with_sums(executor, rows, n, {dweight}, [&](int64_t row, float* sums) {
+    isa.rms_norm_backward(spec, dy, sum, weight, rstd, row, n, dx, dweight ? sums : nullptr);
+    isa.sum_rows(dx, dsum, row, n, dx);
+  });
+}
+
+void add_layer_norm(Executor& executor, const NormSpec& spec, Input x, Input residual, Input weight, Input bias,
+                    int64_t rows, int64_t n, Output sum, Output y, float* moments) {
+  const Loops& isa = loops();
+  over_rows(executor, rows, n, [&](int64_t row) {
+    isa.sum_rows(x, residual, row, n, sum);
+    isa.layer_norm(spec, sum, weight, bias, row, n, y, moments);
+  });
+}
+
+void add_layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input dsum, Input sum, Input weight,
+                             const float* moments, int64_t rows, int64_t n, Output dx, float* dweight, float* dbias) {
+  const Loops& isa = loops();
+  over_rows_with_sums(executor, rows, n, {dweight, dbias}, [&](int64_t row, float* sums) {
+    isa.layer_norm_backward(spec, dy, sum, weight, moments, row, n, dx, dweight ? sums : nullptr,
+                            dbias ? sums + n : nullptr);
+    isa.sum_rows(dx, dsum, row, n, dx);
+  });
+}
+
+void rotate(Executor& executor, Heads x, MutableHeads y, int64_t tokens, int64_t heads, int64_t dim, int64_t pairs,
+            const float* cos, const float* sin, int64_t table_stride, bool interleaved, bool inverse) {
+  check(x.number == y.number, "rotate: another number type");
+  const Loops& isa = loops();
+  over_rows(executor, tokens, heads * dim, [&](int64_t token) {
+    isa.rotate(x, y, token, heads, dim, pairs, cos + token * table_stride, sin + token * table_stride, interleaved,
+               inverse);
   });
 }
 

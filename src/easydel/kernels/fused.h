@@ -37,13 +37,24 @@ void layer_norm(Executor& executor, const NormSpec& spec, Input x, Input weight,
 void layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight,
                          const float* moments, int64_t rows, int64_t n, Output dx, float* dweight, float* dbias);
 
+// The same behind a residual: sum = x + residual, rounded to sum's number type, and y = norm(sum), in one sweep. The
+// backward adds dsum, what the sum's other readers say, to the norm's gradient; both have the bits of the two steps.
+void add_rms_norm(Executor& executor, const NormSpec& spec, Input x, Input residual, Input weight, int64_t rows,
+                  int64_t n, Output sum, Output y, float* rstd);
+void add_rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input dsum, Input sum, Input weight,
+                           const float* rstd, int64_t rows, int64_t n, Output dx, float* dweight);
+void add_layer_norm(Executor& executor, const NormSpec& spec, Input x, Input residual, Input weight, Input bias,
+                    int64_t rows, int64_t n, Output sum, Output y, float* moments);
+void add_layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input dsum, Input sum, Input weight,
+                             const float* moments, int64_t rows, int64_t n, Output dx, float* dweight, float* dbias);
+
 // ---- rotary positions (arXiv 2104.09864) ----
 
-// Rotates the first 2 x pairs elements of every head of x [tokens, heads, dim] in place: element i with i + pairs, or
-// with its neighbour if `interleaved`. cos and sin are [tokens, pairs] fp32, rows table_stride apart. `inverse` turns
-// back, which is the gradient.
-void rotate(Executor& executor, MutableHeads x, int64_t tokens, int64_t heads, int64_t pairs, const float* cos,
-            const float* sin, int64_t table_stride, bool interleaved, bool inverse);
+// y [tokens, heads, dim] is x with the first 2 x pairs elements of every head rotated: element i with i + pairs, or
+// with its neighbour if `interleaved`. y may be x, or rows of a cache. cos and sin are [tokens, pairs] fp32, rows
+// table_stride apart. `inverse` turns back, which is the gradient.
+void rotate(Executor& executor, Heads x, MutableHeads y, int64_t tokens, int64_t heads, int64_t dim, int64_t pairs,
+            const float* cos, const float* sin, int64_t table_stride, bool interleaved, bool inverse);
 
 // ---- activations ----
 

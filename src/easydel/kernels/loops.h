@@ -4,6 +4,7 @@
 #include "easydel/kernels/attention_step.h"
 #include "easydel/kernels/fused.h"
 #include "easydel/kernels/isa.h"
+#include "easydel/kernels/log_probability.h"
 #include "easydel/kernels/product_layout.h"
 #include "easydel/kernels/quantized_layout.h"
 #include "easydel/kernels/recurrence_step.h"
@@ -55,13 +56,19 @@ struct Loops {
                      float* moments);
   void (*layer_norm_backward)(const NormSpec& spec, Input dy, Input x, Input weight, const float* moments, int64_t row,
                               int64_t n, Output dx, float* dweight, float* dbias);
-  void (*rotate)(MutableHeads x, int64_t token, int64_t heads, int64_t pairs, const float* cos, const float* sin,
-                 bool interleaved, bool inverse);
+  void (*rotate)(Heads x, MutableHeads y, int64_t token, int64_t heads, int64_t dim, int64_t pairs, const float* cos,
+                 const float* sin, bool interleaved, bool inverse);
   void (*activate)(Activation activation, Input gate, Input up, int64_t row, int64_t n, Output y);
   void (*activate_backward)(Activation activation, Input dy, Input gate, Input up, int64_t row, int64_t n, Output dgate,
                             Output dup);
   void (*cross_entropy)(const CrossEntropySpec& spec, Output logits, int64_t label, int64_t row, int64_t vocabulary,
                         float* loss, float* lse, const float* scales);
+  void (*log_probability)(Input logits, int64_t label, int64_t row, int64_t vocabulary, float* logps, float* lse);
+  void (*log_probability_backward)(const LogProbabilityGradient& gradient, Input logits, int64_t label, int64_t row,
+                                   int64_t vocabulary, Output dlogits);
+  void (*copy_row)(const void* from, Number number, int64_t n, void* to, Number to_number);
+  void (*add_row)(const void* from, Number number, int64_t n, float* to);
+  void (*sum_rows)(Input a, Input b, int64_t row, int64_t n, Output sum);
   void (*adamw)(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, Number number,
                 float* first_moment, float* second_moment, bf16* copy);
   double (*squares)(const void* x, Number number, int64_t n);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/norm_loops.h"
@@ -15,9 +16,11 @@ struct PointwiseLoops {
   using Math = WideMath<V>;
   using Rows = WideRows<V>;
 
-  // One head of one token. Products and sums are rounded apart, as Hugging Face's x cos + rotate_half(x) sin is.
+  // One head of one token, where it is or to another place. Products and sums are rounded apart, as Hugging Face's
+  // x cos + rotate_half(x) sin is.
   template <class T>
-  static void rotate(T* x, int64_t pairs, const float* cos, const float* sin, bool interleaved, bool inverse) {
+  static void rotate(const T* x, T* y, int64_t pairs, const float* cos, const float* sin, bool interleaved,
+                     bool inverse) {
     const W sign = W::set(inverse ? -1.0f : 1.0f);
     for (int64_t i = 0; i < pairs; i += lanes) {
       const int64_t count = std::min(lanes, pairs - i);
@@ -34,19 +37,26 @@ struct PointwiseLoops {
       if (interleaved) {
         T first[lanes], second[lanes];
         left.store(first), right.store(second);
-        for (int64_t j = 0; j < count; ++j) x[2 * (i + j)] = first[j], x[2 * (i + j) + 1] = second[j];
+        for (int64_t j = 0; j < count; ++j) y[2 * (i + j)] = first[j], y[2 * (i + j) + 1] = second[j];
       } else {
-        left.store(x + i, count), right.store(x + pairs + i, count);
+        left.store(y + i, count), right.store(y + pairs + i, count);
       }
     }
   }
-  static void rotate_heads(MutableHeads x, int64_t token, int64_t heads, int64_t pairs, const float* cos,
-                           const float* sin, bool interleaved, bool inverse) {
-    for (int64_t h = 0; h < heads; ++h)
+  static void rotate_heads(Heads x, MutableHeads y, int64_t token, int64_t heads, int64_t dim, int64_t pairs,
+                           const float* cos, const float* sin, bool interleaved, bool inverse) {
+    const int64_t rest = dim - 2 * pairs, bytes = bytes_of(x.number);
+    for (int64_t h = 0; h < heads; ++h) {
+      const void* const from = x.at(token, h);
+      void* const to = y.at(token, h);
       if (x.number == Number::f32)
-        rotate(static_cast<float*>(x.at(token, h)), pairs, cos, sin, interleaved, inverse);
+        rotate(static_cast<const float*>(from), static_cast<float*>(to), pairs, cos, sin, interleaved, inverse);
       else
-        rotate(static_cast<bf16*>(x.at(token, h)), pairs, cos, sin, interleaved, inverse);
+        rotate(static_cast<const bf16*>(from), static_cast<bf16*>(to), pairs, cos, sin, interleaved, inverse);
+      if (from != to && rest > 0)
+        std::memcpy(static_cast<char*>(to) + 2 * pairs * bytes, static_cast<const char*>(from) + 2 * pairs * bytes,
+                    size_t(rest * bytes));
+    }
   }
 
   struct ValueAndSlope {
@@ -127,6 +137,56 @@ struct PointwiseLoops {
       }
       Rows::store(logits.number, x, i, n, g);
     }
+  }
+
+  static void log_probability(Input logits, int64_t label, int64_t row, int64_t n, float* logps, float* lse) {
+    const void* const x = logits.at(row);
+    W highest = W::set(-INFINITY);
+    for (int64_t i = 0; i < n; i += lanes) highest = Math::max(highest, at(logits.number, x, i, n));
+    const float top = Math::top(highest);
+    const float sum = Rows::sum(n, [&](int64_t i) { return Math::exp(at(logits.number, x, i, n) - W::set(top)); });
+    const double log_sum = std::log(double(sum));
+    const float own =
+        logits.number == Number::f32 ? static_cast<const float*>(x)[label] : widen(static_cast<const bf16*>(x)[label]);
+    logps[row] = float(double(own) - double(top) - log_sum);
+    lse[row] = float(double(top) + log_sum);
+  }
+
+  static void log_probability_backward(const LogProbabilityGradient& g, Input logits, int64_t label, int64_t row,
+                                       int64_t n, Output dlogits) {
+    const float of_label = g.of_label ? g.of_label[row] : 0, of_uniform = g.of_uniform ? g.of_uniform[row] : 0;
+    const float of_lse = (g.of_lse ? g.of_lse[row] : 0) - of_label - of_uniform;
+    const W lse = W::set(g.lse[row]), share = W::set(of_lse * g.scale);
+    const W even = W::set(of_uniform / float(n) * g.scale);
+    const void* const x = logits.at(row);
+    void* const to = dlogits.at(row);
+    for (int64_t i = 0; i < n; i += lanes) {
+      W d = Math::fma(Math::exp(at(logits.number, x, i, n) - lse), share, even);
+      if (label >= i && label < i + lanes) {
+        float all[lanes];
+        d.store(all);
+        all[label - i] += of_label * g.scale;
+        d = W::load(all);
+      }
+      Rows::store(dlogits.number, to, i, n, d);
+    }
+  }
+
+  static void copy_row(const void* from, Number number, int64_t n, void* to, Number to_number) {
+    if (number == to_number) {
+      std::memcpy(to, from, size_t(n * bytes_of(number)));
+      return;
+    }
+    for (int64_t i = 0; i < n; i += lanes) Rows::store(to_number, to, i, n, Rows::load(number, from, i, n));
+  }
+  static void add_row(const void* from, Number number, int64_t n, float* to) {
+    for (int64_t i = 0; i < n; i += lanes)
+      Rows::store(Number::f32, to, i, n, Rows::load(Number::f32, to, i, n) + Rows::load(number, from, i, n));
+  }
+  static void sum_rows(Input a, Input b, int64_t row, int64_t n, Output sum) {
+    for (int64_t i = 0; i < n; i += lanes)
+      Rows::store(sum.number, sum.at(row), i, n,
+                  Rows::load(a.number, a.at(row), i, n) + Rows::load(b.number, b.at(row), i, n));
   }
 
   template <class T>

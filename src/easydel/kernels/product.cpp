@@ -24,7 +24,7 @@ int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block, bool gathered) {
 void multiply(Executor& executor, const ProductStep& step) {
   const Loops& isa = loops();
   const auto one = step.a_tiles ? isa.multiply_tiles : step.a_pairs ? isa.multiply_pairs : isa.multiply;
-  const bool gathered = step.right == RightSide::rows;
+  const bool gathered = step.right == RightSide::rows && !step.a_pairs;  // pairs are gathered at little cost
   const int64_t chunk = step.a_tiles ? chunk_of(step.m, step.padded_k * 2, tile_rows, gathered)
                                      : chunk_of(step.m, step.padded_k * 4, block_rows, gathered);
   const int64_t panels = divide_up(step.n, panel_columns), chunks = divide_up(step.m, std::max<int64_t>(chunk, 1));

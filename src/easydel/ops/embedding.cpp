@@ -1,10 +1,13 @@
 #include "easydel/ops/embedding.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/embedding.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
 namespace {
@@ -12,18 +15,32 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+Tensor look_up(const Tensor& table, const Tensor& indices, at::ScalarType type) {
+  if (!tensor::kernels_serve(table) || table.stride(-1) != 1 || (type != at::kFloat && type != at::kBFloat16))
+    return table.index_select(0, indices).to(type);
+  const Tensor out = at::empty({indices.numel(), table.size(1)}, table.options().dtype(type)), own = indices.contiguous();
+  kernels::gather_rows(tensor::executor(), tensor::input_of(table.detach()), own.const_data_ptr<int64_t>(), own.numel(),
+                       table.size(1), tensor::output_of(out));
+  return out;
+}
+
 struct Embedding : torch::autograd::Function<Embedding> {
   static Tensor forward(AutogradContext* context, const Tensor& table, const Tensor& indices, int64_t type, int64_t padding) {
-    context->save_for_backward({indices});
+    context->save_for_backward({indices.contiguous()});
     context->saved_data["rows"] = table.size(0);
     context->saved_data["padding"] = padding;
     context->saved_data["type"] = int64_t(table.scalar_type());
-    return table.index_select(0, indices).to(at::ScalarType(type));
+    return look_up(table, indices, at::ScalarType(type));
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const Tensor gradient = gradients[0].to(at::kFloat);
-    Tensor sum = at::zeros({context->saved_data["rows"].toInt(), gradient.size(1)}, gradient.options());
-    sum.index_add_(0, context->get_saved_variables()[0], gradient);
+    const Tensor gradient = gradients[0].contiguous(), indices = context->get_saved_variables()[0];
+    const int64_t rows = context->saved_data["rows"].toInt(), n = gradient.size(1);
+    const Tensor sum = at::zeros({rows, n}, gradient.options().dtype(at::kFloat));
+    if (tensor::kernels_serve(gradient))
+      kernels::add_rows(tensor::executor(), tensor::input_of(gradient), indices.const_data_ptr<int64_t>(), indices.numel(), n,
+                        tensor::output_of(sum));
+    else
+      sum.index_add_(0, indices, gradient.to(at::kFloat));
     if (const int64_t padding = context->saved_data["padding"].toInt(); padding >= 0) sum[padding].zero_();
     return {sum.to(at::ScalarType(context->saved_data["type"].toInt())), Tensor(), Tensor(), Tensor()};
   }
@@ -38,7 +55,7 @@ Tensor embedding(const Tensor& table, const Tensor& indices, at::ScalarType type
       refuse("tokens", str("id ", least < 0 ? least : greatest, " is outside the table of ", table.size(0), " rows"),
              "use the tokenizer that belongs to the model, and no longer a text than it has positions");
   }
-  if (!wants_gradient(table)) return table.index_select(0, indices).to(type);
+  if (!wants_gradient(table)) return look_up(table, indices, type);
   return Embedding::apply(table, indices, int64_t(type), padding);
 }
 

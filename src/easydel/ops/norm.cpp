@@ -92,6 +92,18 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& own_weight,
                         const std::optional<Tensor>& own_bias, double epsilon) {
     const Tensor weight = own_weight.value_or(Tensor()), bias = own_bias.value_or(Tensor());
+    if (tensor::kernels_serve(x, weight, bias) && x.is_contiguous()) {
+      const Tensor y = at::empty(x.sizes(), x.options());
+      const Tensor moments = at::empty({x.numel() / x.size(-1), 2}, x.options().dtype(at::kFloat));
+      const Tensor w = as(weight, x), b = as(bias, x);
+      kernels::layer_norm(tensor::executor(), spec_of(epsilon), flat(x), tensor::input_of(w), tensor::input_of(b),
+                          moments.size(0), x.size(-1), flat_output(y), moments.mutable_data_ptr<float>());
+      if (context) {
+        context->save_for_backward({x, moments, Tensor(), weight, bias});
+        context->saved_data["epsilon"] = epsilon;
+      }
+      return y;
+    }
     const auto [y, mean, inverse] = at::native_layer_norm(x.to(at::kFloat), {x.size(-1)}, wide(weight, x), wide(bias, x), epsilon);
     if (context) context->save_for_backward({x, mean, inverse, weight, bias});
     return y.to(x.scalar_type());
@@ -100,6 +112,18 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &weight = saved[3], &bias = saved[4];
+    if (!saved[2].defined()) {
+      const Tensor gradient = gradients[0].contiguous(), own = as(weight, x), dx = at::empty(x.sizes(), x.options());
+      const auto sum = [&](const Tensor& of, size_t place) {
+        return of.defined() && context->needs_input_grad(place) ? at::zeros(of.sizes(), saved[1].options()) : Tensor();
+      };
+      const auto numbers = [](const Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
+      const Tensor dw = sum(weight, 1), db = sum(bias, 2);
+      kernels::layer_norm_backward(tensor::executor(), spec_of(context->saved_data["epsilon"].toDouble()), flat(gradient),
+                                   flat(x), tensor::input_of(own), saved[1].const_data_ptr<float>(), saved[1].size(0),
+                                   x.size(-1), flat_output(dx), numbers(dw), numbers(db));
+      return {dx, dw.defined() ? dw.to(weight.scalar_type()) : dw, db.defined() ? db.to(bias.scalar_type()) : db, Tensor()};
+    }
     auto [dx, dw, db] = at::native_layer_norm_backward(
         gradients[0].to(at::kFloat).contiguous(), x.to(at::kFloat), {x.size(-1)}, saved[1], saved[2], wide(weight, x), wide(bias, x),
         {context->needs_input_grad(0), weight.defined() && context->needs_input_grad(1),
@@ -111,6 +135,15 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
   }
 
  private:
+  static kernels::NormSpec spec_of(double epsilon) {
+    kernels::NormSpec spec;
+    spec.eps = float(epsilon);
+    return spec;
+  }
+  // A weight or bias rounded as a model of x's number type would hold it.
+  static Tensor as(const Tensor& weight, const Tensor& x) {
+    return weight.defined() ? weight.to(x.scalar_type()).contiguous() : Tensor();
+  }
   static std::optional<Tensor> wide(const Tensor& weight, const Tensor& x) {
     if (!weight.defined()) return std::nullopt;
     return weight.to(x.scalar_type()).to(at::kFloat);

@@ -120,8 +120,6 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
 Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarType type) {
   if (!tensor::kernels_serve(gradient, weight)) return at::mm(gradient.to(weight.scalar_type()), weight).to(type);
   const int64_t outputs = weight.size(0), inputs = weight.size(1);
-  if (gradient.scalar_type() == at::kBFloat16 && weight.scalar_type() == at::kBFloat16 && tensor::torch_multiplies_bf16())
-    return at::mm(gradient, weight.detach()).to(type);
   // A vocabulary's worth of outputs goes in pieces that the caches hold, summed in fp32.
   constexpr int64_t piece = 1024;
   const bool whole = outputs <= 2 * piece;

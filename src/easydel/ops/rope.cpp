@@ -3,6 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/clamp.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/pow.h>
@@ -99,9 +100,9 @@ Frequencies longrope(const RopeSpec& s, int64_t length) {
 Tensor turn(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back) {
   const int64_t half = cos.size(-1), dim = 2 * half;
   if (tensor::kernels_serve(x, cos)) {
-    const Tensor out = x.clone(at::MemoryFormat::Contiguous);
-    kernels::rotate(tensor::executor(), tensor::mutable_heads_of(out), x.size(0), x.size(1), half, cos.const_data_ptr<float>(),
-                    sin.const_data_ptr<float>(), half, interleaved, back);
+    const Tensor in = x.numel() == 0 || x.stride(-1) == 1 ? x : x.contiguous(), out = at::empty(x.sizes(), x.options());
+    kernels::rotate(tensor::executor(), tensor::heads_of(in), tensor::mutable_heads_of(out), x.size(0), x.size(1), x.size(2),
+                    half, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), half, interleaved, back);
     return out;
   }
   const Tensor c = cos.unsqueeze(1), s = back ? sin.neg().unsqueeze(1) : sin.unsqueeze(1);

@@ -9,7 +9,9 @@
 #include <algorithm>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/log_probability.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
 namespace {
@@ -41,6 +43,44 @@ Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bi
   return logits;
 }
 
+// logps and lse [rows] from fp32 logits, which are left alone.
+void log_softmax_of(const Tensor& logits, const Tensor& labels, const Tensor& logps, const Tensor& lse) {
+  if (tensor::kernels_serve(logits)) {
+    const Tensor own = labels.contiguous();
+    kernels::log_probabilities(tensor::executor(), tensor::input_of(logits), own.const_data_ptr<int64_t>(), logits.size(0),
+                               logits.size(1), logps.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>());
+    return;
+  }
+  lse.copy_(at::logsumexp(logits, {1}));
+  logps.copy_(logits.gather(1, labels.unsqueeze(1)).squeeze(1) - lse);
+}
+
+// Logits become scale x the gradient by what flows to each row's results; undefined: nothing does.
+void differentiate(Tensor& logits, const Tensor& labels, const Tensor& lse, const Tensor& on_label,
+                   const Tensor& on_uniform, const Tensor& on_lse, double scale) {
+  if (tensor::kernels_serve(logits)) {
+    const auto numbers = [](const Tensor& t) { return t.defined() ? t.const_data_ptr<float>() : nullptr; };
+    const kernels::LogProbabilityGradient gradient{.lse = numbers(lse),
+                                                   .of_label = numbers(on_label),
+                                                   .of_uniform = numbers(on_uniform),
+                                                   .of_lse = numbers(on_lse),
+                                                   .scale = float(scale)};
+    kernels::log_probabilities_backward(tensor::executor(), gradient, tensor::input_of(logits),
+                                        labels.const_data_ptr<int64_t>(), logits.size(0), logits.size(1),
+                                        tensor::output_of(logits));
+    return;
+  }
+  logits.sub_(lse.unsqueeze(1)).exp_();  // probabilities
+  Tensor on_all = at::zeros({logits.size(0)}, lse.options());
+  if (on_label.defined()) on_all.sub_(on_label);
+  if (on_uniform.defined()) on_all.sub_(on_uniform);
+  if (on_lse.defined()) on_all.add_(on_lse);
+  logits.mul_(on_all.unsqueeze(1));
+  if (on_uniform.defined()) logits.add_((on_uniform / double(logits.size(1))).unsqueeze(1));
+  if (on_label.defined()) logits.scatter_add_(1, labels.unsqueeze(1), on_label.unsqueeze(1));
+  if (scale != 1.0) logits.mul_(scale);
+}
+
 struct Score : torch::autograd::Function<Score> {
   static variable_list forward(AutogradContext* context, const Tensor& hidden, const Tensor& master,
                                const std::optional<Tensor>& own_bias, Matrix weight, const Tensor& labels,
@@ -57,9 +97,8 @@ struct Score : torch::autograd::Function<Score> {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
       Tensor logits = chunk_logits(part(hidden), weight, bias, {request.multiplier, request.softcap, request.temperature});
-      const Tensor lse = at::logsumexp(logits, {1}), label = part(labels);
-      part(normalizer).copy_(lse);
-      part(logps).copy_(logits.gather(1, label.unsqueeze(1)).squeeze(1) - lse);
+      const Tensor label = part(labels), lse = part(normalizer);
+      log_softmax_of(logits, label, part(logps), lse);
       if (request.correct) part(correct).copy_(logits.argmax(1) == label);
       if (request.mean_logit || request.uniform) {
         const Tensor average = logits.mean(1);
@@ -72,7 +111,7 @@ struct Score : torch::autograd::Function<Score> {
       }
     }
     if (context) {
-      context->save_for_backward({hidden, weight.compute.detach(), bias, labels, normalizer});
+      context->save_for_backward({hidden, weight.compute.detach(), bias, labels.contiguous(), normalizer});
       context->saved_data["chunk"] = chunk;
       context->saved_data["temperature"] = request.temperature;
       context->saved_data["multiplier"] = request.multiplier;
@@ -104,7 +143,9 @@ struct Score : torch::autograd::Function<Score> {
     const Shape shape{number("multiplier"), number("softcap"), number("temperature")};
     size_t next = 0;
     const auto take = [&](const char* wanted) { return context->saved_data[wanted].toBool() ? gradients[next++] : Tensor(); };
-    const Tensor on_label = gradients[next++], on_uniform = take("uniform"), on_normalizer = take("log_normalizer");
+    const auto dense = [](const Tensor& t) { return t.defined() ? t.contiguous() : t; };
+    const Tensor on_label = dense(gradients[next++]), on_uniform = dense(take("uniform"));
+    const Tensor on_normalizer = dense(take("log_normalizer"));
     const bool want_hidden = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
     Tensor dx = want_hidden ? at::empty(hidden.sizes(), hidden.options()) : Tensor();
     Tensor dw = want_weight ? at::zeros(weight.sizes(), weight.options().dtype(at::kFloat)) : Tensor();
@@ -114,18 +155,12 @@ struct Score : torch::autograd::Function<Score> {
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
       Tensor bent;
       Tensor g = chunk_logits(part(hidden), matrix, bias, shape, &bent);
-      g.sub_(part(normalizer).unsqueeze(1)).exp_();  // probabilities
-      Tensor on_all = at::zeros({end - begin}, normalizer.options());
-      if (on_label.defined()) on_all.sub_(part(on_label));
-      if (on_uniform.defined()) on_all.sub_(part(on_uniform));
-      if (on_normalizer.defined()) on_all.add_(part(on_normalizer));
-      g.mul_(on_all.unsqueeze(1));
-      if (on_uniform.defined()) g.add_((part(on_uniform) / double(vocabulary)).unsqueeze(1));
-      if (on_label.defined()) g.scatter_add_(1, part(labels).unsqueeze(1), part(on_label).unsqueeze(1));
-      if (shape.temperature != 1.0) g.div_(shape.temperature);
+      const auto some = [&](const Tensor& t) { return t.defined() ? part(t) : t; };
+      differentiate(g, part(labels), part(normalizer), some(on_label), some(on_uniform), some(on_normalizer),
+                    shape.multiplier / shape.temperature);
       if (bent.defined()) g.mul_(bent.square_().neg_().add_(1.0));
-      if (shape.multiplier != 1.0) g.mul_(shape.multiplier);
       if (db.defined()) db.add_(g.sum(0));
+      g = g.to(hidden.scalar_type());  // as any gradient between layers
       if (want_hidden) part(dx).copy_(multiply_back(g, weight, hidden.scalar_type()));
       if (want_weight) add_weight_gradient(dw, g, part(hidden));
     }

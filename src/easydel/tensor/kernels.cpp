@@ -1,7 +1,6 @@
 #include "easydel/tensor/kernels.h"
 
 #include "easydel/base/error.h"
-#include "easydel/kernels/isa.h"
 
 namespace easydel::tensor {
 namespace {
@@ -16,15 +15,6 @@ int64_t row_stride(const Tensor& x) {
 bool kernels_serve(const Tensor& x) {
   if (!x.defined()) return true;
   return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
-}
-
-bool torch_multiplies_bf16() {
-#if defined(__x86_64__)
-  const kernels::Isa isa = kernels::isa();
-  return isa >= kernels::Isa::avx512 && isa < kernels::Isa::amx && __builtin_cpu_supports("avx512bf16");
-#else
-  return false;
-#endif
 }
 
 kernels::Number number_of(at::ScalarType type) {

@@ -15,10 +15,6 @@ bool kernels_serve(const Tensor& x, const Tensors&... others) {
   return kernels_serve(x) && (kernels_serve(others) && ...);
 }
 
-// Whether torch multiplies bf16 with instructions of the CPU's own that the kernels leave alone, because their order of
-// additions is not the promised one (VDPBF16PS without AMX): of use where no order is promised, in backwards.
-bool torch_multiplies_bf16();
-
 kernels::Number number_of(at::ScalarType type);  // Bug for another type
 kernels::Input input_of(const Tensor& x);        // [rows, columns] or [columns]; undefined: no data
 kernels::Output output_of(const Tensor& x);

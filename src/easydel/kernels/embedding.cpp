@@ -1,0 +1,31 @@
+// Cuts gathering into rows and its gradient into columns, so that no two threads write one element.
+#include "easydel/kernels/embedding.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/loops.h"
+
+namespace easydel::kernels {
+
+void gather_rows(Executor& executor, Input table, const int64_t* indices, int64_t rows, int64_t n, Output y) {
+  const Loops& isa = loops();
+  constexpr int64_t together = 16;
+  executor.run(divide_up(rows, together), [&](int64_t part) {
+    for (int64_t r = part * together; r < std::min(rows, (part + 1) * together); ++r)
+      isa.copy_row(table.at(indices[r]), table.number, n, y.at(r), y.number);
+  });
+}
+
+void add_rows(Executor& executor, Input dy, const int64_t* indices, int64_t rows, int64_t n, Output dtable) {
+  check(dtable.number == Number::f32, "add_rows: the sum is fp32");
+  const Loops& isa = loops();
+  constexpr int64_t columns = 128;
+  executor.run(divide_up(n, columns), [&](int64_t part) {
+    const int64_t first = part * columns, count = std::min(columns, n - first);
+    for (int64_t r = 0; r < rows; ++r)
+      isa.add_row(dy.at(r, first), dy.number, count, static_cast<float*>(dtable.at(indices[r], first)));
+  });
+}
+
+}  // namespace easydel::kernels

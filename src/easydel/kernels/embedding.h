@@ -1,0 +1,16 @@
+// Rows of a table by index, and the gradient of that.
+#pragma once
+
+#include "easydel/kernels/executor.h"
+#include "easydel/kernels/number.h"
+
+namespace easydel::kernels {
+
+// y [rows, n] = table[indices[row]], rounded once where y is bf16 and the table is not. Indices are checked by the
+// caller.
+void gather_rows(Executor& executor, Input table, const int64_t* indices, int64_t rows, int64_t n, Output y);
+
+// dtable[indices[row]] += dy[row] in fp32, in ascending row for each entry: the same bits for any number of threads.
+void add_rows(Executor& executor, Input dy, const int64_t* indices, int64_t rows, int64_t n, Output dtable);
+
+}  // namespace easydel::kernels

@@ -1,0 +1,28 @@
+// Log-probabilities of chosen tokens from rows of logits, and the gradient, each in one sweep over a row. A row has the
+// same bits on every instruction set, in any company and on any number of threads.
+#pragma once
+
+#include "easydel/kernels/executor.h"
+#include "easydel/kernels/number.h"
+
+namespace easydel::kernels {
+
+// logps [rows] = logits[row, label] - lse, lse [rows] = log sum e^logit, from fp32 logits [rows, vocabulary]. A label
+// outside the vocabulary is a Bug.
+void log_probabilities(Executor& executor, Input logits, const int64_t* labels, int64_t rows, int64_t vocabulary,
+                       float* logps, float* lse);
+
+// What is minimized, differentiated by parts of each row's result; null: nothing flows there.
+struct LogProbabilityGradient {
+  const float* lse = nullptr;         // [rows], of the forward
+  const float* of_label = nullptr;    // [rows], by the label's log-probability
+  const float* of_uniform = nullptr;  // [rows], by the mean of all log-probabilities
+  const float* of_lse = nullptr;      // [rows], by lse itself
+  float scale = 1;                    // of the whole: the inverse of a temperature
+};
+
+// dlogits [rows, vocabulary]; it may be the logits themselves. The label's entry gets its share with the others.
+void log_probabilities_backward(Executor& executor, const LogProbabilityGradient& gradient, Input logits,
+                                const int64_t* labels, int64_t rows, int64_t vocabulary, Output dlogits);
+
+}  // namespace easydel::kernels
