@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -133,6 +134,7 @@ class Targets {
     for (const Shape& s : {Shape{1536, 576}, Shape{5632, 2048}}) training(s);
     attention();
     for (const int64_t keys : {2048, 8192}) decode(keys);
+    neighbour();
   }
 
  private:
@@ -312,6 +314,37 @@ class Targets {
         },
         [&] { return read_seconds(bytes); });
     show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading", 0.85);
+  }
+
+  // Small products in a row, alone and beside a busy thread for each of the team's, which leaves half of the machine.
+  void neighbour() {
+    const std::string what = "512 x 576 x 1536 beside busy neighbours";
+    if (!want(what)) return;
+    constexpr int64_t m = 512, n = 1536, k = 576;
+    const auto w = numbers(n * k), x = numbers(m * k);
+    std::vector<float> y(size_t(m * n));
+    const auto packed = pack(*team_, {w.data(), k}, n, k, Number::f32);
+    const auto mean_seconds = [&] {
+      using Clock = std::chrono::steady_clock;
+      const auto begin = Clock::now();
+      double all = 0;
+      int64_t calls = 0;
+      for (; all < 1; ++calls, all = std::chrono::duration<double>(Clock::now() - begin).count())
+        product(*team_, packed, {x.data(), k}, m, {y.data(), n}, nullptr, Order::fp32_chain);
+      return all / double(calls);
+    };
+    const double alone = mean_seconds();
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> busy;
+    for (int i = 0; i < team_->size(); ++i)
+      busy.emplace_back([&] {
+        while (!stop) {
+        }
+      });
+    const double beside = mean_seconds();
+    stop = true;
+    for (std::thread& t : busy) t.join();
+    show(what, 2e-9 * double(m * n * k) / beside, "GFLOP/s", 2 * alone / beside, "its half", 1 / 1.5);
   }
 
   std::unique_ptr<Executor> team_;

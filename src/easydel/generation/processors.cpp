@@ -134,13 +134,30 @@ std::vector<float> softmax(std::span<const float> scores) {
   return out;
 }
 
-// Indices by descending score; equal scores in the order of their ids.
-std::vector<uint32_t> descending(std::span<const float> scores) {
-  std::vector<uint32_t> order(scores.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
-  std::ranges::stable_sort(order, std::ranges::greater{}, [&](uint32_t i) { return scores[i]; });
-  return order;
-}
+// Tokens by descending score, equal ones in the order of their ids, put in order only where it is asked for: a
+// vocabulary is long and what is kept of it short.
+class Ranking {
+ public:
+  explicit Ranking(std::span<const float> scores) : scores_(scores), order_(scores.size()) {
+    for (size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<uint32_t>(i);
+  }
+  uint32_t operator[](size_t rank) const { return order_[rank]; }
+
+  // Of ranks [begin, end): those below `middle` come before it.
+  void part(size_t begin, size_t middle, size_t end) {
+    if (begin < middle && middle < end) std::nth_element(at(begin), at(middle), at(end), before());
+  }
+  void sort(size_t begin, size_t end) { std::sort(at(begin), at(end), before()); }
+
+ private:
+  std::vector<uint32_t>::iterator at(size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); }
+  auto before() const {
+    return [this](uint32_t a, uint32_t b) { return scores_[a] != scores_[b] ? scores_[a] > scores_[b] : a < b; };
+  }
+
+  std::span<const float> scores_;
+  std::vector<uint32_t> order_;
+};
 
 class TopK final : public Processor {
  public:
@@ -162,15 +179,30 @@ class TopP final : public Processor {  // arXiv:1904.09751
  public:
   TopP(double p, int64_t keep) : p_(p), keep_(static_cast<size_t>(keep)) {}
   void apply(const History&, std::span<float> scores) const override {
+    const size_t count = scores.size();
+    if (keep_ >= count) return;
     const std::vector<float> probability = softmax(scores);
-    const std::vector<uint32_t> order = descending(scores);
-    // From the unlikeliest upwards: out go those whose summed probability stays within 1 - p.
+    // From the unlikeliest upwards: out go those whose summed probability stays within 1 - p. Halves are told from one
+    // another until the last to go is among a few.
+    const auto within = [&](double sum) { return static_cast<float>(sum) <= static_cast<float>(1 - p_); };
+    Ranking order(scores);
+    order.part(0, keep_, count);
+    size_t first = keep_, end = count;  // of the ranks from `end` on all go, of those before `first` none
     double sum = 0;
-    for (size_t i = order.size(); i-- > keep_;) {
-      sum += probability[order[i]];
-      if (static_cast<float>(sum) > static_cast<float>(1 - p_)) break;
-      scores[order[i]] = kNever;
+    constexpr size_t few = 64;
+    while (end - first > few) {
+      const size_t middle = first + (end - first) / 2;
+      order.part(first, middle, end);
+      double lower = 0;
+      for (size_t i = middle; i < end; ++i) lower += probability[order[i]];
+      if (within(sum + lower))
+        sum += lower, end = middle;
+      else
+        first = middle;
     }
+    order.sort(first, end);
+    while (end > first && within(sum + probability[order[end - 1]])) sum += probability[order[--end]];
+    for (size_t i = end; i < count; ++i) scores[order[i]] = kNever;
   }
 
  private:
@@ -183,9 +215,10 @@ class MinP final : public Processor {  // arXiv:2407.01082
   MinP(double p, int64_t keep) : p_(static_cast<float>(p)), keep_(static_cast<size_t>(keep)) {}
   void apply(const History&, std::span<float> scores) const override {
     const std::vector<float> probability = softmax(scores);
-    const std::vector<uint32_t> order = descending(scores);
-    const float threshold = p_ * probability[order[0]];
-    for (size_t i = keep_; i < order.size(); ++i)
+    Ranking order(scores);
+    order.part(0, keep_, scores.size());
+    const float threshold = p_ * *std::ranges::max_element(probability);
+    for (size_t i = keep_; i < scores.size(); ++i)
       if (probability[order[i]] < threshold) scores[order[i]] = kNever;
   }
 
