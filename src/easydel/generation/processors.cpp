@@ -142,7 +142,9 @@ class Ranking {
     for (size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<uint32_t>(i);
   }
   uint32_t operator[](size_t rank) const { return order_[rank]; }
-
+  auto before() const {
+    return [this](uint32_t a, uint32_t b) { return scores_[a] != scores_[b] ? scores_[a] > scores_[b] : a < b; };
+  }
   // Of ranks [begin, end): those below `middle` come before it.
   void part(size_t begin, size_t middle, size_t end) {
     if (begin < middle && middle < end) std::nth_element(at(begin), at(middle), at(end), before());
@@ -151,9 +153,6 @@ class Ranking {
 
  private:
   std::vector<uint32_t>::iterator at(size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); }
-  auto before() const {
-    return [this](uint32_t a, uint32_t b) { return scores_[a] != scores_[b] ? scores_[a] > scores_[b] : a < b; };
-  }
 
   std::span<const float> scores_;
   std::vector<uint32_t> order_;
