@@ -266,7 +266,7 @@ TEST(OutputParser, ReadsTheFormatsThatNoRecordedCaseShows) {
   EXPECT_EQ(parsed("gemma4", "Hi<|tool_call>call:get_weather{city:<|\"|>Rom \"E\"<|\"|>,n:2}<tool_call|>"), call);
   EXPECT_EQ(parsed("gigachat3", "Hi<|function_call|>{\"name\": \"get_weather\", \"arguments\": " + json + "}"), call);
   EXPECT_EQ(parsed("glm45",
-                   "Hi\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rom "
+                   "Hi<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rom "
                    "\"E\"</arg_value>\n<arg_key>n</arg_key>\n<arg_value>2</arg_value>\n</tool_call>"),
             call);
   EXPECT_EQ(parsed("glm47",
@@ -285,7 +285,7 @@ TEST(OutputParser, ReadsTheFormatsThatNoRecordedCaseShows) {
       parsed("minimax", "Hi<tool_calls>\n{\"name\": \"get_weather\", \"arguments\": " + json + "}\n</tool_calls>"),
       call);
   EXPECT_EQ(parsed("minimax_m2",
-                   "Hi\n<minimax:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Rom "
+                   "Hi<minimax:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Rom "
                    "\"E\"</parameter>\n<parameter name=\"n\">2</parameter>\n</invoke>\n</minimax:tool_call>",
                    "", typed),
             call);
@@ -295,7 +295,7 @@ TEST(OutputParser, ReadsTheFormatsThatNoRecordedCaseShows) {
                        json + "<|call|>"),
             call);
   EXPECT_EQ(parsed("seed_oss",
-                   "Hi\n<seed:tool_call>\n<function=get_weather>\n<parameter=city>Rom "
+                   "Hi<seed:tool_call>\n<function=get_weather>\n<parameter=city>Rom "
                    "\"E\"</parameter>\n<parameter=n>2</parameter>\n</function>\n</seed:tool_call>",
                    "", typed),
             call);
@@ -330,6 +330,57 @@ TEST(OutputParser, SaysWhenACallThatItBeganIsNone) {
   ASSERT_EQ(delta.calls.size(), 1U);
   EXPECT_TRUE(delta.calls[0].withdrawn);
   EXPECT_EQ(delta.content, " <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1");
+}
+
+TEST(OutputParser, LooksForNoCallsInThinkingThatNobodySeparates) {
+  EXPECT_EQ(parsed("minimax",
+                   "<think>I use <tool_calls>\n{\"name\": \"no\", \"arguments\": {}}\n</tool_calls></think> Now. "
+                   "<tool_calls>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_calls>"),
+            "content[<think>I use <tool_calls>\n{\"name\": \"no\", \"arguments\": {}}\n</tool_calls></think> Now.] "
+            "reasoning[] :f{}");
+  EXPECT_EQ(parsed("seed_oss",
+                   "<seed:think>like "
+                   "<seed:tool_call><function=f></function></seed:tool_call></"
+                   "seed:think>\n<seed:tool_call>\n<function=g>\n</function>\n</seed:tool_call>"),
+            "content[<seed:think>like <seed:tool_call><function=f></function></seed:tool_call></seed:think>\n] "
+            "reasoning[] :g{}");
+}
+
+TEST(OutputParser, GoesOnBehindALineThatIsNoCall) {
+  EXPECT_EQ(parsed("minimax",
+                   "<tool_calls>\n{\"name\": \"f\", \"arguments\": {}}\n{bad}\n{\"name\": \"no\"}\n{\"name\": \"g\", "
+                   "\"arguments\": {\"a\": 1}}\n</tool_calls>"),
+            "content[] reasoning[] :f{} :g{\"a\": 1}");
+}
+
+TEST(OutputParser, FindsTheToolOfACallThatSaysOnlyItsNumber) {
+  const std::string open = "<|tool_call_begin|>", arguments = "<|tool_call_argument_begin|>",
+                    close = "<|tool_call_end|>";
+  const OutputOptions both = with_tools(
+      R"([{"name": "f", "parameters": {"properties": {"a": {}, "b": {}}}}, {"name": "g", "parameters": {"properties": {"a": {}}}}])");
+  EXPECT_EQ(parsed("kimi_k2", open + "0 " + arguments + "{\"a\": 1, \"b\": 2}" + close, "", both),
+            "content[] reasoning[] 0:f{\"a\": 1, \"b\": 2}");
+  EXPECT_EQ(parse_output(open + "0" + arguments + "{\"a\": 1}" + close, {"kimi_k2", ""}, both).tool_calls.size(), 0U);
+  const OutputOptions one = with_tools(R"([{"name": "f"}])");
+  EXPECT_EQ(parsed("kimi_k2", open + "0" + arguments + "{\"a\": 1" + close, "", one),
+            "content[] reasoning[] 0:f{\"a\": 1");
+  EXPECT_EQ(parse_output(open + "functions.f.0" + arguments + "{}" + close, {"kimi_k2", ""}, one).tool_calls.size(),
+            0U);
+}
+
+TEST(OutputParser, TakesArgumentsOutOfOneThatTheToolDoesNotHave) {
+  const OutputOptions options =
+      with_tools(R"([{"name": "f", "parameters": {"properties": {"n": {"type": "integer"}}}}])");
+  const auto written = [&](const std::string& parameter) {
+    return parsed("deepseek_v32",
+                  "<｜DSML｜function_calls><｜DSML｜invoke name=\"f\"><｜DSML｜parameter name=" + parameter +
+                      "</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>",
+                  "", options);
+  };
+  EXPECT_EQ(written("\"arguments\" string=\"false\">{\"n\": 1}"), "content[] reasoning[] :f{\"n\": 1}");
+  EXPECT_EQ(written("\"input\" string=\"true\">{\"n\": 1}"), "content[] reasoning[] :f{\"n\": 1}");
+  EXPECT_EQ(written("\"n\" string=\"true\">42"), "content[] reasoning[] :f{\"n\": 42}");
+  EXPECT_EQ(written("\"x\" string=\"true\">42"), "content[] reasoning[] :f{\"x\": \"42\"}");
 }
 
 TEST(OutputParser, IsBoundedOnHostileText) {

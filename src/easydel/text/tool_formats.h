@@ -23,12 +23,16 @@ struct ReadContext {
 // Content until one of `stops`, which is not taken; kNone at the end of the text.
 Task<size_t> read_content(ReadContext& context, const Markers& stops);
 
+// Reasoning that nobody separates: content, in which no calls are looked for.
+Task<> read_thinking_as_content(ReadContext& context, const std::string& open, const std::string& close);
+
 // Calls as JSON objects with a name and arguments, behind a marker or bare: {"name": "f", "arguments": {...}}, or
 // lists of them.
 struct JsonCalls {
   Markers opens = {};
   Markers closes = {};
   bool bare_object = false, bare_list = false;  // also where no marker stands
+  bool skips_bad_lines = false;                 // behind what is no call the next line may be one
   bool name_is_key = false;                     // {"f": {...}}
   std::vector<std::string> name_keys = {"name", "tool_name"};
   std::vector<std::string> argument_keys = {"arguments", "parameters"};
@@ -46,10 +50,10 @@ struct NamedCalls {
   std::string id_open = {};      // an id between name and arguments: [CALL_ID]...[ARGS]
   std::string fence = {};        // "```json" around the arguments
   std::string close = {};
-  bool indexed_names = false;   // functions.NAME:0, which is also the id
-  bool list_too = false;        // or a list of {"name", "arguments"} behind `open`
-  bool forgets_marker = false;  // what is no call becomes content without `open`
-  bool keeps_unfinished = false;
+  bool indexed_names = false;     // functions.NAME:0, which is also the id; or 0 alone
+  bool list_too = false;          // or a list of {"name", "arguments"} behind `open`
+  bool forgets_marker = false;    // what is no call becomes content without `open`
+  bool keeps_unfinished = false;  // a call whose arguments break off is one
 };
 Task<> read_named_calls(ReadContext& context, const NamedCalls& format);
 

@@ -30,8 +30,18 @@ Task<> read_internlm(ReadContext& context) {
 
 // A list between <tool_calls> tags, or one call a line.
 Task<> read_tool_calls_tag(ReadContext& context) {
-  static const JsonCalls format{.opens = {"<tool_calls>"}, .closes = {"</tool_calls>"}};
+  static const JsonCalls format{.opens = {"<tool_calls>"}, .closes = {"</tool_calls>"}, .skips_bad_lines = true};
   return read_json_calls(context, format);
+}
+
+Task<> read_hunyuan(ReadContext& context) {
+  context.sink.trims_before_calls = false;
+  return read_tool_calls_tag(context);
+}
+
+Task<> read_minimax(ReadContext& context) {
+  co_await read_thinking_as_content(context, "<think>", "</think>");
+  co_await read_tool_calls_tag(context);
 }
 
 Task<> read_longcat(ReadContext& context) {
@@ -61,6 +71,7 @@ Task<> read_gigachat(ReadContext& context) {
   static const JsonCalls format{
       .opens = {"<|function_call|>", "function call<|role_sep|>\n", "function call<|role_sep|>"},
       .closes = {"<|message_sep|>", "</s>"}};
+  context.noise.insert(context.noise.end(), {"<|message_sep|>", "</s>"});
   return read_json_calls(context, format);
 }
 
@@ -86,6 +97,7 @@ Task<> read_deepseek_v3(ReadContext& context) {
                                  .name_ends = {"\n"},
                                  .fence = "```json",
                                  .close = "<｜tool▁call▁end｜>"};
+  context.sink.trims_before_calls = false;
   return read_named_calls(context, format);
 }
 
@@ -94,6 +106,7 @@ Task<> read_deepseek_v31(ReadContext& context) {
                                  .open = "<｜tool▁call▁begin｜>",
                                  .name_ends = {"<｜tool▁sep｜>"},
                                  .close = "<｜tool▁call▁end｜>"};
+  context.sink.trims_before_calls = false;
   return read_named_calls(context, format);
 }
 
@@ -103,7 +116,8 @@ Task<> read_kimi_k2(ReadContext& context) {
                                  .open = "<|tool_call_begin|>",
                                  .name_ends = {"<|tool_call_argument_begin|>"},
                                  .close = "<|tool_call_end|>",
-                                 .indexed_names = true};
+                                 .indexed_names = true,
+                                 .keeps_unfinished = true};
   context.sink.trims_before_calls = false;
   return read_named_calls(context, format);
 }
@@ -146,7 +160,9 @@ Task<> read_seed_oss(ReadContext& context) {
                                   .parameter_name_end = ">",
                                   .value_close = "</parameter>",
                                   .needs_section = true};
-  return read_tagged_calls(context, format);
+  context.sink.trims_before_calls = false;
+  co_await read_thinking_as_content(context, "<seed:think>", "</seed:think>");
+  co_await read_tagged_calls(context, format);
 }
 
 Task<> read_glm(ReadContext& context) {
@@ -160,6 +176,7 @@ Task<> read_glm(ReadContext& context) {
                                   .needs_section = true,
                                   .keeps_space = true,
                                   .guesses_types = true};
+  context.sink.trims_before_calls = false;
   return read_tagged_calls(context, format);
 }
 
@@ -173,6 +190,7 @@ Task<> read_minimax_m2(ReadContext& context) {
                                   .parameter_name_end = ">",
                                   .value_close = "</parameter>",
                                   .needs_section = true};
+  context.sink.trims_before_calls = false;
   return read_tagged_calls(context, format);
 }
 
@@ -187,6 +205,7 @@ Task<> read_deepseek_dsml(ReadContext& context) {
                                   .value_close = "</｜DSML｜parameter>",
                                   .needs_section = true,
                                   .keeps_space = true};
+  context.sink.trims_before_calls = false;
   return read_tagged_calls(context, format);
 }
 
@@ -250,7 +269,7 @@ const ToolFormat formats[] = {
     {"granite", {"granite4"}, read_granite},
     {"granite_20b_fc", {}, read_granite_20b},
     {"hermes", {}, read_hermes},
-    {"hunyuan_a13b", {"apriel"}, read_tool_calls_tag},
+    {"hunyuan_a13b", {"apriel"}, read_hunyuan},
     {"internlm", {"internlm2"}, read_internlm},
     {"jamba", {}, read_tool_calls_tag},
     {"kimi_k2", {}, read_kimi_k2},
@@ -260,7 +279,7 @@ const ToolFormat formats[] = {
     {"llama4_pythonic", {}, read_llama4_pythonic},
     {"longcat", {}, read_longcat},
     {"minicpm5xml", {"minicpm5"}, read_minicpm_calls},
-    {"minimax", {"minimax_m1"}, read_tool_calls_tag},
+    {"minimax", {"minimax_m1"}, read_minimax},
     {"minimax_m2", {}, read_minimax_m2},
     {"mistral", {}, read_mistral},
     {"nemotron", {"nemotron_json"}, read_nemotron},

@@ -85,13 +85,22 @@ std::string lowered(std::string_view text) {
 
 ToolSchemas::ToolSchemas(Value tools) : tools_(std::move(tools)) {}
 
+const Value* ToolSchemas::tool_at(size_t index) const {
+  const Value& each = tools_.items[index];
+  const Value* tool = each.is_map() ? each.find("function") : nullptr;
+  if (tool && tool->is_map()) return tool;
+  return each.is_map() ? &each : nullptr;
+}
+
+std::string ToolSchemas::name(size_t index) const {
+  const Value* tool = tool_at(index);
+  const Value* name = tool ? tool->find("name") : nullptr;
+  return name ? name->scalar : "";
+}
+
 const Value* ToolSchemas::tool(std::string_view name) const {
-  for (const Value& each : tools_.items) {
-    const Value* tool = each.is_map() ? each.find("function") : nullptr;
-    if (!tool || !tool->is_map()) tool = each.is_map() ? &each : nullptr;
-    const Value* own = tool ? tool->find("name") : nullptr;
-    if (own && own->scalar == name) return tool;
-  }
+  for (size_t i = 0; i < size(); ++i)
+    if (this->name(i) == name) return tool_at(i);
   return nullptr;
 }
 
@@ -105,12 +114,15 @@ const Value* ToolSchemas::parameters(std::string_view name) const {
   return nullptr;
 }
 
-ArgumentType ToolSchemas::type_of(std::string_view name, std::string_view parameter) const {
-  ArgumentType out;
+const Value* ToolSchemas::property(std::string_view name, std::string_view parameter) const {
   const Value* schema = parameters(name);
   const Value* properties = schema ? schema->find("properties") : nullptr;
-  const Value* property = properties && properties->is_map() ? properties->find(parameter) : nullptr;
-  if (property) add_schema(*property, *schema, out);
+  return properties && properties->is_map() ? properties->find(parameter) : nullptr;
+}
+
+ArgumentType ToolSchemas::type_of(std::string_view name, std::string_view parameter) const {
+  ArgumentType out;
+  if (const Value* schema = property(name, parameter)) add_schema(*schema, *parameters(name), out);
   return out;
 }
 

@@ -24,11 +24,15 @@ class ToolSchemas {
   explicit ToolSchemas(Value tools = {});
 
   bool empty() const { return tools_.items.empty(); }
+  size_t size() const { return tools_.items.size(); }
+  std::string name(size_t index) const;                  // "" where it has none
   const Value* parameters(std::string_view tool) const;  // nullptr: no such tool, or it takes none
   bool knows(std::string_view tool) const;
+  const Value* property(std::string_view tool, std::string_view parameter) const;  // nullptr: there is none
   ArgumentType type_of(std::string_view tool, std::string_view parameter) const;
 
  private:
+  const Value* tool_at(size_t index) const;
   const Value* tool(std::string_view name) const;
   Value tools_;
 };

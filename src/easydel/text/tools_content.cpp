@@ -21,4 +21,19 @@ Task<size_t> read_content(ReadContext& context, const Markers& stops) {
   }
 }
 
+Task<> read_thinking_as_content(ReadContext& context, const std::string& open, const std::string& close) {
+  Incoming& in = context.in;
+  size_t at = 0;
+  int first = co_await in.peek();
+  while (is_blank(first)) first = co_await in.peek(++at);
+  const bool long_enough = co_await in.need(at + open.size());
+  if (!long_enough || !in.ahead().substr(at).starts_with(open)) co_return;
+  const Take take = [&context](std::string_view piece) { context.sink.content(piece); };
+  const Markers ends{close};
+  const size_t end = co_await read_until(in, ends, take);
+  if (end == kNone) co_return;
+  context.sink.content(close);
+  in.take(close.size());
+}
+
 }  // namespace easydel::text

@@ -153,6 +153,7 @@ Task<> read_json_calls(ReadContext& context, const JsonCalls& format) {
   Markers stops = format.opens;
   if (format.bare_object) stops.push_back("{");
   if (format.bare_list) stops.push_back("[");
+  const Take bad = [](std::string_view) {};
   while (true) {
     const size_t stop = co_await read_content(context, stops);
     if (stop == kNone) co_return;
@@ -161,6 +162,11 @@ Task<> read_json_calls(ReadContext& context, const JsonCalls& format) {
     bool good = true;
     do {  // several calls may follow one marker, one a line
       good = co_await read_json_call_list(context, format);
+      if (!good && format.skips_bad_lines) {
+        const Markers ends{"\n", format.closes[0]};
+        const size_t end = co_await read_until(in, ends, bad);
+        good = end != kNone && context.sink.calls() > 0;
+      }
       if (!good) break;
       in.mark();
       co_await skip_space(in);

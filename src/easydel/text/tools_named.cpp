@@ -1,15 +1,43 @@
 // Calls that are a name between markers and a JSON object.
+#include <algorithm>
+
+#include "easydel/base/error.h"
 #include "easydel/text/tool_formats.h"
 
 namespace easydel::text {
 namespace {
 
-// functions.get_weather:0 -> get_weather
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// functions.get_weather:0 -> get_weather; "" where no number stands behind a colon.
 std::string name_of_indexed(std::string_view id) {
   const size_t colon = id.rfind(':');
+  if (colon == std::string_view::npos || !is_number(id.substr(colon + 1))) return "";
   std::string_view name = id.substr(0, colon);
   if (const size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
   return std::string(name);
+}
+
+// The one tool that takes all of these arguments; "" where none or several do.
+std::string tool_that_takes(const ToolSchemas& schemas, const std::string& arguments) {
+  std::string found;
+  Value given;
+  try {
+    given = parse_json(arguments, "arguments");
+  } catch (const UserError&) {  // a key twice
+    return "";
+  }
+  for (size_t i = 0; i < schemas.size(); ++i) {
+    const std::string name = schemas.name(i);
+    const bool all = std::all_of(given.entries.begin(), given.entries.end(),
+                                 [&](const auto& argument) { return schemas.property(name, argument.first); });
+    if (!all) continue;
+    if (!found.empty()) return "";
+    found = name;
+  }
+  return found;
 }
 
 // A name alone is a call that was never finished; anything else is what the model wanted to say.
@@ -17,6 +45,21 @@ std::string without_marker(std::string text) {
   text.erase(0, text.find_first_not_of(" \t\r\n"));
   const bool name = text.find_first_of(" \t\r\n{}[]()<>\"',;") == std::string::npos;
   return name ? "" : text;
+}
+
+// A call that says only its number: its tool is the one that takes its arguments.
+Task<bool> read_counted_call(ReadContext& context, const std::string& id) {
+  std::string arguments;
+  const Take take = [&arguments](std::string_view piece) { arguments += piece; };
+  co_await skip_space(context.in);
+  const bool good = co_await read_value(context.in, Notation::json, take);
+  if (!good || arguments[0] != '{') co_return false;
+  const std::string name = tool_that_takes(context.schemas, arguments);
+  if (name.empty()) co_return false;
+  context.sink.begin_call(name, id);
+  context.sink.arguments(arguments);
+  context.sink.end_call();
+  co_return true;
 }
 
 Task<bool> read_named_call(ReadContext& context, const NamedCalls& format) {
@@ -47,7 +90,9 @@ Task<bool> read_named_call(ReadContext& context, const NamedCalls& format) {
   }
   if (format.indexed_names) {
     id = name;
-    name = name_of_indexed(id);
+    const bool counted = is_number(id);
+    if (counted && context.schemas.size() > 1) co_return co_await read_counted_call(context, id);
+    name = counted && !context.schemas.empty() ? context.schemas.name(0) : name_of_indexed(id);
     if (name.empty()) co_return false;
   }
   co_await skip_space(in);
@@ -60,9 +105,11 @@ Task<bool> read_named_call(ReadContext& context, const NamedCalls& format) {
   context.sink.begin_call(std::move(name), std::move(id));
   const Take take = [&context](std::string_view piece) { context.sink.arguments(piece); };
   const bool good = co_await read_value(in, Notation::json, take);
-  const int next = co_await in.peek();
-  const bool cut_off = next < 0 && format.keeps_unfinished;
-  if (!good && !cut_off) co_return false;
+  if (!good) {
+    const bool closes = !format.close.empty() && in.ahead().starts_with(format.close.substr(0, 1));
+    const int next = co_await in.peek();
+    if (!format.keeps_unfinished || (next >= 0 && !closes)) co_return false;
+  }
   context.sink.end_call();
   co_await skip_space(in);
   if (!format.fence.empty()) {

@@ -92,13 +92,16 @@ Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, Tagge
   const bool again = std::find(call.seen.begin(), call.seen.end(), tag.name) != call.seen.end();
   ArgumentType type = context.schemas.type_of(call.name, tag.name);
   bool guesses = format.guesses_types;
-  if (tag.is_string) type = ArgumentType{}, type.string = *tag.is_string, guesses = true;
-  if (!again) {
+  if (tag.is_string && type.unknown()) type.string = *tag.is_string, guesses = true;
+  // All arguments in one that the tool does not have.
+  const bool wraps = call.seen.empty() && (tag.name == "arguments" || tag.name == "input") &&
+                     context.schemas.knows(call.name) && !context.schemas.property(call.name, tag.name);
+  if (!again && !wraps) {
     context.sink.arguments((call.seen.empty() ? "" : ", ") + json_quoted(tag.name) + ": ");
     call.seen.push_back(tag.name);
   }
   size_t end = kNone;
-  if (!again && (type.only_string() || (type.unknown() && !guesses))) {
+  if (!again && !wraps && (type.only_string() || (type.unknown() && !guesses))) {
     StringValue value(context.sink, format.keeps_space);
     const Take take = [&value](std::string_view piece) { value.add(piece); };
     end = co_await read_until(in, ends, take);
@@ -111,7 +114,18 @@ Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, Tagge
     if (end == kNone) co_return false;
     if (!format.keeps_space && text.starts_with('\n')) text.erase(0, 1);
     if (!format.keeps_space && text.ends_with('\n')) text.pop_back();
-    if (!again) context.sink.arguments(coerced(text, type, guesses));
+    std::optional<std::string> object;
+    if (wraps) object = value_as_json(text, Notation::json);
+    if (object && object->front() == '{') {
+      context.sink.arguments(std::string_view(*object).substr(1, object->size() - 2));
+      if (object->size() > 2) call.seen.push_back(tag.name);
+    } else if (!again) {
+      if (wraps) {
+        context.sink.arguments(json_quoted(tag.name) + ": ");
+        call.seen.push_back(tag.name);
+      }
+      context.sink.arguments(coerced(text, type, guesses));
+    }
   }
   if (end == 0) in.take(format.value_close.size());
   co_return true;
