@@ -165,6 +165,11 @@ int run_describe_keys(const std::string& path, bool markdown) {
   const config::Section& root = config::section_of<elarge::Config>();
   if (path.empty()) return print(markdown ? keys_markdown() : config::help(root)), 0;
   const config::Key* const key = config::find_key(root, path);
+  const size_t last = path.rfind('.');
+  if (const config::Key* above = key || last == std::string::npos ? nullptr : config::find_key(root, path.substr(0, last)); above && above->section)
+    for (const config::Variant& variant : above->section()->variants)
+      if (variant.name == canonical(path.substr(last + 1)))
+        return print(markdown ? config::markdown(*variant.section, path) : config::help(*variant.section, path)), 0;
   if (!key) {
     // The first part of the path that is not there, among the keys where it should be.
     const config::Section* section = &root;

@@ -50,6 +50,19 @@ Value key_schema(const Key& key) {
   return schema;
 }
 
+// One schema for a key that variants know in different ways.
+void join_schema(Value& properties, const std::string& name, const Value& schema) {
+  Value* const there = properties.find(name);
+  if (!there) return void(properties.set(name, schema));
+  if (*there == schema) return;
+  Value either = Value::map(), any = Value::list();
+  if (const Value* before = there->find("x-variants")) any = *before;
+  else any.items.push_back(*there);
+  if (std::ranges::find(any.items, schema) == any.items.end()) any.items.push_back(schema);
+  either.set("x-variants", std::move(any));
+  *there = std::move(either);
+}
+
 }  // namespace
 
 Value json_schema(const Section& section) {
@@ -67,6 +80,14 @@ Value json_schema(const Section& section) {
     }
     if (key.required) required.items.push_back(Value::text(key.name));
   }
+  for (const Variant& variant : section.variants)
+    for (const Key& key : variant.section->keys) {
+      const Value schema = key_schema(key);
+      join_schema(properties, key.name, schema);
+      for (const std::string& name : key.aliases) join_schema(properties, name, schema);
+    }
+  for (auto& [name, schema] : properties.entries)
+    if (!schema.entries.empty() && schema.entries[0].first == "x-variants") schema.entries[0].first = "anyOf";
   out.set("properties", std::move(properties));
   if (!required.items.empty()) out.set("required", std::move(required));
   out.set("additionalProperties", Value::boolean(section.open));
@@ -87,6 +108,7 @@ std::string markdown(const Section& section, const std::string& path) {
     out += "\n";
   }
   if (section.open) out += "Other keys are kept as they are.\n\n";
+  for (const Variant& variant : section.variants) out += markdown(*variant.section, join_path(path, variant.name));
   for (const Key& key : section.keys)
     if (!is_value(key)) {
       const std::string title = title_of(key, path);
@@ -109,6 +131,7 @@ std::string help(const Section& section, const std::string& path) {
     head.resize(std::max<size_t>(head.size() + 2, 44), ' ');
     out += head + remarks(key) + " (" + key.expects + ")\n";
   }
+  for (const Variant& variant : section.variants) out += help(*variant.section, join_path(path, variant.name));
   return out;
 }
 

@@ -297,6 +297,10 @@ Section flat(std::string doc) {
   }(Members...);
   Section out = merged(std::move(doc), sections);
   using Owner = typename detail::OwnerOf<Members...>::type;
+  out.parts = [parts_of](void* object) {
+    const auto parts = parts_of(static_cast<Owner*>(object), Members...);
+    return std::vector<Part>(parts.begin(), parts.end());
+  };
   out.read_all = [parts_of](const Value& value, void* object, const std::string& path, Problems& problems) {
     read_sections(parts_of(static_cast<Owner*>(object), Members...), value, path, problems);
   };

@@ -173,7 +173,11 @@ Value differences(const Value& document, const Value& defaults) {
 const Key* find_key(const Section& section, std::string_view path) {
   const std::string_view name = path.substr(0, path.find_first_of(".["));
   const auto key = std::ranges::find_if(section.keys, [&](const Key& k) { return k.answers_to(name); });
-  if (key == section.keys.end()) return nullptr;
+  if (key == section.keys.end()) {
+    for (const Variant& variant : section.variants)
+      if (const Key* found = find_key(*variant.section, path)) return found;
+    return nullptr;
+  }
   std::string_view rest = path.substr(name.size());
   if (key->shape == Key::Shape::list_of_sections && rest.starts_with('[')) rest.remove_prefix(std::min(rest.find(']'), rest.size() - 1) + 1);
   if (rest.empty()) return &*key;

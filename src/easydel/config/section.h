@@ -13,6 +13,7 @@
 namespace easydel::config {
 
 struct Section;
+struct Part;
 
 struct Key {
   enum class Shape : uint8_t { value, section, list_of_sections, map_of_sections };
@@ -38,17 +39,26 @@ struct Key {
   bool answers_to(std::string_view word) const;  // its name, an alias or an old name
 };
 
+// Keys that count only with one value of another key: those of trainer_type dpo.
+struct Variant {
+  std::string name;
+  const Section* section;
+};
+
 struct Section {
   std::string doc;
   std::vector<Key> keys = {};
+  std::vector<Variant> variants = {};
   bool open = false;  // passes over keys that it does not know: for files that others write, as config.json
   // Where an open section keeps them; null: nowhere.
   std::function<Value*(void* object)> unknown_keys = {};
   std::function<void(void* object, Keys& keys)> settle = {};  // cross-key rules, after its keys were read without problem
-  // A section whose keys depend on a value of it reads and writes itself (trainer: by trainer_type); `keys` then are
-  // all that it may have, for schema and docs.
+  // A section whose keys depend on a value of it reads and writes itself (trainer: by trainer_type); `keys` and
+  // `variants` then are all that it may have, for schema and docs.
   std::function<void(const Value& value, void* object, const std::string& path, Problems&)> read_all = {};
   std::function<Value(const void* object)> write_all = {};
+  // Of a flat section (config::flat): its parts with their objects, for who sets it beside others.
+  std::function<std::vector<Part>(void* object)> parts = {};
 };
 
 std::string join_path(const std::string& path, std::string_view name);
@@ -77,7 +87,7 @@ std::string markdown(const Section&, const std::string& path = "");
 // One line a key with its default and meaning, for terminals.
 std::string help(const Section&, const std::string& path = "");
 std::string default_yaml(const Section&, int indent = 0);
-// The key at "trainer.learning_rate" (list and map levels are passed through), or null.
+// The key at "trainer.learning_rate" (list and map levels are passed through), also of a variant, or null.
 const Key* find_key(const Section&, std::string_view path);
 
 }  // namespace easydel::config

@@ -49,6 +49,8 @@ struct Interrupted : std::runtime_error {
 class Session {
  public:
   virtual ~Session() = default;
+  virtual void build_model() = 0;             // loads what train() and generate() would load
+  virtual void build_tokenizer() = 0;
   virtual void train(const Output& out) = 0;  // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
 };

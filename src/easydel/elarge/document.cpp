@@ -5,6 +5,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/elarge/actions.h"
+#include "easydel/elarge/builder.h"
 #include "easydel/elarge/elarge.h"
 
 namespace easydel::elarge {
@@ -14,32 +15,6 @@ const std::vector<std::string> kWrappers = {"config", "elarge_model", "elm"};  /
 
 Place key_place(const Value& map, size_t index) {
   return index < map.key_places.size() ? map.key_places[index] : map.entries[index].second.place;
-}
-
-// The configuration of the document: below a wrapper, or every top-level key but `actions`. nullopt: it is none.
-std::optional<Value> config_of(const Value& document, config::Problems& problems) {
-  std::string used;
-  for (const std::string& name : kWrappers)
-    if (used.empty() && document.find(name)) used = name;
-  Value config{.kind = Value::Kind::map, .place = document.place};
-  for (size_t i = 0; i < document.entries.size(); ++i) {
-    const auto& [name, value] = document.entries[i];
-    if (name == "actions" || name == used) continue;
-    if (used.empty()) {
-      config.entries.emplace_back(name, value);
-      config.key_places.push_back(key_place(document, i));
-    } else if (std::ranges::find(kWrappers, name) != kWrappers.end()) {
-      problems.saw(name, key_place(document, i));
-      problems.note(name, "is ignored: '" + used + "' is there");
-    } else {
-      problems.add(name, key_place(document, i), "stands beside '" + used + ":', which holds the configuration", "move it below '" + used + ":'");
-    }
-  }
-  if (used.empty()) return config;
-  const Value& inside = *document.find(used);
-  if (inside.is_map() || inside.is_null()) return inside;
-  problems.add(used, inside.place, "is not a section", "expected keys below it, as 'model:' and 'trainer:'");
-  return std::nullopt;
 }
 
 // mixture.batch_size says trainer.total_batch_size from the side of the data.
@@ -124,6 +99,40 @@ void apply(const Override& given, Value& config, config::Problems& problems) {
 
 }  // namespace
 
+std::optional<Value> config_of(const Value& document, config::Problems& problems) {
+  std::string used;
+  const auto is_there = [&](const std::string& name) { return document.find(name) && !document.find(name)->is_null(); };
+  for (const std::string& name : kWrappers)
+    if (used.empty() && is_there(name)) used = name;
+  Value config{.kind = Value::Kind::map, .place = document.place};
+  for (size_t i = 0; i < document.entries.size(); ++i) {
+    const auto& [name, value] = document.entries[i];
+    const bool wrapper = std::ranges::find(kWrappers, name) != kWrappers.end();
+    if (name == "actions" || name == used || (wrapper && value.is_null())) continue;
+    if (used.empty()) {
+      config.entries.emplace_back(name, value);
+      config.key_places.push_back(key_place(document, i));
+    } else if (wrapper) {
+      problems.saw(name, key_place(document, i));
+      problems.note(name, "is ignored: '" + used + "' is there");
+    } else {
+      problems.add(name, key_place(document, i), "stands beside '" + used + ":', which holds the configuration", "move it below '" + used + ":'");
+    }
+  }
+  if (used.empty()) return config;
+  const Value& inside = *document.find(used);
+  if (inside.is_map() || inside.is_null()) return inside;
+  problems.add(used, inside.place, "is not a section", "expected keys below it, as 'model:' and 'trainer:'");
+  return std::nullopt;
+}
+
+Config read_config(Value config, config::Problems& problems) {
+  Config out;
+  share_batch_size(config);
+  config::read_section(config::section_of<Config>(), config, &out, "", problems);
+  return out;
+}
+
 Run read_document(const Value& document, std::span<const Override> overrides, config::Problems& problems) {
   Run run;
   run.file = problems.file();
@@ -134,8 +143,7 @@ Run read_document(const Value& document, std::span<const Override> overrides, co
   }
   if (std::optional<Value> config = config_of(document, problems)) {
     for (const Override& given : overrides) apply(given, *config, problems);
-    share_batch_size(*config);
-    config::read_section(config::section_of<Config>(), *config, &run.config, "", problems);
+    run.config = read_config(std::move(*config), problems);
   }
   run.actions = read_actions(document.find("actions"), problems);
   return run;

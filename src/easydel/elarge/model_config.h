@@ -23,6 +23,8 @@ enum class Task {
   sequence_classification,
   audio_classification,
   image_classification,
+  embedding,
+  any_to_any,
   auto_bind
 };
 constexpr auto choices(Task) {
@@ -42,6 +44,8 @@ constexpr auto choices(Task) {
       Choice{sequence_classification, "sequence-classification"}.not_built(),
       Choice{audio_classification, "audio-classification"}.not_built(),
       Choice{image_classification, "image-classification"}.not_built(),
+      Choice{embedding, "embedding"}.not_built(),
+      Choice{any_to_any, "any-to-any"}.not_built(),
   };
 }
 

@@ -58,6 +58,9 @@ class TorchSession final : public Session {
     if (world.size > 1) team_ = collective::Team::join(world, mesh_of(config, world.size));
   }
 
+  void build_model() override { model(); }
+  void build_tokenizer() override { tokenizer(); }
+
   void train(const Output& out) override {
     train::TrainerParts parts;
     parts.trainer = config_.trainer;

@@ -76,6 +76,11 @@ struct DpoConfig {
   bool disable_dropout = true;
   bool use_weighting = false;
   std::optional<double> rpo_alpha;
+  bool force_use_ref_model = false;
+  int64_t label_pad_token_id = -100;
+  std::optional<int64_t> padding_value, dataset_num_proc, logprob_vocab_chunk_size;
+  std::optional<bool> is_encoder_decoder;
+  Value tools;
 
   static constexpr auto doc =
       "Direct preference optimisation (arXiv:2305.18290): the chosen answer by a wider margin "
@@ -83,6 +88,7 @@ struct DpoConfig {
   static constexpr auto fields() {
     using namespace config;
     using C = DpoConfig;
+    constexpr auto flat = no_effect("batches are flat lists of tokens without padding");
     return std::tuple{
         field<&C::beta>("How far the model may drift from the reference.", above(0)),
         field<&C::loss_type>("Shape of the loss over the margin, or a list of them to be summed."),
@@ -107,6 +113,15 @@ struct DpoConfig {
         field<&C::use_weighting>("Weight pairs by their probability (arXiv:2406.11827).", not_built("WPO's weighting")),
         field<&C::rpo_alpha>("Weight of the chosen answer's own loss.",
                              not_built("rpo_alpha (give loss_type [sigmoid, sft] with loss_weights)")),
+        field<&C::force_use_ref_model>("Take a reference although adapters are trained.",
+                                       no_effect("there are no adapters here yet")),
+        field<&C::label_pad_token_id>("Label of what is not learned.", flat),
+        field<&C::padding_value>("Token that pads.", flat),
+        field<&C::dataset_num_proc>("Processes.", no_effect("rows are tokenized once, before the first step")),
+        field<&C::logprob_vocab_chunk_size>("Vocabulary entries scored at a time.",
+                                            no_effect("scores run over chunks of tokens")),
+        field<&C::is_encoder_decoder>("Whether the model has an encoder.", not_built("models with an encoder")),
+        field<&C::tools>("Tools offered to the model.", not_built("tools in preference data")),
     };
   }
   void settle(config::Keys& keys);

@@ -4,64 +4,84 @@
 #include <array>
 
 #include "easydel/base/names.h"
+#include "easydel/train/agentic_moshpit_config.h"
+#include "easydel/train/bco_config.h"
+#include "easydel/train/cpo_config.h"
+#include "easydel/train/distillation_config.h"
 #include "easydel/train/dpo_config.h"
+#include "easydel/train/embedding_config.h"
+#include "easydel/train/gfpo_config.h"
+#include "easydel/train/gkd_config.h"
+#include "easydel/train/grpo_config.h"
+#include "easydel/train/gspo_config.h"
+#include "easydel/train/kto_config.h"
+#include "easydel/train/nash_md_config.h"
+#include "easydel/train/on_policy_distillation_config.h"
+#include "easydel/train/orpo_config.h"
+#include "easydel/train/ppo_config.h"
+#include "easydel/train/reward_config.h"
+#include "easydel/train/rlvr_config.h"
+#include "easydel/train/sdpo_config.h"
+#include "easydel/train/seq_kd_config.h"
 #include "easydel/train/sft_config.h"
+#include "easydel/train/sparse_distillation_config.h"
+#include "easydel/train/xpo_config.h"
 
 namespace easydel::train {
 namespace {
 
 template <class Config>
-std::shared_ptr<void> make() {
-  return std::make_shared<Config>();
+constexpr MethodConfig method(std::string_view name, void (*defaults)(TrainerConfig&) = nullptr, bool built = true) {
+  return {name, config::section_of<Config>, []() -> std::shared_ptr<void> { return std::make_shared<Config>(); },
+          defaults, built};
 }
 
-void dpo_defaults(TrainerConfig& common) {
-  common.learning_rate = 1e-6;
-  common.max_length = 512;
+// The loss of the labels alone, and the same over several hosts: no keys of their own.
+struct BaseMethodConfig {
+  static constexpr auto doc = "The loss of the labels.";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+template <double Rate>
+void rate(TrainerConfig& common) {
+  common.learning_rate = Rate;
+}
+template <int64_t Length>
+void length(TrainerConfig& common) {
+  common.max_length = Length;
+}
+template <double Rate, int64_t Length>
+void rate_and_length(TrainerConfig& common) {
+  rate<Rate>(common);
+  length<Length>(common);
 }
 
 constexpr std::array methods{
-    MethodConfig{"dpo", config::section_of<DpoConfig>, make<DpoConfig>, dpo_defaults},
-    MethodConfig{"sft", config::section_of<SftConfig>, make<SftConfig>},
+    method<AgenticMoshpitConfig>("agentic_moshpit", rate<1e-6>, false),
+    method<BaseMethodConfig>("base", nullptr, false),
+    method<BcoConfig>("bco", rate_and_length<1e-6, 1024>, false),
+    method<CpoConfig>("cpo", rate_and_length<1e-6, 1024>, false),
+    method<DistillationConfig>("distillation", nullptr, false),
+    method<DpoConfig>("dpo", rate_and_length<1e-6, 512>),
+    method<EmbeddingConfig>("embedding", rate_and_length<2e-5, 512>, false),
+    method<GfpoConfig>("gfpo", rate<1e-6>, false),
+    method<GkdConfig>("gkd", rate<2e-5>, false),
+    method<GrpoConfig>("grpo", rate<1e-6>, false),
+    method<GspoConfig>("gspo", rate<1e-6>, false),
+    method<KtoConfig>("kto", rate_and_length<1e-6, 1024>, false),
+    method<NashMdConfig>("nash_md", rate<1e-6>, false),
+    method<OnPolicyDistillationConfig>("on_policy_distillation", nullptr, false),
+    method<OrpoConfig>("orpo", rate_and_length<1e-6, 1024>, false),
+    method<PpoConfig>("ppo", rate_and_length<1e-6, 768>, false),
+    method<BaseMethodConfig>("ray", nullptr, false),
+    method<RewardConfig>("reward", length<1024>, false),
+    method<RlvrConfig>("rlvr", rate<1e-6>, false),
+    method<SdpoConfig>("sdpo", rate<1e-6>, false),
+    method<SeqKdConfig>("seq_kd", nullptr, false),
+    method<SftConfig>("sft", rate<2e-5>),
+    method<SparseDistillationConfig>("sparse_distillation", nullptr, false),
+    method<XpoConfig>("xpo", rate<1e-6>, false),
 };
-
-// Methods of upstream that come later, and the keys by which the guide shows them: known words, so that a file with
-// them is told what is missing instead of being called misspelled.
-constexpr std::array<std::string_view, 23> later_methods{"agentic_moshpit",
-                                                         "base",
-                                                         "bco",
-                                                         "cpo",
-                                                         "distillation",
-                                                         "embedding",
-                                                         "gfpo",
-                                                         "gkd",
-                                                         "grpo",
-                                                         "gspo",
-                                                         "kto",
-                                                         "nash_md",
-                                                         "on_policy_distillation",
-                                                         "orpo",
-                                                         "ppo",
-                                                         "ray",
-                                                         "reward",
-                                                         "rlvr",
-                                                         "sdpo",
-                                                         "seq_kd",
-                                                         "sparse_distillation",
-                                                         "tpo",
-                                                         "xpo"};
-constexpr std::array<std::string_view, 12> later_keys{"alpha",
-                                                      "beta",
-                                                      "epsilon",
-                                                      "group_size",
-                                                      "kl_coef",
-                                                      "lambda_orpo",
-                                                      "max_completion_length",
-                                                      "max_prompt_length",
-                                                      "num_generations",
-                                                      "num_return_sequences",
-                                                      "temperature",
-                                                      "top_p"};
 
 const config::Key* find(const config::Section& section, std::string_view word) {
   const auto key =
@@ -75,36 +95,44 @@ bool knows(const config::Section& section, std::string_view word) { return find(
 std::string_view owner_of(std::string_view word) {
   for (const MethodConfig& method : methods)
     if (knows(method.section(), word)) return method.name;
-  return std::find(later_keys.begin(), later_keys.end(), word) != later_keys.end() ? "other methods" : "";
+  return "";
 }
 
-std::vector<std::string> known_types() {
-  std::vector<std::string> names;
-  for (const MethodConfig& method : methods) names.emplace_back(method.name);
-  return names;
-}
-
-// The chosen method; nullptr, with a problem noted, where it cannot be had.
+// The chosen method; nullptr, with a problem noted, where there is none such.
 const MethodConfig* chosen(const Value& value, const std::string& path, config::Problems& problems) {
   const Value* type = value.find("trainer_type");
   const std::string word = type ? type->as_string().value_or(type->scalar) : "sft";
-  if (const MethodConfig* method = find_method_config(word)) return method;
-  const bool later = std::find(later_methods.begin(), later_methods.end(), canonical(word)) != later_methods.end();
-  auto known = known_types();
-  if (later) {
+  const MethodConfig* const method = find_method_config(word);
+  if (method && method->built) return method;
+  std::vector<std::string> built, known;
+  for (const MethodConfig& other : methods) {
+    if (other.built) built.emplace_back(other.name);
+    known.emplace_back(other.name);
+  }
+  if (method)
     problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is not built yet",
-                 "built: " + join(known, ", "));
-  } else {
-    known.insert(known.end(), later_methods.begin(), later_methods.end());
+                 "built: " + join(built, ", "));
+  else
     problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is no training method",
                  did_you_mean(word, known));
-  }
-  return nullptr;
+  return method;
+}
+
+// Common keys, the method's own, and those that mean little here.
+std::vector<config::Part> parts_of(TrainerSection& section, const MethodConfig& method, void* own) {
+  std::vector<config::Part> parts{config::part(section.common)};
+  if (method.section().parts)
+    for (const config::Part& part : method.section().parts(own)) parts.push_back(part);
+  else
+    parts.push_back({&method.section(), own});
+  parts.push_back(config::part(section.python));
+  return parts;
 }
 
 void read_trainer(const Value& value, void* object, const std::string& path, config::Problems& problems) {
   auto& out = *static_cast<TrainerSection*>(object);
   const config::Section& common = config::section_of<TrainerConfig>();
+  const config::Section& python = config::section_of<TrainerPythonConfig>();
   if (!value.is_map() && !value.is_null()) {
     const config::Part part{&common, &out.common};
     return config::read_sections({&part, 1}, value, path, problems);
@@ -116,8 +144,8 @@ void read_trainer(const Value& value, void* object, const std::string& path, con
   for (size_t i = 0; i < value.entries.size(); ++i) {
     const std::string& word = value.entries[i].first;
     const std::string_view owner = owner_of(word);
-    if (!knows(common, word) && !(method && knows(method->section(), word)) && !owner.empty()) {
-      // An unbuilt method has been refused already; its keys need no second word.
+    const bool known = knows(common, word) || knows(python, word) || (method && knows(method->section(), word));
+    if (!known && !owner.empty()) {
       if (method)
         problems.no_effect(config::join_path(path, word),
                            str("with trainer_type ", method->name, " (a key of ", owner, ")"));
@@ -127,14 +155,14 @@ void read_trainer(const Value& value, void* object, const std::string& path, con
     if (i < value.key_places.size()) own.key_places.push_back(value.key_places[i]);
   }
   out.common = {};
+  out.python = {};
   if (!method) {
-    const config::Part part{&common, &out.common};
-    return config::read_sections({&part, 1}, own, path, problems);
+    const std::array parts{config::part(out.common), config::part(out.python)};
+    return config::read_sections(parts, own, path, problems);
   }
   if (method->defaults) method->defaults(out.common);
   const std::shared_ptr<void> keys = method->make();
-  const std::array parts{config::Part{&common, &out.common}, config::Part{&method->section(), keys.get()}};
-  config::read_sections(parts, own, path, problems);
+  config::read_sections(parts_of(out, *method, keys.get()), own, path, problems);
   out.common.trainer_type = method->name;
   out.own = keys;
 }
@@ -143,10 +171,8 @@ Value write_trainer(const void* object) {
   const auto& section = *static_cast<const TrainerSection*>(object);
   const MethodConfig* method = find_method_config(section.common.trainer_type);
   check(method, "no method ", section.common.trainer_type);
-  const std::array parts{
-      config::Part{&config::section_of<TrainerConfig>(), const_cast<TrainerConfig*>(&section.common)},
-      config::Part{&method->section(), const_cast<void*>(section.own.get())}};
-  return config::write_sections(parts);
+  auto& open = const_cast<TrainerSection&>(section);  // write_sections only reads
+  return config::write_sections(parts_of(open, *method, const_cast<void*>(section.own.get())));
 }
 
 }  // namespace
@@ -160,12 +186,42 @@ const MethodConfig* find_method_config(std::string_view trainer_type) {
   return nullptr;
 }
 
-TrainerSection::TrainerSection() : own(std::make_shared<SftConfig>()) {}
+TrainerSection::TrainerSection() : own(std::make_shared<SftConfig>()) { find_method_config("sft")->defaults(common); }
+
+namespace {
+
+// What the method adds: its own keys, and common ones with another default, as they are with it.
+config::Section variant_of(const MethodConfig& method) {
+  TrainerSection section;
+  section.common = {};
+  if (method.defaults) method.defaults(section.common);
+  section.common.trainer_type = method.name;
+  section.own = method.make();
+  const Value defaults = write_trainer(&section);
+  config::Section out{.doc = method.section().doc + (method.built ? "" : " *Not built yet.*")};
+  const auto add = [&](config::Key key, bool always) {
+    const Value* const value = defaults.find(key.name);
+    if (!always && (!value || *value == key.default_value)) return;
+    if (value) key.default_value = *value;
+    if (key.name != "trainer_type") out.keys.push_back(std::move(key));
+  };
+  for (const config::Key& key : method.section().keys) add(key, true);
+  for (const config::Key& key : config::section_of<TrainerConfig>().keys)
+    if (!knows(method.section(), key.name)) add(key, false);
+  return out;
+}
+
+}  // namespace
 
 config::Section TrainerSection::section() {
-  std::vector<const config::Section*> all{&config::section_of<TrainerConfig>()};
-  for (const MethodConfig& method : methods) all.push_back(&method.section());
-  config::Section out = config::merged(TrainerConfig::doc, all);
+  static const std::vector<config::Section> variants = [] {
+    std::vector<config::Section> made;
+    for (const MethodConfig& method : methods) made.push_back(variant_of(method));
+    return made;
+  }();
+  const std::array tables{&config::section_of<TrainerConfig>(), &config::section_of<TrainerPythonConfig>()};
+  config::Section out = config::merged(TrainerConfig::doc, tables);
+  for (size_t i = 0; i < methods.size(); ++i) out.variants.push_back({std::string(methods[i].name), &variants[i]});
   out.read_all = read_trainer;
   out.write_all = write_trainer;
   return out;

@@ -11,6 +11,7 @@
 #include "easydel/base/error.h"
 #include "easydel/config/fields.h"
 #include "easydel/train/trainer_config.h"
+#include "easydel/train/trainer_python_config.h"
 
 namespace easydel::train {
 
@@ -19,15 +20,17 @@ struct MethodConfig {
   const config::Section& (*section)();                // its own keys
   std::shared_ptr<void> (*make)();                    // a struct of theirs with the defaults
   void (*defaults)(TrainerConfig& common) = nullptr;  // what of the common keys has another default
+  bool built = true;                                  // false: its keys are checked, then it is refused
 };
 
-std::span<const MethodConfig> method_configs();                         // in alphabetical order
+std::span<const MethodConfig> method_configs();                         // in alphabetical order, also what is not built
 const MethodConfig* find_method_config(std::string_view trainer_type);  // nullptr: none; '-' and '_' are the same
 
 // `trainer:` as it is read: the common keys and the chosen method's own. Keys of other methods are accepted with a note
 // that they have no effect; so one file can hold the settings of several methods.
 struct TrainerSection {
   TrainerConfig common;
+  TrainerPythonConfig python;
   std::shared_ptr<const void> own;  // the struct of find_method_config(common.trainer_type)
 
   TrainerSection();  // sft with its defaults

@@ -33,7 +33,7 @@ struct SftConfig {
   int64_t num_of_sequences = 1024;
   int64_t dataset_batch_size = 1000;
   std::optional<int64_t> dataset_num_proc;
-  Value formatting_func;
+  Value formatting_func, dataset_kwargs;
 
   static constexpr auto doc = "Supervised fine-tuning: the next token of texts, conversations or answers.";
   static constexpr auto fields() {
@@ -58,6 +58,7 @@ struct SftConfig {
         field<&C::dataset_batch_size>("Rows tokenized together.", loader),
         field<&C::dataset_num_proc>("Processes.", loader),
         field<&C::formatting_func>("A function over rows: only in Python.", not_built("a function in YAML")),
+        field<&C::dataset_kwargs>("More arguments of the dataset.", loader),
     };
   }
 };

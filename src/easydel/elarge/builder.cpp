@@ -1,0 +1,253 @@
+#include "easydel/elarge/builder.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/names.h"
+#include "easydel/elarge/merge.h"
+
+namespace easydel::elarge {
+namespace {
+
+// What to_dict() shows of a section though nobody gave it; the values are the field tables'.
+struct Shown {
+  std::string_view section;
+  std::vector<std::string_view> keys;
+};
+const std::vector<Shown>& shown_defaults() {
+  static const std::vector<Shown> all{
+      {"loader", {"dtype", "param_dtype", "verbose"}},
+      {"sharding",
+       {"axis_dims", "axis_names", "auto_shard_model", "use_ring_of_experts", "fsdp_is_ep_bound", "sp_is_ep_bound"}},
+      {"quantization", {"group_size", "linear_pattern", "linear_group_size"}},
+      {"base_config.values", {"hardware_abstraction"}},
+      {"esurge",
+       {"min_input_pad", "max_num_seqs", "hbm_utilization", "page_size", "enable_prefix_caching", "verbose"}},
+      {"mixture",
+       {"cache_dir", "streaming", "text_target_field", "image_target_field", "shuffle_buffer_size", "use_fast_loader",
+        "num_workers", "prefetch_size", "enable_caching"}}};
+  return all;
+}
+
+const config::Section& section_at(std::string_view path) {
+  const config::Key* const key = config::find_key(config::section_of<Config>(), path);
+  check(key && key->section, path, " is no section");
+  return *key->section();
+}
+
+// The section below `document`, made where it is missing or null; nullptr where something else stands there.
+Value* made(Value& document, std::string_view path) {
+  Value* at = &document;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('.', begin), path.size());
+    const std::string_view name = path.substr(begin, end - begin);
+    if (!at->find(name) || at->find(name)->is_null()) at->set(name, Value::map());
+    at = at->find(name);
+    if (!at->is_map()) return nullptr;
+    begin = end + 1;
+  }
+  return at;
+}
+
+Value filled(Value document) {
+  for (const Shown& shown : shown_defaults()) {
+    Value* const section = made(document, shown.section);
+    if (!section) continue;  // of another kind: validate() says so
+    for (const config::Key& key : section_at(shown.section).keys) {
+      if (std::ranges::find(shown.keys, key.name) == shown.keys.end()) continue;
+      const bool given =
+          std::ranges::any_of(section->entries, [&](const auto& entry) { return key.answers_to(entry.first); });
+      if (!given) section->set(key.name, key.default_value);
+    }
+  }
+  // The engine serves as long sequences as masks or rotary tables are made for.
+  Value* const values = made(document, "base_config.values");
+  Value* const esurge = made(document, "esurge");
+  if (!values || !esurge) return document;
+  const Value* const length = esurge->find("max_model_len");
+  if (length && !length->is_null()) return document;
+  for (const char* key : {"mask_max_position_embeddings", "freq_max_position_embeddings"})
+    if (const Value* limit = values->find(key); limit && !limit->is_null()) {
+      esurge->set("max_model_len", *limit);
+      break;
+    }
+  return document;
+}
+
+std::string scalar_at(const Value& document, std::string_view section, std::string_view key) {
+  const Value* const at = document.find(section);
+  const Value* const value = at ? at->find(key) : nullptr;
+  return value && !value->is_null() ? value->scalar : "";
+}
+
+}  // namespace
+
+Builder::Builder() {
+  Value model = Value::map();
+  model.set("name_or_path", Value::text(""));
+  given_.set("model", model);
+}
+
+Builder::Builder(Value document, std::string file) : file_(std::move(file)), beside_(file_) {
+  if (!document.is_map() && !document.is_null())
+    refuse(file_, config::shown(document) + " is no configuration", "expected keys, at least 'model:'");
+  std::optional<Value> config = config_of(document, beside_);
+  if (!config) beside_.throw_if_any();
+  given_ = std::move(*config);
+  if (given_.is_null()) given_ = Value::map();
+  const Value* const model = given_.find("model");
+  if (!model || !model->is_map() || !model->find("name_or_path"))
+    refuse(file_, "names no model", "give model.name_or_path: a folder, or a name of the hub");
+}
+
+Builder Builder::from_pretrained(std::string_view name_or_path, std::optional<std::string_view> task,
+                                 const Arguments& sections) {
+  Builder out;
+  out.update_config(sections);
+  out.set_model(name_or_path);
+  if (task) out.set_section("model", Arguments{{"task", std::string(*task)}}.map());
+  return out;
+}
+
+Builder Builder::from_yaml(const std::filesystem::path& file) {
+  return Builder(parse_yaml(files::read(file), file.string()), file.string());
+}
+
+Builder Builder::from_json(const std::filesystem::path& file) {
+  return Builder(parse_json(files::read(file), file.string()), file.string());
+}
+
+Builder& Builder::set_section(std::string_view name, const Value& keys) {
+  Value* const there = given_.find(name);
+  given_.set(name, there && there->is_map() ? deep_merge(*there, keys) : keys);
+  return *this;
+}
+
+Builder& Builder::name_model(std::string_view section, std::string_view name_or_path, const Arguments& keys) {
+  Value all = Value::map();
+  all.set("name_or_path", Value::text(std::string(name_or_path)));
+  return set_section(section, deep_merge(all, keys.map()));
+}
+
+Builder& Builder::set_model(std::string_view name, const Arguments& keys) { return name_model("model", name, keys); }
+Builder& Builder::set_teacher_model(std::string_view name, const Arguments& keys) {
+  return name_model("teacher_model", name, keys);
+}
+Builder& Builder::set_reference_model(std::string_view name, const Arguments& keys) {
+  return name_model("reference_model", name, keys);
+}
+Builder& Builder::set_reward_model(std::string_view name, const Arguments& keys) {
+  return name_model("reward_model", name, keys);
+}
+
+Builder& Builder::set_dtype(std::string_view dtype, std::optional<std::string_view> param_dtype) {
+  return set_section("loader", Arguments{{"dtype", std::string(dtype)},
+                                         {"param_dtype", std::string(param_dtype.value_or(dtype))}}
+                                   .map());
+}
+
+Builder& Builder::set_sharding(const Arguments& keys) { return set_section("sharding", keys.map()); }
+
+Builder& Builder::set_quantization(std::string_view method, const Arguments& keys) {
+  set_section("quantization", Arguments{{"method", std::string(method)}}.map());
+  return set_section("quantization", keys.map());
+}
+
+Builder& Builder::set_operation_configs(const Arguments& keys) {
+  Value values = Value::map(), operations = Value::map(), base = Value::map();
+  for (const auto& [name, value] : keys.map().entries)
+    (config::find_key(config::section_of<BaseValues>(), name) ? values : operations).set(name, value);
+  if (!values.entries.empty()) base.set("values", values);
+  if (!operations.entries.empty()) base.set("operation_configs", operations);
+  return set_section("base_config", base);
+}
+
+Builder& Builder::set_esurge(const Arguments& keys) { return set_section("esurge", keys.map()); }
+Builder& Builder::set_mixture(const Arguments& keys) { return set_section("mixture", keys.map()); }
+
+Builder& Builder::add_dataset(const Argument& data_files, const Arguments& keys) {
+  Value inform = Value::map();
+  if (!data_files.value().is_null()) inform.set("data_files", data_files.value());
+  for (const auto& [name, value] : keys.map().entries) {
+    if (name == "dataset_name" || name == "dataset_type")
+      inform.set("type", value);
+    else if (name == "max_length")
+      set_section("mixture", Arguments{{"tokenization", Arguments{{"max_length", value}}.map()}}.map());
+    else
+      inform.set(name, value);
+  }
+  if (!inform.find("split")) inform.set("split", Value::text("train"));
+  const Value* const mixture = given_.find("mixture");
+  const Value* const informs = mixture ? mixture->find("informs") : nullptr;
+  Value list = informs && informs->is_list() ? *informs : Value::list();
+  list.items.push_back(inform);
+  Value section = Value::map();
+  section.set("informs", list);
+  return set_section("mixture", section);
+}
+
+Builder& Builder::set_eval(const Arguments& keys) { return set_section("eval", keys.map()); }
+
+Builder& Builder::set_trainer(std::string_view trainer_type, const Arguments& keys) {
+  set_section("trainer", Arguments{{"trainer_type", std::string(trainer_type)}}.map());
+  return set_section("trainer", keys.map());
+}
+
+Builder& Builder::update_config(const Arguments& sections) {
+  given_ = deep_merge(given_, sections.map());
+  return *this;
+}
+
+Value Builder::to_dict() const { return filled(given_); }
+
+void Builder::to_yaml(const std::filesystem::path& file) const { files::write(file, easydel::to_yaml(to_dict())); }
+void Builder::to_json(const std::filesystem::path& file) const {
+  files::write(file, easydel::to_json(to_dict(), 2) + "\n");
+}
+
+Config Builder::config() const {
+  config::Problems problems = beside_;
+  Config out = read_config(given_, problems);
+  problems.throw_if_any();
+  return out;
+}
+
+void Builder::validate() const { config(); }
+
+std::string Builder::text() const {
+  return "eLargeModel(model='" + model_name() + "', task=" + task() + ", dtype='" +
+         scalar_at(to_dict(), "loader", "dtype") + "')";
+}
+
+std::string Builder::model_name() const { return scalar_at(given_, "model", "name_or_path"); }
+std::optional<std::string> Builder::teacher_model_name() const {
+  const std::string name = scalar_at(given_, "teacher_model", "name_or_path");
+  return name.empty() ? std::nullopt : std::optional(name);
+}
+std::optional<std::string> Builder::reference_model_name() const {
+  const std::string name = scalar_at(given_, "reference_model", "name_or_path");
+  return name.empty() ? std::nullopt : std::optional(name);
+}
+
+Session& Builder::session(bool trains) {
+  if (!session_ || (trains && !trains_)) {
+    session_ = core().open(config(), trains);
+    trains_ = trains;
+  }
+  return *session_;
+}
+
+void Builder::build_model(bool again) {
+  if (again) clear_cache();
+  session(false).build_model();
+}
+void Builder::build_tokenizer() { session(trains_).build_tokenizer(); }
+void Builder::train(const Output& out) { session(true).train(out); }
+std::vector<Generated> Builder::generate(const GenerateRequest& request) { return session(trains_).generate(request); }
+void Builder::clear_cache() {
+  session_.reset();
+  trains_ = false;
+}
+
+}  // namespace easydel::elarge

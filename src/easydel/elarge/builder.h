@@ -1,0 +1,136 @@
+// The documents' eLargeModel: a configuration that is put together by calls, read and written as YAML, JSON or a
+// document, checked, and built into what computes. It needs no torch until build_* or train() is called.
+//
+//   auto elm = elarge::Builder::from_pretrained("my-model")
+//                  .set_dtype("bf16")
+//                  .set_sharding({{"axis_dims", {1, -1, 1, 1, 1}}})
+//                  .add_dataset("train/*.json", {{"content_field", "text"}})
+//                  .set_trainer("sft", {{"learning_rate", 2e-5}});
+//   elm.train();
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/elarge/core.h"
+#include "easydel/elarge/elarge.h"
+
+namespace easydel::elarge {
+
+// A value of a call: what YAML can say, written in C++.
+class Argument {
+ public:
+  Argument(std::nullptr_t) {}
+  Argument(bool value) : value_(Value::boolean(value)) {}
+  Argument(int value) : value_(Value::integer(value)) {}
+  Argument(int64_t value) : value_(Value::integer(value)) {}
+  Argument(double value) : value_(Value::number(value)) {}
+  Argument(const char* value) : value_(Value::text(value)) {}
+  Argument(std::string value) : value_(Value::text(std::move(value))) {}
+  Argument(Value value) : value_(std::move(value)) {}
+  Argument(std::initializer_list<Argument> list) : value_(Value::list()) {
+    for (const Argument& item : list) value_.items.push_back(item.value_);
+  }
+  const Value& value() const { return value_; }
+
+ private:
+  Value value_;
+};
+
+// Keys of a section: {{"max_model_len", 4096}, {"enable_prefix_caching", true}}.
+class Arguments {
+ public:
+  Arguments() = default;
+  Arguments(std::initializer_list<std::pair<std::string_view, Argument>> list) {
+    for (const auto& [key, argument] : list) map_.set(key, argument.value());
+  }
+  Arguments(Value map) : map_(std::move(map)) {}
+  const Value& map() const { return map_; }
+
+ private:
+  Value map_ = Value::map();
+};
+
+enum class Prefer { base, sections };  // whose word counts where base_config.values and a section contradict
+
+// Values, not views: a copy is another configuration, and no call changes any but its own. One thread at a time.
+class Builder {
+ public:
+  Builder();  // no model named yet
+  // A configuration, bare or below `config:`, `elarge_model:` or `elm:`; `actions` is passed over. UserError where it
+  // is no map or names no model; everything else is said by validate().
+  explicit Builder(Value document, std::string file = "config");
+  static Builder from_pretrained(std::string_view name_or_path, std::optional<std::string_view> task = {},
+                                 const Arguments& sections = {});
+  static Builder from_yaml(const std::filesystem::path& file);
+  static Builder from_json(const std::filesystem::path& file);
+
+  Builder& set_model(std::string_view name_or_path, const Arguments& keys = {});
+  Builder& set_teacher_model(std::string_view name_or_path, const Arguments& keys = {});
+  Builder& set_reference_model(std::string_view name_or_path, const Arguments& keys = {});
+  Builder& set_reward_model(std::string_view name_or_path, const Arguments& keys = {});
+  Builder& set_dtype(std::string_view dtype, std::optional<std::string_view> param_dtype = {});  // without: the same
+  Builder& set_sharding(const Arguments& keys);
+  Builder& set_quantization(std::string_view method, const Arguments& keys = {});
+  // Configurations of operations by their names; a field of every model ("attn_mechanism") goes to base_config.values.
+  Builder& set_operation_configs(const Arguments& keys);
+  Builder& set_esurge(const Arguments& keys);
+  Builder& set_mixture(const Arguments& keys);
+  // One more source. Of `keys`, dataset_name is a Hugging Face dataset, max_length goes to mixture.tokenization.
+  Builder& add_dataset(const Argument& data_files, const Arguments& keys = {});
+  Builder& set_eval(const Arguments& keys = {});
+  Builder& set_trainer(std::string_view trainer_type, const Arguments& keys = {});
+  Builder& update_config(const Arguments& sections);  // deep_merge
+
+  // What was given over the defaults that the sections have: what to_yaml writes and from_yaml reads.
+  Value to_dict() const;
+  void to_yaml(const std::filesystem::path& file) const;
+  void to_json(const std::filesystem::path& file) const;
+  // UserError with every problem of the configuration: keys, types, rules over several keys. Looks at no file.
+  void validate() const;
+  std::string text() const;  // "eLargeModel(model='x', task=..., dtype='bf16')"
+
+  std::string model_name() const;
+  std::optional<std::string> teacher_model_name() const, reference_model_name() const;
+  std::string task() const;  // by model.task, else by the model's config.json, else causal-language-model
+
+  // What the parts are made with, as documents.
+  Value get_base_config(Prefer prefer = Prefer::base) const;
+  Value get_from_pretrained_kwargs() const;
+  Value get_esurge_kwargs() const;
+  Value get_mixture_kwargs() const;
+  Value get_trainer_config() const;
+
+  // Builds are kept until clear_cache() or `again`. UserError where something is not built yet.
+  void build_model(bool again = false);
+  void build_tokenizer();
+  void train(const Output& out = {});
+  std::vector<Generated> generate(const GenerateRequest& request);
+  void clear_cache();
+  // The typed configuration; UserError as validate().
+  Config config() const;
+
+ private:
+  Builder& set_section(std::string_view name, const Value& keys);
+  Builder& name_model(std::string_view section, std::string_view name_or_path, const Arguments& keys);
+  Session& session(bool trains);
+
+  Value given_ = Value::map();
+  std::string file_ = "config";
+  config::Problems beside_;  // what the document has beside its configuration
+  std::shared_ptr<Session> session_;
+  bool trains_ = false;
+};
+
+// The configuration inside a document: below the first wrapper that is there and not null, or every key but
+// `actions`. What is wrong around it goes to `problems`; nullopt: there is none.
+std::optional<Value> config_of(const Value& document, config::Problems& problems);
+
+}  // namespace easydel::elarge

@@ -1,0 +1,48 @@
+// The keys of `trainer_type: bco`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/pair_keys_config.h"
+
+namespace easydel::train {
+
+struct BcoKeys {
+  double beta = 0.1;
+  int64_t prompt_sample_size = 1024;
+  double min_density_ratio = 0.5;
+  double max_density_ratio = 10;
+  bool generate_during_eval = false;
+  bool precompute_ref_log_probs = false;
+  Value model_init_kwargs = {};
+  Value ref_model_init_kwargs = {};
+
+  static constexpr auto doc = "The classifier.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = BcoKeys;
+    return std::tuple{
+        field<&C::beta>("How far the model may drift from the reference.", above(0)),
+        field<&C::prompt_sample_size>("Prompts from which the density ratio is learned.", at_least(1)),
+        field<&C::min_density_ratio>("Lower bound of the density ratio.", above(0)),
+        field<&C::max_density_ratio>("Upper bound of the density ratio.", above(0)),
+        field<&C::generate_during_eval>("Show completions while evaluating."),
+        field<&C::precompute_ref_log_probs>("Run the reference once over the data, then drop it."),
+        field<&C::model_init_kwargs>("More arguments for loading the model."),
+        field<&C::ref_model_init_kwargs>("More arguments for loading the reference."),
+    };
+  }
+};
+
+struct BcoConfig {
+  BcoKeys own;
+  PairKeys pairs;
+
+  static config::Section section() {
+    return config::flat<&BcoConfig::own, &BcoConfig::pairs>("Binary classifier optimisation (arXiv:2404.04656).");
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,53 @@
+// The keys of `trainer_type: cpo`. A face: no torch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/pair_keys_config.h"
+
+namespace easydel::train {
+
+enum class CpoLoss : uint8_t { sigmoid, hinge, ipo, simpo, alphapo };
+constexpr auto choices(CpoLoss) {
+  using enum CpoLoss;
+  return std::array{config::Choice{sigmoid, "sigmoid"}, config::Choice{hinge, "hinge"}, config::Choice{ipo, "ipo"},
+                    config::Choice{simpo, "simpo"}, config::Choice{alphapo, "alphapo"}};
+}
+
+struct CpoKeys {
+  double beta = 0.1;
+  double label_smoothing = 0;
+  CpoLoss loss_type = CpoLoss::sigmoid;
+  double cpo_alpha = 1;
+  double simpo_gamma = 0.5;
+  double alpha = 0;
+
+  static constexpr auto doc = "The contrast.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = CpoKeys;
+    return std::tuple{
+        field<&C::beta>("Scale of the margin.", above(0)),
+        field<&C::label_smoothing>("Share of preferences taken to be flipped.", between(0, 0.5)),
+        field<&C::loss_type>("Shape of the loss."),
+        field<&C::cpo_alpha>("Weight of the likelihood of the chosen answer.", at_least(0)),
+        field<&C::simpo_gamma>("Target margin of simpo."),
+        field<&C::alpha>("Shape of AlphaPO's reward (arXiv:2501.03884); 0: the log-probability."),
+    };
+  }
+};
+
+struct CpoConfig {
+  CpoKeys own;
+  PairKeys pairs;
+
+  static config::Section section() {
+    return config::flat<&CpoConfig::own, &CpoConfig::pairs>(
+        "Contrastive preference optimisation (arXiv:2401.08417), with SimPO and AlphaPO.");
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,56 @@
+// The keys of `trainer_type: distillation`. A face: no torch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "easydel/config/fields.h"
+
+namespace easydel::train {
+
+enum class HiddenStateLoss : uint8_t { mse };
+constexpr auto choices(HiddenStateLoss) {
+  using enum HiddenStateLoss;
+  return std::array{config::Choice{mse, "mse"}};
+}
+
+struct DistillationConfig {
+  double temperature = 2;
+  double alpha = 0.9;
+  std::optional<std::string> dataset_text_field = {};
+  bool assistant_only_loss = false;
+  std::optional<bool> completion_only_loss = {};
+  std::optional<double> hidden_state_loss_weight = {};
+  std::optional<std::vector<int64_t>> hidden_state_layers = {};
+  HiddenStateLoss hidden_state_loss = HiddenStateLoss::mse;
+  std::optional<double> attention_loss_weight = {};
+  std::optional<std::vector<int64_t>> attention_layers = {};
+  bool attention_normalize = false;
+  std::optional<int64_t> logits_chunk_size = {};
+
+  static constexpr auto doc = "Learning a teacher's probabilities (arXiv:1503.02531).";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = DistillationConfig;
+    return std::tuple{
+        field<&C::temperature>("Temperature of both models' probabilities.", above(0)),
+        field<&C::alpha>("Share of the teacher; the rest is the labels'.", between(0, 1)),
+        field<&C::dataset_text_field>("Field of a text row; null: mixture.text_target_field."),
+        field<&C::assistant_only_loss>("Learn only what the assistant says."),
+        field<&C::completion_only_loss>("Learn only the completion; null: where rows have a prompt and a completion."),
+        field<&C::hidden_state_loss_weight>("Weight of the distance of hidden states; null: off.", at_least(0)),
+        field<&C::hidden_state_layers>("Whose hidden states; null: all layers."),
+        field<&C::hidden_state_loss>("Their distance."),
+        field<&C::attention_loss_weight>("Weight of the distance of attention; null: off.", at_least(0)),
+        field<&C::attention_layers>("Whose attention; null: all layers."),
+        field<&C::attention_normalize>("Scale attention rows to sum 1."),
+        field<&C::logits_chunk_size>("Tokens scored at a time; null: by size.", at_least(1)),
+    };
+  }
+};
+
+}  // namespace easydel::train

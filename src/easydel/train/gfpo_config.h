@@ -1,0 +1,46 @@
+// The keys of `trainer_type: gfpo`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/grpo_config.h"
+
+namespace easydel::train {
+
+struct GfpoKeys {
+  std::optional<int64_t> num_remains_in_group = {};
+  bool filter_by_length = true;
+  bool filter_by_efficiency = true;
+  double length_weight = 0.5;
+  double efficiency_weight = 0.5;
+
+  static constexpr auto doc = "Which completions are kept.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = GfpoKeys;
+    return std::tuple{
+        field<&C::num_remains_in_group>("Completions of a group that are kept; null: all.", at_least(1)),
+        field<&C::filter_by_length>("Keep the shorter ones."),
+        field<&C::filter_by_efficiency>("Keep those with more reward for each token."),
+        field<&C::length_weight>("Weight of shortness.", at_least(0)),
+        field<&C::efficiency_weight>("Weight of efficiency.", at_least(0)),
+    };
+  }
+};
+
+struct GfpoConfig {
+  GfpoKeys own;
+  GrpoKeys grpo;
+  RolloutKeys rollouts;
+  ReferenceKeys reference;
+
+  static config::Section section() {
+    return config::flat<&GfpoConfig::own, &GfpoConfig::grpo, &GfpoConfig::rollouts, &GfpoConfig::reference>(
+        "Group filtered policy optimisation (arXiv:2508.09726): only the best completions of a group are learned.");
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,44 @@
+// The keys of `trainer_type: gkd`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/sft_config.h"
+
+namespace easydel::train {
+
+struct GkdKeys {
+  double temperature = 0.9;
+  double lmbda = 0.5;
+  double beta = 0.5;
+  int64_t max_new_tokens = 128;
+  bool disable_dropout = true;
+  bool seq_kd = false;
+
+  static constexpr auto doc = "The divergence, and whose texts.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = GkdKeys;
+    return std::tuple{
+        field<&C::temperature>("Temperature of the sampled completions and of the probabilities.", above(0)),
+        field<&C::lmbda>("Share of batches that the student writes itself.", between(0, 1)),
+        field<&C::beta>("Between the forward (0) and the reverse (1) divergence.", between(0, 1)),
+        field<&C::max_new_tokens>("Tokens of a sampled completion.", at_least(1)),
+        field<&C::disable_dropout>("Train without dropout."),
+        field<&C::seq_kd>("Learn texts that the teacher writes."),
+    };
+  }
+};
+
+struct GkdConfig {
+  GkdKeys own;
+  SftConfig sft;
+
+  static config::Section section() {
+    return config::flat<&GkdConfig::own, &GkdConfig::sft>("Generalised knowledge distillation (arXiv:2306.13649).");
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,26 @@
+// The keys of `trainer_type: gspo`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/grpo_config.h"
+
+namespace easydel::train {
+
+struct GspoConfig {
+  GrpoKeys grpo = {.beta = 0,
+                   .epsilon = 3e-4,
+                   .epsilon_high = 4e-4,
+                   .loss_type = GrpoLoss::grpo,
+                   .importance_sampling_level = ImportanceLevel::sequence};
+  RolloutKeys rollouts;
+  ReferenceKeys reference;
+
+  static config::Section section() {
+    return config::flat<&GspoConfig::grpo, &GspoConfig::rollouts, &GspoConfig::reference>(
+        "Group sequence policy optimisation (arXiv:2507.18071): ratios of whole completions.");
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,41 @@
+// The keys of `trainer_type: nash_md`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/rollout_keys_config.h"
+
+namespace easydel::train {
+
+struct NashMdKeys {
+  config::Many<double> beta = {0.1};
+  config::Many<double> mixture_coef = {0.5};
+  std::optional<double> missing_eos_penalty = {};
+
+  static constexpr auto doc = "The opponent.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = NashMdKeys;
+    return std::tuple{
+        field<&C::beta>("How far the model may drift from the reference; a list: by epoch.", above(0)),
+        field<&C::mixture_coef>("Share of the reference in the opponent; a list: by epoch.", between(0, 1)),
+        field<&C::missing_eos_penalty>("Taken from the reward of a completion without an end; null: nothing."),
+    };
+  }
+};
+
+struct NashMdConfig {
+  NashMdKeys own;
+  RolloutKeys rollouts;
+  ReferenceKeys reference;
+
+  static config::Section section() {
+    return config::flat<&NashMdConfig::own, &NashMdConfig::rollouts, &NashMdConfig::reference>(
+        "Nash learning from human feedback (arXiv:2312.00886).");
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,37 @@
+// The keys of `trainer_type: orpo`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/pair_keys_config.h"
+
+namespace easydel::train {
+
+struct OrpoKeys {
+  double beta = 0.1;
+  bool generate_during_eval = false;
+
+  static constexpr auto doc = "The odds ratio.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = OrpoKeys;
+    return std::tuple{
+        field<&C::beta>("Weight of the odds ratio beside the likelihood.", above(0), alias("lambda_orpo")),
+        field<&C::generate_during_eval>("Show completions while evaluating."),
+    };
+  }
+};
+
+struct OrpoConfig {
+  OrpoKeys own;
+  PairKeys pairs;
+
+  static config::Section section() {
+    return config::flat<&OrpoConfig::own, &OrpoConfig::pairs>(
+        "Odds ratio preference optimisation (arXiv:2403.07691): no reference model.");
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,42 @@
+// What the methods that learn from pairs or marked answers share. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+
+namespace easydel::train {
+
+struct PairKeys {
+  std::optional<int64_t> max_prompt_length = 512;
+  std::optional<int64_t> max_completion_length = {};
+  int64_t label_pad_token_id = -100;
+  std::optional<int64_t> padding_value = {};
+  std::optional<bool> is_encoder_decoder = {};
+  std::optional<int64_t> dataset_num_proc = {};
+  std::optional<int64_t> logprob_vocab_chunk_size = {};
+  bool disable_dropout = true;
+
+  static constexpr auto doc = "Rows with a prompt and answers to it.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = PairKeys;
+    return std::tuple{
+        field<&C::max_prompt_length>("Tokens of a prompt, its end is kept.", at_least(1)),
+        field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
+        field<&C::label_pad_token_id>("Label of what is not learned.",
+                                      no_effect("batches are flat lists of tokens without padding")),
+        field<&C::padding_value>("Token that pads.", no_effect("batches are flat lists of tokens without padding")),
+        field<&C::is_encoder_decoder>("Whether the model has an encoder; null: as its config.json says."),
+        field<&C::dataset_num_proc>("Processes that tokenize.",
+                                    no_effect("rows are tokenized once, before the first step")),
+        field<&C::logprob_vocab_chunk_size>("Vocabulary entries scored at a time; null: by size.", at_least(1),
+                                            no_effect("scores run over chunks of tokens")),
+        field<&C::disable_dropout>("Train without dropout."),
+    };
+  }
+};
+
+}  // namespace easydel::train

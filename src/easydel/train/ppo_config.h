@@ -1,0 +1,64 @@
+// The keys of `trainer_type: ppo`. A face: no torch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/rollout_keys_config.h"
+
+namespace easydel::train {
+
+enum class KlEstimator : uint8_t { k1, k3 };
+constexpr auto choices(KlEstimator) {
+  using enum KlEstimator;
+  return std::array{config::Choice{k1, "k1"}, config::Choice{k3, "k3"}};
+}
+
+struct PpoKeys {
+  int64_t num_ppo_epochs = 1;
+  double kl_coef = 0.05;
+  KlEstimator kl_estimator = KlEstimator::k1;
+  double cliprange = 0.2;
+  double vf_coef = 0.1;
+  double cliprange_value = 0.2;
+  double gamma = 1;
+  double lam = 0.95;
+  bool whiten_rewards = false;
+  bool whiten_advantages = true;
+  std::optional<double> entropy_coef = {};
+  std::optional<double> missing_eos_penalty = {};
+
+  static constexpr auto doc = "The clipped update and the value function.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = PpoKeys;
+    return std::tuple{
+        field<&C::num_ppo_epochs>("Updates from one set of completions.", at_least(1)),
+        field<&C::kl_coef>("Weight of the divergence from the reference.", at_least(0)),
+        field<&C::kl_estimator>("How it is estimated."),
+        field<&C::cliprange>("How far the probability ratio may go.", at_least(0)),
+        field<&C::vf_coef>("Weight of the value function.", at_least(0)),
+        field<&C::cliprange_value>("How far values may go.", at_least(0)),
+        field<&C::gamma>("Discount.", between(0, 1)),
+        field<&C::lam>("Lambda of the advantage estimate.", between(0, 1)),
+        field<&C::whiten_rewards>("Scale rewards to mean 0 and deviation 1."),
+        field<&C::whiten_advantages>("Scale advantages so."),
+        field<&C::entropy_coef>("Weight of the entropy; null: none."),
+        field<&C::missing_eos_penalty>("Taken from the reward of a completion without an end; null: nothing."),
+    };
+  }
+};
+
+struct PpoConfig {
+  PpoKeys own;
+  RolloutKeys rollouts = {.num_return_sequences = 1};
+
+  static config::Section section() {
+    return config::flat<&PpoConfig::own, &PpoConfig::rollouts>("Proximal policy optimisation (arXiv:1707.06347).");
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,30 @@
+// The keys of `trainer_type: reward`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+
+namespace easydel::train {
+
+struct RewardConfig {
+  bool disable_dropout = true;
+  std::optional<double> center_rewards_coefficient = 0.1;
+  std::optional<int64_t> dataset_num_proc = {};
+
+  static constexpr auto doc = "A model that scores answers, from pairs.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = RewardConfig;
+    return std::tuple{
+        field<&C::disable_dropout>("Train without dropout."),
+        field<&C::center_rewards_coefficient>("Weight of the mean reward squared; null: off.", at_least(0)),
+        field<&C::dataset_num_proc>("Processes that tokenize.",
+                                    no_effect("rows are tokenized once, before the first step")),
+    };
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,57 @@
+// The keys of `trainer_type: rlvr`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/grpo_config.h"
+
+namespace easydel::train {
+
+struct RlvrKeys {
+  std::optional<std::string> answer_key = "answer";
+  std::string test_key = "tests";
+  std::optional<std::string> format_pattern = {};
+  double format_reward_weight = 0;
+  std::optional<int64_t> length_penalty_target = {};
+  double length_penalty_weight = 0;
+  bool max_len_mask = true;
+  std::optional<double> reward_clip_range = {};
+  std::optional<std::string> difficulty_key = {};
+  bool difficulty_loss_weight = false;
+
+  static constexpr auto doc = "What is checked.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = RlvrKeys;
+    return std::tuple{
+        field<&C::answer_key>("Field with the right answer."),
+        field<&C::test_key>("Field with the tests of code."),
+        field<&C::format_pattern>("Regular expression that a completion should match."),
+        field<&C::format_reward_weight>("Weight of the format.", at_least(0)),
+        field<&C::length_penalty_target>("Tokens beyond which length costs; null: none.", at_least(1)),
+        field<&C::length_penalty_weight>("Weight of that cost.", at_least(0)),
+        field<&C::max_len_mask>("Do not learn completions that were cut."),
+        field<&C::reward_clip_range>("Bound of rewards; null: none.", above(0)),
+        field<&C::difficulty_key>("Field with the difficulty."),
+        field<&C::difficulty_loss_weight>("Weight rows by their difficulty."),
+    };
+  }
+};
+
+struct RlvrConfig {
+  RlvrKeys own;
+  GrpoKeys grpo;
+  RolloutKeys rollouts = {.max_prompt_length = 1024, .max_completion_length = 2048, .num_return_sequences = 8};
+  ReferenceKeys reference;
+
+  static config::Section section() {
+    return config::flat<&RlvrConfig::own, &RlvrConfig::grpo, &RlvrConfig::rollouts, &RlvrConfig::reference>(
+        "Rewards that can be checked: answers, tests, formats.");
+  }
+};
+
+}  // namespace easydel::train

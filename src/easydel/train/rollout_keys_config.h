@@ -1,0 +1,113 @@
+// What the methods that sample their own completions share. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "easydel/config/fields.h"
+
+namespace easydel::train {
+
+struct RolloutKeys {
+  int64_t max_prompt_length = 512;
+  int64_t max_completion_length = 256;
+  int64_t num_return_sequences = 4;
+  double temperature = 0.7;
+  double top_p = 0.95;
+  std::optional<int64_t> top_k = 50;
+  std::optional<double> min_p = {};
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  double repetition_penalty = 1;
+  Value generation_kwargs = {};
+  Value chat_template_kwargs = {};
+  bool skip_apply_chat_template = false;
+  Value tools = {};
+  std::optional<std::vector<double>> reward_weights = {};
+  bool mask_truncated_completions = false;
+  std::optional<int64_t> dataset_num_proc = {};
+  std::optional<int64_t> logprob_vocab_chunk_size = {};
+
+  static constexpr auto doc = "How completions are sampled.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = RolloutKeys;
+    return std::tuple{
+        field<&C::max_prompt_length>("Tokens of a prompt, its end is kept.", at_least(1)),
+        field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
+        field<&C::num_return_sequences>("Completions of one prompt: the group that is compared.", at_least(1),
+                                        alias("num_generations"), alias("group_size")),
+        field<&C::temperature>("Temperature of the sampled completions.", at_least(0)),
+        field<&C::top_p>("Share of probability sampled from.", between(0, 1)),
+        field<&C::top_k>("Likeliest tokens sampled from; null: all.", at_least(0)),
+        field<&C::min_p>("Least probability, as a share of the likeliest token's; null: none.", between(0, 1)),
+        field<&C::presence_penalty>("Taken from the score of tokens that were there.", between(-2, 2)),
+        field<&C::frequency_penalty>("Taken from the score of tokens, for each time that they were there.",
+                                     between(-2, 2)),
+        field<&C::repetition_penalty>("Divides the score of tokens that were there.", above(0)),
+        field<&C::generation_kwargs>("More sampling parameters."),
+        field<&C::chat_template_kwargs>("More arguments of the chat template."),
+        field<&C::skip_apply_chat_template>("Take prompts as they are, not through the chat template."),
+        field<&C::tools>("Tools offered to the model: JSON Schemas, or Python functions."),
+        field<&C::reward_weights>("Weight of each reward; null: 1 each."),
+        field<&C::mask_truncated_completions>("Do not learn completions that were cut."),
+        field<&C::dataset_num_proc>("Processes that tokenize.",
+                                    no_effect("rows are tokenized once, before the first step")),
+        field<&C::logprob_vocab_chunk_size>("Vocabulary entries scored at a time; null: by size.", at_least(1),
+                                            no_effect("scores run over chunks of tokens")),
+    };
+  }
+};
+
+struct ReferenceKeys {
+  bool sync_ref_model = false;
+  double ref_model_mixup_alpha = 0.9;
+  int64_t ref_model_sync_steps = 64;
+
+  static constexpr auto doc = "How the reference follows the model.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = ReferenceKeys;
+    return std::tuple{
+        field<&C::sync_ref_model>("Move the reference towards the model (arXiv:2404.09656)."),
+        field<&C::ref_model_mixup_alpha>("Share of the model in the new reference.", between(0, 1)),
+        field<&C::ref_model_sync_steps>("Steps between moves.", at_least(1)),
+    };
+  }
+};
+
+struct TeachingKeys {
+  int64_t max_prompt_length = 512;
+  int64_t max_completion_length = 256;
+  int64_t num_generations_per_prompt = 1;
+  double temperature_sampling = 0.7;
+  std::optional<int64_t> top_k = 50;
+  double top_p = 0.95;
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  double repetition_penalty = 1;
+  bool skip_apply_chat_template = false;
+
+  static constexpr auto doc = "How completions are sampled for a student.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = TeachingKeys;
+    return std::tuple{
+        field<&C::max_prompt_length>("Tokens of a prompt, its end is kept.", at_least(1)),
+        field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
+        field<&C::num_generations_per_prompt>("Completions sampled for a prompt.", at_least(1)),
+        field<&C::temperature_sampling>("Temperature of the sampled completions.", at_least(0)),
+        field<&C::top_k>("Likeliest tokens sampled from; null: all.", at_least(0)),
+        field<&C::top_p>("Share of probability sampled from.", between(0, 1)),
+        field<&C::presence_penalty>("Taken from the score of tokens that were there.", between(-2, 2)),
+        field<&C::frequency_penalty>("Taken from the score of tokens, for each time that they were there.",
+                                     between(-2, 2)),
+        field<&C::repetition_penalty>("Divides the score of tokens that were there.", above(0)),
+        field<&C::skip_apply_chat_template>("Take prompts as they are, not through the chat template."),
+    };
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,19 @@
+// The keys of `trainer_type: seq_kd`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/rollout_keys_config.h"
+
+namespace easydel::train {
+
+struct SeqKdConfig {
+  TeachingKeys samples;
+
+  static config::Section section() {
+    return config::flat<&SeqKdConfig::samples>("Learning the texts that a teacher writes (arXiv:1606.07947).");
+  }
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,37 @@
+// The keys of `trainer_type: sparse_distillation`. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/distillation_config.h"
+#include "easydel/train/rollout_keys_config.h"
+
+namespace easydel::train {
+
+struct SparseKeys {
+  int64_t top_k_teacher = 20;
+
+  static constexpr auto doc = "What of the teacher is kept.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = SparseKeys;
+    return std::tuple{
+        field<&C::top_k_teacher>("The teacher's likeliest tokens that are learned.", at_least(1)),
+    };
+  }
+};
+
+struct SparseDistillationConfig {
+  SparseKeys own;
+  DistillationConfig distillation;
+  TeachingKeys samples;
+
+  static config::Section section() {
+    return config::flat<&SparseDistillationConfig::own, &SparseDistillationConfig::distillation,
+                        &SparseDistillationConfig::samples>("Distillation of the teacher's likeliest tokens.");
+  }
+};
+
+}  // namespace easydel::train

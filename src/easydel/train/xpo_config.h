@@ -1,0 +1,50 @@
+// The keys of `trainer_type: xpo`. A face: no torch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "easydel/config/fields.h"
+#include "easydel/train/rollout_keys_config.h"
+
+namespace easydel::train {
+
+enum class XpoLoss : uint8_t { sigmoid, ipo };
+constexpr auto choices(XpoLoss) {
+  using enum XpoLoss;
+  return std::array{config::Choice{sigmoid, "sigmoid"}, config::Choice{ipo, "ipo"}};
+}
+
+struct XpoKeys {
+  config::Many<double> beta = {0.1};
+  config::Many<double> alpha = {1e-5};
+  XpoLoss loss_type = XpoLoss::sigmoid;
+  std::optional<double> missing_eos_penalty = {};
+
+  static constexpr auto doc = "The exploration.";
+  static constexpr auto fields() {
+    using namespace config;
+    using C = XpoKeys;
+    return std::tuple{
+        field<&C::beta>("How far the model may drift from the reference; a list: by epoch.", above(0)),
+        field<&C::alpha>("Weight of exploration; a list: by epoch.", at_least(0)),
+        field<&C::loss_type>("Shape of the loss."),
+        field<&C::missing_eos_penalty>("Taken from the reward of a completion without an end; null: nothing."),
+    };
+  }
+};
+
+struct XpoConfig {
+  XpoKeys own;
+  RolloutKeys rollouts;
+  ReferenceKeys reference;
+
+  static config::Section section() {
+    return config::flat<&XpoConfig::own, &XpoConfig::rollouts, &XpoConfig::reference>(
+        "Exploratory preference optimisation (arXiv:2405.21046).");
+  }
+};
+
+}  // namespace easydel::train
