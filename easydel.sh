@@ -11,7 +11,7 @@ build=${EASYDEL_BUILD:-$root/build}
 venv=${EASYDEL_VENV:-$root/.venv}
 torch_version=2.13.0
 debian_packages=(g++ cmake ninja-build mold ccache pkg-config clang-format git ca-certificates python3 python3-venv
-  libyaml-dev libsimdjson-dev zlib1g-dev libutf8proc-dev libonig-dev libssl-dev libcli11-dev libgtest-dev)
+  libyaml-dev libsimdjson-dev zlib1g-dev libutf8proc-dev libonig-dev libcurl4-openssl-dev libssl-dev libcli11-dev libgtest-dev)
 # These only make the build faster, or are needed by ./easydel.sh format alone.
 optional_packages=(mold ccache clang-format)
 

@@ -95,7 +95,7 @@ struct ServeConfig {
         field<&ServeConfig::port>("Port.", between(0, 65535)),
         field<&ServeConfig::workers>("Processes; only 1.", between(1, 1)),
         field<&ServeConfig::log_level>("How much is logged."),
-        field<&ServeConfig::reload>("Reload on changes.", not_built("reloading")),
+        field<&ServeConfig::reload>("Reload on changes: not possible while a model is served."),
         field<&ServeConfig::ssl_keyfile>("Key for HTTPS."),
         field<&ServeConfig::ssl_certfile>("Certificate for HTTPS."),
         field<&ServeConfig::tool_parser_name>("How tool calls are written."),
@@ -106,6 +106,12 @@ struct ServeConfig {
         field<&ServeConfig::enable_cors>("Answer other origins."),
         field<&ServeConfig::cors_origins>("Which origins."),
     };
+  }
+  void settle(config::Keys& keys) {
+    if (reload) keys.refuse("reload", "is not possible: the server and the engine are one process", "start it anew");
+    for (const auto& [key, text] :
+         {std::pair{"host", &host}, std::pair{"log_level", &log_level}, std::pair{"tool_parser_name", &tool_parser_name}})
+      if (text->empty()) keys.refuse(key, "is empty", "leave the key out for its default");
   }
 };
 

@@ -22,8 +22,7 @@ const std::vector<Shown>& shown_defaults() {
        {"axis_dims", "axis_names", "auto_shard_model", "use_ring_of_experts", "fsdp_is_ep_bound", "sp_is_ep_bound"}},
       {"quantization", {"group_size", "linear_pattern", "linear_group_size"}},
       {"base_config.values", {"hardware_abstraction"}},
-      {"esurge",
-       {"min_input_pad", "max_num_seqs", "hbm_utilization", "page_size", "enable_prefix_caching", "verbose"}},
+      {"esurge", {"min_input_pad", "max_num_seqs", "hbm_utilization", "page_size", "enable_prefix_caching", "verbose"}},
       {"mixture",
        {"cache_dir", "streaming", "text_target_field", "image_target_field", "shuffle_buffer_size", "use_fast_loader",
         "num_workers", "prefetch_size", "enable_caching"}}};
@@ -142,9 +141,9 @@ Builder& Builder::set_reward_model(std::string_view name, const Arguments& keys)
 }
 
 Builder& Builder::set_dtype(std::string_view dtype, std::optional<std::string_view> param_dtype) {
-  return set_section("loader", Arguments{{"dtype", std::string(dtype)},
-                                         {"param_dtype", std::string(param_dtype.value_or(dtype))}}
-                                   .map());
+  return set_section(
+      "loader",
+      Arguments{{"dtype", std::string(dtype)}, {"param_dtype", std::string(param_dtype.value_or(dtype))}}.map());
 }
 
 Builder& Builder::set_sharding(const Arguments& keys) { return set_section("sharding", keys.map()); }

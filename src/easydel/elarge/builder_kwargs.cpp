@@ -141,7 +141,8 @@ Value Builder::get_base_config(Prefer prefer) const {
 }
 
 Value Builder::get_from_pretrained_kwargs() const {
-  const Value all = to_dict(), loader = at(all, "loader"), sharding = at(all, "sharding"), platform = at(all, "platform");
+  const Value all = to_dict(), loader = at(all, "loader"), sharding = at(all, "sharding"),
+              platform = at(all, "platform");
   const Value quantization = at(all, "quantization"), part = at(quantization, "model");
   Value out = Value::map();
   out.set("pretrained_model_name_or_path", Value::text(model_name()));
@@ -155,7 +156,9 @@ Value Builder::get_from_pretrained_kwargs() const {
   out.set("sharding_axis_names", at(sharding, "axis_names"));
   for (const char* key : {"partition_axis", "shard_fns"}) out.set(key, at(sharding, key));
   for (const char* key : {"backend", "platform"}) out.set(key, at(platform, key));
-  out.set("config_kwargs", get_base_config());
+  Value values = get_base_config();  // without what stands beside it
+  std::erase_if(values.entries, [&](const auto& entry) { return out.find(entry.first) != nullptr; });
+  out.set("config_kwargs", values);
   out.set("auto_shard_model", or_else(at(sharding, "auto_shard_model"), Value::boolean(true)));
   out.set("partition_rules", at(sharding, "partition_rules"));
   out.set("quantization_config", part);
@@ -171,14 +174,16 @@ Value Builder::get_from_pretrained_kwargs() const {
 Value Builder::get_esurge_kwargs() const {
   const Value given = at(to_dict(), "esurge");
   // What a null means where it is not the table's default.
-  static const std::array<std::pair<std::string_view, Value>, 3> kOpen{
-      {{"max_model_len", Value::integer(8192)}, {"max_num_seqs", Value::integer(256)}, {"hbm_utilization", Value::number(0.85)}}};
+  static const std::array<std::pair<std::string_view, Value>, 3> kOpen{{{"max_model_len", Value::integer(8192)},
+                                                                        {"max_num_seqs", Value::integer(256)},
+                                                                        {"hbm_utilization", Value::number(0.85)}}};
   Value out = Value::map();
   for (const config::Key& key : config::section_of<EsurgeConfig>().keys) {
     const Value* const value = given.is_map() ? given.find(key.name) : nullptr;
     const bool counted = key.default_value.as_double() || key.default_value.as_bool();
     Value result = value ? plain(*value) : key.default_value;
     if (result.is_null() && counted) result = key.default_value;
+    if (!value && result.is_list() && result.items.empty()) result = Value{};  // none
     for (const auto& [name, open] : kOpen)
       if (name == key.name && (!value || value->is_null())) result = open;
     out.set(key.name, result);
@@ -195,8 +200,8 @@ Value Builder::get_mixture_kwargs() const {
   out.set("informs", informs);
   static const Value kWorkers = Value::integer(2), kBuffer = Value::integer(4);
   for (const char* key : {"cache_dir", "streaming", "text_target_field", "image_target_field", "batch_size",
-                          "shuffle_buffer_size", "seed", "prefetch_workers", "prefetch_buffer_size", "cloud_max_retries",
-                          "cloud_retry_delay", "cache_remote_files", "cache_expiry_seconds"}) {
+                          "shuffle_buffer_size", "seed", "prefetch_workers", "prefetch_buffer_size",
+                          "cloud_max_retries", "cloud_retry_delay", "cache_remote_files", "cache_expiry_seconds"}) {
     const std::string_view name = key;
     const Value* const value = given.is_map() ? given.find(name) : nullptr;
     const Value other = name == "prefetch_workers"       ? kWorkers

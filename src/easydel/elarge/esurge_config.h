@@ -39,7 +39,7 @@ struct EsurgeConfig {
   bool auto_shard_model = true;
   std::vector<int64_t> sharding_axis_dims = {1, 1, 1, -1, 1};
   bool compile_runner = true;
-  bool async_scheduling = false;
+  bool async_scheduling = true;
   bool runner_verbose = false;
   bool verbose = false;
   bool overlap_execution = false;
@@ -54,7 +54,7 @@ struct EsurgeConfig {
   bool prefer_preserve_prompt = true;
   bool decode_truncated_prompt = true;
   bool destroy_pages_on_pause = true;
-  std::optional<int64_t> detokenizer_max_states;
+  int64_t detokenizer_max_states = 65536;
   std::optional<double> worker_startup_timeout;
   std::optional<double> idle_reset_seconds;
   double idle_reset_min_interval = 60;

@@ -78,7 +78,8 @@ std::optional<std::string> precision_of(const Value& word, const std::string& wh
     known.emplace_back(choice.name);
     known.insert(known.end(), choice.aliases.begin(), choice.aliases.end());
     const std::string wanted = canonical(word.scalar);
-    if (!wanted.empty() && (canonical(choice.name) == wanted || std::ranges::find(choice.aliases, wanted) != choice.aliases.end()))
+    if (!wanted.empty() &&
+        (canonical(choice.name) == wanted || std::ranges::find(choice.aliases, wanted) != choice.aliases.end()))
       return std::string(choice.name);
   }
   std::erase(known, "");

@@ -52,6 +52,7 @@ constexpr auto choices(Task) {
 struct ModelConfig {
   std::string name_or_path;
   std::optional<std::string> tokenizer;
+  std::string revision = "main";
   Task task = Task::auto_bind;
   std::map<std::string, Value> extra_kwargs;
 
@@ -60,10 +61,11 @@ struct ModelConfig {
     using namespace config;
     return std::tuple{
         field<&ModelConfig::name_or_path>(
-            "Folder with config.json and *.safetensors, or a name in the local Hugging Face cache. With config.json "
-            "alone the model starts from random weights.",
+            "Folder with config.json and *.safetensors, or a name of the hub, owner/name, which is fetched into the "
+            "Hugging Face cache. With config.json alone the model starts from random weights.",
             required()),
         field<&ModelConfig::tokenizer>("Folder of the tokenizer; null: the model's own."),
+        field<&ModelConfig::revision>("Branch, tag or commit of a name of the hub."),
         field<&ModelConfig::task>("What the model is for; auto-bind: what its config.json says."),
         field<&ModelConfig::extra_kwargs>("More arguments for loading; any keys."),
     };

@@ -40,7 +40,7 @@ void as_problem(config::Problems& problems, const std::string& path, Check check
 fs::path find_model(const ModelConfig& model, const std::string& path, config::Problems& problems) {
   fs::path folder;
   as_problem(problems, path + ".name_or_path", [&] {
-    const fs::path found = hub::resolve_model(model.name_or_path, path + ".name_or_path");
+    const fs::path found = hub::resolve_model(model.name_or_path, path + ".name_or_path", model.revision, hub::Wanted::description);
     if (!fs::exists(found / "config.json"))
       refuse(path + ".name_or_path", "'" + model.name_or_path + "' has no config.json", "give a Hugging Face model folder");
     folder = found;
@@ -61,7 +61,7 @@ Value check_model(const fs::path& folder, const Value& overrides, const std::str
   as_problem(problems, path + ".name_or_path", [&] {
     if (weights::Folder::has_weights(folder))
       weights::Folder::open(folder);
-    else
+    else if (!fs::is_symlink(folder / "config.json"))  // of a cache: weights are fetched when they are loaded
       problems.note(path + ".name_or_path", "'" + folder.string() + "' has no *.safetensors: it starts from random weights");
   });
   return config;
@@ -92,7 +92,7 @@ void check_models(const Config& config, bool with_tokenizer, config::Problems& p
     if (model.is_map()) check_overrides(config.base_config.values, model, problems);
   }
   if (with_tokenizer && config.model.tokenizer)
-    as_problem(problems, "model.tokenizer", [&] { text::Tokenizer::load(hub::resolve_model(*config.model.tokenizer, "model.tokenizer")); });
+    as_problem(problems, "model.tokenizer", [&] { text::Tokenizer::load(hub::resolve_model(*config.model.tokenizer, "model.tokenizer", "main", hub::Wanted::description)); });
   else if (with_tokenizer && !folder.empty())
     as_problem(problems, "model.name_or_path", [&] { text::Tokenizer::load(folder); });
   if (!config.reference_model) return;

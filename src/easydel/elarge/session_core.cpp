@@ -32,7 +32,7 @@ nn::Checkpointing checkpointing_of(const Config& config) {
 }
 
 std::filesystem::path folder_of(const ModelConfig& model, const std::string& section) {
-  return hub::resolve_model(model.name_or_path, section + ".name_or_path");
+  return hub::resolve_model(model.name_or_path, section + ".name_or_path", model.revision);
 }
 
 models::LoadOptions load_options(const Config& config, bool training, std::shared_ptr<const collective::Team> team) {

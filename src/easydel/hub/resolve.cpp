@@ -1,67 +1,90 @@
 #include "easydel/hub/resolve.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 
 #include "easydel/base/error.h"
-#include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/hub/repository.h"
 
 namespace easydel::hub {
 namespace fs = std::filesystem;
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
+constexpr int64_t kWorthSaying = 32 << 20;  // bytes of a file whose coming is told by tenths
+
+// Says the start of each file, and of large ones how far they are.
+Progress telling(bool told) {
+  if (!told) return {};
+  return [last = std::string(), tenth = int64_t{0}](std::string_view file, int64_t done, int64_t total) mutable {
+    if (file != last) {
+      last = file;
+      tenth = 0;
+      log::info("fetching ", file, total > 0 ? str(" (", (total + (1 << 20) - 1) >> 20, " MiB)") : "");
+    }
+    if (total < kWorthSaying || done * 10 / total <= tenth) return;
+    tenth = done * 10 / total;
+    log::info("fetching ", file, ": ", tenth * 10, " %");
+  };
 }
 
-// "owner/name", each part of the letters that the hub allows: not a path.
-bool is_hub_name(std::string_view name) {
-  const auto allowed = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '/'; };
-  return !name.empty() && name[0] != '/' && name[0] != '.' && std::ranges::count(name, '/') <= 1 && std::ranges::all_of(name, allowed);
+bool ends_with_any(std::string_view file, std::initializer_list<std::string_view> endings) {
+  return std::ranges::any_of(endings, [&](std::string_view ending) { return file.ends_with(ending); });
+}
+
+bool describes(std::string_view file) {
+  return ends_with_any(file, {".json", ".jinja", ".txt", ".model", ".tiktoken", ".vocab"});
 }
 
 }  // namespace
 
-fs::path expand_home(std::string_view path) {
-  if (path != "~" && !path.starts_with("~/")) return path;
-  const std::string home = variable("HOME");
-  if (home.empty()) return path;
-  return path.size() > 2 ? fs::path(home) / path.substr(2) : fs::path(home);
-}
-
-fs::path cache_folder() {
-  if (const std::string folder = variable("HF_HUB_CACHE"); !folder.empty()) return expand_home(folder);
-  if (const std::string home = variable("HF_HOME"); !home.empty()) return expand_home(home) / "hub";
-  const std::string cache = variable("XDG_CACHE_HOME");
-  return (cache.empty() ? expand_home("~/.cache") : fs::path(cache)) / "huggingface" / "hub";
-}
-
 std::optional<fs::path> cached(std::string_view name, std::string_view revision) {
   if (!is_hub_name(name)) return std::nullopt;
-  std::string folder = "models--" + std::string(name);
-  if (const size_t slash = folder.find('/'); slash != std::string::npos) folder.replace(slash, 1, "--");
-  const fs::path root = cache_folder() / folder;
-  std::error_code missing;
-  std::string commit(revision);
-  if (const fs::path ref = root / "refs" / revision; fs::is_regular_file(ref, missing)) commit = files::read(ref);
-  while (!commit.empty() && std::isspace(static_cast<unsigned char>(commit.back()))) commit.pop_back();
-  const fs::path snapshot = root / "snapshots" / commit;
-  if (!fs::is_directory(snapshot, missing)) return std::nullopt;
-  return snapshot;
+  return Repository("hub", std::string(name), RepositoryType::model, std::string(revision)).cached_snapshot();
 }
 
-fs::path resolve_model(std::string_view name, const std::string& where) {
+bool is_on_hub(std::string_view name) {
+  std::error_code missing;
+  return is_hub_name(name) && !fs::exists(expand_home(name), missing);
+}
+
+fs::path resolve_model(std::string_view name, const std::string& where, std::string_view revision, Wanted wanted) {
   const fs::path path = expand_home(name);
   std::error_code missing;
   if (fs::is_directory(path, missing)) return path;
   if (fs::exists(path, missing))
-    refuse(where, "'" + std::string(name) + "' is a file, not a model folder", "give the folder that holds config.json and *.safetensors");
-  if (const auto found = cached(name)) return *found;
-  const std::string cache = is_hub_name(name) ? "; '" + std::string(name) + "' is not in the Hugging Face cache " + cache_folder().string() + " either" : "";
-  refuse(where, "'" + std::string(name) + "': no such folder" + cache,
-         is_hub_name(name) ? "give a folder with config.json and *.safetensors; downloading is not built yet"
-                           : "give a folder with config.json and *.safetensors");
+    refuse(where, "'" + std::string(name) + "' is a file, not a model folder",
+           "give the folder that holds config.json and *.safetensors");
+  if (!is_hub_name(name))
+    refuse(where, "'" + std::string(name) + "': no such folder",
+           "give a folder with config.json and *.safetensors, or a name of the hub");
+  // A word without an owner is rather a folder that is missing; only what is cached already serves.
+  const Settings now = settings();
+  Repository repository(where, std::string(name), RepositoryType::model, std::string(revision), now);
+  if (name.find('/') == std::string_view::npos) {
+    if (const auto found = repository.cached_snapshot()) return *found;
+    refuse(where, "'" + std::string(name) + "': no such folder, nor in the cache " + now.cache.string(),
+           "give a folder with config.json and *.safetensors, or a name of the hub as 'owner/name'");
+  }
+  const auto takes = [&](std::string_view file) {
+    if (file.find('/') != std::string_view::npos) return false;  // other forms of the same weights
+    return describes(file) || (wanted == Wanted::all && file.ends_with(".safetensors"));
+  };
+  return repository.fetch_all(takes, telling(now.progress));
+}
+
+fs::path resolve_dataset(std::string_view name, const std::string& where, std::string_view revision) {
+  const fs::path path = expand_home(name);
+  std::error_code missing;
+  if (fs::is_directory(path, missing)) return path;
+  const Settings now = settings();
+  Repository repository(where, std::string(name), RepositoryType::dataset, std::string(revision), now);
+  const auto takes = [](std::string_view file) {
+    for (const std::string_view packed : {".gz", ".zst"})
+      if (file.ends_with(packed)) file.remove_suffix(packed.size());
+    return ends_with_any(file, {".parquet", ".json", ".jsonl", ".csv", ".tsv", ".txt", ".arrow"});
+  };
+  return repository.fetch_all(takes, telling(now.progress));
 }
 
 }  // namespace easydel::hub

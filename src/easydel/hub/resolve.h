@@ -1,4 +1,4 @@
-// A model's name into a folder on this machine: a path, or what the local Hugging Face cache holds. Nothing is downloaded.
+// A model's name into a folder on this machine: a path as it is, a name of the hub from the cache or fetched into it.
 #pragma once
 
 #include <filesystem>
@@ -6,18 +6,27 @@
 #include <string>
 #include <string_view>
 
+#include "easydel/hub/settings.h"
+
 namespace easydel::hub {
-
-// "~/x" with the home folder put in; other paths as they are.
-std::filesystem::path expand_home(std::string_view path);
-
-// HF_HUB_CACHE, else HF_HOME/hub, else XDG_CACHE_HOME/huggingface/hub, else ~/.cache/huggingface/hub.
-std::filesystem::path cache_folder();
 
 // The folder of the cached revision of "owner/name" (refs/<revision>, or the commit itself); nullopt: not cached.
 std::optional<std::filesystem::path> cached(std::string_view name, std::string_view revision = "main");
 
-// A folder as given, else the cached model of that name. UserError "where: ..." that says where it was looked for.
-std::filesystem::path resolve_model(std::string_view name, const std::string& where);
+enum class Wanted : uint8_t {
+  all,          // weights too
+  description,  // config, tokenizer, templates: what can be checked before anything is computed
+};
+
+// A folder as given, else the hub's model of that name. UserError "where: ..." that says where it was looked for.
+std::filesystem::path resolve_model(std::string_view name, const std::string& where, std::string_view revision = "main",
+                                    Wanted wanted = Wanted::all);
+
+// The same of a data set: its data files (parquet, json, jsonl, csv, tsv, txt, arrow, also compressed).
+std::filesystem::path resolve_dataset(std::string_view name, const std::string& where,
+                                      std::string_view revision = "main");
+
+// Whether resolve_model would look for `name` on the hub: it is no path here, and has the form of a hub's name.
+bool is_on_hub(std::string_view name);
 
 }  // namespace easydel::hub

@@ -1,0 +1,96 @@
+// The configuration of a model as EasyDeL's documents have it (EasyDeLBaseConfig): Hugging Face's config.json with
+// fields for the mesh, attention, recomputation, experts and caches. What a family makes of it is the family's
+// business. A face: no torch.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/mesh/mesh.h"
+#include "easydel/mesh/partition_manager.h"
+#include "easydel/mesh/rules.h"
+
+namespace easydel::models {
+
+struct FromPretrained {
+  std::string revision = "main", subfolder = {};
+  std::optional<std::filesystem::path> cache_dir;
+  std::optional<std::string> token;  // instead of HF_TOKEN
+  bool force_download = false, local_files_only = false;
+};
+
+// One thread at a time.
+class BaseConfig {
+ public:
+  // EasyDeL's fields take what `given` says, else their defaults; every other key of it becomes an attribute too.
+  explicit BaseConfig(const Value& given = Value::map());
+  virtual ~BaseConfig() = default;
+
+  // The family's word; of the base class the attribute `model_type`, or nothing.
+  virtual std::string model_type() const;
+  // UserError here: a family's configuration gives its own.
+  virtual mesh::PartitionRules get_partition_rules() const;
+
+  const Value* find(std::string_view name) const { return attributes_.find(name); }
+  const Value& at(std::string_view name) const;  // UserError where there is no such attribute
+  // Number types are kept under their long names; experts are counted under their other names too.
+  void set(std::string_view name, Value value);
+
+  // Writes what is given; a null kvdtype is attn_dtype. Keys that are no fields of EasyDeL's become attributes, also of
+  // every configuration inside, which takes this one's fields first.
+  void add_basic_configurations(const Value& given = Value::map());
+  void attach_custom_arguments(const Value& given);  // overwrites; kept by save_pretrained
+  // EasyDeL's fields of another, without the ratios of forgetful masks and the operations' configurations.
+  void read_basics_from_config(const BaseConfig& other);
+  void add_sub_config(const std::string& name, std::shared_ptr<BaseConfig> config);  // "text_config"
+  BaseConfig* sub_config(std::string_view name) const;                               // nullptr: none
+
+  Value to_dict() const;       // every attribute, and transformers' where they are not said
+  Value to_diff_dict() const;  // without what is transformers' default; EasyDeL's fields always
+  std::string to_json_string(bool only_differences = true) const;
+  void to_json_file(const std::filesystem::path& file, bool only_differences = true) const;
+  void save_pretrained(const std::filesystem::path& folder) const;  // folder/config.json
+  // A folder, a file or a name of the hub. `overrides` that are attributes replace the file's; the others are given
+  // back. UserError: nothing there, no JSON.
+  static std::pair<BaseConfig, Value> from_pretrained(std::string_view name, const Value& overrides = Value::map(),
+                                                      const FromPretrained& options = {});
+
+  std::vector<int64_t> get_axis_dims() const;
+  std::vector<std::string> get_axis_names() const;
+  std::string get_backend() const;                      // the field, or what this machine computes on: cpu
+  int64_t granted_freq_max_position_embedding() const;  // freq_max_position_embeddings, or max_position_embeddings
+  int64_t granted_mask_max_position_embedding() const;  // mask_max_position_embeddings, or max_position_embeddings
+  mesh::PartitionManager partition_manager() const;
+
+  // Made of the sharding fields for `ranks` at the first call, then kept; set_model_mesh replaces it, also inside.
+  const mesh::Mesh& mesh(int64_t ranks = 1);
+  void set_model_mesh(const mesh::Mesh& mesh);
+
+  bool operator==(const BaseConfig& other) const { return to_dict() == other.to_dict(); }
+
+ protected:
+  // For subclasses: attributes of `already` stay, whatever `given` says.
+  BaseConfig(const Value& already, const Value& given);
+
+ private:
+  Value attributes_ = Value::map();
+  std::map<std::string, std::shared_ptr<BaseConfig>, std::less<>> inside_;
+  std::optional<mesh::Mesh> mesh_;
+};
+
+// The commit in ".../snapshots/<40 hex digits>/..."; `commit` where it is given; nullopt: neither.
+std::optional<std::string> extract_commit_hash(const std::optional<std::string>& file,
+                                               const std::optional<std::string>& commit);
+
+// What EasyDeL takes for yes in an environment variable: true, yes, ok, 1, easy, in any case.
+bool is_yes(std::string_view word);
+
+}  // namespace easydel::models

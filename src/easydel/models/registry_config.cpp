@@ -1,0 +1,127 @@
+#include "easydel/models/registry_config.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+#include "easydel/models/family_configs.h"
+
+namespace easydel::models {
+namespace {
+
+constexpr std::string_view kCausal = "causal-language-model", kClasses = "sequence-classification",
+                           kBase = "base-module";
+
+// What a class's name says of its task.
+std::string_view task_of(std::string_view architecture) {
+  if (architecture.ends_with("ForCausalLM") || architecture.ends_with("LMHeadModel")) return kCausal;
+  if (architecture.ends_with("ForSequenceClassification")) return kClasses;
+  return kBase;
+}
+
+// "Llama" of "LlamaForCausalLM", "GPT2" of "GPT2LMHeadModel".
+std::string stem_of(std::string_view architecture) {
+  for (const std::string_view ending : {"ForCausalLM", "LMHeadModel", "ForSequenceClassification", "Model"})
+    if (architecture.ends_with(ending)) return std::string(architecture.substr(0, architecture.size() - ending.size()));
+  return std::string(architecture);
+}
+
+struct Registry {
+  std::mutex guard;
+  std::map<std::string, std::string, std::less<>> configs;  // by model type
+  std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>>
+      modules;  // by task, by model type
+
+  Registry() {
+    for (const FamilyConfig& family : family_configs())
+      for (const std::string_view architecture : family.architectures) {
+        const std::string type(family.model_type);
+        configs.try_emplace(type, stem_of(architecture) + "Config");
+        modules[std::string(task_of(architecture))].try_emplace(type, architecture);
+      }
+  }
+};
+
+Registry& registry() {
+  static Registry all;
+  return all;
+}
+
+}  // namespace
+
+const std::vector<std::string>& task_types() {
+  static const std::vector<std::string> all{std::string(kCausal),
+                                            "vision-language-model",
+                                            "diffusion-language-model",
+                                            "image-text-to-text",
+                                            std::string(kBase),
+                                            "vision-module",
+                                            "sequence-to-sequence",
+                                            "speech-sequence-to-sequence",
+                                            "zero-shot-image-classification",
+                                            std::string(kClasses),
+                                            "audio-classification",
+                                            "image-classification",
+                                            "embedding",
+                                            "any-to-any",
+                                            "auto-bind"};
+  return all;
+}
+
+std::string registered_config(std::string_view model_type) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.guard);
+  const auto found = all.configs.find(model_type);
+  std::vector<std::string> known;
+  for (const auto& [type, config] : all.configs) known.push_back(type);
+  if (found == all.configs.end())
+    refuse("model_type", "'" + std::string(model_type) + "' is not registered", did_you_mean(model_type, known));
+  return found->second;
+}
+
+std::string registered_module(std::string_view task, std::string_view model_type) {
+  const auto& tasks = task_types();
+  if (std::ranges::find(tasks, task) == tasks.end())
+    refuse("task", "'" + std::string(task) + "' is not defined", did_you_mean(task, tasks));
+  Registry& all = registry();
+  const std::lock_guard lock(all.guard);
+  const auto types = all.modules.find(task);
+  std::vector<std::string> known;
+  if (types != all.modules.end())
+    for (const auto& [type, module] : types->second) {
+      if (type == model_type) return module;
+      known.push_back(type);
+    }
+  refuse("model_type", "'" + std::string(model_type) + "' is not defined for the task " + std::string(task),
+         known.empty() ? "no model has this task yet" : did_you_mean(model_type, known));
+}
+
+std::string bound_task(std::string_view model_type, const std::vector<std::string>& architectures) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.guard);
+  for (const std::string& architecture : architectures)
+    for (const auto& [task, types] : all.modules)
+      if (const auto found = types.find(model_type); found != types.end() && found->second == architecture) return task;
+  for (const std::string_view task : {kCausal, kClasses, kBase})
+    if (const auto types = all.modules.find(task); types != all.modules.end() && types->second.contains(model_type))
+      return std::string(task);
+  return "";
+}
+
+void register_config(const std::string& model_type, const std::string& config_class) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.guard);
+  all.configs[model_type] = config_class;
+}
+
+void register_module(const std::string& task, const std::string& model_type, const std::string& module_class) {
+  if (std::ranges::find(task_types(), task) == task_types().end())
+    refuse("task", "'" + task + "' is not defined", did_you_mean(task, task_types()));
+  Registry& all = registry();
+  const std::lock_guard lock(all.guard);
+  all.modules[task][model_type] = module_class;
+}
+
+}  // namespace easydel::models

@@ -1,0 +1,25 @@
+// Which class of the documents a task and a model type name: EasyDeL's registry as words. What a family builds is
+// models/family.h's business. A face: no torch.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace easydel::models {
+
+// The registry's names of tasks, "causal-language-model" first.
+const std::vector<std::string>& task_types();
+
+// "LlamaConfig" of "llama". UserError where there is none.
+std::string registered_config(std::string_view model_type);
+// "LlamaForCausalLM" of "causal-language-model" and "llama". UserError where the task or the type is none.
+std::string registered_module(std::string_view task, std::string_view model_type);
+// The task that config.json's architectures ask for, what auto-bind does; empty: none that is registered.
+std::string bound_task(std::string_view model_type, const std::vector<std::string>& architectures);
+
+// More, while the program runs; a name that is there already is replaced. Thread-safe.
+void register_config(const std::string& model_type, const std::string& config_class);
+void register_module(const std::string& task, const std::string& model_type, const std::string& module_class);
+
+}  // namespace easydel::models

@@ -1,0 +1,237 @@
+// The hub's client against a server on this machine that plays the hub, also badly.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "easydel/base/document.h"
+#include "easydel/base/files.h"
+#include "easydel/hub/blob.h"
+#include "easydel/hub/push.h"
+#include "easydel/hub/repository.h"
+#include "easydel/hub/resolve.h"
+#include "support/data.h"
+
+namespace easydel::hub {
+namespace {
+
+namespace fs = std::filesystem;
+const std::string kCommit = "0123456789abcdef0123456789abcdef01234567";
+
+class FakeHub {
+ public:
+  explicit FakeHub(const fs::path& folder) : log_(folder / "log") {
+    int in[2], out[2];
+    check(pipe(in) == 0 && pipe(out) == 0, "pipe");
+    child_ = fork();
+    if (child_ == 0) {
+      dup2(in[0], 0);
+      dup2(out[1], 1);
+      for (const int end : {in[0], in[1], out[0], out[1]}) close(end);
+      const std::string script = (test::source_root() / "tests/hub/fake_hub.py").string();
+      execlp("python3", "python3", script.c_str(), folder.c_str(), log_.c_str(), nullptr);
+      _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    stdin_ = in[1];
+    std::string line;
+    for (char c = 0; ::read(out[0], &c, 1) == 1 && c != '\n';) line += c;
+    close(out[0]);
+    endpoint_ = "http://127.0.0.1:" + line;
+    started_ = !line.empty();
+  }
+  ~FakeHub() {
+    close(stdin_);
+    kill(child_, SIGTERM);
+    waitpid(child_, nullptr, 0);
+  }
+  bool started() const { return started_; }
+  const std::string& endpoint() const { return endpoint_; }
+  std::string log() const { return fs::exists(log_) ? test::read_file(log_) : ""; }
+  void forget() const { test::write_file(log_, ""); }
+
+ private:
+  fs::path log_;
+  pid_t child_ = -1;
+  int stdin_ = -1;
+  bool started_ = false;
+  std::string endpoint_;
+};
+
+class Hub : public testing::Test {
+ protected:
+  void SetUp() override {
+    test::write_file(folder_ / "main/config.json", "{\"model_type\": \"llama\"}\n");
+    test::write_file(folder_ / "main/sub/notes.txt", "notes\n");
+    test::write_file(folder_ / "main/big.safetensors", std::string(100000, 'b'));
+    test::write_file(folder_ / "main/broken.safetensors", std::string(100000, 'x') + "end");
+    test::write_file(folder_ / "main/slow.safetensors", std::string(4000, 's'));
+    hub_ = std::make_unique<FakeHub>(folder_.path());
+    if (!hub_->started()) GTEST_SKIP() << "no python3";
+    settings_.endpoint = hub_->endpoint();
+    settings_.cache = folder_ / "cache";
+    settings_.token = "secret";
+    settings_.etag_seconds = settings_.download_seconds = 5;
+  }
+  Repository repository(const std::string& name = "org/name", const std::string& revision = "main") const {
+    return Repository("model.name_or_path", name, RepositoryType::model, revision, settings_);
+  }
+  std::string refusal_of(const std::string& name, const std::string& file, const std::string& revision = "main") const {
+    return test::refusal([&] { repository(name, revision).fetch(file); });
+  }
+
+  test::TemporaryFolder folder_;
+  std::unique_ptr<FakeHub> hub_;
+  Settings settings_;
+};
+
+TEST_F(Hub, KeepsFilesAsHuggingFacesToolsDo) {
+  const auto file = repository().fetch("config.json");
+  ASSERT_TRUE(file);
+  const fs::path root = folder_ / "cache/models--org--name";
+  EXPECT_EQ(*file, root / "snapshots" / kCommit / "config.json");
+  EXPECT_TRUE(fs::is_symlink(*file));
+  EXPECT_TRUE(fs::read_symlink(*file).is_relative());
+  EXPECT_EQ(fs::read_symlink(*file).filename(), git_hash_of_file(*file));
+  EXPECT_EQ(test::read_file(root / "refs/main"), kCommit);
+  EXPECT_EQ(test::read_file(*file), "{\"model_type\": \"llama\"}\n");
+  EXPECT_EQ(repository().fetch("nothing.json"), std::nullopt);
+  EXPECT_TRUE(fs::exists(root / ".no_exist" / kCommit / "nothing.json"));
+  EXPECT_TRUE(fs::exists(folder_ / "cache/.locks/models--org--name"));
+}
+
+TEST_F(Hub, NeverSendsTheTokenToAnotherHost) {
+  repository().fetch("big.safetensors");
+  const std::string log = hub_->log();
+  EXPECT_NE(log.find("hub HEAD /org/name/resolve/main/big.safetensors Bearer secret"), std::string::npos) << log;
+  EXPECT_NE(log.find("store GET /big.safetensors - -"), std::string::npos) << log;
+}
+
+TEST_F(Hub, FollowsARepositoryThatWasRenamed) {
+  EXPECT_TRUE(repository("org/old").fetch("config.json"));
+  EXPECT_NE(hub_->log().find("/org/name/resolve/main/config.json Bearer secret"), std::string::npos);
+}
+
+TEST_F(Hub, GoesOnWhereATransferBroke) {
+  const auto file = repository().fetch("broken.safetensors");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(test::read_file(*file), std::string(100000, 'x') + "end");
+  EXPECT_NE(hub_->log().find("bytes=50001-"), std::string::npos) << hub_->log();
+}
+
+TEST_F(Hub, ThrowsAwayWhatHasAnotherHash) {
+  test::write_file(folder_ / "main/wrong.safetensors", "not what it says");
+  const std::string text = refusal_of("org/name", "wrong.safetensors");
+  EXPECT_NE(text.find("the bytes do not have the SHA-256 that the hub says\n    try again; what came was thrown away"),
+            std::string::npos)
+      << text;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "cache/models--org--name/blobs"))
+    ADD_FAILURE() << entry.path();
+}
+
+TEST_F(Hub, SaysWhatIsWrongWithAName) {
+  EXPECT_EQ(refusal_of("org/other", "config.json"),
+            "model.name_or_path: 'org/other': the hub has no such repository, or does not show it\n"
+            "    check the name; HF_TOKEN may have no access");
+  EXPECT_EQ(refusal_of("org/gated", "config.json"),
+            "model.name_or_path: 'org/gated' is gated\n    ask for access on its page");
+  EXPECT_EQ(refusal_of("org/name", "config.json", "nowhere"),
+            "model.name_or_path: 'org/name@nowhere': the hub has no such revision\n    give a branch, a tag or a "
+            "commit of it");
+  EXPECT_EQ(refusal_of("../etc", "config.json"),
+            "model.name_or_path: '../etc' is no name of a hub\n    a name is 'owner/name'");
+  EXPECT_EQ(refusal_of("org/name", "../../config.json"),
+            "model.name_or_path: '../../config.json' is no file of a repository");
+}
+
+TEST_F(Hub, FetchesAllThatIsWantedAndNothingOutside) {
+  const fs::path snapshot = repository().fetch_all([](std::string_view) { return true; });
+  EXPECT_EQ(snapshot.filename(), kCommit);
+  EXPECT_EQ(test::read_file(snapshot / "sub/notes.txt"), "notes\n");
+  EXPECT_EQ(fs::file_size(snapshot / "slow.safetensors"), 4000u);
+  EXPECT_FALSE(fs::exists(snapshot / "../outside"));
+}
+
+TEST_F(Hub, WorksOfflineWithWhatIsCached) {
+  repository().fetch("config.json");
+  settings_.offline = true;
+  hub_->forget();
+  EXPECT_TRUE(repository().fetch("config.json"));
+  EXPECT_EQ(refusal_of("org/name", "big.safetensors"),
+            "model.name_or_path: 'org/name': big.safetensors is not in the cache " + settings_.cache.string() +
+                ", and HF_HUB_OFFLINE is set\n    unset HF_HUB_OFFLINE, or give a folder");
+  EXPECT_EQ(hub_->log(), "");
+}
+
+TEST_F(Hub, TakesTheCacheWhereTheHubCannotBeReached) {
+  repository().fetch("config.json");
+  settings_.endpoint = "http://127.0.0.1:9";
+  EXPECT_TRUE(repository().fetch("config.json"));
+}
+
+TEST_F(Hub, SendsOnlyWhatChangedAndLargeFilesBesideTheCommit) {
+  const fs::path mine = folder_ / "mine";
+  test::write_file(mine / "config.json", "{\"model_type\": \"llama\"}\n");
+  test::write_file(mine / "big.safetensors", std::string(100000, 'b'));
+  test::write_file(mine / "new.safetensors", std::string(5000, 'n'));
+  test::write_file(mine / "README.md", "hello\n");
+  PushOptions options;
+  options.repository = "org/name";
+  options.settings = settings_;
+  const Pushed pushed = push_folder("push", mine, options);
+  EXPECT_EQ(pushed.sent, (std::vector<std::string>{"README.md", "new.safetensors"}));
+  EXPECT_EQ(pushed.unchanged, 2);
+  EXPECT_EQ(pushed.commit, kCommit);
+  const std::string log = hub_->log();
+  EXPECT_NE(log.find("aGVsbG8K"), std::string::npos) << log;  // hello, in base64
+  EXPECT_NE(log.find("store PUT /" + files::sha256(std::string(5000, 'n')) + " - -"), std::string::npos) << log;
+  options.settings.token = "";
+  EXPECT_EQ(test::refusal([&] { push_folder("push", mine, options); }),
+            "push: nothing can be sent without a token\n    set HF_TOKEN to one that may write");
+}
+
+// A cache that huggingface_hub wrote serves us, and ours serves it.
+TEST_F(Hub, SharesItsCacheWithThePythonPackage) {
+  const char* python = std::getenv("EASYDEL_TEST_PYTHON");
+  const std::string interpreter = python ? python : "python3";
+  if (test::run({interpreter, "-c", "import huggingface_hub"}).status != 0) GTEST_SKIP() << "no huggingface_hub";
+  const test::RunOptions theirs{.environment = {{"HF_ENDPOINT", settings_.endpoint},
+                                                {"HF_HUB_CACHE", (folder_ / "theirs").string()},
+                                                {"HF_HUB_DISABLE_XET", "1"},
+                                                {"HF_HUB_DISABLE_TELEMETRY", "1"}}};
+  const std::string get =
+      "import sys, huggingface_hub as h; print(h.hf_hub_download('org/name', sys.argv[1], "
+      "local_files_only=sys.argv[2]=='1'))";
+  for (const char* file : {"config.json", "big.safetensors"}) {
+    const test::Ran ran = test::run({interpreter, "-c", get, file, "0"}, theirs);
+    ASSERT_EQ(ran.status, 0) << ran.err;
+  }
+  Settings reads = settings_;
+  reads.cache = folder_ / "theirs";
+  reads.offline = true;
+  Repository cached("x", "org/name", RepositoryType::model, "main", reads);
+  EXPECT_TRUE(cached.fetch("config.json"));
+  EXPECT_EQ(fs::file_size(*cached.fetch("big.safetensors")), 100000u);
+
+  repository().fetch("config.json");
+  repository().fetch("big.safetensors");
+  test::RunOptions ours = theirs;
+  ours.environment[1].second = settings_.cache.string();
+  for (const char* file : {"config.json", "big.safetensors"}) {
+    const test::Ran ran = test::run({interpreter, "-c", get, file, "1"}, ours);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_NE(ran.out.find(kCommit), std::string::npos);
+  }
+}
+
+TEST(HubNames, AreOnlyWhatAHubWouldTake) {
+  for (const char* good : {"gpt2", "org/name", "a.b-c/d_e.f"}) EXPECT_TRUE(is_hub_name(good)) << good;
+  for (const char* bad : {"", "/x", "./x", "../x", "a/b/c", "a b", "a/", "a--b/c", "x/..", "~/x"})
+    EXPECT_FALSE(is_hub_name(bad)) << bad;
+}
+
+}  // namespace
+}  // namespace easydel::hub

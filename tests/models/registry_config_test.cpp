@@ -1,0 +1,38 @@
+#include "easydel/models/registry_config.h"
+
+#include <gtest/gtest.h>
+
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+TEST(Registry, KnowsTheClassesOfTheFamilies) {
+  EXPECT_EQ(registered_module("causal-language-model", "llama"), "LlamaForCausalLM");
+  EXPECT_EQ(registered_module("causal-language-model", "gpt2"), "GPT2LMHeadModel");
+  EXPECT_EQ(registered_config("gpt2"), "GPT2Config");
+  EXPECT_EQ(bound_task("llama", {"LlamaForCausalLM"}), "causal-language-model");
+  EXPECT_EQ(bound_task("llama", {"SomethingElse"}), "causal-language-model");
+  EXPECT_EQ(bound_task("nothing", {}), "");
+}
+
+TEST(Registry, SaysWhatIsNotThere) {
+  EXPECT_EQ(test::refusal([] { registered_module("bogus", "llama"); }).substr(0, 28), "task: 'bogus' is not defined");
+  EXPECT_EQ(test::refusal([] { registered_module("causal-language-model", "lama"); }),
+            "model_type: 'lama' is not defined for the task causal-language-model\n    did you mean 'llama'?");
+  EXPECT_EQ(test::refusal([] { registered_module("auto-bind", "llama"); }),
+            "model_type: 'llama' is not defined for the task auto-bind\n    no model has this task yet");
+  EXPECT_EQ(test::refusal([] { registered_config("lama"); }),
+            "model_type: 'lama' is not registered\n    did you mean 'llama'?");
+}
+
+TEST(Registry, TakesMoreWhileItRuns) {
+  register_config("my_model", "MyConfig");
+  register_module("embedding", "my_model", "MyForEmbedding");
+  EXPECT_EQ(registered_config("my_model"), "MyConfig");
+  EXPECT_EQ(registered_module("embedding", "my_model"), "MyForEmbedding");
+  EXPECT_EQ(bound_task("my_model", {"MyForEmbedding"}), "embedding");
+}
+
+}  // namespace
+}  // namespace easydel::models
