@@ -40,6 +40,68 @@ def rope(r, head_dim, max_positions):
     return p
 
 
+ACTIVATIONS = ["silu", "silu", "gelu", "gelu_pytorch_tanh", "relu", "gelu_new", "quick_gelu", "relu2", "tanh", "mish"]
+# Layer norms, and what their epsilon is called.
+LAYER_NORMS = {"phi": "layer_norm_eps", "stablelm": "layer_norm_eps", "persimmon": "layer_norm_eps", "gpt_neox": "layer_norm_eps",
+               "cohere": "layer_norm_eps", "cohere2": "layer_norm_eps", "starcoder2": "norm_epsilon", "nemotron": "norm_eps"}
+OWN_HEAD = ("llama", "mistral", "qwen3", "ministral", "ministral3", "gemma", "gemma2", "gemma3_text", "vaultgemma", "glm", "glm4",
+            "seed_oss", "ernie4_5", "arcee", "nemotron", "hunyuan_v1_dense")
+ALWAYS_OWN_HEAD = ("qwen3", "ministral", "hunyuan_v1_dense", "gemma", "gemma2", "gemma3_text", "vaultgemma", "glm", "glm4", "ministral3", "seed_oss", "ernie4_5")
+ONE_KEY_PER_HEAD = ("persimmon", "gpt_neox", "gptj", "gpt_neo", "opt", "bloom", "mpt", "gpt2", "gpt_bigcode")
+WITH_BIAS_KEY = ("llama", "qwen3", "arcee", "apertus", "bitnet", "cohere", "cohere2", "gemma", "gemma2", "gemma3_text", "vaultgemma",
+                 "glm", "glm4", "granite", "helium", "hunyuan_v1_dense", "nemotron", "olmo", "olmo2", "olmo3", "smollm3",
+                 "seed_oss", "gpt_neox")
+WITH_MLP_BIAS_KEY = ("llama", "arcee", "granite", "nemotron", "seed_oss", "smollm3")
+PARTIAL = ("phi", "stablelm", "persimmon", "gpt_neox", "glm", "glm4", "nemotron", "phi3")
+
+
+def gpt_like(family, r):
+    """Families whose configuration has names of its own."""
+    heads = r.choice([2, 4, 5, 6])
+    head_dim = r.choice([8, 10])
+    hidden, layers, vocab = heads * head_dim, r.choice([2, 3]), r.choice([96, 131])
+    tied, eps, act = r.random() < 0.6, r.choice([1e-5, 1e-3]), r.choice(["gelu_new", "gelu", "relu", "silu", "gelu_pytorch_tanh", "quick_gelu"])
+    if family == "gpt_neo":
+        pair = r.choice([["global", "local"], ["local"], ["global"], ["local", "global"]])
+        return dict(hidden_size=hidden, num_heads=heads, num_layers=2 * len(pair), attention_types=[[pair, 2]], window_size=r.choice([3, 5, 8]),
+                    max_position_embeddings=64, vocab_size=vocab, intermediate_size=r.choice([None, 40]), activation_function=act,
+                    layer_norm_epsilon=eps, tie_word_embeddings=tied)
+    if family == "gpt_bigcode":
+        return dict(n_embd=hidden, n_head=heads, n_layer=layers, n_positions=64, vocab_size=vocab, n_inner=r.choice([None, 40]),
+                    activation_function=act, layer_norm_epsilon=eps, multi_query=r.random() < 0.6, scale_attn_weights=r.random() < 0.7,
+                    tie_word_embeddings=tied, attn_pdrop=0.0, resid_pdrop=0.0, embd_pdrop=0.0)
+    if family == "gptj":
+        return dict(n_embd=hidden, n_head=heads, n_layer=layers, n_positions=64, vocab_size=vocab, n_inner=r.choice([None, 40]),
+                    activation_function=act, layer_norm_epsilon=eps, rotary_dim=r.choice([2, 4, 8]), tie_word_embeddings=tied)
+    if family == "opt":
+        return dict(hidden_size=hidden, num_attention_heads=heads, num_hidden_layers=layers, ffn_dim=r.choice([40, 64]),
+                    max_position_embeddings=64, vocab_size=vocab, word_embed_proj_dim=r.choice([None, hidden - 4]),
+                    do_layer_norm_before=r.random() < 0.6, enable_bias=r.random() < 0.7, layer_norm_elementwise_affine=r.random() < 0.7,
+                    activation_function=act, dropout=0.0, tie_word_embeddings=tied, pad_token_id=r.choice([1, 0]))
+    if family == "bloom":
+        return dict(hidden_size=hidden, n_head=heads, n_layer=layers, vocab_size=vocab, layer_norm_epsilon=eps,
+                    apply_residual_connection_post_layernorm=r.random() < 0.4, tie_word_embeddings=tied)
+    if family == "mpt":
+        return dict(d_model=hidden, n_heads=heads, n_layers=layers, vocab_size=vocab, max_seq_len=64, layer_norm_epsilon=eps,
+                    attn_config=dict(clip_qkv=r.choice([None, 0.9]), softmax_scale=r.choice([None, 0.2]), alibi_bias_max=r.choice([8, 4])),
+                    tie_word_embeddings=tied)
+    new = r.random() < 0.4  # falcon
+    alibi = r.random() < 0.4
+    c = dict(hidden_size=hidden, num_attention_heads=heads, num_hidden_layers=layers, vocab_size=vocab, alibi=alibi,
+             new_decoder_architecture=new, multi_query=r.random() < 0.6, parallel_attn=new or r.random() < 0.6, bias=r.random() < 0.5,
+             ffn_hidden_size=r.choice([None, 48]), layer_norm_epsilon=eps, activation=act, tie_word_embeddings=tied,
+             max_position_embeddings=64)
+    if new:
+        c.update(num_kv_heads=r.choice([n for n in (1, 2, heads) if heads % n == 0]), num_ln_in_parallel_attn=r.choice([None, 1, 2]))
+    if not alibi:
+        c["rope_parameters"] = rope(r, head_dim, 64)
+    return c
+
+
+def layer_kinds(r, layers):
+    return [r.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
+
+
 def config_of(family, r):
     if family == "gpt2":
         heads = r.choice([2, 4, 5])
@@ -49,36 +111,105 @@ def config_of(family, r):
                     scale_attn_weights=r.random() < 0.7, scale_attn_by_inverse_layer_idx=r.random() < 0.4,
                     reorder_and_upcast_attn=r.random() < 0.3, tie_word_embeddings=r.random() < 0.7,
                     layer_norm_epsilon=r.choice([1e-5, 1e-3]), attn_pdrop=0.0, resid_pdrop=0.0, embd_pdrop=0.0)
+    if family in ("gpt_neo", "gpt_bigcode", "gptj", "opt", "bloom", "mpt", "falcon"):
+        return gpt_like(family, r)
     heads, kv = r.choice([(4, 2), (4, 4), (6, 2), (5, 1), (8, 2), (3, 3)])
     head_dim = r.choice([6, 8, 12, 16])
-    own = family in ("llama", "mistral", "qwen3") and r.random() < 0.5
-    hidden = heads * head_dim if not own else heads * r.choice([6, 10])
+    if family in ONE_KEY_PER_HEAD:
+        kv = heads
+    own = family in OWN_HEAD and (family in ALWAYS_OWN_HEAD or r.random() < 0.5)
+    hidden = heads * head_dim if not own or r.random() < 0.5 else heads * r.choice([6, 10])
     layers, positions = r.choice([2, 3, 4]), r.choice([16, 32, 64])
     c = dict(hidden_size=hidden, intermediate_size=r.choice([24, 48, 70]), num_hidden_layers=layers,
              num_attention_heads=heads, num_key_value_heads=kv, vocab_size=r.choice([96, 131]),
-             max_position_embeddings=positions, rms_norm_eps=r.choice([1e-6, 1e-5, 1e-3]),
-             tie_word_embeddings=r.random() < 0.4, hidden_act=r.choice(["silu", "silu", "gelu", "gelu_pytorch_tanh", "relu"]),
+             max_position_embeddings=positions, tie_word_embeddings=r.random() < 0.4, hidden_act=r.choice(ACTIVATIONS),
              pad_token_id=r.choice([None, 0]), rope_parameters=rope(r, head_dim, positions))
-    if own or family == "qwen3":
+    c[LAYER_NORMS.get(family, "rms_norm_eps")] = r.choice([1e-6, 1e-5, 1e-3])
+    if family in ("olmo",):
+        del c["rms_norm_eps"]
+    if own:
         c["head_dim"] = head_dim
-    if family == "llama":
-        c.update(attention_bias=r.random() < 0.4, mlp_bias=r.random() < 0.4)
-    if family == "mistral":
+    if family == "helium":  # its output projection is square
+        c["head_dim"] = head_dim
+    if family in WITH_BIAS_KEY:
+        c["attention_bias"] = r.random() < 0.4
+    if family in WITH_MLP_BIAS_KEY:
+        c["mlp_bias"] = r.random() < 0.4
+    if family in ("gemma2", "gemma3_text", "vaultgemma"):
+        c["hidden_activation"] = c.pop("hidden_act")
+        c["query_pre_attn_scalar"] = r.choice([head_dim, 20, 256])
+        c["final_logit_softcapping"] = r.choice([None, 5.0, 30.0])
+        c["sliding_window"] = r.choice([3, 5, 8])
+        if r.random() < 0.5:
+            c["layer_types"] = layer_kinds(r, layers)
+    if family in ("gemma2", "vaultgemma"):
+        c["attn_logit_softcapping"] = r.choice([None, 5.0, 50.0])
+    if family in ("gemma3_text", "olmo3"):
+        theta = {"full_attention": rope(r, head_dim, positions), "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}
+        c["rope_parameters"] = theta if r.random() < 0.7 else None
+    if family in PARTIAL:
+        kind = {"rope_type": "default", "rope_theta": r.choice([10000.0, 500000.0])}
+        c["rope_parameters"] = {**kind, "partial_rotary_factor": r.choice([0.5, 1.0] if head_dim % 4 == 0 else [1.0])}
+    if family == "phi3" and r.random() < 0.5:
+        c["original_max_position_embeddings"] = positions // 2
+        c["rope_parameters"].update(rope_type="longrope", partial_rotary_factor=1.0,
+                                    short_factor=[round(r.uniform(1, 1.5), 3) for _ in range(head_dim // 2)],
+                                    long_factor=[round(r.uniform(1, 4), 3) for _ in range(head_dim // 2)])
+    if family in ("mistral", "ministral", "ministral3", "starcoder2", "phi3"):
         c["sliding_window"] = r.choice([None, 3, 5, 7, 8, 13])
+    if family == "ministral" and c["sliding_window"] and r.random() < 0.6:
+        c["layer_types"] = layer_kinds(r, layers)
+    if family == "ministral3":
+        c["rope_parameters"] = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "llama_4_scaling_beta": r.choice([0.1, 0.5]),
+                                "original_max_position_embeddings": r.choice([4, 8, 16])}
+    if family in ("cohere2", "olmo3", "exaone4"):
+        c["sliding_window"] = r.choice([3, 5, 8])
+        if r.random() < 0.5:
+            c["layer_types"] = layer_kinds(r, layers)
+    if family == "exaone4" and "layer_types" not in c:
+        c["sliding_window_pattern"] = r.choice([2, 3])
+    if family == "cohere":
+        c["use_qk_norm"] = r.random() < 0.5
+    if family in ("cohere", "cohere2"):
+        c["logit_scale"] = r.choice([0.0625, 0.5, 1.3])
+    if family == "granite":
+        c.update(embedding_multiplier=r.choice([1.0, 3.0]), residual_multiplier=r.choice([1.0, 0.4]), logits_scaling=r.choice([1.0, 4.0]),
+                 attention_multiplier=r.choice([0.1, 0.3]))
+    if family in ("olmo",):
+        c["clip_qkv"] = r.choice([None, 0.7])
+    if family == "smollm3":
+        c.update(no_rope_layer_interval=r.choice([2, 3]), use_sliding_window=r.random() < 0.5, sliding_window=r.choice([3, 6]))
+        if r.random() < 0.3:
+            c["no_rope_layers"] = [r.choice([0, 1]) for _ in range(layers)]
+    if family == "seed_oss":
+        c.update(attention_out_bias=r.random() < 0.5, residual_dropout=0.0, attention_dropout=0.0)
+    if family == "ernie4_5":
+        c["use_bias"] = r.random() < 0.5
+    if family == "starcoder2":
+        c["use_bias"] = r.random() < 0.6
+    if family in ("phi", "stablelm", "persimmon"):
+        c["qk_layernorm"] = r.random() < 0.5
+    if family == "stablelm":
+        c.update(use_parallel_residual=r.random() < 0.5, use_qkv_bias=r.random() < 0.5)
+    if family == "gpt_neox":
+        c["use_parallel_residual"] = r.random() < 0.6
+        c["rope_parameters"]["partial_rotary_factor"] = r.choice([0.5, 1.0] if head_dim % 4 == 0 else [1.0])
+    if family == "apertus" and r.random() < 0.7:
+        c["hidden_act"] = "xielu"
     if family in ("qwen2", "qwen3"):
         c.update(use_sliding_window=r.random() < 0.6, sliding_window=r.choice([3, 5, 9]), max_window_layers=r.choice([0, 1, 2]))
         if r.random() < 0.4:
             c["layer_types"] = [r.choice(["sliding_attention", "full_attention"] if c["use_sliding_window"] else ["full_attention"])
                                 for _ in range(layers)]
-    if family == "qwen3":
-        c["attention_bias"] = r.random() < 0.5
     return c
 
 
 def old_style(config):
     """The spelling of older files."""
     p = config.pop("rope_parameters", None)
-    if p:
+    if p and "full_attention" in p:  # each type of layer has its own: there is one spelling
+        config["rope_parameters"] = p
+    elif p:
         config["rope_theta"] = p.pop("rope_theta")
         kind = p.pop("rope_type")
         config["rope_scaling"] = None if kind == "default" else {"type": kind, **p}
@@ -93,11 +224,13 @@ def one(family, r, folder):
     with torch.no_grad():
         for name, p in model.named_parameters():
             if p.dim() > 1:
-                p.normal_(0, 0.4 if "embed" in name or "wte" in name else 0.2)
+                p.normal_(0, (0.07 if "gemma" in family else 0.4) if "embed" in name or "wte" in name else 0.2)
             elif "bias" in name:
                 p.normal_(0, 0.1)
+            elif "act_fn" in name:
+                p.add_(0.1 * torch.randn_like(p))
             else:
-                p.copy_(1 + 0.1 * torch.randn_like(p))
+                p.copy_((0 if "gemma" in family else 1) + 0.1 * torch.randn_like(p))
     os.makedirs(folder)
     model.save_pretrained(folder)
     path = os.path.join(folder, "config.json")

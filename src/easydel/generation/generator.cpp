@@ -44,9 +44,14 @@ struct Running {
   std::optional<text::DecodeStream> decoder;
   int64_t slot = -1;
   size_t seen = 0;  // tokens in the cache
+  size_t known = 0;  // tokens it had when those were first computed
   Result result;
   bool done = false;
 
+  // Its keys are of other frequencies than its length now asks for.
+  bool outgrown(int64_t length) const {
+    return seen > 0 && length > 0 && known <= static_cast<size_t>(length) && tokens.size() > static_cast<size_t>(length);
+  }
   size_t unseen() const { return tokens.size() - seen; }
   bool decoding() const { return seen + 1 == tokens.size() && tokens.size() > prompt; }
 
@@ -131,7 +136,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
 
   // One pass over `count[i]` unseen tokens of each; whoever has seen all of its tokens gets the next one.
   const auto step = [&](std::span<Running*> batch, const std::vector<int64_t>& count) {
-    std::vector<int64_t> of, ready;
+    std::vector<int64_t> of, ready, lengths;
     std::vector<Running*> next;
     int64_t total = 0;
     for (const int64_t n : count) total += n;
@@ -139,12 +144,15 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     int64_t* to = tokens.data_ptr<int64_t>();
     for (size_t i = 0, row = 0; i < batch.size(); ++i) {
       Running& r = *batch[i];
+      if (r.seen == 0) r.known = r.tokens.size();
+      lengths.push_back(static_cast<int64_t>(r.tokens.size()));
       for (int64_t j = 0; j < count[i]; ++j) *to++ = r.tokens[r.seen + static_cast<size_t>(j)];
       r.seen += static_cast<size_t>(count[i]), row += static_cast<size_t>(count[i]);
       of.push_back(r.slot);
       if (r.unseen() == 0) next.push_back(&r), ready.push_back(static_cast<int64_t>(row) - 1);
     }
     nn::Pass pass = nn::Pass::next(*cache, of, count);
+    pass.stream().lengths = std::move(lengths);
     const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
     if (next.empty()) return;
     Tensor rows = at::empty({static_cast<int64_t>(ready.size())}, at::kLong);
@@ -166,6 +174,11 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
       running.back().result.prompt_tokens = static_cast<int64_t>(running.back().prompt);
       free.pop_back();
     }
+    for (Running& r : running)
+      if (r.outgrown(model_.restart_length())) {
+        cache->truncate(r.slot, 0);
+        r.seen = 0;
+      }
     // Prompts first, in pieces of at most prefill_tokens a pass; then everybody decodes together.
     const auto begin = Clock::now();
     std::vector<Running*> batch;

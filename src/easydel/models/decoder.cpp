@@ -72,6 +72,7 @@ class Decoder final : public Model {
   int64_t layers() const override { return int64_t(blocks_.size()); }
   int64_t vocabulary() const override { return spec_.vocabulary; }
   int64_t max_positions() const override { return spec_.max_positions; }
+  int64_t restart_length() const override { return spec_.restart_length; }
 
   std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
     nn::CacheShape shape{{}, compute_, embedding_->weight().entry().shard.device()};

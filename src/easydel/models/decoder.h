@@ -108,6 +108,7 @@ struct DecoderSpec {
   std::vector<float> slopes;               // ALiBi (arXiv 2108.12409), one a head; empty: off
   bool slopes_in_bf16 = false;             // as ops::AttentionSpec
   double attention_softcap = 0.0;          // 0: off
+  ops::Blind blind = ops::Blind::weighs_all;
 
   // Feed-forward
   bool gated = true;                       // down(act(gate) * up), else down(act(up))
@@ -134,6 +135,8 @@ struct DecoderSpec {
   bool head_bias = false;
   double logit_multiplier = 1.0;
   double logit_softcap = 0.0;              // 0: off
+
+  int64_t restart_length = 0;              // as Model::restart_length
 
   double attention_dropout = 0, embedding_dropout = 0;
   double residual_dropout = 0;             // behind attention and behind the mlp

@@ -98,6 +98,7 @@ class Attention final : public nn::Part {
       attention_.slopes = at::tensor(at::ArrayRef<float>(spec.slopes), at::TensorOptions().dtype(at::kFloat));
     }
     attention_.slopes_in_bf16 = spec.slopes_in_bf16;
+    attention_.blind = spec.blind;
     attention_.scale = own.scale;
     attention_.window = own.window;
     attention_.chunk = own.chunk;

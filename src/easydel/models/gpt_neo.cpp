@@ -49,6 +49,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       config.refuse_key("attention_types", str("'", types[i], "' is no type of layer"), "known: global, local");
     spec.layers[i].window = types[i] == "local" ? window : 0;
   }
+  spec.blind = ops::Blind::weighs_past;
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = config.number("layer_norm_epsilon", 1e-5)};
   read_activation(config, "activation_function", "gelu_new", spec);
   spec.output_bias = spec.mlp_bias = spec.learned_positions = true;

@@ -37,6 +37,9 @@ class Model {
   virtual int64_t layers() const = 0;
   virtual int64_t vocabulary() const = 0;
   virtual int64_t max_positions() const = 0;  // 0: no limit
+  // A cached sequence that grows past so many tokens is computed anew from its first one, since its keys are of other
+  // frequencies from there on; 0: none.
+  virtual int64_t restart_length() const { return 0; }
   // Keys and values for `slots` sequences of at most `length` tokens.
   virtual std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const = 0;
   // Forward + backward floating point operations per token at context length `length`, for TFLOP/s.

@@ -10,9 +10,10 @@ namespace easydel::models {
 namespace {
 
 // Of the next power of two of heads, every second first.
-std::vector<float> slopes_of(int64_t heads, double greatest) {
+// The greatest exponent is 8 whatever alibi_bias_max says, as transformers has it.
+std::vector<float> slopes_of(int64_t heads) {
   const auto power = int64_t(std::bit_ceil(uint64_t(heads)));
-  const auto slope = [&](int64_t i) { return 1.0f / std::exp2(float(i + 1) * float(greatest / double(power))); };
+  const auto slope = [&](int64_t i) { return 1.0f / std::exp2(float(i + 1) * (8.0f / float(power))); };
   std::vector<float> slopes;
   if (power != heads)
     for (int64_t i = 1; i < power; i += 2) slopes.push_back(slope(i));
@@ -51,7 +52,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   for (DecoderLayerSpec& layer : spec.layers) layer.scale = scale;
   spec.qkv = QkvLayout::sequential;
   spec.clip_qkv = attention.number("clip_qkv", 0.0);
-  spec.slopes = slopes_of(spec.heads, attention.number("alibi_bias_max", 8));
+  spec.slopes = slopes_of(spec.heads);
+  spec.blind = ops::Blind::weighs_all_cut;
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = config.number("layer_norm_epsilon", 1e-5), .bias = false};
   spec.activation = ops::Activation::gelu;
   spec.gated = false;

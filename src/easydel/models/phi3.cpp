@@ -20,6 +20,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.names.gate_up = "gate_up_proj";
   const int64_t window = read_window(config, 0);
   for (DecoderLayerSpec& layer : spec.layers) layer.window = window;
+  if (spec.rope->type == ops::RopeType::longrope) spec.restart_length = spec.rope->original_max_positions;
   spec.residual_dropout = config.number("resid_pdrop", 0.0);
   config.number("embd_pdrop", 0.0);  // no module of the family reads it
   return build_decoder(std::move(spec), building);

@@ -64,18 +64,21 @@ Tensor generate(const Model& model, const Batch& prompts, int64_t max_new_tokens
     if (tokens.back() == 0) refuse("prompt_ids", str("prompt ", row, " is empty"));
   }
   auto cache = model.make_cache(count, prompts.ids.size(1) + max_new_tokens);
-  Tensor next = at::cat(parts);
-  std::vector<Tensor> made;
+  std::vector<Tensor> texts = parts, made;
   for (int64_t step = 0; step < max_new_tokens; ++step) {
     nn::Pass pass = nn::Pass::next(*cache, slots, tokens);
-    const Tensor hidden = model.forward({next}, pass).hidden;
-    std::vector<int64_t> last;
-    for (size_t i = 1; i < pass.stream().cu_seqlens.size(); ++i) last.push_back(pass.stream().cu_seqlens[i] - 1);
+    const Tensor hidden = model.forward({at::cat(parts).to(model.device())}, pass).hidden;
     std::vector<Tensor> rows;
-    for (const int64_t row : last) rows.push_back(hidden[row]);
-    next = model.head().logits(at::stack(rows)).argmax(1);
-    made.push_back(next);
-    tokens.assign(tokens.size(), 1);
+    for (size_t i = 1; i < pass.stream().cu_seqlens.size(); ++i) rows.push_back(hidden[pass.stream().cu_seqlens[i] - 1]);
+    made.push_back(model.head().logits(at::stack(rows)).argmax(1).to(at::kCPU));
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const Tensor next = made.back()[int64_t(i)].unsqueeze(0);
+      texts[i] = at::cat({texts[i], next});
+      const bool outgrown = model.restart_length() > 0 && texts[i].size(0) == model.restart_length() + 1;
+      if (outgrown) cache->truncate(slots[i], 0);
+      parts[i] = outgrown ? texts[i] : next;
+      tokens[i] = parts[i].size(0);
+    }
   }
   return made.empty() ? at::empty({count, 0}, prompts.ids.options()) : at::stack(made, 1);
 }

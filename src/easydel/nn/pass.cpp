@@ -160,7 +160,7 @@ const ops::RopeTable& Pass::rope_table(const ops::RopeSpec& spec, std::string_vi
   const auto found = memo_->rope.find(key);
   if (found != memo_->rope.end()) return found->second;
   const Stream& on = stream(stream_name);
-  return memo_->rope.emplace(key, ops::rope_table(spec, on.positions, on.cu_seqlens)).first->second;
+  return memo_->rope.emplace(key, ops::rope_table(spec, on.positions, on.cu_seqlens, on.lengths)).first->second;
 }
 
 Tensor Pass::dropout(std::string_view name, const Tensor& x, double rate) {

@@ -27,6 +27,7 @@ struct Stream {
   Tensor positions;                  // int64 [tokens], or [3, tokens] for mrope
   Cache* cache = nullptr;            // null: nothing is kept (training, scoring)
   std::vector<int64_t> cache_slots;  // with a cache: the slot of each sequence
+  std::vector<int64_t> lengths;      // of the sequences once all that is known of them is in; empty: as far as this pass goes
   Tensor hidden;                     // bool [tokens]: keys that nobody sees (padding in a probe); undefined: none
 
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }

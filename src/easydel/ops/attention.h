@@ -11,6 +11,14 @@ namespace easydel::ops {
 
 enum class AttentionKind : uint8_t { causal, full, cross, spans };
 
+// What a query does that sees no key at all (padding in a probe; nobody sees what comes of it but the loss of a text's
+// first token).
+enum class Blind : uint8_t {
+  weighs_all,      // every key alike, and its scores have their gradient: a mask that is added
+  weighs_all_cut,  // every key alike, without a gradient: a mask in place of the scores
+  weighs_past      // every key within causal sight alike
+};
+
 // What a layer asks of attention; a backend says what of it it cannot serve.
 struct AttentionSpec {
   AttentionKind kind = AttentionKind::causal;
@@ -26,6 +34,7 @@ struct AttentionSpec {
   Tensor bias;           // undefined: none
   int64_t v_dim = 0;     // 0: as k
   double dropout = 0.0;  // only while training
+  Blind blind = Blind::weighs_all;
 };
 
 // One sequence of a call: which rows of q are its tokens, which rows of k and v its keys. The last query is at the
@@ -38,8 +47,7 @@ struct AttentionRange {
 // What one call runs over, beside q, k and v.
 struct AttentionCall {
   std::span<const AttentionRange> sequences;
-  Tensor hidden;       // bool [keys]: keys that nobody sees (padding in a probe); a query that sees no key at all
-                       // weighs every key of its sequence alike, as transformers' eager masks do. Undefined: none
+  Tensor hidden;       // bool [keys]: keys that nobody sees (padding in a probe). Undefined: none
   bool cached = false;  // k and v are a cache's storage: rows of no sequence are anything, and have no gradient
   uint64_t dropout_key = 0;  // of the dropout's mask, when spec.dropout > 0
   int64_t first_token = 0;   // global index of row 0 of q, for that mask

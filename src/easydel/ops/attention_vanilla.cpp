@@ -17,7 +17,7 @@
 namespace easydel::ops {
 namespace {
 
-// [rows, keys], true where the row does not see the key. Queries stand at the end of the keys.
+// [rows, keys], true where the row's place does not let it see the key. Queries stand at the end of the keys.
 Tensor unseen(const AttentionNeed& need, const AttentionRange& range) {
   const auto options = need.q.options().dtype(at::kLong);
   const int64_t rows = range.end - range.begin, keys = range.key_end - range.key_begin;
@@ -27,16 +27,19 @@ Tensor unseen(const AttentionNeed& need, const AttentionRange& range) {
   if (need.spec.window > 0) mask = mask.logical_or(key <= query - need.spec.window);
   if (need.spec.chunk > 0)
     mask = mask.logical_or(key.floor_divide(need.spec.chunk) != query.floor_divide(need.spec.chunk));
-  if (need.call.hidden.defined())
-    mask = mask.logical_or(need.call.hidden.slice(0, range.key_begin, range.key_end));
   return mask;
+}
+
+// [keys], or undefined where none is hidden.
+Tensor hidden_keys(const AttentionNeed& need, const AttentionRange& range) {
+  return need.call.hidden.defined() ? need.call.hidden.slice(0, range.key_begin, range.key_end) : Tensor();
 }
 
 // [heads, 1, keys]
 Tensor rounded_slopes(const AttentionNeed& need, const AttentionRange& range) {
   Tensor position = at::arange(range.key_end - range.key_begin, need.q.options().dtype(at::kLong));
-  if (need.call.hidden.defined()) {
-    const Tensor shown = need.call.hidden.slice(0, range.key_begin, range.key_end).logical_not().to(at::kLong);
+  if (const Tensor hidden = hidden_keys(need, range); hidden.defined()) {
+    const Tensor shown = hidden.logical_not().to(at::kLong);
     position = (shown.cumsum(0) - 1) * shown;
   }
   return (need.spec.slopes.to(at::kBFloat16).view({-1, 1, 1}) * position.to(at::kBFloat16)).to(at::kFloat);
@@ -62,7 +65,14 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   }
   // The least finite number is added, as transformers does, and not put in place of the score: a row that sees nothing
   // then weighs all alike, and its scores still have their gradient.
-  scores = scores + unseen(need, range).to(at::kFloat) * double(std::numeric_limits<float>::lowest());
+  constexpr double least = std::numeric_limits<float>::lowest();
+  const Tensor mask = unseen(need, range), hidden = hidden_keys(need, range);
+  if (!hidden.defined() || spec.blind == Blind::weighs_all)
+    scores = scores + (hidden.defined() ? mask.logical_or(hidden) : mask).to(at::kFloat) * least;
+  else if (spec.blind == Blind::weighs_all_cut)
+    scores = scores.masked_fill(mask.logical_or(hidden), least);
+  else
+    scores = (scores + hidden.to(at::kFloat) * least).masked_fill(mask, -std::numeric_limits<double>::infinity());
   if (spec.sinks.defined()) {
     const Tensor sink = spec.sinks.to(at::kFloat).view({-1, 1, 1}).expand({heads, scores.size(1), 1});
     scores = at::cat({scores, sink}, -1);

@@ -148,7 +148,8 @@ Frequencies frequencies(const RopeSpec& spec, int64_t length) {
   throw Bug("unknown rope type");
 }
 
-RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::vector<int64_t>& cu_seqlens) {
+RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::vector<int64_t>& cu_seqlens,
+                     const std::vector<int64_t>& lengths) {
   const at::NoGradGuard no_gradient;
   const auto angles = [&](const Tensor& p, const Frequencies& f) {
     return p.to(fp32).unsqueeze(-1) * f.inverse.to(p.device());
@@ -164,7 +165,8 @@ RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::v
     std::vector<Tensor> parts, scaled;
     for (size_t s = 0; s + 1 < cu_seqlens.size(); ++s) {
       const Tensor p = positions.narrow(0, cu_seqlens[s], cu_seqlens[s + 1] - cu_seqlens[s]);
-      const Frequencies f = frequencies(spec, p.numel() ? p.max().item<int64_t>() + 1 : 0);
+      const int64_t reached = p.numel() ? p.max().item<int64_t>() + 1 : 0;
+      const Frequencies f = frequencies(spec, s < lengths.size() ? std::max(lengths[s], reached) : reached);
       parts.push_back(angles(p, f));
       scaled.push_back(at::full({p.size(0), 1}, f.scale, parts.back().options()));
     }

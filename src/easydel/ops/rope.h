@@ -39,8 +39,10 @@ struct RopeTable {
   Tensor cos, sin;  // fp32 [tokens, dim / 2]
   bool interleaved = false;
 };
-// positions int64 [tokens]; sequence s is the rows [cu_seqlens[s], cu_seqlens[s + 1]).
-RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::vector<int64_t>& cu_seqlens);
+// positions int64 [tokens]; sequence s is the rows [cu_seqlens[s], cu_seqlens[s + 1]), and counts as lengths[s] long where
+// that is given (a part of a text whose end is known), else as long as its positions go.
+RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::vector<int64_t>& cu_seqlens,
+                     const std::vector<int64_t>& lengths = {});
 
 // x [tokens, heads, head_dim] turned by its token's angles.
 Tensor rope(const Tensor& x, const RopeTable& table);
