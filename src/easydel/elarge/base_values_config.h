@@ -163,7 +163,7 @@ struct BaseValues {
         field<&BaseValues::scan_mlp_chunk_size>("Tokens in such a chunk.", at_least(1), chunks),
         field<&BaseValues::mask_max_position_embeddings>("Longest sequence; null: the model's.", at_least(1), length),
         field<&BaseValues::freq_max_position_embeddings>("Positions with rotary tables; null: the model's.", at_least(1), length),
-        field<&BaseValues::moe_method>("How experts are computed.", no_effect("no model with experts is built yet")),
+        field<&BaseValues::moe_method>("How experts are computed."),
         field<&BaseValues::use_expert_tensor_mode>("Experts cut over tp.", not_built("models with experts")),
         field<&BaseValues::sharding_axis_dims>("As sharding.axis_dims.", elsewhere),
         field<&BaseValues::sharding_dcn_axis_dims>("As sharding.dcn_axis_dims.", elsewhere),

@@ -42,6 +42,7 @@ models::LoadOptions load_options(const Config& config, bool training, std::share
   options.device = device_of(config);
   options.training = training;
   options.attention = word_of(config.base_config.values.attn_mechanism);
+  options.moe_method = word_of(config.base_config.values.moe_method);
   options.overrides = config.base_config.values.config_json;
   options.team = std::move(team);
   return options;

@@ -9,7 +9,7 @@ namespace {
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 129280, .hidden = 7168, .intermediate = 18432, .layers = 61, .heads = 128, .max_positions = 163840});
   nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 1536});
-  read_indexer(config, mla, 64, 128, 2048);
+  read_indexer(config, mla, 64, 128, 2048, false);
   set_mla(spec, mla);
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts", "num_experts"}, 256),
                            config.integer("num_experts_per_tok", 8), integer_of(config, {"moe_intermediate_size"}, 2048));

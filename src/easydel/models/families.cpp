@@ -47,12 +47,15 @@ Family granitemoe();
 Family helium();
 Family hunyuan_v1_dense();
 Family hunyuan_v1_moe();
+Family jetmoe();
 Family lfm2();
 Family llama();
 Family llama4_text();
+Family longcat_flash();
 Family mamba();
 Family mamba2();
 Family mimo_v2_flash();
+Family minimax();
 Family minimax_m2();
 Family ministral();
 Family ministral3();
@@ -88,10 +91,11 @@ std::span<const Family> families() {
       deepseek_v32(), dots1(), ernie4_5(), ernie4_5_moe(), exaone4(), exaone_moe(), falcon(), falcon_h1(),
       falcon_mamba(), flex_olmo(), gemma(), gemma2(), gemma3_text(), glm(), glm4(), glm4_moe(), glm4_moe_lite(),
       glm_moe_dsa(), gpt2(), gpt_bigcode(), gpt_neo(), gpt_neox(), gpt_oss(), gptj(), granite(), granitemoe(),
-      helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), lfm2(), llama(), llama4_text(), mamba(), mamba2(),
-      mimo_v2_flash(), minimax_m2(), ministral(), ministral3(), mistral(), mixtral(), mpt(), nemotron(), olmo(),
-      olmo2(), olmo3(), olmoe(), opt(), persimmon(), phi(), phi3(), phimoe(), qwen2(), qwen2_moe(), qwen3(),
-      qwen3_5_text(), qwen3_moe(), rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(), vaultgemma(), xlstm(),
+      helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), jetmoe(), lfm2(), llama(), llama4_text(), longcat_flash(),
+      mamba(), mamba2(), mimo_v2_flash(), minimax(), minimax_m2(), ministral(), ministral3(), mistral(), mixtral(),
+      mpt(), nemotron(), olmo(), olmo2(), olmo3(), olmoe(), opt(), persimmon(), phi(), phi3(), phimoe(), qwen2(),
+      qwen2_moe(), qwen3(), qwen3_5_text(), qwen3_moe(), rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(),
+      vaultgemma(), xlstm(),
   };
   return all;
 }

@@ -19,8 +19,7 @@ void refuse_shared_indexers(const ConfigReader& config, int64_t layers) {
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 154880, .hidden = 6144, .intermediate = 12288, .layers = 78, .heads = 64, .max_positions = 202752, .epsilon = 1e-5});
   nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 2048, .plain_dim = 192, .v_dim = 256});
-  read_indexer(config, mla, 32, 128, 2048);
-  mla.index_interleaved = true;
+  read_indexer(config, mla, 32, 128, 2048, true);
   refuse_shared_indexers(config, int64_t(spec.layers.size()));
   set_mla(spec, mla);
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts", "num_experts"}, 256),

@@ -7,9 +7,11 @@
 
 namespace easydel::models {
 
-DecoderSpec read_latent_decoder(const ConfigReader& config, DecoderDefaults defaults) {
+DecoderSpec read_latent_decoder(const ConfigReader& config, DecoderDefaults defaults, int64_t intermediate) {
   defaults.head_dim = config.integer("qk_rope_head_dim", 64);
+  if (intermediate > 0) defaults.intermediate = intermediate;
   DecoderSpec spec = read_decoder(config, defaults);
+  if (intermediate > 0) spec.intermediate = intermediate;
   spec.rope.reset();
   return spec;
 }
@@ -25,25 +27,30 @@ nn::MlaSpec read_mla(const ConfigReader& config, const DecoderSpec& spec, const 
   mla.rope_dim = integer_of(config, {"qk_rope_head_dim"}, defaults.rope_dim);
   mla.v_dim = integer_of(config, {"v_head_dim"}, defaults.v_dim);
   mla.bias = config.boolean("attention_bias", false);
-  mla.rope = config.rope(mla.rope_dim, spec.max_positions, {.theta = defaults.theta});
-  if (mla.rope.dim % 2 != 0)
-    config.refuse_key("qk_rope_head_dim", str(mla.rope.dim, " rotated dimensions; rotary positions need an even number"));
-  mla.rope.interleaved = defaults.interleaved;
+  ops::RopeSpec rope = config.rope(mla.rope_dim, spec.max_positions, {.theta = defaults.theta});
+  if (rope.dim % 2 != 0)
+    config.refuse_key("qk_rope_head_dim", str(rope.dim, " rotated dimensions; rotary positions need an even number"));
+  rope.interleaved = defaults.interleaved;
   mla.scale = std::pow(double(mla.plain_dim + mla.rope_dim), -0.5);
-  if (mla.rope.type != ops::RopeType::standard && mla.rope.mscale_all_dim.value_or(0.0) != 0.0) {
-    const double grown = mla.rope.factor <= 1 ? 1.0 : 0.1 * *mla.rope.mscale_all_dim * std::log(mla.rope.factor) + 1.0;
+  if (rope.type != ops::RopeType::standard && rope.mscale_all_dim.value_or(0.0) != 0.0) {
+    const double grown = rope.factor <= 1 ? 1.0 : 0.1 * *rope.mscale_all_dim * std::log(rope.factor) + 1.0;
     mla.scale *= grown * grown;
   }
+  mla.rope = std::make_shared<ops::RopeSpec>(std::move(rope));
   mla.dropout = spec.attention_dropout;
   mla.deviation = spec.deviation;
   mla.output_deviation = spec.output_deviation;
   return mla;
 }
 
-void read_indexer(const ConfigReader& config, nn::MlaSpec& mla, int64_t heads, int64_t dim, int64_t top) {
+void read_indexer(const ConfigReader& config, nn::MlaSpec& mla, int64_t heads, int64_t dim, int64_t top,
+                  bool interleaved) {
   mla.index_heads = integer_of(config, {"index_n_heads"}, heads);
   mla.index_dim = integer_of(config, {"index_head_dim"}, dim);
   mla.index_top = integer_of(config, {"index_topk"}, top);
+  ops::RopeSpec rope = *mla.rope;
+  rope.interleaved = interleaved;
+  mla.index_rope = std::make_shared<ops::RopeSpec>(std::move(rope));
   if (mla.index_dim < mla.rope_dim)
     config.refuse_key("index_head_dim", str(mla.index_dim, " is less than qk_rope_head_dim, ", mla.rope_dim));
   if (mla.q_rank == 0) config.refuse_key("q_lora_rank", "is missing", "the indexer reads the queries' short vector");

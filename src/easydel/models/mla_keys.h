@@ -14,15 +14,16 @@ struct MlaDefaults {
   bool interleaved = true;  // rotary pairs are neighbours
 };
 
-// As read_decoder, for families whose attention is all of this kind: head_dim is what turns.
-DecoderSpec read_latent_decoder(const ConfigReader& config, DecoderDefaults defaults);
+// As read_decoder, for families whose attention is all of this kind: head_dim is what turns. `intermediate`: of the mlps,
+// where the family calls it otherwise; 0: intermediate_size.
+DecoderSpec read_latent_decoder(const ConfigReader& config, DecoderDefaults defaults, int64_t intermediate = 0);
 
 // q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim, attention_bias and rotary positions, whose
 // yarn scaling grows the scores' scale as well. Sizes and deviations are `spec`'s.
 nn::MlaSpec read_mla(const ConfigReader& config, const DecoderSpec& spec, const MlaDefaults& defaults);
 
-// index_n_heads, index_head_dim and index_topk.
-void read_indexer(const ConfigReader& config, nn::MlaSpec& mla, int64_t heads, int64_t dim, int64_t top);
+// index_n_heads, index_head_dim and index_topk; `interleaved`: its rotary pairs are neighbours.
+void read_indexer(const ConfigReader& config, nn::MlaSpec& mla, int64_t heads, int64_t dim, int64_t top, bool interleaved);
 
 // Every layer's mixer.
 void set_mla(DecoderSpec& spec, const nn::MlaSpec& mla);

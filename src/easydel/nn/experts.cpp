@@ -19,15 +19,15 @@ enum class Half : uint8_t { first, second, whole };
 std::string absolute(const Scope& scope, const std::string& name) { return (scope / name).path(); }
 
 // Where one kind of weight lies in such files. `shape` [experts, out, in] (or [experts, out]: a bias); `half` says which
-// part of a shared tensor it is.
+// part of a shared tensor it is, `stacked` how many experts have a tensor of their own, where they have.
 Source source_of(const Scope& scope, const ExpertFiles& files, const std::string& name, std::vector<int64_t> shape,
-                 Half half, bool flat_transposed) {
+                 Half half, bool flat_transposed, int64_t stacked) {
   Source source;
   const bool bias = shape.size() == 2;
   const size_t slot = name.find("{}");
   source.stacked = slot != std::string::npos;
   if (source.stacked) {
-    for (int64_t e = 0; e < shape[0]; ++e)
+    for (int64_t e = 0; e < stacked; ++e)
       source.tensors.push_back(absolute(scope, name.substr(0, slot) + std::to_string(e) + name.substr(slot + 2)));
   } else {
     source.tensors = {absolute(scope, name)};
@@ -138,19 +138,24 @@ Experts::Experts(const Scope& scope, ExpertsSpec spec)
   const int64_t experts = spec_.experts, inner = spec_.inner, size = spec_.size;
   const auto linear = [&](const char* name, std::string ExpertFiles::*file, std::string ExpertFiles::*bias_file,
                           int64_t in, int64_t out, Split split, double deviation) {
+    // Checkpoints may hold gates for the experts that give back what they read; nothing reads them.
+    const int64_t held = experts + (split == Split::input ? 0 : spec_.identities);
     ExpertLinear::Options options{split, deviation, region_, {}, {}};
     for (const ExpertFiles& files : spec_.files) {
       const bool down = split == Split::input;
       const auto half = [&](const std::string& a, const std::string& b) {
         return down || a != b || !spec_.gated ? Half::whole : file == &ExpertFiles::gate ? Half::first : Half::second;
       };
-      options.sources.push_back(
-          source_of(scope, files, files.*file, {experts, out, in}, half(files.gate, files.up), down));
+      for (const int64_t stacked : {held, experts}) {
+        options.sources.push_back(
+            source_of(scope, files, files.*file, {held, out, in}, half(files.gate, files.up), down, stacked));
+        if (held == experts || !options.sources.back().stacked) break;
+      }
       if (spec_.bias)
-        options.bias_sources.push_back(source_of(scope, files, files.*bias_file, {experts, out},
-                                                 half(files.gate_bias, files.up_bias), false));
+        options.bias_sources.push_back(source_of(scope, files, files.*bias_file, {held, out},
+                                                 half(files.gate_bias, files.up_bias), false, held));
     }
-    return ExpertLinear(scope / "experts" / name, experts, in, out, options);
+    return ExpertLinear(scope / "experts" / name, held, in, out, options);
   };
   if (spec_.gated)
     gate_.emplace(linear("gate_proj", &ExpertFiles::gate, &ExpertFiles::gate_bias, size, inner, Split::output,
@@ -168,8 +173,10 @@ Tensor Experts::activated(const Tensor& gate, const Tensor& up) const {
 }
 
 Tensor Experts::fused(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const {
-  const Tensor gate = gate_ ? pass.name("mlp_gate", (*gate_)(x, begin)) : Tensor();
-  const Tensor up = pass.name("mlp_up", (*up_)(x, begin));
+  std::vector<int64_t> held = begin;
+  held.resize(size_t(spec_.experts + spec_.identities) + 1, begin.back());
+  const Tensor gate = gate_ ? pass.name("mlp_gate", (*gate_)(x, held)) : Tensor();
+  const Tensor up = pass.name("mlp_up", (*up_)(x, held));
   return pass.name("mlp_down", (*down_)(activated(gate, up), begin));
 }
 
@@ -237,8 +244,8 @@ Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const T
 }
 
 double Experts::idle_elements(int64_t top_k) const {
-  const double one = double(spec_.inner) * double(spec_.size) * (spec_.gated ? 3.0 : 2.0);
-  return one * double(std::max<int64_t>(spec_.experts - top_k, 0));
+  const double matrix = double(spec_.inner) * double(spec_.size), above = spec_.gated ? 2.0 : 1.0;
+  return matrix * ((above + 1.0) * double(std::max<int64_t>(spec_.experts - top_k, 0)) + above * double(spec_.identities));
 }
 
 }  // namespace easydel::nn

@@ -1,8 +1,6 @@
 #include "easydel/nn/indexer.h"
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/einsum.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/topk.h>
@@ -19,33 +17,31 @@ Tensor turned(const Tensor& x, const ops::RopeTable& table) { return ops::rope(x
 }  // namespace
 
 Indexer::Indexer(const Scope& scope, const MlaSpec& spec)
-    : heads_(spec.index_heads), dim_(spec.index_dim), rope_dim_(spec.rope_dim), top_(spec.index_top), rope_(spec.rope),
+    : heads_(spec.index_heads), dim_(spec.index_dim), top_(spec.index_top), rope_(spec.index_rope),
       q_(scope / "wq_b", spec.q_rank, heads_ * dim_, {.deviation = spec.deviation}),
       k_(scope / "wk", spec.size, dim_, {.deviation = spec.deviation}),
       weights_(scope / "weights_proj", spec.size, heads_, {.deviation = spec.deviation}),
-      k_norm_(scope / "k_norm", dim_, {NormKind::layer, 1e-6, 0.0, true}) {
-  rope_.interleaved = spec.index_interleaved;
-}
+      k_norm_(scope / "k_norm", dim_, {NormKind::layer, 1e-6, 0.0, true}) {}
 
 Tensor Indexer::keys(const Tensor& x, Pass& pass) const {
   const at::NoGradGuard no_gradient;
-  return turned(k_norm_(k_(x, pass, "index_key")).unsqueeze(1), pass.rope_table(rope_)).squeeze(1);
+  return turned(k_norm_(k_(x, pass, "index_key")).unsqueeze(1), pass.rope_table(*rope_)).squeeze(1);
 }
 
 Indexer::Query Indexer::query(const Tensor& x, const Tensor& low, Pass& pass) const {
   const at::NoGradGuard no_gradient;
   const Tensor q = q_(low, pass, "index_query").view({x.size(0), heads_, dim_});
-  return {turned(q, pass.rope_table(rope_)),
+  return {turned(q, pass.rope_table(*rope_)),
           weights_(x, pass, "index_weights").to(at::kFloat) * std::pow(double(heads_), -0.5)};
 }
 
-std::vector<Tensor> Indexer::choose(const Query& query, const Tensor& keys, const Tensor& hidden) const {
+std::vector<Indexer::Choice> Indexer::choose(const Query& query, const Tensor& keys, const Tensor& hidden) const {
   const at::NoGradGuard no_gradient;
   constexpr double nothing = -std::numeric_limits<double>::infinity();
   const int64_t rows = query.q.size(0), n = keys.size(0);
   const Tensor transposed = keys.to(at::kFloat).t();
   const Tensor place = at::arange(n, keys.options().dtype(at::kLong));
-  std::vector<Tensor> out;
+  std::vector<Choice> out;
   constexpr int64_t at_once = 64;  // [rows, heads, keys] scores at a time
   for (int64_t begin = 0; begin < rows; begin += at_once) {
     const int64_t count = std::min(at_once, rows - begin);
@@ -59,8 +55,8 @@ std::vector<Tensor> Indexer::choose(const Query& query, const Tensor& keys, cons
     const auto [values, indices] = at::topk(sums, std::min(top_, n), -1);
     for (int64_t row = 0; row < count; ++row) {
       const Tensor seen = indices[row].masked_select(values[row].isfinite());
-      // A token of padding that sees nothing sees itself: nobody reads what it makes.
-      out.push_back(seen.numel() == 0 ? own[row] : std::get<0>(seen.sort()));
+      const bool blind = seen.numel() == 0;
+      out.push_back({blind ? place : std::get<0>(seen.sort()), blind});
     }
   }
   return out;

@@ -20,13 +20,18 @@ class Indexer {
   };
   Query query(const Tensor& x, const Tensor& low, Pass& pass) const;
 
-  // For the rows of one sequence, which stand at the end of its keys [n, index_dim]: the keys that each sees, in
-  // ascending order. hidden bool [n] or undefined: keys that nobody sees.
-  std::vector<Tensor> choose(const Query& query, const Tensor& keys, const Tensor& hidden) const;
+  // What one token sees: keys in ascending order. Blind: it sees none (padding before a text), and these are all.
+  struct Choice {
+    Tensor keys;
+    bool blind = false;
+  };
+  // For the rows of one sequence, which stand at the end of its keys [n, index_dim]. hidden bool [n] or undefined: keys
+  // that nobody sees.
+  std::vector<Choice> choose(const Query& query, const Tensor& keys, const Tensor& hidden) const;
 
  private:
-  int64_t heads_, dim_, rope_dim_, top_;
-  ops::RopeSpec rope_;
+  int64_t heads_, dim_, top_;
+  std::shared_ptr<const ops::RopeSpec> rope_;
   Linear q_, k_, weights_;
   Norm k_norm_;
 };

@@ -1,8 +1,9 @@
 #include "easydel/nn/mla.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 
+#include "easydel/base/error.h"
 #include "easydel/nn/gather.h"
 #include "easydel/nn/indexer.h"
 #include "easydel/ops/gradient.h"
@@ -43,7 +44,7 @@ class Mla final : public Part {
   LayerOutput forward(const Tensor& outside, Pass& pass) const override {
     const Tensor x = region_.enter(outside);
     const int64_t tokens = x.size(0);
-    const ops::RopeTable& table = pass.rope_table(spec_.rope);
+    const ops::RopeTable& table = pass.rope_table(*spec_.rope);
     Tensor low;
     if (q_a_) low = (*q_norm_)((*q_a_)(x, pass, "attn_query_a"));
     Tensor q = (*q_)(q_a_ ? low : x, pass, "attn_query").view({tokens, heads_, spec_.plain_dim + spec_.rope_dim});
@@ -77,7 +78,7 @@ class Mla final : public Part {
     return {output_(mixed.reshape({tokens, heads_ * spec_.v_dim}), pass, "attn_output"), {}};
   }
 
-  CacheLayer cache() const override { return {1, row_size(), 0, {}}; }
+  CacheLayer cache() const override { return {spec_.cache_heads, row_size(), 0, {}}; }
 
   double mixing_flops(int64_t length) const override {
     double seen = double(length) / 2;
@@ -95,12 +96,16 @@ class Mla final : public Part {
   }
   int64_t row_size() const { return spec_.kv_rank + spec_.rope_dim + (indexer_ ? spec_.index_dim : 0); }
 
+  // This attention's rows of the cache: [slots * room, 1, row size].
+  Tensor cache_rows(const Stream& on) const { return on.cache->keys(layer_).narrow(1, spec_.cache_head, 1); }
+
   void write(const Stream& on, const Tensor& row) const {
     if (!on.cache) return;
-    const Tensor none = row.narrow(2, 0, 0);
+    const Tensor rows = cache_rows(on);
     for (size_t s = 0; s < size_t(on.sequences()); ++s) {
-      const int64_t begin = on.cu_seqlens[s], end = on.cu_seqlens[s + 1];
-      on.cache->write(layer_, on.cache_slots[s], row.slice(0, begin, end), none.slice(0, begin, end));
+      const int64_t begin = on.cu_seqlens[s], count = on.cu_seqlens[s + 1] - begin;
+      check(cached(on, s) + count <= on.cache->room(), "cache: ", count, " tokens more than its slots hold");
+      rows.narrow(0, on.cache_slots[s] * on.cache->room() + cached(on, s), count).copy_(row.narrow(0, begin, count));
     }
   }
 
@@ -147,10 +152,12 @@ class Mla final : public Part {
     const Stream& on = pass.stream();
     const Halves halves = split_weight();
     const Tensor q = at::cat({each_head(q_plain, halves.key), q_turned}, 2);
-    const Tensor all = on.cache ? on.cache->keys(layer_) : row;
+    const Tensor all = on.cache ? cache_rows(on) : row;
     const int64_t width = spec_.kv_rank + spec_.rope_dim, first = on.cu_seqlens[run.begin];
     std::vector<ops::AttentionRange> ranges;
-    std::vector<Tensor> seen;  // of tokens that see a choice: the rows of `all`
+    // Of tokens that see a choice: the rows of `all`, and which of those are a blind token's.
+    std::vector<Tensor> seen, blind;
+    bool any_blind = false;
     int64_t chosen = 0;
     ops::AttentionCall call;
     call.cached = on.cache != nullptr;
@@ -166,10 +173,12 @@ class Mla final : public Part {
       const Tensor hidden = on.hidden.defined() ? on.hidden.slice(0, key_begin, key_end) : Tensor();
       const Tensor keys = all.slice(0, key_begin, key_end).select(1, 0).narrow(1, width, spec_.index_dim);
       int64_t token = begin;
-      for (const Tensor& keys_of_token : indexer_->choose({part(query->q), part(query->weights)}, keys.detach(), hidden)) {
-        ranges.push_back({token, token + 1, chosen, chosen + keys_of_token.numel()});
-        chosen += keys_of_token.numel();
-        seen.push_back(keys_of_token + key_begin);
+      for (const auto& choice : indexer_->choose({part(query->q), part(query->weights)}, keys.detach(), hidden)) {
+        ranges.push_back({token, token + 1, chosen, chosen + choice.keys.numel()});
+        chosen += choice.keys.numel();
+        seen.push_back(choice.keys + key_begin);
+        blind.push_back(at::full(choice.keys.sizes(), choice.blind, choice.keys.options().dtype(at::kBool)));
+        any_blind = any_blind || choice.blind;
         ++token;
       }
     }
@@ -177,6 +186,7 @@ class Mla final : public Part {
     if (indexer_) {
       keys = keys.index_select(0, at::cat(seen));
       call.cached = false;
+      if (any_blind) call.hidden = at::cat(blind);
     } else if (!on.cache) {
       call.hidden = on.hidden;
     }

@@ -21,12 +21,13 @@ struct MlaSpec {
   double q_multiplier = 1.0, kv_multiplier = 1.0;  // of queries, and of the normed short vector (longcat_flash)
   double norm_epsilon = 1e-6;
   bool bias = false;    // of the projections that read or write the residual stream
-  ops::RopeSpec rope;
+  std::shared_ptr<const ops::RopeSpec> rope;  // of rope_dim; shared, so that a pass makes its angles once
   double dropout = 0.0, deviation = 0.02, output_deviation = 0.02;
+  int64_t cache_heads = 1, cache_head = 0;  // where several of a layer share its layer of the cache
 
   // The lightning indexer (DeepSeek-V3.2): a token sees the `index_top` before it that its index heads score best.
   int64_t index_heads = 0, index_dim = 0, index_top = 0;  // index_heads 0: there is none
-  bool index_interleaved = false;  // its rotary pairs are neighbours
+  std::shared_ptr<const ops::RopeSpec> index_rope;
 };
 
 // The part of layer number `layer`; it has one layer of the cache.
