@@ -1,6 +1,8 @@
 // The field tables against the tables recorded of EasyDeL: every key there is a key here.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <map>
 #include <set>
 

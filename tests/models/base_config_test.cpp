@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "support/data.h"
 
@@ -85,7 +86,7 @@ TEST(BaseConfig, ErrorsSayThePlace) {
   test::write_file(folder / "file", "x");
   test::write_file(folder / "bad/config.json", "{no");
   test::write_file(folder / "list/config.json", "[1]");
-  fs::create_directories(folder / "empty");
+  std::filesystem::create_directories(folder / "empty");
   EXPECT_EQ(test::refusal([&] { BaseConfig().save_pretrained(folder / "file"); }),
             (folder / "file").string() + ": is a file, not a folder\n    give a folder for config.json");
   EXPECT_TRUE(test::refusal([&] {

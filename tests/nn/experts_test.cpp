@@ -1,4 +1,5 @@
 // Experts: three ways to compute them, gradients, and independence of a token from its company.
+#include "easydel/base/error.h"
 #include "easydel/nn/experts.h"
 
 #include <ATen/ops/cat.h>
@@ -29,7 +30,7 @@ struct Made {
   std::unique_ptr<Experts> layer;
 
   explicit Made(ops::MoeMethod method, ExpertsSpec spec = {}) {
-    Building building{table};
+    Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}};
     building.moe_method = method;
     building.fill = [](Entry& entry, const Initial&, const std::vector<Source>&) {
       entry.shard = random(entry.shape, entry.path.c_str());
@@ -38,7 +39,7 @@ struct Made {
     spec.experts = experts, spec.size = size, spec.inner = inner;
     layer = std::make_unique<Experts>(Scope(building) / "mlp", spec);
   }
-  Tensor weight(const char* name) { return table.find(std::string("mlp.experts.") + name)->shard; }
+  Tensor weight(const char* name) { return table.find(str("mlp.experts.", name))->shard; }
 };
 
 // Choices in which expert 3 has none and expert 0 many.

@@ -5,6 +5,7 @@
 
 #include "easydel/base/names.h"
 #include "easydel/train/agentic_moshpit_config.h"
+#include "easydel/train/base_config.h"
 #include "easydel/train/bco_config.h"
 #include "easydel/train/cpo_config.h"
 #include "easydel/train/distillation_config.h"
@@ -19,6 +20,7 @@
 #include "easydel/train/on_policy_distillation_config.h"
 #include "easydel/train/orpo_config.h"
 #include "easydel/train/ppo_config.h"
+#include "easydel/train/ray_config.h"
 #include "easydel/train/reward_config.h"
 #include "easydel/train/rlvr_config.h"
 #include "easydel/train/sdpo_config.h"
@@ -36,12 +38,6 @@ constexpr MethodConfig method(std::string_view name, void (*defaults)(TrainerCon
           defaults, built};
 }
 
-// The loss of the labels alone, and the same over several hosts: no keys of their own.
-struct BaseMethodConfig {
-  static constexpr auto doc = "The loss of the labels.";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-
 template <double Rate>
 void rate(TrainerConfig& common) {
   common.learning_rate = Rate;
@@ -58,7 +54,7 @@ void rate_and_length(TrainerConfig& common) {
 
 constexpr std::array methods{
     method<AgenticMoshpitConfig>("agentic_moshpit", rate<1e-6>, false),
-    method<BaseMethodConfig>("base", nullptr, false),
+    method<BaseTrainerConfig>("base", nullptr, false),
     method<BcoConfig>("bco", rate_and_length<1e-6, 1024>, false),
     method<CpoConfig>("cpo", rate_and_length<1e-6, 1024>, false),
     method<DistillationConfig>("distillation", nullptr, false),
@@ -73,7 +69,7 @@ constexpr std::array methods{
     method<OnPolicyDistillationConfig>("on_policy_distillation", nullptr, false),
     method<OrpoConfig>("orpo", rate_and_length<1e-6, 1024>, false),
     method<PpoConfig>("ppo", rate_and_length<1e-6, 768>, false),
-    method<BaseMethodConfig>("ray", nullptr, false),
+    method<RayConfig>("ray", nullptr, false),
     method<RewardConfig>("reward", length<1024>, false),
     method<RlvrConfig>("rlvr", rate<1e-6>, false),
     method<SdpoConfig>("sdpo", rate<1e-6>, false),
