@@ -66,12 +66,13 @@ TEST_F(BadInput, AMissingRun) {
 TEST_F(BadInput, AModelFolderThatIsNotThere) {
   write_file(folder_ / "run.yaml", "model: {name_or_path: ./no-model}\nactions: [validate]\n");
   expect_one_problem(run_program({"elarge", "run.yaml"}, {.folder = folder_.path()}),
-                     "run.yaml:1:23: model.name_or_path: './no-model': no such folder\n    give a folder with config.json and *.safetensors");
+                     "run.yaml:1:23: model.name_or_path: './no-model': no such folder\n    give a folder with config.json and *.safetensors, or a name of the hub");
   write_file(folder_ / "run.yaml", "model: {name_or_path: owner/name}\nactions: [validate]\n");
-  const auto ran = run_program({"elarge", "run.yaml"}, {.environment = {{"HF_HUB_CACHE", "/nowhere"}}, .folder = folder_.path()});
+  const auto ran = run_program({"elarge", "run.yaml"}, {.environment = {{"HF_HUB_CACHE", "/nowhere"}, {"HF_HUB_OFFLINE", "1"}},
+                                                      .folder = folder_.path()});
   expect_one_problem(ran,
-                     "run.yaml:1:23: model.name_or_path: 'owner/name': no such folder; 'owner/name' is not in the Hugging Face cache /nowhere "
-                     "either\n    give a folder with config.json and *.safetensors; downloading is not built yet");
+                     "run.yaml:1:23: model.name_or_path: 'owner/name' is not in the cache /nowhere, and HF_HUB_OFFLINE is set\n"
+                     "    give a folder, or try again");
 }
 
 TEST_F(BadInput, DataThatAreNotThereAndAModelThatIsNone) {

@@ -130,6 +130,13 @@ TEST_F(BadModel, ADeviceThatIsNotThere) {
                                      {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}, .folder = folder_.path()});
   EXPECT_EQ(ran.status, 2);
   EXPECT_EQ(ran.err, "device: 'gpu' was asked for, but torch finds no GPU here\n    use cpu or auto\n");
+  const auto golden = test::test_data("hf_goldens/llama");
+  const auto probe = test::run_program({"probe", "logits", golden.string(), "--inputs", (golden / "expected.safetensors").string(), "--output",
+                                        "out.safetensors", "--device", "gpu"},
+                                       {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}, .folder = folder_.path()});
+  EXPECT_EQ(probe.status, 2);
+  EXPECT_EQ(probe.err, ran.err);
+  EXPECT_FALSE(fs::exists(folder_ / "out.safetensors"));
 }
 
 TEST_F(BadModel, ARowWithoutItsField) {

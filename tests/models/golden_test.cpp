@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "easydel/base/document.h"
 #include "easydel/models/probe_logits.h"
@@ -37,7 +38,9 @@ TEST_P(Golden, IsWhatTransformersComputes) {
   const Tensor tokens = value(*expected, "generated");
   inputs.push_back(tensor::to_file("max_new_tokens", tokens.new_full({1}, tokens.size(1)), at::kLong));
   weights::write_safetensors(work / "inputs.safetensors", inputs);
-  probe_logits(folder, work / "inputs.safetensors", work / "out.safetensors");
+  ProbeOptions options;
+  if (const char* const device = std::getenv("EASYDEL_TEST_DEVICE")) options.device = device;
+  probe_logits(folder, work / "inputs.safetensors", work / "out.safetensors", options);
   const auto found = weights::SafetensorsFile::open(work / "out.safetensors");
 
   const Tensor shown = value(*expected, "attention_mask").ne(0).unsqueeze(-1);

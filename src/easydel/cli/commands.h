@@ -47,7 +47,7 @@ struct ChatOptions : ModelOptions {
 int run_chat(const ChatOptions& options);
 
 struct ProbeLogitsOptions {
-  std::string model, inputs, output, trace;
+  std::string model, inputs, output, trace, device = "auto";
 };
 int run_probe_logits(const ProbeLogitsOptions& options);
 struct ProbeReplayOptions {

@@ -20,6 +20,7 @@ class TorchCore final : public elarge::Core {
   void probe_logits(const elarge::ProbeLogits& probe) override {
     models::ProbeOptions options;
     if (probe.trace) options.trace = *probe.trace;
+    options.device = probe.device;
     models::probe_logits(probe.model, probe.inputs, probe.output, options);
   }
   void probe_replay(const elarge::ProbeReplay& probe) override {

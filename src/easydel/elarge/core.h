@@ -58,6 +58,7 @@ class Session {
 struct ProbeLogits {
   std::filesystem::path model, inputs, output;
   std::optional<std::filesystem::path> trace;
+  std::string device = "auto";
 };
 struct ProbeReplay {
   std::filesystem::path test_case, root, output;

@@ -39,7 +39,7 @@ Batch read_batch(const weights::SafetensorsFile& file, const std::string& ids, c
 }
 
 // All rows behind one another, padding and all: positions are then those of a plain forward in transformers.
-nn::Pass pass_over_rows(const Batch& batch) {
+nn::Pass pass_over_rows(const Batch& batch, at::Device device) {
   const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
   std::vector<int64_t> begins;
   for (int64_t row = 0; row <= rows; ++row) begins.push_back(row * length);
@@ -47,7 +47,7 @@ nn::Pass pass_over_rows(const Batch& batch) {
   // Padding behind the text is never seen by causal attention anyway; padding before or inside it must be hidden.
   const Tensor padded = batch.mask.eq(0);
   const Tensor before_text = padded.slice(1, 0, length - 1).logical_and(batch.mask.slice(1, 1, length).ne(0));
-  if (length > 1 && before_text.any().item<bool>()) pass.stream().hidden = padded.flatten();
+  if (length > 1 && before_text.any().item<bool>()) pass.stream().hidden = padded.flatten().to(device);
   return pass;
 }
 
@@ -91,6 +91,7 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
   LoadOptions load;
   load.dtype = options.dtype;
   load.attention = options.attention;
+  load.device = options.device;
   load.training = options.gradients && file->has("labels");
   const auto model = load_model(folder, load);
   const at::Device device = model->device();
@@ -103,7 +104,7 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
     const Batch batch = read_batch(*file, "input_ids", "attention_mask", true);
     const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
     const at::AutoGradMode gradients(load.training);
-    nn::Pass pass = pass_over_rows(batch);
+    nn::Pass pass = pass_over_rows(batch, device);
     std::map<std::string, Tensor> seen;
     if (!options.trace.empty())
       pass.capture = [&](std::string_view name, const Tensor& value) { seen[std::string(name)] = value.detach(); };
