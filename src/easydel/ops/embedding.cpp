@@ -18,7 +18,8 @@ using torch::autograd::variable_list;
 Tensor look_up(const Tensor& table, const Tensor& indices, at::ScalarType type) {
   if (!tensor::kernels_serve(table) || table.stride(-1) != 1 || (type != at::kFloat && type != at::kBFloat16))
     return table.index_select(0, indices).to(type);
-  const Tensor out = at::empty({indices.numel(), table.size(1)}, table.options().dtype(type)), own = indices.contiguous();
+  const Tensor own = indices.to(at::kLong).contiguous();
+  const Tensor out = at::empty({own.numel(), table.size(1)}, table.options().dtype(type));
   kernels::gather_rows(tensor::executor(), tensor::input_of(table.detach()), own.const_data_ptr<int64_t>(), own.numel(),
                        table.size(1), tensor::output_of(out));
   return out;
@@ -26,7 +27,7 @@ Tensor look_up(const Tensor& table, const Tensor& indices, at::ScalarType type) 
 
 struct Embedding : torch::autograd::Function<Embedding> {
   static Tensor forward(AutogradContext* context, const Tensor& table, const Tensor& indices, int64_t type, int64_t padding) {
-    context->save_for_backward({indices.contiguous()});
+    context->save_for_backward({indices.to(at::kLong).contiguous()});
     context->saved_data["rows"] = table.size(0);
     context->saved_data["padding"] = padding;
     context->saved_data["type"] = int64_t(table.scalar_type());
