@@ -65,6 +65,17 @@ TEST(Builder, ServesAsLongSequencesAsTablesAreMadeFor) {
   EXPECT_EQ(built.get_base_config().find("mask_max_position_embeddings")->scalar, "256");
 }
 
+TEST(Builder, ALengthOfZeroServesAsIfItWereNotGiven) {
+  const Builder built = Builder(parse_yaml("model: {name_or_path: x}\nesurge: {max_model_len: 0}\n"));
+  EXPECT_EQ(built.get_esurge_kwargs().find("max_model_len")->scalar, "8192");
+}
+
+TEST(Builder, NamesNoModelOfATextInTheSectionsPlace) {
+  const Builder built = Builder(parse_yaml("model: {name_or_path: x}\nreference_model: abc\n"));
+  EXPECT_EQ(test::refusal([&] { (void)built.reference_model_name(); }),
+            "reference_model: \"abc\" is no section\n    write reference_model: {name_or_path: ...}");
+}
+
 TEST(Builder, BaseConfigPrefersWhatItIsTold) {
   Builder built = Builder::from_pretrained("x").set_dtype("bf16");
   built.update_config({{"base_config", Arguments{{"values", Arguments{{"attn_dtype", "fp32"}}.map()}}.map()}});

@@ -26,7 +26,6 @@ const std::vector<VectorDifference>& vector_differences() {
       {"elarge_derived", "", R"(guide_(01|05|08|15)|tok|extra_dup|q_.*|mx_visual.*)", "the guide's keys are accepted: extra_kwargs over the loader's, quantization_method, image_field"},
       {"elarge_derived", "", R"(.*_(null|section_null|dims_null|nulls))", "an empty section or key keeps its defaults"},
       {"elarge_derived", "", R"(ld_bogus|es_(strs|truncate_bogus)|mx_type_bogus)", "unknown words are errors"},
-      {"elarge_derived", "", R"(task_(vision|speech|image|audio|base|embedding|any).*)", "the documents' long names of tasks are known"},
       {"elarge_trainer", "", R"(guide_12|tr_dpo)", "a DPO prompt has no length of its own unless it is given, as TRL has it"},
       {"elarge_trainer", "", R"(tr_(bogus|unknown|null|seqlen_both|seqlen_same|loss_bad|opt_bad|time_bad|gas0|type_int|lr_str|ray|grpo_doc))", "keys, types and words are checked; 2e-5 is a number"},
       {"elarge_runner", "", R"(model_(empty_name|str)|sh_(two_auto|unknown|str|names)|wrap_plus_top|ld_(bogus|null)|bc_ops|es_(strs2?|zero|unknown|truncate_bogus)|mx_(known|notype|text)_nofiles|mx_(empty_type|type_bogus|opts)|q_(bad|unknown)|reference_str|teacher_str|task_bogus|ev_.*)", "all keys, types and words of a run are checked before its first action"},

@@ -138,10 +138,12 @@ Value derive(const VectorCase& vector, const VectorFile&) {
   out.set("from_pretrained", attempt([&] { return builder.get_from_pretrained_kwargs(); }));
   out.set("esurge", attempt([&] { return builder.get_esurge_kwargs(); }));
   out.set("mixture", attempt([&] { return builder.get_mixture_kwargs(); }));
-  Value names = Value::list(), named = Value::map();
-  names.items = {text(builder.model_name()), text(builder.teacher_model_name()), text(builder.reference_model_name())};
-  named.set("ok", names);
-  out.set("names", named);
+  out.set("names", attempt([&] {
+            Value names = Value::list();
+            names.items = {text(builder.model_name()), text(builder.teacher_model_name()),
+                           text(builder.reference_model_name())};
+            return names;
+          }));
   return out;
 }
 

@@ -116,6 +116,9 @@ Value run_command(const VectorCase& vector, const VectorFile&) {
   fs::create_directories(root / "tiny-llama");
   files::write(root / "tiny-llama/config.json",
                "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"]}\n");
+  files::write(root / "tiny-llama/tokenizer.json",  // a run without one is refused here
+               R"({"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "a"}})"
+               "\n");
   files::write(root / "doc.yaml", "model: {name_or_path: tiny-llama}\nactions: [validate]\n");
   files::write(root / "other.yaml", "model: {name_or_path: nowhere}\nactions: [validate]\n");
   files::write(root / "list.yaml", "[1, 2]\n");

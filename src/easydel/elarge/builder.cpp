@@ -76,6 +76,8 @@ Value filled(Value document) {
 
 std::string scalar_at(const Value& document, std::string_view section, std::string_view key) {
   const Value* const at = document.find(section);
+  if (at && !at->is_null() && !at->is_map())
+    refuse(std::string(section), to_json(*at) + " is no section", str("write ", section, ": {", key, ": ...}"));
   const Value* const value = at ? at->find(key) : nullptr;
   return value && !value->is_null() ? value->scalar : "";
 }

@@ -186,6 +186,7 @@ Value Builder::get_esurge_kwargs() const {
     if (!value && result.is_list() && result.items.empty()) result = Value{};  // none
     for (const auto& [name, open] : kOpen)
       if (name == key.name && (!value || value->is_null())) result = open;
+    if (key.name == "max_model_len" && result.as_int() == 0) result = kOpen[0].second;  // as if it were not given
     out.set(key.name, result);
   }
   return out;
