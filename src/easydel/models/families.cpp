@@ -44,11 +44,15 @@ Family gpt_oss();
 Family gptj();
 Family granite();
 Family granitemoe();
+Family granitemoehybrid();
 Family helium();
 Family hunyuan_v1_dense();
 Family hunyuan_v1_moe();
+Family jamba();
 Family jetmoe();
+Family kimi_linear();
 Family lfm2();
+Family lfm2_moe();
 Family llama();
 Family llama4_text();
 Family longcat_flash();
@@ -63,6 +67,7 @@ Family mistral();
 Family mixtral();
 Family mpt();
 Family nemotron();
+Family nemotron_h();
 Family olmo();
 Family olmo2();
 Family olmo3();
@@ -75,8 +80,10 @@ Family phimoe();
 Family qwen2();
 Family qwen2_moe();
 Family qwen3();
+Family qwen3_5_moe_text();
 Family qwen3_5_text();
 Family qwen3_moe();
+Family qwen3_next();
 Family rwkv();
 Family seed_oss();
 Family smollm3();
@@ -84,6 +91,7 @@ Family stablelm();
 Family starcoder2();
 Family vaultgemma();
 Family xlstm();
+Family zamba2();
 
 std::span<const Family> families() {
   static const std::array all = {
@@ -91,11 +99,12 @@ std::span<const Family> families() {
       deepseek_v32(), dots1(), ernie4_5(), ernie4_5_moe(), exaone4(), exaone_moe(), falcon(), falcon_h1(),
       falcon_mamba(), flex_olmo(), gemma(), gemma2(), gemma3_text(), glm(), glm4(), glm4_moe(), glm4_moe_lite(),
       glm_moe_dsa(), gpt2(), gpt_bigcode(), gpt_neo(), gpt_neox(), gpt_oss(), gptj(), granite(), granitemoe(),
-      helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), jetmoe(), lfm2(), llama(), llama4_text(), longcat_flash(),
-      mamba(), mamba2(), mimo_v2_flash(), minimax(), minimax_m2(), ministral(), ministral3(), mistral(), mixtral(),
-      mpt(), nemotron(), olmo(), olmo2(), olmo3(), olmoe(), opt(), persimmon(), phi(), phi3(), phimoe(), qwen2(),
-      qwen2_moe(), qwen3(), qwen3_5_text(), qwen3_moe(), rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(),
-      vaultgemma(), xlstm(),
+      granitemoehybrid(), helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), jamba(), jetmoe(), kimi_linear(), lfm2(),
+      lfm2_moe(), llama(), llama4_text(), longcat_flash(), mamba(), mamba2(), mimo_v2_flash(), minimax(),
+      minimax_m2(), ministral(), ministral3(), mistral(), mixtral(), mpt(), nemotron(), nemotron_h(), olmo(),
+      olmo2(), olmo3(), olmoe(), opt(), persimmon(), phi(), phi3(), phimoe(), qwen2(), qwen2_moe(), qwen3(),
+      qwen3_5_moe_text(), qwen3_5_text(), qwen3_moe(), qwen3_next(), rwkv(), seed_oss(), smollm3(), stablelm(),
+      starcoder2(), vaultgemma(), xlstm(), zamba2(),
   };
   return all;
 }

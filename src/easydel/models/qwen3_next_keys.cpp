@@ -1,6 +1,7 @@
 #include "easydel/models/qwen3_next_keys.h"
 
 #include "easydel/base/error.h"
+#include "easydel/models/moe_keys.h"
 #include "easydel/models/recurrent_keys.h"
 #include "easydel/nn/delta.h"
 
@@ -34,6 +35,16 @@ DecoderSpec read_qwen3_next(const ConfigReader& config, DecoderDefaults defaults
         return std::make_unique<nn::GatedDelta>(block / "linear_attn", delta, fused, layer);
       };
   return spec;
+}
+
+nn::MoeSpec qwen3_next_experts(const ConfigReader& config, const DecoderSpec& spec, int64_t experts, int64_t top_k, bool normalise) {
+  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_experts"}, experts), config.integer("num_experts_per_tok", top_k),
+                           integer_of(config, {"moe_intermediate_size"}, 512));
+  moe.router.normalise = normalise;
+  moe.shared_inner = integer_of(config, {"shared_expert_intermediate_size"}, 512);
+  moe.shared = "shared_expert";
+  moe.shared_gate = "shared_expert_gate";
+  return moe;
 }
 
 }  // namespace easydel::models

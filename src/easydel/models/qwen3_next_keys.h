@@ -3,10 +3,14 @@
 #pragma once
 
 #include "easydel/models/decoder_keys.h"
+#include "easydel/nn/moe.h"
 
 namespace easydel::models {
 
 // `fused`: the delta rule's projections lie in two weights.
 DecoderSpec read_qwen3_next(const ConfigReader& config, DecoderDefaults defaults, bool fused);
+
+// Experts by softmax, and one that every token meets through a gate.
+nn::MoeSpec qwen3_next_experts(const ConfigReader& config, const DecoderSpec& spec, int64_t experts, int64_t top_k, bool normalise);
 
 }  // namespace easydel::models

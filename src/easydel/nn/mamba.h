@@ -74,6 +74,7 @@ class Mamba2 final : public Part {
 
  private:
   Tensor gated(const Tensor& y, const Tensor& gate) const;
+  Tensor bounded(const Tensor& step, const Stream& stream) const;
 
   Mamba2Spec spec_;
   int64_t layer_, mixed_;  // channels of the convolution: x, B and C

@@ -44,17 +44,17 @@ class Mla final : public Part {
   LayerOutput forward(const Tensor& outside, Pass& pass) const override {
     const Tensor x = region_.enter(outside);
     const int64_t tokens = x.size(0);
-    const ops::RopeTable& table = pass.rope_table(*spec_.rope);
+    const auto turned = [&](const Tensor& t) { return spec_.rope ? ops::rope(t, pass.rope_table(*spec_.rope)) : t; };
     Tensor low;
     if (q_a_) low = (*q_norm_)((*q_a_)(x, pass, "attn_query_a"));
     Tensor q = (*q_)(q_a_ ? low : x, pass, "attn_query").view({tokens, heads_, spec_.plain_dim + spec_.rope_dim});
     if (spec_.q_multiplier != 1.0) q = q * spec_.q_multiplier;
     const Tensor q_plain = q.narrow(2, 0, spec_.plain_dim);
-    const Tensor q_turned = ops::rope(q.narrow(2, spec_.plain_dim, spec_.rope_dim).contiguous(), table);
+    const Tensor q_turned = turned(q.narrow(2, spec_.plain_dim, spec_.rope_dim).contiguous());
     const Tensor both = kv_a_(x, pass, "attn_key_value");
     Tensor latent = kv_norm_(both.narrow(1, 0, spec_.kv_rank).contiguous());
     if (spec_.kv_multiplier != 1.0) latent = latent * spec_.kv_multiplier;
-    const Tensor k_turned = ops::rope(both.narrow(1, spec_.kv_rank, spec_.rope_dim).contiguous().unsqueeze(1), table);
+    const Tensor k_turned = turned(both.narrow(1, spec_.kv_rank, spec_.rope_dim).contiguous().unsqueeze(1));
 
     std::vector<Tensor> kept = {latent.unsqueeze(1), k_turned};
     std::optional<Indexer::Query> query;

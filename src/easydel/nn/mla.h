@@ -21,7 +21,7 @@ struct MlaSpec {
   double q_multiplier = 1.0, kv_multiplier = 1.0;  // of queries, and of the normed short vector (longcat_flash)
   double norm_epsilon = 1e-6;
   bool bias = false;    // of the projections that read or write the residual stream
-  std::shared_ptr<const ops::RopeSpec> rope;  // of rope_dim; shared, so that a pass makes its angles once
+  std::shared_ptr<const ops::RopeSpec> rope;  // of rope_dim; null: nothing turns. Shared, so that a pass makes its angles once
   double dropout = 0.0, deviation = 0.02, output_deviation = 0.02;
   int64_t cache_heads = 1, cache_head = 0;  // where several of a layer share its layer of the cache
 
