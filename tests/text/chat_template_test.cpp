@@ -111,6 +111,31 @@ TEST(ChatTemplate, EscapesWhatIsAddedToSafeText) {
             "<a>&lt;b&gt;<c><c><d>");
 }
 
+// Templates drawn from a grammar and real ones with parts cut, doubled and swapped (scripts/fuzz_templates.py).
+TEST(ChatTemplate, DoesWithRandomTemplatesAsJinjaDoes) {
+  const std::vector<Value> cases = lines("fuzzed.jsonl.gz");
+  const Value& context = *cases.at(0).find("context");
+  for (size_t i = 1; i < cases.size(); ++i) {
+    SCOPED_TRACE(cases[i].find("template")->scalar);
+    auto rendered = [&] { return ChatTemplate(cases[i].find("template")->scalar).render(context).text; };
+    if (const Value* output = cases[i].find("output"))
+      EXPECT_EQ(rendered(), output->scalar);
+    else
+      EXPECT_THROW(rendered(), UserError);
+  }
+  EXPECT_GT(cases.size(), 1000U);
+}
+
+TEST(ChatTemplate, ReshapesTextAsJinjaDoes) {
+  EXPECT_EQ(render("{{ 'a-very long-hyphenated sentence' | wordwrap(8) }}"), "a-very\nlong-hyp\nhenated\nsentence");
+  EXPECT_EQ(render("{{ '<p>a  <b>b</b></p> &lt;' | striptags }}"), "a b <");
+  EXPECT_EQ(render("{{ {'id': 'x', 'n': none, 'q': '<'} | xmlattr }}"), " id=\"x\" q=\"&lt;\"");
+  EXPECT_EQ(render("{{ 1536 | filesizeformat }} {{ 1536 | filesizeformat(true) }} {{ 1 | filesizeformat }}"), "1.5 kB 1.5 KiB 1 Byte");
+  EXPECT_EQ(render("{{ '(www.x.org).' | urlize }}"), "(<a href=\"https://www.x.org\" rel=\"noopener\">www.x.org</a>).");
+  EXPECT_EQ(render("{{ [('a', 1), ('b c', '&')] | urlencode }}"), "a=1&b+c=%26");
+  EXPECT_EQ(refused("{{ 'a' | upper(1) }}"), "t:1:8: upper() takes 1 positional arguments but 2 were given");
+}
+
 TEST(ChatTemplate, SaysWhereItCannotBeParsed) {
   EXPECT_EQ(refused("a\n{% if x %}"), "t:2:11: the template ends inside of a block\n    {% endif %} is missing");
   EXPECT_EQ(refused("{{ 1 + }}"), "t:1:8: unexpected '}}'\n    a value would fit");
@@ -130,25 +155,25 @@ TEST(ChatTemplate, SaysWhereItCannotBeParsed) {
       refused("{{ " + std::string(200, '(') + "1" + std::string(200, ')') + " }}").ends_with(": is nested too deeply"));
 }
 
-TEST(ChatTemplate, SaysWhatWentWrongAndInWhichLine) {
-  EXPECT_EQ(refused("\n{{ raise_exception('no ' ~ 1) }}"), "t:2: no 1");
-  EXPECT_EQ(refused("{{ x.y }}"), "t:1: 'x' is undefined");
-  EXPECT_EQ(refused("{{ x.y.z }}", R"({"x": {}})"), "t:1: 'dict object' has no attribute 'y'");
-  EXPECT_EQ(refused("{{ 'a' + 1 }}"), "t:1: can only concatenate str (not \"int\") to str");
-  EXPECT_EQ(refused("{{ [].append(1) }}"), "t:1: access to attribute 'append' of 'list' object is unsafe.");
-  EXPECT_EQ(refused("{% if true %}{{ 1 | nonsense }}{% endif %}"), "t:1: No filter named 'nonsense' found.");
-  EXPECT_EQ(refused("{{ 1 // 0 }}"), "t:1: integer division or modulo by zero");
+TEST(ChatTemplate, SaysWhatWentWrongAndWhere) {
+  EXPECT_EQ(refused("\n{{ raise_exception('no ' ~ 1) }}"), "t:2:28: no 1");
+  EXPECT_EQ(refused("{{ x.y }}"), "t:1:4: 'x' is undefined");
+  EXPECT_EQ(refused("{{ x.y.z }}", R"({"x": {}})"), "t:1:4: 'dict object' has no attribute 'y'");
+  EXPECT_EQ(refused("{{ 'a' + 1 }}"), "t:1:10: can only concatenate str (not \"int\") to str");
+  EXPECT_EQ(refused("{{ [].append(1) }}"), "t:1:14: access to attribute 'append' of 'list' object is unsafe.");
+  EXPECT_EQ(refused("{% if true %}{{ 1 | nonsense }}{% endif %}"), "t:1:17: No filter named 'nonsense' found.");
+  EXPECT_EQ(refused("{{ 1 // 0 }}"), "t:1:9: integer division or modulo by zero");
 }
 
 TEST(ChatTemplate, IsBounded) {
   EXPECT_EQ(refused("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"),
-            "t:1: the template does more than 20000000 steps");
+            "t:1:46: the template does more than 20000000 steps");
   EXPECT_EQ(refused("{{ range(100001) | list }}"),
-            "t:1: Range too big. The sandbox blocks ranges larger than MAX_RANGE (100000).");
-  EXPECT_EQ(refused("{{ 'x' * 100000000 }}"), "t:1: a value would be larger than 64 MiB");
+            "t:1:10: Range too big. The sandbox blocks ranges larger than MAX_RANGE (100000).");
+  EXPECT_EQ(refused("{{ 'x' * 100000000 }}"), "t:1:10: a value would be larger than 64 MiB");
   EXPECT_EQ(refused("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"),
-            "t:1: the template goes too deep (endless recursion?)");
-  EXPECT_EQ(refused("{% set x = 'x' * 60000000 %}{{ x }}{{ x }}"), "t:1: the template writes more than 64 MiB");
+            "t:1:16: the template goes too deep (endless recursion?)");
+  EXPECT_EQ(refused("{% set x = 'x' * 60000000 %}{{ x }}{{ x }}"), "t:1:39: the template writes more than 64 MiB");
 }
 
 TEST(ChatTemplate, HasNoWayOut) {

@@ -33,10 +33,11 @@ struct Options {
   DescribeModelOptions model;
   std::vector<std::string> files;
   ProbeToolsOptions tools;
-  std::string tokenizer, chat_template, lines = "-", keys, messages = "-";
+  RenderCommand render;
+  std::string tokenizer, chat_template, lines = "-", keys;
   std::optional<std::string> text;
   std::vector<int64_t> ids;
-  bool check = false, markdown = false, no_special = false, skip_special = false, no_generation_prompt = false;
+  bool check = false, markdown = false, no_special = false, skip_special = false;
   std::function<int()> command;  // the one that was asked for
 };
 
@@ -159,10 +160,14 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("ids", o.ids, "The ids")->required();
   one->add_flag("--skip-special", o.skip_special, "Leave special tokens out");
   one = add_command(app, o, "render", "A conversation through the chat template", compare,
-                    [&o] { return run_render(o.tokenizer, o.messages, !o.no_generation_prompt); });
-  one->add_option("model", o.tokenizer, "Folder with the tokenizer and its template")->required();
-  one->add_option("messages", o.messages, "JSON file with the list of messages; - is standard input");
-  one->add_flag("--no-generation-prompt", o.no_generation_prompt, "Without the beginning of the reply");
+                    [&o] { return run_render(o.render); });
+  one->add_option("source", o.render.source, "Folder with the tokenizer and its template, or a template's file")->required();
+  one->add_option("messages", o.render.messages, "JSON file with the list of messages; - is standard input");
+  one->add_option("--tools", o.render.tools, "JSON file with the list of tools");
+  one->add_option("--set", o.render.set, "A name of the template's: --set enable_thinking=false (YAML; may be repeated)")->allow_extra_args(false);
+  one->add_flag("!--no-generation-prompt", o.render.generation_prompt, "Without the beginning of the reply");
+  one->add_flag("--ids", o.render.ids, "The token ids");
+  one->add_flag("--mask", o.render.mask, "Show what the assistant says");
 }
 
 // The deepest command that was named.

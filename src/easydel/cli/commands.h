@@ -77,7 +77,16 @@ int run_config_schema();
 
 int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special);
 int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special);
-int run_render(const std::string& model, const std::string& messages, bool add_generation_prompt);
+struct RenderCommand {
+  std::string source;          // a folder with a tokenizer, or a template's file
+  std::string messages = "-";  // JSON: the list of messages, or a map with "messages"
+  std::string tools;           // JSON file with the tools; empty: none
+  std::vector<std::string> set;  // further names of the template: "enable_thinking=false"
+  bool generation_prompt = true, ids = false, mask = false;
+};
+// The text; with `ids` the token ids; with `mask` what the assistant says in colour (or between marks where there is
+// none), and where the template cannot tell it, why not.
+int run_render(const RenderCommand& command);
 
 // docs/keys.md.
 std::string keys_markdown();

@@ -1,4 +1,4 @@
-// `easydel probe ...`, `tokenize`, `detokenize`, `render`.
+// `easydel probe ...`, `tokenize`, `detokenize`.
 #include <fstream>
 #include <iostream>
 
@@ -8,7 +8,6 @@
 #include "easydel/hub/resolve.h"
 #include "easydel/text/probe.h"
 #include "easydel/text/probe_tools.h"
-#include "easydel/text/render_chat.h"
 
 namespace easydel::cli {
 namespace {
@@ -91,14 +90,6 @@ int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids
     narrow.push_back(static_cast<text::TokenId>(id));
   }
   return print(loaded->decode(narrow, skip_special) + "\n"), 0;
-}
-
-int run_render(const std::string& model, const std::string& messages, bool add_generation_prompt) {
-  const auto loaded = text::Tokenizer::load(tokenizer_path(model));
-  text::ChatOptions options;
-  options.add_generation_prompt = add_generation_prompt;
-  const Value conversation = parse_json(read_input(messages), messages == "-" ? "standard input" : messages);
-  return print(text::ChatRenderer(loaded).text(conversation, options) + "\n"), 0;
 }
 
 }  // namespace easydel::cli

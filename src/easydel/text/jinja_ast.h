@@ -45,7 +45,7 @@ struct Expression {
   };
 
   Kind kind;
-  int line = 0;
+  int line = 0, column = 0;
   std::string text;
   Var value;
   std::vector<ExpressionPtr> children;
@@ -85,7 +85,7 @@ struct Statement {
   };
 
   Kind kind;
-  int line = 0;
+  int line = 0, column = 0;
   std::string text;
   ExpressionPtr expression, condition;
   Target target;

@@ -1,4 +1,5 @@
 // Expressions: what each kind gives, and the lookups of attributes and items (Jinja2's environment.py).
+#include "easydel/text/jinja_filters.h"
 #include "easydel/text/jinja_interpreter.h"
 
 namespace easydel::text::jinja {
@@ -57,7 +58,7 @@ Var Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
     int& depth;
     ~Back() { --depth; }
   } back{depth_};
-  if (expression.line) line_ = expression.line;
+  if (expression.line) line_ = expression.line, column_ = expression.column;
   auto child = [&](size_t i) { return evaluate(*expression.children[i], scope); };
   switch (expression.kind) {
     case Kind::constant:
@@ -161,8 +162,8 @@ Var Interpreter::evaluate_compare(const Expression& expression, const ScopePtr& 
     if (operation == "!=") holds = !equal(left, right);
     if (operation == "<") holds = less(left, right);
     if (operation == ">") holds = less(right, left);
-    if (operation == "<=") holds = equal(left, right) || less(left, right);
-    if (operation == ">=") holds = equal(left, right) || less(right, left);
+    if (operation == "<=") holds = less(left, right) || equal(left, right);
+    if (operation == ">=") holds = less(right, left) || equal(left, right);
     if (operation == "in") holds = contains(right, left);
     if (operation == "not in") holds = !contains(right, left);
     if (!holds) return Var::boolean(false);
@@ -224,12 +225,14 @@ Var Interpreter::evaluate_filter(const Expression& expression, const ScopePtr& s
 Var Interpreter::filter(std::string_view name, const Var& value, const Arguments& arguments) {
   const NamedFilter* found = find_filter(name);
   if (!found) fail("No filter named '", name, "' found.");
+  check_filter_arguments(found->name, arguments);
   return found->run(*this, value, arguments);
 }
 
 bool Interpreter::test(std::string_view name, const Var& value, const Arguments& arguments) {
   const NamedTest* found = find_test(name);
   if (!found) fail("No test named '", name, "' found.");
+  check_test_arguments(found->name, arguments);
   return found->run(*this, value, arguments);
 }
 
@@ -240,6 +243,12 @@ Var Interpreter::attribute(const Var& object, std::string_view name) {
     if (auto value = object.as_object().attribute(name)) return *value;
   } else {
     if (auto value = method(object, name)) return *value;
+    if (object.is_integral()) {
+      if (name == "real" || name == "numerator") return Var::integer(object.as_integer());
+      if (name == "imag" || name == "denominator") return Var::integer(name == "denominator");
+    }
+    if (object.type() == Var::Type::number && (name == "real" || name == "imag"))
+      return Var::number(name == "real" ? object.as_number() : 0.0);
     // Groups of groupby are tuples with names.
     if (object.type() == Var::Type::tuple && object.items().size() == 2 && (name == "grouper" || name == "list"))
       return object.items()[name == "list"];

@@ -62,6 +62,7 @@ std::unique_ptr<Expression> ExpressionParser::make(Expression::Kind kind) const 
   auto out = std::make_unique<Expression>();
   out->kind = kind;
   out->line = current().line;
+  out->column = current().column;
   return out;
 }
 
@@ -329,6 +330,10 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr inner) {
   expect_symbol("[");
   ExpressionPtr parts[3];
   bool is_slice = is_symbol(":");
+  if (take_symbol("]")) {  // indexed with the empty tuple, as Jinja2 has it
+    out->children.push_back(make(Expression::Kind::tuple));
+    return out;
+  }
   if (!is_slice) {
     ExpressionPtr index = expression();
     is_slice = is_symbol(":");
@@ -371,6 +376,9 @@ void ExpressionParser::call_arguments(std::vector<Expression::Argument>& out) {
     } else if (current().kind == Kind::name && next().kind == Kind::symbol && next().text == "=") {
       argument.how = How::named;
       argument.name = current().text;
+      for (const Expression::Argument& earlier : out)
+        if (earlier.how == How::named && earlier.name == argument.name)
+          wrong("the argument '" + argument.name + "' is given twice", "give it once");
       at_ += 2;
       named = true;
     } else if (named || unpacked) {

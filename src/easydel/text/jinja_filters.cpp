@@ -146,6 +146,10 @@ Var round_filter(Interpreter&, const Var& v, const Arguments& a) {
   if (how != "common" && how != "ceil" && how != "floor") fail("method must be common, ceil or floor");
   if (how == "common") {
     if (v.is_integral() && digits >= 0) return Var::integer(v.as_integer());
+    if (v.is_integral()) {
+      const double scale = std::pow(10.0, static_cast<double>(-digits));
+      return Var::integer(scale > 9e18 ? 0 : static_cast<int64_t>(std::nearbyint(v.as_number() / scale) * scale));
+    }
     if (digits >= 0) {  // as Python: the decimal nearest to the exact value, ties to even
       char buffer[512];
       std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(std::min<int64_t>(digits, 100)), v.as_number());
@@ -157,6 +161,29 @@ Var round_filter(Interpreter&, const Var& v, const Arguments& a) {
   double scale = std::pow(10.0, static_cast<double>(digits));
   double scaled = v.as_number() * scale;
   return Var::number((how == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
+}
+
+// pprint.pformat of what fits into a line: the keys of dicts are sorted.
+std::string pretty(const Var& v) {
+  const auto in_order = [](auto&& self, const Var& value) -> Var {
+    if (value.is_array()) {
+      std::vector<Var> items;
+      for (const Var& item : value.items()) items.push_back(self(self, item));
+      return value.type() == Var::Type::list ? Var::list(std::move(items)) : Var::tuple(std::move(items));
+    }
+    if (!value.is_dict()) return value;
+    auto entries = value.as_dict().entries;
+    std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+      const bool alike = (a.first.is_string() && b.first.is_string()) || (a.first.is_numeric() && b.first.is_numeric());
+      return alike ? less(a.first, b.first) : type_name(a.first) < type_name(b.first);
+    });
+    DictData out;
+    for (auto& [key, item] : entries) out.set(key, self(self, item));
+    return Var::dict(std::move(out));
+  };
+  std::string out = repr(in_order(in_order, v));
+  if (characters(out) > 80 && !v.is_numeric()) fail("pprint of more than a line is not built yet");
+  return out;
 }
 
 // Words begin after whitespace and after - ( { [ <, as Jinja2's own title does.
@@ -220,33 +247,11 @@ Var truncate(Interpreter&, const Var& v, const Arguments& a) {
   std::string end = text(a, 2, "end", "..."), s = to_text(v);
   std::u32string all = to_utf32(s), tail = to_utf32(end);
   if (length < static_cast<int64_t>(tail.size())) fail("expected length >= ", tail.size(), ", got ", length);
-  if (static_cast<int64_t>(all.size()) <= length + leeway) return v;
+  if (jinja::length(v) <= length + leeway) return v;
+  if (!v.is_string()) fail("'", type_name(v), "' object cannot be cut");
   std::string head = to_utf8(all.substr(0, length - tail.size()));
   if (!kill) head = head.substr(0, head.rfind(' '));
   return same_kind(head + end, v);
-}
-
-Var urlencode(Interpreter&, const Var& v, const Arguments&) {
-  auto quoted = [](const std::string& s, bool query) {
-    std::string out;
-    for (unsigned char c : s) {
-      if (std::isalnum(c) || c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !query)) {
-        out += static_cast<char>(c);
-      } else if (query && c == ' ') {
-        out += '+';
-      } else {
-        char buffer[4];
-        std::snprintf(buffer, sizeof buffer, "%%%02X", c);
-        out += buffer;
-      }
-    }
-    return out;
-  };
-  if (!v.is_dict()) return Var::string(quoted(to_text(v), false));
-  std::string out;
-  for (auto& [key, value] : v.as_dict().entries)
-    out += (out.empty() ? "" : "&") + quoted(to_text(key), true) + "=" + quoted(to_text(value), true);
-  return Var::string(out);
 }
 
 Var wordcount(Interpreter&, const Var& v, const Arguments&) {
@@ -278,7 +283,7 @@ const NamedFilter filters[] = {
     {"int", int_filter},
     {"length", [](Interpreter&, const Var& v, const Arguments&) { return Var::integer(length(v)); }},
     {"lower", [](Interpreter&, const Var& v, const Arguments&) { return same_kind(lower(to_text(v)), v); }},
-    {"pprint", [](Interpreter&, const Var& v, const Arguments&) { return Var::string(repr(v)); }},
+    {"pprint", [](Interpreter&, const Var& v, const Arguments&) { return Var::string(pretty(v)); }},
     {"replace", replace_filter},
     {"round", round_filter},
     {"safe", [](Interpreter&, const Var& v, const Arguments&) { return Var::string(to_text(v), true); }},
@@ -289,7 +294,6 @@ const NamedFilter filters[] = {
     {"trim", trim},
     {"truncate", truncate},
     {"upper", [](Interpreter&, const Var& v, const Arguments&) { return same_kind(upper(to_text(v)), v); }},
-    {"urlencode", urlencode},
     {"wordcount", wordcount},
 };
 
@@ -303,8 +307,9 @@ const NamedFilter* find_filter(std::string_view name) {
     if (alias == name) name = canonical;
   for (const NamedFilter& row : filters)
     if (row.name == name) return &row;
-  for (const NamedFilter& row : list_filters())
-    if (row.name == name) return &row;
+  for (const auto& more : {list_filters(), text_filters()})
+    for (const NamedFilter& row : more)
+      if (row.name == name) return &row;
   return nullptr;
 }
 

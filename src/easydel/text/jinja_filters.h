@@ -15,5 +15,10 @@ int64_t number(const Arguments& arguments, size_t position, std::string_view nam
 std::string text(const Arguments& arguments, size_t position, std::string_view name, std::string fallback);
 
 std::span<const NamedFilter> list_filters();
+std::span<const NamedFilter> text_filters();
+
+// Failure where a filter or a test (by its canonical name) is given what it does not take.
+void check_filter_arguments(std::string_view name, const Arguments& arguments);
+void check_test_arguments(std::string_view name, const Arguments& arguments);
 
 }  // namespace easydel::text::jinja

@@ -115,7 +115,9 @@ Var range(Interpreter& interpreter, const Arguments& arguments) {
     if (__builtin_add_overflow(i, by, &i)) break;
   }
   interpreter.step(out.size());
-  return Var::view("range", std::move(out));
+  Var view = Var::view("range", std::move(out));
+  view.as_view().bounds = {begin, end, by};
+  return view;
 }
 
 Var strftime_now(Interpreter&, const Arguments& arguments) {

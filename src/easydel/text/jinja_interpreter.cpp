@@ -171,7 +171,7 @@ Interpreter::Flow Interpreter::run(const Body& body, const ScopePtr& scope, std:
 Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& scope, std::string& out) {
   Deeper deeper(*this);
   step();
-  line_ = statement.line;
+  line_ = statement.line, column_ = statement.column;
   using Kind = Statement::Kind;
   switch (statement.kind) {
     case Kind::data:
@@ -256,15 +256,18 @@ void Interpreter::run_for(const Statement& statement, const ScopePtr& scope, con
   auto shared = std::make_shared<const std::vector<Var>>(std::move(all));
   auto loop = std::make_shared<LoopObject>(statement, scope, shared, depth);
   Var loop_value = Var::object(loop);
+  bool gone_through = false;  // Jinja2's else belongs to loops of which no turn came to its end
   for (size_t i = 0; i < shared->size(); ++i) {
     loop->move_to(i);
     auto inner = std::make_shared<Scope>();
     inner->outer = scope;
     inner->names.emplace_back("loop", loop_value);
     assign(statement.target, (*shared)[i], inner);
-    if (run(statement.body, inner, out) == Flow::break_) break;
+    const Flow flow = run(statement.body, inner, out);
+    if (flow == Flow::break_) break;
+    gone_through = gone_through || flow == Flow::normal;
   }
-  if (shared->empty()) {
+  if (!gone_through) {
     auto inner = std::make_shared<Scope>();
     inner->outer = scope;
     run(statement.otherwise, inner, out);
@@ -335,9 +338,9 @@ Var Interpreter::call_macro(const Macro& macro, const ScopePtr& scope, const Arg
   }
   if (macro.uses_caller) inner->set("caller", caller ? *caller : Var::undefined("No caller defined"));
   std::string out;
-  int line = line_;
+  const int line = line_, column = column_;
   run(macro.body, inner, out);
-  line_ = line;
+  line_ = line, column_ = column;
   return Var::string(std::move(out));
 }
 

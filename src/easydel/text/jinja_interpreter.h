@@ -28,10 +28,11 @@ class Interpreter {
   explicit Interpreter(const Template& source) : template_(source) {}
   ~Interpreter();
 
-  // Failure (line() says where) or the text.
+  // Failure (line() and column() say where) or the text.
   std::string render(const Var& context);
 
   int line() const { return line_; }
+  int column() const { return column_; }
   const std::vector<std::pair<int64_t, int64_t>>& generation_spans() const { return spans_; }
 
   // For filters, tests, macros and loops.
@@ -74,7 +75,7 @@ class Interpreter {
   size_t main_counted_ = 0;
   int64_t steps_ = 0;
   size_t written_ = 0;
-  int depth_ = 0, line_ = 0;
+  int depth_ = 0, line_ = 0, column_ = 0;
 };
 
 Var binary(std::string_view operation, const Var& a, const Var& b);

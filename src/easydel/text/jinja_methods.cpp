@@ -196,6 +196,17 @@ const Row string_methods[] = {
        return Var::boolean(all_characters(
            s, [](char32_t c) { return category_of(c) == Category::Nd || c == 0xb2 || c == 0xb3 || c == 0xb9; }));
      }},
+    {"isprintable",
+     [](auto& s, auto&, auto&) {
+       return Var::boolean(s.empty() || all_characters(s, [](char32_t c) {
+                             const Category category = category_of(c);
+                             const bool hidden = category == Category::Cc || category == Category::Cf ||
+                                                 category == Category::Co || category == Category::Cn ||
+                                                 category == Category::Zl || category == Category::Zp ||
+                                                 category == Category::Zs;
+                             return c == ' ' || !hidden;
+                           }));
+     }},
     {"isdecimal",
      [](auto& s, auto&, auto&) {
        return Var::boolean(all_characters(s, [](char32_t c) { return category_of(c) == Category::Nd; }));

@@ -116,14 +116,15 @@ Var binary(std::string_view operation, const Var& a, const Var& b) {
   unsupported(operation, a, b);
 }
 
-Var slice(const Var& value, const Var* begin, const Var* end, const Var* step) {
-  if (value.is_view() && value.as_view().kind == "range")
-    return Var::view("range", slice(Var::list(value.as_view().items), begin, end, step).items());
-  if (value.is_dict()) fail("unhashable type: 'slice'");
-  if (!value.is_string() && !value.is_array()) fail("'", type_name(value), "' object is not subscriptable");
-  for (const Var* part : {begin, end, step})
-    if (part && !part->is_integral()) fail("slice indices must be integers or None or have an __index__ method");
-  int64_t n = length(value), by = step ? step->as_integer() : 1;
+namespace {
+
+struct Places {
+  int64_t from, to, by;
+};
+
+// slice.indices(n).
+Places places_of(int64_t n, const Var* begin, const Var* end, const Var* step) {
+  const int64_t by = step ? step->as_integer() : 1;
   if (by == 0) fail("slice step cannot be zero");
   auto bound = [&](const Var* part, int64_t fallback) {
     if (!part) return fallback;
@@ -131,7 +132,27 @@ Var slice(const Var& value, const Var* begin, const Var* end, const Var* step) {
     if (i < 0) i = i < -n ? (by < 0 ? -1 : 0) : i + n;
     return std::min(i, by < 0 ? n - 1 : n);
   };
-  int64_t from = bound(begin, by > 0 ? 0 : n - 1), to = bound(end, by > 0 ? n : -1);
+  return {bound(begin, by > 0 ? 0 : n - 1), bound(end, by > 0 ? n : -1), by};
+}
+
+}  // namespace
+
+Var slice(const Var& value, const Var* begin, const Var* end, const Var* step) {
+  const bool range = value.is_view() && value.as_view().kind == "range";
+  if (value.is_dict()) fail("unhashable type: 'slice'");
+  if (!range && !value.is_string() && !value.is_array()) fail("'", type_name(value), "' object is not subscriptable");
+  for (const Var* part : {begin, end, step})
+    if (part && !part->is_integral()) fail("slice indices must be integers or None or have an __index__ method");
+  if (range) {
+    const ViewData& view = value.as_view();
+    const auto [from, to, by] = places_of(static_cast<int64_t>(view.items.size()), begin, end, step);
+    Var out = Var::view("range", slice(Var::list(view.items), begin, end, step).items());
+    out.as_view().bounds = {view.bounds[0] + from * view.bounds[2], view.bounds[0] + to * view.bounds[2],
+                            view.bounds[2] * by};
+    return out;
+  }
+  const int64_t n = length(value);
+  const auto [from, to, by] = places_of(n, begin, end, step);
   if (value.is_string()) {
     const std::string& text = value.as_string();
     bool ascii = static_cast<int64_t>(text.size()) == n;

@@ -70,6 +70,7 @@ class Parser : ExpressionParser {
     auto out = std::make_unique<Statement>();
     out->kind = kind;
     out->line = current().line;
+    out->column = current().column;
     return out;
   }
 

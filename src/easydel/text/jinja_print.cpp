@@ -108,10 +108,8 @@ std::string repr(const Var& value) {
       const ViewData& view = value.as_view();
       if (view.once()) return "<" + view.kind + " object>";
       if (view.kind != "range") return view.kind + "(" + repr(Var::list(view.items)) + ")";
-      if (view.items.empty()) return "range(0, 0)";
-      int64_t first = view.items[0].as_integer(), last = view.items.back().as_integer();
-      int64_t by = view.items.size() > 1 ? view.items[1].as_integer() - first : 1;
-      return str("range(", first, ", ", last + by, by == 1 ? "" : ", " + std::to_string(by), ")");
+      auto [begin, end, by] = view.bounds;
+      return str("range(", begin, ", ", end, by == 1 ? "" : ", " + std::to_string(by), ")");
     }
     case Var::Type::object:
       return value.as_object().name();

@@ -16,6 +16,11 @@ bool is_sequence(const Var& v) {
          (v.is_view() && v.as_view().kind == "range");
 }
 
+bool hashable(const Var& v) {
+  if (v.type() == Var::Type::list || v.is_dict()) fail("unhashable type: '", type_name(v), "'");
+  return true;
+}
+
 int64_t whole(const Var& v) {
   if (!v.is_integral()) fail("unsupported operand type(s) for %: '", type_name(v), "' and 'int'");
   return v.as_integer();
@@ -29,28 +34,30 @@ Var rest_of_two(const Var& v) {
 const NamedTest tests[] = {
     {"boolean", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean; }},
     {"callable",
-     [](Interpreter&, const Var& v, const Arguments&) { return v.is_object() && v.as_object().callable(); }},
+     [](Interpreter&, const Var& v, const Arguments&) {
+       return v.is_undefined() || (v.is_object() && v.as_object().callable());  // Python's Undefined has __call__
+     }},
     {"defined", [](Interpreter&, const Var& v, const Arguments&) { return !v.is_undefined(); }},
     {"divisibleby",
      [](Interpreter&, const Var& v, const Arguments& a) {
-       int64_t by = whole(first(a));
-       if (by == 0) fail("integer modulo by zero");
-       return by == -1 || whole(v) % by == 0;
+       for (const Var* each : {&v, &first(a)})
+         if (!each->is_numeric()) whole(*each);
+       return equal(binary("%", v, first(a)), Var::integer(0));
      }},
     {"eq", [](Interpreter&, const Var& v, const Arguments& a) { return equal(v, first(a)); }},
     {"escaped", [](Interpreter&, const Var& v, const Arguments&) { return v.is_markup(); }},
     {"even", [](Interpreter&, const Var& v, const Arguments&) { return equal(rest_of_two(v), Var::integer(0)); }},
     {"false",
      [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean && !v.as_bool(); }},
-    {"filter",
-     [](Interpreter&, const Var& v, const Arguments&) { return v.is_string() && find_filter(v.as_string()); }},
+    {"filter", [](Interpreter&, const Var& v,
+                  const Arguments&) { return hashable(v) && v.is_string() && find_filter(v.as_string()); }},
     {"float", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::number; }},
-    {"ge", [](Interpreter&, const Var& v, const Arguments& a) { return equal(v, first(a)) || less(first(a), v); }},
+    {"ge", [](Interpreter&, const Var& v, const Arguments& a) { return less(first(a), v) || equal(v, first(a)); }},
     {"gt", [](Interpreter&, const Var& v, const Arguments& a) { return less(first(a), v); }},
     {"in", [](Interpreter&, const Var& v, const Arguments& a) { return contains(first(a), v); }},
     {"integer", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::integer; }},
     {"iterable", [](Interpreter&, const Var& v, const Arguments&) { return is_sequence(v) || v.is_view(); }},
-    {"le", [](Interpreter&, const Var& v, const Arguments& a) { return equal(v, first(a)) || less(v, first(a)); }},
+    {"le", [](Interpreter&, const Var& v, const Arguments& a) { return less(v, first(a)) || equal(v, first(a)); }},
     {"lower",
      [](Interpreter&, const Var& v, const Arguments&) {
        std::string text = to_text(v);
@@ -69,7 +76,8 @@ const NamedTest tests[] = {
      }},
     {"sequence", [](Interpreter&, const Var& v, const Arguments&) { return is_sequence(v); }},
     {"string", [](Interpreter&, const Var& v, const Arguments&) { return v.is_string(); }},
-    {"test", [](Interpreter&, const Var& v, const Arguments&) { return v.is_string() && find_test(v.as_string()); }},
+    {"test", [](Interpreter&, const Var& v,
+                const Arguments&) { return hashable(v) && v.is_string() && find_test(v.as_string()); }},
     {"true",
      [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean && v.as_bool(); }},
     {"undefined", [](Interpreter&, const Var& v, const Arguments&) { return v.is_undefined(); }},

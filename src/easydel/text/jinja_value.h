@@ -2,6 +2,7 @@
 // environment that transformers uses is immutable), so values are shared freely.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -102,6 +103,7 @@ struct ViewData : Heap {
   std::string kind;
   std::vector<Var> items;
   size_t taken = 0;  // of a view that is gone through once
+  std::array<int64_t, 3> bounds{0, 0, 1};  // of a range: begin, end, step
   ViewData(std::string kind, std::vector<Var> items) : kind(std::move(kind)), items(std::move(items)) {}
   bool once() const { return !kind.starts_with("dict_") && kind != "range"; }
 };

@@ -1,0 +1,107 @@
+// `easydel render`: a conversation through a chat template, for people.
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/cli/commands.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/text/render_chat.h"
+
+namespace easydel::cli {
+namespace {
+
+bool is_template_file(const std::filesystem::path& path) {
+  std::error_code missing;
+  return std::filesystem::is_regular_file(path, missing) && path.extension() != ".json" && path.extension() != ".gz" &&
+         path.extension() != ".model" && path.extension() != ".gguf" && path.extension() != ".tiktoken";
+}
+
+text::ChatOptions options_of(const RenderCommand& command) {
+  text::ChatOptions out;
+  out.add_generation_prompt = command.generation_prompt;
+  if (!command.tools.empty()) out.tools = parse_file(command.tools);
+  out.extra = Value::map();
+  for (const std::string& each : command.set) {
+    const size_t equals = each.find('=');
+    if (equals == std::string::npos || equals == 0)
+      refuse("--set", each + " has no name", "as in --set enable_thinking=false");
+    out.extra.set(each.substr(0, equals), parse_yaml(each.substr(equals + 1), "--set " + each));
+  }
+  return out;
+}
+
+// The messages themselves, or a map that holds them beside names for the template.
+Value messages_of(const RenderCommand& command, text::ChatOptions& options) {
+  Value document =
+      parse_json(read_input(command.messages), command.messages == "-" ? "standard input" : command.messages);
+  if (!document.is_map()) return document;
+  Value messages;
+  for (auto& [name, value] : document.entries) {
+    if (name == "messages")
+      messages = std::move(value);
+    else if (name == "tools" && options.tools.is_null())
+      options.tools = std::move(value);
+    else if (name != "tools")
+      options.extra.set(name, std::move(value));
+  }
+  return messages;
+}
+
+// A template alone: without a tokenizer there are no special tokens and no ids.
+std::string rendered_alone(const RenderCommand& command, const Value& messages, const text::ChatOptions& options) {
+  if (command.ids || command.mask)
+    refuse(command.source, str(command.ids ? "--ids" : "--mask", " needs a tokenizer"), "give the model's folder");
+  Value context = Value::map();
+  context.set("messages", messages);
+  context.set("tools", options.tools);
+  context.set("add_generation_prompt", Value::boolean(options.add_generation_prompt));
+  for (const auto& [name, value] : options.extra.entries) context.set(name, value);
+  return text::ChatTemplate(files::read(command.source), command.source).render(context).text;
+}
+
+// Tokens as text, what the assistant says in green; between marks where nothing is to be coloured.
+std::string marked(const text::Tokenizer& tokenizer, const text::RenderedChat& chat) {
+  const char* plain = std::getenv("NO_COLOR");
+  const bool colour = isatty(STDOUT_FILENO) && !(plain && *plain);
+  const std::string on = colour ? "\x1b[32m" : "\u27e6", off = colour ? "\x1b[0m" : "\u27e7";
+  std::string out;
+  for (size_t i = 0; i < chat.ids.size();) {
+    size_t end = i;
+    while (end < chat.ids.size() && chat.assistant_mask[end] == chat.assistant_mask[i]) ++end;
+    const std::string piece = tokenizer.decode(std::vector<text::TokenId>(chat.ids.begin() + static_cast<int64_t>(i),
+                                                                          chat.ids.begin() + static_cast<int64_t>(end)),
+                                               false);
+    out += chat.assistant_mask[i] ? on + piece + off : piece;
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_render(const RenderCommand& command) {
+  text::ChatOptions options = options_of(command);
+  const Value messages = messages_of(command, options);
+  const std::filesystem::path path = hub::expand_home(command.source);
+  if (is_template_file(path)) return print(rendered_alone(command, messages, options) + "\n"), 0;
+  std::error_code missing;
+  const auto tokenizer = text::Tokenizer::load(
+      std::filesystem::exists(path, missing) ? path : hub::resolve_model(command.source, "tokenizer"));
+  const text::ChatRenderer renderer(tokenizer);
+  if (command.ids && !command.mask) {
+    std::string ids;
+    for (const text::TokenId id : renderer.ids(messages, options)) ids += (ids.empty() ? "" : " ") + std::to_string(id);
+    return print(ids + "\n"), 0;
+  }
+  if (!command.mask) return print(renderer.text(messages, options) + "\n"), 0;
+  const text::RenderedChat chat = renderer.with_mask(messages, options);
+  if (!command.ids) return print(marked(*tokenizer, chat) + "\n"), 0;
+  std::string lines;
+  for (size_t i = 0; i < chat.ids.size(); ++i)
+    lines += str(chat.ids[i], chat.assistant_mask[i] ? "\t1\t" : "\t0\t", tokenizer->token_of(chat.ids[i]), "\n");
+  return print(lines), 0;
+}
+
+}  // namespace easydel::cli
