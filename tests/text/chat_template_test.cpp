@@ -133,7 +133,7 @@ TEST(ChatTemplate, ReshapesTextAsJinjaDoes) {
   EXPECT_EQ(render("{{ 1536 | filesizeformat }} {{ 1536 | filesizeformat(true) }} {{ 1 | filesizeformat }}"), "1.5 kB 1.5 KiB 1 Byte");
   EXPECT_EQ(render("{{ '(www.x.org).' | urlize }}"), "(<a href=\"https://www.x.org\" rel=\"noopener\">www.x.org</a>).");
   EXPECT_EQ(render("{{ [('a', 1), ('b c', '&')] | urlencode }}"), "a=1&b+c=%26");
-  EXPECT_EQ(refused("{{ 'a' | upper(1) }}"), "t:1:8: upper() takes 1 positional arguments but 2 were given");
+  EXPECT_EQ(refused("{{ 'a' | upper(1) }}"), "t:1:16: upper() takes 1 positional arguments but 2 were given");
 }
 
 TEST(ChatTemplate, SaysWhereItCannotBeParsed) {
