@@ -80,6 +80,8 @@ TEST(Commands, DescribeAModelFromItsFilesAlone) {
   EXPECT_EQ(json.find("parameters")->as_int(), 260032);
   EXPECT_EQ(json.find("model_type")->scalar, "llama");
   EXPECT_EQ(json.find("tensors")->items.size(), 11u);
+  EXPECT_EQ(json.find("layers")->as_int(), 5);
+  EXPECT_EQ(json.find("flops_per_token")->as_double(), 2 * (260032 - 11 * 64));  // all but the norms
   EXPECT_NE(run_program({"describe", "model", model}).out.find("model.layers.*.mlp.up_proj.weight"), std::string::npos);
 }
 

@@ -45,6 +45,39 @@ std::string without_index(const std::string& name) {
   return out;
 }
 
+// What a token costs in a forward beside its attention: two operations for each number of the matrices that it meets. Of
+// experts it meets as many as config.json says; a table is only looked up, but a tied one is the head as well.
+class Work {
+ public:
+  explicit Work(const Value& config) {
+    for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"})
+      if (const Value* value = config.find(key)) experts_ = static_cast<double>(value->as_int().value_or(0));
+    for (const char* key : {"num_experts_per_tok", "moe_top_k", "moe_k"})
+      if (const Value* value = config.find(key)) chosen_ = static_cast<double>(value->as_int().value_or(0));
+  }
+
+  void add(const std::string& name, const std::vector<int64_t>& shape, int64_t elements) {
+    if (shape.size() < 2) return;
+    const bool in_layer = without_index(name) != name;
+    // The table and the head are of one size, or one tensor.
+    if (!in_layer) outside_ = std::max(outside_, static_cast<double>(elements));
+    if (in_layer) layers_ = std::max(layers_, index_of(name) + 1);
+    const bool expert = name.find(".experts.") != std::string::npos && experts_ > 0 && chosen_ > 0;
+    if (in_layer) inside_ += static_cast<double>(elements) * (expert ? std::min(1.0, chosen_ / experts_) : 1.0);
+  }
+  int64_t layers() const { return layers_; }
+  double flops() const { return 2 * (inside_ + outside_); }
+
+ private:
+  static int64_t index_of(const std::string& name) {
+    const size_t digit = name.find_first_of("0123456789", name.find('.'));
+    return digit == std::string::npos ? 0 : std::strtoll(name.c_str() + digit, nullptr, 10);
+  }
+
+  double experts_ = 0, chosen_ = 0, inside_ = 0, outside_ = 0;
+  int64_t layers_ = 0;
+};
+
 struct Group {
   int64_t count = 0, elements = 0;
   uint64_t bytes = 0;
@@ -77,6 +110,7 @@ int run_describe_model(const DescribeModelOptions& options) {
   std::vector<std::string> order;
   int64_t elements = 0;
   uint64_t weight_bytes = 0;
+  Work work(config);
   if (weights::Folder::has_weights(folder)) {
     const weights::Folder opened = weights::Folder::open(folder);
     for (const std::string& name : opened.names()) {
@@ -89,6 +123,7 @@ int run_describe_model(const DescribeModelOptions& options) {
       group.dtype = group.count == 0 || group.dtype == dtype ? dtype : "several";
       ++group.count, group.elements += view.elements(), group.bytes += view.bytes.size();
       elements += view.elements(), weight_bytes += view.bytes.size();
+      work.add(name, view.shape, view.elements());
     }
   }
   const auto word = [&](const char* key) {
@@ -105,6 +140,14 @@ int run_describe_model(const DescribeModelOptions& options) {
   out += "sizes         " + join(sizes, ", ") + "\n";
   out += order.empty() ? "parameters    none in the folder: it starts from random weights\n"
                        : "parameters    " + std::to_string(elements) + " (" + count_text(elements) + "), " + bytes_text(weight_bytes) + "\n";
+  if (!order.empty()) {
+    const auto as = [&](uint64_t bits) { return bytes_text(static_cast<uint64_t>(elements) * bits / 8); };
+    out += "layers        " + std::to_string(work.layers()) + "\n";
+    out += "memory        fp32 " + as(32) + ", bf16 " + as(16) + ", 8 bits " + as(8) + ", 4 bits " + as(4) +
+           "; training in fp32 with adamw " + as(128) + "\n";
+    out += "work          " + with_unit(work.flops(), 1000, {"", " k", " M", " G", " T"}) +
+           "FLOP a token and forward, three times that in training; attention's own not counted\n";
+  }
   std::vector<std::vector<std::string>> rows;
   for (const std::string& key : order) {
     const Group& group = groups[key];
@@ -137,6 +180,8 @@ int run_describe_model(const DescribeModelOptions& options) {
   json.set("model_type", Value::text(word("model_type")));
   json.set("parameters", Value::integer(elements));
   json.set("bytes", Value::integer(static_cast<int64_t>(weight_bytes)));
+  json.set("layers", Value::integer(work.layers()));
+  json.set("flops_per_token", Value::number(work.flops()));
   json.set("tensors", list);
   json.set("files", files);
   json.set("config", config);

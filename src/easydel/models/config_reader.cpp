@@ -128,7 +128,7 @@ ops::RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, 
   std::string type = in.text("rope_type", in.text("type", "default"));
   if (defaults.only_longrope && (type == "su" || type == "yarn")) type = "longrope";
   // Without scaling only some families turn a part of a head; with it all do, and those then cannot use it.
-  const bool whole = type == "default" && !defaults.reads_partial;
+  const bool whole = type == "proportional" || (type == "default" && !defaults.reads_partial);
   spec.dim = whole ? head_dim : int64_t(double(head_dim) * partial);
   if (spec.dim < head_dim && !defaults.reads_partial)
     in.refuse_key("partial_rotary_factor", str(partial, " is not built for this family"));
@@ -170,7 +170,10 @@ ops::RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, 
     return out;
   };
 
-  if (type == "linear") {
+  if (type == "proportional") {
+    spec.type = ops::RopeType::proportional;
+    spec.angles = int64_t(partial * double(head_dim)) / 2;
+  } else if (type == "linear") {
     need_factor();
     spec.type = ops::RopeType::linear;
   } else if (type == "dynamic") {
@@ -198,7 +201,7 @@ ops::RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, 
     spec.long_factor = numbers("long_factor");
   } else {
     in.refuse_key("rope_type", str("'", type, "' is not built for this family"),
-                  "known: default, linear, dynamic, yarn, llama3, longrope");
+                  "known: default, linear, dynamic, yarn, llama3, longrope, proportional");
   }
   return spec;
 }

@@ -38,7 +38,7 @@ int64_t head_size(const ConfigReader& config, const char* hidden_key, const Deco
 DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defaults) {
   DecoderSpec spec;
   const auto size = [&](const char* key, int64_t otherwise) { return read_size(config, key, key, otherwise); };
-  if (config.find("per_layer_config")) config.refuse_key("per_layer_config", "is not built for this family");
+  if (config.find("per_layer_config") && !defaults.reads_layer_config) config.refuse_key("per_layer_config", "is not built for this family");
   spec.vocabulary = size("vocab_size", defaults.vocabulary);
   spec.hidden = size("hidden_size", defaults.hidden);
   spec.intermediate = size("intermediate_size", defaults.intermediate);

@@ -13,6 +13,7 @@ namespace easydel::models {
 struct DecoderDefaults {
   int64_t vocabulary = 0, hidden = 0, intermediate = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
   int64_t max_positions = 0;
+  bool reads_layer_config = false;  // per_layer_config
   bool reads_head_dim = true;  // false: always from hidden and heads
   RopeDefaults rope = {};
   std::string_view epsilon_key = "rms_norm_eps", activation_key = "hidden_act";

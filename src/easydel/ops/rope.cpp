@@ -144,6 +144,11 @@ Frequencies frequencies(const RopeSpec& spec, int64_t length) {
     case RopeType::yarn: return yarn(spec);
     case RopeType::llama3: return {llama3(spec), 1.0};
     case RopeType::longrope: return longrope(spec, length);
+    case RopeType::proportional: {
+      const Tensor inverse = plain(spec.theta, spec.dim) / spec.factor;
+      inverse.slice(0, spec.angles).zero_();
+      return {inverse, 1.0};
+    }
   }
   throw Bug("unknown rope type");
 }

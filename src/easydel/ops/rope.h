@@ -10,7 +10,7 @@
 
 namespace easydel::ops {
 
-enum class RopeType : uint8_t { standard, linear, dynamic, yarn, llama3, longrope };
+enum class RopeType : uint8_t { standard, linear, dynamic, yarn, llama3, longrope, proportional };
 
 struct RopeSpec {
   RopeType type = RopeType::standard;
@@ -18,6 +18,7 @@ struct RopeSpec {
   int64_t dim = 0;  // how many of a head's dimensions turn: the first `dim`
   bool interleaved = false;  // pairs are neighbours; false: the first half with the second
   double factor = 1.0;
+  int64_t angles = 0;  // proportional: so many of a head's pairs turn, with the frequencies of a whole head
   int64_t max_positions = 0, original_max_positions = 0;
   std::optional<double> attention_factor;           // yarn, longrope: of cos and sin
   double beta_fast = 32, beta_slow = 1;             // yarn
