@@ -20,7 +20,7 @@ class Block final : public nn::Layer {
     norm(before_mixer_, names_.before_mixer);
     mixer_ = own.mixer ? own.mixer(scope, index) : build_attention(scope / names_.attention, spec, index);
     norm(after_mixer_, names_.after_mixer);
-    if (!names_.mlp.empty()) {
+    if (!names_.mlp.empty() || own.feed) {
       norm(before_feed_, names_.before_feed);
       feed_ = own.feed ? own.feed(scope, index) : build_feed(scope / names_.mlp, spec, index);
       norm(after_feed_, names_.after_feed);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "easydel/models/decoder_keys.h"
+#include "easydel/models/decoder_parts.h"
 #include "easydel/models/family.h"
 
 namespace easydel::models {
@@ -48,6 +49,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.attention_dropout = config.number("attention_dropout", 0.0);
   spec.residual_dropout = config.number("dropout", 0.1);
   spec.deviation = spec.output_deviation = config.number("init_std", 0.02);
+  // Its weights stand in the block itself, under no name of their own.
+  const auto whole = std::make_shared<const DecoderSpec>(spec);
+  for (DecoderLayerSpec& layer : spec.layers)
+    layer.feed = [whole](const nn::Scope& block, int64_t index) { return build_feed(block, *whole, index); };
   return build_decoder(std::move(spec), building);
 }
 
