@@ -124,6 +124,7 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources) 
   }
   const int64_t first = source.stacked ? entry.slice.begin[0] : 0;
   const int64_t count = source.stacked ? entry.slice.size[0] : 1;
+  if (source.stacked && int64_t(source.found.size()) < entry.shape[0]) entry.shard.zero_();
   for (size_t i = 0; i < source.found.size(); ++i) {
     const Tensor whole = take(i);
     source.found_type = whole.scalar_type();
