@@ -1,0 +1,86 @@
+// What Gemma 3n and Gemma 4 have beyond other decoders: inputs for each layer of a table of their own, and layers that
+// attend to keys and values of an earlier layer. Both travel from block to block in the rows of x.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "easydel/models/config_reader.h"
+#include "easydel/models/decoder.h"
+
+namespace easydel::models {
+
+// Which layer's keys and values each layer reads: its own number, or that of the last layer of its kind before the
+// sharing ones. UserError where a kind of layer has nobody to share with.
+std::vector<int64_t> shared_sources(const ConfigReader& config, const std::vector<bool>& sliding, int64_t sharing);
+
+// A row of x on its way: [hidden | keys and values that later layers read | inputs of this layer and later ones].
+class GemmaRow {
+ public:
+  // hidden: what blocks work on, all of it. input: size of one layer's input, 0: none. sources: as shared_sources.
+  GemmaRow(const DecoderSpec& spec, int64_t hidden, int64_t input, std::vector<int64_t> sources);
+
+  struct Parts {
+    Tensor hidden, input, stored;  // stored: keys and values that this layer reads, undefined: its own
+    Tensor kept, later;            // what goes on as it is
+  };
+  Parts take(int64_t layer, const Tensor& x) const;
+  // `made`: this layer's keys and values side by side, where keeps(layer).
+  Tensor join(int64_t layer, const Parts& parts, const Tensor& hidden, const Tensor& made) const;
+  bool keeps(int64_t layer) const;
+  int64_t source(int64_t layer) const { return sources_[size_t(layer)]; }
+
+ private:
+  int64_t stored_width(int64_t before) const;  // of all layers before that one
+
+  int64_t hidden_, input_;
+  std::vector<int64_t> sources_, widths_;  // widths_: of a layer's keys and values together
+};
+
+// Attention with normed queries, keys and values, unscaled.
+class GemmaAttention {
+ public:
+  // keys_as_values: there is no projection of values; they are the keys before their norm.
+  GemmaAttention(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer, int64_t source, bool keys_as_values);
+  // stored: keys and values of `source`; undefined: it makes its own. `made`: where it is asked for, those.
+  Tensor operator()(const Tensor& x, nn::Pass& pass, const Tensor& stored, Tensor* made) const;
+  nn::CacheLayer cache() const;
+  double mixing_flops(int64_t length) const;
+
+ private:
+  int64_t heads_, kv_heads_, head_dim_, source_;
+  bool own_;
+  const ops::RopeSpec* rope_;
+  ops::AttentionSpec attention_;
+  std::optional<nn::Linear> q_, k_, v_, output_;
+  std::optional<nn::Norm> q_norm_, k_norm_, v_norm_;
+};
+
+// The inputs of all layers: a table's row and a projection of the embedding.
+class GemmaInputs {
+ public:
+  GemmaInputs(const nn::Scope& base, const DecoderSpec& spec, int64_t rows, int64_t size);
+  Tensor operator()(const Tensor& tokens, const Tensor& embedded, nn::Pass& pass) const;  // -> [tokens, layers * size]
+
+ private:
+  int64_t rows_, layers_, size_;
+  double scale_;
+  nn::Embedding table_;
+  nn::Linear projection_;
+  nn::Norm norm_;
+};
+
+// norm(project(act(gate(x)) * input)): how a layer's input enters.
+class GemmaInputGate {
+ public:
+  GemmaInputGate(const nn::Scope& block, const DecoderSpec& spec, int64_t size);
+  Tensor operator()(const Tensor& x, const Tensor& input, nn::Pass& pass) const;
+
+ private:
+  ops::Activation activation_;
+  nn::Linear gate_, projection_;
+  nn::Norm norm_;
+};
+
+}  // namespace easydel::models
