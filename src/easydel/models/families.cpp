@@ -22,6 +22,7 @@ Family deepseek_v32();
 Family dots1();
 Family ernie4_5();
 Family ernie4_5_moe();
+Family exaone();
 Family exaone4();
 Family exaone_moe();
 Family falcon();
@@ -31,6 +32,8 @@ Family flex_olmo();
 Family gemma();
 Family gemma2();
 Family gemma3_text();
+Family gemma3n_text();
+Family gemma4_text();
 Family glm();
 Family glm4();
 Family glm4_moe();
@@ -48,6 +51,7 @@ Family granitemoehybrid();
 Family helium();
 Family hunyuan_v1_dense();
 Family hunyuan_v1_moe();
+Family internlm2();
 Family jamba();
 Family jetmoe();
 Family kimi_linear();
@@ -72,6 +76,7 @@ Family olmo();
 Family olmo2();
 Family olmo3();
 Family olmoe();
+Family openelm();
 Family opt();
 Family persimmon();
 Family phi();
@@ -96,15 +101,15 @@ Family zamba2();
 std::span<const Family> families() {
   static const std::array all = {
       apertus(), arcee(), bamba(), bitnet(), bloom(), cohere(), cohere2(), dbrx(), deepseek_v2(), deepseek_v3(),
-      deepseek_v32(), dots1(), ernie4_5(), ernie4_5_moe(), exaone4(), exaone_moe(), falcon(), falcon_h1(),
-      falcon_mamba(), flex_olmo(), gemma(), gemma2(), gemma3_text(), glm(), glm4(), glm4_moe(), glm4_moe_lite(),
-      glm_moe_dsa(), gpt2(), gpt_bigcode(), gpt_neo(), gpt_neox(), gpt_oss(), gptj(), granite(), granitemoe(),
-      granitemoehybrid(), helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), jamba(), jetmoe(), kimi_linear(), lfm2(),
-      lfm2_moe(), llama(), llama4_text(), longcat_flash(), mamba(), mamba2(), mimo_v2_flash(), minimax(),
-      minimax_m2(), ministral(), ministral3(), mistral(), mixtral(), mpt(), nemotron(), nemotron_h(), olmo(),
-      olmo2(), olmo3(), olmoe(), opt(), persimmon(), phi(), phi3(), phimoe(), qwen2(), qwen2_moe(), qwen3(),
-      qwen3_5_moe_text(), qwen3_5_text(), qwen3_moe(), qwen3_next(), rwkv(), seed_oss(), smollm3(), stablelm(),
-      starcoder2(), vaultgemma(), xlstm(), zamba2(),
+      deepseek_v32(), dots1(), ernie4_5(), ernie4_5_moe(), exaone(), exaone4(), exaone_moe(), falcon(), falcon_h1(),
+      falcon_mamba(), flex_olmo(), gemma(), gemma2(), gemma3_text(), gemma3n_text(), gemma4_text(), glm(), glm4(),
+      glm4_moe(), glm4_moe_lite(), glm_moe_dsa(), gpt2(), gpt_bigcode(), gpt_neo(), gpt_neox(), gpt_oss(), gptj(),
+      granite(), granitemoe(), granitemoehybrid(), helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), internlm2(),
+      jamba(), jetmoe(), kimi_linear(), lfm2(), lfm2_moe(), llama(), llama4_text(), longcat_flash(), mamba(),
+      mamba2(), mimo_v2_flash(), minimax(), minimax_m2(), ministral(), ministral3(), mistral(), mixtral(), mpt(),
+      nemotron(), nemotron_h(), olmo(), olmo2(), olmo3(), olmoe(), openelm(), opt(), persimmon(), phi(), phi3(),
+      phimoe(), qwen2(), qwen2_moe(), qwen3(), qwen3_5_moe_text(), qwen3_5_text(), qwen3_moe(), qwen3_next(),
+      rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(), vaultgemma(), xlstm(), zamba2(),
   };
   return all;
 }
