@@ -55,16 +55,6 @@ actions:
 // With a thread for each rank.
 const test::RunOptions alone = {.environment = {{"OMP_NUM_THREADS", "1"}, {"OMP_WAIT_POLICY", "PASSIVE"}}};
 
-std::vector<double> column(const fs::path& run, const char* name) {
-  std::istringstream lines(test::read_file(run / "metrics.jsonl"));
-  std::vector<double> values;
-  for (std::string line; std::getline(lines, line);) {
-    const Value record = parse_json(line);
-    if (const Value* value = record.find(name)) values.push_back(*value->as_double());
-  }
-  return values;
-}
-
 std::string generated(const std::string& out) {
   const size_t at = out.find("The old prince");
   EXPECT_NE(at, std::string::npos) << out;
@@ -82,11 +72,11 @@ TEST(Ranks, TwoTrainAndGenerateAsOneDoes) {
     const auto two = test::run_program({"--nproc", "2", "elarge", write_run(folder, name, dims, 4).string()}, alone);
     ASSERT_EQ(two.status, 0) << two.err;
     for (const char* key : {"loss", "grad_norm", "eval_loss"}) {
-      const auto a = column(folder / "one", key), b = column(folder / name, key);
+      const auto a = test::metric(folder / "one", key), b = test::metric(folder / name, key);
       ASSERT_EQ(a.size(), b.size()) << key;
       for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(b[i], a[i], 1e-5 * std::abs(a[i])) << key << " " << i;
     }
-    EXPECT_EQ(column(folder / name, "loss").size(), 4u);
+    EXPECT_EQ(test::metric(folder / name, "loss").size(), 4u);
     EXPECT_EQ(generated(two.out), generated(one.out));
     EXPECT_TRUE(fs::exists(folder / name / "run-4/model.safetensors"));
   }
@@ -120,7 +110,7 @@ TEST(Ranks, StopTogetherAndGoOnAsOne) {
     _exit(99);
   }
   const fs::path metrics = folder / "stops/metrics.jsonl";
-  for (int i = 0; i < 3000 && !(fs::exists(metrics) && column(folder / "stops", "loss").size() > 2); ++i) usleep(10000);
+  for (int i = 0; i < 3000 && !(fs::exists(metrics) && test::metric(folder / "stops", "loss").size() > 2); ++i) usleep(10000);
   kill(launcher, SIGTERM);
   int status = 0;
   waitpid(launcher, &status, 0);
@@ -130,7 +120,7 @@ TEST(Ranks, StopTogetherAndGoOnAsOne) {
   const std::string one = "sharding.axis_dims=[1, -1, 1, 1, 1]";
   const auto rest = test::run_program({"elarge", run.string(), "--set", one}, alone);
   ASSERT_EQ(rest.status, 0) << rest.err;
-  const auto a = column(folder / "straight", "loss"), b = column(folder / "stops", "loss");
+  const auto a = test::metric(folder / "straight", "loss"), b = test::metric(folder / "stops", "loss");
   ASSERT_EQ(a.size(), 40u);
   ASSERT_EQ(b.size(), 40u);
   // Two ranks round their sums otherwise than one, and training makes more of it: what is left of a loss near zero has

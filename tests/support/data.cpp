@@ -11,6 +11,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
+
+#include "easydel/base/document.h"
 
 namespace easydel::test {
 
@@ -45,6 +48,16 @@ std::string read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   check(file.good(), path.string(), ": cannot read");
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<double> metric(const fs::path& run, std::string_view name) {
+  std::istringstream lines(read_file(run / "metrics.jsonl"));
+  std::vector<double> values;
+  for (std::string line; std::getline(lines, line);) {
+    const Value record = parse_json(line);
+    if (const Value* value = record.find(name)) values.push_back(*value->as_double());
+  }
+  return values;
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {

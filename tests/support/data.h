@@ -38,6 +38,8 @@ class TemporaryFolder {
 };
 
 std::string read_file(const fs::path& path);
+// One number of each line of a run's metrics.jsonl that has it.
+std::vector<double> metric(const fs::path& run, std::string_view name);
 void write_file(const fs::path& path, std::string_view bytes);  // makes the folders that are missing
 
 struct Ran {

@@ -105,19 +105,9 @@ void expect_equal_tensors(const fs::path& one, const fs::path& other) {
   }
 }
 
-std::vector<double> column(const fs::path& run, const char* name) {
-  std::istringstream lines(test::read_file(run / "metrics.jsonl"));
-  std::vector<double> values;
-  for (std::string line; std::getline(lines, line);) {
-    const Value record = parse_json(line);
-    if (const Value* value = record.find(name)) values.push_back(*value->as_double());
-  }
-  return values;
-}
-
 void expect_equal_runs(const fs::path& folder, const std::string& one, const std::string& other, int64_t steps) {
   for (const char* name : {"loss", "grad_norm", "mean_token_accuracy", "entropy"}) {
-    const auto a = column(folder / one, name), b = column(folder / other, name);
+    const auto a = test::metric(folder / one, name), b = test::metric(folder / other, name);
     ASSERT_EQ(a.size(), size_t(steps)) << name;
     ASSERT_EQ(b.size(), size_t(steps)) << name;
     for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(b[i], a[i], 1e-5 * std::abs(a[i])) << name << ", step " << i + 1;

@@ -62,7 +62,7 @@ class InformReader {
       if (!reader->read(file, {inform_.sample_by}, [&](Row row) { return take(std::move(row)); })) break;
     }
     flush();
-    log::info(name_, ": ", taken_, " rows of ", join(kinds(), ", "));
+    if (taken_ > 0) log::info(name_, ": ", taken_, " rows of ", join(kinds(), ", "));
     return std::move(examples_);
   }
 
