@@ -42,3 +42,51 @@ TEST(PartitionRules, RefusesWhatCannotBeMeant) {
 
 }  // namespace
 }  // namespace easydel::mesh
+
+namespace easydel::mesh {
+namespace {
+
+// The guide's rules for a mixture of experts.
+std::vector<Rule> guide_rules() {
+  return read_rules(parse_yaml(R"(
+- ["embed_tokens/embedding", [tp, fsdp]]
+- ["self_attn/.*", [fsdp, tp]]
+- ["experts/.*/gate_proj/kernel", [ep, fsdp, tp]]
+- ["router/kernel", [fsdp]]
+- [".*", []]
+)"));
+}
+
+TEST(MatchPartitionRules, TheFirstThatIsFoundWinsCutToTheDimensions) {
+  const auto spec = [](const char* path, std::vector<int64_t> shape) { return describe(match_partition_rules(guide_rules(), path, shape)); };
+  EXPECT_EQ(spec("model/embed_tokens/embedding", {64, 32}), "(tp, fsdp)");
+  EXPECT_EQ(spec("model/layers/0/self_attn/q_proj/kernel", {32, 32}), "(fsdp, tp)");
+  EXPECT_EQ(spec("model/layers/0/self_attn/q_norm/kernel", {8}), "(fsdp)");
+  EXPECT_EQ(spec("model/layers/0/mlp/experts/0/gate_proj/kernel", {4, 32, 32}), "(ep, fsdp, tp)");
+  EXPECT_EQ(spec("model/norm/kernel", {32}), "()");
+  EXPECT_EQ(spec("model/layers/0/self_attn/scale", {1}), "()");
+}
+
+TEST(MatchPartitionRules, RefusesAParameterWithoutARule) {
+  EXPECT_EQ(test::refusal([] { match_partition_rules(read_rules(parse_yaml("{kernel: [tp]}")), "model/norm/scale", {32}); }),
+            "partition rules: Partition rule not found for param: model/norm/scale\n    end the rules with [\".*\", []]");
+}
+
+TEST(ReadRules, RefusesWhatIsNoRule) {
+  const auto refused = [](const char* text) { return test::refusal([&] { read_rules(parse_yaml(text)); }); };
+  EXPECT_EQ(refused("[kernel]"), "sharding.partition_rules[0]: 'kernel' is no rule\n    write [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
+  EXPECT_EQ(refused("[[kernel, tp]]"), "sharding.partition_rules[0]: 'tp' is no partition\n    give a list as [fsdp, [tp, sp], null]");
+  EXPECT_EQ(refused("[[kernel, [3]]]"), "sharding.partition_rules[0]: 3 is no axis of a mesh\n    write names as fsdp, lists as [fsdp, sp], or null");
+}
+
+TEST(PartitionRules, ASpecForMoreDimensionsThanAMatrixHasIsRefused) {
+  const PartitionRules rules(read_rules(parse_yaml("[[q_proj, [fsdp, tp, sp]]]")), Mesh());
+  EXPECT_EQ(test::refusal([&] { rules.find("model/q_proj/kernel", 2); }),
+            "sharding.partition_rules[0]: the spec has 3 entries, 'model/q_proj/kernel' has 2 dimensions\n"
+            "    give at most one entry for each dimension");
+  EXPECT_EQ(describe(*rules.find("model/q_proj/bias", 1)), "(fsdp)");
+  EXPECT_FALSE(rules.find("model/k_proj/kernel", 2));
+}
+
+}  // namespace
+}  // namespace easydel::mesh

@@ -252,7 +252,7 @@ TEST(LoadModel, RefusesWhatItCannotBuild) {
             "leaky_relu, sigmoid, tanh, mish, linear");
   EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"rope_parameters\": {\"rope_type\": \"axial\"}"),
             "M/config.json: rope_parameters: rope_type: 'axial' is not built for this family\n"
-            "    known: default, linear, dynamic, yarn, llama3, longrope, proportional");
+            "    known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional");
 }
 
 TEST(LoadModel, RefusesFoldersAndNumberTypesThatAreNone) {

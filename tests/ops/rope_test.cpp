@@ -74,6 +74,34 @@ TEST(Rope, HasTransformersBitsForLongropeLong) {
   expect_bits(spec, 40, {0x3f000000u, 0x3d23d70au, 0x3b5a740eu, 0x3995cbecu});
 }
 
+TEST(Rope, HasTransformersBitsForProportional) {
+  RopeSpec spec = spec_of(RopeType::proportional);
+  spec.factor = 8.0;
+  spec.turned = 2;
+  expect_bits(spec, 10, {0x3e000000u, 0x3c4ccccdu, 0x00000000u, 0x00000000u});
+}
+
+TEST(Rope, HasTransformersBitsForYarnThatIsNotTruncated) {
+  RopeSpec spec = spec_of(RopeType::yarn);
+  spec.theta = 150000.0;
+  spec.factor = 32.0;
+  spec.truncate = false;
+  expect_bits(spec, 10, {0x3f800000u, 0x3ad02194u, 0x38a93696u, 0x3689928cu});
+}
+
+TEST(Rope, EachPairTurnsByThePositionOfItsSection) {
+  RopeSpec spec = spec_of(RopeType::standard);
+  spec.dim = 16;
+  spec.mrope_section = {4, 2, 2};
+  const auto choice = [&] {
+    const Tensor tensor = mrope_choice(spec);
+    return std::vector<int64_t>(tensor.const_data_ptr<int64_t>(), tensor.const_data_ptr<int64_t>() + 8);
+  };
+  EXPECT_EQ(choice(), (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 2, 2}));
+  spec.mrope_interleaved = true;
+  EXPECT_EQ(choice(), (std::vector<int64_t>{0, 1, 2, 0, 1, 2, 0, 0}));
+}
+
 TEST(Rope, TurnsBackToWhereItCameFrom) {
   const Tensor x = at::randn({5, 2, 8}), positions = at::arange(5, at::kLong);
   const RopeTable table = rope_table(spec_of(RopeType::standard), positions, {0, 5});

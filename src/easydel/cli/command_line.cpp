@@ -31,6 +31,7 @@ struct Options {
   ProbeLogitsOptions logits;
   ProbeReplayOptions replay;
   DescribeModelOptions model;
+  DescribeMeshOptions mesh;
   std::vector<std::string> files;
   ProbeToolsOptions tools;
   RenderCommand render;
@@ -135,7 +136,7 @@ void add_commands(CLI::App& app, Options& o) {
   add_model_flags(one, o.chat);
   one->add_option("--system", o.chat.system, "The system message");
 
-  CLI::App* const describe = app.add_subcommand("describe", "Say what a model or a key is");
+  CLI::App* const describe = app.add_subcommand("describe", "Say what a model, a mesh or a key is");
   describe->group(look);
   describe->require_subcommand(1);
   describe->fallthrough();
@@ -143,6 +144,11 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("model", o.model.model, "Model folder")->required();
   one->add_flag("--parameters", o.model.parameters, "Every tensor, not grouped by layer");
   one->add_flag("--json", o.model.json, "As JSON");
+  one = add_command(*describe, o, "mesh", "Which rank holds what of a run's model, without starting any", "", [&o] { return run_describe_mesh(o.mesh); });
+  one->add_option("file", o.mesh.file, "The run, as YAML or JSON")->required();
+  one->add_option("--devices", o.mesh.devices, "How many ranks")->required()->check(CLI::Range(1, 1 << 20));
+  one->add_option("--hosts", o.mesh.hosts, "On how many hosts; for sharding.dcn_axis_dims")->check(CLI::Range(1, 1 << 20));
+  one->add_option("--rank", o.mesh.rank, "The rank whose parts are shown")->check(CLI::Range(0, 1 << 20));
   one = add_command(*describe, o, "keys", "The keys of a run", "", [&o] { return run_describe_keys(o.keys, o.markdown); });
   one->add_option("path", o.keys, "A section or a key, as trainer or mixture.informs; all if not given");
   one->add_flag("--markdown", o.markdown, "As a page");

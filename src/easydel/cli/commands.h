@@ -71,6 +71,11 @@ struct DescribeModelOptions {
   bool json = false;
 };
 int run_describe_model(const DescribeModelOptions& options);
+struct DescribeMeshOptions {
+  std::string file;
+  int64_t devices = 0, hosts = 1, rank = 0;
+};
+int run_describe_mesh(const DescribeMeshOptions& options);
 // The keys at and below `path` ("trainer", "mixture.informs"); empty: all.
 int run_describe_keys(const std::string& path, bool markdown);
 int run_config_schema();

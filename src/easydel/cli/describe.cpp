@@ -6,6 +6,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/cli/commands.h"
+#include "easydel/cli/text_table.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/weights/safetensors.h"
@@ -14,23 +15,6 @@ namespace easydel::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string with_unit(double number, double base, std::initializer_list<const char*> units) {
-  auto unit = units.begin();
-  while (number >= base && unit + 1 != units.end()) number /= base, ++unit;
-  char text[64];
-  std::snprintf(text, sizeof text, number < 10 && unit != units.begin() ? "%.2f%s" : number < 100 && unit != units.begin() ? "%.1f%s" : "%.0f%s",
-                number, *unit);
-  return text;
-}
-std::string count_text(int64_t count) { return with_unit(static_cast<double>(count), 1000, {"", " k", " M", " G", " T"}); }
-std::string bytes_text(uint64_t bytes) { return with_unit(static_cast<double>(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB"}); }
-
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string out;
-  for (const int64_t size : shape) out += (out.empty() ? "" : " x ") + std::to_string(size);
-  return out.empty() ? "scalar" : out;
-}
 
 // "model.layers.17.mlp.up_proj.weight" -> "model.layers.*.mlp.up_proj.weight"
 std::string without_index(const std::string& name) {
@@ -83,22 +67,6 @@ struct Group {
   uint64_t bytes = 0;
   std::string shape, dtype;
 };
-
-std::string table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (widths.size() <= i) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string out;
-  for (const auto& row : rows) {
-    std::string line = "  ";
-    for (size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(i + 1 < row.size() ? widths[i] - row[i].size() + 2 : 0, ' ');
-    out += line + "\n";
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -162,7 +130,7 @@ int run_describe_model(const DescribeModelOptions& options) {
     row.set("bytes", Value::integer(static_cast<int64_t>(group.bytes)));
     list.items.push_back(row);
   }
-  out += table(rows) + "files\n";
+  out += text_table(rows) + "files\n";
   rows.clear();
   std::vector<fs::directory_entry> entries(fs::directory_iterator(folder), {});
   std::ranges::sort(entries, {}, [](const fs::directory_entry& entry) { return entry.path(); });
@@ -174,7 +142,7 @@ int run_describe_model(const DescribeModelOptions& options) {
     file.set("bytes", Value::integer(static_cast<int64_t>(entry.file_size())));
     files.items.push_back(file);
   }
-  out += table(rows);
+  out += text_table(rows);
   if (!options.json) return print(out), 0;
   json.set("folder", Value::text(folder.string()));
   json.set("model_type", Value::text(word("model_type")));

@@ -1,5 +1,6 @@
 // What libeasydel_core.so gives: the bodies behind elarge/core.h.
 #include "easydel/base/files.h"
+#include "easydel/cli/describe_mesh.h"
 #include "easydel/cli/torch_report.h"
 #include "easydel/cli/vectors.h"
 #include "easydel/elarge/core.h"
@@ -28,6 +29,7 @@ class TorchCore final : public elarge::Core {
     files::write(probe.output, replay.lines);
     if (probe.parameters) files::write(*probe.parameters, replay.parameters);
   }
+  std::string describe_mesh(const elarge::MeshPlan& plan) override { return describe_mesh_core(plan); }
   const std::vector<elarge::VectorKind>& vector_kinds() override { return core_vector_kinds(); }
   std::string doctor(double peak_gflops) override { return doctor_core(peak_gflops); }
 };

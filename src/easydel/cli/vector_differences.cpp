@@ -35,6 +35,23 @@ const std::vector<VectorDifference>& vector_differences() {
       {"elarge_runner", "", R"((sh_dims|bc|es)_null)", "an empty section or key keeps its defaults"},
       {"elarge_runner", "", R"(act_(62|68|74|76|77|79|89))", "parameters are checked by their types: a number in quotes is a text, a bare number is one where a text is meant"},
       {"elarge_cli", "", R"(cli_(6|12|13|14))", "flags take no value, and one document is run"},
+      {"model_partition_specs", "", "gpt2.*", "kernels of gpt2 are [in, out] as all others; there they are turned once too often"},
+      {"model_param_mapping", "", "gpt2.*", "kernels of gpt2 are [in, out] as all others; there they are turned once too often"},
+      {"rope", "", R"(.*\.apply\.[23]\.tab)", "a position past the table is an error; there it has the last row"},
+      {"rope", "", R"(linear.*\.inv_freq)", "inverse frequencies are transformers': divided by the factor, which must be given"},
+      {"rope", "0.3.0", R"(linear_scaling_factor\..*)", "scaling_factor is another name of factor, as in 0.2.0.1"},
+      {"rope", "", R"(yarn_attention_factor\..*)", "attention_factor scales cos and sin, as in transformers"},
+      {"rope", "", R"(yarn_mscale\.apply\..*notab)", "mscale counts with and without a table, as in transformers"},
+      {"rope", "", R"(yarn_truncate_false\..*)", "truncate counts, as in transformers"},
+      {"rope", "0.3.0", R"(yarn_noorig\.inv_freq)", "original_max_position_embeddings must be given, as in 0.2.0.1"},
+      {"rope", "", R"(deepseek_yarn2?\.apply\..*gptj.*)", "neighbours as pairs work with every type"},
+      {"rope", "", R"((mrope|longrope).*\.apply\..*gptj.*)", "neighbours as pairs work with every type; there they are passed over"},
+      {"rope", "", R"(llama3.*\.(table|apply\..*))", "the table has all positions of the model; there it ends at the original ones"},
+      {"rope", "", R"(longrope_partial\..*)", "longrope may turn a part of a head, as in transformers (Phi-4-mini)"},
+      {"rope", "", R"(su\..*)", "'su' is longrope's name in the first files of Phi-3"},
+      {"rope", "", R"(mrope\.inv_freq)", "type mrope has the usual inverse frequencies, as in transformers"},
+      {"rope", "", R"(mrope.*\.p3n?)", "the two halves of a pair turn by the same position, as in transformers"},
+      {"rope", "", R"(proportional\..*)", "transformers has type proportional"},
   };
   return differences;
 }

@@ -163,7 +163,8 @@ Answered answer(const VectorCase& vector, const VectorFile& file, const VectorKi
   if (const Value* error = out.line.find("error"); error && error->scalar == "Bug") {
     out.why = out.line.find("message")->scalar;
   } else if (ok && got) {
-    out.why = kind->compare ? kind->compare(*ok, *got) : difference_of(*ok, *got, kind->relative, kind->absolute);
+    const std::optional<double> own = kind->tolerance ? kind->tolerance(vector) : std::nullopt;
+    out.why = kind->compare ? kind->compare(*ok, *got) : difference_of(*ok, *got, own.value_or(kind->relative), own.value_or(kind->absolute));
   } else if (ok) {
     out.why = "refused: " + out.line.find("message")->scalar;
   } else if (got) {

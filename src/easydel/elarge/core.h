@@ -65,6 +65,13 @@ struct ProbeReplay {
   std::optional<std::filesystem::path> parameters;
 };
 
+// A plan of how a run's model lies on `devices` ranks; none of them is started, and no weight is read.
+struct MeshPlan {
+  const Config& config;
+  int64_t devices = 1, hosts = 1;
+  int64_t rank = 0;  // whose parts are shown
+};
+
 class Core {
  public:
   virtual ~Core() = default;
@@ -75,6 +82,7 @@ class Core {
   virtual void check(const Config& config, int64_t ranks, bool trains) = 0;
   virtual void probe_logits(const ProbeLogits& probe) = 0;
   virtual void probe_replay(const ProbeReplay& probe) = 0;
+  virtual std::string describe_mesh(const MeshPlan& plan) = 0;
   // The kinds of recorded cases whose answers need torch.
   virtual const std::vector<VectorKind>& vector_kinds() = 0;
   // What torch is and how fast, for `doctor`, against the measured peak.

@@ -11,6 +11,7 @@
 #include "easydel/elarge/actions.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/mesh/mesh.h"
+#include "easydel/mesh/world.h"
 #include "easydel/models/family_configs.h"
 #include "easydel/text/tokenizer.h"
 #include "easydel/weights/safetensors.h"
@@ -142,7 +143,8 @@ void check_can_write(const fs::path& path, bool folder, const std::string& key, 
 void check_ranks(const Config& config, int64_t ranks, bool training, config::Problems& problems) {
   if (wrong(problems, {"sharding", "trainer.total_batch_size", "trainer.gradient_accumulation_steps", "mixture.batch_size"})) return;
   as_problem(problems, "sharding.axis_dims", [&] {
-    const mesh::Mesh mesh = mesh::create_mesh(config.sharding.axis_dims, config.sharding.axis_names, ranks, "sharding.axis_dims");
+    const mesh::World world = mesh::read_world();
+    const mesh::Mesh mesh = config.sharding.mesh(ranks, world.size == ranks ? world.size / world.local_size : 1);
     for (const char* axis : {"ep", "sp"})
       if (mesh.size(axis) > 1)
         refuse("sharding.axis_dims", str("axis ", axis, " has ", mesh.size(axis), " ranks: that is not built yet"),

@@ -45,11 +45,13 @@ models::LoadOptions load_options(const Config& config, bool training, std::share
   options.moe_method = word_of(config.base_config.values.moe_method);
   options.overrides = config.base_config.values.config_json;
   options.team = std::move(team);
+  options.partition_rules = config.sharding.rules();
   return options;
 }
 
 mesh::Mesh mesh_of(const Config& config, int64_t ranks) {
-  return mesh::create_mesh(config.sharding.axis_dims, config.sharding.axis_names, ranks, "sharding.axis_dims");
+  const mesh::World world = mesh::read_world();
+  return config.sharding.mesh(ranks, world.size == ranks ? world.size / world.local_size : 1);
 }
 
 class TorchSession final : public Session {

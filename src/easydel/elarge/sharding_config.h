@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "easydel/config/fields.h"
+#include "easydel/mesh/mesh.h"
+#include "easydel/mesh/rules.h"
 
 namespace easydel::elarge {
 
@@ -28,13 +30,12 @@ struct ShardingConfig {
     using namespace config;
     return std::tuple{
         field<&ShardingConfig::axis_dims>("Ranks along each axis; -1: what is left."),
-        field<&ShardingConfig::dcn_axis_dims>("The part of each axis that crosses hosts.", not_built("a mesh over hosts")),
+        field<&ShardingConfig::dcn_axis_dims>("By how much each axis grows over hosts; -1: what is left. null: all ranks are laid out by axis_dims."),
         field<&ShardingConfig::axis_names>("Names of the axes: data, fully sharded data, expert, tensor, sequence parallel."),
-        field<&ShardingConfig::partition_axis>("Which axis cuts which dimension; null: as named.", not_built("partition_axis")),
+        field<&ShardingConfig::partition_axis>("Which axis cuts which dimension (batch_axis: [fsdp, dp], ...); null: as named."),
         field<&ShardingConfig::shard_fns>("Functions that shard a model; Python only.", not_built("shard_fns")),
         field<&ShardingConfig::auto_shard_model>("Cut the model while it is loaded."),
-        field<&ShardingConfig::partition_rules>("Pairs of a regex on a parameter's path and its partition; null: the family's.",
-                                                not_built("partition_rules")),
+        field<&ShardingConfig::partition_rules>("Pairs of a regex on a parameter's path and its axes; null: the family's."),
         field<&ShardingConfig::use_ring_of_experts>("Experts in a ring.", not_built("a ring of experts")),
         field<&ShardingConfig::fsdp_is_ep_bound>("Experts are also cut over fsdp."),
         field<&ShardingConfig::sp_is_ep_bound>("Experts are also cut over sp."),
@@ -52,7 +53,17 @@ struct ShardingConfig {
       unknown += size == -1;
     }
     if (unknown > 1) keys.refuse("axis_dims", "has -1 twice; what is left can only be one axis", "give all sizes but one");
+    check_layouts(keys);
   }
+  // The mesh of so many ranks; UserError "sharding.axis_dims: ...".
+  mesh::Mesh mesh(int64_t ranks, int64_t hosts) const {
+    return mesh::create_mesh({.dims = axis_dims, .names = axis_names, .dcn_dims = dcn_axis_dims, .ranks = ranks, .hosts = hosts},
+                             "sharding.axis_dims");
+  }
+  std::vector<mesh::Rule> rules() const { return mesh::read_rules(partition_rules); }
+
+ private:
+  void check_layouts(config::Keys& keys) const;
 };
 
 enum class Backend { cpu, gpu, tpu, tt };

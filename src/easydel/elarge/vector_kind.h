@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct VectorKind {
   // The rest has a usual form; a kind says only what differs from it.
   // The recorded result, as {"ok": value} or {"error": ...}. Usually "expect", else "result", else "value".
   std::function<Value(const VectorCase& vector, const VectorFile& file)> expected = {};
+  // Other tolerances for some cases; nullopt: those above.
+  std::function<std::optional<double>(const VectorCase& vector)> tolerance = {};
   // Where `got` is not `expected`, in words; empty: nowhere. Usually difference_of with the tolerances above.
   std::function<std::string(const Value& expected, const Value& got)> compare = {};
   // Usually the entries of "cases" (a list), or of "table" (a map); a file with neither is one case.

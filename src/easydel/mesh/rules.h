@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "easydel/base/document.h"
 #include "easydel/mesh/layout.h"
 
 namespace easydel::mesh {
@@ -26,11 +28,22 @@ class PartitionRules {
   bool empty() const { return rules_.empty(); }
   // The spec of the first rule that matches, nullptr where none does.
   const PartitionSpec* find(std::string_view easydel_path) const;
+  // The same for a parameter of so many dimensions: of a vector (a norm, a bias) that a rule for matrices matches, the
+  // spec is cut short. UserError: a spec for more dimensions than a matrix has.
+  std::optional<PartitionSpec> find(std::string_view easydel_path, size_t dimensions) const;
 
  private:
+  std::string where_;
   std::vector<Rule> rules_;
   std::vector<std::regex> patterns_;
 };
+
+// Rules as they are written: pairs [pattern, axes of each dimension], or a mapping from pattern to axes. UserError "where".
+std::vector<Rule> read_rules(const Value& value, const std::string& where = "sharding.partition_rules");
+
+// EasyDeL's match_partition_rules for one parameter: the spec of the first rule whose pattern is found in its path, cut
+// to its dimensions; scalars are whole. UserError: none matches, or a pattern is no regular expression.
+PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_view easydel_path, const std::vector<int64_t>& shape);
 
 // Turns a spec for EasyDeL's [..., in, out] into our storage order [..., out, in], which is Hugging Face's.
 // `rank` is the number of dimensions of the tensor; below 2 nothing is turned.

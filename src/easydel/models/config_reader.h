@@ -21,6 +21,7 @@ struct RopeDefaults {
   bool only_longrope = false;            // scaling by any of longrope's older names, and by no other
   bool by_layer_type = false;            // each type of layer has its own parameters: rope_of
   bool ntk_alpha = false;                // "dynamic" with alpha is a greater base, once and for all
+  bool reads_sections = false;           // tokens may have three positions (mrope_section)
 };
 
 class ConfigReader {

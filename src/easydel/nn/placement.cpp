@@ -29,7 +29,7 @@ mesh::PartitionSpec default_layout(const Entry& entry) {
 void place(Entry& entry, std::shared_ptr<const collective::Team> team, const mesh::PartitionRules& rules,
            int64_t& dropped) {
   mesh::PartitionSpec wanted = default_layout(entry);
-  if (const mesh::PartitionSpec* rule = rules.find(entry.easydel_path)) {
+  if (const auto rule = rules.find(entry.easydel_path, entry.shape.size())) {
     // Rules speak of kernels as [in, out]; embeddings have one order everywhere.
     wanted = entry.role == Role::weight ? mesh::storage_order(*rule, entry.shape.size()) : *rule;
   }

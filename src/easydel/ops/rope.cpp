@@ -5,12 +5,14 @@
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/gather.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/rsub.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
@@ -54,8 +56,8 @@ Frequencies yarn(const RopeSpec& s) {
   const double attention =
       s.attention_factor ? *s.attention_factor
       : s.mscale && *s.mscale != 0 && s.mscale_all_dim && *s.mscale_all_dim != 0
-          ? yarn_scale(s.factor, *s.mscale) / yarn_scale(s.factor, *s.mscale_all_dim)
-          : yarn_scale(s.factor, 1.0);
+          ? yarn_scale(s.factor, *s.mscale) / yarn_scale(s.factor, *s.mscale_all_dim) * s.attn_factor
+          : yarn_scale(s.factor, 1.0) * s.attn_factor;
   const auto correction = [&](double rotations) {
     return (double(s.dim) * std::log(double(s.original_max_positions) / (rotations * 2 * std::numbers::pi))) /
            (2 * std::log(s.theta));
@@ -69,7 +71,7 @@ Frequencies yarn(const RopeSpec& s) {
   const Tensor extrapolated = position.reciprocal(), interpolated = (position * s.factor).reciprocal();
   const Tensor ramp =
       at::clamp((at::arange(s.dim / 2, at::TensorOptions().dtype(fp32)) - low) / (high - low), 0, 1);
-  const Tensor share = at::rsub(ramp, 1);
+  const Tensor share = at::rsub(ramp, 1) * s.extrapolation_factor;
   return {interpolated * at::rsub(share, 1) + extrapolated * share, attention};
 }
 
@@ -136,6 +138,20 @@ struct Rope : torch::autograd::Function<Rope> {
 
 }  // namespace
 
+Tensor mrope_choice(const RopeSpec& s) {
+  const auto& section = s.mrope_section;
+  check(section.size() == 3 && section[0] + section[1] + section[2] == s.dim / 2, "rope: mrope sections do not fit ", s.dim / 2, " pairs");
+  Tensor choice = at::zeros({s.dim / 2}, at::TensorOptions().dtype(at::kLong));
+  int64_t* const out = choice.mutable_data_ptr<int64_t>();
+  for (int64_t i = 0; i < s.dim / 2; ++i) {
+    if (s.mrope_interleaved)
+      out[i] = i % 3 != 0 && i < 3 * section[i % 3] ? i % 3 : 0;
+    else
+      out[i] = i < section[0] ? 0 : i < section[0] + section[1] ? 1 : 2;
+  }
+  return choice;
+}
+
 Frequencies frequencies(const RopeSpec& spec, int64_t length) {
   switch (spec.type) {
     case RopeType::standard: return {plain(spec.theta, spec.dim), 1.0};
@@ -156,8 +172,13 @@ Frequencies frequencies(const RopeSpec& spec, int64_t length) {
 RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::vector<int64_t>& cu_seqlens,
                      const std::vector<int64_t>& lengths) {
   const at::NoGradGuard no_gradient;
+  const bool three = positions.dim() == 2;
+  check(!three || !spec.mrope_section.empty(), "rope: three positions for a token, and no mrope sections");
   const auto angles = [&](const Tensor& p, const Frequencies& f) {
-    return p.to(fp32).unsqueeze(-1) * f.inverse.to(p.device());
+    const Tensor all = p.to(fp32).unsqueeze(-1) * f.inverse.to(p.device());
+    if (!three) return all;
+    const Tensor choice = mrope_choice(spec).to(p.device());
+    return all.gather(0, choice.view({1, 1, -1}).expand({1, p.size(1), -1})).squeeze(0);
   };
   const bool by_length = spec.type == RopeType::dynamic || spec.type == RopeType::longrope;
   Tensor angle, scales;
@@ -169,11 +190,11 @@ RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::v
   } else {
     std::vector<Tensor> parts, scaled;
     for (size_t s = 0; s + 1 < cu_seqlens.size(); ++s) {
-      const Tensor p = positions.narrow(0, cu_seqlens[s], cu_seqlens[s + 1] - cu_seqlens[s]);
+      const Tensor p = positions.narrow(-1, cu_seqlens[s], cu_seqlens[s + 1] - cu_seqlens[s]);
       const int64_t reached = p.numel() ? p.max().item<int64_t>() + 1 : 0;
       const Frequencies f = frequencies(spec, s < lengths.size() ? std::max(lengths[s], reached) : reached);
       parts.push_back(angles(p, f));
-      scaled.push_back(at::full({p.size(0), 1}, f.scale, parts.back().options()));
+      scaled.push_back(at::full({p.size(-1), 1}, f.scale, parts.back().options()));
     }
     angle = at::cat(parts);
     scales = at::cat(scaled);

@@ -1,0 +1,93 @@
+// Recorded cases of rotary positions: rope. Tables were recorded rounded to bfloat16, and are rounded so here.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+
+#include "easydel/base/error.h"
+#include "easydel/cli/vectors.h"
+#include "easydel/models/basic_rope.h"
+
+namespace easydel::cli {
+namespace {
+
+const Value& need(const VectorCase& vector, const char* key) {
+  const Value* const found = vector.body.find(key);
+  if (!found) refuse(vector.id, str("has no \"", key, "\""));
+  return *found;
+}
+
+Value tensor_of(const Tensor& tensor, std::vector<int64_t> shape) {
+  const Tensor values = tensor.to(at::kFloat).contiguous();
+  Value data = Value::list();
+  for (int64_t i = 0; i < values.numel(); ++i) data.items.push_back(Value::number(values.const_data_ptr<float>()[i]));
+  Value out = Value::map();
+  out.set("shape", list_of(shape));
+  out.set("data", std::move(data));
+  return out;
+}
+
+Tensor rounded(const Tensor& table) { return table.to(at::kBFloat16).to(at::kFloat); }
+
+// The inputs of the recordings: ((step * i mod modulus) - middle) / middle.
+Tensor input(int64_t tokens, int64_t heads, int64_t dim, int64_t step, int64_t modulus, int64_t middle) {
+  const Tensor i = at::arange(tokens * heads * dim, at::TensorOptions().dtype(at::kLong));
+  return (((i * step).remainder(modulus) - middle).to(at::kFloat) / double(middle)).view({tokens, heads, dim});
+}
+
+Value apply(const VectorCase& vector, const models::RopeRequest& request) {
+  const Value& config = need(vector, "config");
+  std::vector<int64_t> numbers;
+  const Value& rows = need(vector, "positions");
+  const bool three = rows.items.size() == 3;
+  for (const Value& row : rows.items)
+    for (const int64_t position : integers_of(three ? row.items[0] : row)) numbers.push_back(position);
+  Tensor positions = at::tensor(at::ArrayRef<int64_t>(numbers), at::TensorOptions().dtype(at::kLong));
+  if (three) positions = positions.view({3, -1});
+  const models::BasicRope rope = models::get_basic_rope(config, request);
+  std::optional<Tensor> table;
+  if (need(vector, "use_frequency_table").as_bool().value_or(false)) table = rounded(models::get_basic_frequencies(config, request));
+  const int64_t dim = need(config.is_map() ? VectorCase{vector.id, config} : vector, "head_dim").as_int().value_or(0), tokens = positions.size(-1);
+  Value out = Value::map();
+  out.set("q", tensor_of(rope(input(tokens, 2, dim, 37, 101, 50), positions, table), {1, tokens, 2, dim}));
+  out.set("k", tensor_of(rope(input(tokens, 1, dim, 53, 97, 48), positions, table), {1, tokens, 1, dim}));
+  out.set("dtype", Value::text("float32"));
+  return out;
+}
+
+Value answer_rope(const VectorCase& vector, const VectorFile&) {
+  const Value& config = need(vector, "config");
+  const std::string& what = need(vector, "op").scalar;
+  models::RopeRequest request{.rotary_dim = need(vector, "rotary_dim").as_int()};
+  if (const Value* const neox = vector.body.find("is_neox_style")) request.is_neox_style = neox->as_bool().value_or(true);
+  if (what == "apply") return apply(vector, request);
+  if (what == "get_basic_inv_frequencies") {
+    const Tensor inverse = models::get_basic_inv_frequencies(config, request);
+    return tensor_of(inverse, inverse.sizes().vec());
+  }
+  if (what != "get_basic_frequencies") throw VectorNotBuilt("the operation '" + what + "'");
+  const Tensor table = rounded(models::get_basic_frequencies(config, request));
+  std::vector<int64_t> rows;
+  for (const int64_t row : {0, 1, 2, 3, 7, 15, 16, 20, 31, 63, 100})  // those that were recorded
+    if (row < table.size(-2)) rows.push_back(row);
+  const Tensor some = table.index_select(-2, at::tensor(at::ArrayRef<int64_t>(rows), at::TensorOptions().dtype(at::kLong)));
+  Value out = Value::map();
+  out.set("table_shape", list_of(table.sizes().vec()));
+  out.set("dtype", Value::text("bfloat16"));
+  out.set("rows", list_of(rows));
+  out.set("values", tensor_of(some, some.sizes().vec()));
+  return out;
+}
+
+// Where a table is in it, a difference in the last bit before rounding may show as one of bfloat16.
+std::optional<double> tolerance(const VectorCase& vector) {
+  const Value* const table = vector.body.find("use_frequency_table");
+  const bool rounded = table ? table->as_bool().value_or(false) : need(vector, "op").scalar == "get_basic_frequencies";
+  return rounded ? std::optional(std::ldexp(1.0, -8)) : std::nullopt;
+}
+
+}  // namespace
+
+VectorKind rope_vectors() { return {.name = "rope", .answer = answer_rope, .tolerance = tolerance}; }
+
+}  // namespace easydel::cli

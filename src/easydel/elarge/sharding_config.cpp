@@ -1,0 +1,45 @@
+// What the section `sharding` says beside sizes: rules and roles of axes.
+#include "easydel/elarge/sharding_config.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/mesh/partition_axis.h"
+
+namespace easydel::elarge {
+namespace {
+
+// "where: what\n    hint" as a problem of `key`; the place is the document's.
+template <class Action>
+void as_problem(config::Keys& keys, const char* key, Action action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    const std::string text = error.what();
+    const size_t end = text.find("\n    ");
+    keys.refuse(key, text.substr(0, end), end == std::string::npos ? "" : text.substr(end + 5));
+  }
+}
+
+}  // namespace
+
+void ShardingConfig::check_layouts(config::Keys& keys) const {
+  as_problem(keys, "partition_rules", [&] {
+    // Sizes do not matter to rules, so that any mesh with these axes will do.
+    const mesh::Mesh axes(axis_names, std::vector<int64_t>(axis_names.size(), 1));
+    mesh::PartitionRules(rules(), axes, keys.path_of("partition_rules"));
+  });
+  if (dcn_axis_dims && dcn_axis_dims->size() != axis_names.size())
+    keys.refuse("dcn_axis_dims", str(dcn_axis_dims->size(), " dims for ", axis_names.size(), " axis names (", join(axis_names, ", "), ")"),
+                "give one for each axis; 1 where it stays within a host");
+  as_problem(keys, "partition_axis", [&] {
+    const mesh::PartitionAxis axis = mesh::partition_axis_of(partition_axis, keys.path_of("partition_axis")), usual;
+    for (const char* name : {"data_parallel_axis", "fully_sharded_data_parallel_axis", "tensor_parallel_axis", "sequence_parallel_axis", "expert_parallel_axis"})
+      if (!(*axis.find(name) == *usual.find(name)))
+        refuse(name, "another axis in this role is not built yet", "leave the five parallel axes as they are named");
+  });
+  if (partition_axis.is_map() && !partition_axis.entries.empty())
+    keys.no_effect("partition_axis", "activations lie where their tokens are; parameters follow partition_rules");
+}
+
+}  // namespace easydel::elarge

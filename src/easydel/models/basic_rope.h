@@ -1,0 +1,42 @@
+// Rotary positions as EasyDeL's configurations give them out: get_basic_frequencies, get_basic_inv_frequencies and
+// get_basic_rope. Families do not need them; they turn by ops::rope_table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/ops/rope.h"
+
+namespace easydel::models {
+
+struct RopeRequest {
+  std::optional<int64_t> head_size = {};   // else head_dim, or hidden_size / num_attention_heads
+  std::optional<int64_t> rotary_dim = {};  // how much of a head turns, before partial_rotary_factor; else all
+  std::optional<double> base = {};         // else rope_theta
+  std::optional<int64_t> max_positions = {};  // else max_position_embeddings
+  bool is_neox_style = true;  // pairs are the first half with the second; false: neighbours (GPT-J)
+};
+
+// fp32 [rotary_dim / 2], transformers' bits. UserError "config: ...": an unknown rope type, a key that it needs.
+Tensor get_basic_inv_frequencies(const Value& config, const RopeRequest& request = {});
+// fp32 [positions, rotary_dim]: cosines, then sines. As many positions as the scaled model has; of a list of linear
+// factors one table after the other. longrope: [1, positions, 2 * rotary_dim], each twice.
+Tensor get_basic_frequencies(const Value& config, const RopeRequest& request = {});
+
+class BasicRope {
+ public:
+  // positions int64 [tokens], or of mrope [3, tokens]; x [tokens, heads, head_size]. UserError: a table of
+  // get_basic_frequencies was given and a position is past it.
+  Tensor operator()(const Tensor& x, const Tensor& positions, const std::optional<Tensor>& frequencies = std::nullopt) const;
+
+ private:
+  friend BasicRope get_basic_rope(const Value& config, const RopeRequest& request);
+  ops::RopeSpec spec_;
+  int64_t length_ = 0;           // the sequence that dynamic and longrope are made for
+  std::optional<Tensor> table_;  // of several linear factors: positions go from one to the next
+};
+BasicRope get_basic_rope(const Value& config, const RopeRequest& request = {});
+
+}  // namespace easydel::models

@@ -1,0 +1,31 @@
+// A model's parameters without their values: what they are called here and in EasyDeL, and how they are cut. For plans
+// of models that no machine at hand could hold.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/mesh/rules.h"
+#include "easydel/nn/parameter.h"
+
+namespace easydel::models {
+
+// The table of the family that config.json names, every shard empty and every layout whole. UserError as load_model.
+std::unique_ptr<nn::ParameterTable> plan_parameters(const Value& config, const std::string& where);
+
+// EasyDeL's view of a parameter: its path and the order of its dimensions ([in, out]).
+struct EasyDelParameter {
+  std::string path;              // "model/layers/0/self_attn/q_proj/kernel"
+  std::vector<int64_t> shape;
+  mesh::PartitionSpec spec;      // of its layer, unresolved; empty: whole
+  const nn::Entry* entry;        // what holds its values: also of a tied head, the embedding
+  bool transposed = false;       // against Hugging Face's tensor
+};
+std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::ParameterTable& table);
+
+// EasyDeL's get_partition_rules: a rule for each kind of parameter (layers' numbers are \d+), then [".*", whole].
+std::vector<mesh::Rule> get_partition_rules(const std::vector<EasyDelParameter>& parameters);
+
+}  // namespace easydel::models
