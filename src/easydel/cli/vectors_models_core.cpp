@@ -85,7 +85,7 @@ Value param_mapping(const VectorCase& vector, const VectorFile&) {
   for (const auto& parameter : plan.parameters) {
     const nn::Source& source = parameter.entry->source;
     if (source.stacked || source.end != 0 || source.tensors.size() != 1) {  // no file holds it as one tensor
-      out.set(dotted(parameter.path), Value{});
+      out.set(dotted(parameter.path), list_of(std::vector<std::string>{"(stacked or split tensors)", "see shapes"}));
       continue;
     }
     const bool shared = std::ranges::count(plan.parameters, parameter.entry, &models::EasyDelParameter::entry) > 1;

@@ -10,6 +10,19 @@
 #include "easydel/mesh/partition_manager.h"
 
 namespace easydel::mesh {
+namespace {
+
+// The experts of a layer are one stacked parameter; rules may speak of them one by one ("experts/.*/gate_proj/kernel").
+bool matches(const std::regex& pattern, std::string_view path) {
+  if (std::regex_search(path.begin(), path.end(), pattern)) return true;
+  const std::string_view stack = "experts/";
+  const size_t at = path.find(stack);
+  if (at == std::string_view::npos) return false;
+  const std::string one = str(path.substr(0, at + stack.size()), "0/", path.substr(at + stack.size()));
+  return std::regex_search(one, pattern);
+}
+
+}  // namespace
 
 PartitionRules::PartitionRules(std::vector<Rule> rules, const Mesh& mesh, std::string_view where)
     : where_(where), rules_(std::move(rules)) {
@@ -36,7 +49,7 @@ PartitionRules::PartitionRules(std::vector<Rule> rules, const Mesh& mesh, std::s
 
 const PartitionSpec* PartitionRules::find(std::string_view easydel_path) const {
   for (size_t i = 0; i < rules_.size(); ++i) {
-    if (std::regex_search(easydel_path.begin(), easydel_path.end(), patterns_[i])) return &rules_[i].spec;
+    if (matches(patterns_[i], easydel_path)) return &rules_[i].spec;
   }
   return nullptr;
 }
@@ -88,7 +101,7 @@ PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_
     } catch (const std::regex_error& error) {
       refuse("partition rules", str("'", rule.pattern, "' is no regular expression: ", error.what()));
     }
-    if (!std::regex_search(easydel_path.begin(), easydel_path.end(), pattern)) continue;
+    if (!matches(pattern, easydel_path)) continue;
     PartitionSpec spec = rule.spec;
     if (spec.size() > shape.size()) spec.resize(shape.size());
     return spec;
@@ -105,7 +118,7 @@ PartitionSpec storage_order(PartitionSpec spec, size_t rank) {
 PartitionSpec column_wise() { return {{"fsdp", "sp"}, {"tp"}}; }
 PartitionSpec row_wise() { return {{"tp"}, {"fsdp", "sp"}}; }
 PartitionSpec vocabulary_wise() { return {{"fsdp", "sp"}, {"tp"}}; }
-PartitionSpec expert_column_wise() { return {{"ep"}, {"fsdp"}, {"tp"}}; }
-PartitionSpec expert_row_wise() { return {{"ep"}, {"tp"}, {"fsdp"}}; }
+PartitionSpec expert_column_wise() { return {{"ep", "sp", "fsdp"}, {}, {"tp"}}; }
+PartitionSpec expert_row_wise() { return {{"ep", "sp", "fsdp"}, {"tp"}, {}}; }
 
 }  // namespace easydel::mesh

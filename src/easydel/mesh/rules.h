@@ -49,7 +49,8 @@ PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_
 // `rank` is the number of dimensions of the tensor; below 2 nothing is turned.
 PartitionSpec storage_order(PartitionSpec spec, size_t rank);
 
-// EasyDeL's usual layout of a weight, in EasyDeL's order: fsdp (with sp) cuts one dimension, tp the other.
+// EasyDeL's usual layout of a weight, in EasyDeL's order: fsdp (with sp) cuts one dimension, tp the other. Of experts,
+// ep and all that is bound to it cut their number.
 PartitionSpec column_wise();         // [in, out], out cut by tp
 PartitionSpec row_wise();            // [in, out], in cut by tp
 PartitionSpec vocabulary_wise();     // [vocabulary, size]

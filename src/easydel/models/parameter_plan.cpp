@@ -19,8 +19,10 @@ bool is_tied(const Value& config) {
 std::unique_ptr<nn::ParameterTable> plan_parameters(const Value& config, const std::string& where) {
   const ConfigReader reader(config, where);
   auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{*table, at::kFloat, collective::Team::alone(), {}, {}, {}};
-  building.fill = [](nn::Entry&, const nn::Initial&) {};
+  nn::Building building{.table = *table, .place = {}, .fill = {}, .weight_policy = {}};
+  building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
+    if (!sources.empty()) entry.source = sources.front();
+  };
   family_of(reader).build(reader, building);
   return table;
 }
