@@ -50,20 +50,17 @@ TEST(BasicRope, ThreeEqualPositionsAreOne) {
   }
 }
 
-TEST(ConfigReader, ParametersMayStandByTheTypeOfALayer) {
+TEST(ConfigReader, AShareOfAWholeHeadMayTurn) {
   const Value nested = parse_yaml(
-      "{rope_parameters: {full_attention: {rope_type: proportional, rope_theta: 1000000.0, partial_rotary_factor: 0.25}, sliding_attention: {rope_type: default, "
-      "rope_theta: 10000.0}}}");
+      "{rope_parameters: {full_attention: {rope_type: proportional, rope_theta: 1000000.0, partial_rotary_factor: 0.25}, "
+      "sliding_attention: {rope_type: default, rope_theta: 10000.0}}}");
   const ConfigReader reader(nested, "config.json");
-  const ops::RopeSpec full = reader.rope(16, 64, "full_attention"), sliding = reader.rope(16, 64, "sliding_attention");
+  const ops::RopeSpec full = reader.rope_of("full_attention", 16, 64, 10000.0);
   EXPECT_EQ(full.type, ops::RopeType::proportional);
   EXPECT_EQ(full.theta, 1000000.0);
   EXPECT_EQ(full.turned, 2);
   EXPECT_EQ(full.dim, 16);
-  EXPECT_EQ(sliding.type, ops::RopeType::standard);
-  EXPECT_EQ(sliding.theta, 10000.0);
-  EXPECT_EQ(test::refusal([&] { reader.rope(16, 64, "linear_attention"); }),
-            "config.json: rope_parameters: has no parameters for layers of type 'linear_attention'\n    known: full_attention, sliding_attention");
+  EXPECT_EQ(reader.rope_of("sliding_attention", 16, 64, 10000.0).type, ops::RopeType::standard);
 }
 
 }  // namespace
