@@ -39,7 +39,12 @@ const std::vector<Case>& cases() {
            "head_dim": 8, "tie_word_embeddings": true, "max_position_embeddings": 64})"},
       {"gpt2, fused and transposed",
        R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 96, "n_embd": 32, "n_layer": 2,
-           "n_head": 4, "n_positions": 64, "attn_pdrop": 0, "resid_pdrop": 0, "embd_pdrop": 0})"}};
+           "n_head": 4, "n_positions": 64, "attn_pdrop": 0, "resid_pdrop": 0, "embd_pdrop": 0})"},
+      {"qwen3_moe, each expert whole on a rank of fsdp",
+       R"({"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "vocab_size": 96, "hidden_size": 32,
+           "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+           "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+           "tie_word_embeddings": false, "max_position_embeddings": 64})"}};
   return all;
 }
 

@@ -61,7 +61,10 @@ TEST(MaskDetails, EachLayerHasTheKindOfItsTypeAndTheWindowOfAll) {
   EXPECT_EQ(name_of((*details)[0].mask_type), "ATTN_MASK_FULL");
   EXPECT_EQ(name_of((*details)[1].mask_type), "ATTN_MASK_SLIDING");
   EXPECT_EQ(name_of((*details)[2].mask_type), "ATTN_MASK_CHUNK");
-  for (const AttnMaskDetail& detail : *details) EXPECT_EQ(detail.size, 7), EXPECT_EQ(detail.chunks, 9);
+  for (const AttnMaskDetail& detail : *details) {
+    EXPECT_EQ(detail.size, 7);
+    EXPECT_EQ(detail.chunks, 9);
+  }
   EXPECT_FALSE(get_mask_details(parse_yaml("{sliding_window: 7}")));
   EXPECT_EQ(test::refusal([] { get_mask_details(parse_yaml("{layer_types: [hybrid]}")); }),
             "layer_types: `hf_type` hybrid is not available\n"

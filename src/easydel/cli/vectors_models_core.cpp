@@ -84,7 +84,7 @@ Value param_mapping(const VectorCase& vector, const VectorFile&) {
   Value out = Value::map();
   for (const auto& parameter : plan.parameters) {
     const nn::Source& source = parameter.entry->source;
-    if (source.stacked || source.end != 0 || source.tensors.size() != 1) {  // no file holds it as one tensor
+    if (parameter.reversed || source.stacked || source.end != 0 || source.tensors.size() != 1) {  // no file holds it as one tensor
       out.set(dotted(parameter.path), list_of(std::vector<std::string>{"(stacked or split tensors)", "see shapes"}));
       continue;
     }

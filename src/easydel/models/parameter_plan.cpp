@@ -1,8 +1,10 @@
 #include "easydel/models/parameter_plan.h"
 
 #include <algorithm>
+#include <regex>
 #include <set>
 
+#include "easydel/base/error.h"
 #include "easydel/models/family.h"
 #include "easydel/nn/placement.h"
 
@@ -12,6 +14,52 @@ namespace {
 bool is_tied(const Value& config) {
   const ConfigReader reader(config, "config.json");
   return reader.boolean("tie_word_embeddings", family_of(reader).tied_by_default);
+}
+
+// Where EasyDeL cuts otherwise than the roles of parameters say; here the mixers of tokens run whole on every rank.
+struct OwnCut {
+  const char* model_types;  // a regex, as `path`
+  const char* path;
+  mesh::PartitionSpec spec;
+};
+const std::vector<OwnCut>& own_cuts() {
+  static const std::vector<OwnCut> cuts = {
+      {"mamba|falcon_mamba", "mixer/A_log", {{"tp"}, {}}},
+      {"mamba|falcon_mamba", "mixer/D|mixer/dt_proj/bias", {{"tp"}}},
+      {"mamba|falcon_mamba", "mixer/dt_proj/kernel", {{}, {"tp"}}},
+      {"mamba|falcon_mamba", "mixer/x_proj/kernel", {{"tp"}, {}}},
+      {"mamba|falcon_mamba|mamba2", "mixer/conv1d/kernel", {{}, {}, {"tp"}}},
+      {"mamba|falcon_mamba|mamba2", "mixer/conv1d/bias", {{"tp"}}},
+      {"mamba|falcon_mamba|mamba2", "mixer/out_proj/kernel", mesh::row_wise()},
+      {"qwen3_next", "linear_attn/in_proj_.*|mlp/shared_expert_gate/kernel", {}},
+      {"gpt_oss", "mlp/router/.*", {}},
+      {"glm|glm4", "mlp/gate_up_proj/kernel", {}},
+      {"gpt_neox", "embed_out/kernel", {}},
+      {".*", "experts/(gate|up|down)_proj/bias", {{"ep", "sp", "fsdp"}, {"tp"}}},
+  };
+  return cuts;
+}
+// Where EasyDeL's names are others than ours.
+struct OwnName {
+  std::regex model_types, path;
+  const char* name;  // in place of the path
+};
+std::string own_name(const std::string& model_type, std::string path) {
+  const auto is = [](const char* pattern) { return std::regex(pattern); };
+  static const OwnName names[] = {
+      {is("mixtral"), is("block_sparse_moe/experts/gate_proj/"), "block_sparse_moe/experts/w1/"},
+      {is("mixtral"), is("block_sparse_moe/experts/down_proj/"), "block_sparse_moe/experts/w2/"},
+      {is("mixtral"), is("block_sparse_moe/experts/up_proj/"), "block_sparse_moe/experts/w3/"},
+      {is("cohere|cohere2"), is("norm/scale$"), "norm/kernel"},
+  };
+  for (const OwnName& own : names)
+    if (std::regex_match(model_type, own.model_types)) path = std::regex_replace(path, own.path, own.name);
+  return path;
+}
+
+const mesh::PartitionSpec* own_cut(const std::vector<std::pair<std::regex, const mesh::PartitionSpec*>>& cuts, const std::string& path) {
+  const auto found = std::ranges::find_if(cuts, [&](const auto& cut) { return std::regex_search(path, cut.first); });
+  return found == cuts.end() ? nullptr : found->second;
 }
 
 }  // namespace
@@ -31,13 +79,25 @@ std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::
   std::vector<EasyDelParameter> out;
   const nn::Entry* vocabulary = nullptr;
   bool has_head = false;
+  const std::string model_type = ConfigReader(config, "config.json").text("model_type", "");
+  std::vector<std::pair<std::regex, const mesh::PartitionSpec*>> cuts;
+  for (const OwnCut& cut : own_cuts())
+    if (std::regex_match(model_type, std::regex(cut.model_types)))
+      cuts.emplace_back(std::regex(str("(^|/)(", cut.path, ")$")), &cut.spec);
   for (const nn::Entry& entry : table.entries()) {
-    EasyDelParameter one{entry.easydel_path, entry.shape, nn::default_layout(entry), &entry, false};
+    EasyDelParameter one{own_name(model_type, entry.easydel_path), entry.shape, nn::default_layout(entry), &entry};
+    if (entry.role == nn::Role::weight && entry.shape.size() == 2 && entry.split == nn::Split::none)
+      one.spec = mesh::storage_order(mesh::column_wise(), 2);
     if (entry.role == nn::Role::weight && entry.shape.size() >= 2) {
       std::swap(one.shape[one.shape.size() - 1], one.shape[one.shape.size() - 2]);
       one.spec = mesh::storage_order(one.spec, entry.shape.size());  // the turn is its own inverse
       one.transposed = !entry.source.transposed;
     }
+    if (entry.role == nn::Role::other && entry.shape.size() == 3 && one.path.ends_with("/kernel")) {
+      std::ranges::reverse(one.shape);
+      one.reversed = true;
+    }
+    if (const mesh::PartitionSpec* const own = own_cut(cuts, one.path)) one.spec = *own;
     if (mesh::axes_of(one.spec).empty()) one.spec.clear();
     has_head |= entry.path == "lm_head.weight";
     if (entry.role == nn::Role::embedding && entry.split == nn::Split::vocabulary) vocabulary = &entry;
@@ -45,7 +105,7 @@ std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::
   }
   // EasyDeL keeps the head of a tied model under a name of its own.
   if (vocabulary && !has_head && is_tied(config))
-    out.push_back({"lm_head/kernel", {vocabulary->shape[1], vocabulary->shape[0]}, mesh::column_wise(), vocabulary, true});
+    out.push_back({"lm_head/kernel", {vocabulary->shape[1], vocabulary->shape[0]}, mesh::column_wise(), vocabulary, true, false});
   return out;
 }
 

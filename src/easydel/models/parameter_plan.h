@@ -22,6 +22,7 @@ struct EasyDelParameter {
   mesh::PartitionSpec spec;      // of its layer, unresolved; empty: whole
   const nn::Entry* entry;        // what holds its values: also of a tied head, the embedding
   bool transposed = false;       // against Hugging Face's tensor
+  bool reversed = false;         // all dimensions the other way round: kernels of convolutions
 };
 std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::ParameterTable& table);
 

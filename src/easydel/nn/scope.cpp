@@ -30,7 +30,8 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
                            const ParameterOptions& options) const {
   Entry entry;
   entry.path = (*this / name).path();
-  entry.easydel_path = (*this / (options.easydel_name.empty() ? name : options.easydel_name)).path();
+  const std::string_view leaf = role == Role::weight && name == "weight" ? "kernel" : name;
+  entry.easydel_path = (*this / (options.easydel_name.empty() ? leaf : options.easydel_name)).path();
   std::replace(entry.easydel_path.begin(), entry.easydel_path.end(), '.', '/');
   entry.shape = std::move(shape);
   entry.role = role;
