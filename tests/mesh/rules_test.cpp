@@ -76,7 +76,7 @@ TEST(ReadRules, RefusesWhatIsNoRule) {
   const auto refused = [](const char* text) { return test::refusal([&] { read_rules(parse_yaml(text)); }); };
   EXPECT_EQ(refused("[kernel]"), "sharding.partition_rules[0]: 'kernel' is no rule\n    write [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
   EXPECT_EQ(refused("[[kernel, tp]]"), "sharding.partition_rules[0]: 'tp' is no partition\n    give a list as [fsdp, [tp, sp], null]");
-  EXPECT_EQ(refused("[[kernel, [3]]]"), "sharding.partition_rules[0]: 3 is no axis of a mesh\n    write names as fsdp, lists as [fsdp, sp], or null");
+  EXPECT_EQ(refused("[[kernel, [3]]]"), "sharding.partition_rules[0]: '3' is no axis of a mesh\n    write names as fsdp, lists as [fsdp, sp], or null");
 }
 
 TEST(PartitionRules, ASpecForMoreDimensionsThanAMatrixHasIsRefused) {

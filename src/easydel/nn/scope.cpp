@@ -30,8 +30,9 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
                            const ParameterOptions& options) const {
   Entry entry;
   entry.path = (*this / name).path();
-  const std::string_view leaf = role == Role::weight && name == "weight" ? "kernel" : name;
-  entry.easydel_path = (*this / (options.easydel_name.empty() ? leaf : options.easydel_name)).path();
+  std::string leaf(name);
+  if (role == Role::weight && (leaf == "weight" || leaf.ends_with(".weight"))) leaf.replace(leaf.size() - 6, 6, "kernel");
+  entry.easydel_path = (*this / (options.easydel_name.empty() ? std::string_view(leaf) : options.easydel_name)).path();
   std::replace(entry.easydel_path.begin(), entry.easydel_path.end(), '.', '/');
   entry.shape = std::move(shape);
   entry.role = role;
