@@ -29,7 +29,7 @@ TEST(DescribeMesh, SaysWhatEachRankHolds) {
   EXPECT_NE(ran.out.find("mesh        dp 1, fsdp 32, ep 1, tp 8, sp 1: 256 ranks\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("70.6 G parameters, 131 GiB\n"), std::string::npos) << ran.out;
   // Rank 9 is the second along fsdp and the second along tp.
-  EXPECT_NE(ran.out.find("8192 x 28672    (fsdp, tp)  256:512 x 3584:7168"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("8192 x 28672   (fsdp, tp)  256:512 x 3584:7168"), std::string::npos) << ran.out;
   EXPECT_EQ(std::ranges::count(ran.out, '\n'), 3 + 1 + 1 + 12 + 1 + 1 + 256) << ran.out;
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
@@ -42,7 +42,7 @@ TEST(DescribeMesh, RulesOfTheRunComeFirst) {
   const auto ran = run_program({"describe", "mesh", "run.yaml", "--devices", "8"}, {.folder = folder.path()});
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out.find("2 of sharding.partition_rules, then the family's"), std::string::npos);
-  EXPECT_NE(ran.out.find("128256 x 8192   (tp, fsdp)  0:32064 x 0:4096"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("128256 x 8192  (tp, fsdp)  0:32064 x 0:4096"), std::string::npos) << ran.out;
 }
 
 TEST(DescribeMesh, RefusesSizesAndRulesThatAreWrong) {
@@ -59,16 +59,16 @@ TEST(DescribeMesh, RefusesSizesAndRulesThatAreWrong) {
             "sharding.axis_dims: cannot reshape array of size 8 into shape (1,3,1,newaxis,1)\n"
             "    the product of the dims must divide the number of ranks, 8; start that many ranks with --nproc, or write -1 for one axis\n");
   EXPECT_EQ(refused("{partition_rules: [[\"q_proj\", [fsdp, pt]]]}"),
-            "run.yaml:2:30: sharding.partition_rules: sharding.partition_rules[0]: the mesh has no axis 'pt'\n    did you mean 'tp'?\n"
+            "run.yaml:2:29: sharding.partition_rules: sharding.partition_rules[0]: the mesh has no axis 'pt'\n    did you mean 'tp'?\n"
             "1 problem in run.yaml; nothing was run.\n");
-  EXPECT_EQ(refused("{partition_rules: [[\"q_proj(\", [fsdp]]]}").find("run.yaml:2:30: sharding.partition_rules: sharding.partition_rules[0]: "
+  EXPECT_EQ(refused("{partition_rules: [[\"q_proj(\", [fsdp]]]}").find("run.yaml:2:29: sharding.partition_rules: sharding.partition_rules[0]: "
                                                                       "'q_proj(' is no regular expression: "),
             0u);
   EXPECT_EQ(refused("{partition_rules: [[\"q_proj/kernel\", [fsdp, tp, sp]]]}"),
             "sharding.partition_rules[0]: the spec has 3 entries, 'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
             "    give at most one entry for each dimension\n");
   EXPECT_EQ(refused("{dcn_axis_dims: [1, 2]}"),
-            "run.yaml:2:28: sharding.dcn_axis_dims: 2 dims for 5 axis names (dp, fsdp, ep, tp, sp)\n"
+            "run.yaml:2:27: sharding.dcn_axis_dims: 2 dims for 5 axis names (dp, fsdp, ep, tp, sp)\n"
             "    give one for each axis; 1 where it stays within a host\n1 problem in run.yaml; nothing was run.\n");
   EXPECT_EQ(refused("{}", {"--rank", "8"}), "--rank: 8 is not below --devices 8\n    ranks count from 0\n");
 }
