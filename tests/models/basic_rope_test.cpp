@@ -58,7 +58,7 @@ TEST(ConfigReader, AShareOfAWholeHeadMayTurn) {
   const ops::RopeSpec full = reader.rope_of("full_attention", 16, 64, 10000.0);
   EXPECT_EQ(full.type, ops::RopeType::proportional);
   EXPECT_EQ(full.theta, 1000000.0);
-  EXPECT_EQ(full.turned, 2);
+  EXPECT_EQ(full.angles, 2);
   EXPECT_EQ(full.dim, 16);
   EXPECT_EQ(reader.rope_of("sliding_attention", 16, 64, 10000.0).type, ops::RopeType::standard);
 }

@@ -77,7 +77,7 @@ TEST(Rope, HasTransformersBitsForLongropeLong) {
 TEST(Rope, HasTransformersBitsForProportional) {
   RopeSpec spec = spec_of(RopeType::proportional);
   spec.factor = 8.0;
-  spec.turned = 2;
+  spec.angles = 2;
   expect_bits(spec, 10, {0x3e000000u, 0x3c4ccccdu, 0x00000000u, 0x00000000u});
 }
 

@@ -113,7 +113,7 @@ int run_describe_model(const DescribeModelOptions& options) {
     out += "layers        " + std::to_string(work.layers()) + "\n";
     out += "memory        fp32 " + as(32) + ", bf16 " + as(16) + ", 8 bits " + as(8) + ", 4 bits " + as(4) +
            "; training in fp32 with adamw " + as(128) + "\n";
-    out += "work          " + with_unit(work.flops(), 1000, {"", " k", " M", " G", " T"}) +
+    out += "work          " + count_text(static_cast<int64_t>(work.flops())) +
            "FLOP a token and forward, three times that in training; attention's own not counted\n";
   }
   std::vector<std::vector<std::string>> rows;
