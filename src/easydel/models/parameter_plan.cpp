@@ -32,7 +32,7 @@ const std::vector<OwnCut>& own_cuts() {
       {"mamba|falcon_mamba|mamba2", "mixer/conv1d/bias", {{"tp"}}},
       {"mamba|falcon_mamba|mamba2", "mixer/out_proj/kernel", mesh::row_wise()},
       {"qwen3_next", "linear_attn/out_proj/kernel", mesh::row_wise()},
-      {"qwen3_next", "linear_attn/in_proj_.*|mlp/shared_expert_gate/kernel", {}},
+      {"qwen3_next", "linear_attn/in_proj_.*|mlp/shared_expert_gate/kernel|self_attn/(q|k|v|o)_proj/kernel", {}},
       {"gpt_oss", "mlp/router/.*", {}},
       {"glm|glm4", "mlp/gate_up_proj/kernel", {}},
       {"gpt_neox", "embed_out/kernel", {}},
