@@ -100,13 +100,15 @@ TEST(Ranks, StopTogetherAndGoOnAsOne) {
   const TemporaryFolder folder;
   const fs::path run = write_run(folder, "stops", "[1, 2, 1, 1, 1]", 40);
   const fs::path straight = write_run(folder, "straight", "[1, -1, 1, 1, 1]", 40);
-  ASSERT_EQ(test::run_program({"elarge", straight.string()}, alone).status, 0);
+  // Slow enough that the few rows are not learned by heart: near zero a loss has few digits that two ways of summing share.
+  const std::string slow = "trainer.learning_rate=1e-4";
+  ASSERT_EQ(test::run_program({"elarge", straight.string(), "--set", slow}, alone).status, 0);
 
   const pid_t launcher = fork();
   if (launcher == 0) {
     setenv("OMP_NUM_THREADS", "1", 1);
     if (!std::freopen("/dev/null", "w", stdout) || !std::freopen((folder / "err").c_str(), "w", stderr)) _exit(99);
-    execl(test::program().c_str(), "easydel", "--nproc", "2", "elarge", run.c_str(), nullptr);
+    execl(test::program().c_str(), "easydel", "--nproc", "2", "elarge", run.c_str(), "--set", slow.c_str(), nullptr);
     _exit(99);
   }
   const fs::path metrics = folder / "stops/metrics.jsonl";
@@ -118,14 +120,12 @@ TEST(Ranks, StopTogetherAndGoOnAsOne) {
   EXPECT_EQ(test::read_file(folder / "err").find("easydel: rank"), std::string::npos);
 
   const std::string one = "sharding.axis_dims=[1, -1, 1, 1, 1]";
-  const auto rest = test::run_program({"elarge", run.string(), "--set", one}, alone);
+  const auto rest = test::run_program({"elarge", run.string(), "--set", slow, "--set", one}, alone);
   ASSERT_EQ(rest.status, 0) << rest.err;
   const auto a = test::metric(folder / "straight", "loss"), b = test::metric(folder / "stops", "loss");
   ASSERT_EQ(a.size(), 40u);
   ASSERT_EQ(b.size(), 40u);
-  // Two ranks round their sums otherwise than one, and training makes more of it: what is left of a loss near zero has
-  // fewer digits in common than the first one.
-  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(b[i], a[i], 1e-4 * a[0]) << i;
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(b[i], a[i], 1e-4 * std::abs(a[i])) << i;
 }
 
 TEST(Ranks, RefuseAMeshThatDoesNotFit) {
