@@ -19,7 +19,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .output = "dense",
                 .up = "dense_h_to_4h",
                 .down = "dense_4h_to_h"};
-  spec.vocabulary = read_size(config, "vocab_size", "vocab_size", 250880);
+  spec.vocabulary = read_size(config, "vocab_size", 250880);
   spec.hidden = read_size(config, "n_embed", "hidden_size", 64);
   spec.heads = spec.kv_heads = read_size(config, "n_head", "num_attention_heads", 8);
   spec.head_dim = head_size(config, "hidden_size", spec);

@@ -7,11 +7,14 @@
 
 namespace easydel::models {
 
-int64_t read_size(const ConfigReader& config, const char* key, const char* also, int64_t otherwise) {
-  const char* spelled = config.find(key) || !config.find(also) ? key : also;
-  const int64_t value = config.integer(spelled, otherwise);
-  config.positive(spelled, value);
+int64_t read_size(const ConfigReader& config, std::string_view key, int64_t otherwise) {
+  const int64_t value = config.integer(key, otherwise);
+  config.positive(key, value);
   return value;
+}
+
+int64_t read_size(const ConfigReader& config, std::string_view key, std::string_view also, int64_t otherwise) {
+  return read_size(config, config.find(key) || !config.find(also) ? key : also, otherwise);
 }
 
 int64_t read_padding(const ConfigReader& config, int64_t otherwise, int64_t vocabulary) {
@@ -37,7 +40,7 @@ int64_t head_size(const ConfigReader& config, const char* hidden_key, const Deco
 
 DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defaults) {
   DecoderSpec spec;
-  const auto size = [&](const char* key, int64_t otherwise) { return read_size(config, key, key, otherwise); };
+  const auto size = [&](const char* key, int64_t otherwise) { return read_size(config, key, otherwise); };
   if (config.find("per_layer_config") && !defaults.reads_layer_config) config.refuse_key("per_layer_config", "is not built for this family");
   spec.vocabulary = size("vocab_size", defaults.vocabulary);
   spec.hidden = size("hidden_size", defaults.hidden);

@@ -27,8 +27,9 @@ struct DecoderDefaults {
 // Sizes, norms, activation, rope, ties, dropout and initial range; rms norms before each part, no window, every bias off.
 DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defaults);
 
-// A positive integer under the first of two spellings that is there (the second may be the same).
-int64_t read_size(const ConfigReader& config, const char* key, const char* also, int64_t otherwise);
+// A positive integer; with two spellings, under the first that is there.
+int64_t read_size(const ConfigReader& config, std::string_view key, int64_t otherwise);
+int64_t read_size(const ConfigReader& config, std::string_view key, std::string_view also, int64_t otherwise);
 // pad_token_id as the row of an embedding that learns nothing; `otherwise` where the key is absent; -1: none.
 int64_t read_padding(const ConfigReader& config, int64_t otherwise, int64_t vocabulary);
 // The activation under `key`; xielu has parameters of its own.

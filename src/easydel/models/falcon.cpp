@@ -32,7 +32,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .output = "dense",
                 .up = "dense_h_to_4h",
                 .down = "dense_4h_to_h"};
-  spec.vocabulary = read_size(config, "vocab_size", "vocab_size", 65024);
+  spec.vocabulary = read_size(config, "vocab_size", 65024);
   spec.hidden = read_size(config, "n_embed", "hidden_size", 4544);
   spec.heads = read_size(config, "num_attention_heads", "n_head", 71);
   spec.head_dim = head_size(config, "hidden_size", spec);
@@ -42,8 +42,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   if (spec.heads % spec.kv_heads != 0)
     config.refuse_key("num_kv_heads", std::to_string(spec.kv_heads) + " does not divide num_attention_heads");
   spec.qkv = one_key ? QkvLayout::sequential : QkvLayout::grouped;
-  spec.intermediate = read_size(config, "ffn_hidden_size", "ffn_hidden_size", 4 * spec.hidden);
-  spec.max_positions = read_size(config, "max_position_embeddings", "max_position_embeddings", 2048);
+  spec.intermediate = read_size(config, "ffn_hidden_size", 4 * spec.hidden);
+  spec.max_positions = read_size(config, "max_position_embeddings", 2048);
   spec.layers.resize(size_t(read_size(config, "num_hidden_layers", "n_layer", 32)));
   for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
   if (config.boolean("alibi", false)) {

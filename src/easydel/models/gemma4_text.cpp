@@ -92,7 +92,7 @@ class Ends final : public DecoderEnds {
 void read_layer_sizes(const ConfigReader& config, Plan& plan) {
   const Value* layers = config.find("per_layer_config");
   if (!layers) {
-    const int64_t head_dim = read_size(config, "global_head_dim", "global_head_dim", 512);
+    const int64_t head_dim = read_size(config, "global_head_dim", 512);
     const int64_t kv_heads = plan.keys_as_values ? config.integer("num_global_key_value_heads", 0) : 0;
     for (size_t i = 0; i < plan.sliding.size(); ++i)
       if (!plan.sliding[i]) plan.spec.layers[i].head_dim = head_dim, plan.spec.layers[i].kv_heads = kv_heads;
@@ -165,7 +165,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     for (size_t i = 0; i < sources.size(); ++i)
       if (sources[i] != int64_t(i)) spec.layers[i].intermediate = 2 * spec.intermediate;
   plan->input = config.integer("hidden_size_per_layer_input", config.has("hidden_size_per_layer_input") ? 0 : 256);
-  plan->input_rows = read_size(config, "vocab_size_per_layer_input", "vocab_size_per_layer_input", 262144);
+  plan->input_rows = read_size(config, "vocab_size_per_layer_input", 262144);
   plan->row.emplace(spec, spec.hidden, plan->input, std::move(sources));
 
   DecoderSpec model = spec;

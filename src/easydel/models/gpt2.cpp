@@ -2,34 +2,28 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
-#include "easydel/models/decoder.h"
+#include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 
 namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  const auto size = [&](const char* key, const char* also, int64_t otherwise) {
-    const char* spelled = config.find(key) ? key : also;
-    const int64_t value = config.integer(spelled, otherwise);
-    config.positive(spelled, value);
-    return value;
-  };
   if (config.boolean("add_cross_attention", false))
     config.refuse_key("add_cross_attention", "cross attention is not built for this family");
   DecoderSpec spec;
   spec.names = {.base = "transformer", .embedding = "wte", .positions = "wpe", .layers = "h", .norm = "ln_f",
                 .before_mixer = "ln_1", .before_feed = "ln_2", .attention = "attn", .qkv = "c_attn", .output = "c_proj",
                 .mlp = "mlp", .up = "c_fc", .down = "c_proj"};
-  spec.vocabulary = size("vocab_size", "vocab_size", 50257);
-  spec.hidden = size("n_embd", "hidden_size", 768);
-  spec.heads = spec.kv_heads = size("n_head", "num_attention_heads", 12);
+  spec.vocabulary = read_size(config, "vocab_size", 50257);
+  spec.hidden = read_size(config, "n_embd", "hidden_size", 768);
+  spec.heads = spec.kv_heads = read_size(config, "n_head", "num_attention_heads", 12);
   if (spec.hidden % spec.heads != 0)
     config.refuse_key("n_embd", str(spec.hidden, " is not a multiple of n_head, ", spec.heads));
   spec.head_dim = spec.hidden / spec.heads;
-  spec.intermediate = size("n_inner", "n_inner", 4 * spec.hidden);
-  spec.max_positions = size("n_positions", "max_position_embeddings", 1024);
-  spec.layers.resize(size_t(size("n_layer", "num_hidden_layers", 12)));
+  spec.intermediate = read_size(config, "n_inner", 4 * spec.hidden);
+  spec.max_positions = read_size(config, "n_positions", "max_position_embeddings", 1024);
+  spec.layers.resize(size_t(read_size(config, "n_layer", "num_hidden_layers", 12)));
   const bool by_layer = config.boolean("scale_attn_by_inverse_layer_idx", false);
   const double scale = config.boolean("scale_attn_weights", true) ? std::pow(double(spec.head_dim), -0.5) : 1.0;
   for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].scale = by_layer ? scale / double(i + 1) : scale;

@@ -22,14 +22,14 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .output = "c_proj",
                 .up = "c_fc",
                 .down = "c_proj"};
-  spec.vocabulary = read_size(config, "vocab_size", "vocab_size", 50257);
+  spec.vocabulary = read_size(config, "vocab_size", 50257);
   spec.hidden = read_size(config, "n_embd", "hidden_size", 768);
   spec.heads = read_size(config, "n_head", "num_attention_heads", 12);
   spec.head_dim = head_size(config, "n_embd", spec);
   const bool one_key = config.boolean("multi_query", true);
   spec.kv_heads = one_key ? 1 : spec.heads;
   spec.qkv = one_key ? QkvLayout::sequential : QkvLayout::grouped;
-  spec.intermediate = read_size(config, "n_inner", "n_inner", 4 * spec.hidden);
+  spec.intermediate = read_size(config, "n_inner", 4 * spec.hidden);
   spec.max_positions = read_size(config, "n_positions", "max_position_embeddings", 1024);
   spec.layers.resize(size_t(read_size(config, "n_layer", "num_hidden_layers", 12)));
   const double scale = config.boolean("scale_attn_weights", true) ? std::pow(double(spec.head_dim), -0.5) : 1.0;

@@ -33,14 +33,14 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .output = "out_proj",
                 .up = "c_fc",
                 .down = "c_proj"};
-  spec.vocabulary = read_size(config, "vocab_size", "vocab_size", 50257);
-  spec.hidden = read_size(config, "hidden_size", "hidden_size", 2048);
+  spec.vocabulary = read_size(config, "vocab_size", 50257);
+  spec.hidden = read_size(config, "hidden_size", 2048);
   spec.heads = spec.kv_heads = read_size(config, "num_heads", "num_attention_heads", 16);
   spec.head_dim = head_size(config, "hidden_size", spec);
-  spec.intermediate = read_size(config, "intermediate_size", "intermediate_size", 4 * spec.hidden);
-  spec.max_positions = read_size(config, "max_position_embeddings", "max_position_embeddings", 2048);
+  spec.intermediate = read_size(config, "intermediate_size", 4 * spec.hidden);
+  spec.max_positions = read_size(config, "max_position_embeddings", 2048);
   spec.layers.resize(size_t(read_size(config, "num_layers", "num_hidden_layers", 24)));
-  const int64_t window = read_size(config, "window_size", "window_size", 256);
+  const int64_t window = read_size(config, "window_size", 256);
   const auto types = layer_types(config);
   if (types.size() != spec.layers.size())
     config.refuse_key("attention_types", str("names ", types.size(), " layers; num_layers is ", spec.layers.size()));

@@ -20,11 +20,11 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .output = "out_proj",
                 .up = "fc_in",
                 .down = "fc_out"};
-  spec.vocabulary = read_size(config, "vocab_size", "vocab_size", 50400);
+  spec.vocabulary = read_size(config, "vocab_size", 50400);
   spec.hidden = read_size(config, "n_embd", "hidden_size", 4096);
   spec.heads = spec.kv_heads = read_size(config, "n_head", "num_attention_heads", 16);
   spec.head_dim = head_size(config, "n_embd", spec);
-  spec.intermediate = read_size(config, "n_inner", "n_inner", 4 * spec.hidden);
+  spec.intermediate = read_size(config, "n_inner", 4 * spec.hidden);
   spec.max_positions = read_size(config, "n_positions", "max_position_embeddings", 2048);
   spec.layers.resize(size_t(read_size(config, "n_layer", "num_hidden_layers", 28)));
   for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);

@@ -70,8 +70,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     config.refuse_key("num_expert_group", str(router.groups, " groups do not divide ", router.experts, " experts"));
   moe.exact_router = true;
   moe.router_names.correction = "gate.e_score_correction_bias";
-  moe.experts.files = {nn::ExpertFiles::each("experts", "w1", "w3", "w2"),
-                       nn::ExpertFiles::fused("experts.gate_up_proj", "experts.down_proj")};
+  moe.experts.files = nn::ExpertFiles::numbered();
   moe.shared_inner = moe.experts.inner * integer_of(config, {"num_shared_experts", "n_shared_experts"}, 1);
   set_experts(spec, moe, read_sparse_layers(config, spec, 1));
   return build_decoder(std::move(spec), building);

@@ -18,8 +18,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.router.norm_plus = 1e-6;
   moe.router.factor = config.number("routed_scaling_factor", 1.0);
   if (config.boolean("use_expert_bias", true)) moe.router_names.correction = "expert_bias";
-  moe.experts.files = {nn::ExpertFiles::each("experts", "w1", "w3", "w2"),
-                       nn::ExpertFiles::fused("experts.gate_up_proj", "experts.down_proj")};
+  moe.experts.files = nn::ExpertFiles::numbered();
   std::vector<bool> sparse;
   for (size_t i = 0; i < spec.layers.size(); ++i) sparse.push_back(int64_t(i) >= config.integer("num_dense_layers", 2));
   set_experts(spec, moe, sparse);

@@ -22,8 +22,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.router.normalise = true;
   moe.input_jitter = config.number("router_jitter_noise", 0.0);
   moe.name = "block_sparse_moe";
-  moe.experts.files = {nn::ExpertFiles::each("experts", "w1", "w3", "w2"),
-                       nn::ExpertFiles::fused("experts.gate_up_proj", "experts.down_proj")};
+  moe.experts.files = nn::ExpertFiles::numbered();
   set_experts(spec, moe, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }

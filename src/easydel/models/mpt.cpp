@@ -41,12 +41,12 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .qkv = "Wqkv",
                 .output = "out_proj",
                 .mlp = "ffn"};
-  spec.vocabulary = read_size(config, "vocab_size", "vocab_size", 50368);
+  spec.vocabulary = read_size(config, "vocab_size", 50368);
   spec.hidden = read_size(config, "d_model", "hidden_size", 2048);
   spec.heads = spec.kv_heads = read_size(config, "n_heads", "num_attention_heads", 16);
   spec.head_dim = head_size(config, "d_model", spec);
   spec.intermediate = 4 * spec.hidden;  // expansion_ratio is not read by transformers
-  spec.max_positions = read_size(config, "max_seq_len", "max_seq_len", 2048);
+  spec.max_positions = read_size(config, "max_seq_len", 2048);
   spec.layers.resize(size_t(read_size(config, "n_layers", "num_hidden_layers", 24)));
   const double scale = attention.number("softmax_scale", std::pow(double(spec.head_dim), -0.5));
   for (DecoderLayerSpec& layer : spec.layers) layer.scale = scale;

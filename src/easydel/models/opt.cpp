@@ -11,15 +11,15 @@ namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec;
-  spec.vocabulary = read_size(config, "vocab_size", "vocab_size", 50272);
-  spec.hidden = read_size(config, "hidden_size", "hidden_size", 768);
-  spec.heads = spec.kv_heads = read_size(config, "num_attention_heads", "num_attention_heads", 12);
+  spec.vocabulary = read_size(config, "vocab_size", 50272);
+  spec.hidden = read_size(config, "hidden_size", 768);
+  spec.heads = spec.kv_heads = read_size(config, "num_attention_heads", 12);
   spec.head_dim = head_size(config, "hidden_size", spec);
-  spec.intermediate = read_size(config, "ffn_dim", "ffn_dim", 3072);
-  spec.max_positions = read_size(config, "max_position_embeddings", "max_position_embeddings", 2048);
-  spec.layers.resize(size_t(read_size(config, "num_hidden_layers", "num_hidden_layers", 12)));
+  spec.intermediate = read_size(config, "ffn_dim", 3072);
+  spec.max_positions = read_size(config, "max_position_embeddings", 2048);
+  spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 12)));
   for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
-  const int64_t table = read_size(config, "word_embed_proj_dim", "word_embed_proj_dim", spec.hidden);
+  const int64_t table = read_size(config, "word_embed_proj_dim", spec.hidden);
   spec.embedding_size = table == spec.hidden ? 0 : table;
 
   const bool before = config.boolean("do_layer_norm_before", true);

@@ -8,12 +8,6 @@
 
 namespace easydel::models {
 
-int64_t read_size(const ConfigReader& config, std::string_view key, int64_t otherwise) {
-  const int64_t value = config.integer(key, otherwise);
-  config.positive(key, value);
-  return value;
-}
-
 std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key, std::vector<std::string_view> known) {
   std::vector<std::string> kinds = config.texts(key);
   for (std::string& kind : kinds) {

@@ -1,14 +1,10 @@
 // The keys of config.json that recurrent and hybrid families share.
 #pragma once
 
-#include "easydel/models/config_reader.h"
-#include "easydel/models/decoder.h"
+#include "easydel/models/decoder_keys.h"
 #include "easydel/nn/mamba.h"
 
 namespace easydel::models {
-
-// A size under its key, or the default; UserError where it is not positive.
-int64_t read_size(const ConfigReader& config, std::string_view key, int64_t otherwise);
 
 // What mixes in each layer: `key`'s list, in transformers' present names ("linear_attention", "full_attention") whatever
 // the file's ("mamba", "attention"); UserError for a name that is not in `known`, and for another number than num_hidden_layers.

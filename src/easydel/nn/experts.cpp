@@ -59,6 +59,10 @@ Source source_of(const Scope& scope, const ExpertFiles& files, const std::string
 
 }  // namespace
 
+std::vector<ExpertFiles> ExpertFiles::numbered() {
+  return {each("experts", "w1", "w3", "w2"), fused("experts.gate_up_proj", "experts.down_proj")};
+}
+
 ExpertFiles ExpertFiles::each(const std::string& experts, const std::string& gate, const std::string& up,
                               const std::string& down) {
   const std::string one = experts + ".{}.";

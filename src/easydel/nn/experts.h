@@ -25,6 +25,8 @@ struct ExpertFiles {
 
   // transformers' two: a tensor for each expert, and all in "gate_up_proj" and "down_proj".
   static std::vector<ExpertFiles> usual(const std::string& experts = "experts");
+  // The same where a tensor for each expert is called w1 (gate), w3 (up) or w2 (down).
+  static std::vector<ExpertFiles> numbered();
   static ExpertFiles each(const std::string& experts, const std::string& gate, const std::string& up,
                           const std::string& down);
   static ExpertFiles fused(const std::string& gate_up, const std::string& down);
