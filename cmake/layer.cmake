@@ -2,10 +2,14 @@
 # easydel_text. USES is all that it may include (cmake/check_layers.cmake holds the #include lines to that).
 # TORCH gives it torch's headers and the shared precompiled header, and puts it into libeasydel_core.so instead of
 # libeasydel_base.so. SPLIT: the files named *_core.cpp are such a TORCH layer, the others are not. In every TORCH layer
-# the bodies of faces (*_config.cpp, *_configs.cpp) need no torch and go into libeasydel_base.so.
+# the bodies of faces (*_config.cpp, *_configs.cpp, *tables.cpp) need no torch and go into libeasydel_base.so.
 function(easydel_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SPLIT" "" "USES;LIBS")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  # The tables of config structs are read once in a run: what they cost is the time to compile them.
+  set(tables ${sources})
+  list(FILTER tables INCLUDE REGEX "/(method_)?tables\\.cpp$")
+  set_source_files_properties(${tables} PROPERTIES COMPILE_OPTIONS -O1)
   set(core_sources ${sources})
   if(arg_SPLIT)
     list(FILTER core_sources INCLUDE REGEX "_core\\.cpp$")
@@ -14,8 +18,8 @@ function(easydel_layer name)
   endif()
   if(arg_TORCH)
     set(face_sources ${sources})
-    list(FILTER face_sources INCLUDE REGEX "_configs?\\.cpp$")
-    list(FILTER sources EXCLUDE REGEX "_configs?\\.cpp$")
+    list(FILTER face_sources INCLUDE REGEX "(_configs?|tables)\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "(_configs?|tables)\\.cpp$")
     _easydel_layer_target(${name}_faces OFF "${face_sources}" "")
   endif()
   _easydel_layer_target(${name} ${arg_TORCH} "${sources}" "${arg_LIBS}")

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "easydel/config/tables.h"
 #include "support/data.h"
 
 namespace easydel::config {

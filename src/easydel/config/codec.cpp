@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
-#include "easydel/config/fields.h"
+#include "easydel/config/tables.h"
 
 namespace easydel::config {
 

@@ -1,0 +1,20 @@
+// The tables of the configuration's sections; of actions.
+#include "easydel/config/tables.h"
+#include "easydel/elarge/action_config.h"
+#include "easydel/elarge/base_values_config.h"
+#include "easydel/elarge/elarge.h"
+#include "easydel/elarge/esurge_config.h"
+#include "easydel/elarge/eval_config.h"
+
+namespace easydel::config {
+
+template const Section& section_of<elarge::Config>();
+template const Section& section_of<elarge::BaseValues>();
+template const Section& section_of<elarge::EsurgeConfig>();
+template const Section& section_of<elarge::GenerateConfig>();
+template const Section& section_of<elarge::GenerateAction>();
+template const Section& section_of<elarge::PathConfig>();
+template const Section& section_of<elarge::EvalActionConfig>();
+template const Section& section_of<elarge::ServeConfig>();
+
+}  // namespace easydel::config
