@@ -42,14 +42,14 @@ class Block final : public nn::Layer {
       out.x = (residual_ == Residual::normed ? normed : x) + mixed + fed;
       return out;
     }
-    const Tensor middle = pass.name("residual", sum(x, normed, mixed, after_mixer_));
+    const Sum middle = sum(x, normed, mixed, after_mixer_, feed_ && before_feed_ ? &*before_feed_ : nullptr);
+    pass.name("residual", middle.x);
     if (!feed_) {
-      out.x = middle;
+      out.x = middle.x;
       return out;
     }
-    const Tensor normed_middle = normed_by(before_feed_, middle);
-    const Tensor fed = pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, normed_middle)));
-    out.x = sum(middle, normed_middle, fed, after_feed_);
+    const Tensor fed = pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, middle.normed)));
+    out.x = sum(middle.x, middle.normed, fed, after_feed_, nullptr).x;
     return out;
   }
 
@@ -62,9 +62,22 @@ class Block final : public nn::Layer {
  private:
   static Tensor normed_by(const std::optional<nn::Norm>& norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
 
-  Tensor sum(const Tensor& x, const Tensor& normed, const Tensor& made, const std::optional<nn::Norm>& behind) const {
-    if (residual_ == Residual::norm_of_sum) return normed_by(behind, x + made);
-    return (residual_ == Residual::normed ? normed : x) + normed_by(behind, made);
+  struct Sum {
+    Tensor x, normed;  // normed: what the next part reads
+  };
+  Sum sum(const Tensor& x, const Tensor& normed, const Tensor& made, const std::optional<nn::Norm>& behind,
+          const nn::Norm* next) const {
+    if (residual_ == Residual::norm_of_sum) {
+      const Tensor all = behind ? behind->behind(x, made).norm : x + made;
+      return {all, next ? (*next)(all) : all};
+    }
+    const Tensor &base = residual_ == Residual::normed ? normed : x, added = normed_by(behind, made);
+    if (next) {
+      const auto [all, norm] = next->behind(base, added);
+      return {all, norm};
+    }
+    const Tensor all = base + added;
+    return {all, all};
   }
 
   const DecoderNames& names_;

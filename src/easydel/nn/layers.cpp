@@ -2,7 +2,6 @@
 
 #include "easydel/nn/weight.h"
 #include "easydel/ops/embedding.h"
-#include "easydel/ops/norm.h"
 
 namespace easydel::nn {
 namespace {
@@ -77,6 +76,14 @@ Tensor Norm::operator()(const Tensor& x) const {
     return ops::rms_norm(x, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
   if (weight_ && options_.offset != 0.0) weight = weight + options_.offset;
   return ops::layer_norm(x, weight, bias_ ? bias_.value() : Tensor(), options_.epsilon);
+}
+
+ops::NormOfSum Norm::behind(const Tensor& x, const Tensor& made) const {
+  Tensor weight = weight_ ? weight_.value() : Tensor();
+  if (options_.kind == NormKind::rms)
+    return ops::add_rms_norm(x, made, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
+  if (weight_ && options_.offset != 0.0) weight = weight + options_.offset;
+  return ops::add_layer_norm(x, made, weight, bias_ ? bias_.value() : Tensor(), options_.epsilon);
 }
 
 GatedMlp::GatedMlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation,

@@ -8,6 +8,7 @@
 #include "easydel/nn/region.h"
 #include "easydel/nn/scope.h"
 #include "easydel/ops/activation.h"
+#include "easydel/ops/norm.h"
 
 namespace easydel::nn {
 
@@ -66,6 +67,7 @@ class Norm {
   };
   Norm(const Scope& scope, int64_t size, const Options& options);
   Tensor operator()(const Tensor& x) const;  // over the last dimension
+  ops::NormOfSum behind(const Tensor& x, const Tensor& made) const;  // of x + made, and the sum
 
  private:
   Options options_;

@@ -37,101 +37,168 @@ kernels::NormSpec kernel_spec(double epsilon, double offset, bool wide) {
   return spec;
 }
 
+float* mutable_numbers(const Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; }
+
+// Whether kernels take it, and the residual in the same sweep.
+template <class... Weights>
+bool in_kernels(const Tensor& x, const std::optional<Tensor>& residual, const Weights&... weights) {
+  return tensor::kernels_serve(x, weights...) && x.is_contiguous() && (!residual || residual->is_contiguous());
+}
+// Which arguments behind x want a gradient; absent ones are no edges of the graph.
+struct Wanted {
+  Wanted(AutogradContext* context, bool has_residual, const Tensor& with_weight, const Tensor& with_bias) {
+    size_t edge = 1;
+    const auto next = [&](bool there) { return there && context->needs_input_grad(edge++); };
+    residual = next(has_residual), weight = next(with_weight.defined()), bias = next(with_bias.defined());
+    x = residual || context->needs_input_grad(0);
+  }
+  bool x, residual, weight, bias;
+};
+
+variable_list results(const Tensor& y, const std::optional<Tensor>& residual, const Tensor& sum) {
+  return residual ? variable_list{y, sum} : variable_list{y};
+}
+
+// Of x, or of x + residual where there is one; then the sum is a result as well.
 struct RmsNorm : torch::autograd::Function<RmsNorm> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, double epsilon, double offset,
-                        bool wide_scale) {
-    const auto save = [&](const Tensor& inverse) {
+  static variable_list forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& residual,
+                               const Tensor& weight, double epsilon, double offset, bool wide_scale) {
+    const auto save = [&](const Tensor& of, const Tensor& inverse) {
       if (!context) return;
-      context->save_for_backward({x, inverse, weight});
+      context->save_for_backward({of, inverse, weight});
+      context->set_materialize_grads(false);
       context->saved_data["offset"] = offset;
       context->saved_data["epsilon"] = epsilon;
       context->saved_data["wide"] = wide_scale;
     };
-    if (tensor::kernels_serve(x, weight) && x.is_contiguous()) {
-      const Tensor y = at::empty(x.sizes(), x.options());
+    if (in_kernels(x, residual, weight)) {
+      const Tensor y = at::empty(x.sizes(), x.options()), sum = residual ? at::empty(x.sizes(), x.options()) : x;
       const Tensor inverse = at::empty({x.numel() / x.size(-1)}, x.options().dtype(at::kFloat));
-      kernels::rms_norm(tensor::executor(), kernel_spec(epsilon, offset, wide_scale), flat(x), tensor::input_of(weight.to(x.scalar_type())),
-                        inverse.numel(), x.size(-1), flat_output(y), inverse.mutable_data_ptr<float>());
-      save(inverse);
-      return y;
+      const Tensor own = weight.to(x.scalar_type());
+      const auto spec = kernel_spec(epsilon, offset, wide_scale);
+      float* const factors = inverse.mutable_data_ptr<float>();
+      if (residual)
+        kernels::add_rms_norm(tensor::executor(), spec, flat(x), flat(*residual), tensor::input_of(own), inverse.numel(),
+                              x.size(-1), flat_output(sum), flat_output(y), factors);
+      else
+        kernels::rms_norm(tensor::executor(), spec, flat(x), tensor::input_of(own), inverse.numel(), x.size(-1),
+                          flat_output(y), factors);
+      save(sum, inverse);
+      return results(y, residual, sum);
     }
-    const Tensor wide = x.to(at::kFloat);
+    const Tensor sum = residual ? x + *residual : x, wide = sum.to(at::kFloat);
     const Tensor inverse = (wide.pow(2).mean(-1, true) + epsilon).rsqrt();
-    save(inverse);
+    save(sum, inverse);
     const Tensor scale = scale_of(weight, offset, x.scalar_type());
-    if (offset == 0.0 && !wide_scale) return ((wide * inverse).to(x.scalar_type()) * scale).to(x.scalar_type());
-    return (wide * inverse * scale).to(x.scalar_type());
+    const bool rounds_first = offset == 0.0 && !wide_scale;
+    const Tensor unit = rounds_first ? (wide * inverse).to(x.scalar_type()) : wide * inverse;
+    return results((unit * scale).to(x.scalar_type()), residual, sum);
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &inverse = saved[1], &weight = saved[2];
+    const Tensor dsum = gradients.size() > 1 ? gradients[1] : Tensor();
+    const Wanted wanted(context, gradients.size() > 1, weight, {});
+    const auto answer = [&](const Tensor& dx, const Tensor& dw) {
+      return variable_list{dx, wanted.residual ? dx : Tensor(), dw, Tensor(), Tensor(), Tensor()};
+    };
+    if (!gradients[0].defined()) return answer(dsum, Tensor());
     const double offset = context->saved_data["offset"].toDouble();
-    if (tensor::kernels_serve(x, weight) && x.is_contiguous()) {
+    if (in_kernels(x, std::nullopt, weight)) {
       const Tensor gradient = gradients[0].contiguous(), dx = at::empty(x.sizes(), x.options());
-      const Tensor dw = context->needs_input_grad(1) ? at::zeros(weight.sizes(), inverse.options()) : Tensor();
-      kernels::rms_norm_backward(tensor::executor(), kernel_spec(context->saved_data["epsilon"].toDouble(), offset, context->saved_data["wide"].toBool()),
-                                 flat(gradient), flat(x), tensor::input_of(weight.to(x.scalar_type())),
-                                 inverse.const_data_ptr<float>(), inverse.numel(), x.size(-1), flat_output(dx),
-                                 dw.defined() ? dw.mutable_data_ptr<float>() : nullptr);
-      return {dx, dw.defined() ? dw.to(weight.scalar_type()) : dw, Tensor(), Tensor(), Tensor()};
+      const Tensor dw = wanted.weight ? at::zeros(weight.sizes(), inverse.options()) : Tensor();
+      const Tensor own = weight.to(x.scalar_type());
+      const auto spec = kernel_spec(context->saved_data["epsilon"].toDouble(), offset, context->saved_data["wide"].toBool());
+      if (dsum.defined()) {
+        const Tensor of_sum = dsum.contiguous();
+        kernels::add_rms_norm_backward(tensor::executor(), spec, flat(gradient), flat(of_sum), flat(x), tensor::input_of(own),
+                                       inverse.const_data_ptr<float>(), inverse.numel(), x.size(-1), flat_output(dx),
+                                       mutable_numbers(dw));
+      } else {
+        kernels::rms_norm_backward(tensor::executor(), spec, flat(gradient), flat(x), tensor::input_of(own),
+                                   inverse.const_data_ptr<float>(), inverse.numel(), x.size(-1), flat_output(dx),
+                                   mutable_numbers(dw));
+      }
+      return answer(dx, dw.defined() ? dw.to(weight.scalar_type()) : dw);
     }
     const Tensor gradient = gradients[0].to(at::kFloat), unit = x.to(at::kFloat) * inverse;
     Tensor dx, dw;
-    if (context->needs_input_grad(1))
+    if (wanted.weight)
       dw = (gradient * unit).reshape({-1, x.size(-1)}).sum(0).to(weight.scalar_type());
-    if (context->needs_input_grad(0)) {
+    if (wanted.x) {
       const Tensor inner = gradient * scale_of(weight, offset, x.scalar_type());
       dx = ((inner - unit * (inner * unit).mean(-1, true)) * inverse).to(x.scalar_type());
+      if (dsum.defined()) dx = dx + dsum;
     }
-    return {dx, dw, Tensor(), Tensor(), Tensor()};
+    return answer(dx, dw);
   }
 };
 
 struct LayerNorm : torch::autograd::Function<LayerNorm> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& own_weight,
-                        const std::optional<Tensor>& own_bias, double epsilon) {
+  static variable_list forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& residual,
+                               const std::optional<Tensor>& own_weight, const std::optional<Tensor>& own_bias,
+                               double epsilon) {
     const Tensor weight = own_weight.value_or(Tensor()), bias = own_bias.value_or(Tensor());
-    if (tensor::kernels_serve(x, weight, bias) && x.is_contiguous()) {
-      const Tensor y = at::empty(x.sizes(), x.options());
+    if (context) {
+      context->set_materialize_grads(false);
+      context->saved_data["epsilon"] = epsilon;
+    }
+    if (in_kernels(x, residual, weight, bias)) {
+      const Tensor y = at::empty(x.sizes(), x.options()), sum = residual ? at::empty(x.sizes(), x.options()) : x;
       const Tensor moments = at::empty({x.numel() / x.size(-1), 2}, x.options().dtype(at::kFloat));
       const Tensor w = as(weight, x), b = as(bias, x);
-      kernels::layer_norm(tensor::executor(), spec_of(epsilon), flat(x), tensor::input_of(w), tensor::input_of(b),
-                          moments.size(0), x.size(-1), flat_output(y), moments.mutable_data_ptr<float>());
-      if (context) {
-        context->save_for_backward({x, moments, Tensor(), weight, bias});
-        context->saved_data["epsilon"] = epsilon;
-      }
-      return y;
+      float* const to = moments.mutable_data_ptr<float>();
+      if (residual)
+        kernels::add_layer_norm(tensor::executor(), spec_of(epsilon), flat(x), flat(*residual), tensor::input_of(w),
+                                tensor::input_of(b), moments.size(0), x.size(-1), flat_output(sum), flat_output(y), to);
+      else
+        kernels::layer_norm(tensor::executor(), spec_of(epsilon), flat(x), tensor::input_of(w), tensor::input_of(b),
+                            moments.size(0), x.size(-1), flat_output(y), to);
+      if (context) context->save_for_backward({sum, moments, Tensor(), weight, bias});
+      return results(y, residual, sum);
     }
-    const auto [y, mean, inverse] = at::native_layer_norm(x.to(at::kFloat), {x.size(-1)}, wide(weight, x), wide(bias, x), epsilon);
-    if (context) context->save_for_backward({x, mean, inverse, weight, bias});
-    return y.to(x.scalar_type());
+    const Tensor sum = residual ? x + *residual : x;
+    const auto [y, mean, inverse] = at::native_layer_norm(sum.to(at::kFloat), {x.size(-1)}, wide(weight, x), wide(bias, x), epsilon);
+    if (context) context->save_for_backward({sum, mean, inverse, weight, bias});
+    return results(y.to(x.scalar_type()), residual, sum);
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &weight = saved[3], &bias = saved[4];
+    const Tensor dsum = gradients.size() > 1 ? gradients[1] : Tensor();
+    const Wanted wanted(context, gradients.size() > 1, weight, bias);
+    const auto answer = [&](const Tensor& dx, const Tensor& dw, const Tensor& db) {
+      return variable_list{dx, wanted.residual ? dx : Tensor(), dw.defined() ? dw.to(weight.scalar_type()) : dw,
+                           db.defined() ? db.to(bias.scalar_type()) : db, Tensor()};
+    };
+    if (!gradients[0].defined()) return answer(dsum, Tensor(), Tensor());
     if (!saved[2].defined()) {
       const Tensor gradient = gradients[0].contiguous(), own = as(weight, x), dx = at::empty(x.sizes(), x.options());
-      const auto sum = [&](const Tensor& of, size_t place) {
-        return of.defined() && context->needs_input_grad(place) ? at::zeros(of.sizes(), saved[1].options()) : Tensor();
+      const auto total = [&](const Tensor& of, bool want) {
+        return want ? at::zeros(of.sizes(), saved[1].options()) : Tensor();
       };
-      const auto numbers = [](const Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
-      const Tensor dw = sum(weight, 1), db = sum(bias, 2);
-      kernels::layer_norm_backward(tensor::executor(), spec_of(context->saved_data["epsilon"].toDouble()), flat(gradient),
-                                   flat(x), tensor::input_of(own), saved[1].const_data_ptr<float>(), saved[1].size(0),
-                                   x.size(-1), flat_output(dx), numbers(dw), numbers(db));
-      return {dx, dw.defined() ? dw.to(weight.scalar_type()) : dw, db.defined() ? db.to(bias.scalar_type()) : db, Tensor()};
+      const Tensor dw = total(weight, wanted.weight), db = total(bias, wanted.bias);
+      const auto spec = spec_of(context->saved_data["epsilon"].toDouble());
+      const float* const moments = saved[1].const_data_ptr<float>();
+      if (dsum.defined()) {
+        const Tensor of_sum = dsum.contiguous();
+        kernels::add_layer_norm_backward(tensor::executor(), spec, flat(gradient), flat(of_sum), flat(x), tensor::input_of(own),
+                                         moments, saved[1].size(0), x.size(-1), flat_output(dx), mutable_numbers(dw),
+                                         mutable_numbers(db));
+      } else {
+        kernels::layer_norm_backward(tensor::executor(), spec, flat(gradient), flat(x), tensor::input_of(own), moments,
+                                     saved[1].size(0), x.size(-1), flat_output(dx), mutable_numbers(dw), mutable_numbers(db));
+      }
+      return answer(dx, dw, db);
     }
     auto [dx, dw, db] = at::native_layer_norm_backward(
         gradients[0].to(at::kFloat).contiguous(), x.to(at::kFloat), {x.size(-1)}, saved[1], saved[2], wide(weight, x), wide(bias, x),
-        {context->needs_input_grad(0), weight.defined() && context->needs_input_grad(1),
-         bias.defined() && context->needs_input_grad(2)});
+        {wanted.x, wanted.weight, wanted.bias});
     if (dx.defined()) dx = dx.to(x.scalar_type());
-    if (dw.defined()) dw = dw.to(weight.scalar_type());
-    if (db.defined()) db = db.to(bias.scalar_type());
-    return {dx, dw, db, Tensor()};
+    if (dx.defined() && dsum.defined()) dx = dx + dsum;
+    return answer(dx, dw, db);
   }
 
  private:
@@ -152,16 +219,55 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
 
 }  // namespace
 
-Tensor rms_norm(const Tensor& x, const Tensor& own_weight, double epsilon, double offset, bool wide) {
+namespace {
+
+variable_list rms(const Tensor& x, const std::optional<Tensor>& residual, const Tensor& own_weight, double epsilon, double offset,
+                  bool wide) {
   const Tensor weight = own_weight.defined() ? own_weight : at::ones({x.size(-1)}, x.options());
   check(x.size(-1) == weight.size(0), "rms_norm: x is ", x.sizes(), ", the weight ", weight.sizes());
-  if (!wants_gradient(x, weight)) return RmsNorm::forward(nullptr, x, weight, epsilon, offset, wide);
-  return RmsNorm::apply(x, weight, epsilon, offset, wide);
+  if (!wants_gradient(x, residual.value_or(Tensor()), weight))
+    return RmsNorm::forward(nullptr, x, residual, weight, epsilon, offset, wide);
+  return RmsNorm::apply(x, residual, weight, epsilon, offset, wide);
+}
+
+variable_list layer(const Tensor& x, const std::optional<Tensor>& residual, const Tensor& weight, const Tensor& bias,
+                    double epsilon) {
+  if (!wants_gradient(x, residual.value_or(Tensor()), weight, bias))
+    return LayerNorm::forward(nullptr, x, residual, argument(weight), argument(bias), epsilon);
+  return LayerNorm::apply(x, residual, argument(weight), argument(bias), epsilon);
+}
+
+// One sweep takes operands of one shape and number type.
+bool alike(const Tensor& x, const Tensor& residual) {
+  return x.scalar_type() == residual.scalar_type() && x.sizes() == residual.sizes();
+}
+
+}  // namespace
+
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, double offset, bool wide) {
+  return rms(x, std::nullopt, weight, epsilon, offset, wide)[0];
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
-  if (!wants_gradient(x, weight, bias)) return LayerNorm::forward(nullptr, x, argument(weight), argument(bias), epsilon);
-  return LayerNorm::apply(x, argument(weight), argument(bias), epsilon);
+  return layer(x, std::nullopt, weight, bias, epsilon)[0];
+}
+
+NormOfSum add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double epsilon, double offset, bool wide) {
+  if (!alike(x, residual)) {
+    const Tensor sum = x + residual;
+    return {sum, rms_norm(sum, weight, epsilon, offset, wide)};
+  }
+  const variable_list all = rms(x, residual, weight, epsilon, offset, wide);
+  return {all[1], all[0]};
+}
+
+NormOfSum add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, const Tensor& bias, double epsilon) {
+  if (!alike(x, residual)) {
+    const Tensor sum = x + residual;
+    return {sum, layer_norm(sum, weight, bias, epsilon)};
+  }
+  const variable_list all = layer(x, residual, weight, bias, epsilon);
+  return {all[1], all[0]};
 }
 
 }  // namespace easydel::ops

@@ -12,4 +12,12 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, double of
 // (x - mean) / sqrt(variance + epsilon) * weight + bias; weight and bias may be undefined.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon);
 
+// The same of x + residual, in one sweep where kernels serve; the bits and gradients of the two steps.
+struct NormOfSum {
+  Tensor sum, norm;
+};
+NormOfSum add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double epsilon, double offset = 0.0,
+                       bool wide = false);
+NormOfSum add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, const Tensor& bias, double epsilon);
+
 }  // namespace easydel::ops
