@@ -127,23 +127,5 @@ TEST(RunningMaximum, GoesOnFromItsState) {
   }
 }
 
-TEST(CausalConvolution, IsTorchsOfEachSequenceAndGoesOnFromItsState) {
-  at::manual_seed(5);
-  const Tensor x = at::randn({12, 6}), weight = at::randn({6, 4}), bias = at::randn({6});
-  const std::vector<int64_t> two = {0, 5, 12};
-  const Tensor y = causal_convolution(x, weight, bias, two);
-  for (size_t s = 0; s + 1 < two.size(); ++s) {
-    const Tensor own = x.slice(0, two[s], two[s + 1]).t().unsqueeze(0);
-    const Tensor padded = at::cat({at::zeros({1, 6, 3}), own}, 2);
-    const Tensor expected = at::conv1d(padded, weight.unsqueeze(1), bias, at::IntArrayRef{1}, at::IntArrayRef{0}, at::IntArrayRef{1}, 6).squeeze(0).t();
-    EXPECT_LT(distance(y.slice(0, two[s], two[s + 1]), expected), 1e-6);
-  }
-  const Tensor whole = causal_convolution(x, weight, bias, {0, 12}), state = at::zeros({1, 3, 6});
-  for (const auto& [begin, end] : {std::pair{0, 1}, std::pair{1, 3}, std::pair{3, 12}})
-    EXPECT_TRUE(causal_convolution(x.slice(0, begin, end), weight, bias, {0, end - begin}, state)
-                    .equal(whole.slice(0, begin, end)));
-  EXPECT_TRUE(state[0].equal(x.slice(0, 9, 12)));
-}
-
 }  // namespace
 }  // namespace easydel::ops

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "easydel/kernels/attention_step.h"
+#include "easydel/kernels/convolution_step.h"
 #include "easydel/kernels/fused.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/log_probability.h"
@@ -29,8 +30,9 @@ struct Loops {
   void (*pack_tile_rows)(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) = nullptr;
   void (*multiply_tiles)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
 
-  // The same for gradients from bf16 by pairs of k, RightSide::rows only; null where FMAs are as good.
-  void (*pack_pair_rows)(Input x, int64_t first, int64_t rows, int64_t k, uint32_t* to) = nullptr;
+  // The same by pairs of k, of which the left side has `pairs`: order bf16_pairs from panels, an order of its own from
+  // rows of bf16; null where FMAs are as good.
+  void (*pack_pair_rows)(Input x, int64_t first, int64_t rows, int64_t k, int64_t pairs, uint32_t* to) = nullptr;
   void (*pack_pair_columns)(Input x, int64_t first, int64_t columns, int64_t k, uint32_t* to) = nullptr;
   void (*multiply_pairs)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
 
@@ -78,10 +80,15 @@ struct Loops {
   void (*recur_back)(const RecurrenceStep& step, int64_t begin, int64_t end, const float* before, const float* kept,
                      const float* d_o, const RecurrenceGradients& out, float* d_state, float* slopes);
 
+  // One token of a short convolution, and of its gradient; sixteen channels of the weight's. See convolution_loops.h.
+  void (*convolve)(const ConvolutionStep& step, const ConvolutionRange& range, int64_t token, Output y);
+  void (*convolve_back)(const ConvolutionStep& step, const ConvolutionRange& range, Input dy, int64_t token, Output dx);
+  void (*convolution_sums)(const ConvolutionStep& step, Input dy, int64_t channel, float* dtaps, float* dbias);
+
   // See peak_loops.h.
   double (*peak_multiply_add)(int64_t rounds, float* keep);
   void (*peak_read)(const float* p, int64_t count, float* keep);
-  double (*peak_bf16)(int64_t rounds, float* keep) = nullptr;  // by tiles; null where there are none
+  double (*peak_bf16)(int64_t rounds, float* keep) = nullptr;  // by tiles or pairs; null where there are none
   double (*peak_int8)(int64_t rounds, float* keep) = nullptr;
 };
 

@@ -3,6 +3,7 @@
 
 #include "easydel/kernels/attention_backward_loops.h"
 #include "easydel/kernels/attention_loops.h"
+#include "easydel/kernels/convolution_loops.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/norm_loops.h"
 #include "easydel/kernels/peak_loops.h"
@@ -55,6 +56,9 @@ constexpr Loops make_loops() {
       .squares = Pointwise::squares_untyped,
       .recur = RecurrenceLoops<V>::recur,
       .recur_back = RecurrenceLoops<V>::recur_back,
+      .convolve = ConvolutionLoops<V>::convolve,
+      .convolve_back = ConvolutionLoops<V>::convolve_back,
+      .convolution_sums = ConvolutionLoops<V>::convolution_sums,
       .peak_multiply_add = PeakLoops<V>::multiply_add,
       .peak_read = PeakLoops<V>::read,
       .peak_bf16 = nullptr,

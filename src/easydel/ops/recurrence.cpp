@@ -1,13 +1,9 @@
 #include "easydel/ops/recurrence.h"
 
-#include <ATen/ops/addcmul.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/maximum.h>
-#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <limits>
@@ -151,42 +147,6 @@ RunningMaximum running_maximum(const Tensor& f, const Tensor& i, const std::vect
     if (const int64_t begin = cu_seqlens[s], end = cu_seqlens[s + 1]; end - begin > 1)
       out.before.slice(0, begin + 1, end).copy_(out.after.slice(0, begin, end - 1));
   return out;
-}
-
-Tensor causal_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                          const std::vector<int64_t>& cu_seqlens, const Tensor& states) {
-  const int64_t tokens = x.size(0), width = weight.size(1), behind = width - 1;
-  // Rows that a tap reads: x, then what the sequences had before, then a row of zeros.
-  const int64_t sequences = int64_t(cu_seqlens.size()) - 1, held = states.defined() ? sequences * behind : 0;
-  const auto row_at = [&](int64_t s, int64_t position) {  // of sequence s; negative: before the call
-    if (position >= 0) return cu_seqlens[size_t(s)] + position;
-    return states.defined() && position >= -behind ? tokens + s * behind + behind + position : tokens + held;
-  };
-  const auto rows = [&](const std::vector<int64_t>& all) {
-    return at::from_blob(const_cast<int64_t*>(all.data()), {int64_t(all.size())}, at::kLong).clone().to(x.device());
-  };
-  std::vector<Tensor> parts = {x};
-  if (states.defined()) parts.push_back(states.view({held, x.size(1)}).to(x.scalar_type()));
-  parts.push_back(at::zeros({1, x.size(1)}, x.options()));
-  const Tensor all = at::cat(parts);
-  Tensor y = x * weight.select(1, behind);
-  std::vector<int64_t> from(static_cast<size_t>(tokens));
-  for (int64_t back = 1; back <= behind; ++back) {
-    for (int64_t s = 0; s < sequences; ++s)
-      for (int64_t t = cu_seqlens[size_t(s)]; t < cu_seqlens[size_t(s) + 1]; ++t)
-        from[size_t(t)] = row_at(s, t - cu_seqlens[size_t(s)] - back);
-    y = at::addcmul(y, all.index_select(0, rows(from)), weight.select(1, behind - back));
-  }
-  if (bias.defined()) y = y + bias;
-  if (states.defined()) {
-    const at::NoGradGuard no_gradient;
-    from.clear();
-    for (int64_t s = 0; s < sequences; ++s)
-      for (int64_t back = behind; back > 0; --back)
-        from.push_back(row_at(s, cu_seqlens[size_t(s) + 1] - cu_seqlens[size_t(s)] - back));
-    states.copy_(all.detach().index_select(0, rows(from)).view(states.sizes()));
-  }
-  return y;
 }
 
 }  // namespace easydel::ops

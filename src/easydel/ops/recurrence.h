@@ -1,5 +1,5 @@
 // Recurrent layers' memory over flat tokens: a matrix for each head that decays, is written and is read token by token
-// (kernels/recurrence.h says the formula and its sources), and the short convolution that goes before it.
+// (kernels/recurrence.h says the formula and its sources).
 #pragma once
 
 #include <vector>
@@ -38,11 +38,5 @@ struct RunningMaximum {
 };
 RunningMaximum running_maximum(const Tensor& f, const Tensor& i, const std::vector<int64_t>& cu_seqlens,
                                const Tensor& states = {});
-
-// y[t, c] = bias[c] + sum_w weight[c, w] x[t - width + 1 + w, c], over the tokens of the own sequence. x [tokens,
-// channels], weight [channels, width], bias [channels] or undefined. `states`, fp32 [sequences, width - 1, channels]:
-// the inputs before, oldest first; overwritten.
-Tensor causal_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                          const std::vector<int64_t>& cu_seqlens, const Tensor& states = {});
 
 }  // namespace easydel::ops
