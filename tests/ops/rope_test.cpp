@@ -109,6 +109,21 @@ TEST(Rope, TurnsBackToWhereItCameFrom) {
   EXPECT_TRUE(rope(rope(x, table), back).allclose(x, 1e-5, 1e-6));
 }
 
+TEST(Rope, TurnsRowsOnTheirWayIntoACache) {
+  for (const bool interleaved : {false, true})
+    for (const auto type : {at::kFloat, at::kBFloat16, at::kDouble}) {
+      RopeSpec spec = spec_of(RopeType::standard);
+      spec.dim = 6;
+      spec.interleaved = interleaved;
+      const Tensor x = at::randn({7, 3, 10}).to(type);
+      const RopeTable table = rope_table(spec, at::arange(4, 11, at::kLong), {0, 7});
+      const Tensor whole = rope(x, table), cache = at::zeros({3, 20, 10}, x.options()).permute({1, 0, 2});
+      rope_into(x.slice(0, 2, 6), table, 2, cache.slice(0, 5, 9));
+      EXPECT_TRUE(cache.slice(0, 5, 9).equal(whole.slice(0, 2, 6)));
+      EXPECT_TRUE(cache.slice(0, 0, 5).eq(0).all().item<bool>() && cache.slice(0, 9, 20).eq(0).all().item<bool>());
+    }
+}
+
 TEST(Rope, TakesADynamicLengthFromEachSequenceAlone) {
   const RopeSpec spec = spec_of(RopeType::dynamic);
   const Tensor positions = at::cat({at::arange(100, at::kLong), at::arange(10, at::kLong)});

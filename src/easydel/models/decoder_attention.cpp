@@ -113,17 +113,21 @@ class Attention final : public nn::Part {
     if (q_norm_ && !norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
     if (clip_ > 0) q = at::clamp(q, -clip_, clip_), k = at::clamp(k, -clip_, clip_), v = at::clamp(v, -clip_, clip_);
     if (value_multiplier_ != 1.0) v = v * value_multiplier_;
+    const ops::RopeTable* turn = nullptr;  // of keys that are turned where they are written
     if (rope_) {
       const ops::RopeTable& table = pass.rope_table(*rope_);
       q = ops::rope(q, table);
-      k = ops::rope(k, table);
+      if (q_norm_ && norm_after_rope_)
+        k = ops::rope(k, table);
+      else
+        turn = &table;
     }
     if (q_norm_ && norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
     if (growth_.factor != 0.0) q = q * growth(pass.stream().positions, q.scalar_type());
     ops::AttentionSpec attention = attention_;
     if (sinks_) attention.sinks = sinks_.value();
     if (attention.slopes.defined()) attention.slopes = attention.slopes.to(q.device());
-    Tensor mixed = pass.attend(layer_, attention, q, k, v).reshape({x.size(0), heads_ * sizes_.v_dim});
+    Tensor mixed = pass.attend(layer_, attention, q, k, v, "text", turn).reshape({x.size(0), heads_ * sizes_.v_dim});
     if (gate.defined()) mixed = mixed * at::sigmoid(gate);
     if (mixed_norm_) mixed = (*mixed_norm_)(mixed);
     const Tensor out = output_(mixed, pass, "attn_output");

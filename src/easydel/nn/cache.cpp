@@ -48,11 +48,11 @@ void Cache::reserve(int64_t length) {
   room_ = room;
 }
 
-void Cache::write(int64_t layer, int64_t slot, const Tensor& k, const Tensor& v) {
-  const int64_t begin = length(slot), end = begin + k.size(0);
+Cache::Rows Cache::next(int64_t layer, int64_t slot, int64_t tokens) const {
+  const int64_t begin = length(slot), end = begin + tokens;
   check(end <= room_, "cache: ", end, " tokens in slots of ", room_);
-  layers_[size_t(layer)].keys.select(0, slot).slice(0, begin, end).copy_(k);
-  layers_[size_t(layer)].values.select(0, slot).slice(0, begin, end).copy_(v);
+  const Store& store = layers_[size_t(layer)];
+  return {store.keys.select(0, slot).slice(0, begin, end), store.values.select(0, slot).slice(0, begin, end)};
 }
 
 Tensor Cache::state(int64_t layer, size_t index) const { return layers_[size_t(layer)].states.at(index); }

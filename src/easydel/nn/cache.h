@@ -32,8 +32,11 @@ class Cache {
   int64_t room() const { return room_; }                              // tokens a slot holds now
   int64_t length(int64_t slot) const { return lengths_[size_t(slot)]; }  // tokens that are there
 
-  // k, v [tokens, kv_heads, dim] become rows [length(slot), length(slot) + tokens) of a layer. Lengths do not move.
-  void write(int64_t layer, int64_t slot, const Tensor& k, const Tensor& v);
+  // The next `tokens` rows of a slot, to be written: [tokens, kv_heads, dim]. Lengths do not move.
+  struct Rows {
+    Tensor k, v;
+  };
+  Rows next(int64_t layer, int64_t slot, int64_t tokens) const;
   // State number `index` of a layer for all slots: fp32 [slots, shape...], the cache's own storage, to be read and
   // written in place.
   Tensor state(int64_t layer, size_t index) const;

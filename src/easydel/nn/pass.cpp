@@ -8,6 +8,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/nn/cache.h"
+#include "easydel/ops/convolution.h"
 #include "easydel/ops/dropout.h"
 
 namespace easydel::nn {
@@ -70,7 +71,7 @@ const Stream& Pass::stream(std::string_view name) const {
 }
 
 Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& v,
-                    std::string_view stream_name) {
+                    std::string_view stream_name, const ops::RopeTable* turn) {
   const Stream& on = stream(stream_name);
   ops::AttentionSpec wanted = spec;
   if (!training) wanted.dropout = 0.0;
@@ -78,7 +79,7 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
   ops::AttentionCall call;
   call.first_token = first_token;
   if (wanted.dropout > 0) call.dropout_key = dropout_key("attn_weights");
-  Tensor keys = k, values = v;
+  Tensor keys = turn && !on.cache ? ops::rope(k, *turn) : k, values = v;
   for (int64_t s = 0; s < on.sequences(); ++s) {
     const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
     if (!on.cache) {
@@ -86,7 +87,12 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
       continue;
     }
     const int64_t slot = on.cache_slots[size_t(s)], first = slot * on.cache->room();
-    on.cache->write(layer, slot, k.slice(0, begin, end), v.slice(0, begin, end));
+    const Cache::Rows rows = on.cache->next(layer, slot, end - begin);
+    if (turn)
+      ops::rope_into(k.slice(0, begin, end), *turn, begin, rows.k);
+    else
+      rows.k.copy_(k.slice(0, begin, end));
+    rows.v.copy_(v.slice(0, begin, end));
     ranges.push_back({begin, end, first, first + on.cache->length(slot) + end - begin});
   }
   if (on.cache) {

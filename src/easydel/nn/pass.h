@@ -57,9 +57,10 @@ class Pass {
   std::string attention = "auto";  // backend by name
 
   // q [tokens, heads, head_dim], k, v [tokens, kv_heads, ...] of layer `layer` on `stream`; writes keys and values
-  // to the cache where there is one. -> [tokens, heads, v_dim]
+  // to the cache where there is one. -> [tokens, heads, v_dim]. `turn`: the keys are still to be turned by it, on their
+  // way into the cache.
   Tensor attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& v,
-                std::string_view stream = "text");
+                std::string_view stream = "text", const ops::RopeTable* turn = nullptr);
 
   // The same of a recurrent layer: its memory is state number `state` of the cached layer, [heads, k_dim, v_dim].
   // -> fp32 [tokens, heads, v_dim]

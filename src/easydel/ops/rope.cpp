@@ -99,12 +99,18 @@ Frequencies longrope(const RopeSpec& s, int64_t length) {
   return {(extension * at::pow(s.theta, exponents(s.dim))).reciprocal(), attention};
 }
 
+void turn_by_kernel(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back, const Tensor& to) {
+  const int64_t half = cos.size(-1);
+  const Tensor in = x.numel() == 0 || x.stride(-1) == 1 ? x : x.contiguous();
+  kernels::rotate(tensor::executor(), tensor::heads_of(in), tensor::mutable_heads_of(to), x.size(0), x.size(1), x.size(2),
+                  half, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), half, interleaved, back);
+}
+
 Tensor turn(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back) {
   const int64_t half = cos.size(-1), dim = 2 * half;
   if (tensor::kernels_serve(x, cos)) {
-    const Tensor in = x.numel() == 0 || x.stride(-1) == 1 ? x : x.contiguous(), out = at::empty(x.sizes(), x.options());
-    kernels::rotate(tensor::executor(), tensor::heads_of(in), tensor::mutable_heads_of(out), x.size(0), x.size(1), x.size(2),
-                    half, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), half, interleaved, back);
+    const Tensor out = at::empty(x.sizes(), x.options());
+    turn_by_kernel(x, cos, sin, interleaved, back, out);
     return out;
   }
   const Tensor c = cos.unsqueeze(1), s = back ? sin.neg().unsqueeze(1) : sin.unsqueeze(1);
@@ -209,6 +215,17 @@ Tensor rope(const Tensor& x, const RopeTable& table) {
   check(x.dim() == 3 && x.size(0) == table.cos.size(0), "rope: x is ", x.sizes(), ", the table ", table.cos.sizes());
   if (!wants_gradient(x)) return turn(x, table.cos, table.sin, table.interleaved, false);
   return Rope::apply(x, table.cos, table.sin, table.interleaved);
+}
+
+void rope_into(const Tensor& x, const RopeTable& table, int64_t first, const Tensor& to) {
+  const at::NoGradGuard no_gradient;
+  check(x.sizes() == to.sizes() && first + x.size(0) <= table.cos.size(0), "rope: x is ", x.sizes(), ", its place ", to.sizes(),
+        ", the table ", table.cos.sizes());
+  const Tensor cos = table.cos.slice(0, first, first + x.size(0)), sin = table.sin.slice(0, first, first + x.size(0));
+  if (tensor::kernels_serve(x, cos, to) && x.scalar_type() == to.scalar_type() && to.stride(-1) == 1)
+    turn_by_kernel(x, cos, sin, table.interleaved, false, to);
+  else
+    to.copy_(turn(x, cos, sin, table.interleaved, false));
 }
 
 }  // namespace easydel::ops

@@ -55,5 +55,7 @@ RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::v
 
 // x [tokens, heads, head_dim] turned by its token's angles.
 Tensor rope(const Tensor& x, const RopeTable& table);
+// The same, without a gradient, of the tokens from `first` of the table on, written to `to` (rows of a cache).
+void rope_into(const Tensor& x, const RopeTable& table, int64_t first, const Tensor& to);
 
 }  // namespace easydel::ops
