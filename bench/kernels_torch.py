@@ -1,5 +1,5 @@
 """The other side of kernels_bench: the same shapes by torch. `kernels_torch.py [product] [attention] [fused]`, or
-`kernels_torch.py serve` for kernels_targets_bench: names of cases on stdin, their least seconds on stdout."""
+`kernels_torch.py serve THREADS` for kernels_targets_bench: names of cases on stdin, their least seconds on stdout."""
 
 import os
 import sys
@@ -105,7 +105,8 @@ def case(words):
     return lambda: (F.linear(x, w), dy @ w, dy.t() @ x)
 
 
-def serve():
+def serve(threads):
+    torch.set_num_threads(threads)
     cases = {}
     with torch.no_grad():
         for line in sys.stdin:
@@ -125,7 +126,7 @@ PARTS = {"product": product, "gradients": gradients, "attention": attention, "fu
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["serve"]:
-        serve()
+        serve(int(sys.argv[2]))
         sys.exit()
     threads = int(os.environ.get("OMP_NUM_THREADS", len(os.sched_getaffinity(0))))
     for team in sorted({1, threads}):

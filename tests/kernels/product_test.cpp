@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing;
 
-// The contract of product.h, written as it reads.
+// The contract of order.h, written as it reads.
 float chain(const float* x, const float* w, int64_t k) {
   float sum = 0;
   for (int64_t i = 0; i < k; ++i) sum = std::fma(x[i], w[i], sum);
@@ -34,19 +34,32 @@ float tile(const float* x, const float* w, int64_t k) {
   return sum;
 }
 
+float pairs(const float* x, const float* w, int64_t k) {
+  float sum = 0;
+  for (int64_t i = 0; i < k; i += 2)
+    for (const int64_t j : {i + 1, i}) sum = flush(std::fma(flush(x[j]), flush(w[j]), sum));
+  return sum;
+}
+
 struct Kind {
   const char* text;
   Number weight;
   Order order;
+
+  bool rounds_x() const { return order != Order::fp32_chain; }
+  float sum(const float* x, const float* w, int64_t k) const {
+    return order == Order::bf16_tile ? tile(x, w, k) : order == Order::bf16_pairs ? pairs(x, w, k) : chain(x, w, k);
+  }
 };
 const Kind kinds[] = {{"fp32", Number::f32, Order::fp32_chain},
                       {"bf16 widened", Number::bf16, Order::fp32_chain},
-                      {"bf16 tiles", Number::bf16, Order::bf16_tile}};
+                      {"bf16 tiles", Number::bf16, Order::bf16_tile},
+                      {"bf16 pairs", Number::bf16, Order::bf16_pairs}};
 
 std::vector<float> by_contract(const Kind& kind, std::vector<float> x, std::vector<float> w, int64_t m, int64_t n,
                                int64_t k) {
   if (kind.weight == Number::bf16) w = widened(narrowed(w));
-  if (kind.order == Order::bf16_tile) x = widened(narrowed(x));
+  if (kind.rounds_x()) x = widened(narrowed(x));
   // The panel of bf16 is filled up with zeros, which only a sum of -0 can tell.
   const int64_t padded = kind.weight == Number::bf16 ? round_up(k, 32) : k;
   std::vector<float> y(static_cast<size_t>(m * n)), row(static_cast<size_t>(padded)),
@@ -55,7 +68,7 @@ std::vector<float> by_contract(const Kind& kind, std::vector<float> x, std::vect
     for (int64_t c = 0; c < n; ++c) {
       std::copy_n(x.data() + r * k, k, row.data());
       std::copy_n(w.data() + c * k, k, column.data());
-      y[size_t(r * n + c)] = (kind.order == Order::bf16_tile ? tile : chain)(row.data(), column.data(), padded);
+      y[size_t(r * n + c)] = kind.sum(row.data(), column.data(), padded);
     }
   return y;
 }
@@ -147,7 +160,7 @@ TEST(Product, IsNearTheExactProduct) {
         double exact = double(bias[size_t(c)]), size = std::fabs(exact);
         for (int64_t i = 0; i < k; ++i) {
           const float a = x[size_t(r * k + i)], b = w[size_t(c * k + i)];
-          const double term = double(kind.order == Order::bf16_tile ? widen(narrow(a)) : a) *
+          const double term = double(kind.rounds_x() ? widen(narrow(a)) : a) *
                               double(kind.weight == Number::bf16 ? widen(narrow(b)) : b);
           exact += term, size += std::fabs(term);
         }

@@ -1,5 +1,7 @@
 // Attention of few rows over many keys, as decoding has it: the order of attention_loops.h, but keys and values are
-// read once from where they are, and asked for a block ahead. Included by loops_<set>.cpp only, through
+// read once from where they are, and asked for a block ahead: keys while this block's scores are made, values while its
+// values are summed, in even steps and in the order in which they lie. All at once the memory would make the rest wait,
+// and in another order its own reading ahead would not follow. Included by loops_<set>.cpp only, through
 // attention_loops.h.
 #pragma once
 
@@ -23,18 +25,17 @@ struct FewRows {
     return width > 1 && rows.count <= block_rows && step.spec.v_dim % lanes == 0;
   }
 
-  // Keys [begin, begin + count) of one kv head as two panels of a bf16 weight, [dim / 32][two tiles] each; the columns
-  // of missing keys are anything. count is at least 1.
+  // Keys [begin, begin + count) of one kv head as a panel of 64 columns of a bf16 weight, [dim / 32][four tiles]; the
+  // columns of missing keys are anything. count is at least 1.
   static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, bf16* to) {
     const bf16* row[key_block];
     for (int64_t r = 0; r < key_block; ++r)
       row[r] = static_cast<const bf16*>(k.at(token_at(s, begin + std::min(r, count - 1)), head));
-    const int64_t ahead = begin + key_block < s.keys && !s.pages ? key_block * k.token_stride : 0;
+    const int64_t ahead = begin + key_block < s.keys && !s.pages && k.token_stride != dim ? key_block * k.token_stride : 0;
     for (int64_t first = 0; first < count; first += tile_columns) {
-      bf16* tile =
-          to + first / panel_columns * panel_columns * dim + first % panel_columns / tile_columns * tile_elements;
-      for (int64_t d = 0; d < dim; d += k_block, tile += 2 * tile_elements)
+      bf16* tile = to + first / tile_columns * tile_elements;
+      for (int64_t d = 0; d < dim; d += k_block, tile += key_block * k_block)
         for (int64_t r = 0; r < tile_columns; r += width) {  // a pair of bf16 moves as one float
           for (int64_t pair = 0; pair < tile_columns; pair += width) {
             F pairs[width];
@@ -51,6 +52,21 @@ struct FewRows {
         }
     }
   }
+
+  // The keys behind the block that begins at `block`, where they lie side by side; a line for each tile's pair of k.
+  struct NextKeys {
+    const bf16 *next = nullptr, *end = nullptr;
+
+    NextKeys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t block, int64_t dim) {
+      const int64_t begin = block + key_block;
+      if (begin >= s.keys || k.token_stride != dim || (s.pages && s.page_tokens % key_block != 0)) return;
+      next = static_cast<const bf16*>(k.at(token_at(s, begin), head));
+      end = next + std::min(key_block, s.keys - begin) * dim;
+    }
+    void operator()(const bf16*, int, int64_t columns) {
+      for (int64_t c = 0; c < columns && next < end; c += tile_columns, next += k_block) V::prefetch(next);
+    }
+  };
 
   // out [rows][v_step] += weights [rows][64] values, over keys [begin, end) of the block that begins at `block`.
   static void add_values(const AttentionSequence& s, const Heads& v, int64_t head, int64_t block, Range keys,
@@ -88,7 +104,6 @@ struct FewRows {
 #pragma GCC unroll 4
       for (int i = 0; i < vectors; ++i) sum[r][i] = V::load(out + r * out_step + i * width);
     for (int64_t t = 0; t < keys; ++t, v += v_stride) {
-      // The next block's value of this row, in even steps: all of them at once would make the memory wait.
 #pragma GCC unroll 4
       for (int i = 0; i < vectors * width; i += 64 / int(sizeof(T))) V::prefetch(v + key_block * v_stride + i);
       F value[vectors];

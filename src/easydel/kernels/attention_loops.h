@@ -158,9 +158,9 @@ struct AttentionLoops {
         if (any.empty()) continue;
         const int64_t begin = any.begin / panel_columns * panel_columns, end = round_up(any.end, panel_columns);
         if (key_pairs)
-          for (int64_t c = begin; c < end; c += panel_columns)
-            Tile::template rows_bf16<false, false>(count, queries, count, pairs + c * dim, dim, scores + c, key_block,
-                                                   true);
+          Tile::template rows_bf16<Order::fp32_chain, key_block>(
+              count, queries, count, pairs + Tile::tile_of(begin), dim, scores + begin, key_block, true,
+              typename FewRows<V>::NextKeys(s, step.k, rows.kv_head, block, dim), end - begin);
         else
           Tile::rows_f32(count, queries + t * dim, count, {keys + begin, key_block, end - begin}, dim, scores + begin,
                          key_block, true);

@@ -19,12 +19,15 @@ namespace {
 
 constexpr std::string_view names[] = {"reference", "avx2", "avx512", "avx512_vnni", "amx"};
 
-bool tiles_granted() {
+bool has_tiles() {
   unsigned a, b, c, d;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  const bool has_tiles = (d >> 22 & 1) && (d >> 24 & 1) && (d >> 25 & 1);  // AMX-BF16, AMX-TILE, AMX-INT8
+  return (d >> 22 & 1) && (d >> 24 & 1) && (d >> 25 & 1);  // AMX-BF16, AMX-TILE, AMX-INT8
+}
+
+bool tiles_granted() {
   constexpr long request_permission = 0x1023, tile_data = 18;
-  return has_tiles && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  return has_tiles() && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
 std::vector<Isa> find_isas() {
@@ -71,6 +74,19 @@ Isa choose_isa(std::string_view text) {
   for (const std::string_view one : names) known |= one == text;
   refuse("EASYDEL_ISA", known ? str("this machine cannot run '", text, "'") : str("'", text, "' is no instruction set"),
          "it has " + have);
+}
+
+std::string_view why_no_tiles() {
+  if (available_isas().back() == Isa::amx) return "";
+  if (!has_tiles()) return "the processor has no tiles";
+  return available_isas().back() == Isa::avx512_vnni ? "the system does not grant the tile registers"
+                                                     : "the tiles need AVX-512 with VNNI beside them";
+}
+
+bool has_fast_pairs() {
+  __builtin_cpu_init();
+  return available_isas().back() >= Isa::avx512_vnni && __builtin_cpu_supports("avx512bf16") &&
+         __builtin_cpu_is("amd");
 }
 
 Isa isa() { return current().load(std::memory_order_relaxed); }

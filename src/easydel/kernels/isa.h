@@ -23,6 +23,13 @@ Isa isa();
 // What EASYDEL_ISA=`text` means here; empty is the best there is. Throws as isa() does.
 Isa choose_isa(std::string_view text);
 
+// Why `amx` is not among them; empty where it is.
+std::string_view why_no_tiles();
+
+// Whether products of pairs of bf16 (VDPBF16PS) are faster than FMAs: twice their rate on AMD's processors, half of it
+// on Intel's.
+bool has_fast_pairs();
+
 // Another set while one of these lives, for tests and measurements; for the whole process, so not beside running
 // kernels.
 class UseIsa {

@@ -16,11 +16,11 @@
 namespace easydel::kernels {
 
 void add_pair_loops(Loops& all) {
-  // Twice the rate of FMAs on AMD's processors, half of it on Intel's.
-  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_is("amd")) return;
+  if (!has_fast_pairs()) return;
   all.pack_pair_rows = PairLoops::pack_rows;
   all.pack_pair_columns = PairLoops::pack_columns;
   all.multiply_pairs = PairLoops::multiply;
+  all.peak_bf16 = PairLoops::peak;
 }
 
 }  // namespace easydel::kernels

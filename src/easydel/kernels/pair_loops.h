@@ -1,5 +1,5 @@
-// Gradients of products from bf16 by VDPBF16PS, where it is worth more than FMAs. It has an order of its own: two
-// neighbouring k at a time. Included by loops_avx512_bf16.cpp only.
+// Products of bf16 by VDPBF16PS, where it is worth more than FMAs: the order bf16_pairs of a packed weight, and gradients,
+// which take two neighbouring rows of the right side at a time. Included by loops_avx512_bf16.cpp only.
 #pragma once
 
 #include <immintrin.h>
@@ -15,10 +15,19 @@ namespace easydel::kernels {
 struct PairLoops {
   using V = Avx512;
 
-  // Rows of x as [pair of k][rows], and of its transpose; a missing k is 0.
-  static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, uint32_t* to) {
+  // Rows of x, rounded, as [pair of k][rows], and of its transpose; a missing k is 0.
+  static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, int64_t pairs_in_all, uint32_t* to) {
     const bf16* row[block_rows];
-    for (int64_t r = 0; r < rows; ++r) row[r] = static_cast<const bf16*>(x.at(first + r));
+    thread_local Scratch<bf16> rounded_of_thread;
+    bf16* rounded = x.number == Number::f32 ? rounded_of_thread.at_least(rows * k) : nullptr;
+    for (int64_t r = 0; r < rows; ++r) {
+      row[r] = static_cast<const bf16*>(x.at(first + r));
+      if (!rounded) continue;
+      row[r] = rounded;
+      for (int64_t i = 0; i < k; i += k_block)
+        ProductLoops<V>::copy_bf16(x, first + r, i, std::min(k_block, k - i), rounded + i);
+      rounded += k;
+    }
     const __mmask16 own = __mmask16((1u << rows) - 1);
     int64_t i = 0;
     for (; i + 2 * lanes <= k; i += 2 * lanes) {
@@ -33,27 +42,42 @@ struct PairLoops {
     for (; i < k; i += 2)
       for (int64_t r = 0; r < rows; ++r)
         to[i / 2 * rows + r] = uint32_t(row[r][i].bits) | (i + 1 < k ? uint32_t(row[r][i + 1].bits) << 16 : 0);
+    std::memset(to + i / 2 * rows, 0, size_t((pairs_in_all - i / 2) * rows) * sizeof(uint32_t));
   }
   static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, uint32_t* to) {
     const __mmask16 own = __mmask16((1u << columns) - 1);
     for (int64_t i = 0; i < k; i += 2, to += columns) _mm512_mask_storeu_epi32(to, own, together(x, i, k, first, own));
   }
 
+  // Floating point operations of `rounds` of as many chains as hide the instruction's latency.
+  static double peak(int64_t rounds, float* keep) {
+    constexpr int chains = 24;
+    __m512 sums[chains];
+    for (int i = 0; i < chains; ++i) sums[i] = _mm512_set1_ps(float(i));
+    const __m512bh a = __m512bh(_mm512_castps_si512(_mm512_set1_ps(keep[1]))),
+                   b = __m512bh(_mm512_castps_si512(_mm512_set1_ps(keep[2])));
+    for (int64_t r = 0; r < rounds; ++r)
+#pragma GCC unroll 24
+      for (int i = 0; i < chains; ++i) sums[i] = _mm512_dpbf16_ps(sums[i], a, b);
+    for (int i = 1; i < chains; ++i) sums[0] = V::add(sums[0], sums[i]);
+    keep[0] = V::sum(sums[0]);
+    return 2.0 * chains * 2 * lanes * double(rounds);
+  }
+
   static void multiply(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) {
-    constexpr int64_t piece = 128;  // pairs
+    constexpr int64_t most_pairs = 128;
     thread_local Scratch<float> sums_of_thread;
     float* const c = sums_of_thread.at_least(round_up(rows, block_rows) * panel_columns);
-    alignas(64) uint32_t right[piece * panel_columns];
-    const int64_t columns = std::min(panel_columns, step.n - panel * panel_columns);
+    alignas(64) uint32_t gathered[most_pairs * panel_columns];
+    const bool packed = step.right == RightSide::panels_bf16;
+    const int64_t piece = packed && rows <= block_rows ? step.padded_k : most_pairs;
     for (int64_t pair = 0; pair < step.padded_k; pair += piece) {
       const int64_t pairs = std::min(piece, step.padded_k - pair);
-      for (int64_t i = 0; i < pairs; ++i)
-        for (int64_t v = 0; v < panel_columns; v += lanes) {
-          const int64_t left = std::clamp<int64_t>(columns - v, 0, lanes);
-          const __mmask16 own = __mmask16((1u << left) - 1);
-          _mm512_store_si512(right + i * panel_columns + v,
-                             together(step.rows, 2 * (pair + i), step.k, panel * panel_columns + v, own));
-        }
+      const uint32_t* right = gathered;
+      if (packed)
+        right = static_cast<const uint32_t*>(step.panels) + (panel * step.padded_k + pair) * panel_columns;
+      else
+        gather(step, panel, pair, pairs, gathered);
       for (int64_t r = 0; r < rows; r += block_rows) {
         const int64_t count = std::min(block_rows, rows - r);
         const uint32_t* const a = step.a_pairs + (first + r) * step.padded_k + pair * count;
@@ -65,7 +89,19 @@ struct PairLoops {
   }
 
  private:
-  static constexpr int64_t lanes = 16;
+  static constexpr int64_t lanes = 16, tile = tile_elements / 2;  // a tile in pairs
+
+  // Pairs of rows of the right side as a packed weight has them.
+  static void gather(const ProductStep& step, int64_t panel, int64_t pair, int64_t pairs, uint32_t* to) {
+    const int64_t columns = std::min(panel_columns, step.n - panel * panel_columns);
+    for (int64_t i = 0; i < pairs; ++i)
+      for (int64_t v = 0; v < panel_columns; v += lanes) {
+        const int64_t left = std::clamp<int64_t>(columns - v, 0, lanes);
+        const __mmask16 own = __mmask16((1u << left) - 1);
+        _mm512_store_si512(to + i / lanes * 2 * tile + v / lanes * tile + i % lanes * lanes,
+                           together(step.rows, 2 * (pair + i), step.k, panel * panel_columns + v, own));
+      }
+  }
 
   // Rows i and i + 1 of x, side by side in each column from `first` on.
   static __m512i together(const Input& x, int64_t i, int64_t k, int64_t first, __mmask16 own) {
@@ -83,15 +119,17 @@ struct PairLoops {
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
         for (int v = 0; v < 2; ++v) sum[r][v] = first ? V::zero() : V::load(c + r * panel_columns + v * lanes);
-      for (int64_t i = 0; i < pairs; ++i, a += rows, b += panel_columns) {
-        const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + lanes));
+      for (int64_t block = 0; block < pairs; block += lanes, b += tile)
+        for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
+          const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + tile));
+          if constexpr (rows <= 4) V::prefetch(b + 1024), V::prefetch(b + 1024 + tile);  // it streams from memory
 #pragma GCC unroll 12
-        for (int r = 0; r < rows; ++r) {
-          const __m512bh x = __m512bh(_mm512_set1_epi32(int(a[r])));
-          sum[r][0] = _mm512_dpbf16_ps(sum[r][0], low, x);
-          sum[r][1] = _mm512_dpbf16_ps(sum[r][1], high, x);
+          for (int r = 0; r < rows; ++r) {
+            const __m512bh x = __m512bh(_mm512_set1_epi32(int(a[r])));
+            sum[r][0] = _mm512_dpbf16_ps(sum[r][0], low, x);
+            sum[r][1] = _mm512_dpbf16_ps(sum[r][1], high, x);
+          }
         }
-      }
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2

@@ -39,7 +39,7 @@ void multiply(Executor& executor, const ProductStep& step) {
     const auto all = [&] {
       for (int64_t panel = part % groups * together; panel < end; ++panel) one(step, panel, first, rows);
     };
-    if (step.tile_order) {
+    if (step.order != Order::fp32_chain) {
       const FlushDenormals flush;
       all();
     } else {
@@ -102,20 +102,27 @@ PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number numb
 }
 
 void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order) {
-  const bool wide = w.number() == Number::f32, tile_order = order == Order::bf16_tile;
-  check(!(wide && tile_order), "product: a weight in fp32 has the order fp32_chain only");
+  const bool wide = w.number() == Number::f32, rounded = order != Order::fp32_chain;
+  check(!(wide && rounded), "product: a weight in fp32 has the order fp32_chain only");
   if (m == 0 || w.n() == 0) return;
   ProductStep step{.m = m, .n = w.n(), .k = w.k(), .padded_k = wide ? w.k() : round_up(w.k(), k_block)};
   step.right = wide ? RightSide::panels_f32 : RightSide::panels_bf16;
-  step.tile_order = tile_order, step.panels = w.data(), step.y = y, step.bias = bias;
+  step.order = order, step.panels = w.data(), step.y = y, step.bias = bias;
   const Loops& isa = loops();
   constexpr int64_t fewest_for_tiles = 4;  // with fewer rows the vectors are at memory speed already
-  if (tile_order && isa.multiply_tiles && m >= fewest_for_tiles)
+  if (order == Order::bf16_tile && isa.multiply_tiles && m >= fewest_for_tiles)
     return pack_and_multiply(
         executor, step, &ProductStep::a_tiles, tile_rows,
         [&](int64_t first, int64_t rows, bf16* to) { isa.pack_tile_rows(x, first, rows, step.k, to); });
+  if (order == Order::bf16_pairs && isa.multiply_pairs) {
+    step.padded_k /= 2;
+    return pack_and_multiply(
+        executor, step, &ProductStep::a_pairs, block_rows, [&](int64_t first, int64_t rows, uint32_t* to) {
+          isa.pack_pair_rows(x, first, rows, step.k, step.padded_k, to);
+        });
+  }
   pack_and_multiply(executor, step, &ProductStep::a, block_rows, [&](int64_t first, int64_t rows, float* to) {
-    isa.pack_rows(x, first, rows, step.k, step.padded_k, tile_order, to);
+    isa.pack_rows(x, first, rows, step.k, step.padded_k, rounded, to);
   });
 }
 
@@ -135,7 +142,7 @@ void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int
     step.padded_k = divide_up(n, 2);
     return pack_and_multiply(
         executor, step, &ProductStep::a_pairs, block_rows,
-        [&](int64_t first, int64_t rows, uint32_t* to) { isa.pack_pair_rows(dy, first, rows, n, to); });
+        [&](int64_t first, int64_t rows, uint32_t* to) { isa.pack_pair_rows(dy, first, rows, n, step.padded_k, to); });
   }
   pack_and_multiply(executor, step, &ProductStep::a, block_rows,
                     [&](int64_t first, int64_t rows, float* to) { isa.pack_rows(dy, first, rows, n, n, false, to); });

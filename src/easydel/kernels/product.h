@@ -1,21 +1,16 @@
 // y = x W^T with the weight packed once, and the two gradients. The one place that multiplies by a weight.
 //
 // Promise: a row of y has the same bits whatever rows are computed beside it, on any number of threads, cut anyhow, on
-// every instruction set. Each element is a fixed sequence of FMAs over k, one of two kinds:
-//   fp32_chain  one chain in ascending k from +0.
-//   bf16_tile   what TDPBF16PS does: within each 32 k (missing ones count as zero) the even and the odd k are two
-//   chains
-//               from +0; even + odd is added to the sum of the blocks before. Denormals count as zero throughout.
-// A bias is added once, after the last k.
+// every instruction set: each element is a fixed sequence of FMAs over k, see order.h. A bias is added once, after the
+// last k.
 #pragma once
 
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/memory.h"
 #include "easydel/kernels/number.h"
+#include "easydel/kernels/order.h"
 
 namespace easydel::kernels {
-
-enum class Order { fp32_chain, bf16_tile };
 
 // A weight W [n, k] (Hugging Face's [out, in]) as products read it; see product_layout.h.
 class PackedWeight {
@@ -41,7 +36,7 @@ void pack(Executor& executor, Input w, PackedWeight& to);
 PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number number);
 
 // y [m, n] = x [m, k] W^T + bias [n] (null: none). fp32 weights: fp32_chain, x of either type. bf16 weights: bf16_tile
-// rounds x to bf16 first; fp32_chain keeps x as it is. y is rounded once if it is bf16. m may be 0.
+// and bf16_pairs round x to bf16 first; fp32_chain keeps x as it is. y is rounded once if it is bf16. m may be 0.
 void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order);
 
 // Gradients have the same bits for any number of threads, but not on every instruction set: between bf16 matrices a

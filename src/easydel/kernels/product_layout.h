@@ -6,10 +6,12 @@
 // AVX-512.
 //
 // Left side: blocks of up to 12 rows, each [padded k][rows of the block] in fp32; for tile instructions, blocks of up
-// to 32 rows, each [block of 32 k][rows of the block][32] in bf16.
+// to 32 rows, each [block of 32 k][rows of the block][32] in bf16; for products of pairs, blocks of up to 12 rows, each
+// [padded k / 2][rows of the block] in pairs of bf16.
 #pragma once
 
 #include "easydel/kernels/number.h"
+#include "easydel/kernels/order.h"
 
 namespace easydel::kernels {
 
@@ -27,10 +29,10 @@ enum class RightSide { panels_f32, panels_bf16, rows };
 struct ProductStep {
   const float* a = nullptr;           // blocks as above, each row padded to padded_k
   const bf16* a_tiles = nullptr;      // or in tiles
-  const uint32_t* a_pairs = nullptr;  // or in pairs of bf16: blocks of up to 12 rows, each [padded_k pairs][rows]
+  const uint32_t* a_pairs = nullptr;  // or in pairs, of which padded_k is the number
   int64_t m = 0, n = 0, k = 0, padded_k = 0;
   RightSide right = RightSide::panels_f32;
-  bool tile_order = false;  // bf16_tile; else a chain
+  Order order = Order::fp32_chain;
   const void* panels = nullptr;
   Input rows{};  // RightSide::rows: row-major [k, n]
   Output y{};

@@ -41,12 +41,12 @@ struct ProductLoops {
           Tile::template rows_f32<1, true>(count, a, count,
                                            {static_cast<const float*>(b), panel_columns, panel_columns}, k, to,
                                            panel_columns, k0 == 0);
-        else if (step.tile_order)
-          Tile::template rows_bf16<true, true>(count, a, count, static_cast<const bf16*>(b), k, to, panel_columns,
-                                               k0 == 0);
+        else if (step.order == Order::bf16_tile)
+          rows_bf16<Order::bf16_tile>(count, a, b, k, to, k0 == 0);
+        else if (step.order == Order::bf16_pairs)
+          rows_bf16<Order::bf16_pairs>(count, a, b, k, to, k0 == 0);
         else
-          Tile::template rows_bf16<false, true>(count, a, count, static_cast<const bf16*>(b), k, to, panel_columns,
-                                                k0 == 0);
+          rows_bf16<Order::fp32_chain>(count, a, b, k, to, k0 == 0);
       }
     }
     if (step.padded_k == 0) std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
@@ -120,6 +120,11 @@ struct ProductLoops {
   }
 
  private:
+  template <Order order>
+  static void rows_bf16(int64_t count, const float* a, const void* panel, int64_t k, float* to, bool first) {
+    Tile::template rows_bf16<order>(count, a, count, static_cast<const bf16*>(panel), k, to, panel_columns, first,
+                                    typename Tile::TheSamePanel());
+  }
   static float read(const Input& x, int64_t row, int64_t column) {
     return x.number == Number::f32 ? *static_cast<const float*>(x.at(row, column))
                                    : widen(*static_cast<const bf16*>(x.at(row, column)));

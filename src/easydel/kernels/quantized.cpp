@@ -177,6 +177,7 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
   const bool bytes = w.spec().codes == Codes::bytes;
   QuantizedStep step = layout_of(w);
   step.result.m = m, step.result.y = y, step.result.bias = bias;
+  check(order != Order::bf16_pairs, "product: weights of codes have no order bf16_pairs");
   step.tile_order = !bytes && order == Order::bf16_tile;
   CodeTable table = w.spec().table;
   if (step.tile_order)

@@ -234,8 +234,8 @@ struct CodeLoops {
         const float* const a = step.a + (first + r) * step.padded_k + (g * step.group + k0) * count;
         float* const to = sums + r * panel_columns;
         if (step.tile_order)
-          Tile::template rows_bf16<true, false>(count, a, count, reinterpret_cast<const bf16*>(panel), k, to,
-                                                panel_columns, k0 == 0);
+          Tile::template rows_bf16<Order::bf16_tile>(count, a, count, reinterpret_cast<const bf16*>(panel), k, to,
+                                                     panel_columns, k0 == 0, typename Tile::Nothing());
         else
           Tile::rows_f32(count, a, count, {panel, panel_columns, panel_columns}, k, to, panel_columns, k0 == 0);
       }

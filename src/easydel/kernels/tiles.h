@@ -43,30 +43,31 @@ struct Tiles {
     store_sums<rows, vectors>(sum, c, c_step);
   }
 
-  // The same from a bf16 panel; k counts whole blocks.
-  template <int rows, int vectors, bool streams>
-  static void chain_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, int64_t c_step,
-                         bool first) {
+  // What is asked for while a panel of bf16 is read: ahead(where it is read, rows, columns) is called for each pair of k.
+  struct Nothing {
+    void operator()(const bf16*, int, int64_t) const {}
+  };
+  struct TheSamePanel {  // it comes from memory, front to back
+    void operator()(const bf16* pairs, int rows, int64_t) const {
+      if (rows <= 4) V::prefetch(pairs + 2048), V::prefetch(pairs + 2048 + tile_elements);
+    }
+  };
+
+  // The same from a bf16 panel, or one of more columns; k counts whole blocks. `odd_first`: the order of VDPBF16PS.
+  template <int rows, int vectors, bool odd_first, int64_t columns, class Ahead>
+  static void chain_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, int64_t c_step, bool first,
+                         Ahead& ahead) {
     F sum[rows][vectors];
     load_sums<rows, vectors>(sum, c, c_step, first);
     for (int64_t i = 0; i < k; i += 2, a += 2 * a_step) {
-      const bf16* const pairs = b + i / k_block * 2 * tile_elements + i % k_block * tile_columns;
+      const bf16* const pairs = b + i / k_block * (columns * k_block) + i % k_block * tile_columns;
       F even[vectors], odd[vectors];
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) even[v] = V::even(pairs + tile_at(v)), odd[v] = V::odd(pairs + tile_at(v));
-      if constexpr (streams && rows <= 4) V::prefetch(pairs + 2048), V::prefetch(pairs + 2048 + tile_elements);
-#pragma GCC unroll 12
-      for (int r = 0; r < rows; ++r) {
-        const F x = V::set1(a[r]);
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(x, even[v], sum[r][v]);
-      }
-#pragma GCC unroll 12
-      for (int r = 0; r < rows; ++r) {
-        const F x = V::set1(a[a_step + r]);
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(x, odd[v], sum[r][v]);
-      }
+      ahead(pairs, rows, vectors * width);
+      if constexpr (odd_first) add_column<rows, vectors>(sum, a + a_step, odd);
+      add_column<rows, vectors>(sum, a, even);
+      if constexpr (!odd_first) add_column<rows, vectors>(sum, a + a_step, odd);
     }
     store_sums<rows, vectors>(sum, c, c_step);
   }
@@ -88,18 +89,8 @@ struct Tiles {
         for (int v = 0; v < vectors; ++v)
           w_even[v] = V::even(pairs + tile_at(v)), w_odd[v] = V::odd(pairs + tile_at(v));
         if constexpr (rows <= 4) V::prefetch(pairs + 2048), V::prefetch(pairs + 2048 + tile_elements);
-#pragma GCC unroll 12
-        for (int r = 0; r < rows; ++r) {
-          const F x = V::set1(a[r]);
-#pragma GCC unroll 4
-          for (int v = 0; v < vectors; ++v) even[r][v] = V::fma(x, w_even[v], even[r][v]);
-        }
-#pragma GCC unroll 12
-        for (int r = 0; r < rows; ++r) {
-          const F x = V::set1(a[a_step + r]);
-#pragma GCC unroll 4
-          for (int v = 0; v < vectors; ++v) odd[r][v] = V::fma(x, w_odd[v], odd[r][v]);
-        }
+        add_column<rows, vectors>(even, a, w_even);
+        add_column<rows, vectors>(odd, a + a_step, w_odd);
       }
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r)
@@ -130,23 +121,30 @@ struct Tiles {
     }
   }
 
-  // A panel of bf16 on the right, in either order; in the tile instruction's the rows of c lie 32 apart.
-  template <bool tile_order, bool streams, int rows = tile_order ? 6 : most_rows>
+  // A panel of bf16 on the right, or one of `of` columns, of which `columns` take part, in any order; in the tile
+  // instruction's the rows of c lie 32 apart.
+  template <Order order, int64_t of = panel_columns, int rows = order == Order::bf16_tile ? 6 : most_rows, class Ahead>
   static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c,
-                        int64_t c_step, bool first) {
+                        int64_t c_step, bool first, Ahead&& ahead, int64_t columns = of) {
     if constexpr (rows > 0) {
       if constexpr (rows > 3)
-        if (count <= 3) return rows_bf16<tile_order, streams, 3>(count, a, a_step, b, k, c, c_step, first);
-      if (count < rows) return rows_bf16<tile_order, streams, rows - 1>(count, a, a_step, b, k, c, c_step, first);
-      constexpr int vectors = tile_order && V::registers < 32 ? 1 : 2;
-      for (int64_t column = 0; column < panel_columns; column += vectors * width) {
-        if constexpr (tile_order)
+        if (count <= 3) return rows_bf16<order, of, 3>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
+      if (count < rows)
+        return rows_bf16<order, of, rows - 1>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
+      constexpr bool tiles = order == Order::bf16_tile, odd_first = order == Order::bf16_pairs;
+      constexpr int vectors = tiles && V::registers < 32 ? 1 : 2;
+      int64_t column = 0;
+      if constexpr (!tiles && 3 * rows <= most_rows)  // few chains: more of them at once
+        for (; column + 4 * width <= columns; column += 4 * width)
+          chain_bf16<rows, 4, odd_first, of>(a, a_step, b + tile_of(column), k, c + column, c_step, first, ahead);
+      for (; column < columns; column += vectors * width) {
+        if constexpr (tiles)
           tile_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
         else
-          chain_bf16<rows, vectors, streams>(a, a_step, b + tile_of(column), k, c + column, c_step, first);
+          chain_bf16<rows, vectors, odd_first, of>(a, a_step, b + tile_of(column), k, c + column, c_step, first, ahead);
       }
       if (count > rows)
-        rows_bf16<tile_order, streams>(count - rows, a + rows, a_step, b, k, c + rows * c_step, c_step, first);
+        rows_bf16<order, of>(count - rows, a + rows, a_step, b, k, c + rows * c_step, c_step, first, ahead, columns);
     }
   }
 
@@ -173,6 +171,17 @@ struct Tiles {
 
  private:
   static constexpr int64_t tile_at(int vector) { return tile_of(int64_t(vector) * width); }
+
+  // sum += x [rows] times one k of the right side.
+  template <int rows, int vectors>
+  [[gnu::always_inline]] static void add_column(F (&sum)[rows][vectors], const float* x, const F (&w)[vectors]) {
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) {
+      const F own = V::set1(x[r]);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(own, w[v], sum[r][v]);
+    }
+  }
 
   template <int rows, int vectors>
   static void load_sums(F (&sum)[rows][vectors], const float* c, int64_t c_step, bool first) {

@@ -82,7 +82,7 @@ Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor&
     return y;
   }
   const bool wide = w.scalar_type() == at::kFloat;
-  const auto order = wide ? kernels::Order::fp32_chain : kernels::Order::bf16_tile;
+  const auto order = wide ? kernels::Order::fp32_chain : kernels::bf16_order();
   // A bias is rounded as a model of the computation's number type would hold it.
   const Tensor own = bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor();
   const int64_t out = w.size(1), in = w.size(2);

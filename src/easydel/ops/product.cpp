@@ -111,7 +111,7 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
   const Tensor y = at::empty({x.size(0), w.size(0)}, x.options().dtype(type));
   const Tensor own = bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor();
   const auto packed = weight.packed ? weight.packed : pack(w);
-  const auto order = w.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::Order::bf16_tile;
+  const auto order = w.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::bf16_order();
   kernels::product(executor(), *packed, input_of(rows(x.detach())), x.size(0), output_of(y),
                    own.defined() ? own.const_data_ptr<float>() : nullptr, order);
   return y;

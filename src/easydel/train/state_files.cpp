@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/kernels/executor.h"
+#include "easydel/kernels/order.h"
 #include "easydel/nn/shards.h"
 #include "easydel/weights/safetensors.h"
 
@@ -70,7 +71,10 @@ int64_t integer(const Value& state, std::string_view name, const fs::path& file)
 
 }  // namespace
 
-std::string order_class() { return str("ascending-1, ", kernels::openmp_executor().size(), " threads"); }
+std::string order_class(at::ScalarType compute) {
+  const std::string of_bf16 = compute == at::kBFloat16 ? str(kernels::name(kernels::bf16_order()), ", ") : "";
+  return str("ascending-1, ", of_bf16, kernels::openmp_executor().size(), " threads");
+}
 
 void write_state(const fs::path& folder, const RunState& state) {
   Value out = Value::map(), randomness = Value::map();

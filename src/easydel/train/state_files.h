@@ -27,7 +27,7 @@ struct RunState {
 
 // The order in which this process adds: runs of one class have the same bits. Kernels add alike on every instruction
 // set; torch's sums depend on the number of threads.
-std::string order_class();
+std::string order_class(at::ScalarType compute);
 
 void write_state(const std::filesystem::path& folder, const RunState& state);
 RunState read_state(const std::filesystem::path& folder);  // UserError for what is no state.json

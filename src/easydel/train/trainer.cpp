@@ -246,7 +246,9 @@ void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunSta
 }
 
 std::string Trainer::order() const {
-  return ranks_.count() == 1 ? order_class() : str(order_class(), ", ", ranks_.mesh());
+  const auto& entries = parts_.model->parameters().entries();
+  const std::string own = order_class(entries.empty() ? at::kFloat : entries.front().compute);
+  return ranks_.count() == 1 ? own : str(own, ", ", ranks_.mesh());
 }
 
 bool Trainer::is_due(int64_t step, std::optional<int64_t> interval) const {

@@ -1,0 +1,35 @@
+// Asks the processor; the only place that reads EASYDEL_BF16_ORDER.
+#include "easydel/kernels/order.h"
+
+#include <cstdlib>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/isa.h"
+
+namespace easydel::kernels {
+
+namespace {
+
+constexpr std::string_view names[] = {"fp32_chain", "bf16_tile", "bf16_pairs"};
+
+}  // namespace
+
+std::string_view name(Order order) { return names[int(order)]; }
+
+Order choose_bf16_order(std::string_view text) {
+  for (const Order order : {Order::bf16_tile, Order::bf16_pairs})
+    if (name(order) == text) return order;
+  if (!text.empty())
+    refuse("EASYDEL_BF16_ORDER", str("'", text, "' is no order of additions in bf16"), "it is bf16_tile or bf16_pairs");
+  return available_isas().back() != Isa::amx && has_fast_pairs() ? Order::bf16_pairs : Order::bf16_tile;
+}
+
+Order bf16_order() {
+  static const Order order = [] {
+    const char* const text = std::getenv("EASYDEL_BF16_ORDER");
+    return choose_bf16_order(text ? text : "");
+  }();
+  return order;
+}
+
+}  // namespace easydel::kernels

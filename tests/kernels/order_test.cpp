@@ -1,0 +1,41 @@
+#include "easydel/kernels/order.h"
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/product.h"
+#include "easydel/kernels/quantized.h"
+#include "kernels/support.h"
+
+namespace easydel::kernels {
+namespace {
+
+using namespace testing;
+
+TEST(Order, OfBf16IsTheMachinesWhateverSetIsForced) {
+  const Order chosen = choose_bf16_order("");
+  EXPECT_EQ(chosen == Order::bf16_pairs, available_isas().back() != Isa::amx && has_fast_pairs());
+  on_every_isa([&] { EXPECT_EQ(choose_bf16_order(""), chosen); });
+  EXPECT_EQ(choose_bf16_order("bf16_tile"), Order::bf16_tile);
+  EXPECT_EQ(choose_bf16_order("bf16_pairs"), Order::bf16_pairs);
+}
+
+TEST(Order, RefusesWhatIsNone) {
+  try {
+    choose_bf16_order("fp32_chain");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(),
+                 "EASYDEL_BF16_ORDER: 'fp32_chain' is no order of additions in bf16\n    it is bf16_tile or bf16_pairs");
+  }
+}
+
+TEST(Order, OfPairsIsNoneOfCodes) {
+  const std::vector<float> w(64 * 32, 1.0f), x(64, 1.0f);
+  const QuantizedWeight codes = quantize(serial_executor(), {w.data(), 64}, 32, 64, {});
+  std::vector<float> y(32);
+  EXPECT_THROW(product(serial_executor(), codes, {x.data(), 64}, 1, {y.data(), 32}, nullptr, Order::bf16_pairs), Bug);
+  const PackedWeight wide = pack(serial_executor(), {w.data(), 64}, 32, 64, Number::f32);
+  EXPECT_THROW(product(serial_executor(), wide, {x.data(), 64}, 1, {y.data(), 32}, nullptr, Order::bf16_pairs), Bug);
+}
+
+}  // namespace
+}  // namespace easydel::kernels
