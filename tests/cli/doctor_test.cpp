@@ -10,6 +10,10 @@ Machine healthy() {
   m.processor = "A Processor";
   m.instruction_sets = {"reference", "avx2"};
   m.instruction_set_in_use = "avx2";
+  m.no_tiles = "the processor has no tiles";
+  m.bf16_order = "bf16_tile";
+  m.waiting = "GOMP_SPINCOUNT=4000";
+  m.processor_list = "0-1";
   m.processors = 4;
   m.allowed_processors = m.threads = 2;
   m.memory_bytes = int64_t(8) << 30;
@@ -25,9 +29,11 @@ Machine healthy() {
 TEST(Doctor, PrintsALineForEachFinding) {
   EXPECT_EQ(report(healthy()),
             "processor         A Processor\n"
-            "instruction sets  reference avx2; in use: avx2\n"
-            "order class       ascending-1: every instruction set above gives the same bits in a forward pass\n"
-            "threads           2 on 2 allowed of 4 processors\n"
+            "instruction sets  reference avx2; in use: avx2; no amx: the processor has no tiles\n"
+            "order class       fp32_chain in fp32, bf16_tile in bf16; every instruction set above gives the same bits in "
+            "a forward pass\n"
+            "threads           2 on 2 allowed of 4 processors (0-1)\n"
+            "waiting threads   GOMP_SPINCOUNT=4000\n"
             "memory            6.0 GiB free of 8.0 GiB\n"
             "disk              1.25 ms for a small file with fsync in /tmp\n"
             "measured peak     fp32 200 GFLOP/s, bf16 100 GFLOP/s, reading memory 20.0 GB/s\n");

@@ -12,9 +12,11 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
+#include "easydel/cli/patient_threads.h"
 #include "easydel/elarge/core.h"
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/isa.h"
+#include "easydel/kernels/order.h"
 #include "easydel/kernels/peak.h"
 
 namespace easydel::cli {
@@ -45,10 +47,25 @@ int64_t group_number(const char* name) {
   return std::getline(file, text) ? whole_number(text) : 0;  // "max" is no limit
 }
 
-int allowed_processors() {
+std::vector<int> allowed_processors() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : int(std::thread::hardware_concurrency());
+  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+  std::vector<int> all;
+  for (int cpu = 0; cpu < (known ? CPU_SETSIZE : int(std::thread::hardware_concurrency())); ++cpu)
+    if (!known || CPU_ISSET(cpu, &set)) all.push_back(cpu);
+  return all;
+}
+
+// {0, 1, 2, 5} as "0-2,5".
+std::string ranges_of(const std::vector<int>& numbers) {
+  std::string text;
+  for (size_t i = 0, end; i < numbers.size(); i = end) {
+    for (end = i + 1; end < numbers.size() && numbers[end] == numbers[end - 1] + 1;) ++end;
+    text += (text.empty() ? "" : ",") + std::to_string(numbers[i]);
+    if (end > i + 1) text += "-" + std::to_string(numbers[end - 1]);
+  }
+  return text;
 }
 
 // The median of a few: one slow write is the disk's neighbour.
@@ -101,8 +118,13 @@ Machine examine(const std::string& folder) {
   m.processor = proc_value("/proc/cpuinfo", "model name");
   for (const kernels::Isa isa : kernels::available_isas()) m.instruction_sets.emplace_back(kernels::name(isa));
   m.instruction_set_in_use = kernels::name(kernels::isa());
+  m.no_tiles = kernels::why_no_tiles();
+  m.bf16_order = kernels::name(kernels::bf16_order());
+  m.waiting = how_threads_wait();
   m.processors = int(std::thread::hardware_concurrency());
-  m.allowed_processors = allowed_processors();
+  const std::vector<int> allowed = allowed_processors();
+  m.allowed_processors = int(allowed.size());
+  m.processor_list = ranges_of(allowed);
   m.threads = kernels::allowed_threads();
   m.memory_bytes = whole_number(proc_value("/proc/meminfo", "MemTotal")) * 1024;
   m.free_memory_bytes = whole_number(proc_value("/proc/meminfo", "MemAvailable")) * 1024;
@@ -129,9 +151,13 @@ std::string report(const Machine& m) {
     out << name << std::string(name.size() < 18 ? 18 - name.size() : 1, ' ') << value << '\n';
   };
   line("processor", m.processor);
-  line("instruction sets", join(m.instruction_sets, " ") + "; in use: " + m.instruction_set_in_use);
-  line("order class", "ascending-1: every instruction set above gives the same bits in a forward pass");
-  line("threads", str(m.threads, " on ", m.allowed_processors, " allowed of ", m.processors, " processors"));
+  line("instruction sets", join(m.instruction_sets, " ") + "; in use: " + m.instruction_set_in_use +
+                               (m.no_tiles.empty() ? "" : "; no amx: " + m.no_tiles));
+  line("order class", "fp32_chain in fp32, " + m.bf16_order +
+                          " in bf16; every instruction set above gives the same bits in a forward pass");
+  line("threads", str(m.threads, " on ", m.allowed_processors, " allowed of ", m.processors, " processors (",
+                      m.processor_list, ")"));
+  line("waiting threads", m.waiting);
   line("memory", gibibytes(m.free_memory_bytes) + " free of " + gibibytes(m.memory_bytes));
   if (m.disk_error.empty())
     line("disk", fixed(1e3 * m.file_seconds, 2) + " ms for a small file with fsync in " + m.disk_folder);
