@@ -73,9 +73,8 @@ void bench_product(Executor& executor) {
     Number weight;
     Order order;
   };
-  for (const Kind kind :
-       {Kind{"fp32", Number::f32, Order::fp32_chain}, Kind{"bf16", Number::bf16, bf16_order()},
-        Kind{"bf16 widened", Number::bf16, Order::fp32_chain}})
+  for (const Kind kind : {Kind{"fp32", Number::f32, Order::fp32_chain}, Kind{"bf16", Number::bf16, bf16_order()},
+                          Kind{"bf16 widened", Number::bf16, Order::fp32_chain}})
     for (const Shape& s : shapes) {
       const auto w = numbers(s.n * s.k);
       // One row: as many copies as it takes to leave the caches.

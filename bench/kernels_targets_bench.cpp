@@ -120,7 +120,8 @@ const Shape shapes[] = {{2048, 2048}, {1536, 576}, {576, 1536}, {49152, 576}, {3
 
 class Targets {
  public:
-  Targets() : team_(make_pool()), torch_(std::getenv("EASYDEL_PEER_PYTHON"), team_->size()), memory_(numbers(64 << 20)) {
+  Targets()
+      : team_(make_pool()), torch_(std::getenv("EASYDEL_PEER_PYTHON"), team_->size()), memory_(numbers(64 << 20)) {
     peaks_ = measure_peaks(*team_);
     tiles_ = isa() == Isa::amx;
     std::printf("%s, %d threads: fp32 %.0f GFLOP/s, bf16 %.0f, int8 %.0f GOP/s, read %.1f GB/s\n",
@@ -159,7 +160,8 @@ class Targets {
     std::vector<float> y(size_t(s.n));
     const auto cold = [&](int64_t bytes) { return size_t(std::max<int64_t>(2, (160 << 20) / bytes)); };
     double int8_seconds = 0;
-    const auto row = [&](const std::string& kind, double least, Order order, const auto& make, const auto& bytes_of_one) {
+    const auto row = [&](const std::string& kind, double least, Order order, const auto& make,
+                         const auto& bytes_of_one) {
       const std::string what = "1 row, " + s.text() + ", " + kind;
       if (!want(what)) return 0.0;
       std::vector<decltype(make())> copies;
@@ -169,8 +171,7 @@ class Targets {
       size_t next = 0;
       const Both t = in_turns(
           [&] {
-            product(*team_, copies[next++ % copies.size()], {x.data(), s.k}, 1, {y.data(), s.n}, nullptr,
-                    order);
+            product(*team_, copies[next++ % copies.size()], {x.data(), s.k}, 1, {y.data(), s.n}, nullptr, order);
           },
           [&] { return read_seconds(bytes); });
       show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading", least);

@@ -27,16 +27,17 @@ Machine healthy() {
 }
 
 TEST(Doctor, PrintsALineForEachFinding) {
-  EXPECT_EQ(report(healthy()),
-            "processor         A Processor\n"
-            "instruction sets  reference avx2; in use: avx2; no amx: the processor has no tiles\n"
-            "order class       fp32_chain in fp32, bf16_tile in bf16; every instruction set above gives the same bits in "
-            "a forward pass\n"
-            "threads           2 on 2 allowed of 4 processors (0-1)\n"
-            "waiting threads   GOMP_SPINCOUNT=4000\n"
-            "memory            6.0 GiB free of 8.0 GiB\n"
-            "disk              1.25 ms for a small file with fsync in /tmp\n"
-            "measured peak     fp32 200 GFLOP/s, bf16 100 GFLOP/s, reading memory 20.0 GB/s\n");
+  EXPECT_EQ(
+      report(healthy()),
+      "processor         A Processor\n"
+      "instruction sets  reference avx2; in use: avx2; no amx: the processor has no tiles\n"
+      "order class       fp32_chain in fp32, bf16_tile in bf16; every instruction set above gives the same bits in "
+      "a forward pass\n"
+      "threads           2 on 2 allowed of 4 processors (0-1)\n"
+      "waiting threads   GOMP_SPINCOUNT=4000\n"
+      "memory            6.0 GiB free of 8.0 GiB\n"
+      "disk              1.25 ms for a small file with fsync in /tmp\n"
+      "measured peak     fp32 200 GFLOP/s, bf16 100 GFLOP/s, reading memory 20.0 GB/s\n");
 }
 
 std::string warning_of(const Machine& m) {

@@ -13,7 +13,8 @@ struct Shape {
   int64_t channels, width;
   std::vector<int64_t> offsets;
 };
-const Shape shapes[] = {{1, 1, {0, 1}}, {5, 4, {0, 0, 1, 3, 3}}, {16, 4, {0, 9}}, {37, 3, {0, 2, 40, 41}}, {130, 7, {0, 3, 300}}};
+const Shape shapes[] = {
+    {1, 1, {0, 1}}, {5, 4, {0, 0, 1, 3, 3}}, {16, 4, {0, 9}}, {37, 3, {0, 2, 40, 41}}, {130, 7, {0, 3, 300}}};
 
 std::vector<ConvolutionRange> ranges_of(const Shape& s, float* states) {
   std::vector<ConvolutionRange> ranges;
@@ -60,7 +61,8 @@ TEST(Convolution, HasTheBitsOfTheContractOnEveryInstructionSet) {
         on_every_isa([&] {
           for (Executor* const executor : {&serial_executor(), &pool_of_five()}) {
             std::vector<float> y(x.size()), own = states;
-            convolve(*executor, spec, ranges_of(s, more ? own.data() : nullptr), {x.data(), s.channels}, {y.data(), s.channels});
+            convolve(*executor, spec, ranges_of(s, more ? own.data() : nullptr), {x.data(), s.channels},
+                     {y.data(), s.channels});
             for (size_t i = 0; i < y.size(); ++i)
               ASSERT_TRUE(std::isnan(expected[i]) ? std::isnan(y[i]) : std::memcmp(&y[i], &expected[i], 4) == 0) << i;
           }
@@ -95,7 +97,8 @@ TEST(ConvolutionGradients, AreNearTheExactOnesWithTheSameBitsForAnyNumberOfThrea
       for (Executor* const executor : {&serial_executor(), &pool_of_five()}) {
         std::vector<float> all(size_t(tokens * n + n * s.width + n));
         float *const dx = all.data(), *const dweight = dx + tokens * n, *const dbias = dweight + n * s.width;
-        convolve_backward(*executor, spec, ranges_of(s, nullptr), {x.data(), n}, {dy.data(), n}, {dx, n}, dweight, dbias);
+        convolve_backward(*executor, spec, ranges_of(s, nullptr), {x.data(), n}, {dy.data(), n}, {dx, n}, dweight,
+                          dbias);
         if (first.empty()) first = all;
         ASSERT_TRUE(same_bits(all, first));
       }

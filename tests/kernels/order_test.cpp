@@ -23,8 +23,9 @@ TEST(Order, RefusesWhatIsNone) {
     choose_bf16_order("fp32_chain");
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(),
-                 "EASYDEL_BF16_ORDER: 'fp32_chain' is no order of additions in bf16\n    it is bf16_tile or bf16_pairs");
+    EXPECT_STREQ(
+        error.what(),
+        "EASYDEL_BF16_ORDER: 'fp32_chain' is no order of additions in bf16\n    it is bf16_tile or bf16_pairs");
   }
 }
 

@@ -14,9 +14,9 @@ struct Machine {
   std::string processor;
   std::vector<std::string> instruction_sets;  // in rising order
   std::string instruction_set_in_use;
-  std::string no_tiles;    // why amx is not among them; empty where it is
-  std::string bf16_order;  // of additions in products of bf16
-  std::string waiting;     // how_threads_wait()
+  std::string no_tiles;        // why amx is not among them; empty where it is
+  std::string bf16_order;      // of additions in products of bf16
+  std::string waiting;         // how_threads_wait()
   std::string processor_list;  // the allowed ones, as "0-3,8"
   int processors = 0, allowed_processors = 0, threads = 0;
   int64_t memory_bytes = 0, free_memory_bytes = 0;  // within the control group's limit, where there is one

@@ -32,7 +32,8 @@ struct FewRows {
     const bf16* row[key_block];
     for (int64_t r = 0; r < key_block; ++r)
       row[r] = static_cast<const bf16*>(k.at(token_at(s, begin + std::min(r, count - 1)), head));
-    const int64_t ahead = begin + key_block < s.keys && !s.pages && k.token_stride != dim ? key_block * k.token_stride : 0;
+    const int64_t ahead =
+        begin + key_block < s.keys && !s.pages && k.token_stride != dim ? key_block * k.token_stride : 0;
     for (int64_t first = 0; first < count; first += tile_columns) {
       bf16* tile = to + first / tile_columns * tile_elements;
       for (int64_t d = 0; d < dim; d += k_block, tile += key_block * k_block)

@@ -76,9 +76,8 @@ void convolve_backward(Executor& executor, const ConvolutionSpec& spec, std::spa
     over_tokens(executor, step,
                 [&](const ConvolutionRange& range, int64_t t) { isa.convolve_back(step, range, dy, t, dx); });
   if (!dweight && !dbias) return;
-  executor.run(divide_up(spec.channels, sixteen), [&](int64_t part) {
-    isa.convolution_sums(step, dy, part * sixteen, dweight ? dtaps : nullptr, dbias);
-  });
+  executor.run(divide_up(spec.channels, sixteen),
+               [&](int64_t part) { isa.convolution_sums(step, dy, part * sixteen, dweight ? dtaps : nullptr, dbias); });
   if (dweight) turn(dtaps, spec.width, spec.channels, dweight);
 }
 

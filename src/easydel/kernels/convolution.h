@@ -2,8 +2,9 @@
 //   y[t, c] = bias[c] + sum over w of weight[c, w] x[t - width + 1 + w, c],
 // of which tokens before the sequence count as zero, or as what the sequence had before the call.
 //
-// An element is one chain of FMAs in ascending w from the bias (or +0), rounded once: the same bits whole, cut anyhow or
-// one token at a time, on every instruction set and any number of threads. Gradients are sums in fp32 in a fixed order.
+// An element is one chain of FMAs in ascending w from the bias (or +0), rounded once: the same bits whole, cut anyhow
+// or one token at a time, on every instruction set and any number of threads. Gradients are sums in fp32 in a fixed
+// order.
 #pragma once
 
 #include <cstdint>

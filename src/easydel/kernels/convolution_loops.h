@@ -33,13 +33,15 @@ struct ConvolutionLoops {
   }
 
   // dx of one token, from the tokens that read it.
-  static void convolve_back(const ConvolutionStep& s, const ConvolutionRange& range, Input dy, int64_t token, Output dx) {
+  static void convolve_back(const ConvolutionStep& s, const ConvolutionRange& range, Input dy, int64_t token,
+                            Output dx) {
     const int64_t n = s.spec.channels, width = s.spec.width;
     const int64_t first = std::max<int64_t>(0, token + width - range.end);
     for (int64_t c = 0; c < n; c += lanes) {
       W sum = W::zero();
       for (int64_t w = first; w < width; ++w)
-        sum = Math::fma(W::load(s.taps + w * n + c, n - c), Rows::load(dy.number, dy.at(token + width - 1 - w), c, n), sum);
+        sum = Math::fma(W::load(s.taps + w * n + c, n - c), Rows::load(dy.number, dy.at(token + width - 1 - w), c, n),
+                        sum);
       Rows::store(dx.number, dx.at(token), c, n, sum);
     }
   }

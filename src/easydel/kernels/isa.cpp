@@ -85,8 +85,7 @@ std::string_view why_no_tiles() {
 
 bool has_fast_pairs() {
   __builtin_cpu_init();
-  return available_isas().back() >= Isa::avx512_vnni && __builtin_cpu_supports("avx512bf16") &&
-         __builtin_cpu_is("amd");
+  return available_isas().back() >= Isa::avx512_vnni && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd");
 }
 
 Isa isa() { return current().load(std::memory_order_relaxed); }

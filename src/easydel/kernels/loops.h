@@ -76,7 +76,8 @@ struct Loops {
   double (*squares)(const void* x, Number number, int64_t n);
 
   // Some tokens of one head, and back; see recurrence_loops.h.
-  void (*recur)(const RecurrenceStep& step, int64_t begin, int64_t end, float* state, float* o, float* before, float* kept);
+  void (*recur)(const RecurrenceStep& step, int64_t begin, int64_t end, float* state, float* o, float* before,
+                float* kept);
   void (*recur_back)(const RecurrenceStep& step, int64_t begin, int64_t end, const float* before, const float* kept,
                      const float* d_o, const RecurrenceGradients& out, float* d_state, float* slopes);
 

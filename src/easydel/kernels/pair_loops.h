@@ -1,5 +1,5 @@
-// Products of bf16 by VDPBF16PS, where it is worth more than FMAs: the order bf16_pairs of a packed weight, and gradients,
-// which take two neighbouring rows of the right side at a time. Included by loops_avx512_bf16.cpp only.
+// Products of bf16 by VDPBF16PS, where it is worth more than FMAs: the order bf16_pairs of a packed weight, and
+// gradients, which take two neighbouring rows of the right side at a time. Included by loops_avx512_bf16.cpp only.
 #pragma once
 
 #include <immintrin.h>

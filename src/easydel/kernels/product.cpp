@@ -116,10 +116,10 @@ void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Outp
         [&](int64_t first, int64_t rows, bf16* to) { isa.pack_tile_rows(x, first, rows, step.k, to); });
   if (order == Order::bf16_pairs && isa.multiply_pairs) {
     step.padded_k /= 2;
-    return pack_and_multiply(
-        executor, step, &ProductStep::a_pairs, block_rows, [&](int64_t first, int64_t rows, uint32_t* to) {
-          isa.pack_pair_rows(x, first, rows, step.k, step.padded_k, to);
-        });
+    return pack_and_multiply(executor, step, &ProductStep::a_pairs, block_rows,
+                             [&](int64_t first, int64_t rows, uint32_t* to) {
+                               isa.pack_pair_rows(x, first, rows, step.k, step.padded_k, to);
+                             });
   }
   pack_and_multiply(executor, step, &ProductStep::a, block_rows, [&](int64_t first, int64_t rows, float* to) {
     isa.pack_rows(x, first, rows, step.k, step.padded_k, rounded, to);

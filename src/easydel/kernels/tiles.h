@@ -43,7 +43,8 @@ struct Tiles {
     store_sums<rows, vectors>(sum, c, c_step);
   }
 
-  // What is asked for while a panel of bf16 is read: ahead(where it is read, rows, columns) is called for each pair of k.
+  // What is asked for while a panel of bf16 is read: ahead(where it is read, rows, columns) is called for each pair of
+  // k.
   struct Nothing {
     void operator()(const bf16*, int, int64_t) const {}
   };
@@ -129,8 +130,7 @@ struct Tiles {
     if constexpr (rows > 0) {
       if constexpr (rows > 3)
         if (count <= 3) return rows_bf16<order, of, 3>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
-      if (count < rows)
-        return rows_bf16<order, of, rows - 1>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
+      if (count < rows) return rows_bf16<order, of, rows - 1>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
       constexpr bool tiles = order == Order::bf16_tile, odd_first = order == Order::bf16_pairs;
       constexpr int vectors = tiles && V::registers < 32 ? 1 : 2;
       int64_t column = 0;
