@@ -95,6 +95,37 @@ TEST_F(Files, MapWhatIsThere) {
   EXPECT_EQ(refusal([&] { Mapped::open(folder_.path()); }), folder_.path().string() + ": is not a file");
 }
 
+TEST_F(Files, ThatAreMappedAreReadAgainWhenTheirMemoryWasGivenBack) {
+  write(folder_ / "a", std::string(20000, 'a'));
+  const auto mapped = Mapped::open(folder_ / "a");
+  auto* const bytes = const_cast<std::byte*>(mapped->bytes().data());
+  bytes[5000] = bytes[19999] = std::byte{'b'};  // in memory alone
+  EXPECT_EQ(read(folder_ / "a"), std::string(20000, 'a'));
+  Mapped::forget(mapped->bytes().subspan(4096, 8192));
+  EXPECT_EQ(bytes[5000], std::byte{'a'});
+  EXPECT_EQ(bytes[19999], std::byte{'b'});
+  const std::string own(10000, 'c');
+  Mapped::forget(std::as_bytes(std::span(own)));
+  EXPECT_EQ(own, std::string(10000, 'c'));
+}
+
+TEST_F(Files, GoOnWhereTheyStopped) {
+  { ResumingWriter(folder_ / "a").write("one "); }
+  ResumingWriter writer(folder_ / "a");
+  EXPECT_EQ(writer.size(), 4u);
+  writer.write("and the rest");
+  writer.begin_at(4);
+  writer.write("two");
+  EXPECT_EQ(writer.size(), 7u);
+  set_fault([](Operation operation, const fs::path&) { return operation == Operation::write ? ENOSPC : 0; });
+  const std::string refused = (folder_ / "a").string() + ": cannot write: No space left on device\n    free some space, or choose a folder on another disk";
+  EXPECT_EQ(refusal([&] { writer.write("three"); }), refused);
+  EXPECT_EQ(refusal([&] { writer.begin_at(0); }), refused);
+  set_fault({});
+  writer.sync();
+  EXPECT_EQ(read(folder_ / "a"), "one two");
+}
+
 TEST_F(Files, AreHashedAsSha256Has) {
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   write(folder_ / "a", std::string(3000000, 'a'));

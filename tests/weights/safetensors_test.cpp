@@ -1,3 +1,4 @@
+#include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -213,7 +214,7 @@ TEST(Weights, AreMissedByName) {
                 "    give a folder with model.safetensors or its shards and index");
   test::write_file(folder / "training_args.bin", "x");
   EXPECT_FALSE(Folder::has_weights(folder.path()));
-  for (const char* name : {"tf_model.h5", "pytorch_model-00001-of-00002.bin", "model.Q4_0.gguf"}) {
+  for (const char* name : {"tf_model.h5", "pytorch_model-00001-of-00002.bin"}) {
     test::write_file(folder / name, "x");
     EXPECT_TRUE(Folder::has_weights(folder.path()));
     EXPECT_EQ(refusal([&] { Folder::open(folder.path()); }),

@@ -12,7 +12,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -243,6 +245,29 @@ void Writer::commit() {
   sync_directory(folder_of(path_));
 }
 
+ResumingWriter::ResumingWriter(const fs::path& path) : path_(path) {
+  file_ = step(Operation::open, path_, "write", [&] { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666); });
+  const off_t end = ::lseek(file_, 0, SEEK_END);
+  size_ = end < 0 ? 0 : static_cast<uint64_t>(end);
+}
+
+ResumingWriter::~ResumingWriter() { ::close(file_); }
+
+void ResumingWriter::begin_at(uint64_t offset) {
+  step(Operation::write, path_, "write", [&] { return ::ftruncate(file_, static_cast<off_t>(offset)); });
+  if (::lseek(file_, static_cast<off_t>(offset), SEEK_SET) < 0) fail(path_, "write", errno);
+  size_ = offset;
+}
+
+void ResumingWriter::write(std::string_view bytes) {
+  write_all(file_, path_, bytes.data(), bytes.size());
+  size_ += bytes.size();
+}
+
+void ResumingWriter::sync() {
+  step(Operation::fsync, path_, "write", [&] { return ::fsync(file_); });
+}
+
 Appender::Appender(const fs::path& path) : path_(path) {
   file_ = step(Operation::open, path_, "write",
                [&] { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666); });
@@ -258,6 +283,20 @@ void Appender::line(std::string_view text) {
   write_all(file_, path_, whole.data(), whole.size());
 }
 
+namespace {
+
+// What is mapped now.
+struct Mappings {
+  std::mutex mutex;
+  std::map<const std::byte*, const std::byte*> end_of;
+};
+Mappings& mappings() {
+  static Mappings* const all = new Mappings;  // mappings may outlive static objects
+  return *all;
+}
+
+}  // namespace
+
 std::shared_ptr<const Mapped> Mapped::open(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file < 0) fail(path, "read", errno);
@@ -267,15 +306,31 @@ std::shared_ptr<const Mapped> Mapped::open(const fs::path& path) {
   const std::shared_ptr<Mapped> mapped(new Mapped);
   mapped->path_ = path;
   if (status.st_size == 0) return mapped;
-  void* data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+  void* data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   if (data == MAP_FAILED) fail(path, "read", errno);
   mapped->data_ = static_cast<const std::byte*>(data);
   mapped->size_ = static_cast<size_t>(status.st_size);
+  const std::lock_guard lock(mappings().mutex);
+  mappings().end_of[mapped->data_] = mapped->data_ + mapped->size_;
   return mapped;
 }
 
 Mapped::~Mapped() {
-  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (!data_) return;
+  const std::lock_guard lock(mappings().mutex);
+  mappings().end_of.erase(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void Mapped::forget(std::span<const std::byte> bytes) {
+  const std::lock_guard lock(mappings().mutex);
+  auto mapping = mappings().end_of.upper_bound(bytes.data());
+  if (mapping == mappings().end_of.begin() || (--mapping)->second < bytes.data() + bytes.size()) return;
+  // Whole pages only: the others are a neighbour's as well.
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 namespace {

@@ -56,6 +56,25 @@ class Writer {
   std::vector<char> buffer_;
 };
 
+// A file that comes over several tries: what is there of it already is kept, and writing goes on behind it. Who has all of
+// it calls sync() and renames it to its place.
+class ResumingWriter {
+ public:
+  explicit ResumingWriter(const fs::path& path);
+  ~ResumingWriter();
+  ResumingWriter(const ResumingWriter&) = delete;
+  ResumingWriter& operator=(const ResumingWriter&) = delete;
+  uint64_t size() const { return size_; }
+  void begin_at(uint64_t offset);  // throws away what stands there and behind
+  void write(std::string_view bytes);
+  void sync();
+
+ private:
+  fs::path path_;
+  int file_ = -1;
+  uint64_t size_ = 0;
+};
+
 // Appends whole lines; each append is one write(2), so that a crash leaves whole lines. For logs (metrics.jsonl).
 class Appender {
  public:
@@ -70,10 +89,14 @@ class Appender {
   int file_ = -1;
 };
 
-// A file mapped for reading (MAP_PRIVATE); empty files map to an empty span. Thread-safe to read.
+// A file mapped for reading; empty files map to an empty span. Thread-safe to read. Who writes there all the same writes
+// into memory of its own, never into the file.
 class Mapped {
  public:
   static std::shared_ptr<const Mapped> open(const fs::path& path);  // UserError where it cannot be read
+  // Gives the memory behind `bytes` back where it lies in a mapping: it is read from the file again when it is next
+  // used. What was written there is lost. Elsewhere nothing happens. Thread-safe.
+  static void forget(std::span<const std::byte> bytes);
   ~Mapped();
   Mapped(const Mapped&) = delete;
   Mapped& operator=(const Mapped&) = delete;

@@ -30,6 +30,7 @@ struct Options {
   ChatOptions chat;
   ProbeLogitsOptions logits;
   ProbeReplayOptions replay;
+  ExportOptions export_;
   DescribeModelOptions model;
   DescribeMeshOptions mesh;
   std::vector<std::string> files;
@@ -135,6 +136,14 @@ void add_commands(CLI::App& app, Options& o) {
   one = add_command(app, o, "chat", "Talk with a model", work, [&o] { return run_chat(o.chat); });
   add_model_flags(one, o.chat);
   one->add_option("--system", o.chat.system, "The system message");
+
+  one = add_command(app, o, "export", "Write a model in another form: GGUF, safetensors", work, [&o] { return run_export(o.export_); });
+  one->add_option("model", o.export_.model, "Model folder, .gguf file, or a name in the local Hugging Face cache")->required();
+  one->add_option("--format", o.export_.format, "gguf, or safetensors (a folder as Hugging Face's)");
+  one->add_option("--dtype", o.export_.dtype, "auto (the file's), f32, f16, bf16; for gguf also q8_0");
+  one->add_option("-o,--output", o.export_.output, "The file, or the folder, to write")->required();
+  one->add_option("--tokenizer", o.export_.tokenizer, "Tokenizer's folder; the model's own if not given");
+  one->add_option("--pre", o.export_.pre, "Name of the pre-tokenizer in GGUF, where it cannot be told by its pattern");
 
   CLI::App* const describe = app.add_subcommand("describe", "Say what a model, a mesh or a key is");
   describe->group(look);

@@ -65,6 +65,13 @@ int run_probe_render(const std::string& chat_template, const std::string& lines)
 // 1 where `check` and a case failed.
 int run_probe_vectors(const std::vector<std::string>& files, bool check);
 
+struct ExportOptions {
+  std::string model, format = "gguf", dtype = "auto", output;
+  std::string tokenizer;  // empty: the model's own
+  std::string pre;        // the pre-tokenizer's name in GGUF, where it cannot be told
+};
+int run_export(const ExportOptions& options);
+
 struct DescribeModelOptions {
   std::string model;
   bool parameters = false;  // every tensor, not grouped by layer

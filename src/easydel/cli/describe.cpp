@@ -9,7 +9,7 @@
 #include "easydel/cli/text_table.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/hub/resolve.h"
-#include "easydel/weights/safetensors.h"
+#include "easydel/weights/folder.h"
 
 namespace easydel::cli {
 namespace {
@@ -72,8 +72,8 @@ struct Group {
 
 int run_describe_model(const DescribeModelOptions& options) {
   const fs::path folder = hub::resolve_model(options.model, "describe model");
-  if (!fs::exists(folder / "config.json")) refuse(folder.string(), "has no config.json", "give a Hugging Face model folder");
-  const Value config = parse_file(folder / "config.json");
+  if (!weights::has_config(folder)) refuse(folder.string(), "has no config.json", "give a Hugging Face model folder");
+  const Value config = weights::read_config(folder).document;
   std::map<std::string, Group> groups;
   std::vector<std::string> order;
   int64_t elements = 0;
@@ -86,7 +86,7 @@ int run_describe_model(const DescribeModelOptions& options) {
       const std::string key = options.parameters ? name : without_index(name);
       if (!groups.contains(key)) order.push_back(key);
       Group& group = groups[key];
-      const std::string shape = shape_text(view.shape), dtype(weights::name_of(view.dtype));
+      const std::string shape = shape_text(view.shape), dtype(view.type_name());
       group.shape = group.count == 0 || group.shape == shape ? shape : "several";
       group.dtype = group.count == 0 || group.dtype == dtype ? dtype : "several";
       ++group.count, group.elements += view.elements(), group.bytes += view.bytes.size();

@@ -8,6 +8,7 @@
 #include "easydel/hub/resolve.h"
 #include "easydel/models/parameter_plan.h"
 #include "easydel/weights/dtype.h"
+#include "easydel/weights/folder.h"
 
 namespace easydel::cli {
 namespace {
@@ -53,10 +54,11 @@ size_t bytes_of_number(const elarge::Config& config, const Value& model) {
 std::string describe_mesh_core(const elarge::MeshPlan& plan) {
   const mesh::Mesh mesh = plan.config.sharding.mesh(plan.devices, plan.hosts);
   const std::filesystem::path folder = hub::resolve_model(plan.config.model.name_or_path, "model.name_or_path");
-  if (!std::filesystem::exists(folder / "config.json")) refuse(folder.string(), "has no config.json", "give a Hugging Face model folder");
-  Value model = parse_file(folder / "config.json");
+  if (!weights::has_config(folder)) refuse(folder.string(), "has no config.json", "give a Hugging Face model folder");
+  weights::ConfigFile found = weights::read_config(folder);
+  Value model = std::move(found.document);
   for (const auto& [key, value] : plan.config.base_config.values.config_json.entries) model.set(key, value);
-  const auto table = models::plan_parameters(model, (folder / "config.json").string());
+  const auto table = models::plan_parameters(model, found.where);
   const std::vector<mesh::Rule> own = plan.config.sharding.rules();
   const mesh::PartitionRules rules(own, mesh);
   const auto number_bytes = static_cast<int64_t>(bytes_of_number(plan.config, model));

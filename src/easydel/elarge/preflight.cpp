@@ -14,7 +14,7 @@
 #include "easydel/mesh/world.h"
 #include "easydel/models/family_configs.h"
 #include "easydel/text/tokenizer.h"
-#include "easydel/weights/safetensors.h"
+#include "easydel/weights/folder.h"
 
 namespace easydel::elarge {
 namespace {
@@ -42,7 +42,7 @@ fs::path find_model(const ModelConfig& model, const std::string& path, config::P
   fs::path folder;
   as_problem(problems, path + ".name_or_path", [&] {
     const fs::path found = hub::resolve_model(model.name_or_path, path + ".name_or_path", model.revision, hub::Wanted::description);
-    if (!fs::exists(found / "config.json"))
+    if (!weights::has_config(found))
       refuse(path + ".name_or_path", "'" + model.name_or_path + "' has no config.json", "give a Hugging Face model folder");
     folder = found;
   });
@@ -53,11 +53,10 @@ fs::path find_model(const ModelConfig& model, const std::string& path, config::P
 Value check_model(const fs::path& folder, const Value& overrides, const std::string& path, config::Problems& problems) {
   Value config;
   as_problem(problems, path + ".name_or_path", [&] {
-    Value read = parse_file(folder / "config.json");
-    if (!read.is_map()) refuse(path + ".name_or_path", (folder / "config.json").string() + " is not a map of keys");
-    config = read;
-    for (const auto& [key, value] : overrides.entries) read.set(key, value);
-    models::family_config_of(read, (folder / "config.json").string());
+    weights::ConfigFile read = weights::read_config(folder);
+    config = read.document;
+    for (const auto& [key, value] : overrides.entries) read.document.set(key, value);
+    models::family_config_of(read.document, read.where);
   });
   as_problem(problems, path + ".name_or_path", [&] {
     if (weights::Folder::has_weights(folder))

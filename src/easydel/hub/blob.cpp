@@ -23,55 +23,17 @@ bool is_hex(const std::string& text, size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// The part of a file that is there, going on.
-class Partial {
- public:
-  explicit Partial(const fs::path& path)
-      : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
-    if (file_ < 0) refuse(path.string(), "cannot write: " + std::error_code(errno, std::generic_category()).message());
-    size_ = ::lseek(file_, 0, SEEK_END);
-  }
-  ~Partial() { ::close(file_); }
-  Partial(const Partial&) = delete;
-  Partial& operator=(const Partial&) = delete;
-
-  int64_t size() const { return size_; }
-  void begin_at(int64_t offset) {
-    if (::ftruncate(file_, offset) != 0 || ::lseek(file_, offset, SEEK_SET) != offset) fail();
-    size_ = offset;
-  }
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t done = ::write(file_, bytes.data(), bytes.size());
-      if (done < 0) fail();
-      bytes.remove_prefix(static_cast<size_t>(done));
-      size_ += done;
-    }
-  }
-  void sync() {
-    if (::fsync(file_) != 0) fail();
-  }
-
- private:
-  [[noreturn]] void fail() {
-    refuse(path_.string(), "cannot write: " + std::error_code(errno, std::generic_category()).message());
-  }
-  fs::path path_;
-  int file_;
-  int64_t size_ = 0;
-};
-
 // Throws NetworkError where another try may help.
-void fetch_rest(const Download& download, Partial& partial, const std::function<void(int64_t)>& progress) {
+void fetch_rest(const Download& download, files::ResumingWriter& partial, const std::function<void(int64_t)>& progress) {
   const Response answer = perform({.url = download.url,
                                    .headers = {"Accept-Encoding: identity"},
                                    .token = download.token,
-                                   .resume_from = partial.size(),
-                                   .begin = [&](int, int64_t from) { partial.begin_at(from); },
+                                   .resume_from = static_cast<int64_t>(partial.size()),
+                                   .begin = [&](int, int64_t from) { partial.begin_at(static_cast<uint64_t>(from)); },
                                    .on_data =
                                        [&](std::string_view bytes) {
                                          partial.write(bytes);
-                                         progress(partial.size());
+                                         progress(static_cast<int64_t>(partial.size()));
                                        },
                                    .stall_seconds = download.stall_seconds});
   if (answer.status == 416) {  // more is here than there
@@ -81,7 +43,7 @@ void fetch_rest(const Download& download, Partial& partial, const std::function<
   if (answer.status >= 500 || answer.status == 429) throw NetworkError(str("the hub answers ", answer.status));
   if (answer.status / 100 != 2)
     refuse(download.where, str(download.url, " answers ", answer.status), "try again later");
-  if (download.size >= 0 && partial.size() < download.size)
+  if (download.size >= 0 && static_cast<int64_t>(partial.size()) < download.size)
     throw NetworkError(str("only ", partial.size(), " of ", download.size, " bytes came"));
 }
 
@@ -119,9 +81,10 @@ std::string git_hash_of_file(const fs::path& file) {
 void download(const Download& download, const fs::path& blob, const std::function<void(int64_t)>& progress) {
   const fs::path aside = blob.string() + ".incomplete";
   {
-    Partial partial(aside);
-    if (download.size >= 0 && partial.size() > download.size) partial.begin_at(0);
-    for (int attempt = 1; download.size < 0 || partial.size() < download.size || download.size == 0; ++attempt) {
+    files::ResumingWriter partial(aside);
+    const auto here = [&] { return static_cast<int64_t>(partial.size()); };
+    if (download.size >= 0 && here() > download.size) partial.begin_at(0);
+    for (int attempt = 1; download.size < 0 || here() < download.size || download.size == 0; ++attempt) {
       try {
         fetch_rest(download, partial, progress);
         break;

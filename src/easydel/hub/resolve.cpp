@@ -32,6 +32,13 @@ bool ends_with_any(std::string_view file, std::initializer_list<std::string_view
   return std::ranges::any_of(endings, [&](std::string_view ending) { return file.ends_with(ending); });
 }
 
+bool has_file(const fs::path& folder, std::string_view ending) {
+  std::error_code missing;
+  return std::ranges::any_of(fs::directory_iterator(folder, missing), [&](const fs::directory_entry& entry) {
+    return entry.path().filename().string().ends_with(ending);
+  });
+}
+
 bool describes(std::string_view file) {
   return ends_with_any(file, {".json", ".jinja", ".txt", ".model", ".tiktoken", ".vocab"});
 }
@@ -52,9 +59,10 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
   const fs::path path = expand_home(name);
   std::error_code missing;
   if (fs::is_directory(path, missing)) return path;
+  if (path.extension() == ".gguf" && fs::exists(path, missing)) return path;
   if (fs::exists(path, missing))
     refuse(where, "'" + std::string(name) + "' is a file, not a model folder",
-           "give the folder that holds config.json and *.safetensors");
+           "give the folder that holds config.json and *.safetensors, or a .gguf file");
   if (!is_hub_name(name))
     refuse(where, "'" + std::string(name) + "': no such folder",
            "give a folder with config.json and *.safetensors, or a name of the hub");
@@ -70,7 +78,11 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
     if (file.find('/') != std::string_view::npos) return false;  // other forms of the same weights
     return describes(file) || (wanted == Wanted::all && file.ends_with(".safetensors"));
   };
-  return repository.fetch_all(takes, telling(now.progress));
+  const fs::path snapshot = repository.fetch_all(takes, telling(now.progress));
+  if (wanted != Wanted::all || has_file(snapshot, ".safetensors")) return snapshot;
+  // Older models have their weights in torch's own files alone.
+  const auto takes_old = [&](std::string_view file) { return file.starts_with("pytorch_model") && file.ends_with(".bin"); };
+  return repository.fetch_all([&](std::string_view file) { return takes(file) || takes_old(file); }, telling(now.progress));
 }
 
 fs::path resolve_dataset(std::string_view name, const std::string& where, std::string_view revision) {

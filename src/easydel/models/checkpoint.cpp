@@ -1,5 +1,7 @@
 #include "easydel/models/checkpoint.h"
 
+#include <ATen/ops/empty.h>
+
 #include <cctype>
 #include <cstdlib>
 
@@ -79,7 +81,7 @@ bool Checkpoint::has_shapes(const nn::Entry& entry) {
   const auto shape = entry.source.file_shape(entry.shape);
   bool all = true;
   for (const std::string& name : entry.source.found) {
-    const std::vector<int64_t> found = folder_.at(name).shape;
+    const std::vector<int64_t> found = folder_.info(name).shape;
     if (found == shape) continue;
     misshapen_.push_back(str(name, ": the file has ", shape_text(found), ", config.json asks for ", shape_text(shape)));
     all = false;
@@ -104,11 +106,18 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources)
   return has_shapes(entry);
 }
 
-void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources) {
-  if (!match(entry, sources)) return;
+void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options, bool frozen) {
+  const auto make_room = [&] { entry.shard = at::empty(entry.slice.size, options); };
+  if (!match(entry, sources)) return make_room();
   nn::Source& source = entry.source;
   const auto take = [&](size_t i) { return tensor::from_view(folder_.at(source.found[i])); };
+  // What was copied is not needed in memory a second time.
+  const auto put = [](const Tensor& to, const Tensor& values, const Tensor& whole) {
+    to.copy_(values);
+    tensor::forget(whole);
+  };
   if (source.packing == nn::Packing::mxfp4) {
+    make_room();
     const Tensor values = tensor::mxfp4_values(take(0), take(1));
     const auto shape = source.file_shape(entry.shape);
     if (values.sizes() != at::IntArrayRef(shape)) {
@@ -122,17 +131,24 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources) 
     source.found = source.tensors;
     return;
   }
-  const int64_t first = source.stacked ? entry.slice.begin[0] : 0;
-  const int64_t count = source.stacked ? entry.slice.size[0] : 1;
-  if (source.stacked && int64_t(source.found.size()) < entry.shape[0]) entry.shard.zero_();
+  if (!source.stacked) {
+    const Tensor whole = take(0), values = slice_of(source.part_of(whole), entry);
+    source.found_type = whole.scalar_type();
+    const bool as_it_is = frozen && values.is_contiguous() && values.numel() == whole.numel() &&
+                          values.scalar_type() == options.dtype().toScalarType() && options.device().is_cpu();
+    if (as_it_is) return void(entry.shard = values);
+    make_room();
+    return put(entry.shard, values, whole);
+  }
+  make_room();
+  const int64_t first = entry.slice.begin[0], count = entry.slice.size[0];
+  if (int64_t(source.found.size()) < entry.shape[0]) entry.shard.zero_();
   for (size_t i = 0; i < source.found.size(); ++i) {
     const Tensor whole = take(i);
     source.found_type = whole.scalar_type();
     const Tensor values = slice_of(source.part_of(whole), entry);
-    if (!source.stacked)
-      entry.shard.copy_(values);
-    else if (const int64_t at = int64_t(i) - first; at >= 0 && at < count)
-      entry.shard.select(0, at).copy_(values);
+    if (const int64_t at = int64_t(i) - first; at >= 0 && at < count)
+      put(entry.shard.select(0, at), values, whole);
   }
 }
 
@@ -175,7 +191,7 @@ void Checkpoint::refuse_unfit(const std::string& where, int64_t layers) const {
 
 at::ScalarType Checkpoint::type() const {
   for (const std::string& name : folder_.names()) {
-    const at::ScalarType type = tensor::scalar_type(folder_.at(name).dtype);
+    const at::ScalarType type = tensor::scalar_type(folder_.info(name).dtype);
     if (at::isFloatingType(type)) return type;
   }
   return at::kFloat;

@@ -9,7 +9,7 @@
 
 #include "easydel/models/family.h"
 #include "easydel/nn/parameter.h"
-#include "easydel/weights/safetensors.h"
+#include "easydel/weights/folder.h"
 
 namespace easydel::models {
 
@@ -21,8 +21,9 @@ class Checkpoint {
   // Sets entry.source to the first of `sources` whose tensors are all there. Whether one was, and in the shapes that the
   // entry asks for; what did not fit is remembered for refuse_unfit. Reads headers only.
   bool match(nn::Entry& entry, const std::vector<nn::Source>& sources);
-  // match, then the values into entry.shard, which is there.
-  void fill(nn::Entry& entry, const std::vector<nn::Source>& sources);
+  // match, then the values as entry.shard, in the number type and on the device of `options`. Where nothing is to be
+  // changed of them and nobody will learn (`frozen`), the shard is the file's own mapped bytes.
+  void fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options, bool frozen);
   // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen or not in the model.
   void refuse_unfit(const std::string& where, int64_t layers) const;
 

@@ -14,7 +14,7 @@
 #include "easydel/tensor/device.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/random.h"
-#include "easydel/weights/safetensors.h"
+#include "easydel/weights/folder.h"
 
 namespace easydel::models {
 namespace {
@@ -73,13 +73,9 @@ struct Opened {
 
 Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {
   Opened out;
-  const fs::path config_path = folder / "config.json";
-  out.where = config_path.string();
-  if (!fs::is_directory(folder)) refuse(folder.string(), "there is no such model folder");
-  if (!fs::is_regular_file(config_path))
-    refuse(folder.string(), "no config.json in this folder", "a model folder holds config.json and its weights");
-  out.config = parse_file(config_path);
-  if (!out.config.is_map()) refuse(out.where, "is no mapping");
+  weights::ConfigFile config = weights::read_config(folder);
+  out.config = std::move(config.document);
+  out.where = std::move(config.where);
   for (const auto& [key, value] : options.overrides.entries) out.config.set(key, value);
 
   const ConfigReader reader = out.reader();
@@ -137,8 +133,8 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
     // What is computed exactly is kept so.
     const at::ScalarType shard_type = entry.compute != opened.types.compute ? entry.compute : opened.types.shard;
     if (opened.checkpoint) {
-      entry.shard = at::empty(entry.slice.size, at::TensorOptions().dtype(shard_type).device(opened.device));
-      opened.checkpoint->fill(entry, sources);
+      const auto as = at::TensorOptions().dtype(shard_type).device(opened.device);
+      opened.checkpoint->fill(entry, sources, as, !options.training);
     } else {
       entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
     }

@@ -1,6 +1,7 @@
 #include "easydel/nn/weight.h"
 
 #include "easydel/nn/gather.h"
+#include "easydel/tensor/mapped.h"
 
 namespace easydel::nn {
 namespace {
@@ -36,10 +37,13 @@ class DenseWeight final : public Weight {
       out.compute = compute_;
     }
     // A weight that learns is packed where it is used: it changes every step, and the room is needed for activations.
-    if (master.requires_grad() && at::GradMode::is_enabled())
+    if (master.requires_grad() && at::GradMode::is_enabled()) {
       packed_ = nullptr;
-    else if (!packed_)
+    } else if (!packed_) {
       packed_ = ops::pack(out.compute);
+      // The file's own bytes are not needed beside the packed ones.
+      if (packed_ && entry.version == 0) tensor::forget(master);
+    }
     out.packed = packed_;
     return out;
   }

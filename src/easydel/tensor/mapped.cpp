@@ -5,11 +5,31 @@
 
 #include <cstring>
 
+#include "easydel/base/files.h"
+#include "easydel/kernels/executor.h"
 #include "easydel/tensor/dtype.h"
 
 namespace easydel::tensor {
+namespace {
+
+Tensor decoded(const weights::TensorView& view) {
+  const Tensor out = at::empty(view.shape, at::TensorOptions().dtype(at::kFloat));
+  const weights::GgmlForm& form = weights::form_of(*view.blocks);
+  float* const to = out.mutable_data_ptr<float>();
+  constexpr int64_t at_once = 1 << 8;
+  const int64_t blocks = out.numel() / form.elements;
+  kernels::openmp_executor().run((blocks + at_once - 1) / at_once, [&](int64_t part) {
+    const int64_t first = part * at_once, count = std::min(at_once, blocks - first);
+    weights::decode(form.type, view.bytes.data() + size_t(first) * form.bytes, to + first * form.elements, count * form.elements);
+  });
+  files::Mapped::forget(view.bytes);
+  return out;
+}
+
+}  // namespace
 
 Tensor from_view(const weights::TensorView& view) {
+  if (view.blocks) return decoded(view);
   const auto options = at::TensorOptions().dtype(scalar_type(view.dtype));
   const size_t width = weights::size_of(view.dtype);
   if (view.bytes.empty()) return at::empty(view.shape, options);
@@ -19,6 +39,12 @@ Tensor from_view(const weights::TensorView& view) {
     return copy;
   }
   return at::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, [owner = view.owner](void*) {}, options);
+}
+
+void forget(const Tensor& value) {
+  if (!value.device().is_cpu() || !value.is_contiguous()) return;
+  const auto* const data = static_cast<const std::byte*>(value.const_data_ptr());
+  files::Mapped::forget({data, size_t(value.numel()) * value.element_size()});
 }
 
 weights::OutTensor to_file(std::string name, const Tensor& value, at::ScalarType type) {

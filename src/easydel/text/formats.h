@@ -23,6 +23,14 @@ struct ReadTokenizer {
 // `prefix_only_at_start`: the blank before a text is not put after special tokens within it.
 ReadTokenizer read_sentencepiece(std::string_view bytes, const std::string& name, bool prefix_only_at_start = false);
 
+// What such a file says of each piece, by id.
+struct SentencePieces {
+  std::vector<float> scores;
+  std::vector<PieceKind> kinds;
+  bool byte_pairs = false;
+};
+SentencePieces read_pieces(std::string_view bytes, const std::string& name);
+
 // Lines of base64 and rank. The pattern and the special tokens are no part of such a file: the family that `name`
 // (cl100k_base.tiktoken) or the number of ranks tells decides, and cl100k's pattern where neither does.
 ReadTokenizer read_tiktoken(std::string_view bytes, const std::string& name);

@@ -41,7 +41,7 @@ std::vector<Row> make_rows() {
   for (const char* count : {"512", "256", "128", "64", "32", "16", "8", "4", "1,2"})
     halving += str("\\s{", count, "}(?!\\S)|");
   return {
-      {{"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
+      {{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
        {{cl100k}, true, true}},
       {{"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}, {{cl100k}}},
       {{"jais-2"}, {{replaced(cl100k, "\\s+(?!\\S)|\\s+", halving + "\\s{1}")}}},
@@ -57,13 +57,13 @@ std::vector<Row> make_rows() {
          replaced(o200k, "\\p{N}{1,3}", "\\p{N}")},
         true}},
       {{"falcon"}, {{"[\\p{P}\\$\\+<=>\\^~\\|`]+", gpt2, "[0-9][0-9][0-9]"}}},
-      {{"starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2"},
+      {{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"},
        {{"\\p{N}", gpt2}}},
       {{"gpt-2", "mpt", "olmo", "jais", "trillion", "granite-docling", "phi-2", "jina-es", "jina-de", "gigachat",
         "jina-v2-es", "jina-v2-de", "a.x-4.0", "mellum", "modern-bert", "exaone4", "jina-v1-en", "jina-v2-code",
         "roberta-bpe"},
        {{gpt2}}},
-      {{"stablelm2", "qwen2", "hunyuan", "solar-open", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "grok-2"},
+      {{"qwen2", "stablelm2", "hunyuan", "solar-open", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "grok-2"},
        {{qwen2}}},
       {{"qwen35"},
        {{replaced(replaced(qwen2, "?\\p{L}+", "?[\\p{L}\\p{M}]+"), "[^\\s\\p{L}\\p{N}]", "[^\\s\\p{L}\\p{M}\\p{N}]")}}},
@@ -100,9 +100,24 @@ std::vector<Row> make_rows() {
 
 }  // namespace
 
+namespace {
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> all = make_rows();
+  return all;
+}
+
+}  // namespace
+
+std::string gguf_pattern_name(const std::vector<std::string>& patterns, bool ignore_merges) {
+  for (const Row& row : rows())
+    if (row.pattern.patterns == patterns && row.pattern.ignore_merges == ignore_merges && !row.pattern.escapes_blanks)
+      return std::string(row.names.front());
+  return "";
+}
+
 GgufPattern gguf_pattern(std::string_view pre, const std::string& name) {
-  static const std::vector<Row> rows = make_rows();
-  for (const Row& row : rows)
+  for (const Row& row : rows())
     if (std::find(row.names.begin(), row.names.end(), pre) != row.names.end()) return row.pattern;
   refuse(name, str("names the pre-tokenizer '", pre, "', which is not known"),
          "give the folder of the model with its tokenizer.json");

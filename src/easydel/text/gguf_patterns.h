@@ -16,5 +16,7 @@ struct GgufPattern {
 
 // UserError where `pre` is a name that is not known; "" and "default" are llama.cpp's default.
 GgufPattern gguf_pattern(std::string_view pre, const std::string& name);
+// The name of such a pattern, of mapped bytes; empty: it has none.
+std::string gguf_pattern_name(const std::vector<std::string>& patterns, bool ignore_merges);
 
 }  // namespace easydel::text

@@ -145,6 +145,17 @@ std::unique_ptr<const Model> make_model(File& file, ModelData data, std::vector<
 
 }  // namespace
 
+SentencePieces read_pieces(std::string_view bytes, const std::string& name) {
+  const File file = read_file(bytes, name);
+  SentencePieces out;
+  out.byte_pairs = file.type == ModelType::bpe;
+  for (const Piece& piece : file.pieces) {
+    out.scores.push_back(piece.score);
+    out.kinds.push_back(piece.kind);
+  }
+  return out;
+}
+
 ReadTokenizer read_sentencepiece(std::string_view bytes, const std::string& name, bool prefix_only_at_start) try {
   File file = read_file(bytes, name);
   file.rules.prefix_only_at_start = prefix_only_at_start;

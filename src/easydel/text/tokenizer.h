@@ -56,9 +56,12 @@ class Tokenizer {
   virtual std::optional<TokenId> unk_id() const = 0;
   virtual std::optional<std::string> chat_template() const = 0;  // the default one
 
-  // The files that make this tokenizer, as they were read: what a model folder saved with it gets copies of.
+  // The files that make this tokenizer, as they were read.
   virtual const std::vector<std::filesystem::path>& files() const = 0;
 };
+
+// Copies of the tokenizer's files into a model folder, where it has none of the name; of a GGUF file its vocabulary alone.
+void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
 
 // Streaming decode: never half a character; the pieces always add up to decode(all ids, skip_special_tokens, false).
 class DecodeStream {

@@ -6,6 +6,8 @@
 #include "easydel/base/files.h"
 #include "easydel/text/formats.h"
 #include "easydel/text/json_fields.h"
+#include "easydel/weights/folder.h"
+#include "easydel/weights/gguf_write.h"
 
 namespace easydel::text {
 namespace {
@@ -271,6 +273,18 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
     if (!settings.chat_template) settings.chat_template = std::move(read.chat_template);
   }
   return std::make_shared<JsonTokenizer>(std::move(parts), std::move(settings));
+}
+
+void save_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
+  for (const fs::path& file : tokenizer.files()) {
+    const bool gguf = file.extension() == ".gguf";
+    const fs::path to = folder / (gguf ? fs::path(weights::vocabulary_file) : file.filename());
+    if (fs::exists(to)) continue;
+    if (gguf)
+      weights::write_vocabulary(weights::GgufMetadata::open(file), to);
+    else
+      files::write(to, files::read(file));
+  }
 }
 
 }  // namespace easydel::text

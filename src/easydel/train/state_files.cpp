@@ -10,6 +10,7 @@
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/order.h"
 #include "easydel/nn/shards.h"
+#include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
 
 namespace easydel::train {

@@ -239,9 +239,7 @@ void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunSta
   models::save_model(*parts_.model, folder, parts_.save_dtype);
   if (config().save_optimizer_state) write_optimizer(ranks_, folder, *optimizer_, method_->state().get());
   if (!ranks_.first()) return;
-  if (parts_.tokenizer)
-    for (const auto& file : parts_.tokenizer->files())
-      if (!std::filesystem::exists(folder / file.filename())) files::write(folder / file.filename(), files::read(file));
+  if (parts_.tokenizer) text::save_tokenizer(*parts_.tokenizer, folder);
   write_state(folder, state);
 }
 

@@ -1,6 +1,8 @@
 // Walking the keys once, every length checked against what is left of the file.
 #include "easydel/weights/gguf_metadata.h"
 
+#include <charconv>
+
 #include "easydel/base/error.h"
 
 namespace easydel::weights {
@@ -72,7 +74,7 @@ GgufMetadata::GgufMetadata(std::span<const std::byte> bytes, std::string name) :
   auto version = reader.number<uint32_t>();
   if (version != 2 && version != 3)
     refuse(name_, str("is a GGUF file of version ", version), "versions 2 and 3 are read");
-  reader.number<uint64_t>();  // tensors
+  tensors_ = reader.number<uint64_t>();
   auto count = reader.number<uint64_t>();
   auto type_of = [&](std::string_view key) {
     auto type = reader.number<uint32_t>();
@@ -82,6 +84,7 @@ GgufMetadata::GgufMetadata(std::span<const std::byte> bytes, std::string name) :
   for (uint64_t i = 0; i < count; ++i) {
     Entry entry;
     std::string_view key = reader.string();
+    const std::string_view from = reader.rest();
     entry.type = type_of(key);
     if (entry.type == Type::string) {
       entry.value = reader.string();
@@ -92,17 +95,19 @@ GgufMetadata::GgufMetadata(std::span<const std::byte> bytes, std::string name) :
       entry.count = reader.number<uint64_t>();
       if (entry.element == Type::array) refuse(name_, str("'", key, "' is a list of lists"), again);
       if (entry.element == Type::string) {
-        std::string_view from = reader.rest();
+        std::string_view texts = reader.rest();
         for (uint64_t j = 0; j < entry.count; ++j) reader.string();
-        entry.value = from.substr(0, from.size() - reader.rest().size());
+        entry.value = texts.substr(0, texts.size() - reader.rest().size());
       } else {
         if (entry.count > reader.rest().size()) refuse(name_, "is cut short in its metadata", again);
         entry.value = reader.take(entry.count * size_of(entry.element));
       }
     }
+    entry.raw = from.substr(0, from.size() - reader.rest().size());
     keys_.push_back(key);
     entries_.push_back(entry);
   }
+  end_ = bytes.size() - reader.rest().size();
 }
 
 const GgufMetadata::Entry* GgufMetadata::find(std::string_view key) const {
@@ -161,6 +166,23 @@ std::optional<int64_t> GgufMetadata::integer(std::string_view key) const {
   double number = number_at(*entry, 0);
   if (number < -9e15 || number > 9e15) return std::nullopt;
   return static_cast<int64_t>(number);
+}
+
+std::optional<double> GgufMetadata::number(std::string_view key) const {
+  const Entry* entry = find(key);
+  if (!entry || entry->type == Type::string || entry->type == Type::array || entry->type == Type::boolean) return std::nullopt;
+  const double number = number_at(*entry, 0);
+  if (entry->type != Type::f32) return number;
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(number)).ptr;
+  double shortest = number;
+  std::from_chars(text, end, shortest);
+  return shortest;
+}
+
+std::string_view GgufMetadata::raw(std::string_view key) const {
+  const Entry* entry = find(key);
+  return entry ? entry->raw : std::string_view();
 }
 
 std::optional<bool> GgufMetadata::boolean(std::string_view key) const {

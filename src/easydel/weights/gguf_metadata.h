@@ -29,13 +29,20 @@ class GgufMetadata {
   // nullopt: no such key, or another kind of value.
   std::optional<std::string_view> text(std::string_view key) const;
   std::optional<int64_t> integer(std::string_view key) const;
+  // Of integers too; of an fp32 number the shortest decimal that means it (1e-5, as a configuration writes it).
+  std::optional<double> number(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;
   std::vector<std::string_view> texts(std::string_view key) const;  // empty: no such list of strings
   std::vector<int64_t> integers(std::string_view key) const;
   std::vector<double> numbers(std::string_view key) const;  // of integers too
   std::string_view bytes(std::string_view key) const;       // a list of bytes
 
+  // A key's type and value as the file holds them, for another file; empty: no such key.
+  std::string_view raw(std::string_view key) const;
+
   const std::string& name() const { return name_; }
+  uint64_t tensors() const { return tensors_; }
+  size_t end() const { return end_; }  // where the list of tensors begins
   const std::vector<std::string_view>& keys() const { return keys_; }
 
  private:
@@ -44,6 +51,7 @@ class GgufMetadata {
     Type element = Type::u8;  // of an array
     uint64_t count = 0;
     std::string_view value;  // the bytes of it
+    std::string_view raw;    // with the type before them
   };
   const Entry* find(std::string_view key) const;
   static double number_at(const Entry& entry, uint64_t index);
@@ -52,6 +60,8 @@ class GgufMetadata {
   std::string name_;
   std::vector<std::string_view> keys_;
   std::vector<Entry> entries_;
+  uint64_t tensors_ = 0;
+  size_t end_ = 0;
 };
 
 }  // namespace easydel::weights

@@ -22,21 +22,6 @@ std::string shown(std::span<const int64_t> shape) {
   return out + "]";
 }
 
-// The product of the sizes times `unit`; nullopt where it does not fit.
-std::optional<uint64_t> bytes_of(std::span<const int64_t> shape, uint64_t unit) {
-  uint64_t total = unit;
-  for (int64_t size : shape)
-    if (__builtin_mul_overflow(total, static_cast<uint64_t>(size), &total)) return std::nullopt;
-  return total;
-}
-
-// A name as it may stand in a message of one line.
-std::string in_quotes(std::string_view name) {
-  std::string out = "'";
-  for (char c : name.substr(0, 200)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (name.size() > 200 ? "...'" : "'");
-}
-
 uint64_t whole_number(simdjson::dom::element value, std::string_view file, const std::string& what) {
   uint64_t number = 0;
   if (value.get_uint64().get(number) || number > INT64_MAX)
@@ -82,7 +67,7 @@ Header::Entry read_entry(std::string_view name, simdjson::dom::element value, st
     refuse(std::string(file), str(tensor, " has the dtype ", in_quotes(*dtype_name), ", which is not known"),
            "known: BOOL, U8, I8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64, F8_E4M3, F8_E5M2");
   auto [begin, end] = *range;
-  auto bytes = bytes_of(*shape, size_of(*dtype));
+  auto bytes = bytes_of_shape(*shape, size_of(*dtype));
   if (end < begin || !bytes || *bytes != end - begin)
     refuse(std::string(file),
            str(tensor, ": ", *dtype_name, " ", shown(*shape), " does not fill its bytes ", begin, " to ", end),
@@ -119,12 +104,6 @@ void check_cover(const Header& header, uint64_t data_bytes, std::string_view fil
 }
 
 }  // namespace
-
-int64_t TensorView::elements() const {
-  int64_t total = 1;
-  for (int64_t size : shape) total *= size;
-  return total;
-}
 
 Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
   std::string file(name);
@@ -178,6 +157,12 @@ std::shared_ptr<const SafetensorsFile> SafetensorsFile::open(const fs::path& pat
   return file;
 }
 
+std::vector<std::string> SafetensorsFile::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, entry] : header_.tensors) out.push_back(name);
+  return out;
+}
+
 bool SafetensorsFile::has(std::string_view name) const { return header_.tensors.contains(std::string(name)); }
 
 TensorView SafetensorsFile::at(std::string_view name) const {
@@ -188,134 +173,6 @@ TensorView SafetensorsFile::at(std::string_view name) const {
   auto& entry = it->second;
   return {entry.dtype, entry.shape, mapped_->bytes().subspan(header_.data_begin + entry.begin, entry.end - entry.begin),
           mapped_};
-}
-
-namespace {
-
-using Files = std::map<std::string, std::shared_ptr<const SafetensorsFile>, std::less<>>;
-
-// model.safetensors.index.json: {"weight_map": {tensor: shard}}; each shard holds exactly what the index says.
-Files open_sharded(const fs::path& index) {
-  std::string text = files::read(index);
-  simdjson::dom::parser parser;
-  simdjson::dom::element document;
-  simdjson::padded_string padded(text);
-  if (auto error = parser.parse(padded).get(document))
-    refuse(index.string(), str("is not valid JSON: ", simdjson::error_message(error)), "fetch or save the model again");
-  simdjson::dom::object map;
-  if (document["weight_map"].get_object().get(map))
-    refuse(index.string(), "has no 'weight_map' of tensor names to files", "fetch or save the model again");
-  Files tensors;
-  std::map<std::string, std::shared_ptr<const SafetensorsFile>> shards;
-  for (auto [name, value] : map) {
-    std::string_view word;
-    if (value.get_string().get(word) || word.empty() || fs::path(word).filename() != fs::path(word))
-      refuse(index.string(), str("tensor ", in_quotes(name), " has no plain file name"),
-             "fetch or save the model again");
-    std::string shard(word);
-    auto& file = shards[shard];
-    if (!file) {
-      fs::path path = index.parent_path() / shard;
-      if (!fs::exists(path))
-        refuse(path.string(), "is missing; " + index.filename().string() + " names it", "fetch the model again");
-      file = SafetensorsFile::open(path);
-    }
-    if (!file->has(name))
-      refuse(file->path().string(),
-             str("has no tensor ", in_quotes(name), ", which ", index.filename().string(), " says it has"),
-             "the shards belong to different models; fetch the model again");
-    if (!tensors.emplace(name, file).second)
-      refuse(index.string(), str("tensor ", in_quotes(name), " stands there twice"), "fetch or save the model again");
-  }
-  for (auto& [shard, file] : shards)
-    for (auto& [name, entry] : file->header().tensors) {
-      auto it = tensors.find(name);
-      if (it == tensors.end() || it->second != file)
-        refuse(file->path().string(),
-               str("has the tensor ", in_quotes(name), ", but ", index.filename().string(),
-                   it == tensors.end() ? " does not name it" : " says that it is in another file"),
-               "the shards belong to different models; fetch the model again");
-    }
-  return tensors;
-}
-
-// The one file a folder's weights are in; empty: none. Several without an index are refused.
-fs::path weights_file(const fs::path& folder) {
-  for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
-    if (fs::exists(folder / name)) return folder / name;
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().extension() == ".safetensors") found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  for (auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().string().ends_with(".safetensors.index.json")) return entry.path();
-  if (found.size() > 1)
-    refuse(folder.string(), str("has ", found.size(), " safetensors files and no index"),
-           "put model.safetensors.index.json beside them, or keep one");
-  return found.empty() ? fs::path() : found[0];
-}
-
-// A file with weights in another format; empty: there is none.
-std::string unread_weights(const fs::path& folder) {
-  std::set<std::string> found;
-  for (auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    const auto is = [&](std::string_view begin, std::string_view end) { return name.starts_with(begin) && name.ends_with(end); };
-    if (is("pytorch_model", ".bin") || is("", ".gguf") || is("tf_model", ".h5") || is("flax_model", ".msgpack") || is("consolidated", ".pth"))
-      found.insert(name);
-  }
-  return found.empty() ? std::string() : *found.begin();
-}
-
-}  // namespace
-
-Folder Folder::open(const fs::path& folder) {
-  Folder out;
-  out.folder_ = folder;
-  if (!fs::is_directory(folder)) refuse(folder.string(), "is no folder", "give the folder of a model");
-  fs::path path = weights_file(folder);
-  if (path.empty()) {
-    const std::string unread = unread_weights(folder);
-    refuse(folder.string(), unread.empty() ? "has no weights (model.safetensors)" : "has only weights that are not read (" + unread + ")",
-           unread.empty() ? "give a folder with model.safetensors or its shards and index" : "convert them to safetensors");
-  }
-  if (path.extension() == ".json") {
-    out.of_ = open_sharded(path);
-  } else {
-    auto file = SafetensorsFile::open(path);
-    for (auto& [name, entry] : file->header().tensors) out.of_.emplace(name, file);
-  }
-  return out;
-}
-
-bool Folder::has_weights(const fs::path& folder) {
-  if (!fs::is_directory(folder)) return false;
-  for (auto& entry : fs::directory_iterator(folder)) {
-    std::string name = entry.path().filename().string();
-    if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json")) return true;
-  }
-  return !unread_weights(folder).empty();
-}
-
-std::vector<std::string> Folder::names() const {
-  std::vector<std::string> out;
-  for (auto& [name, file] : of_) out.push_back(name);
-  return out;
-}
-
-bool Folder::has(std::string_view name) const { return of_.find(name) != of_.end(); }
-
-TensorView Folder::at(std::string_view name) const {
-  auto it = of_.find(name);
-  if (it == of_.end())
-    refuse(folder_.string(), "has no tensor " + in_quotes(name), str("its weights are ", of_.size(), " other tensors"));
-  return it->second->at(name);
-}
-
-std::string Folder::where(std::string_view name) const {
-  auto it = of_.find(name);
-  return (it == of_.end() ? folder_ : it->second->path()).string() + ": " + std::string(name);
 }
 
 }  // namespace easydel::weights

@@ -12,17 +12,9 @@
 #include <vector>
 
 #include "easydel/base/files.h"
-#include "easydel/weights/dtype.h"
+#include "easydel/weights/tensor_view.h"
 
 namespace easydel::weights {
-
-struct TensorView {
-  DType dtype = DType::f32;
-  std::vector<int64_t> shape;         // row major; {} is a scalar
-  std::span<const std::byte> bytes;   // into the mapping, 1-byte aligned as far as the format promises
-  std::shared_ptr<const void> owner;  // keeps the mapping alive
-  int64_t elements() const;
-};
 
 // Checks the whole header of `bytes` (length, JSON, dtypes, shapes, offsets without holes or overlap); UserError
 // "name: what" otherwise. The torch-free core that is fuzzed.
@@ -38,34 +30,19 @@ struct Header {
 };
 Header parse_header(std::span<const std::byte> bytes, std::string_view name);
 
-class SafetensorsFile {
+class SafetensorsFile final : public TensorFile {
  public:
   static std::shared_ptr<const SafetensorsFile> open(const std::filesystem::path& path);
   const Header& header() const { return header_; }
-  bool has(std::string_view name) const;
-  TensorView at(std::string_view name) const;  // UserError where there is no such tensor
-  const std::filesystem::path& path() const { return path_; }
+  std::vector<std::string> names() const override;
+  bool has(std::string_view name) const override;
+  TensorView at(std::string_view name) const override;
+  const std::filesystem::path& path() const override { return path_; }
 
  private:
   std::filesystem::path path_;
   std::shared_ptr<const files::Mapped> mapped_;
   Header header_;
-};
-
-// The weights of a model folder: model.safetensors, or model.safetensors.index.json and its shards (each checked
-// against the index), or any single *.safetensors. Thread-safe to read.
-class Folder {
- public:
-  static Folder open(const std::filesystem::path& folder);  // UserError where there are none
-  static bool has_weights(const std::filesystem::path& folder);  // in any format, also one that open() refuses
-  std::vector<std::string> names() const;  // sorted
-  bool has(std::string_view name) const;
-  TensorView at(std::string_view name) const;
-  std::string where(std::string_view name) const;  // "shard-file: name", for errors
-
- private:
-  std::filesystem::path folder_;
-  std::map<std::string, std::shared_ptr<const SafetensorsFile>, std::less<>> of_;
 };
 
 // One tensor to be written. `write` is called once, in file order, and must give exactly `bytes` bytes to the sink;

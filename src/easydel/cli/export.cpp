@@ -1,0 +1,58 @@
+// `easydel export`: a model's files in another form. Nothing is computed with the model, and torch is not needed.
+#include <filesystem>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/cli/commands.h"
+#include "easydel/cli/text_table.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/text/gguf_vocabulary.h"
+#include "easydel/text/tokenizer.h"
+#include "easydel/weights/export.h"
+
+namespace easydel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What most of the model's values are: its type in the file.
+std::string own_type(const weights::Folder& model) {
+  std::string out = "f32";
+  int64_t most = 0;
+  for (const std::string& name : model.names())
+    if (const weights::TensorView info = model.info(name); info.elements() > most) {
+      most = info.elements();
+      out = info.blocks == weights::GgmlType::q8_0 ? "q8_0" : info.dtype == weights::DType::bf16 ? "bf16" : info.dtype == weights::DType::f16 ? "f16" : "f32";
+    }
+  return out;
+}
+
+std::string title_of(const fs::path& model) {
+  const fs::path path = fs::weakly_canonical(model);
+  return (fs::is_directory(path) ? path.filename() : path.stem()).string();
+}
+
+}  // namespace
+
+int run_export(const ExportOptions& options) {
+  if (options.format != "gguf" && options.format != "safetensors")
+    refuse("--format", "'" + options.format + "' is no form of a model", "known: gguf, safetensors");
+  const fs::path path = hub::resolve_model(options.model, "export"), output = options.output;
+  const fs::path tokenizer = options.tokenizer.empty() ? path : hub::resolve_model(options.tokenizer, "--tokenizer");
+  const weights::ConfigFile config = weights::read_config(path);
+  const weights::Folder model = weights::Folder::open(path);
+  if (options.format == "safetensors") {
+    weights::write_hugging_face(output, model, config, options.dtype);
+    text::save_tokenizer(*text::Tokenizer::load(tokenizer), output);
+    return print(output.string() + "\n"), 0;
+  }
+  weights::GgufWriter out;
+  const weights::GgmlType type = weights::gguf_type(options.dtype == "auto" ? own_type(model) : options.dtype, "--dtype");
+  weights::add_model(out, model, config, title_of(path), type);
+  text::add_vocabulary(out, tokenizer, *config.document.find("vocab_size")->as_int(), options.pre);
+  if (output.has_parent_path()) files::make_directories(output.parent_path());
+  out.write(output);
+  return print(str(output.string(), ": ", weights::form_of(type).name, ", ", bytes_text(fs::file_size(output)), "\n")), 0;
+}
+
+}  // namespace easydel::cli

@@ -1,0 +1,197 @@
+// Finding a model's weights in a folder, shards by their index, and the configuration.
+#include "easydel/weights/folder.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <set>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/weights/gguf_checkpoint.h"
+#include "easydel/weights/safetensors.h"
+#include "easydel/weights/torch_file.h"
+
+namespace easydel::weights {
+namespace {
+
+namespace fs = std::filesystem;
+using Files = std::map<std::string, std::shared_ptr<const TensorFile>, std::less<>>;
+
+bool is_gguf(const fs::path& path) { return path.extension() == ".gguf"; }
+
+std::shared_ptr<const TensorFile> open_file(const fs::path& path) {
+  if (is_gguf(path)) return GgufCheckpoint::open(path);
+  if (path.extension() == ".bin") return TorchFile::open(path);
+  return SafetensorsFile::open(path);
+}
+
+// *.index.json: {"weight_map": {tensor: shard}}; each shard holds exactly what the index says.
+Files open_sharded(const fs::path& index) {
+  std::string text = files::read(index);
+  simdjson::dom::parser parser;
+  simdjson::dom::element document;
+  simdjson::padded_string padded(text);
+  if (auto error = parser.parse(padded).get(document))
+    refuse(index.string(), str("is not valid JSON: ", simdjson::error_message(error)), "fetch or save the model again");
+  simdjson::dom::object map;
+  if (document["weight_map"].get_object().get(map))
+    refuse(index.string(), "has no 'weight_map' of tensor names to files", "fetch or save the model again");
+  Files tensors;
+  std::map<std::string, std::shared_ptr<const TensorFile>> shards;
+  for (auto [name, value] : map) {
+    std::string_view word;
+    if (value.get_string().get(word) || word.empty() || fs::path(word).filename() != fs::path(word))
+      refuse(index.string(), str("tensor ", in_quotes(name), " has no plain file name"),
+             "fetch or save the model again");
+    std::string shard(word);
+    auto& file = shards[shard];
+    if (!file) {
+      fs::path path = index.parent_path() / shard;
+      if (!fs::exists(path))
+        refuse(path.string(), "is missing; " + index.filename().string() + " names it", "fetch the model again");
+      file = open_file(path);
+    }
+    if (!file->has(name))
+      refuse(file->path().string(),
+             str("has no tensor ", in_quotes(name), ", which ", index.filename().string(), " says it has"),
+             "the shards belong to different models; fetch the model again");
+    if (!tensors.emplace(name, file).second)
+      refuse(index.string(), str("tensor ", in_quotes(name), " stands there twice"), "fetch or save the model again");
+  }
+  for (auto& [shard, file] : shards)
+    for (const std::string& name : file->names()) {
+      auto it = tensors.find(name);
+      if (it == tensors.end() || it->second != file)
+        refuse(file->path().string(),
+               str("has the tensor ", in_quotes(name), ", but ", index.filename().string(),
+                   it == tensors.end() ? " does not name it" : " says that it is in another file"),
+               "the shards belong to different models; fetch the model again");
+    }
+  return tensors;
+}
+
+// The one file of a folder with such an ending, or its index; empty: none. Several without an index are refused.
+fs::path safetensors_of(const fs::path& folder) {
+  for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
+    if (fs::exists(folder / name)) return folder / name;
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".safetensors") found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  for (auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().string().ends_with(".safetensors.index.json")) return entry.path();
+  if (found.size() > 1)
+    refuse(folder.string(), str("has ", found.size(), " safetensors files and no index"),
+           "put model.safetensors.index.json beside them, or keep one");
+  return found.empty() ? fs::path() : found[0];
+}
+
+std::vector<fs::path> gguf_files(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (auto& entry : fs::directory_iterator(folder, ignored))
+    if (is_gguf(entry.path()) && entry.path().filename() != vocabulary_file) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// The file that holds a model's weights, or their index; empty: none.
+fs::path weights_file(const fs::path& model) {
+  if (!fs::is_directory(model)) return is_gguf(model) && fs::exists(model) ? model : fs::path();
+  if (const fs::path found = safetensors_of(model); !found.empty()) return found;
+  for (const char* name : {"pytorch_model.bin.index.json", "pytorch_model.bin"})
+    if (fs::exists(model / name)) return model / name;
+  const auto found = gguf_files(model);
+  if (found.size() > 1)
+    refuse(model.string(), str("has ", found.size(), " GGUF files"), str("give one of them: ", found[0].string()));
+  return found.empty() ? fs::path() : found[0];
+}
+
+// A file with weights in another format; empty: there is none.
+std::string unread_weights(const fs::path& folder) {
+  std::set<std::string> found;
+  for (auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const auto is = [&](std::string_view begin, std::string_view end) { return name.starts_with(begin) && name.ends_with(end); };
+    if (is("pytorch_model", ".bin") || is("tf_model", ".h5") || is("flax_model", ".msgpack") || is("consolidated", ".pth"))
+      found.insert(name);
+  }
+  return found.empty() ? std::string() : *found.begin();
+}
+
+}  // namespace
+
+Folder Folder::open(const fs::path& model) {
+  Folder out;
+  out.folder_ = model;
+  const fs::path path = weights_file(model);
+  if (path.empty() && !fs::is_directory(model)) refuse(model.string(), "is no folder", "give the folder of a model");
+  if (path.empty()) {
+    const std::string unread = unread_weights(model);
+    refuse(model.string(), unread.empty() ? "has no weights (model.safetensors)" : "has only weights that are not read (" + unread + ")",
+           unread.empty() ? "give a folder with model.safetensors or its shards and index" : "convert them to safetensors");
+  }
+  if (path.extension() == ".json") {
+    out.of_ = open_sharded(path);
+  } else {
+    const auto file = open_file(path);
+    for (const std::string& name : file->names()) out.of_.emplace(name, file);
+  }
+  return out;
+}
+
+bool Folder::has_weights(const fs::path& model) {
+  if (!fs::is_directory(model)) return !weights_file(model).empty();
+  for (auto& entry : fs::directory_iterator(model)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json")) return true;
+  }
+  return !gguf_files(model).empty() || !unread_weights(model).empty();
+}
+
+std::vector<std::string> Folder::names() const {
+  std::vector<std::string> out;
+  for (auto& [name, file] : of_) out.push_back(name);
+  return out;
+}
+
+bool Folder::has(std::string_view name) const { return of_.find(name) != of_.end(); }
+
+const TensorFile& Folder::file_of(std::string_view name) const {
+  auto it = of_.find(name);
+  if (it == of_.end())
+    refuse(folder_.string(), "has no tensor " + in_quotes(name), str("its weights are ", of_.size(), " other tensors"));
+  return *it->second;
+}
+
+TensorView Folder::at(std::string_view name) const { return file_of(name).at(name); }
+
+TensorView Folder::info(std::string_view name) const { return file_of(name).info(name); }
+
+std::string Folder::where(std::string_view name) const {
+  auto it = of_.find(name);
+  return (it == of_.end() ? folder_ : it->second->path()).string() + ": " + std::string(name);
+}
+
+fs::path gguf_of(const fs::path& model) {
+  const fs::path file = weights_file(model);
+  return is_gguf(file) ? file : fs::path();
+}
+
+bool has_config(const fs::path& model) { return fs::exists(model / "config.json") || !gguf_of(model).empty(); }
+
+ConfigFile read_config(const fs::path& model) {
+  const fs::path path = model / "config.json";
+  if (!fs::exists(path))
+    if (const fs::path gguf = gguf_of(model); !gguf.empty()) return {GgufCheckpoint::open(gguf)->config(), gguf.string()};
+  if (!fs::exists(model)) refuse(model.string(), "there is no such model folder");
+  if (!fs::is_regular_file(path))
+    refuse(model.string(), "no config.json in this folder", "a model folder holds config.json and its weights");
+  ConfigFile out{parse_file(path), path.string()};
+  if (!out.document.is_map()) refuse(out.where, "is no mapping");
+  return out;
+}
+
+}  // namespace easydel::weights

@@ -1,0 +1,232 @@
+#include "easydel/weights/ggml.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "easydel/base/error.h"
+
+namespace easydel::weights {
+namespace {
+
+constexpr std::array forms = {
+    GgmlForm{GgmlType::f32, "F32", 1, 4, DType::f32},        GgmlForm{GgmlType::f16, "F16", 1, 2, DType::f16},
+    GgmlForm{GgmlType::bf16, "BF16", 1, 2, DType::bf16},     GgmlForm{GgmlType::f64, "F64", 1, 8, DType::f64},
+    GgmlForm{GgmlType::i8, "I8", 1, 1, DType::i8},           GgmlForm{GgmlType::i16, "I16", 1, 2, DType::i16},
+    GgmlForm{GgmlType::i32, "I32", 1, 4, DType::i32},        GgmlForm{GgmlType::i64, "I64", 1, 8, DType::i64},
+    GgmlForm{GgmlType::q4_0, "Q4_0", 32, 18, DType::f32},    GgmlForm{GgmlType::q4_1, "Q4_1", 32, 20, DType::f32},
+    GgmlForm{GgmlType::q5_0, "Q5_0", 32, 22, DType::f32},    GgmlForm{GgmlType::q5_1, "Q5_1", 32, 24, DType::f32},
+    GgmlForm{GgmlType::q8_0, "Q8_0", 32, 34, DType::f32},    GgmlForm{GgmlType::q2_k, "Q2_K", 256, 84, DType::f32},
+    GgmlForm{GgmlType::q3_k, "Q3_K", 256, 110, DType::f32},  GgmlForm{GgmlType::q4_k, "Q4_K", 256, 144, DType::f32},
+    GgmlForm{GgmlType::q5_k, "Q5_K", 256, 176, DType::f32},  GgmlForm{GgmlType::q6_k, "Q6_K", 256, 210, DType::f32},
+};
+
+float half_at(const uint8_t* at) {
+  _Float16 half;
+  std::memcpy(&half, at, sizeof half);
+  return static_cast<float>(half);
+}
+
+// 32 numbers of four bits: the lower halves of 16 bytes, then the upper ones; `high` holds a fifth bit for each.
+void decode_q4(const uint8_t* codes, uint32_t high, float scale, float offset, int zero, float* out) {
+  for (int i = 0; i < 16; ++i) {
+    out[i] = static_cast<float>(static_cast<int>((codes[i] & 15) | (high >> i & 1) << 4) - zero) * scale + offset;
+    out[i + 16] = static_cast<float>(static_cast<int>((codes[i] >> 4) | (high >> (i + 16) & 1) << 4) - zero) * scale + offset;
+  }
+}
+
+uint32_t word_at(const uint8_t* at) {
+  uint32_t word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+void decode_q4_0(const uint8_t* in, float* out) { decode_q4(in + 2, 0, half_at(in), 0, 8, out); }
+void decode_q4_1(const uint8_t* in, float* out) { decode_q4(in + 4, 0, half_at(in), half_at(in + 2), 0, out); }
+void decode_q5_0(const uint8_t* in, float* out) { decode_q4(in + 6, word_at(in + 2), half_at(in), 0, 16, out); }
+void decode_q5_1(const uint8_t* in, float* out) {
+  decode_q4(in + 8, word_at(in + 4), half_at(in), half_at(in + 2), 0, out);
+}
+
+void decode_q8_0(const uint8_t* in, float* out) {
+  const float scale = half_at(in);
+  for (int i = 0; i < 32; ++i) out[i] = static_cast<float>(static_cast<int8_t>(in[2 + i])) * scale;
+}
+
+void decode_q2_k(const uint8_t* in, float* out) {
+  const uint8_t* const scales = in;
+  const float scale = half_at(in + 80), minimum = half_at(in + 82);
+  for (int group = 0; group < 16; ++group) {
+    // Of each 128 values, group g of 8 takes two bits of half of the 32 bytes.
+    const uint8_t* const codes = in + 16 + group / 8 * 32 + group % 2 * 16;
+    const int shift = group % 8 / 2 * 2;
+    const float by = scale * static_cast<float>(scales[group] & 15), less = minimum * static_cast<float>(scales[group] >> 4);
+    for (int i = 0; i < 16; ++i) *out++ = by * static_cast<float>(codes[i] >> shift & 3) - less;
+  }
+}
+
+void decode_q3_k(const uint8_t* in, float* out) {
+  const uint8_t* const high = in;
+  const uint8_t* const packed = in + 96;
+  const float scale = half_at(in + 108);
+  for (int group = 0; group < 16; ++group) {
+    // Scales of six bits: four in 8 bytes, one half after the other, and two more of each in the last 4 bytes.
+    const int low = group < 8 ? packed[group] & 15 : packed[group - 8] >> 4;
+    const int scale_code = low | (packed[8 + group % 4] >> group / 4 * 2 & 3) << 4;
+    const float by = scale * static_cast<float>(scale_code - 32);
+    const uint8_t* const codes = in + 32 + group / 8 * 32 + group % 2 * 16;
+    const uint8_t* const bits = high + group % 2 * 16;
+    const int shift = group % 8 / 2 * 2;
+    for (int i = 0; i < 16; ++i)
+      *out++ = by * static_cast<float>((codes[i] >> shift & 3) - ((bits[i] >> group / 2 & 1) ? 0 : 4));
+  }
+}
+
+// Scale and minimum of six bits each for 8 groups of 32 in 12 bytes.
+struct ScaleMin {
+  float scale, minimum;
+};
+ScaleMin scale_min(const uint8_t* packed, int group) {
+  if (group < 4) return {static_cast<float>(packed[group] & 63), static_cast<float>(packed[group + 4] & 63)};
+  return {static_cast<float>((packed[group + 4] & 15) | (packed[group - 4] >> 6) << 4),
+          static_cast<float>((packed[group + 4] >> 4) | (packed[group] >> 6) << 4)};
+}
+
+void decode_q45_k(const uint8_t* in, const uint8_t* high, const uint8_t* codes, float* out) {
+  const float scale = half_at(in), minimum = half_at(in + 2);
+  for (int group = 0; group < 8; ++group) {
+    const ScaleMin own = scale_min(in + 4, group);
+    const float by = scale * own.scale, less = minimum * own.minimum;
+    const uint8_t* const from = codes + group / 2 * 32;
+    const int shift = group % 2 * 4;
+    for (int i = 0; i < 32; ++i) {
+      const int fifth = high ? high[i] >> group & 1 : 0;
+      *out++ = by * static_cast<float>((from[i] >> shift & 15) + 16 * fifth) - less;
+    }
+  }
+}
+void decode_q4_k(const uint8_t* in, float* out) { decode_q45_k(in, nullptr, in + 16, out); }
+void decode_q5_k(const uint8_t* in, float* out) { decode_q45_k(in, in + 16, in + 48, out); }
+
+void decode_q6_k(const uint8_t* in, float* out) {
+  const auto* const scales = reinterpret_cast<const int8_t*>(in + 192);
+  const float scale = half_at(in + 208);
+  for (int group = 0; group < 16; ++group) {
+    const int half = group / 8, part = group % 8 / 2, lane = group % 2 * 16;
+    const uint8_t* const low = in + half * 64 + part % 2 * 32 + lane;
+    const uint8_t* const high = in + 128 + half * 32 + lane;
+    const float by = scale * static_cast<float>(scales[group]);
+    for (int i = 0; i < 16; ++i) {
+      const int four = part < 2 ? low[i] & 15 : low[i] >> 4;
+      *out++ = by * static_cast<float>((four | (high[i] >> part * 2 & 3) << 4) - 32);
+    }
+  }
+}
+
+using Decoder = void (*)(const uint8_t*, float*);
+
+Decoder decoder_of(GgmlType type) {
+  switch (type) {
+    case GgmlType::q4_0: return decode_q4_0;
+    case GgmlType::q4_1: return decode_q4_1;
+    case GgmlType::q5_0: return decode_q5_0;
+    case GgmlType::q5_1: return decode_q5_1;
+    case GgmlType::q8_0: return decode_q8_0;
+    case GgmlType::q2_k: return decode_q2_k;
+    case GgmlType::q3_k: return decode_q3_k;
+    case GgmlType::q4_k: return decode_q4_k;
+    case GgmlType::q5_k: return decode_q5_k;
+    case GgmlType::q6_k: return decode_q6_k;
+    default: return nullptr;
+  }
+}
+
+uint16_t bf16_of(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 64);
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+void encode_q8_0(const float* values, std::byte* out) {
+  float largest = 0;
+  for (int i = 0; i < 32; ++i) largest = std::max(largest, std::fabs(values[i]));
+  const float scale = largest / 127.0f, inverse = scale == 0 ? 0.0f : 1.0f / scale;
+  const auto half = static_cast<_Float16>(scale);
+  std::memcpy(out, &half, sizeof half);
+  for (int i = 0; i < 32; ++i) out[2 + i] = static_cast<std::byte>(static_cast<int8_t>(std::round(values[i] * inverse)));
+}
+
+}  // namespace
+
+const GgmlForm* find_ggml_form(uint32_t number) {
+  for (const GgmlForm& form : forms)
+    if (static_cast<uint32_t>(form.type) == number) return &form;
+  return nullptr;
+}
+
+const GgmlForm& form_of(GgmlType type) {
+  const GgmlForm* const form = find_ggml_form(static_cast<uint32_t>(type));
+  check(form != nullptr, "no form of ggml type ", static_cast<uint32_t>(type));
+  return *form;
+}
+
+void decode(GgmlType type, const std::byte* blocks, float* out, int64_t count) {
+  const GgmlForm& form = form_of(type);
+  check(count % form.elements == 0, count, " values are no whole blocks of ", form.name);
+  const auto* in = reinterpret_cast<const uint8_t*>(blocks);
+  if (const Decoder decoder = decoder_of(type)) {
+    for (int64_t at = 0; at < count; at += form.elements, in += form.bytes) decoder(in, out + at);
+    return;
+  }
+  switch (type) {
+    case GgmlType::f32:
+      std::memcpy(out, in, static_cast<size_t>(count) * 4);
+      return;
+    case GgmlType::f16:
+      for (int64_t i = 0; i < count; ++i) out[i] = half_at(in + 2 * i);
+      return;
+    case GgmlType::bf16:
+      for (int64_t i = 0; i < count; ++i)
+        out[i] = std::bit_cast<float>(static_cast<uint32_t>(in[2 * i] | in[2 * i + 1] << 8) << 16);
+      return;
+    case GgmlType::f64:
+      for (int64_t i = 0; i < count; ++i) {
+        double value;
+        std::memcpy(&value, in + 8 * i, sizeof value);
+        out[i] = static_cast<float>(value);
+      }
+      return;
+    default:
+      throw Bug(str("values of ", form.name, " are no floating numbers"));
+  }
+}
+
+void encode(GgmlType type, const float* values, std::byte* out, int64_t count) {
+  const GgmlForm& form = form_of(type);
+  check(count % form.elements == 0, count, " values are no whole blocks of ", form.name);
+  switch (type) {
+    case GgmlType::f32:
+      std::memcpy(out, values, static_cast<size_t>(count) * 4);
+      return;
+    case GgmlType::f16:
+      for (int64_t i = 0; i < count; ++i) {
+        const auto half = static_cast<_Float16>(values[i]);
+        std::memcpy(out + 2 * i, &half, sizeof half);
+      }
+      return;
+    case GgmlType::bf16:
+      for (int64_t i = 0; i < count; ++i) {
+        const uint16_t half = bf16_of(values[i]);
+        std::memcpy(out + 2 * i, &half, sizeof half);
+      }
+      return;
+    case GgmlType::q8_0:
+      for (int64_t at = 0; at < count; at += form.elements, out += form.bytes) encode_q8_0(values + at, out);
+      return;
+    default:
+      throw Bug(str("values are not written as ", form.name));
+  }
+}
+
+}  // namespace easydel::weights

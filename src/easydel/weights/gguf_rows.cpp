@@ -1,0 +1,66 @@
+#include "easydel/weights/gguf_rows.h"
+
+#include <cstring>
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+
+namespace easydel::weights {
+namespace {
+
+struct Owned {
+  std::vector<std::byte> bytes;
+};
+
+TensorView owned(TensorView view, std::vector<std::byte> bytes) {
+  auto owner = std::make_shared<Owned>();
+  owner->bytes = std::move(bytes);
+  view.bytes = owner->bytes;
+  view.owner = std::move(owner);
+  return view;
+}
+
+}  // namespace
+
+GgmlType ggml_type_of(const TensorView& view) {
+  if (view.blocks) return *view.blocks;
+  switch (view.dtype) {
+    case DType::f16: return GgmlType::f16;
+    case DType::bf16: return GgmlType::bf16;
+    case DType::f32: return GgmlType::f32;
+    case DType::f64: return GgmlType::f64;
+    default: throw Bug(str("a tensor of ", name_of(view.dtype), " has no number type of ggml"));
+  }
+}
+
+TensorView with_turned_rows(TensorView view, int64_t heads, bool back) {
+  const int64_t rows = view.shape.at(0);
+  if (heads < 1 || heads > rows || rows % (2 * heads) != 0) return view;  // a wrong shape, which is refused by its name later
+  const int64_t half = rows / heads / 2;
+  const size_t width = view.bytes.size() / static_cast<size_t>(rows);
+  std::vector<std::byte> out(view.bytes.size());
+  for (int64_t row = 0; row < rows; ++row) {
+    // Of a head: row h * half + i is pair i's number h; the pairs stand together.
+    const int64_t head = row / (2 * half), in_head = row % (2 * half);
+    const int64_t paired = head * 2 * half + in_head % half * 2 + in_head / half;
+    const int64_t from = back ? paired : row, to = back ? row : paired;
+    std::memcpy(out.data() + static_cast<size_t>(to) * width, view.bytes.data() + static_cast<size_t>(from) * width, width);
+  }
+  files::Mapped::forget(view.bytes);
+  return owned(std::move(view), std::move(out));
+}
+
+TensorView with_added(TensorView view, float number) {
+  const int64_t count = view.elements();
+  std::vector<float> values(static_cast<size_t>(count));
+  decode(ggml_type_of(view), view.bytes.data(), values.data(), count);
+  for (float& value : values) value += number;
+  std::vector<std::byte> bytes(values.size() * sizeof(float));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  view.dtype = DType::f32;
+  view.blocks.reset();
+  return owned(std::move(view), std::move(bytes));
+}
+
+}  // namespace easydel::weights
