@@ -150,6 +150,7 @@ void add_pieces(weights::GgufWriter& out, const fs::path& file, Tokens& tokens) 
 }  // namespace
 
 void add_vocabulary(weights::GgufWriter& out, const fs::path& where, int64_t rows, const std::string& pre) {
+  if (!Tokenizer::exists(where)) return out.text("tokenizer.ggml.model", "no_vocab");
   const auto tokenizer = Tokenizer::load(where);
   const fs::path file = tokenizer->files().front();
   if (file.extension() == ".gguf") {

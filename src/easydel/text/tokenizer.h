@@ -38,6 +38,8 @@ class Tokenizer {
   // generation_config.json's ids.
   static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& folder_or_file);
 
+  static bool exists(const std::filesystem::path& folder_or_file);  // whether load() would find a file to read
+
   virtual std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const = 0;
   virtual Encoding encode_full(std::string_view text, const std::optional<std::string>& pair,
                                const EncodeOptions& options = {}) const = 0;

@@ -135,8 +135,8 @@ std::vector<fs::path> files_ending(const fs::path& folder, std::string_view endi
   return out;
 }
 
-// The file of a folder that comes first: what holds most beside the vocabulary.
-fs::path tokenizer_file(const fs::path& folder) {
+// The file of a folder that comes first: what holds most beside the vocabulary. Empty: there is none.
+fs::path find_file(const fs::path& folder) {
   for (const char* name : {"tokenizer.json", "tokenizer.json.gz", "tekken.json", "tokenizer.model", "spiece.model",
                            "sentencepiece.bpe.model", "sentencepiece.model"})
     if (fs::is_regular_file(folder / name)) return folder / name;
@@ -145,6 +145,11 @@ fs::path tokenizer_file(const fs::path& folder) {
   if (fs::is_regular_file(folder / "vocab.txt")) return folder / "vocab.txt";
   for (const char* ending : {".tiktoken", ".model", ".gguf"})
     if (auto found = files_ending(folder, ending); !found.empty()) return found.front();
+  return {};
+}
+
+fs::path tokenizer_file(const fs::path& folder) {
+  if (fs::path found = find_file(folder); !found.empty()) return found;
   refuse(folder.string(), "has no tokenizer (tokenizer.json)", what_works);
 }
 
@@ -201,6 +206,8 @@ void add_class_rules(Value& config) {
 }
 
 }  // namespace
+
+bool Tokenizer::exists(const fs::path& where) { return fs::is_directory(where) ? !find_file(where).empty() : fs::exists(where); }
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   bool is_folder = fs::is_directory(where);

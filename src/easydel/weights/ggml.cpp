@@ -28,11 +28,16 @@ float half_at(const uint8_t* at) {
   return static_cast<float>(half);
 }
 
-// 32 numbers of four bits: the lower halves of 16 bytes, then the upper ones; `high` holds a fifth bit for each.
+// 32 numbers of four bits: the lower halves of 16 bytes, then the upper ones; `high` holds a fifth bit for each. Either
+// they count from `zero`, or `offset` is added.
 void decode_q4(const uint8_t* codes, uint32_t high, float scale, float offset, int zero, float* out) {
+  const auto value = [&](int code, int place) {
+    const float scaled = static_cast<float>((code | static_cast<int>(high >> place & 1) << 4) - zero) * scale;
+    return zero != 0 ? scaled : scaled + offset;
+  };
   for (int i = 0; i < 16; ++i) {
-    out[i] = static_cast<float>(static_cast<int>((codes[i] & 15) | (high >> i & 1) << 4) - zero) * scale + offset;
-    out[i + 16] = static_cast<float>(static_cast<int>((codes[i] >> 4) | (high >> (i + 16) & 1) << 4) - zero) * scale + offset;
+    out[i] = value(codes[i] & 15, i);
+    out[i + 16] = value(codes[i] >> 4, i + 16);
   }
 }
 
