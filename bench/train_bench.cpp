@@ -1,6 +1,6 @@
 // Training speed and memory of the whole program on SmolLM2-135M's shape: train_bench [--dtype fp32|bf16] [--rows 2]
-// [--length 512] [--steps 10] [--warmup 2] [--peer yes|no]. With a Python that has TRL (bench/peer_trl.sh), the peer
-// runs the same shape in the same run.
+// [--length 512] [--steps 10] [--warmup 2] [--checkpointing none] [--targets attn_output,mlp_up] [--peer yes|no]. With a
+// Python that has TRL (bench/peer_trl.sh), the peer runs the same shape in the same run.
 #include <cstdio>
 
 #include "easydel/base/document.h"
@@ -23,14 +23,20 @@ double number(const Value& record, const std::string& name) {
   return *value->as_double();
 }
 
-Result ours(const std::string& dtype, int rows, int length, int steps, int warmup) {
+struct Kept {
+  std::string policy, targets;
+};
+
+Result ours(const std::string& dtype, const Kept& kept, int rows, int length, int steps, int warmup) {
   Scratch scratch;
   const auto model = smol_shape(scratch / "smol135m");
   const auto text = source_root() / "tests/data/text/war_and_peace_book_one.txt";
   const auto yaml = scratch / "run.yaml";
   files::write(yaml,
                str("model: {name_or_path: ", model.string(), "}\n", "loader: {dtype: ", dtype, ", param_dtype: ", dtype,
-                   "}\n", "mixture:\n  informs: [{type: txt, data_files: ", text.string(), "}]\n",
+                   "}\n", "base_config:\n  values:\n    gradient_checkpointing: ", kept.policy, "\n",
+                   kept.targets.empty() ? "" : str("    gradient_checkpointing_targets: [", kept.targets, "]\n"),
+                   "mixture:\n  informs: [{type: txt, data_files: ", text.string(), "}]\n",
                    "  pack_tokens: true\n  pack_seq_length: ", length, "\n",
                    "trainer:\n  trainer_type: sft\n  packing_strategy: wrapped\n  learning_rate: 1.0e-4\n",
                    "  total_batch_size: ", rows, "\n  max_training_steps: ", steps + warmup,
@@ -79,14 +85,16 @@ int main_of(int count, char** values) {
   const int length = std::stoi(argument(count, values, "length", "512"));
   const int steps = std::stoi(argument(count, values, "steps", "10"));
   const int warmup = std::stoi(argument(count, values, "warmup", "2"));
+  const Kept kept{argument(count, values, "checkpointing", "none"), argument(count, values, "targets", "")};
   const Ceiling ceiling = measure_ceiling();
   std::printf("%s\n", describe(ceiling).c_str());
-  const Result result = ours(dtype, rows, length, steps, warmup);
+  const Result result = ours(dtype, kept, rows, length, steps, warmup);
   // Six operations a parameter and token: two forward, four backward; attention's own are not counted.
   const double gflops = 6 * smol_parameters * result.tokens_per_second.median * 1e-9;
   const double peak = dtype == "fp32" ? ceiling.fp32_gflops : ceiling.bf16_gflops;
-  std::printf("train SmolLM2-135M shape, %s, %d x %d, %d steps: %s tokens/s (least / median / most), peak %.0f MiB\n",
-              dtype.c_str(), rows, length, steps, text(result.tokens_per_second, 0).c_str(), result.peak_mebibytes);
+  std::printf("train SmolLM2-135M shape, %s, %d x %d, %d steps: %s tokens/s (least / median / most), peak %.0f MiB, checkpointing %s\n",
+              dtype.c_str(), rows, length, steps, text(result.tokens_per_second, 0).c_str(), result.peak_mebibytes,
+              kept.policy.c_str());
   std::printf("%.0f GFLOP/s, %.0f%% of the measured %s peak; loss %.3f -> %.3f\n", gflops, 100 * gflops / peak,
               dtype.c_str(), result.first_loss, result.last_loss);
   if (argument(count, values, "peer", "yes") != "no") peer(dtype, rows, length, steps, warmup, result);

@@ -1,4 +1,4 @@
-// What EasyDeL was seen to do, kind by kind: every recorded case is answered as it was, or is another on purpose.
+// What EasyDeL, torch and transformers were seen to do, kind by kind: every recorded case is answered as it was, or is another on purpose.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,9 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> recorded_files() {
   std::vector<std::string> out;
-  for (const auto& entry : fs::directory_iterator(test::test_data("vectors")))
-    if (entry.path().extension() == ".gz") out.push_back(entry.path().filename().string());
+  const fs::path folder = test::test_data("vectors");
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".gz") out.push_back(entry.path().lexically_relative(folder).string());
   std::ranges::sort(out);
   return out;
 }
@@ -41,7 +42,8 @@ TEST_P(Recorded, CasesAreAnsweredAsTheyWere) {
 
 INSTANTIATE_TEST_SUITE_P(All, Recorded, testing::ValuesIn(recorded_files()), [](const auto& info) {
   std::string name = info.param.substr(0, info.param.find(".json"));
-  std::ranges::replace(name, '.', '_');
+  for (char& c : name)
+    if (c == '.' || c == '/') c = '_';
   return name;
 });
 

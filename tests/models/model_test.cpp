@@ -6,6 +6,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randint.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "easydel/base/document.h"
 #include "easydel/models/probe_logits.h"
@@ -21,6 +22,12 @@ const char* const small_llama = R"({"model_type": "llama", "architectures": ["Ll
   "max_position_embeddings": 64, "initializer_range": 0.2, "note_of_mine": [1, 2]})";
 const char* const small_gpt2 = R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 40, "n_head": 4,
   "n_layer": 2, "n_positions": 64, "vocab_size": 96, "initializer_range": 0.2})";
+
+// Its shared expert and its experts make tensors of the same names.
+const char* const small_moe = R"({"model_type": "qwen2_moe", "architectures": ["Qwen2MoeForCausalLM"], "hidden_size": 48,
+  "intermediate_size": 64, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 40, "num_hidden_layers": 2,
+  "num_attention_heads": 6, "num_key_value_heads": 2, "vocab_size": 96, "num_experts": 4, "num_experts_per_tok": 2,
+  "initializer_range": 0.2})";
 
 struct Folder {
   test::TemporaryFolder temporary;
@@ -71,14 +78,13 @@ INSTANTIATE_TEST_SUITE_P(All, Invariance,
                          testing::Values(std::pair(small_llama, "fp32"), std::pair(small_llama, "bf16"),
                                          std::pair(small_gpt2, "fp32"), std::pair(small_gpt2, "bf16")));
 
-std::map<std::string, Tensor> gradients(const char* config, nn::Checkpointing checkpointing, std::set<std::string, std::less<>> names = {}) {
+std::map<std::string, Tensor> gradients(const char* config, nn::CheckpointPolicy checkpointing) {
   const Folder folder(config);
   LoadOptions options;
   options.training = true;
   const auto model = load_model(folder.path(), options);
   nn::Pass pass = nn::Pass::over({0, 9, 20});
-  pass.checkpointing = checkpointing;
-  pass.saved_names = std::move(names);
+  pass.checkpointing = std::move(checkpointing);
   pass.training = true;  // gpt2 drops a tenth
   pass.seed = 3;
   const Tensor tokens = at::arange(20, at::TensorOptions().dtype(at::kLong));
@@ -93,16 +99,45 @@ class Checkpointed : public testing::TestWithParam<const char*> {};
 
 TEST_P(Checkpointed, GradientsAreThoseOfAPlainPassToTheBit) {
   const auto plain = gradients(GetParam(), nn::Checkpointing::none);
-  const auto nothing = gradients(GetParam(), nn::Checkpointing::nothing_saveable);
-  const auto some = gradients(GetParam(), nn::Checkpointing::save_names, {"attn_query", "attn_qkv", "attn_output", "mlp_up"});
-  for (const auto& [name, gradient] : plain) {
-    ASSERT_TRUE(gradient.defined()) << name;
-    EXPECT_TRUE(gradient.equal(nothing.at(name))) << name;
-    EXPECT_TRUE(gradient.equal(some.at(name))) << name;
+  const std::vector<std::string> targets = {"attn_query", "attn_qkv", "attn_dense", "mlp_up", "moe_router_logits", "residual"};
+  for (const char* policy : {"none", "everything_saveable", "nothing_saveable", "checkpoint_dots", "dots_saveable",
+                             "checkpoint_dots_with_no_batch_dims", "dots_with_no_batch_dims_saveable",
+                             "save_anything_except_these_names", "save_any_names_but_these", "save_only_these_names",
+                             "save_from_both_policies", "mlp_notsaveable", "attn_notsaveable", "mlp_attn_notsaveable"}) {
+    const auto found = gradients(GetParam(), nn::checkpoint_policy(policy, targets));
+    for (const auto& [name, gradient] : plain) {
+      ASSERT_TRUE(gradient.defined()) << name;
+      EXPECT_TRUE(gradient.equal(found.at(name))) << policy << ": " << name;
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Checkpointed, testing::Values(small_llama, small_gpt2));
+INSTANTIATE_TEST_SUITE_P(All, Checkpointed, testing::Values(small_llama, small_gpt2, small_moe));
+
+// What a layer keeps is a stack of tensors; a policy that names one more must hold more of it, until the backward.
+TEST(Checkpointed, KeepsTheTensorsThatItsPolicyNames) {
+  const auto held = [](const nn::CheckpointPolicy& policy) {
+    const Folder folder(small_llama);
+    LoadOptions options;
+    options.training = true;
+    const auto model = load_model(folder.path(), options);
+    nn::Pass pass = nn::Pass::over({0, 2000});
+    pass.checkpointing = policy;
+    const Tensor tokens = at::arange(2000, at::TensorOptions().dtype(at::kLong)).remainder(96);
+    const auto before = mallinfo2();
+    const Tensor hidden = model->forward({tokens}, pass).hidden;
+    const auto after = mallinfo2();
+    return int64_t(after.uordblks + after.hblkhd) - int64_t(before.uordblks + before.hblkhd);
+  };
+  const auto only = [](std::vector<std::string> names) { return nn::checkpoint_policy("save_only_these_names", std::move(names)); };
+  const int64_t nothing = held(nn::Checkpointing::nothing_saveable), up = held(only({"mlp_up"}));
+  const int64_t row = 2000 * 3 * 4;  // of one number of a token, in three layers
+  EXPECT_NEAR(double(up - nothing), 64.0 * row, 16.0 * row);
+  EXPECT_NEAR(double(held(only({"mlp_up", "mlp_gate"})) - up), 64.0 * row, 16.0 * row);
+  EXPECT_NEAR(double(held(only({"attn_dense"})) - nothing), 54.0 * row, 16.0 * row);
+  EXPECT_NEAR(double(held(only({"residual", "layer_output"})) - nothing), 0.0, 16.0 * row) << "no op takes these";
+  EXPECT_GT(held(nn::Checkpointing::none), held(nn::checkpoint_policy("dots_saveable", std::nullopt)));
+}
 
 TEST(Families, AreNamedForConfigurationsAsTheyAreBuilt) {
   std::vector<std::string_view> built, named;

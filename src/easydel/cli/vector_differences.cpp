@@ -59,6 +59,17 @@ const std::vector<VectorDifference>& vector_differences() {
       {"rope", "", R"(mrope\.inv_freq)", "type mrope has the usual inverse frequencies, as in transformers"},
       {"rope", "", R"(mrope.*\.p3n?)", "the two halves of a pair turn by the same position, as in transformers"},
       {"rope", "", R"(proportional\..*)", "transformers has type proportional"},
+      {"losses", "", R"(clm_(noblk|ls_dense|z_dense|lsz_dense)_ignm[rl])", "an ignored label has no weight, no z-loss and no gradient, the same in chunks and whole; there, only in chunks"},
+      {"losses", "0.2.0.1", R"(clm_(none|def|noshift|div|cd32|ls|z|f_(str_real|enum_real|str_lower))_ignm[rl]|clm_f_(none|num|int3)_ign(m[rl])?|clm_bf16_cd32)", "an ignored label has no weight, no z-loss and no gradient, as in 0.3.0"},
+      {"losses", "0.2.0.1", R"(clm_(ls_blk|ls_ct|lsz|red_mean_ls)_.*)", "a smoothed loss is 0 at the smoothed label in every path, as in 0.3.0"},
+      {"losses", "0.2.0.1", R"(clm_(ls_|z_)?cv4?_.*)", "chunk_vocab_size works, as in 0.3.0; 0.2.0.1 fails"},
+      {"losses", "0.2.0.1", R"(clm_(z_)?ct3?_ign(m[rl])?)", "chunk_token_size and ignored labels make no NaN, as in 0.3.0"},
+      {"losses", "0.2.0.1", R"(clm_ign5_(ign)?m[rl])", "ignore_index counts beside a mask too, as in 0.3.0"},
+      {"losses", "0.3.0", R"(clm_ign5_ign(m[rl])?)", "a label outside of the vocabulary is not learned, as in 0.2.0.1"},
+      {"losses", "", R"(clm_f_(zero|enum_nw)_ign(m[rl])?)", "ignored labels make no NaN"},
+      {"losses", "", R"(clm_f_str_(nw|total|avg)_.*|clm_batch(seg)?_(NO_WEIGHT_NUM_REAL|NUM_TOTAL)_TARGET_TOKENS|clm_batchseg_AVERAGE_PER_SEQUENCE)", "every word of loss_normalizing_factor works, by the mask where nothing else is given; there, they fail"},
+      {"losses", "", R"(clm_cd16_.*|clm_bf16_(?!cd32).*)", "losses are computed in float32, whatever the logits are"},
+      {"losses", "0.2.0.1", R"(seqcls_([3-7]|1[124]))", "regression and several labels at once work, as in 0.3.0; 0.2.0.1 fails"},
   };
   return differences;
 }

@@ -182,6 +182,12 @@ Answered answer(const VectorCase& vector, const VectorFile& file, const VectorKi
   return out;
 }
 
+const Value& needed(const VectorCase& vector, const char* key) {
+  const Value* const found = vector.body.find(key);
+  if (!found) refuse(vector.id, str("has no \"", key, "\""));
+  return *found;
+}
+
 Value list_of(const std::vector<int64_t>& numbers) {
   Value out = Value::list();
   for (const int64_t number : numbers) out.items.push_back(Value::integer(number));

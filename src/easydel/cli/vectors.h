@@ -51,6 +51,9 @@ Answered answer(const VectorCase& vector, const VectorFile& file, const VectorKi
 // by tolerance; NaN equals NaN, also as the word "NaN" that files use.
 std::string difference_of(const Value& expected, const Value& got, double relative, double absolute);
 
+// What a case must have; UserError where it has not.
+const Value& needed(const VectorCase& vector, const char* key);
+
 // The usual shape of a list of numbers or words in these files.
 Value list_of(const std::vector<int64_t>& numbers);
 Value list_of(const std::vector<std::string>& words);

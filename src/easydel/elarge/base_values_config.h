@@ -74,17 +74,17 @@ constexpr auto choices(GradientCheckpointing) {
   return std::array{Choice{none, "none"}.also(""),
                     Choice{nothing_saveable, "nothing_saveable"},
                     Choice{everything_saveable, "everything_saveable"},
-                    Choice{checkpoint_dots, "checkpoint_dots"}.not_built(),
-                    Choice{checkpoint_dots_with_no_batch_dims, "checkpoint_dots_with_no_batch_dims"}.not_built(),
-                    Choice{dots_saveable, "dots_saveable"}.not_built(),
-                    Choice{dots_with_no_batch_dims_saveable, "dots_with_no_batch_dims_saveable"}.not_built(),
-                    Choice{save_anything_except_these_names, "save_anything_except_these_names"}.not_built(),
-                    Choice{save_any_names_but_these, "save_any_names_but_these"}.not_built(),
-                    Choice{save_only_these_names, "save_only_these_names"}.not_built(),
-                    Choice{save_from_both_policies, "save_from_both_policies"}.not_built(),
-                    Choice{mlp_notsaveable, "mlp_notsaveable"}.not_built(),
-                    Choice{attn_notsaveable, "attn_notsaveable"}.not_built(),
-                    Choice{mlp_attn_notsaveable, "mlp_attn_notsaveable"}.not_built()};
+                    Choice{checkpoint_dots, "checkpoint_dots"},
+                    Choice{checkpoint_dots_with_no_batch_dims, "checkpoint_dots_with_no_batch_dims"},
+                    Choice{dots_saveable, "dots_saveable"},
+                    Choice{dots_with_no_batch_dims_saveable, "dots_with_no_batch_dims_saveable"},
+                    Choice{save_anything_except_these_names, "save_anything_except_these_names"},
+                    Choice{save_any_names_but_these, "save_any_names_but_these"},
+                    Choice{save_only_these_names, "save_only_these_names"},
+                    Choice{save_from_both_policies, "save_from_both_policies"},
+                    Choice{mlp_notsaveable, "mlp_notsaveable"},
+                    Choice{attn_notsaveable, "attn_notsaveable"},
+                    Choice{mlp_attn_notsaveable, "mlp_attn_notsaveable"}};
 }
 
 enum class MoeMethod { fused_moe, standard_moe, dense_moe };
@@ -156,8 +156,7 @@ struct BaseValues {
         field<&BaseValues::mla_attn_softmax_dtype>("Number type of its softmax.", not_built("latent attention")),
         field<&BaseValues::attn_softmax_dtype>("Number type of attention's softmax.", not_built("a softmax in another type than fp32")),
         field<&BaseValues::gradient_checkpointing>("What a layer keeps for the backward pass."),
-        field<&BaseValues::gradient_checkpointing_targets>("Names of tensors for the policies that take names.",
-                                                           not_built("policies with names")),
+        field<&BaseValues::gradient_checkpointing_targets>("Names of tensors, for the policies that take names."),
         field<&BaseValues::lmhead_chunksize>("Tokens whose logits are computed at once; null: chosen by size.", at_least(1)),
         field<&BaseValues::use_scan_mlp>("Run the MLP over chunks of tokens.", chunks),
         field<&BaseValues::scan_mlp_chunk_size>("Tokens in such a chunk.", at_least(1), chunks),
@@ -204,6 +203,7 @@ struct BaseValues {
         field<&BaseValues::qmm_tpu_path_override>("Which TPU kernels.", kernels),
     };
   }
+  void settle(config::Keys& keys);
 };
 
 struct OperationConfig {

@@ -5,6 +5,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/generation/sampling_config.h"
+#include "easydel/nn/checkpointing_config.h"
 
 namespace easydel::elarge {
 
@@ -12,6 +13,21 @@ std::string_view name_of(DType dtype) {
   for (const auto& choice : choices(DType{}))
     if (choice.value == dtype) return choice.name;
   throw Bug("a number type without a name");
+}
+
+void BaseValues::settle(config::Keys& keys) {
+  const std::string policy = config::Codec<GradientCheckpointing>::write(gradient_checkpointing).scalar;
+  const std::string key = "gradient_checkpointing_targets";
+  if (!nn::takes_names(policy)) {
+    if (gradient_checkpointing_targets) keys.no_effect(key, str("gradient_checkpointing is ", policy, ", which takes no names"));
+    return;
+  }
+  if (!gradient_checkpointing_targets || gradient_checkpointing_targets->empty())
+    return keys.refuse(key, str(policy, " needs names"), "for example: [attn_output, mlp_down]");
+  const auto known = nn::checkpoint_names();
+  const std::vector<std::string> names(known.begin(), known.end());
+  for (const std::string& name : *gradient_checkpointing_targets)
+    if (std::ranges::find(names, name) == names.end()) keys.refuse(key, str("there is no tensor '", name, "'"), did_you_mean(name, names));
 }
 
 void BaseConfig::settle(config::Keys& keys) {

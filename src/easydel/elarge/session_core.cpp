@@ -26,9 +26,9 @@ std::string device_of(const Config& config) {
   return config.base_config.values.backend ? word_of(*config.base_config.values.backend) : "auto";
 }
 
-nn::Checkpointing checkpointing_of(const Config& config) {
-  return config.base_config.values.gradient_checkpointing == GradientCheckpointing::nothing_saveable ? nn::Checkpointing::nothing_saveable
-                                                                                                      : nn::Checkpointing::none;
+nn::CheckpointPolicy checkpointing_of(const Config& config) {
+  const BaseValues& values = config.base_config.values;
+  return nn::checkpoint_policy(word_of(values.gradient_checkpointing), values.gradient_checkpointing_targets);
 }
 
 std::filesystem::path folder_of(const ModelConfig& model, const std::string& section) {

@@ -201,7 +201,7 @@ class Mla final : public Part {
     if (!pass.training) wanted.dropout = 0.0;
     call.first_token = pass.first_token + first;
     if (wanted.dropout > 0) call.dropout_key = pass.dropout_key("attn_weights");
-    return ops::attention(wanted, call, q, k, v, pass.attention);
+    return pass.attention_of(wanted, call, q, k, v);
   }
 
   // The weight that makes keys and values, cut by head: of keys [heads, kv_rank, plain_dim], turned so that it takes

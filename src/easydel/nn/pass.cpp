@@ -103,7 +103,21 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
     call.hidden = on.hidden;
   }
   call.sequences = ranges;
-  return ops::attention(wanted, call, q, keys, values, attention);
+  return attention_of(wanted, call, q, keys, values);
+}
+
+Tensor Pass::attention_of(const ops::AttentionSpec& spec, ops::AttentionCall call, const Tensor& q, const Tensor& k, const Tensor& v) {
+  constexpr std::string_view result = "attn_dense", normalizers = "attn_dense.normalizers";
+  ops::AttentionMemory memory{given(result), given(normalizers)};
+  const bool keep = saving_ && checkpointing.keeps(result);
+  if (keep || memory.out.defined()) call.memory = &memory;
+  const Tensor out = ops::attention(spec, call, q, k, v, attention);
+  if (keep && memory.out.defined()) {
+    (*saving_)[std::string(result)].push_back(memory.out);
+    (*saving_)[std::string(normalizers)].push_back(memory.normalizers);
+  }
+  asked_.clear();
+  return out;
 }
 
 namespace {
@@ -188,14 +202,17 @@ Tensor Pass::name(std::string_view name, Tensor x) {
     const std::string path = prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);
     capture(path, x);
   }
-  if (saving_ && saved_names.contains(name)) (*saving_)[std::string(name)] = x.detach();
+  if (saving_ && asked_ == name && checkpointing.keeps(name)) (*saving_)[std::string(name)].push_back(x.detach());
+  asked_.clear();
   return x;
 }
 
-Tensor Pass::given(std::string_view name) const {
+Tensor Pass::given(std::string_view name) {
+  if (saving_) asked_ = name;
   if (!giving_) return {};
   const auto found = giving_->find(name);
-  return found == giving_->end() ? Tensor() : found->second;
+  if (found == giving_->end()) return {};
+  return found->second.at(taken_[std::string(name)]++);
 }
 
 void Pass::finish() {

@@ -6,11 +6,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "easydel/nn/checkpointing_config.h"
 #include "easydel/ops/attention.h"
 #include "easydel/ops/recurrence.h"
 #include "easydel/ops/rope.h"
@@ -34,8 +34,8 @@ struct Stream {
   int64_t sequences() const { return cu_seqlens.empty() ? 0 : int64_t(cu_seqlens.size()) - 1; }
 };
 
-// What activations are kept for the backward: all of them, none but a layer's input, or the named ones beside it.
-enum class Checkpointing : uint8_t { none, nothing_saveable, save_names };
+// What is kept of a layer's tensors until it runs again: by name, each in the order in which the layer makes them.
+using KeptTensors = std::map<std::string, std::vector<Tensor>, std::less<>>;
 
 class Pass {
  public:
@@ -49,8 +49,7 @@ class Pass {
   Stream& stream(std::string_view name = "text");
   const Stream& stream(std::string_view name = "text") const;
 
-  Checkpointing checkpointing = Checkpointing::none;
-  std::set<std::string, std::less<>> saved_names;  // save_names: which of the checkpoint names are kept
+  CheckpointPolicy checkpointing;
   bool training = false;           // dropouts are on
   uint64_t seed = 0, step = 0;     // of everything random: f(seed, step, layer path, global token, channel)
   int64_t first_token = 0;         // global index of this pass's first token in the step
@@ -61,6 +60,9 @@ class Pass {
   // way into the cache.
   Tensor attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& v,
                 std::string_view stream = "text", const ops::RopeTable* turn = nullptr);
+
+  // ops::attention by this pass's backend; its result is the checkpoint name "attn_dense".
+  Tensor attention_of(const ops::AttentionSpec& spec, ops::AttentionCall call, const Tensor& q, const Tensor& k, const Tensor& v);
 
   // The same of a recurrent layer: its memory is state number `state` of the cached layer, [heads, k_dim, v_dim].
   // -> fp32 [tokens, heads, v_dim]
@@ -85,11 +87,11 @@ class Pass {
   Tensor jitter(std::string_view name, const Tensor& x, double amount);
 
   // A named intermediate tensor: a checkpoint name ("attn_query") or a part of the layer ("self_attn"). Where it is
-  // asked for, it goes to `capture` under the layer's path ("model.layers.0.self_attn"), and into what is saved.
+  // asked for, it goes to `capture` under the layer's path ("model.layers.0.self_attn"), and into what is kept.
   Tensor name(std::string_view name, Tensor x);
-  // In a recomputation, what the first forward saved under this name; else undefined. The op that makes the tensor
-  // takes it as its given output.
-  Tensor given(std::string_view name) const;
+  // In a recomputation, what the first forward kept under this name; else undefined. The op that makes the tensor
+  // takes it as its given output, and names what it gives next. Only tensors that were asked for so are ever kept.
+  Tensor given(std::string_view name);
   std::function<void(std::string_view name, const Tensor&)> capture;  // for --trace, distillation
 
   // Called by a model after its last layer: what was written to caches counts.
@@ -101,8 +103,10 @@ class Pass {
   std::map<std::string, Stream, std::less<>> streams_;
   std::shared_ptr<Memo> memo_;
   std::string prefix_;                             // path of the running layer
-  std::map<std::string, Tensor, std::less<>>* saving_ = nullptr;
-  const std::map<std::string, Tensor, std::less<>>* giving_ = nullptr;
+  KeptTensors* saving_ = nullptr;
+  const KeptTensors* giving_ = nullptr;
+  std::string asked_;                                  // saving: the name whose maker could take it
+  std::map<std::string, size_t, std::less<>> taken_;  // giving: how many of a name
 };
 
 }  // namespace easydel::nn

@@ -13,8 +13,6 @@ using torch::autograd::variable_list;
 // The parts of a pass that only the seam may touch.
 class LayerRun {
  public:
-  using Names = std::map<std::string, Tensor, std::less<>>;
-
   static LayerOutput plain(Pass& pass, const Layer& layer, const Tensor& x) {
     std::string before = std::exchange(pass.prefix_, layer.path());
     LayerOutput out = layer.forward(x, pass);
@@ -22,15 +20,16 @@ class LayerRun {
     if (pass.capture) pass.capture(layer.path(), out.x);
     return out;
   }
-  static LayerOutput saving(Pass& pass, const Layer& layer, const Tensor& x, Names& saved) {
+  static LayerOutput saving(Pass& pass, const Layer& layer, const Tensor& x, KeptTensors& saved) {
     const at::NoGradGuard no_gradient;
     pass.saving_ = &saved;
     LayerOutput out = plain(pass, layer, x);
     pass.saving_ = nullptr;
     return out;
   }
-  static LayerOutput again(Pass& pass, const Layer& layer, const Tensor& x, const Names& saved) {
+  static LayerOutput again(Pass& pass, const Layer& layer, const Tensor& x, const KeptTensors& saved) {
     pass.giving_ = &saved;
+    pass.taken_.clear();
     LayerOutput out = plain(pass, layer, x);
     pass.giving_ = nullptr;
     return out;
@@ -88,13 +87,13 @@ struct LayerNode : torch::autograd::Node {
   const Layer& layer;
   Tensor x;
   bool x_requires_grad;
-  LayerRun::Names saved;
+  KeptTensors saved;
 };
 
 }  // namespace
 
 LayerOutput run_layer(Pass& pass, int64_t, const Layer& layer, const Tensor& x) {
-  if (pass.checkpointing == Checkpointing::none || !at::GradMode::is_enabled()) return LayerRun::plain(pass, layer, x);
+  if (!pass.checkpointing.recomputes() || !at::GradMode::is_enabled()) return LayerRun::plain(pass, layer, x);
   variable_list inputs = {x};
   for (const Parameter& parameter : layer.parameters()) inputs.push_back(parameter.entry().shard);
   if (!torch::autograd::any_variable_requires_grad(inputs)) return LayerRun::plain(pass, layer, x);

@@ -44,6 +44,13 @@ struct AttentionRange {
   int64_t key_begin = 0, key_end = 0;  // rows of k and v
 };
 
+// What a call leaves for an equal later one that needs only its backward. A backend that can fills in what is undefined,
+// and takes what is not instead of computing it; others leave it alone.
+struct AttentionMemory {
+  Tensor out;          // [tokens, heads, v_dim], without a gradient
+  Tensor normalizers;  // fp32 [tokens, heads]
+};
+
 // What one call runs over, beside q, k and v.
 struct AttentionCall {
   std::span<const AttentionRange> sequences;
@@ -51,6 +58,7 @@ struct AttentionCall {
   bool cached = false;  // k and v are a cache's storage: rows of no sequence are anything, and have no gradient
   uint64_t dropout_key = 0;  // of the dropout's mask, when spec.dropout > 0
   int64_t first_token = 0;   // global index of row 0 of q, for that mask
+  AttentionMemory* memory = nullptr;
 };
 
 // q [tokens, heads, head_dim], k [keys, kv_heads, head_dim], v [keys, kv_heads, v_dim] -> [tokens, heads, v_dim].

@@ -55,16 +55,23 @@ Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 
 
 struct Flash : torch::autograd::Function<Flash> {
   static Tensor forward(AutogradContext* context, const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
-                        const std::optional<Tensor>& sinks_in, const std::optional<Tensor>& slopes_in, Shape shape) {
+                        const std::optional<Tensor>& sinks_in, const std::optional<Tensor>& slopes_in, Shape shape,
+                        AttentionMemory* memory) {
     const Tensor q = side_by_side(q_in), k = side_by_side(k_in), v = side_by_side(v_in);
     const Tensor sinks = wide(sinks_in), slopes = wide(slopes_in);
-    // Zeros: rows of no sequence are left alone.
-    const Tensor out = at::zeros({q.size(0), q.size(1), v.size(2)}, q.options());
-    const Tensor lse = context ? at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat)) : Tensor();
-    kernels::AttentionSpec spec = shape.spec;
-    spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);
-    kernels::attend(tensor::executor(), spec, shape.sequences, tensor::heads_of(q), tensor::heads_of(k), tensor::heads_of(v),
-                    tensor::mutable_heads_of(out), lse.defined() ? lse.mutable_data_ptr<float>() : nullptr);
+    Tensor out, lse;
+    if (memory && memory->out.defined()) {
+      out = memory->out.detach(), lse = memory->normalizers;
+    } else {
+      // Zeros: rows of no sequence are left alone.
+      out = at::zeros({q.size(0), q.size(1), v.size(2)}, q.options());
+      if (context || memory) lse = at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat));
+      kernels::AttentionSpec spec = shape.spec;
+      spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);
+      kernels::attend(tensor::executor(), spec, shape.sequences, tensor::heads_of(q), tensor::heads_of(k), tensor::heads_of(v),
+                      tensor::mutable_heads_of(out), lse.defined() ? lse.mutable_data_ptr<float>() : nullptr);
+      if (memory) *memory = {out.detach(), lse};
+    }
     if (context) {
       context->save_for_backward({q, k, v, out, lse, sinks, slopes});
       if (sinks_in) context->saved_data["sinks_type"] = int64_t(sinks_in->scalar_type());
@@ -96,7 +103,7 @@ struct Flash : torch::autograd::Function<Flash> {
     g.dsinks = dsinks.defined() ? dsinks.mutable_data_ptr<float>() : nullptr;
     kernels::attend_backward(tensor::executor(), spec, holder->shape.sequences, g);
     if (dsinks.defined()) dsinks = dsinks.to(at::ScalarType(context->saved_data["sinks_type"].toInt()));
-    return {dq, dk, dv, dsinks, Tensor(), Tensor()};
+    return {dq, dk, dv, dsinks, Tensor(), Tensor(), Tensor()};
   }
 
  private:
@@ -120,8 +127,8 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
 Tensor attend(const AttentionNeed& need) {
   Shape shape = shape_of(need);
   const auto sinks = argument(need.spec.sinks), slopes = argument(need.spec.slopes);
-  if (!need.gradients) return Flash::forward(nullptr, need.q, need.k, need.v, sinks, slopes, std::move(shape));
-  return Flash::apply(need.q, need.k, need.v, sinks, slopes, std::move(shape));
+  if (!need.gradients) return Flash::forward(nullptr, need.q, need.k, need.v, sinks, slopes, std::move(shape), need.call.memory);
+  return Flash::apply(need.q, need.k, need.v, sinks, slopes, std::move(shape), need.call.memory);
 }
 
 }  // namespace

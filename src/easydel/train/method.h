@@ -43,7 +43,7 @@ struct Loss {
 
 // How one forward is to be done; the trainer fills it in.
 struct Forwarding {
-  nn::Checkpointing checkpointing = nn::Checkpointing::none;
+  nn::CheckpointPolicy checkpointing;
   std::string attention = "auto";
   bool training = true;
   uint64_t seed = 0, step = 0;

@@ -1,16 +1,17 @@
 #include "easydel/train/optimizer.h"
 
-#include <ATen/ops/_fused_adamw.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/zeros_like.h>
-
+#include <algorithm>
 #include <regex>
 
 #include "easydel/base/error.h"
+#include "easydel/nn/shards.h"
 
 namespace easydel::train {
 
-AdamW::AdamW(nn::ParameterTable& parameters, const AdamWOptions& options) : options_(options) {
+double clip_factor(double norm, double most) { return std::min(1.0, most / (norm + 1e-6)); }
+
+Optimizer::Optimizer(nn::ParameterTable& parameters, const OptimizerOptions& options) : weight_decay_(options.weight_decay) {
+  const c10::AutoGradMode no_grad(false);
   std::optional<std::regex> pattern;
   if (options.decay_pattern) pattern.emplace(*options.decay_pattern);
   for (nn::Entry& entry : parameters.entries()) {
@@ -18,45 +19,49 @@ AdamW::AdamW(nn::ParameterTable& parameters, const AdamWOptions& options) : opti
     check(entry.shard.scalar_type() == at::kFloat, entry.path, ": the optimizer works on fp32 masters");
     const bool decayed = pattern ? std::regex_search(entry.path, *pattern)
                                  : entry.role != nn::Role::norm && entry.role != nn::Role::bias;
-    slots_.push_back({&entry, at::zeros_like(entry.shard.detach()), at::zeros_like(entry.shard.detach()), decayed});
+    const bool matrix = entry.role == nn::Role::weight && entry.shape.size() == 2;
+    const auto& rule = matrix || !options.rules.others ? options.rules.rule : options.rules.others;
+    const Tensor value = entry.shard.detach();
+    slots_.push_back({&entry, rule, rule->start(rule->whole() ? nn::whole_of(entry, value) : value), decayed});
   }
 }
 
-void AdamW::step(double rate) {
+void Optimizer::update(Slot& slot, double rate) const {
+  nn::Entry& entry = *slot.entry;
+  const double decay = slot.decayed ? weight_decay_ : 0.0;
+  Tensor value = entry.shard.detach();
+  const Tensor gradient = entry.shard.grad();
+  if (!slot.rule->whole() || entry.team->size() == 1)
+    return slot.rule->update({value, gradient, slot.states, steps_, rate, decay});
+  Tensor whole = nn::whole_of(entry, value).clone();
+  slot.rule->update({whole, nn::whole_of(entry, gradient), slot.states, steps_, rate, decay});
+  value.copy_(entry.team->cut(whole, entry.layout));
+}
+
+void Optimizer::step(double rate) {
   const c10::AutoGradMode no_grad(false);
   ++steps_;
-  for (const bool decayed : {true, false}) {
-    std::vector<Tensor> shards, gradients, means, squares, counts;
-    for (const Slot& slot : slots_) {
-      if (slot.decayed != decayed || !slot.entry->shard.grad().defined()) continue;
-      shards.push_back(slot.entry->shard);
-      gradients.push_back(slot.entry->shard.grad());
-      means.push_back(slot.mean);
-      squares.push_back(slot.square);
-      // The operator takes the count of this update.
-      counts.push_back(at::full({}, static_cast<double>(steps_), shards.back().options().requires_grad(false)));
-    }
-    if (shards.empty()) continue;
-    at::_fused_adamw_(shards, gradients, means, squares, {}, counts, rate, options_.b1, options_.b2,
-                      decayed ? options_.weight_decay : 0.0, options_.eps, false, false);
+  for (Slot& slot : slots_) {
+    if (slot.entry->shard.grad().defined()) update(slot, rate);
+    slot.entry->written();
   }
-  for (const Slot& slot : slots_) slot.entry->written();
   drop_gradients();
 }
 
-void AdamW::drop_gradients() {
+void Optimizer::drop_gradients() {
   for (const Slot& slot : slots_) slot.entry->shard.mutable_grad() = Tensor();
 }
 
-void AdamW::scale_gradients(double factor) {
+void Optimizer::scale_gradients(double factor) {
   const c10::AutoGradMode no_grad(false);
   for (const Slot& slot : slots_)
     if (slot.entry->shard.grad().defined()) slot.entry->shard.mutable_grad().mul_(factor);
 }
 
-int64_t AdamW::state_bytes() const {
+int64_t Optimizer::state_bytes() const {
   int64_t bytes = 0;
-  for (const Slot& slot : slots_) bytes += slot.mean.numel() * 8;
+  for (const Slot& slot : slots_)
+    for (const auto& [name, tensor] : slot.states) bytes += static_cast<int64_t>(tensor.nbytes());
   return bytes;
 }
 

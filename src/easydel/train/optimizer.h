@@ -1,33 +1,46 @@
-// AdamW with decoupled decay (arXiv:1711.05101) over the trainable shards of a table: fp32 state, torch's order of
-// operations.
+// An optimizer over the trainable shards of a table: a rule (train/update_rules.h) and its state for each parameter.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "easydel/nn/parameter.h"
+#include "easydel/train/update_rules.h"
 
 namespace easydel::train {
 
-struct AdamWOptions {
-  double b1 = 0.9, b2 = 0.999, eps = 1e-8, weight_decay = 0;
+// What a parameter's update is: one rule for all, or another for those that it is not made for.
+struct OptimizerRules {
+  std::shared_ptr<const UpdateRule> rule;
+  std::shared_ptr<const UpdateRule> others = {};  // of what is no matrix of a product (Muon); null: `rule`
+};
+
+struct OptimizerOptions {
+  OptimizerRules rules = {adamw({})};
+  double weight_decay = 0;
   // Only parameters whose path it finds are decayed; not given: all but norms and biases.
   std::optional<std::string> decay_pattern;
 };
 
-class AdamW {
+// What every gradient is multiplied by so that their norm is at most `most`: torch's clip_grad_norm_.
+double clip_factor(double norm, double most);
+
+class Optimizer {
  public:
   struct Slot {
     nn::Entry* entry;
-    Tensor mean, square;  // of the gradient, as the shard
+    std::shared_ptr<const UpdateRule> rule;
+    OptimizerStates states;  // as the shard; of a rule that works on whole parameters, as those, on every rank
     bool decayed;
   };
 
-  AdamW(nn::ParameterTable& parameters, const AdamWOptions& options);
+  Optimizer(nn::ParameterTable& parameters, const OptimizerOptions& options);
 
-  // One update with what stands in shard.grad(), which is dropped. Shards without a gradient are left alone.
+  // One update with what stands in shard.grad(), which is dropped. Shards without a gradient are left alone. Collective
+  // where a rule works on whole parameters.
   void step(double rate);
   void drop_gradients();
   void scale_gradients(double factor);
@@ -35,10 +48,13 @@ class AdamW {
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
   std::vector<Slot>& slots() { return slots_; }
+  const std::vector<Slot>& slots() const { return slots_; }
   int64_t state_bytes() const;
 
  private:
-  AdamWOptions options_;
+  void update(Slot& slot, double rate) const;
+
+  double weight_decay_;
   std::vector<Slot> slots_;
   int64_t steps_ = 0;
 };

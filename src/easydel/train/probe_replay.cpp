@@ -72,6 +72,7 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   parts.trainer = replayed.trainer;
   parts.source = std::move(replayed.source);
   parts.schedule = replayed.schedule;
+  parts.rules = replayed.rules;
   parts.watcher = &recorder;
   Trainer trainer(std::move(parts));
   trainer.run();

@@ -4,61 +4,18 @@
 #include <array>
 #include <cmath>
 #include <regex>
-#include <set>
 
 #include "easydel/base/error.h"
 #include "easydel/config/codec.h"
 #include "easydel/train/dpo_config.h"
+#include "easydel/train/replay_arguments.h"
+#include "easydel/train/replay_schedule.h"
 #include "easydel/train/sft_config.h"
 
 namespace easydel::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-// TRL's arguments, each taken once; what is left over at the end must not be able to change a number.
-class Arguments {
- public:
-  Arguments(const Value& config, std::string where) : config_(config), where_(std::move(where)) {}
-
-  const Value* take(const std::string& name) {
-    taken_.insert(name);
-    const Value* value = config_.find(name);
-    return value && !value->is_null() ? value : nullptr;
-  }
-  double number(const std::string& name, double otherwise) {
-    const Value* value = take(name);
-    if (!value) return otherwise;
-    if (!value->as_double()) refuse(where_, str("config.", name, " is no number: ", to_yaml_flow(*value)));
-    return *value->as_double();
-  }
-  int64_t integer(const std::string& name, int64_t otherwise) {
-    return static_cast<int64_t>(number(name, static_cast<double>(otherwise)));
-  }
-  bool flag(const std::string& name) {
-    const Value* value = take(name);
-    return value && value->as_bool().value_or(false);
-  }
-  std::string word(const std::string& name, const std::string& otherwise) {
-    const Value* value = take(name);
-    return value ? value->scalar : otherwise;
-  }
-  void ignore(std::initializer_list<const char*> names) { taken_.insert(names.begin(), names.end()); }
-  [[noreturn]] void not_built(const std::string& name, const std::string& value) const {
-    refuse(where_, str("config.", name, " = ", value, " is not built yet"));
-  }
-  // Whatever nobody asked for may only be absent, null or false.
-  void finish() const {
-    for (const auto& [name, value] : config_.entries)
-      if (!taken_.contains(name) && !value.is_null() && value.as_bool() != false) not_built(name, to_yaml_flow(value));
-  }
-  const std::string& where() const { return where_; }
-
- private:
-  const Value& config_;
-  std::string where_;
-  std::set<std::string> taken_;
-};
 
 // A word as the enum whose YAML word it is.
 template <class E>
@@ -70,14 +27,6 @@ E choice(Arguments& arguments, const std::string& name, const Value& value) {
   return out;
 }
 
-Schedule::Curve curve_of(Arguments& arguments, const std::string& name, const Value* value, Schedule::Curve otherwise) {
-  if (!value) return otherwise;
-  if (value->scalar == "linear") return Schedule::Curve::linear;
-  if (value->scalar == "cosine") return Schedule::Curve::cosine;
-  if (value->scalar == "1-sqrt") return Schedule::Curve::one_minus_sqrt;
-  arguments.not_built("lr_scheduler_kwargs." + name, value->scalar);
-}
-
 Schedule read_schedule(Arguments& arguments, int64_t steps) {
   Schedule out;
   out.steps = steps;
@@ -86,46 +35,26 @@ Schedule read_schedule(Arguments& arguments, int64_t steps) {
   // A number below 1 is a share of the steps, rounded up.
   out.warmup =
       static_cast<int64_t>(warmup >= 1 ? warmup : std::ceil(static_cast<double>(steps) * std::max(warmup, share)));
-  const std::string type = arguments.word("lr_scheduler_type", "linear");
   const Value none = Value::map();
   const Value* given = arguments.take("lr_scheduler_kwargs");
-  Arguments more(given ? *given : none, arguments.where() + ": lr_scheduler_kwargs");
-  using Shape = Schedule::Shape;
-  if (type == "constant" || type == "constant_with_warmup") {
-    out.shape = Shape::constant;
-    if (type == "constant") out.warmup = 0;
-  } else if (type == "linear") {
-    out.shape = Shape::linear;
-  } else if (type == "cosine" || type == "cosine_with_min_lr") {
-    out.shape = Shape::cosine;
-    out.cycles = more.number("num_cycles", 0.5);
-    out.rate_end = more.number("min_lr", more.number("min_lr_rate", 0) * out.rate);
-  } else if (type == "cosine_with_restarts") {
-    out.shape = Shape::cosine_with_restarts;
-    out.cycles = more.number("num_cycles", 1);
-  } else if (type == "polynomial") {
-    out.shape = Shape::polynomial;
-    out.power = more.number("power", 1);
-    out.rate_end = more.number("lr_end", 1e-7);
-  } else if (type == "inverse_sqrt") {
-    out.shape = Shape::inverse_sqrt;
-    out.timescale = more.integer("timescale", 0);
-  } else if (type == "warmup_stable_decay") {
-    out.shape = Shape::warmup_stable_decay;
-    out.decay = more.integer("num_decay_steps", 0);
-    out.stable = more.integer("num_stable_steps", -1);
-    out.rate_end = more.number("min_lr_ratio", 0) * out.rate;
-    out.cycles = more.number("num_cycles", 0.5);
-    out.warmup_curve = curve_of(more, "warmup_type", more.take("warmup_type"), Schedule::Curve::linear);
-    out.decay_curve = curve_of(more, "decay_type", more.take("decay_type"), Schedule::Curve::cosine);
-  } else {
-    arguments.not_built("lr_scheduler_type", type);
-  }
-  more.finish();
-  return out;
+  return read_schedule(arguments.word("lr_scheduler_type", "linear"), given ? *given : none, out,
+                       arguments.where());
 }
 
-void read_common(Arguments& arguments, TrainerConfig& common, Schedule& schedule, int64_t recorded_steps) {
+// What transformers' Trainer makes of the word: the betas are given to those that have any.
+OptimizerRules read_rules(Arguments& arguments, const std::string& optimizer) {
+  const double b1 = arguments.number("adam_beta1", 0.9), b2 = arguments.number("adam_beta2", 0.999);
+  const double eps = arguments.number("adam_epsilon", 1e-8);
+  if (optimizer == "adamw_torch" || optimizer == "adamw_torch_fused" || optimizer == "adamw_hf") return {adamw({b1, b2, eps})};
+  if (optimizer == "adafactor") return {adafactor({})};
+  if (optimizer == "adagrad") return {adagrad()};
+  if (optimizer == "lion_32bit") return {lion(b1, b2)};
+  if (optimizer == "rmsprop") return {rmsprop({})};
+  if (optimizer == "sgd") return {sgd({})};
+  arguments.not_built("optim", optimizer);
+}
+
+void read_common(Arguments& arguments, TrainerConfig& common, Schedule& schedule, OptimizerRules& rules, int64_t recorded_steps) {
   common.gradient_accumulation_steps = arguments.integer("gradient_accumulation_steps", 1);
   common.total_batch_size = arguments.integer("per_device_train_batch_size", 1) * common.gradient_accumulation_steps;
   common.max_training_steps = arguments.integer("max_steps", recorded_steps);
@@ -135,13 +64,9 @@ void read_common(Arguments& arguments, TrainerConfig& common, Schedule& schedule
   schedule = read_schedule(arguments, *common.max_training_steps);
   common.learning_rate = schedule.rate;
   const std::string optimizer = arguments.word("optim", "adamw_torch_fused");
-  if (optimizer != "adamw_torch" && optimizer != "adamw_torch_fused" && optimizer != "adamw_hf")
-    arguments.not_built("optim", optimizer);
   if (const Value* more = arguments.take("optim_args")) arguments.not_built("optim_args", to_yaml_flow(*more));
   common.weight_decay = arguments.number("weight_decay", 0);
-  common.extra_optimizer_kwargs.b1 = arguments.number("adam_beta1", 0.9);
-  common.extra_optimizer_kwargs.b2 = arguments.number("adam_beta2", 0.999);
-  common.extra_optimizer_kwargs.eps = arguments.number("adam_epsilon", 1e-8);
+  rules = read_rules(arguments, optimizer);
   if (const double most = arguments.number("max_grad_norm", 1.0); most > 0) common.clip_grad = most;
   if (const double aux = arguments.number("router_aux_loss_coef", 0); aux != 0)
     arguments.not_built("router_aux_loss_coef", str(aux));
@@ -245,7 +170,7 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
   out.source = read_recorded_batches(case_file.parent_path() / text("batches"), preference);
   Arguments arguments(*config, where);
   TrainerConfig& common = out.trainer.common;
-  read_common(arguments, common, out.schedule, out.source->steps_in_epoch());
+  read_common(arguments, common, out.schedule, out.rules, out.source->steps_in_epoch());
   if (preference) {
     auto dpo = read_dpo(arguments);
     read_reference(document, out, *dpo, where);

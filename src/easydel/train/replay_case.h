@@ -10,6 +10,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/train/method_configs.h"
+#include "easydel/train/optimizer.h"
 #include "easydel/train/schedule.h"
 #include "easydel/train/source.h"
 
@@ -18,6 +19,7 @@ namespace easydel::train {
 struct ReplayCase {
   TrainerSection trainer;
   Schedule schedule;
+  OptimizerRules rules;
   std::filesystem::path model;
   // Of a preference method: whether it has a reference at all, and which of the start weights it scales by what.
   std::string reference_scaled;  // a regular expression; empty: none

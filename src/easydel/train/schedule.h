@@ -11,6 +11,7 @@ struct Schedule {
     constant,
     linear,
     cosine,
+    cosine_warmup,  // the first step is not lost: transformers' cosine_warmup_with_min_lr
     cosine_with_restarts,
     polynomial,
     inverse_sqrt,
@@ -22,6 +23,7 @@ struct Schedule {
   double rate = 0;                 // at its highest
   double rate_end = 0;             // linear, cosine, polynomial, warmup_stable_decay
   int64_t warmup = 0;              // steps in which the rate rises: k / warmup, k from 0
+  double warmup_from = -1;         // cosine_warmup: the first step's share of the rate; -1: 1 / warmup
   int64_t steps = 1;               // of the run
   double cycles = 0.5;             // cosine: waves; cosine_with_restarts: whole ones
   double power = 1;                // polynomial

@@ -3,6 +3,9 @@
 #include "easydel/train/sft_config.h"
 
 #include <ATen/ops/exp.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
 
 #include "easydel/base/error.h"
 #include "easydel/data/encode.h"
@@ -55,15 +58,19 @@ class Sft final : public Method {
 
   Batch collate(std::span<const data::Example* const> examples) const override {
     Batch batch = flat_batch(examples);
+    const auto sequences = static_cast<int64_t>(batch.cu_seqlens.size()) - 1;
     batch.weight = static_cast<double>(batch.labelled);
+    if (by(Normalizer::total_target_tokens)) batch.weight = static_cast<double>(batch.size() - sequences);
+    if (by(Normalizer::average_per_sequence)) batch.weight = static_cast<double>(learned_sequences(batch));
     return batch;
   }
 
   double divisor(double weight) const override {
     if (loss_.reduction) return *loss_.reduction == Reduction::sum ? 1 : weight;
-    if (!loss_.loss_normalizing_factor) return 1;
+    const double again = loss_.divide_weight_sum ? weight : 1;
+    if (!loss_.loss_normalizing_factor) return again;
     const auto* number = std::get_if<double>(&*loss_.loss_normalizing_factor);
-    return number ? *number : weight;
+    return (number && *number != 0 ? *number : weight) * again;
   }
 
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
@@ -79,7 +86,8 @@ class Sft final : public Method {
                                                   .log_normalizer = loss_.z_loss > 0,
                                                   .chunk = loss_.chunk_token_size.value_or(0)});
     Loss out;
-    out.sum = token_losses(scores).sum();
+    const Tensor losses = token_losses(scores);
+    out.sum = by(Normalizer::average_per_sequence) ? (losses * shares(batch).to(losses.device())).sum() : losses.sum();
     if (forwarding.metrics) {
       const auto count = static_cast<double>(batch.labelled);
       out.metrics.push_back({"mean_token_accuracy", scores.correct.sum().item<double>(), count});
@@ -89,6 +97,36 @@ class Sft final : public Method {
   }
 
  private:
+  bool by(Normalizer normalizer) const {
+    if (loss_.reduction || !loss_.loss_normalizing_factor) return false;
+    const auto* named = std::get_if<Normalizer>(&*loss_.loss_normalizing_factor);
+    return named && *named == normalizer;
+  }
+
+  static std::vector<int64_t> labels_of_sequences(const Batch& batch) {
+    const auto* labels = batch.labels.const_data_ptr<int64_t>();
+    std::vector<int64_t> out;
+    for (size_t s = 0; s + 1 < batch.cu_seqlens.size(); ++s) {
+      int64_t count = 0;
+      for (int64_t i = batch.cu_seqlens[s]; i < batch.cu_seqlens[s + 1]; ++i) count += labels[i] != data::no_label;
+      out.push_back(count);
+    }
+    return out;
+  }
+
+  static int64_t learned_sequences(const Batch& batch) {
+    const auto counts = labels_of_sequences(batch);
+    return static_cast<int64_t>(counts.size()) - std::ranges::count(counts, 0);
+  }
+
+  // Of each labelled token: its part of its sequence's mean.
+  static Tensor shares(const Batch& batch) {
+    std::vector<float> out;
+    for (const int64_t count : labels_of_sequences(batch))
+      out.insert(out.end(), static_cast<size_t>(count), 1.0f / static_cast<float>(count));
+    return at::tensor(at::ArrayRef<float>(out));
+  }
+
   bool completion_only(const data::TypedRow& row) const {
     if (row.kind != data::RowKind::prompt_completion) return false;
     if (config_.completion_only_loss) return *config_.completion_only_loss;

@@ -50,18 +50,23 @@ bool model_is_fp32(const fs::path& folder) {
   return true;
 }
 
-// This rank's part of a tensor of the file, into `to`, which is cut like the entry's shard.
-void copy_into(const Tensor& to, const nn::Entry& entry, const weights::SafetensorsFile& file,
-               const std::string& name) {
+// A tensor of the file, into `to`: the whole of it, or where `to` is cut like the entry's shard, this rank's part.
+void copy_into(const Tensor& to, const nn::Entry& entry, const weights::SafetensorsFile& file, const std::string& name,
+               bool whole = false) {
+  if (!file.has(name))
+    refuse(file.path().string(), str("has no ", name), "the checkpoint is of another optimizer or of another model");
   const weights::TensorView view = file.at(name);
-  if (view.shape != entry.shape || view.bytes.size() != static_cast<size_t>(entry.elements()) * to.element_size())
+  const std::vector<int64_t> shape = whole ? to.sizes().vec() : entry.shape;
+  int64_t elements = 1;
+  for (const int64_t size : shape) elements *= size;
+  if (view.shape != shape || view.bytes.size() != static_cast<size_t>(elements) * to.element_size())
     refuse(file.path().string(), str(name, " is not of the shape that the model has"),
            "the checkpoint is of another model");
   const c10::AutoGradMode no_grad(false);
   // The file's bytes are aligned as the format promises, which is not enough for a tensor of its own.
-  const Tensor host = at::empty(entry.shape, to.options().device(at::kCPU).requires_grad(false));
+  const Tensor host = at::empty(shape, to.options().device(at::kCPU).requires_grad(false));
   std::memcpy(host.data_ptr(), view.bytes.data(), view.bytes.size());
-  to.copy_(entry.team->cut(host, entry.layout));
+  to.copy_(whole ? host : entry.team->cut(host, entry.layout));
 }
 
 int64_t integer(const Value& state, std::string_view name, const fs::path& file) {
@@ -111,24 +116,23 @@ RunState read_state(const fs::path& folder) {
   return state;
 }
 
-void write_optimizer(const Ranks& ranks, const fs::path& folder, AdamW& optimizer, models::Model* more) {
+void write_optimizer(const Ranks& ranks, const fs::path& folder, Optimizer& optimizer, models::Model* more) {
   std::vector<weights::OutTensor> tensors;
-  const auto add = [&](const char* kind, const nn::Entry& entry, const Tensor& part) {
-    const Tensor whole = nn::whole_of(entry, part);
-    if (ranks.first()) tensors.push_back(out_tensor(kind + entry.path, whole));
+  const auto add = [&](const std::string& kind, const nn::Entry& entry, const Tensor& part, bool is_whole = false) {
+    const Tensor whole = is_whole ? part : nn::whole_of(entry, part);
+    if (ranks.first()) tensors.push_back(out_tensor(str(kind, ".", entry.path), whole));
   };
   const bool masters = ranks.any(ranks.first() && !model_is_fp32(folder));
-  for (const AdamW::Slot& slot : optimizer.slots()) {
-    if (masters) add("master.", *slot.entry, slot.entry->shard);
-    add("mean.", *slot.entry, slot.mean);
-    add("square.", *slot.entry, slot.square);
+  for (const Optimizer::Slot& slot : optimizer.slots()) {
+    if (masters) add("master", *slot.entry, slot.entry->shard);
+    for (const auto& [name, state] : slot.states) add(name, *slot.entry, state, slot.rule->whole());
   }
   if (more)
-    for (const nn::Entry& entry : more->parameters().entries()) add("reference.", entry, entry.shard);
+    for (const nn::Entry& entry : more->parameters().entries()) add("reference", entry, entry.shard);
   if (ranks.first()) weights::write_safetensors(folder / optimizer_name, tensors);
 }
 
-void read_optimizer(const fs::path& folder, const models::LoadOptions& load, models::Model& model, AdamW& optimizer,
+void read_optimizer(const fs::path& folder, const models::LoadOptions& load, models::Model& model, Optimizer& optimizer,
                     models::Model* more) {
   const fs::path path = folder / optimizer_name;
   const auto file = fs::exists(path) ? weights::SafetensorsFile::open(path) : nullptr;
@@ -146,11 +150,11 @@ void read_optimizer(const fs::path& folder, const models::LoadOptions& load, mod
       entry.shard.copy_(other->shard);
     }
   }
-  for (AdamW::Slot& slot : optimizer.slots()) {
+  for (Optimizer::Slot& slot : optimizer.slots()) {
     if (!file) break;
     if (masters) copy_into(slot.entry->shard, *slot.entry, *file, "master." + slot.entry->path);
-    copy_into(slot.mean, *slot.entry, *file, "mean." + slot.entry->path);
-    copy_into(slot.square, *slot.entry, *file, "square." + slot.entry->path);
+    for (const auto& [name, state] : slot.states)
+      copy_into(state, *slot.entry, *file, str(name, ".", slot.entry->path), slot.rule->whole());
   }
   if (file && more)
     for (nn::Entry& entry : more->parameters().entries()) {

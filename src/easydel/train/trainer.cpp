@@ -90,7 +90,7 @@ Trainer::~Trainer() = default;
 
 Forwarding Trainer::forwarding(bool training) const {
   Forwarding out;
-  out.checkpointing = training ? parts_.checkpointing : nn::Checkpointing::none;
+  out.checkpointing = training ? parts_.checkpointing : nn::CheckpointPolicy();
   out.attention = parts_.load.attention;
   out.training = training;
   out.seed = static_cast<uint64_t>(config().shuffle_seed_train);
@@ -165,10 +165,8 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
     optimizer_->drop_gradients();
     return result;
   }
-  // torch's clip_grad_norm_.
-  if (config().clip_grad && result.gradient_norm > 0)
-    if (const double factor = *config().clip_grad / (result.gradient_norm + 1e-6); factor < 1)
-      optimizer_->scale_gradients(factor);
+  if (config().clip_grad)
+    if (const double factor = clip_factor(result.gradient_norm, *config().clip_grad); factor < 1) optimizer_->scale_gradients(factor);
   optimizer_->step(schedule_.at(step));
   tokens_seen_ += result.tokens;
   method_->updated(*parts_.model, step + 1);

@@ -29,7 +29,7 @@ struct TrainerParts {
   std::shared_ptr<models::Model> reference;  // of preference methods; null: a frozen copy of the model
   std::shared_ptr<const text::Tokenizer> tokenizer;
   models::LoadOptions load;  // how the model was loaded: a checkpoint is loaded in the same way
-  nn::Checkpointing checkpointing = nn::Checkpointing::none;
+  nn::CheckpointPolicy checkpointing;
   std::string save_dtype = "auto";  // of saved weights, as models::save_model takes it
   Value document;                   // the run's configuration, for state.json
   Watcher* watcher = nullptr;       // outlives the trainer
@@ -37,6 +37,7 @@ struct TrainerParts {
   // Instead of what the configuration says, where a run is replayed.
   std::unique_ptr<Source> source;
   std::optional<Schedule> schedule;
+  std::optional<OptimizerRules> rules;
 };
 
 // What a run will be, before it begins.
@@ -110,7 +111,7 @@ class Trainer {
   std::unique_ptr<Method> method_;
   std::unique_ptr<Source> source_;
   std::shared_ptr<data::Dataset> training_, evaluation_;
-  std::unique_ptr<AdamW> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   Schedule schedule_;
   Plan plan_;
   Checkpoints checkpoints_;

@@ -17,6 +17,24 @@ bool is_regex(const std::string& pattern) {
   }
 }
 
+// What a loss on logits can have, and a training step cannot, or not yet.
+void settle_loss(const LossConfig& loss, config::Keys keys) {
+  const auto refuse = [&](const char* key, const char* what) { keys.refuse(key, str(what, " is not built yet")); };
+  if (loss.ignore_index != -100) refuse("ignore_index", "another ignored label than -100");
+  if (!loss.shift_tokens) refuse("shift_tokens", "training on unshifted labels");
+  if (loss.reduction == Reduction::none)
+    keys.refuse("reduction", "a training step needs one number", "use mean, sum or null");
+  const auto* named = loss.loss_normalizing_factor ? std::get_if<Normalizer>(&*loss.loss_normalizing_factor) : nullptr;
+  if (loss.divide_weight_sum && named && *named == Normalizer::total_target_tokens)
+    refuse("divide_weight_sum", "dividing twice with NUM_TOTAL_TARGET_TOKENS");
+  if (loss.num_labels || loss.num_classification_labels || loss.problem_type || loss.classification_problem_type)
+    refuse(loss.num_labels                     ? "num_labels"
+           : loss.num_classification_labels ? "num_classification_labels"
+           : loss.problem_type              ? "problem_type"
+                                            : "classification_problem_type",
+           "training classifiers");
+}
+
 }  // namespace
 
 std::optional<double> seconds_of(const std::string& text) {
@@ -31,6 +49,7 @@ std::optional<double> seconds_of(const std::string& text) {
 }
 
 void TrainerConfig::settle(config::Keys& keys) {
+  if (loss_config) settle_loss(*loss_config, keys.below("loss_config"));
   if (total_batch_size % gradient_accumulation_steps != 0)
     keys.refuse("total_batch_size",
                 str("an update of ", total_batch_size, " examples does not divide into ", gradient_accumulation_steps,

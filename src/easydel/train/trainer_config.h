@@ -15,13 +15,13 @@
 
 namespace easydel::train {
 
-enum class Optimizer : uint8_t { adamw, adafactor, lion, mars, muon, quad, rmsprop, skew, soap };
-constexpr auto choices(Optimizer) {
-  using enum Optimizer;
-  return std::array{config::Choice{adamw, "adamw"}.also("adam"),    config::Choice{adafactor, "adafactor"}.not_built(),
-                    config::Choice{lion, "lion"}.not_built(),       config::Choice{mars, "mars"}.not_built(),
-                    config::Choice{muon, "muon"}.not_built(),       config::Choice{quad, "quad"}.not_built(),
-                    config::Choice{rmsprop, "rmsprop"}.not_built(), config::Choice{skew, "skew"}.not_built(),
+enum class OptimizerName : uint8_t { adamw, adafactor, lion, mars, muon, quad, rmsprop, skew, soap };
+constexpr auto choices(OptimizerName) {
+  using enum OptimizerName;
+  return std::array{config::Choice{adamw, "adamw"}.also("adam"),    config::Choice{adafactor, "adafactor"},
+                    config::Choice{lion, "lion"},       config::Choice{mars, "mars"}.not_built(),
+                    config::Choice{muon, "muon"},       config::Choice{quad, "quad"}.not_built(),
+                    config::Choice{rmsprop, "rmsprop"}, config::Choice{skew, "skew"}.not_built(),
                     config::Choice{soap, "soap"}.not_built()};
 }
 
@@ -45,16 +45,25 @@ constexpr auto choices(ProgressBar) {
 }
 
 struct OptimizerArguments {
-  double b1 = 0.9, b2 = 0.999, eps = 1e-8;
+  double b1 = 0.9;
+  std::optional<double> b2, eps, momentum;
+  double decay = 0.99;
+  bool nesterov = true, centered = false;
 
   static constexpr auto doc = "More of the optimizer.";
   static constexpr auto fields() {
     using namespace config;
     using C = OptimizerArguments;
     return std::tuple{
-        field<&C::b1>("Decay of the mean of gradients.", between(0, 1), alias("beta1"), alias("adam_beta1")),
-        field<&C::b2>("Decay of the mean of squared gradients.", between(0, 1), alias("beta2"), alias("adam_beta2")),
-        field<&C::eps>("Added to the root.", at_least(0), alias("epsilon"), alias("adam_epsilon")),
+        field<&C::b1>("adamw, lion: decay of the mean of gradients.", between(0, 1), alias("beta1"), alias("adam_beta1")),
+        field<&C::b2>("adamw, lion: decay of the mean of squared gradients (lion: of gradients); null: 0.999, lion 0.99.",
+                      between(0, 1), alias("beta2"), alias("adam_beta2")),
+        field<&C::eps>("adamw, rmsprop: added to the root; null: 1e-8. adafactor: added to squares; null: 1e-30.", at_least(0),
+                       alias("epsilon"), alias("adam_epsilon")),
+        field<&C::momentum>("rmsprop, muon: share of the last update that goes on; null: rmsprop 0, muon 0.95.", between(0, 1)),
+        field<&C::decay>("rmsprop: decay of the mean of squared gradients.", between(0, 1), alias("alpha")),
+        field<&C::nesterov>("muon: look a step ahead."),
+        field<&C::centered>("rmsprop: subtract the square of the mean."),
     };
   }
 };
@@ -63,7 +72,7 @@ struct TrainerConfig {
   std::string trainer_type = "sft";
   double learning_rate = 5e-5;
   std::optional<double> learning_rate_end;
-  Optimizer optimizer = Optimizer::adamw;
+  OptimizerName optimizer = OptimizerName::adamw;
   Scheduler scheduler = Scheduler::none;
   int64_t warmup_steps = 0;
   double weight_decay = 0.01;
@@ -158,7 +167,7 @@ struct TrainerConfig {
         field<&C::weight_decay_pattern>("Regular expression; only parameters that it finds are decayed."),
         field<&C::clip_grad>("Largest global norm of the gradient; null: not clipped.", above(0),
                              alias("max_grad_norm")),
-        field<&C::extra_optimizer_kwargs>("b1, b2, eps."),
+        field<&C::extra_optimizer_kwargs>("Numbers of the optimizer."),
         field<&C::num_train_epochs>("Passes over the data.", at_least(1)),
         field<&C::total_batch_size>("Examples in one update, over all ranks and gradient_accumulation_steps.",
                                     at_least(1)),

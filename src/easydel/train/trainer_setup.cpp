@@ -50,8 +50,25 @@ int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
   const int64_t inner = config_int(*parts.model, {"intermediate_size", "n_inner"});  // 0: 4 * hidden, as gpt2 has it
   const int64_t layers = parts.model->layers();
   const int64_t one_layer = tokens * (8 * hidden + 3 * (inner ? inner : 4 * hidden)) * 4;
-  const bool kept = parts.checkpointing == nn::Checkpointing::none;
+  const bool kept = parts.checkpointing.kind != nn::Checkpointing::nothing_saveable;
   return kept ? layers * one_layer : one_layer + layers * tokens * hidden * 4;
+}
+
+OptimizerRules rules_of(const TrainerConfig& config) {
+  const OptimizerArguments& more = config.extra_optimizer_kwargs;
+  const auto adam = [&] { return adamw({.b1 = more.b1, .b2 = more.b2.value_or(0.999), .eps = more.eps.value_or(1e-8)}); };
+  switch (config.optimizer) {
+    case OptimizerName::adafactor:
+      return {adafactor({.eps = more.eps.value_or(1e-30)})};
+    case OptimizerName::lion:
+      return {lion(more.b1, more.b2.value_or(0.99))};
+    case OptimizerName::muon:
+      return {muon({.momentum = more.momentum.value_or(0.95), .nesterov = more.nesterov}), adam()};
+    case OptimizerName::rmsprop:
+      return {rmsprop({.alpha = more.decay, .eps = more.eps.value_or(1e-8), .momentum = more.momentum.value_or(0), .centered = more.centered})};
+    default:
+      return {adam()};
+  }
 }
 
 }  // namespace
@@ -129,7 +146,6 @@ void Trainer::make_plan() {
     plan.trainable += entry.elements();
     plan.gradient_bytes += static_cast<int64_t>(entry.shard.nbytes());
   }
-  plan.optimizer_bytes = 2 * plan.gradient_bytes;
   plan.update = config().total_batch_size;
   plan.parts = config().gradient_accumulation_steps;
   plan.steps_in_epoch = source_->steps_in_epoch();
@@ -220,13 +236,11 @@ Trainer::Trainer(TrainerParts parts)
     build_data();
   }
   make_plan();
-  AdamWOptions options;
-  options.b1 = config().extra_optimizer_kwargs.b1;
-  options.b2 = config().extra_optimizer_kwargs.b2;
-  options.eps = config().extra_optimizer_kwargs.eps;
-  options.weight_decay = config().weight_decay;
-  options.decay_pattern = config().weight_decay_pattern;
-  optimizer_ = std::make_unique<AdamW>(parts_.model->parameters(), options);
+  OptimizerOptions options{.rules = parts_.rules ? *parts_.rules : rules_of(config()),
+                           .weight_decay = config().weight_decay,
+                           .decay_pattern = config().weight_decay_pattern};
+  optimizer_ = std::make_unique<Optimizer>(parts_.model->parameters(), options);
+  plan_.optimizer_bytes = optimizer_->state_bytes();
   if (ranks_.first()) checkpoints_.tidy();
   ranks_.barrier();
   if (config().resume_if_possible) resume();

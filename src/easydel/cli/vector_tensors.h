@@ -1,0 +1,17 @@
+// Tensors as files of recorded cases hold them: nested lists, or {"shape", "data"}.
+#pragma once
+
+#include "easydel/base/document.h"
+#include "easydel/tensor/torch.h"
+
+namespace easydel::cli {
+
+// Nested lists of equal lengths; UserError for others and for what is no number.
+Tensor tensor_of(const Value& value, at::ScalarType type = at::kFloat);
+// {"shape", "data"}, flat.
+Tensor shaped_tensor_of(const Value& value, at::ScalarType type = at::kFloat);
+
+Value nested_of(const Tensor& tensor);  // a number where the tensor is a scalar
+Value shaped_of(const Tensor& tensor);
+
+}  // namespace easydel::cli

@@ -1,0 +1,30 @@
+#include "easydel/models/lora_targets.h"
+
+#include <algorithm>
+#include <regex>
+
+#include "easydel/base/error.h"
+
+namespace easydel::models {
+
+std::vector<std::string> lora_targets(const nn::ParameterTable& parameters, const std::string& pattern, int64_t rank) {
+  if (rank < 1) refuse("lora.r", str(rank, " is no rank"), "give a whole number of at least 1");
+  std::regex wanted;
+  try {
+    wanted = std::regex(pattern);
+  } catch (const std::regex_error&) {
+    refuse("lora pattern", "'" + pattern + "' is no regular expression", "for example: \"q_proj|v_proj\"");
+  }
+  constexpr std::string_view leaf = ".weight";
+  std::vector<std::string> out;
+  for (const nn::Entry& entry : parameters.entries()) {
+    if (entry.shape.size() != 2 || !entry.path.ends_with(leaf) || entry.role == nn::Role::other) continue;
+    if (entry.role == nn::Role::embedding && !entry.path.starts_with("lm_head")) continue;
+    const std::string layer = entry.path.substr(0, entry.path.size() - leaf.size());
+    if (std::regex_search(layer, wanted)) out.push_back(layer);
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+}  // namespace easydel::models

@@ -1,0 +1,52 @@
+// Optimizers over a model: what they save and go on from, and which parameters a rule is for. Their numbers are recorded
+// cases (tests/cli/recorded_vectors_test.cpp) and runs (replay_test.cpp).
+#include "easydel/train/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include "train/small_run.h"
+
+namespace easydel::train {
+namespace {
+
+using test::small_run;
+
+std::string trained(const std::filesystem::path& folder, const std::string& keys) {
+  Trainer trainer(small_run(folder, keys));
+  trainer.run();
+  return test::weights_of(trainer.model());
+}
+
+TEST(Optimizers, GoOnFromACheckpointToTheBit) {
+  test::LogLines log;
+  for (const std::string name : {"adamw", "adafactor", "lion", "muon", "rmsprop"}) {
+    const test::TemporaryFolder whole, parts;
+    const std::string keys = "{optimizer: " + name + ", weight_decay: 0.1, extra_optimizer_kwargs: {momentum: 0.9, centered: true}, ";
+    const std::string expected = trained(whole.path(), keys + "num_train_epochs: 1}");
+    trained(parts.path(), keys + "num_train_epochs: 1, max_training_steps: 2}");
+    EXPECT_TRUE(trained(parts.path(), keys + "num_train_epochs: 1}") == expected) << name;
+  }
+}
+
+TEST(Optimizers, MuonIsForMatricesAndTheOthersHaveAdamW) {
+  models::LoadOptions options;
+  options.dtype = options.param_dtype = "fp32";
+  options.training = true;
+  const auto model = models::load_model(test::test_data("models/stories260K-hf"), options);
+  const Optimizer optimizer(model->parameters(), {.rules = {muon({}), adamw({})}});
+  for (const Optimizer::Slot& slot : optimizer.slots())
+    EXPECT_EQ(slot.states.contains("momentum"), slot.entry->path.ends_with("_proj.weight")) << slot.entry->path;
+}
+
+TEST(Optimizers, AnotherOnesCheckpointIsRefused) {
+  test::LogLines log;
+  const test::TemporaryFolder folder;
+  trained(folder.path(), "{num_train_epochs: 1, max_training_steps: 2}");
+  const std::string text = test::replaced(test::refusal([&] { trained(folder.path(), "{optimizer: muon}"); }), folder.path().string(), "DIR");
+  EXPECT_EQ(text,
+            "DIR/out/small/run-2/optimizer-00001-of-00001.safetensors: has no momentum.model.layers.0.self_attn.q_proj.weight\n"
+            "    the checkpoint is of another optimizer or of another model");
+}
+
+}  // namespace
+}  // namespace easydel::train
