@@ -63,7 +63,7 @@ inline Attended attended(Executor& executor, const Problem& p) {
 inline bool sees(const AttentionSpec& spec, int64_t position, int64_t key) {
   if (spec.causal && key > position) return false;
   if (spec.chunk > 0 && key / spec.chunk != position / spec.chunk) return false;
-  return spec.window <= 0 || key > position - spec.window;
+  return spec.window <= 0 || (key > position - spec.window && key < position + spec.window);
 }
 
 // In double precision, by the definition.

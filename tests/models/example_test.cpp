@@ -23,7 +23,7 @@ TEST(AddingAModel, BuildsAModelThatRuns) {
   const Value config = parse_json(R"({"model_type": "example", "vocab_size": 32, "hidden_size": 16, "intermediate_size": 24,
     "num_hidden_layers": 2, "num_attention_heads": 2, "sliding_window": 3, "final_logit_softcapping": 2.0})", "config.json");
   nn::ParameterTable table;
-  nn::Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}};
+  nn::Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}, {}, {}};
   building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
     entry.shard = at::arange(entry.elements(), at::TensorOptions().dtype(at::kFloat)).sin().view(entry.shape);
   };

@@ -30,7 +30,7 @@ struct Made {
   std::unique_ptr<Experts> layer;
 
   explicit Made(ops::MoeMethod method, ExpertsSpec spec = {}) {
-    Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}};
+    Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}, {}, {}};
     building.moe_method = method;
     building.fill = [](Entry& entry, const Initial&, const std::vector<Source>&) {
       entry.shard = random(entry.shape, entry.path.c_str());

@@ -22,7 +22,7 @@ struct AttentionSpec {
   int64_t head_dim = 0, v_dim = 0;
   float scale = 1;
   bool causal = true;             // sees keys at its own position and before; else every key
-  int64_t window = 0;             // > 0: of those only the last `window` positions, its own counted (Hugging Face's w)
+  int64_t window = 0;             // > 0: of those only nearer ones than `window` positions (Hugging Face's w)
   int64_t chunk = 0;              // > 0: of those only the keys of its own stretch of `chunk` positions
   float softcap = 0;              // > 0: scores become softcap x tanh(score / softcap)
   const float* sinks = nullptr;   // [heads]: one more score in each softmax, whose weight goes nowhere

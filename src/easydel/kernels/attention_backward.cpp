@@ -16,7 +16,10 @@ namespace {
 AttentionRows rows_seeing(const AttentionBackwardStep& step, const AttentionRows& rows, Range keys) {
   const AttentionSequence& s = *rows.sequence;
   int64_t first = 0, end = s.queries;
-  if (step.spec.causal) first = std::clamp<int64_t>(keys.begin - s.past, 0, s.queries);
+  if (step.spec.causal)
+    first = std::clamp<int64_t>(keys.begin - s.past, 0, s.queries);
+  else if (step.spec.window > 0)
+    first = std::clamp<int64_t>(keys.begin + 1 - step.spec.window - s.past, 0, s.queries);
   if (step.spec.chunk > 0) {
     const int64_t c = step.spec.chunk;
     first = std::clamp<int64_t>(keys.begin / c * c - s.past, first, s.queries);

@@ -35,7 +35,10 @@ struct Range {  // of positions
 inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequence, int64_t query) {
   const int64_t position = sequence.past + query;
   Range keys{0, spec.causal ? std::min(position + 1, sequence.keys) : sequence.keys};
-  if (spec.window > 0) keys.begin = std::max<int64_t>(0, position + 1 - spec.window);
+  if (spec.window > 0) {
+    keys.begin = std::max<int64_t>(0, position + 1 - spec.window);
+    keys.end = std::min(keys.end, position + spec.window);  // less only where it is not causal
+  }
   if (spec.chunk > 0) {
     const int64_t own = position / spec.chunk * spec.chunk;
     keys = {std::max(keys.begin, own), std::min(keys.end, own + spec.chunk)};

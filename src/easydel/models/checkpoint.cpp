@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 
@@ -33,8 +34,8 @@ Tensor slice_of(const Tensor& values, const nn::Entry& entry) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(weights::Folder folder, const Family& family, bool tied)
-    : folder_(std::move(folder)), family_(family), tied_(tied) {
+Checkpoint::Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head)
+    : folder_(std::move(folder)), family_(family), tied_(tied), stack_(std::move(stack)), other_head_(other_head) {
   for (const std::string& name : folder_.names()) unused_.insert(name);
 }
 
@@ -44,13 +45,24 @@ Checkpoint::Found Checkpoint::find(const std::string& name) const {
     for (size_t i = 0, known = candidates.size(); i < known; ++i)
       if (const size_t at = candidates[i].find(ours); at != std::string::npos)
         candidates.push_back(std::string(candidates[i]).replace(at, ours.size(), other));
-  const std::string prefix = str(family_.base_prefix, ".");
+  const std::string own = stack_.empty() ? "" : stack_ + ".", usual = str(family_.base_prefix, ".");
   for (const std::string& candidate : candidates) {
     if (folder_.has(candidate)) return {candidate, candidate};
-    if (candidate.starts_with(prefix) && folder_.has(candidate.substr(prefix.size())))
-      return {candidate, candidate.substr(prefix.size())};
+    if (!candidate.starts_with(own)) continue;
+    // The bare stack's checkpoint has no prefix, and some heads have one of their own.
+    const std::string rest = candidate.substr(own.size());
+    for (const std::string& file : {rest, usual + rest})
+      if (folder_.has(file)) return {candidate, file};
   }
   return {};
+}
+
+bool Checkpoint::starts(const nn::Entry& entry, const std::vector<nn::Source>& sources) const {
+  return other_head_ && entry.head && !choose(sources);
+}
+
+bool Checkpoint::in_stack(const std::string& name) const {
+  return name.starts_with(str(family_.base_prefix, ".")) || (!stack_.empty() && name.starts_with(stack_ + "."));
 }
 
 // With the tensors' names in the file; nothing: no source has all of its own.
@@ -166,8 +178,10 @@ int64_t layer_of(const std::string& name) {
 // What nobody asked for and nobody may ignore.
 std::vector<std::string> Checkpoint::unexpected(int64_t layers) const {
   std::vector<std::string> out;
+  // The head of another task stands beside a stack with a prefix.
+  const bool has_stack = other_head_ && std::ranges::any_of(folder_.names(), [&](const auto& name) { return in_stack(name); });
   for (const std::string& name : unused_) {
-    bool ignored = family_.extra_layers && layer_of(name) >= layers;
+    bool ignored = (family_.extra_layers && layer_of(name) >= layers) || (has_stack && !in_stack(name));
     for (const std::string_view part : family_.ignored_parts) ignored = ignored || name.find(part) != std::string::npos;
     for (const std::string_view ending : family_.ignored) ignored = ignored || name.ends_with(ending);
     if (!ignored) out.push_back(name);

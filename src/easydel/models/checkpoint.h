@@ -15,8 +15,12 @@ namespace easydel::models {
 
 class Checkpoint {
  public:
-  // `family` must outlive it. `tied`: the head's values are the embedding's.
-  Checkpoint(weights::Folder folder, const Family& family, bool tied);
+  // `family` must outlive it. `tied`: the head's values are the embedding's. `stack`: what the model's names of its stack
+  // begin with. `other_head`: the file is of another task, or may be.
+  Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head);
+
+  // Whether an entry of the head is to start from random values, since the file has another head.
+  bool starts(const nn::Entry& entry, const std::vector<nn::Source>& sources) const;
 
   // Sets entry.source to the first of `sources` whose tensors are all there. Whether one was, and in the shapes that the
   // entry asks for; what did not fit is remembered for refuse_unfit. Reads headers only.
@@ -39,10 +43,13 @@ class Checkpoint {
   std::string missing_name(const nn::Source& source) const;
   bool has_shapes(const nn::Entry& entry);
   std::vector<std::string> unexpected(int64_t layers) const;
+  bool in_stack(const std::string& name) const;
 
   weights::Folder folder_;
   const Family& family_;
   bool tied_;
+  std::string stack_;
+  bool other_head_;
   std::set<std::string> unused_;
   std::vector<std::string> missing_, misshapen_;
 };

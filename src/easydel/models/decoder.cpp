@@ -2,6 +2,7 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cumsum.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "easydel/base/error.h"
 #include "easydel/models/decoder_parts.h"
@@ -18,13 +19,16 @@ using nn::Split;
 class Decoder final : public Model {
  public:
   Decoder(DecoderSpec spec, nn::Building& building) : spec_(std::move(spec)), compute_(building.compute) {
+    spec_.names.base = building.head.stack_name(spec_.names.base);
     const Scope root(building), base = root / spec_.names.base;
     const int64_t width = head_width();
     embedding_.emplace(base / spec_.names.embedding, spec_.vocabulary, width, spec_.deviation, Split::vocabulary,
                        spec_.padding);
     if (spec_.learned_positions)
       positions_.emplace(base / spec_.names.positions, spec_.max_positions + spec_.position_offset, spec_.hidden,
-                         spec_.deviation, Split::none);
+                         spec_.deviation, Split::none, spec_.positions_skip_id < 0 ? -1 : spec_.position_offset - 1);
+    if (spec_.token_types > 0)
+      token_types_.emplace(base / spec_.names.token_types, spec_.token_types, spec_.hidden, spec_.deviation, Split::none);
     if (width != spec_.hidden) {
       project_in_.emplace(base / "project_in", width, spec_.hidden, nn::LinearOptions{.deviation = spec_.deviation});
       project_out_.emplace(base / "project_out", spec_.hidden, width, nn::LinearOptions{.deviation = spec_.deviation});
@@ -38,14 +42,7 @@ class Decoder final : public Model {
       blocks_.push_back(build ? build(scope, int64_t(i)) : build_block(scope, spec_, int64_t(i)));
     }
     if (!spec_.names.norm.empty()) norm_.emplace(base / spec_.names.norm, spec_.hidden, spec_.last_norm.value_or(spec_.norm));
-    nn::Parameter head = embedding_->weight(), bias;
-    const Scope head_scope = root / spec_.names.head;
-    if (!spec_.tied)
-      head = head_scope.parameter("weight", {spec_.vocabulary, width}, nn::Role::weight,
-                                  {Split::vocabulary, Initial::normal(spec_.deviation), "kernel", false});
-    if (spec_.head_bias)
-      bias = head_scope.parameter("bias", {spec_.vocabulary}, nn::Role::bias, {Split::none, Initial::zeros()});
-    head_.emplace(head, bias, spec_.logit_multiplier, spec_.logit_softcap);
+    build_head(root, building.head);
   }
 
   Outputs forward(const Inputs& inputs, Pass& pass) const override {
@@ -53,7 +50,7 @@ class Decoder final : public Model {
     check(inputs.tokens.dim() == 1 && inputs.tokens.size(0) == stream.tokens(), "forward: ", inputs.tokens.sizes(),
           " tokens, the pass has ", stream.tokens());
     if (pass.attention == "auto") pass.attention = attention();
-    Tensor x = embed(inputs.tokens, pass);
+    Tensor x = embed(inputs, pass);
     if (ends_) x = ends_->enter(inputs.tokens, x, pass);
     Outputs out;
     for (size_t i = 0; i < blocks_.size(); ++i) {
@@ -62,26 +59,31 @@ class Decoder final : public Model {
       for (auto& [name, extra] : made.extras) out.extras.emplace(str(name, ".", i), std::move(extra));
     }
     if (ends_) x = ends_->leave(x, pass);
-    if (norm_) x = pass.name(spec_.names.base + "." + spec_.names.norm, (*norm_)(x));
+    if (norm_) x = pass.name(str(spec_.names.base, spec_.names.base.empty() ? "" : ".", spec_.names.norm), (*norm_)(x));
     out.hidden = project_out_ ? (*project_out_)(x, pass, "project_out") : x;
     pass.finish();
     return out;
   }
 
-  const nn::Head& head() const override { return *head_; }
+  const nn::Head& head() const override {
+    if (!head_) refuse("model", str("it is for ", name_of(task()), ": it has no language head"), "set model.task to causal-language-model");
+    return *head_;
+  }
+  const nn::ClassHead* class_head() const override { return class_head_ ? &*class_head_ : nullptr; }
   int64_t layers() const override { return int64_t(blocks_.size()); }
   int64_t vocabulary() const override { return spec_.vocabulary; }
   int64_t max_positions() const override { return spec_.max_positions; }
   int64_t restart_length() const override { return spec_.restart_length; }
 
   std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
+    if (!spec_.causal) refuse("model", "its tokens see both sides: it does not generate text", "use a causal language model");
     nn::CacheShape shape{{}, compute_, embedding_->weight().entry().shard.device()};
     for (const auto& block : blocks_) shape.layers.push_back(block->cache());
     return std::make_unique<nn::Cache>(shape, slots, length);
   }
 
   double training_flops_per_token(int64_t length) const override {
-    double weights = double(spec_.vocabulary) * double(head_width()), mixing = 0;
+    double weights = head_ ? double(spec_.vocabulary) * double(head_width()) : 0.0, mixing = 0;
     for (const nn::Entry& entry : parameters().entries())
       if (entry.unit >= 0) weights += double(entry.elements());
     for (const auto& block : blocks_) {
@@ -92,37 +94,62 @@ class Decoder final : public Model {
   }
 
  private:
-  Tensor embed(const Tensor& tokens, Pass& pass) const {
-    Tensor x = (*embedding_)(tokens);
+  void build_head(const Scope& root, const nn::HeadPlan& plan) {
+    const int64_t width = head_width();
+    nn::Parameter weight = embedding_->weight(), bias;
+    if (!plan.language) {
+      nn::ClassHeadSpec classes = spec_.classes ? *spec_.classes : plan.classes.value_or(nn::ClassHeadSpec());
+      if (!classes.padding && spec_.padding >= 0) classes.padding = spec_.padding;
+      if (spec_.classes || plan.classes) class_head_.emplace(root, width, std::move(classes));
+    } else if (spec_.masked_head) {
+      head_ = std::make_unique<nn::MaskedHead>(root, spec_.vocabulary, width, *spec_.masked_head, spec_.tied ? weight : nn::Parameter());
+    } else {
+      const Scope scope = root.head() / spec_.names.head;
+      if (!spec_.tied)
+        weight = scope.parameter("weight", {spec_.vocabulary, width}, nn::Role::weight,
+                                 {Split::vocabulary, Initial::normal(spec_.deviation), "kernel", false});
+      if (spec_.head_bias) bias = scope.parameter("bias", {spec_.vocabulary}, nn::Role::bias, {Split::none, Initial::zeros()});
+      head_ = std::make_unique<nn::LmHead>(weight, bias, spec_.logit_multiplier, spec_.logit_softcap);
+    }
+  }
+
+  Tensor embed(const Inputs& inputs, Pass& pass) const {
+    Tensor x = (*embedding_)(inputs.tokens);
     if (spec_.embedding_multiplier != 1.0) x = x * spec_.embedding_multiplier;
     if (project_in_) x = (*project_in_)(x, pass, "project_in");
-    if (positions_) x = x + (*positions_)(counted(pass.stream()) + spec_.position_offset);
+    if (token_types_)
+      x = x + (*token_types_)(inputs.token_types.defined() ? inputs.token_types : at::zeros_like(inputs.tokens));
+    if (positions_) x = x + (*positions_)(counted(inputs.tokens, pass.stream()) + spec_.position_offset);
     if (embedding_norm_) x = (*embedding_norm_)(x);
     return pass.name("embeddings", pass.dropout("embedding_dropout", x, spec_.embedding_dropout));
   }
 
   int64_t head_width() const { return spec_.embedding_size > 0 ? spec_.embedding_size : spec_.hidden; }
 
-  // The positions that learned embeddings are looked up by; a hidden token's is -1 where hidden ones do not count.
-  Tensor counted(const nn::Stream& stream) const {
-    if (!spec_.positions_skip_hidden || !stream.hidden.defined()) return stream.positions;
-    const Tensor shown = stream.hidden.logical_not().to(at::kLong);
+  // The positions that learned embeddings are looked up by; that of a token that does not count is -1.
+  Tensor counted(const Tensor& tokens, const nn::Stream& stream) const {
+    const bool by_id = spec_.positions_skip_id >= 0;
+    if (!by_id && (!spec_.positions_skip_hidden || !stream.hidden.defined())) return stream.positions;
+    const Tensor counts = (by_id ? tokens.ne(spec_.positions_skip_id) : stream.hidden.logical_not()).to(at::kLong);
+    const Tensor before = stream.positions.to(counts.device());
     std::vector<Tensor> parts;
     for (int64_t s = 0; s < stream.sequences(); ++s) {
-      const Tensor part = shown.slice(0, stream.cu_seqlens[size_t(s)], stream.cu_seqlens[size_t(s) + 1]);
-      parts.push_back(part.cumsum(0) * part - 1);
+      const int64_t begin = stream.cu_seqlens[size_t(s)], end = stream.cu_seqlens[size_t(s) + 1];
+      const Tensor part = counts.slice(0, begin, end);
+      parts.push_back((part.cumsum(0) + before.slice(0, begin, std::min(begin + 1, end))) * part - 1);
     }
     return at::cat(parts);
   }
 
   DecoderSpec spec_;
   at::ScalarType compute_;
-  std::optional<nn::Embedding> embedding_, positions_;
+  std::optional<nn::Embedding> embedding_, positions_, token_types_;
   std::optional<nn::Linear> project_in_, project_out_;
   std::unique_ptr<DecoderEnds> ends_;
   std::vector<std::unique_ptr<nn::Layer>> blocks_;
   std::optional<nn::Norm> embedding_norm_, norm_;
-  std::optional<nn::LmHead> head_;
+  std::unique_ptr<nn::Head> head_;  // null: there is no language head
+  std::optional<nn::ClassHead> class_head_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Decoders as a record: embed, a stack of blocks, a last norm, a head. A family fills in a DecoderSpec; nothing here asks
-// which family it is.
+// which family it is. An encoder is such a stack whose tokens see both sides.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include "easydel/models/model.h"
 #include "easydel/nn/layers.h"
-#include "easydel/nn/lm_head.h"
+#include "easydel/nn/masked_head.h"
 #include "easydel/nn/part.h"
 #include "easydel/nn/run_layer.h"
 #include "easydel/ops/rope.h"
@@ -19,6 +19,7 @@ namespace easydel::models {
 // The names of the parts in a checkpoint. The defaults are most families'. A norm stands where it has a name.
 struct DecoderNames {
   std::string base = "model", embedding = "embed_tokens", positions = "wpe", layers = "layers";
+  std::string token_types = "token_type_embeddings";
   std::string embedding_norm = "", norm = "norm";  // behind the embedding; behind the stack
   // Of a block: before and behind what mixes tokens, before and behind what feeds each forward.
   std::string before_mixer = "input_layernorm", after_mixer = "";
@@ -68,6 +69,7 @@ struct DecoderLayerSpec {
   bool turned = true;  // by rotary positions, where the spec has them; false: none (NoPE)
   std::shared_ptr<const ops::RopeSpec> rope;  // in place of the spec's
   QueryGrowth growth;
+  bool norm_before_mixer = true;  // where it has a name; false: none here
   bool qk_norm = true;    // as the spec says; false: none here
   bool sinks = false;     // a learned logit beside each row of scores
   nn::PartBuilder mixer;  // in place of attention; empty: attention as the spec says
@@ -95,6 +97,7 @@ struct DecoderSpec {
   std::optional<nn::Norm::Options> last_norm;  // of the stack, where it is not `norm`
 
   // Attention
+  bool causal = true;                      // false: tokens see all of their sequence, and windows reach to both sides
   QkvLayout qkv = QkvLayout::separate;
   bool qkv_bias = false, output_bias = false;
   QkNorm qk_norm = QkNorm::none;
@@ -130,17 +133,23 @@ struct DecoderSpec {
   bool learned_positions = false;
   int64_t position_offset = 0;             // row of position 0
   bool positions_skip_hidden = false;      // learned positions count what is not hidden
+  int64_t positions_skip_id = -1;          // they count tokens of other ids, and those of this one have a row of their own
+                                           // before the first, which learns nothing; -1: all count
+  int64_t token_types = 0;                 // rows of a table of kinds of tokens, which stands beside the embedding; 0: none
   int64_t padding = -1;                    // the embedding's row that learns nothing; -1: none
   bool tied = false;                       // the head reuses the embedding
   bool head_bias = false;
   double logit_multiplier = 1.0;
   double logit_softcap = 0.0;              // 0: off
+  std::optional<nn::MaskedHeadSpec> masked_head;  // the language head, where it is one of these
+  std::optional<nn::ClassHeadSpec> classes;       // in place of what Building::head plans, where that is no language head
 
   int64_t restart_length = 0;              // as Model::restart_length
 
   double attention_dropout = 0, embedding_dropout = 0;
   double residual_dropout = 0;             // behind attention and behind the mlp
   std::optional<double> mlp_dropout;       // behind the mlp, where it is another
+  double inner_dropout = 0;                // of what enters a gated mlp's down projection
   double deviation = 0.02;                 // of initial weights
   double output_deviation = 0.02;          // of the weights that write into the residual stream
 };

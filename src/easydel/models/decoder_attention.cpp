@@ -99,6 +99,7 @@ class Attention final : public nn::Part {
     }
     attention_.slopes_in_bf16 = spec.slopes_in_bf16;
     attention_.blind = spec.blind;
+    if (!spec.causal) attention_.kind = ops::AttentionKind::full;
     attention_.scale = own.scale;
     attention_.window = own.window;
     attention_.chunk = own.chunk;
@@ -137,8 +138,9 @@ class Attention final : public nn::Part {
   nn::CacheLayer cache() const override { return {kv_heads_, sizes_.head_dim, sizes_.v_dim, {}}; }
 
   double mixing_flops(int64_t length) const override {
-    double seen = double(length) / 2;
-    if (attention_.window > 0) seen = std::min(seen, double(attention_.window));
+    const double sides = attention_.kind == ops::AttentionKind::full ? 2.0 : 1.0;
+    double seen = sides * double(length) / 2;
+    if (attention_.window > 0) seen = std::min(seen, sides * double(attention_.window));
     if (attention_.chunk > 0) seen = std::min(seen, double(attention_.chunk) / 2);
     return 2.0 * double(sizes_.heads * (sizes_.head_dim + sizes_.v_dim)) * seen;
   }

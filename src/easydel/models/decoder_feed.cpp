@@ -36,6 +36,7 @@ class Feed final : public nn::Part {
  public:
   Feed(const Scope& scope, const DecoderSpec& spec, int64_t inner)
       : region_(whole(spec) ? nn::Region() : nn::Region(scope.team(), {inner})), dropout_(spec.mlp_dropout.value_or(spec.residual_dropout)),
+        inner_dropout_(spec.inner_dropout),
         activation_(spec.activation) {
     const nn::LinearOptions up{spec.mlp_bias, Split::output, spec.deviation, spec.transposed, region_};
     const nn::LinearOptions down{spec.mlp_bias, Split::input, spec.output_deviation, spec.transposed, region_};
@@ -58,7 +59,7 @@ class Feed final : public nn::Part {
  private:
   // One weight for both halves, a norm over all inner units: not divided over ranks.
   static bool whole(const DecoderSpec& spec) {
-    return !spec.names.inner_norm.empty() || (spec.gated && !spec.names.gate_up.empty()) || spec.xielu;
+    return !spec.names.inner_norm.empty() || (spec.gated && !spec.names.gate_up.empty()) || spec.xielu || spec.inner_dropout > 0;
   }
 
   Tensor feed(const Tensor& x, Pass& pass) const {
@@ -76,15 +77,16 @@ class Feed final : public nn::Part {
       gate = (*gate_)(x, pass, "mlp_gate");
       up = (*up_)(x, pass, "mlp_up");
     }
-    if (inner_norm_ || xielu_) {
-      const Tensor inner = xielu_ ? (*xielu_)(gate) * up : ops::gated(gate, up, activation_);
+    if (inner_norm_ || xielu_ || (pass.training && inner_dropout_ > 0)) {
+      Tensor inner = xielu_ ? (*xielu_)(gate) * up : ops::gated(gate, up, activation_);
+      inner = pass.dropout("mlp_inner_dropout", inner, inner_dropout_);
       return (*down_)(inner_norm_ ? (*inner_norm_)(inner) : inner, pass, "mlp_down");
     }
     return down_->gated(gate, up, activation_, pass, "mlp_down");
   }
 
   nn::Region region_;
-  double dropout_;
+  double dropout_, inner_dropout_;
   ops::Activation activation_;
   std::optional<nn::Linear> gate_, up_, gate_up_, down_;
   std::optional<Xielu> xielu_;

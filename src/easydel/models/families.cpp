@@ -11,6 +11,7 @@ namespace easydel::models {
 Family apertus();
 Family arcee();
 Family bamba();
+Family bert();
 Family bitnet();
 Family bloom();
 Family cohere();
@@ -69,6 +70,7 @@ Family ministral();
 Family ministral3();
 Family mistral();
 Family mixtral();
+Family modernbert();
 Family mpt();
 Family nemotron();
 Family nemotron_h();
@@ -89,27 +91,29 @@ Family qwen3_5_moe_text();
 Family qwen3_5_text();
 Family qwen3_moe();
 Family qwen3_next();
+Family roberta();
 Family rwkv();
 Family seed_oss();
 Family smollm3();
 Family stablelm();
 Family starcoder2();
 Family vaultgemma();
+Family xlm_roberta();
 Family xlstm();
 Family zamba2();
 
 std::span<const Family> families() {
   static const std::array all = {
-      apertus(), arcee(), bamba(), bitnet(), bloom(), cohere(), cohere2(), dbrx(), deepseek_v2(), deepseek_v3(),
+      apertus(), arcee(), bamba(), bert(), bitnet(), bloom(), cohere(), cohere2(), dbrx(), deepseek_v2(), deepseek_v3(),
       deepseek_v32(), dots1(), ernie4_5(), ernie4_5_moe(), exaone(), exaone4(), exaone_moe(), falcon(), falcon_h1(),
       falcon_mamba(), flex_olmo(), gemma(), gemma2(), gemma3_text(), gemma3n_text(), gemma4_text(), glm(), glm4(),
       glm4_moe(), glm4_moe_lite(), glm_moe_dsa(), gpt2(), gpt_bigcode(), gpt_neo(), gpt_neox(), gpt_oss(), gptj(),
       granite(), granitemoe(), granitemoehybrid(), helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), internlm2(),
       jamba(), jetmoe(), kimi_linear(), lfm2(), lfm2_moe(), llama(), llama4_text(), longcat_flash(), mamba(),
-      mamba2(), mimo_v2_flash(), minimax(), minimax_m2(), ministral(), ministral3(), mistral(), mixtral(), mpt(),
+      mamba2(), mimo_v2_flash(), minimax(), minimax_m2(), ministral(), ministral3(), mistral(), mixtral(), modernbert(), mpt(),
       nemotron(), nemotron_h(), olmo(), olmo2(), olmo3(), olmoe(), openelm(), opt(), persimmon(), phi(), phi3(),
-      phimoe(), qwen2(), qwen2_moe(), qwen3(), qwen3_5_moe_text(), qwen3_5_text(), qwen3_moe(), qwen3_next(),
-      rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(), vaultgemma(), xlstm(), zamba2(),
+      phimoe(), qwen2(), qwen2_moe(), qwen3(), qwen3_5_moe_text(), qwen3_5_text(), qwen3_moe(), qwen3_next(), roberta(),
+      rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(), vaultgemma(), xlm_roberta(), xlstm(), zamba2(),
   };
   return all;
 }

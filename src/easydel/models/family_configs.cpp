@@ -2,20 +2,41 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 
 namespace easydel::models {
+namespace {
+
+constexpr std::pair<Task, std::string_view> kLanguageEndings[] = {
+    {Task::causal_lm, "ForCausalLM"}, {Task::causal_lm, "LMHeadModel"}, {Task::masked_lm, "ForMaskedLM"}};
+// Of the classes that every family has.
+constexpr std::pair<Task, std::string_view> kEndings[] = {{Task::base, "Model"},
+                                                          {Task::sequence_classification, "ForSequenceClassification"},
+                                                          {Task::token_classification, "ForTokenClassification"},
+                                                          {Task::question_answering, "ForQuestionAnswering"}};
+
+// What comes before the ending in those: "Llama", "GPT2"; families that are the text part of a larger one say "Gemma3Text".
+std::string stem_of(const FamilyConfig& family) {
+  std::string_view name = family.architectures.front();
+  for (const auto& [task, ending] : kLanguageEndings)
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  return std::string(name) + (family.model_type.ends_with("_text") ? "Text" : "");
+}
+
+}  // namespace
 
 // Alphabetical.
 std::span<const FamilyConfig> family_configs() {
   static const std::array all = {
       FamilyConfig{"apertus", {"ApertusForCausalLM"}},
-      FamilyConfig{"arcee", {"ArceeForCausalLM"}},
+      FamilyConfig{"arcee", {"ArceeForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"bamba", {"BambaForCausalLM"}},
+      FamilyConfig{"bert", {"BertForMaskedLM", "BertLMHeadModel"}},
       FamilyConfig{"bitnet", {"BitNetForCausalLM"}},
-      FamilyConfig{"bloom", {"BloomForCausalLM"}},
+      FamilyConfig{"bloom", {"BloomForCausalLM"}, false, {.token_classes = "classifier"}},
       FamilyConfig{"cohere", {"CohereForCausalLM"}},
       FamilyConfig{"cohere2", {"Cohere2ForCausalLM"}},
       FamilyConfig{"dbrx", {"DbrxForCausalLM"}},
@@ -26,9 +47,9 @@ std::span<const FamilyConfig> family_configs() {
       FamilyConfig{"ernie4_5", {"Ernie4_5ForCausalLM"}},
       FamilyConfig{"ernie4_5_moe", {"Ernie4_5_MoeForCausalLM"}},
       FamilyConfig{"exaone", {"ExaoneForCausalLM"}},
-      FamilyConfig{"exaone4", {"Exaone4ForCausalLM"}},
+      FamilyConfig{"exaone4", {"Exaone4ForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"exaone_moe", {"ExaoneMoeForCausalLM"}},
-      FamilyConfig{"falcon", {"FalconForCausalLM"}},
+      FamilyConfig{"falcon", {"FalconForCausalLM"}, false, {.token_classes = "classifier"}},
       FamilyConfig{"falcon_h1", {"FalconH1ForCausalLM"}},
       FamilyConfig{"falcon_mamba", {"FalconMambaForCausalLM"}},
       FamilyConfig{"flex_olmo", {"FlexOlmoForCausalLM"}},
@@ -42,10 +63,10 @@ std::span<const FamilyConfig> family_configs() {
       FamilyConfig{"glm4_moe", {"Glm4MoeForCausalLM"}},
       FamilyConfig{"glm4_moe_lite", {"Glm4MoeLiteForCausalLM"}},
       FamilyConfig{"glm_moe_dsa", {"GlmMoeDsaForCausalLM"}},
-      FamilyConfig{"gpt2", {"GPT2LMHeadModel"}},
-      FamilyConfig{"gpt_bigcode", {"GPTBigCodeForCausalLM"}},
-      FamilyConfig{"gpt_neo", {"GPTNeoForCausalLM"}},
-      FamilyConfig{"gpt_neox", {"GPTNeoXForCausalLM"}},
+      FamilyConfig{"gpt2", {"GPT2LMHeadModel"}, false, {.token_classes = "classifier"}},
+      FamilyConfig{"gpt_bigcode", {"GPTBigCodeForCausalLM"}, false, {.token_classes = "classifier"}},
+      FamilyConfig{"gpt_neo", {"GPTNeoForCausalLM"}, false, {.token_classes = "classifier"}},
+      FamilyConfig{"gpt_neox", {"GPTNeoXForCausalLM"}, false, {.token_classes = "classifier"}},
       FamilyConfig{"gpt_oss", {"GptOssForCausalLM"}, true},
       FamilyConfig{"gptj", {"GPTJForCausalLM"}},
       FamilyConfig{"granite", {"GraniteForCausalLM"}},
@@ -60,7 +81,7 @@ std::span<const FamilyConfig> family_configs() {
       FamilyConfig{"kimi_linear", {"KimiLinearForCausalLM"}},
       FamilyConfig{"lfm2", {"Lfm2ForCausalLM"}},
       FamilyConfig{"lfm2_moe", {"Lfm2MoeForCausalLM"}},
-      FamilyConfig{"llama", {"LlamaForCausalLM"}},
+      FamilyConfig{"llama", {"LlamaForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"llama4_text", {"Llama4ForCausalLM"}},
       FamilyConfig{"longcat_flash", {"LongcatFlashForCausalLM"}},
       FamilyConfig{"mamba", {"MambaForCausalLM"}},
@@ -68,12 +89,13 @@ std::span<const FamilyConfig> family_configs() {
       FamilyConfig{"mimo_v2_flash", {"MiMoV2FlashForCausalLM"}},
       FamilyConfig{"minimax", {"MiniMaxForCausalLM"}},
       FamilyConfig{"minimax_m2", {"MiniMaxM2ForCausalLM"}},
-      FamilyConfig{"ministral", {"MinistralForCausalLM"}},
+      FamilyConfig{"ministral", {"MinistralForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"ministral3", {"Ministral3ForCausalLM"}},
       FamilyConfig{"mistral", {"MistralForCausalLM"}},
       FamilyConfig{"mixtral", {"MixtralForCausalLM"}},
-      FamilyConfig{"mpt", {"MptForCausalLM"}},
-      FamilyConfig{"nemotron", {"NemotronForCausalLM"}},
+      FamilyConfig{"modernbert", {"ModernBertForMaskedLM"}},
+      FamilyConfig{"mpt", {"MptForCausalLM"}, false, {.token_classes = "classifier"}},
+      FamilyConfig{"nemotron", {"NemotronForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"nemotron_h", {"NemotronHForCausalLM"}},
       FamilyConfig{"olmo", {"OlmoForCausalLM"}},
       FamilyConfig{"olmo2", {"Olmo2ForCausalLM"}},
@@ -85,19 +107,21 @@ std::span<const FamilyConfig> family_configs() {
       FamilyConfig{"phi", {"PhiForCausalLM"}},
       FamilyConfig{"phi3", {"Phi3ForCausalLM"}},
       FamilyConfig{"phimoe", {"PhimoeForCausalLM"}},
-      FamilyConfig{"qwen2", {"Qwen2ForCausalLM"}},
+      FamilyConfig{"qwen2", {"Qwen2ForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"qwen2_moe", {"Qwen2MoeForCausalLM"}},
-      FamilyConfig{"qwen3", {"Qwen3ForCausalLM"}},
+      FamilyConfig{"qwen3", {"Qwen3ForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"qwen3_5_moe_text", {"Qwen3_5MoeForCausalLM"}},
       FamilyConfig{"qwen3_5_text", {"Qwen3_5ForCausalLM"}},
-      FamilyConfig{"qwen3_moe", {"Qwen3MoeForCausalLM"}},
-      FamilyConfig{"qwen3_next", {"Qwen3NextForCausalLM"}},
+      FamilyConfig{"qwen3_moe", {"Qwen3MoeForCausalLM"}, false, {.question_stack = "transformer"}},
+      FamilyConfig{"qwen3_next", {"Qwen3NextForCausalLM"}, false, {.question_stack = "transformer"}},
+      FamilyConfig{"roberta", {"RobertaForMaskedLM", "RobertaForCausalLM"}},
       FamilyConfig{"rwkv", {"RwkvForCausalLM"}},
-      FamilyConfig{"seed_oss", {"SeedOssForCausalLM"}},
-      FamilyConfig{"smollm3", {"SmolLM3ForCausalLM"}},
+      FamilyConfig{"seed_oss", {"SeedOssForCausalLM"}, false, {.question_stack = "transformer"}},
+      FamilyConfig{"smollm3", {"SmolLM3ForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"stablelm", {"StableLmForCausalLM"}},
       FamilyConfig{"starcoder2", {"Starcoder2ForCausalLM"}},
       FamilyConfig{"vaultgemma", {"VaultGemmaForCausalLM"}},
+      FamilyConfig{"xlm-roberta", {"XLMRobertaForMaskedLM", "XLMRobertaForCausalLM"}},
       FamilyConfig{"xlstm", {"xLSTMForCausalLM"}},
       FamilyConfig{"zamba2", {"Zamba2ForCausalLM"}},
   };
@@ -126,8 +150,9 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
     if (!architectures->is_list()) refuse(where + ": architectures", to_json(*architectures) + " is no list");
     for (const Value& item : architectures->items) {
       const std::string name = word_of("architectures", item);
-      if (std::ranges::find(found->architectures, name) != found->architectures.end()) continue;
-      const std::vector<std::string> built(found->architectures.begin(), found->architectures.end());
+      if (task_of(*found, name)) continue;
+      std::vector<std::string> built(found->architectures.begin(), found->architectures.end());
+      for (const auto& [task, ending] : kEndings) built.push_back(stem_of(*found) + std::string(ending));
       refuse(where + ": architectures", "'" + name + "' is not built yet", "built for '" + type + "': " + join(built, ", "));
     }
   }
@@ -139,6 +164,42 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
   if (const Value* const pruned = find("pruned_heads"); pruned && !(pruned->is_map() && pruned->entries.empty()))
     refuse(where + ": pruned_heads", "pruned heads are not supported");
   return *found;
+}
+
+std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture) {
+  if (std::ranges::find(family.architectures, architecture) != family.architectures.end())
+    for (const auto& [task, ending] : kLanguageEndings)
+      if (architecture.ends_with(ending)) return task;
+  for (const auto& [task, ending] : kEndings)
+    if (architecture == stem_of(family) + std::string(ending)) return task;
+  return std::nullopt;
+}
+
+std::string architecture_of(const FamilyConfig& family, Task task) {
+  for (const std::string_view architecture : family.architectures)
+    if (task_of(family, architecture) == task) return std::string(architecture);
+  for (const auto& [known, ending] : kEndings)
+    if (known == task) return stem_of(family) + std::string(ending);
+  refuse("model.task", "'" + std::string(family.model_type) + "' has no head for " + std::string(name_of(task)));
+}
+
+Task task_of(const Value& config, const FamilyConfig& family) {
+  const Value* const architectures = config.find("architectures");
+  const bool named = architectures && architectures->is_list() && !architectures->items.empty();
+  const std::string name = named ? architectures->items.front().as_string().value_or("") : std::string(family.architectures.front());
+  return task_of(family, name).value();
+}
+
+std::string_view name_of(Task task) {
+  switch (task) {
+    case Task::causal_lm: return "causal language modelling";
+    case Task::masked_lm: return "masked language modelling";
+    case Task::base: return "hidden states alone";
+    case Task::sequence_classification: return "sequence classification";
+    case Task::token_classification: return "token classification";
+    case Task::question_answering: return "question answering";
+  }
+  return "";
 }
 
 }  // namespace easydel::models

@@ -8,6 +8,7 @@
 #include "easydel/base/log.h"
 #include "easydel/models/checkpoint.h"
 #include "easydel/models/family.h"
+#include "easydel/models/heads.h"
 #include "easydel/nn/placement.h"
 #include "easydel/nn/scope.h"
 #include "easydel/ops/attention_backends.h"
@@ -71,6 +72,20 @@ struct Opened {
   ConfigReader reader() const { return {config, where}; }
 };
 
+// Where config.json is for another task than the one asked for, it is made to say that one.
+bool change_task(Value& config, const std::string& where, Task wanted) {
+  Value type = Value::map();
+  if (const Value* const given = config.find("model_type")) type.set("model_type", *given);
+  const FamilyConfig& family = family_config_of(type, where);
+  const Value* const given = config.find("architectures");
+  const bool named = given && given->is_list() && !given->items.empty();
+  if (named && task_of(family, given->items.front().as_string().value_or("")) == wanted) return false;
+  Value list = Value::list();
+  list.items.push_back(Value::text(architecture_of(family, wanted)));
+  config.set("architectures", list);
+  return true;
+}
+
 Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {
   Opened out;
   weights::ConfigFile config = weights::read_config(folder);
@@ -78,6 +93,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   out.where = std::move(config.where);
   for (const auto& [key, value] : options.overrides.entries) out.config.set(key, value);
 
+  const bool changed = options.task && change_task(out.config, out.where, *options.task);
   const ConfigReader reader = out.reader();
   out.family = &family_of(reader);
   ops::check_attention_name(options.attention, "attention");
@@ -85,7 +101,9 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   check_mesh(mesh, out.device);
   if (weights::Folder::has_weights(folder)) {
     const bool tied = reader.boolean("tie_word_embeddings", out.family->tied_by_default);
-    out.checkpoint = std::make_unique<Checkpoint>(weights::Folder::open(folder), *out.family, tied);
+    const nn::HeadPlan head = head_plan(reader, *out.family);
+    const bool bare = !head.language && !head.classes;  // its pooling layer is not always saved
+    out.checkpoint = std::make_unique<Checkpoint>(weights::Folder::open(folder), *out.family, tied, head.stack, changed || bare);
     out.file_type = out.checkpoint->type();
   } else {
     out.file_type = number_type(reader.text("dtype", reader.text("torch_dtype", "float32")), at::kFloat, "dtype");
@@ -120,11 +138,13 @@ std::string Model::model_type() const {
   return type && type->as_string() ? *type->as_string() : std::string();
 }
 
+Task Model::task() const { return task_of(config_, family_config_of(config_, folder_.string())); }
+
 std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& options) {
   Opened opened = open(folder, options, options.team->mesh());
   if (!opened.checkpoint) log::info(folder.string(), ": no weights; starting from random values, seed ", options.seed);
   auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{*table, opened.types.compute, options.team, {}, {}, {}, {}};
+  nn::Building building{*table, opened.types.compute, options.team, {}, {}, {}, {}, {}};
   building.moe_method = ops::moe_method_of(options.moe_method, "moe_method");
   const mesh::PartitionRules rules(options.partition_rules, options.team->mesh());
   int64_t dropped = 0;
@@ -132,16 +152,17 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   building.fill = [&](nn::Entry& entry, const nn::Initial& initial, const std::vector<nn::Source>& sources) {
     // What is computed exactly is kept so.
     const at::ScalarType shard_type = entry.compute != opened.types.compute ? entry.compute : opened.types.shard;
-    if (opened.checkpoint) {
+    if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) {
       const auto as = at::TensorOptions().dtype(shard_type).device(opened.device);
       opened.checkpoint->fill(entry, sources, as, !options.training);
     } else {
+      if (opened.checkpoint) log::warning(folder.string(), ": no ", entry.path, "; it starts from random values, seed ", options.seed);
       entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
     }
     if (options.training) entry.shard.set_requires_grad(entry.trainable);
   };
 
-  std::shared_ptr<Model> model = opened.family->build(opened.reader(), building);
+  std::shared_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
   if (dropped > 0 && options.team->first())
     log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
                  ") does not divide them");
@@ -160,7 +181,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
 
 std::shared_ptr<Model> Loader::copy(const Model& from) {
   auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{*table, from.compute_, from.team_, {}, {}, {}, from.moe_method_};
+  nn::Building building{*table, from.compute_, from.team_, {}, {}, {}, from.moe_method_, {}};
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
     const nn::Entry* source = from.parameters_->find(entry.path);
     check(source != nullptr, "copy: no parameter ", entry.path);
@@ -173,7 +194,7 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
     entry.shard = source->shard.detach().to(entry.compute, /*non_blocking=*/false, /*copy=*/true);
   };
   const ConfigReader reader(from.config_, (from.folder_ / "config.json").string());
-  std::shared_ptr<Model> model = family_of(reader).build(reader, building);
+  std::shared_ptr<Model> model = build_model(family_of(reader), reader, building);
   model->parameters_ = std::move(table);
   model->config_ = from.config_;
   model->folder_ = from.folder_;
@@ -193,12 +214,12 @@ std::shared_ptr<Model> load_model(const fs::path& folder, const LoadOptions& opt
 void check_model(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {
   const Opened opened = open(folder, options, mesh);
   nn::ParameterTable table;
-  nn::Building building{table, opened.types.compute, options.team, {}, {}, {}, {}};
+  nn::Building building{table, opened.types.compute, options.team, {}, {}, {}, {}, {}};
   building.moe_method = ops::moe_method_of(options.moe_method, "moe_method");
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
-    if (opened.checkpoint) opened.checkpoint->match(entry, sources);
+    if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) opened.checkpoint->match(entry, sources);
   };
-  const std::unique_ptr<Model> model = opened.family->build(opened.reader(), building);
+  const std::unique_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
   if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers());
 }
 

@@ -5,12 +5,15 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "easydel/base/document.h"
 #include "easydel/collective/team.h"
 #include "easydel/mesh/rules.h"
+#include "easydel/models/family_configs.h"
 #include "easydel/nn/cache.h"
+#include "easydel/nn/class_head.h"
 #include "easydel/nn/head.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/nn/pass.h"
@@ -19,7 +22,8 @@
 namespace easydel::models {
 
 struct Inputs {
-  Tensor tokens;  // int64 [tokens]: one flat list; the pass's stream "text" says where sequences begin
+  Tensor tokens;            // int64 [tokens]: one flat list; the pass's stream "text" says where sequences begin
+  Tensor token_types = {};  // int64 [tokens], for families that know kinds of tokens; undefined: all of the first
 };
 
 struct Outputs {
@@ -32,7 +36,10 @@ class Model {
   virtual ~Model() = default;
   // With gradients where they are on; the model must outlive the backward.
   virtual Outputs forward(const Inputs& inputs, nn::Pass& pass) const = 0;
+  // The language head; UserError where the model is for another task.
   virtual const nn::Head& head() const = 0;
+  // What scores classes, or pools for a bare stack; null where there is no such head.
+  virtual const nn::ClassHead* class_head() const { return nullptr; }
 
   virtual int64_t layers() const = 0;
   virtual int64_t vocabulary() const = 0;
@@ -50,6 +57,7 @@ class Model {
   const Value& config() const { return config_; }                  // config.json as it was read
   const std::filesystem::path& folder() const { return folder_; }  // where it came from; empty: nowhere
   std::string model_type() const;
+  Task task() const;  // by config.json's architectures
   at::ScalarType compute_type() const { return compute_; }
   at::ScalarType file_type() const { return file_type_; }  // of the weights as loaded: what "auto" saves
   at::Device device() const { return device_; }
@@ -76,6 +84,9 @@ struct LoadOptions {
   uint64_t seed = 0;                 // of initial values where there are no weights
   std::string attention = "auto";
   std::string moe_method = "fused_moe";  // how experts are computed: ops/moe.h
+  // What the model is to be for. Where config.json says otherwise its head starts from random values, and tensors of the
+  // head that the file has are passed over. Nothing: what config.json says.
+  std::optional<Task> task;
   Value overrides;                   // config.json keys to put over the file's
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that share the model
   std::vector<mesh::Rule> partition_rules;                                   // before the layers' own

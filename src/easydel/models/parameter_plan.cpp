@@ -5,7 +5,7 @@
 #include <set>
 
 #include "easydel/base/error.h"
-#include "easydel/models/family.h"
+#include "easydel/models/heads.h"
 #include "easydel/nn/placement.h"
 
 namespace easydel::models {
@@ -68,11 +68,11 @@ const mesh::PartitionSpec* own_cut(const std::vector<std::pair<std::regex, const
 std::unique_ptr<nn::ParameterTable> plan_parameters(const Value& config, const std::string& where) {
   const ConfigReader reader(config, where);
   auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{.table = *table, .place = {}, .fill = {}, .weight_policy = {}};
+  nn::Building building{.table = *table, .place = {}, .fill = {}, .weight_policy = {}, .head = {}};
   building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
     if (!sources.empty()) entry.source = sources.front();
   };
-  family_of(reader).build(reader, building);
+  build_model(family_of(reader), reader, building);
   return table;
 }
 

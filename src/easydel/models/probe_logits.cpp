@@ -8,11 +8,14 @@
 #include <ATen/ops/stack.h>
 
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/models/config_reader.h"
 #include "easydel/models/file_tensors.h"
+#include "easydel/models/head_loss.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/safetensors.h"
 
@@ -20,7 +23,10 @@ namespace easydel::models {
 namespace {
 
 struct Batch {
-  Tensor ids, mask, labels;  // int64 [rows, T]; labels may be undefined
+  Tensor ids, mask;                   // int64 [rows, T]
+  Tensor types;                       // the same; undefined: there are none
+  Tensor labels, first, last;         // as the task has them, or undefined
+  bool answered() const { return labels.defined() || (first.defined() && last.defined()); }
 };
 
 Tensor read(const weights::SafetensorsFile& file, const std::string& name, const Tensor& shaped_as = {}) {
@@ -30,24 +36,42 @@ Tensor read(const weights::SafetensorsFile& file, const std::string& name, const
   return tensor;
 }
 
-Batch read_batch(const weights::SafetensorsFile& file, const std::string& ids, const std::string& mask, bool with_labels) {
+Batch read_batch(const weights::SafetensorsFile& file, const std::string& ids, const std::string& mask) {
   Batch batch;
   batch.ids = read(file, ids);
   batch.mask = file.has(mask) ? read(file, mask, batch.ids) : at::full(batch.ids.sizes(), 1, batch.ids.options());
-  if (with_labels && file.has("labels")) batch.labels = read(file, "labels", batch.ids);
+  return batch;
+}
+
+Batch read_inputs(const weights::SafetensorsFile& file, Task task) {
+  Batch batch = read_batch(file, "input_ids", "attention_mask");
+  if (file.has("token_type_ids")) batch.types = read(file, "token_type_ids", batch.ids);
+  const auto one_a_row = [&](const std::string& name) {
+    const Tensor tensor = tensor::from_view(file.at(name));
+    if (tensor.dim() < 1 || tensor.size(0) != batch.ids.size(0)) refuse(file.path().string(), name + " must have one entry a row");
+    return tensor;
+  };
+  if (task == Task::question_answering) {
+    if (file.has("start_positions")) batch.first = one_a_row("start_positions");
+    if (file.has("end_positions")) batch.last = one_a_row("end_positions");
+  } else if (task != Task::base && file.has("labels")) {
+    batch.labels = task == Task::sequence_classification ? one_a_row("labels") : read(file, "labels", batch.ids);
+  }
   return batch;
 }
 
 // All rows behind one another, padding and all: positions are then those of a plain forward in transformers.
-nn::Pass pass_over_rows(const Batch& batch, at::Device device) {
+nn::Pass pass_over_rows(const Batch& batch, Task task, at::Device device) {
   const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
   std::vector<int64_t> begins;
   for (int64_t row = 0; row <= rows; ++row) begins.push_back(row * length);
   nn::Pass pass = nn::Pass::over(begins);
-  // Padding behind the text is never seen by causal attention anyway; padding before or inside it must be hidden.
+  // Padding behind the text is never seen by causal attention anyway; padding before or inside it must be hidden, and any
+  // where tokens see both sides or a padded token's own numbers count.
   const Tensor padded = batch.mask.eq(0);
   const Tensor before_text = padded.slice(1, 0, length - 1).logical_and(batch.mask.slice(1, 1, length).ne(0));
-  if (length > 1 && before_text.any().item<bool>()) pass.stream().hidden = padded.flatten().to(device);
+  const bool counts = task != Task::causal_lm && padded.any().item<bool>();
+  if (counts || (length > 1 && before_text.any().item<bool>())) pass.stream().hidden = padded.flatten().to(device);
   return pass;
 }
 
@@ -83,6 +107,86 @@ Tensor generate(const Model& model, const Batch& prompts, int64_t max_new_tokens
   return made.empty() ? at::empty({count, 0}, prompts.ids.options()) : at::stack(made, 1);
 }
 
+// What a model computes for a batch, under the names of transformers' outputs.
+struct Answer {
+  std::vector<std::pair<std::string, Tensor>> outputs;
+  Tensor loss;  // undefined: there is nothing to compare with
+};
+
+// labels [rows, T], those of a causal model one place back: each token's is the one behind it.
+Answer score_words(const Model& model, const Batch& batch, const Tensor& hidden) {
+  const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
+  Tensor labels, known;
+  if (batch.labels.defined()) {
+    labels = batch.labels;
+    if (model.task() == Task::causal_lm) {
+      labels = at::full(batch.labels.sizes(), -100, batch.labels.options());
+      labels.slice(1, 0, length - 1).copy_(batch.labels.slice(1, 1, length));
+    }
+    labels = labels.flatten();
+    known = labels.ne(-100).nonzero().squeeze(1);
+  }
+  Answer out;
+  const ConfigReader config(model.config(), (model.folder() / "config.json").string());
+  if (known.defined() && config.boolean("sparse_prediction", false)) {
+    const Tensor wanted = labels.ne(config.integer("sparse_pred_ignore_index", -100)).nonzero().squeeze(1).to(hidden.device());
+    out.outputs.emplace_back("logits", model.head().logits(hidden.detach().index_select(0, wanted)));
+  } else {
+    out.outputs.emplace_back("logits", model.head().logits(hidden.detach()).view({rows, length, -1}));
+  }
+  if (known.defined())
+    out.loss = -model.head().score(hidden.index_select(0, known.to(hidden.device())),
+                                   labels.index_select(0, known).to(hidden.device())).logps.mean();
+  return out;
+}
+
+Answer score_classes(const Model& model, const Batch& batch, const Tensor& hidden, nn::Pass& pass) {
+  const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
+  const auto on_device = [&](const Tensor& t) { return t.to(hidden.device()); };
+  const Task task = model.task();
+  const Tensor scores = model.class_head()->scores(hidden, batch.ids.flatten(), pass);
+  Answer out;
+  if (task == Task::base) {
+    out.outputs.emplace_back("pooler_output", scores);
+  } else if (task == Task::sequence_classification) {
+    out.outputs.emplace_back("logits", scores);
+    const ConfigReader config(model.config(), (model.folder() / "config.json").string());
+    if (batch.answered()) out.loss = sequence_loss(scores, on_device(batch.labels), config.text("problem_type", ""));
+  } else {
+    const Tensor of_tokens = scores.view({rows, length, -1});
+    out.outputs.emplace_back("logits", of_tokens);
+    if (task == Task::question_answering) {
+      out.outputs.emplace_back("start_logits", of_tokens.select(2, 0));
+      out.outputs.emplace_back("end_logits", of_tokens.select(2, 1));
+      if (batch.answered()) out.loss = answer_loss(of_tokens, on_device(batch.first), on_device(batch.last));
+    } else if (batch.answered()) {
+      out.loss = class_loss(scores, on_device(batch.labels.flatten()));
+    }
+  }
+  return out;
+}
+
+using Give = std::function<void(const std::string& name, const Tensor& value)>;
+
+// The norm of every file tensor's gradient.
+void give_gradients(const Model& model, const Give& give) {
+  double squares = 0;
+  const auto number = [](double value) { return at::full({1}, value, at::TensorOptions().dtype(at::kFloat)); };
+  for (const FileTensor& file : file_tensors(model.parameters())) {
+    double of_file = 0;
+    for (const FilePart& part : file.parts) {
+      Tensor gradient = part.entry->shard.grad();
+      if (!gradient.defined()) continue;
+      if (part.index >= 0) gradient = gradient.select(0, part.index);
+      const double norm = at::linalg_vector_norm(gradient.to(at::kDouble)).item<double>();
+      of_file += norm * norm;
+    }
+    squares += of_file;
+    give("grad_norm." + file.found, number(std::sqrt(of_file)));
+  }
+  give("grad_norm_total", number(std::sqrt(squares)));
+}
+
 }  // namespace
 
 void probe_logits(const std::filesystem::path& folder, const std::filesystem::path& inputs,
@@ -92,57 +196,48 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
   load.dtype = options.dtype;
   load.attention = options.attention;
   load.device = options.device;
-  load.training = options.gradients && file->has("labels");
+  load.training = options.gradients && (file->has("labels") || file->has("start_positions"));
   const auto model = load_model(folder, load);
   const at::Device device = model->device();
 
   std::vector<weights::OutTensor> out, traced;
-  const auto give = [&](const std::string& name, const Tensor& value) {
-    out.push_back(tensor::to_file(name, value, value.scalar_type()));
+  const Give give = [&](const std::string& name, const Tensor& value) {
+    const Tensor plain = value.detach().contiguous();
+    out.push_back(tensor::to_file(name, plain, plain.scalar_type()));
   };
   if (file->has("input_ids")) {
-    const Batch batch = read_batch(*file, "input_ids", "attention_mask", true);
+    const Task task = model->task();
+    const Batch batch = read_inputs(*file, task);
     const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
     const at::AutoGradMode gradients(load.training);
-    nn::Pass pass = pass_over_rows(batch, device);
+    nn::Pass pass = pass_over_rows(batch, task, device);
     std::map<std::string, Tensor> seen;
     if (!options.trace.empty())
       pass.capture = [&](std::string_view name, const Tensor& value) { seen[std::string(name)] = value.detach(); };
-    const Tensor hidden = model->forward({batch.ids.flatten().to(device)}, pass).hidden;
-    const auto by_row = [&](const Tensor& t) { return t.detach().to(at::kFloat).view({rows, length, -1}); };
-    give("logits", by_row(model->head().logits(hidden.detach())));
-    give("last_hidden_state", by_row(hidden));
+    Inputs inputs{batch.ids.flatten().to(device)};
+    if (batch.types.defined()) inputs.token_types = batch.types.flatten().to(device);
+    const Tensor hidden = model->forward(inputs, pass).hidden;
+    pass.capture = {};
+    Answer answer;
+    if (task == Task::causal_lm || task == Task::masked_lm)
+      answer = score_words(*model, batch, hidden);
+    else if (model->class_head())
+      answer = score_classes(*model, batch, hidden, pass);
+    for (const auto& [name, value] : answer.outputs) give(name, value);
+    give("last_hidden_state", hidden.to(at::kFloat).view({rows, length, -1}));
     for (const auto& [name, value] : seen)
       traced.push_back(tensor::to_file(name, value.view({rows, length, -1}), value.scalar_type()));
-    if (batch.labels.defined()) {
-      const Tensor shifted = at::full(batch.labels.sizes(), -100, batch.labels.options());
-      shifted.slice(1, 0, length - 1).copy_(batch.labels.slice(1, 1, length));
-      const Tensor labels = shifted.flatten(), at_labels = labels.ne(-100).nonzero().squeeze(1);
-      const Tensor known = labels.index_select(0, at_labels).to(device);
-      const Tensor loss = -model->head().score(hidden.index_select(0, at_labels.to(device)), known).logps.mean();
-      give("loss", loss.detach().reshape({1}));
+    if (answer.loss.defined()) {
+      give("loss", answer.loss.reshape({1}));
       if (load.training) {
-        loss.backward();
-        double squares = 0;
-        for (const FileTensor& file : file_tensors(model->parameters())) {
-          double of_file = 0;
-          for (const FilePart& part : file.parts) {
-            Tensor gradient = part.entry->shard.grad();
-            if (!gradient.defined()) continue;
-            if (part.index >= 0) gradient = gradient.select(0, part.index);
-            const double norm = at::linalg_vector_norm(gradient.to(at::kDouble)).item<double>();
-            of_file += norm * norm;
-          }
-          squares += of_file;
-          give("grad_norm." + file.found, at::full({1}, std::sqrt(of_file), at::TensorOptions().dtype(at::kFloat)));
-        }
-        give("grad_norm_total", at::full({1}, std::sqrt(squares), at::TensorOptions().dtype(at::kFloat)));
+        answer.loss.backward();
+        give_gradients(*model, give);
       }
     }
   }
   if (file->has("max_new_tokens") && file->has("prompt_ids")) {
     const int64_t count = tensor::from_view(file->at("max_new_tokens")).to(at::kLong).flatten()[0].item<int64_t>();
-    give("generated", generate(*model, read_batch(*file, "prompt_ids", "prompt_mask", false), count).to(at::kCPU));
+    give("generated", generate(*model, read_batch(*file, "prompt_ids", "prompt_mask"), count).to(at::kCPU));
   }
   if (!options.trace.empty()) {
     const bool is_folder = std::filesystem::is_directory(options.trace) || !options.trace.has_extension();

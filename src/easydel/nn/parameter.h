@@ -46,6 +46,7 @@ struct Entry {
   Role role = Role::weight;
   Split split = Split::none;
   int unit = -1;               // layer index; -1: outside the stack
+  bool head = false;           // of what stands behind the stack, which a checkpoint for another task lacks
   bool trainable = true;
   Source source;               // where its values come from in a checkpoint, and back
   mesh::PartitionSpec layout;  // resolved, in our storage order; one entry per dimension

@@ -20,6 +20,12 @@ Scope Scope::unit(int index) const {
   return below;
 }
 
+Scope Scope::head() const {
+  Scope below = *this;
+  below.head_ = true;
+  return below;
+}
+
 std::vector<Parameter> Scope::since(size_t mark) const {
   std::vector<Parameter> out;
   for (size_t i = mark; i < building_->table.entries().size(); ++i) out.emplace_back(&building_->table.entries()[i]);
@@ -40,6 +46,7 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   entry.use = options.use;
   entry.use_dimension = options.use_dimension;
   entry.unit = unit_;
+  entry.head = head_;
   entry.trainable = options.trainable;
   std::vector<Source> sources = options.sources;
   if (sources.empty()) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "easydel/nn/head_plan.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/ops/moe.h"
 
@@ -46,6 +47,7 @@ struct Building {
   // The form in which products read a weight (quantization, adapters); null: dense.
   std::function<std::shared_ptr<Weight>(Parameter)> weight_policy;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
+  HeadPlan head;
 };
 
 struct ParameterOptions {
@@ -68,6 +70,7 @@ class Scope {
   Scope operator/(std::string_view name) const;  // a dotted name is several steps
   Scope operator/(int64_t index) const { return *this / std::string_view(std::to_string(index)); }
   Scope unit(int index) const;  // what is built below belongs to layer `index`
+  Scope head() const;           // what is built below belongs to the head
 
   Parameter parameter(std::string_view name, std::vector<int64_t> shape, Role role, const ParameterOptions& options) const;
 
@@ -84,6 +87,7 @@ class Scope {
   Building* building_;
   std::string path_;
   int unit_ = -1;
+  bool head_ = false;
 };
 
 }  // namespace easydel::nn

@@ -23,7 +23,9 @@ enum class Blind : uint8_t {
 struct AttentionSpec {
   AttentionKind kind = AttentionKind::causal;
   double scale = 1.0;
-  int64_t window = 0;    // Hugging Face's sliding_window: a token sees itself and window - 1 before it; 0: all
+  // Hugging Face's sliding_window: a token sees itself and window - 1 before it, and where attention is full as many
+  // behind it; 0: all
+  int64_t window = 0;
   int64_t chunk = 0;     // tokens see only their own chunk of this many positions; 0: off
   double softcap = 0.0;  // scores become softcap * tanh(score / softcap); 0: off
   Tensor sinks;          // [heads], a logit beside each row's; undefined: none

@@ -18,7 +18,8 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
     const auto options = need.q.options().dtype(at::kLong);
     const Tensor key = at::arange(keys, options), query = at::arange(keys - rows, keys, options).unsqueeze(1);
     mask = need.spec.kind == AttentionKind::causal ? key <= query : key > query - keys;  // all, where it is full
-    if (need.spec.window > 0) mask = mask->logical_and(key > query - need.spec.window);
+    if (need.spec.window > 0)
+      mask = mask->logical_and(key > query - need.spec.window).logical_and(key < query + need.spec.window);
   }
   const Tensor out = at::scaled_dot_product_attention(
       batch(need.q, range.begin, range.end), batch(need.k, range.key_begin, range.key_end),

@@ -24,7 +24,8 @@ Tensor unseen(const AttentionNeed& need, const AttentionRange& range) {
   const Tensor key = at::arange(keys, options);
   const Tensor query = at::arange(keys - rows, keys, options).unsqueeze(1);
   Tensor mask = need.spec.kind == AttentionKind::causal ? key > query : key < at::full({rows, 1}, 0, options);
-  if (need.spec.window > 0) mask = mask.logical_or(key <= query - need.spec.window);
+  if (need.spec.window > 0)
+    mask = mask.logical_or(key <= query - need.spec.window).logical_or(key >= query + need.spec.window);
   if (need.spec.chunk > 0)
     mask = mask.logical_or(key.floor_divide(need.spec.chunk) != query.floor_divide(need.spec.chunk));
   return mask;

@@ -1,0 +1,26 @@
+// What BERT and the families that kept its shape read of config.json.
+#pragma once
+
+#include "easydel/models/decoder_keys.h"
+#include "easydel/models/family.h"
+
+namespace easydel::models {
+
+struct BertDefaults {
+  std::string stack;           // "bert": what the stack's names begin with
+  int64_t vocabulary = 30522, padding = 0;
+  bool skips_padding = false;  // positions count what is not padding, from the padding's id on
+};
+
+// The stack (arXiv 1810.04805): learned positions and kinds of tokens, a norm behind each residual sum. No head.
+DecoderSpec read_bert(const ConfigReader& config, const BertDefaults& defaults);
+
+// Heads of classes: what all encoders share. UserError where a question's answer would have more than its two ends.
+nn::ClassHeadSpec read_encoder_classes(const ConfigReader& config, double dropout, double deviation);
+// classifier_dropout, else hidden_dropout_prob.
+double read_classifier_dropout(const ConfigReader& config);
+
+// RoBERTa under the name `model_type`: XLM-RoBERTa is the same with another vocabulary.
+std::unique_ptr<Model> build_roberta(const ConfigReader& config, nn::Building& building, int64_t vocabulary);
+
+}  // namespace easydel::models

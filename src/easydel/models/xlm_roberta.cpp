@@ -1,0 +1,22 @@
+// XLM-RoBERTa (arXiv 1911.02116): RoBERTa with a vocabulary of a hundred languages.
+#include "easydel/models/bert_keys.h"
+
+namespace easydel::models {
+namespace {
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  return build_roberta(config, building, 30522);
+}
+
+}  // namespace
+
+Family xlm_roberta() {
+  return {.model_type = "xlm-roberta",
+          .base_prefix = "roberta",
+          .ignored = {"embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"},
+          .build = build,
+          .tied_by_default = true,
+          .ignored_parts = {"pooler.dense"}};
+}
+
+}  // namespace easydel::models

@@ -1,0 +1,81 @@
+#include "easydel/nn/class_head.h"
+
+#include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+
+#include <vector>
+
+namespace easydel::nn {
+namespace {
+
+// The token of each sequence that speaks for it.
+std::vector<int64_t> speakers(Pooling pooling, const Tensor& tokens, const Stream& on, std::optional<int64_t> padding) {
+  const Tensor ids = tokens.to(at::kCPU).contiguous();
+  const int64_t* const id = ids.const_data_ptr<int64_t>();
+  std::vector<int64_t> rows;
+  for (int64_t s = 0; s < on.sequences(); ++s) {
+    const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
+    int64_t row = pooling == Pooling::last ? end - 1 : begin;
+    while (pooling == Pooling::last && padding && row > begin && id[row] == *padding) --row;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Tensor means(const Tensor& hidden, const Stream& on) {
+  std::vector<Tensor> out;
+  for (int64_t s = 0; s < on.sequences(); ++s) {
+    const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
+    const Tensor rows = hidden.slice(0, begin, end);
+    if (!on.hidden.defined()) {
+      out.push_back(rows.mean(0));
+      continue;
+    }
+    const Tensor shown = on.hidden.slice(0, begin, end).logical_not().to(hidden.device()).to(hidden.scalar_type()).unsqueeze(1);
+    out.push_back((rows * shown).sum(0) / shown.sum());
+  }
+  return at::stack(out);
+}
+
+}  // namespace
+
+Tensor pool(const Tensor& hidden, Pooling pooling, const Tensor& tokens, const Pass& pass, std::optional<int64_t> padding) {
+  if (pooling == Pooling::none) return hidden;
+  if (pooling == Pooling::mean) return means(hidden, pass.stream());
+  const Tensor rows = at::tensor(speakers(pooling, tokens, pass.stream(), padding), at::kLong);
+  return hidden.index_select(0, rows.to(hidden.device()));
+}
+
+ClassHead::ClassHead(const Scope& root, int64_t size, ClassHeadSpec spec) : spec_(std::move(spec)) {
+  const Scope scope = root.head();
+  if (!spec_.dense.empty())
+    dense_.emplace(scope / spec_.dense, size, size, LinearOptions{.bias = spec_.dense_bias, .deviation = spec_.dense_deviation});
+  if (!spec_.norm.empty())
+    norm_.emplace(scope / spec_.norm, size,
+                  Norm::Options{.kind = NormKind::layer, .epsilon = spec_.norm_epsilon, .bias = spec_.norm_bias});
+  if (!spec_.output.empty())
+    output_.emplace(scope / spec_.output, size, spec_.labels,
+                    LinearOptions{.bias = spec_.output_bias, .deviation = spec_.output_deviation});
+}
+
+// The mask of a pooled row is that of the token which speaks for it, whatever else is in the pass.
+Tensor ClassHead::dropped(std::string_view name, const Tensor& x, const Tensor& tokens, Pass& pass) const {
+  if (!pass.training || spec_.dropout <= 0.0) return x;
+  if (spec_.pooling == Pooling::none) return pass.dropout(name, x, spec_.dropout);
+  const Tensor mask = pass.dropout(name, at::ones({tokens.size(0), x.size(1)}, x.options()), spec_.dropout);
+  const Pooling by = spec_.pooling == Pooling::mean ? Pooling::first : spec_.pooling;
+  return x * pool(mask, by, tokens, pass, spec_.padding);
+}
+
+Tensor ClassHead::scores(const Tensor& hidden, const Tensor& tokens, Pass& pass) const {
+  Tensor x = pool(hidden, spec_.pooling, tokens, pass, spec_.padding);
+  if (spec_.dropout_before_dense) x = dropped("head_input_dropout", x, tokens, pass);
+  if (dense_) x = ops::activate((*dense_)(x, pass, "head_dense"), spec_.activation);
+  if (norm_) x = (*norm_)(x);
+  x = dropped("head_dropout", x, tokens, pass);
+  if (output_) x = (*output_)(x, pass, "head_output");
+  return x.to(at::kFloat);
+}
+
+}  // namespace easydel::nn
