@@ -161,6 +161,20 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
   EXPECT_EQ(refused({"elarge", "a.yaml", "--set", "x"}), "--set x: has no '='\n    write for example --set trainer.learning_rate=1e-4\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--top-p", "2"}),
             "--top-p 2: top_p: 2 is out of range\n    expected a number from 0 to 1 (default 1.0)\n1 problem in command line; nothing was run.\n");
+  EXPECT_EQ(refused({"generate", "m", "-p", "x", "--num-beans", "2"}), "easydel generate --num-beans: no such flag\n    did you mean '--num-beams'?\n");
+  EXPECT_EQ(refused({"generate", "m", "-p", "x", "--early-stopping", "soon"}),
+            "--early-stopping soon: early_stopping: unknown value 'soon'\n    expected one of: false, true, never (default 'false')\n"
+            "1 problem in command line; nothing was run.\n");
+  EXPECT_EQ(refused({"generate", "m", "-p", "x", "--prompt-lookup-num-tokens", "3"}),
+            "--prompt-lookup-num-tokens 3: prompt_lookup_num_tokens: speculation is not built yet\n    leave the key out, or give its default null\n"
+            "1 problem in command line; nothing was run.\n");
+  EXPECT_EQ(refused({"generate", "m", "-p", "x", "--cache-implementation", "quantized"}),
+            "--cache-implementation quantized: cache_implementation: 'quantized' is not built yet\n    built: dynamic\n"
+            "1 problem in command line; nothing was run.\n");
+  const std::string story = test::test_data("models/stories260K-hf").string();
+  EXPECT_EQ(refused({"generate", story, "-p", "x", "--num-return-sequences", "2"}),
+            "generation: num_return_sequences: 2 continuations of the likeliest tokens would all be equal\n"
+            "    set do_sample, or num_beams to at least as many\n1 problem in generation; nothing was run.\n");
   EXPECT_EQ(refused({"generate", "m"}), "easydel generate: there is no prompt\n    give one with -p 'text', or on standard input\n");
   EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}), "x.json: no such file\n    give files of recorded cases\n");
   EXPECT_EQ(refused({"probe", "constrain"}), "probe constrain: is not built yet\n    built: logits, replay, vectors, tokenize, render, tools\n");

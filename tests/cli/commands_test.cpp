@@ -127,5 +127,30 @@ TEST(Commands, GenerateStreamsOrAnswersLineByLine) {
   EXPECT_EQ(first.find("finish_reason")->scalar, "length");
 }
 
+TEST(Commands, GenerateGivesSeveralContinuationsBestFirst) {
+  const std::string model = test::test_data("models/stories260K-hf").string();
+  const std::vector<std::string> beams = {"generate", model, "-n", "10", "--num-beams", "3", "--num-return-sequences", "2", "--early-stopping", "true", "-p", "Once upon"};
+  const auto shown = run_program(beams);
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  std::vector<std::string> with_lines = beams;
+  with_lines.push_back("--jsonl");
+  const auto lines = run_program(with_lines);
+  const size_t end = lines.out.find('\n');
+  const Value first = parse_json(lines.out.substr(0, end)), second = parse_json(lines.out.substr(end + 1));
+  EXPECT_GT(first.find("score")->as_double(), second.find("score")->as_double());
+  EXPECT_EQ(shown.out, first.find("text")->scalar + "\n" + second.find("text")->scalar + "\n");
+  const auto drawn = run_program({"generate", model, "-n", "10", "--do-sample", "--num-return-sequences", "2", "--seed", "4", "-p", "Once upon"});
+  EXPECT_EQ(drawn.status, 0) << drawn.err;
+  EXPECT_EQ(std::ranges::count(drawn.out, '\n'), 2);
+}
+
+TEST(Commands, GenerateStopsAtTextsAndKeepsThemOut) {
+  const std::string model = test::test_data("models/stories260K-hf").string();
+  const auto ran = run_program({"generate", model, "-n", "60", "-t", "0", "--stop", " there was", "--stop", "zzz", "--jsonl", "-p", "Once upon a time"});
+  const Value line = parse_json(ran.out);
+  EXPECT_EQ(line.find("finish_reason")->scalar, "stop_string") << ran.out << ran.err;
+  EXPECT_EQ(line.find("text")->scalar, ",");
+}
+
 }  // namespace
 }  // namespace easydel

@@ -1,5 +1,6 @@
 #include "easydel/generation/generator.h"
 
+#include <atomic>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -20,48 +21,14 @@ std::shared_ptr<const text::Tokenizer> story_tokenizer() {
   return tokenizer;
 }
 
-// Prompt and continuation as transformers' generate() gave them: tests/data/trl/sampling/generate.json.
-TEST(Generator, ContinuesAsTransformersDoesGreedily) {
-  const Value file = parse_file(test::test_data("trl/sampling/generate.json"));
-  int compared = 0;
-  for (const Value& c : file.find("cases")->items) {
-    const Value& args = *c.find("args");
-    if (args.find("num_beams")) continue;  // not built yet
-    std::vector<Request> requests;
-    for (size_t row = 0; row < c.find("input_ids")->items.size(); ++row) {
-      Request request;
-      for (size_t i = 0; i < c.find("input_ids")->items[row].items.size(); ++i)
-        if (*c.find("attention_mask")->items[row].items[i].as_int())
-          request.prompt.push_back(static_cast<TokenId>(*c.find("input_ids")->items[row].items[i].as_int()));
-      request.sampling.max_new_tokens = *args.find("max_new_tokens")->as_int();
-      if (const Value* penalty = args.find("repetition_penalty")) request.sampling.repetition_penalty = *penalty->as_double();
-      if (const Value* size = args.find("no_repeat_ngram_size")) request.sampling.no_repeat_ngram_size = *size->as_int();
-      requests.push_back(std::move(request));
-    }
-    Generator generator(*story_model(), nullptr);
-    const std::vector<Result> results = generator.run(requests);
-    for (size_t row = 0; row < requests.size(); ++row) {
-      std::vector<TokenId> all = requests[row].prompt;
-      all.insert(all.end(), results[row].tokens.begin(), results[row].tokens.end());
-      std::vector<TokenId> expected;
-      for (const Value& id : c.find("sequences")->items[row].items) expected.push_back(static_cast<TokenId>(*id.as_int()));
-      expected.erase(expected.begin(), expected.end() - static_cast<std::ptrdiff_t>(all.size()));  // left padding
-      EXPECT_EQ(all, expected) << c.find("name")->scalar;
-      EXPECT_EQ(results[row].reason, StopReason::length);
-    }
-    ++compared;
-  }
-  EXPECT_EQ(compared, 5);
-}
-
 std::vector<Request> drawn(size_t count) {
   std::vector<Request> requests;
   for (size_t i = 0; i < count; ++i) {
     Request request;
     request.prompt = story_tokenizer()->encode(i % 2 ? "Once upon a time, there was a big dog" : "Tom");
-    request.sampling = {.do_sample = true, .temperature = 0.9, .top_k = 40, .max_new_tokens = 20 + static_cast<int64_t>(i)};
-    request.sampling.eos_token_id = {1, 2};
-    request.sampling.seed = 7;
+    request.config = {.max_new_tokens = 20 + static_cast<int64_t>(i), .do_sample = true, .temperature = 0.9, .top_k = 40};
+    request.config.eos_token_id = {1, 2};
+    request.config.seed = 7;
     requests.push_back(std::move(request));
   }
   return requests;
@@ -92,20 +59,151 @@ TEST(Generator, StreamsPiecesThatAddUpToTheText) {
 TEST(Generator, EndsBeforeAStopStringAndWhenItIsTold) {
   Request request;
   request.prompt = story_tokenizer()->encode("Once upon a time");
-  request.sampling.max_new_tokens = 60;
+  request.config.max_new_tokens = 60;
   const std::string whole = Generator(*story_model(), story_tokenizer()).run({request})[0].text;
   const size_t dot = whole.find('.');
   ASSERT_NE(dot, std::string::npos);
-  request.sampling.stop = {"."};
+  request.config.stop_strings = {"."};
   const Result stopped = Generator(*story_model(), story_tokenizer()).run({request})[0];
   EXPECT_EQ(stopped.text, whole.substr(0, dot));
   EXPECT_EQ(stopped.reason, StopReason::stop_string);
 
   int seen = 0;
-  request.sampling.stop.clear();
+  request.config.stop_strings.clear();
   const Result cut = Generator(*story_model(), story_tokenizer()).run({request}, [&](size_t, TokenId, std::string_view) { return ++seen < 5; })[0];
   EXPECT_EQ(cut.tokens.size(), 5u);
   EXPECT_EQ(cut.reason, StopReason::cancelled);
+}
+
+std::shared_ptr<models::Model> golden_model(const std::string& name) {
+  models::LoadOptions options;
+  options.dtype = "fp32";
+  return models::load_model(test::test_data("hf_goldens/" + name), options);
+}
+
+std::vector<Request> beams_of(std::vector<std::vector<TokenId>> prompts, const GenerationConfig& config) {
+  std::vector<Request> out;
+  for (auto& prompt : prompts) out.push_back({std::move(prompt), config});
+  return out;
+}
+
+// Full attention, a window shorter than the text, and states that are copied whole.
+TEST(Generator, GivesBeamsTheSameBitsAloneInABatchAndWithoutACache) {
+  for (const char* name : {"llama", "mistral", "mamba", "jamba"}) {
+    const auto model = golden_model(name);
+    GenerationConfig config{.max_new_tokens = 14, .num_return_sequences = 3, .num_beams = 4, .repetition_penalty = 1.1};
+    const auto requests = beams_of({{5, 9, 17}, {8}, {4, 4, 7, 30, 31, 6, 12}}, config);
+    const auto together = Generator(*model, nullptr).run(requests);
+    ASSERT_EQ(together.size(), 9u);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      Request alone = requests[i];
+      const auto expected = Generator(*model, nullptr, {.batch = 1, .prefill_tokens = 2}).run({alone});
+      alone.config.use_cache = false;
+      const auto anew = Generator(*model, nullptr).run({alone});
+      for (size_t j = 0; j < 3; ++j) {
+        EXPECT_EQ(together[3 * i + j].tokens, expected[j].tokens) << name << " " << i << " " << j;
+        EXPECT_EQ(together[3 * i + j].score, expected[j].score) << name << " " << i << " " << j;
+        EXPECT_EQ(anew[j].tokens, expected[j].tokens) << name << " " << i << " " << j;
+        EXPECT_EQ(anew[j].score, expected[j].score) << name << " " << i << " " << j;
+      }
+    }
+  }
+}
+
+TEST(Generator, ScoresOfABeamAreTheSumOfItsRows) {
+  GenerationConfig config{.max_new_tokens = 9, .num_return_sequences = 2, .num_beams = 3, .length_penalty = 0.5};
+  config.output_scores = config.output_logits = true;
+  for (const Result& result : Generator(*story_model(), nullptr).run({{{1, 403, 407}, config}})) {
+    ASSERT_EQ(result.scores.size(), 9u);
+    ASSERT_EQ(result.logits.size(), 9u);
+    EXPECT_EQ(result.beam_indices.size(), 9u);
+    float sum = 0;
+    for (size_t i = 0; i < 9; ++i) sum += result.scores[i][static_cast<size_t>(result.tokens[i])];
+    EXPECT_NEAR(result.score, sum / 3.0f, 1e-5);
+    std::vector<float> row = result.logits[4];
+    log_softmax(row);
+    EXPECT_EQ(row, result.scores[4]);
+  }
+}
+
+TEST(Generator, DrawsSeveralContinuationsOfOnePrompt) {
+  Request request{{1, 403, 407}, {.max_new_tokens = 12, .do_sample = true, .seed = 3, .num_return_sequences = 3}};
+  request.config.output_scores = true;
+  const auto results = Generator(*story_model(), nullptr, {.batch = 2}).run({request, request});
+  ASSERT_EQ(results.size(), 6u);
+  for (size_t i = 1; i < 6; ++i) EXPECT_NE(results[0].tokens, results[i].tokens) << i;
+  EXPECT_EQ(results[0].scores.size(), 12u);
+}
+
+TEST(Generator, CountsThePromptInMaxLengthAndNotInMaxNewTokens) {
+  Request request{{1, 403, 407, 261}, {.max_length = 10}};
+  const auto length = [&] { return Generator(*story_model(), nullptr).run({request})[0].tokens.size(); };
+  EXPECT_EQ(length(), 6u);
+  request.config.max_new_tokens = 8;  // goes before it
+  EXPECT_EQ(length(), 8u);
+  request.config.forced_eos_token_id = {9};
+  EXPECT_EQ(Generator(*story_model(), nullptr).run({request})[0].tokens.back(), 9);
+}
+
+TEST(Generator, EndsAfterTheTokenInWhichItsTimeIsUp) {
+  Request request{{1, 403, 407}, {.max_time = 0.0}};
+  const Result one = Generator(*story_model(), nullptr).run({request})[0];
+  EXPECT_EQ(one.tokens.size(), 1u);
+  EXPECT_EQ(one.reason, StopReason::max_time);
+  request.config.num_beams = 3;
+  const Result beam = Generator(*story_model(), nullptr).run({request})[0];
+  EXPECT_EQ(beam.tokens, one.tokens);
+  EXPECT_EQ(beam.reason, StopReason::max_time);
+}
+
+TEST(Generator, FollowsTheCallersConstraint) {
+  for (const int64_t beams : {1, 3}) {
+    Request request{{1, 403}, {.max_new_tokens = 7, .num_beams = beams}};
+    request.allowed = [](std::span<const TokenId> tokens) { return tokens.size() % 2 ? std::vector<TokenId>{20, 21} : std::vector<TokenId>{30, 31}; };
+    const std::vector<TokenId> tokens = Generator(*story_model(), nullptr).run({request})[0].tokens;
+    ASSERT_EQ(tokens.size(), 7u);
+    for (size_t i = 0; i < 7; ++i) EXPECT_EQ(tokens[i] / 10, i % 2 ? 2 : 3) << beams << " " << i;
+  }
+}
+
+TEST(Generator, IsLedAwayFromTheNegativePrompt) {
+  Request request{story_tokenizer()->encode("Once upon a time"), {.max_new_tokens = 16, .guidance_scale = 3.0}};
+  const auto tokens = [&] { return Generator(*story_model(), nullptr, {.prefill_tokens = 2}).run({request})[0].tokens; };
+  const auto from_last = tokens();
+  request.negative_prompt = {request.prompt.back()};
+  EXPECT_EQ(tokens(), from_last);
+  request.negative_prompt = story_tokenizer()->encode("Tom and his dog went to the park to play with a ball");
+  EXPECT_NE(tokens(), from_last);
+  request.negative_prompt = request.prompt;  // nothing to go away from
+  const auto same = tokens();
+  request.config.guidance_scale = 1;
+  EXPECT_EQ(tokens(), same);
+}
+
+TEST(Generator, EndsBeamsAtStopStringsAndGivesTheirWholeText) {
+  Request request{story_tokenizer()->encode("Once upon a time"), {.max_new_tokens = 40, .num_return_sequences = 2, .num_beams = 2}};
+  request.config.stop_strings = {", there"};
+  std::map<size_t, std::string> texts;
+  const auto results = Generator(*story_model(), story_tokenizer()).run({request}, [&](size_t i, TokenId, std::string_view text) { return texts[i] += text, true; });
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(results[i].text, texts[i]);
+    EXPECT_EQ(results[i].text.find(", there"), std::string::npos);
+  }
+  EXPECT_EQ(results[0].reason, StopReason::stop_string);
+}
+
+TEST(Generator, EndsWithWhatIsThereWhenItIsToldTo) {
+  std::atomic<bool> stop = false;
+  int seen = 0;
+  Request request{{1, 403, 407}, {.max_new_tokens = 50}}, beams = request;
+  beams.config.num_beams = 2;
+  const auto results = Generator(*story_model(), nullptr, {.stop = &stop}).run({request, beams}, [&](size_t, TokenId, std::string_view) {
+    if (++seen == 4) stop = true;
+    return true;
+  });
+  EXPECT_EQ(results[0].tokens.size(), 4u);
+  EXPECT_EQ(results[1].tokens.size(), 4u);
+  for (const Result& result : results) EXPECT_EQ(result.reason, StopReason::cancelled);
 }
 
 std::string refusal(const Request& request, bool with_tokenizer = false) {
@@ -119,19 +217,16 @@ std::string refusal(const Request& request, bool with_tokenizer = false) {
 
 TEST(Generator, RefusesPromptsThatTheModelCannotRead) {
   EXPECT_EQ(refusal({}), "prompt 1: has no tokens\n    give at least one token, such as the tokenizer's BOS");
-  EXPECT_EQ(refusal({.prompt = {1, 512}, .sampling = {}}),
+  EXPECT_EQ(refusal({.prompt = {1, 512}, .config = {}}),
             "prompt 1: holds the token id 512; the model's vocabulary has 512\n    use the model's own tokenizer");
-  EXPECT_EQ(refusal({.prompt = std::vector<TokenId>(512, 5), .sampling = {}}),
+  EXPECT_EQ(refusal({.prompt = std::vector<TokenId>(512, 5), .config = {}}),
             "prompt 1: has 512 tokens; the model has 512 positions, one of them for an answer\n    shorten the prompt");
-  Request stops{.prompt = {1}, .sampling = {}};
-  stops.sampling.stop = {"x"};
+  EXPECT_EQ(refusal({{1, 2, 3}, {.max_length = 3}}), "prompt 1: has 3 tokens, and max_length is 3\n    raise max_length, or give max_new_tokens");
+  EXPECT_EQ(refusal({{1}, {.sequence_bias = {{{3, 600}, 1.0}}}}),
+            "generation.sequence_bias: holds the token id 600; the model's vocabulary has 512\n    use the model's own tokenizer");
+  Request stops{.prompt = {1}, .config = {}};
+  stops.config.stop_strings = {"x"};
   EXPECT_EQ(refusal(stops), "prompt 1: stop strings need a tokenizer\n    use a folder with tokenizer.json, or stop by eos_token_id");
-}
-
-TEST(SamplingDefaults, ComeFromTheModelsFolder) {
-  const SamplingConfig config = sampling_defaults(test::test_data("models/stories260K-hf"));
-  EXPECT_EQ(config.eos_token_id, (config::Many<int64_t>{2}));
-  EXPECT_TRUE(config.greedy());
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "easydel/cli/doctor.h"
 #include "easydel/cli/launch.h"
 #include "easydel/elarge/core.h"
-#include "easydel/generation/sampling_config.h"
+#include "easydel/generation/generation_config.h"
 
 namespace easydel::cli {
 namespace {
@@ -54,19 +54,23 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
   app->add_option("--dtype", options.dtype, "Number type: auto (the file's), fp32, bf16");
   app->add_option("--device", options.device, "auto, cpu or gpu");
   // One flag for each key of the table: what YAML can say, the command line can.
-  for (const config::Key& key : config::section_of<generation::SamplingConfig>().keys) {
+  for (const config::Key& key : config::section_of<generation::GenerationConfig>().keys) {
     std::string flag = "--" + key.name;
+    for (const std::string& alias : key.aliases) flag += ",--" + alias;
     std::ranges::replace(flag, '_', '-');
     if (key.name == "max_new_tokens") flag = "-n," + flag;
     if (key.name == "temperature") flag = "-t," + flag;
     const auto take = [&options, name = key.name](const std::vector<std::string>& values) {
-      for (const std::string& value : values) options.sampling.emplace_back(name, value);
+      for (const std::string& value : values) options.generation.emplace_back(name, value);
     };
-    app->add_option_function<std::vector<std::string>>(flag, take, key.doc)
-        ->allow_extra_args(false)
-        ->type_name("")
-        ->group("Sampling (what is not given comes from the model's generation_config.json)");
+    const bool works = key.not_built.empty() && key.no_effect.empty();
+    CLI::Option* const option = app->add_option_function<std::vector<std::string>>(flag, take, key.doc)
+                                    ->allow_extra_args(false)
+                                    ->type_name("")
+                                    ->group(works ? "Generation (what is not given comes from the model's generation_config.json)" : "");
+    if (key.expects == "true or false") option->expected(0, 1);  // --do-sample alone is true
   }
+  app->add_option("--negative-prompt", options.negative_prompt, "With --guidance-scale: what the text is led away from");
 }
 
 CLI::App* add_command(CLI::App& parent, Options& options, const std::string& name, const std::string& doc, const std::string& group,
@@ -132,7 +136,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("-p,--prompt", o.generate.prompts, "The text (may be repeated); standard input if not given")->allow_extra_args(false);
   one->add_flag("--chat", o.generate.chat, "The prompt is what a user says: use the model's chat template");
   one->add_flag("--jsonl", o.generate.jsonl, "Print one JSON object a prompt");
-  one->add_option("--batch", o.generate.batch, "Most prompts that are continued together")->check(CLI::Range(1, 4096));
+  one->add_option("--batch", o.generate.batch, "Most sequences that are continued together")->check(CLI::Range(1, 4096));
   one = add_command(app, o, "chat", "Talk with a model", work, [&o] { return run_chat(o.chat); });
   add_model_flags(one, o.chat);
   one->add_option("--system", o.chat.system, "The system message");

@@ -30,14 +30,15 @@ struct ModelOptions {
   std::string tokenizer;
   std::string dtype = "auto";
   std::string device = "auto";
-  // Keys of generation::SamplingConfig as they were written: {"temperature", "0.7"}.
-  std::vector<std::pair<std::string, std::string>> sampling;
+  // Keys of generation::GenerationConfig as they were written: {"temperature", "0.7"}.
+  std::vector<std::pair<std::string, std::string>> generation;
+  std::string negative_prompt;
 };
 struct GenerateOptions : ModelOptions {
   std::vector<std::string> prompts;  // none: standard input is the prompt
   bool chat = false;                 // each prompt is what a user says
   bool jsonl = false;
-  int64_t batch = 16;  // most prompts that are continued together
+  int64_t batch = 16;  // most sequences that are continued together
 };
 int run_generate(const GenerateOptions& options);
 

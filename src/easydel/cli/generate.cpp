@@ -6,11 +6,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
+#include <optional>
 
 #include "easydel/base/error.h"
 #include "easydel/cli/commands.h"
 #include "easydel/elarge/core.h"
-#include "easydel/generation/sampling_config.h"
+#include "easydel/generation/generation_config.h"
+#include "easydel/mesh/world.h"
 
 namespace easydel::cli {
 namespace {
@@ -32,22 +35,22 @@ std::unique_ptr<elarge::Session> open(const ModelOptions& options) {
   return elarge::core().open(config, false);
 }
 
-// The sampling flags as the YAML's keys, by their limits.
-Value read_sampling(const ModelOptions& options) {
-  generation::SamplingConfig checked;
+// The generation flags as the YAML's keys, by their limits.
+Value read_generation(const ModelOptions& options) {
+  generation::GenerationConfig checked;
   config::Problems problems("command line");
   Value given = Value::map();
-  for (const auto& [key, text] : options.sampling) {
+  for (const auto& [key, text] : options.generation) {
     std::string flag = "--" + key;
     std::ranges::replace(flag, '_', '-');
     problems.comes_from(key, flag + " " + text);
-    Value value = key == "stop" ? Value::text(text) : parse_yaml(text, flag);
+    Value value = key == "stop_strings" ? Value::text(text) : parse_yaml(text, flag);
     value.place = {};
     Value* const before = given.find(key);
     if (before && !before->is_list()) *before = Value{.kind = Value::Kind::list, .items = {*before}};
     before ? (void)before->items.push_back(value) : (void)given.set(key, value);
   }
-  config::read_section(config::section_of<generation::SamplingConfig>(), given, &checked, "", problems);
+  config::read_section(config::section_of<generation::GenerationConfig>(), given, &checked, "", problems);
   problems.throw_if_any();
   return given;
 }
@@ -61,10 +64,41 @@ Value message(const std::string& role, const std::string& content) {
 
 std::atomic<bool> stop_reply = false;
 
+// While it lives, Ctrl-C ends the reply instead of the program; a second one ends the program.
+class StopOnInterrupt {
+ public:
+  StopOnInterrupt() {
+    stop_reply = false;
+    struct sigaction stopping = {};
+    stopping.sa_handler = [](int) { stop_reply = true; };
+    stopping.sa_flags = static_cast<int>(SA_RESETHAND);
+    ::sigaction(SIGINT, &stopping, &before_);
+  }
+  ~StopOnInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
+  StopOnInterrupt(const StopOnInterrupt&) = delete;
+  StopOnInterrupt& operator=(const StopOnInterrupt&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+Value line_of(const elarge::Generated& reply, const std::string& prompt) {
+  Value line = Value::map();
+  line.set("prompt", Value::text(prompt));
+  line.set("text", Value::text(reply.text));
+  line.set("prompt_tokens", Value::integer(reply.prompt_tokens));
+  line.set("new_tokens", Value::integer(reply.new_tokens));
+  line.set("finish_reason", Value::text(reply.finish_reason));
+  if (reply.score) line.set("score", Value::number(*reply.score));
+  line.set("prefill_seconds", Value::number(reply.prefill_seconds));
+  line.set("decode_seconds", Value::number(reply.decode_seconds));
+  return line;
+}
+
 }  // namespace
 
 int run_generate(const GenerateOptions& options) {
-  const Value sampling = read_sampling(options);
+  const Value generation = read_generation(options);
   std::vector<std::string> prompts = options.prompts;
   if (prompts.empty()) {
     std::string text = read_input("-");
@@ -73,7 +107,8 @@ int run_generate(const GenerateOptions& options) {
     prompts.push_back(text);
   }
   elarge::GenerateRequest request;
-  request.sampling = sampling;
+  request.generation = generation;
+  request.negative_prompt = options.negative_prompt;
   request.batch = options.batch;
   for (const std::string& prompt : prompts) {
     if (!options.chat) {
@@ -85,29 +120,31 @@ int run_generate(const GenerateOptions& options) {
     request.conversations.push_back(conversation);
   }
   const bool stream = prompts.size() == 1 && !options.jsonl;
-  if (stream) request.on_text = [](size_t, std::string_view piece) { print(piece); };
-  const auto replies = open(options)->generate(request);
-  if (stream) return print("\n"), 0;
+  // The first continuation as it comes; further ones of the same prompt behind it.
+  if (stream)
+    request.on_text = [](size_t index, std::string_view piece) {
+      if (index == 0) print(piece);
+    };
+  const std::unique_ptr<elarge::Session> session = open(options);
+  session->build_model();
+  std::optional<StopOnInterrupt> interrupts;
+  if (mesh::read_world().size == 1) request.stop = &stop_reply, interrupts.emplace();  // ranks end together, by their launcher
+  const auto replies = session->generate(request);
+  int64_t new_tokens = 0;
   for (size_t i = 0; i < replies.size(); ++i) {
-    if (!options.jsonl) {
-      print(replies[i].text + "\n");
-      continue;
-    }
-    Value line = Value::map();
-    line.set("prompt", Value::text(prompts[i]));
-    line.set("text", Value::text(replies[i].text));
-    line.set("prompt_tokens", Value::integer(replies[i].prompt_tokens));
-    line.set("new_tokens", Value::integer(replies[i].new_tokens));
-    line.set("finish_reason", Value::text(replies[i].finish_reason));
-    line.set("prefill_seconds", Value::number(replies[i].prefill_seconds));
-    line.set("decode_seconds", Value::number(replies[i].decode_seconds));
-    print(to_json(line) + "\n");
+    new_tokens += replies[i].new_tokens;
+    if (options.jsonl)
+      print(to_json(line_of(replies[i], prompts[replies[i].prompt])) + "\n");
+    else
+      print((stream && i == 0 ? "" : replies[i].text) + "\n");
   }
-  return 0;
+  if (!stop_reply) return 0;
+  std::cerr << "stopped by Ctrl-C after " << new_tokens << " new tokens\n";
+  return 128 + SIGINT;
 }
 
 int run_chat(const ChatOptions& options) {
-  const Value sampling = read_sampling(options);
+  const Value generation = read_generation(options);
   const std::unique_ptr<elarge::Session> session = open(options);
   const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDERR_FILENO);
   const char* const no_color = std::getenv("NO_COLOR");
@@ -131,22 +168,17 @@ int run_chat(const ChatOptions& options) {
     conversation.items.push_back(message("user", line));
     elarge::GenerateRequest request;
     request.conversations = {conversation};
-    request.sampling = sampling;
-    request.on_text = [](size_t, std::string_view piece) { print(piece); };
+    request.generation = generation;
+    request.negative_prompt = options.negative_prompt;
+    request.on_text = [](size_t index, std::string_view piece) {
+      if (index == 0) print(piece);
+    };
     request.stop = &stop_reply;
-    stop_reply = false;
-    // Only while a reply is written; at the prompt Ctrl-C ends the program.
-    struct sigaction stopping = {}, before = {};
-    stopping.sa_handler = [](int) { stop_reply = true; };
-    ::sigaction(SIGINT, &stopping, &before);
     std::string reply;
-    try {
+    {
+      const StopOnInterrupt interrupts;  // at the prompt Ctrl-C ends the program
       reply = session->generate(request).at(0).text;
-    } catch (...) {
-      ::sigaction(SIGINT, &before, nullptr);
-      throw;
     }
-    ::sigaction(SIGINT, &before, nullptr);
     print("\n");
     conversation.items.push_back(message("assistant", reply));
   }

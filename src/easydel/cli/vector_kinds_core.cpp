@@ -15,6 +15,8 @@ VectorKind model_param_mapping_vectors();
 VectorKind model_partition_specs_vectors();
 VectorKind moe_load_balancing_vectors();
 VectorKind rope_vectors();
+VectorKind sampling_generate_vectors();
+VectorKind sampling_logits_processors_vectors();
 VectorKind schedule_vectors();
 VectorKind step_tables_vectors();
 
@@ -31,6 +33,8 @@ const std::vector<VectorKind>& core_vector_kinds() {
       model_partition_specs_vectors(),
       moe_load_balancing_vectors(),
       rope_vectors(),
+      sampling_generate_vectors(),
+      sampling_logits_processors_vectors(),
       schedule_vectors(),
       step_tables_vectors(),
   };

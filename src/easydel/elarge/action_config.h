@@ -13,6 +13,7 @@ namespace easydel::elarge {
 
 struct GenerateConfig {
   config::Many<std::string> prompts;
+  std::string negative_prompt;
   std::optional<std::string> output_path;
   bool apply_chat_template = false;
 
@@ -21,17 +22,18 @@ struct GenerateConfig {
     using namespace config;
     return std::tuple{
         field<&GenerateConfig::prompts>("What to continue.", required(), alias("prompt")),
+        field<&GenerateConfig::negative_prompt>("With guidance_scale: what the text is led away from."),
         field<&GenerateConfig::output_path>("JSON Lines file for the results; null: standard output."),
         field<&GenerateConfig::apply_chat_template>("Each prompt is what a user says."),
     };
   }
 };
 
-// `generate`, flat: what is continued, and generation::SamplingConfig's keys, of which only those that were given are
+// `generate`, flat: what is continued, and generation::GenerationConfig's keys, of which only those that were given are
 // kept: the others come from the model's generation_config.json.
 struct GenerateAction {
   GenerateConfig generate;
-  Value sampling = Value::map();
+  Value generation = Value::map();
 
   static config::Section section();
 };

@@ -50,7 +50,8 @@ void run_train(Running& running, const Action&) { running.session().train(runnin
 void run_generate(Running& running, const Action& action) {
   const auto& parameters = typed<GenerateAction>(action);
   GenerateRequest request;
-  request.sampling = parameters.sampling;
+  request.generation = parameters.generation;
+  request.negative_prompt = parameters.generate.negative_prompt;
   for (const std::string& prompt : parameters.generate.prompts) {
     if (!parameters.generate.apply_chat_template) {
       request.prompts.push_back(prompt);
@@ -65,15 +66,16 @@ void run_generate(Running& running, const Action& action) {
   const std::vector<Generated> replies = running.session().generate(request);
   if (!running.leads()) return;
   std::string lines, shown;
-  for (size_t i = 0; i < replies.size(); ++i) {
-    const std::string& prompt = parameters.generate.prompts[i];
+  for (const Generated& reply : replies) {
+    const std::string& prompt = parameters.generate.prompts[reply.prompt];
     Value line = Value::map();
     line.set("prompt", Value::text(prompt));
-    line.set("text", Value::text(replies[i].text));
-    line.set("new_tokens", Value::integer(replies[i].new_tokens));
-    line.set("finish_reason", Value::text(replies[i].finish_reason));
+    line.set("text", Value::text(reply.text));
+    line.set("new_tokens", Value::integer(reply.new_tokens));
+    line.set("finish_reason", Value::text(reply.finish_reason));
+    if (reply.score) line.set("score", Value::number(*reply.score));
     lines += to_json(line) + "\n";
-    shown += (parameters.generate.apply_chat_template ? "> " + prompt + "\n" : prompt) + replies[i].text + "\n";
+    shown += (parameters.generate.apply_chat_template ? "> " + prompt + "\n" : prompt) + reply.text + "\n";
   }
   if (parameters.generate.output_path) {
     files::write(*parameters.generate.output_path, lines);

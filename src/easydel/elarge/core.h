@@ -23,18 +23,22 @@ using Output = std::function<void(std::string_view)>;
 
 struct GenerateRequest {
   std::vector<std::string> prompts;  // each alone
-  int64_t batch = 16;                // most that are decoded together
+  int64_t batch = 16;                // most sequences that are decoded together
   std::vector<Value> conversations;  // instead of prompts: lists of messages, put through the chat template
-  Value sampling = Value::map();     // keys of generation::SamplingConfig that are to replace the model's own
-  // The new text of prompt `index` as it comes; may be empty.
+  std::string negative_prompt;       // with guidance_scale: what the text is led away from; empty: nothing
+  Value generation = Value::map();   // keys of generation::GenerationConfig that are to replace the model's own
+  // The new text of result `index` as it comes; may be empty. Of beams the whole text at the end.
   std::function<void(size_t index, std::string_view piece)> on_text;
   const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal: end with what is there
 };
 
+// Of each prompt num_return_sequences, best first.
 struct Generated {
-  std::string text;  // the continuation alone
+  size_t prompt = 0;  // its number
+  std::string text;   // the continuation alone
   int64_t prompt_tokens = 0, new_tokens = 0;
-  std::string finish_reason;  // "stop", "length", "interrupted"
+  std::string finish_reason;  // "end", "stop_string", "length", "max_time", "cancelled"
+  std::optional<double> score = {};  // of beams
   double prefill_seconds = 0, decode_seconds = 0;  // of the batch that it ran in
 };
 

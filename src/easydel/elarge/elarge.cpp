@@ -4,7 +4,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
-#include "easydel/generation/sampling_config.h"
+#include "easydel/generation/generation_config.h"
 #include "easydel/nn/checkpointing_config.h"
 
 namespace easydel::elarge {
@@ -59,21 +59,21 @@ void Config::settle(config::Keys& keys) {
 }
 
 config::Section GenerateAction::section() {
-  const std::array tables{&config::section_of<GenerateConfig>(), &config::section_of<generation::SamplingConfig>()};
-  config::Section out = config::merged("Continue prompts with the model. Sampling keys that are not given come from its generation_config.json.", tables);
+  const std::array tables{&config::section_of<GenerateConfig>(), &config::section_of<generation::GenerationConfig>()};
+  config::Section out = config::merged("Continue prompts with the model. Generation keys that are not given come from its generation_config.json.", tables);
   out.read_all = [](const Value& value, void* object, const std::string& path, config::Problems& problems) {
     auto& action = *static_cast<GenerateAction*>(object);
-    generation::SamplingConfig checked;
+    generation::GenerationConfig checked;
     const std::array parts{config::part(action.generate), config::part(checked)};
     config::read_sections(parts, value, path, problems);
     const Value all = config::write(checked);
-    for (const config::Key& key : config::section_of<generation::SamplingConfig>().keys)
-      if (problems.given(config::join_path(path, key.name))) action.sampling.set(key.name, *all.find(key.name));
+    for (const config::Key& key : config::section_of<generation::GenerationConfig>().keys)
+      if (problems.given(config::join_path(path, key.name))) action.generation.set(key.name, *all.find(key.name));
   };
   out.write_all = [](const void* object) {
     const auto& action = *static_cast<const GenerateAction*>(object);
     Value document = config::write(action.generate);
-    for (const auto& [key, value] : action.sampling.entries) document.set(key, value);
+    for (const auto& [key, value] : action.generation.entries) document.set(key, value);
     return document;
   };
   return out;

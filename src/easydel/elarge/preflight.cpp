@@ -9,6 +9,7 @@
 #include "easydel/base/names.h"
 #include "easydel/data/rows.h"
 #include "easydel/elarge/actions.h"
+#include "easydel/generation/generation_config.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/mesh/mesh.h"
 #include "easydel/mesh/world.h"
@@ -186,9 +187,14 @@ void check_needs(const Run& run, config::Problems& problems) {
   if (needs.model) check_ranks(config, run.ranks, needs.training || problems.given("trainer.total_batch_size"), problems);
 }
 
-void check_generate(const Run&, const Action& action, config::Problems& problems) {
+void check_generate(const Run& run, const Action& action, config::Problems& problems) {
   const auto& parameters = *static_cast<const GenerateAction*>(action.parameters.get());
   if (parameters.generate.output_path) check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
+  if (!problems.empty()) return;
+  as_problem(problems, action.path, [&] {
+    const fs::path folder = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path", run.config.model.revision, hub::Wanted::description);
+    check_together(generation::generation_config(folder, parameters.generation), config::Keys(problems, action.path));
+  });
 }
 
 void check_writable(const Run&, const Action& action, config::Problems& problems) {

@@ -94,22 +94,28 @@ class TorchSession final : public Session {
   }
 
   std::vector<Generated> generate(const GenerateRequest& request) override {
-    const generation::SamplingConfig sampling = sampling_of(request.sampling);
+    const generation::GenerationConfig config = generation::generation_config(folder(), request.generation);
+    check_together(config);  // before a model is loaded
+    std::vector<text::TokenId> negative;
+    if (!request.negative_prompt.empty()) negative = tokenizer()->encode(request.negative_prompt);
     std::vector<generation::Request> requests;
-    for (const std::string& prompt : request.prompts) requests.push_back({tokenizer()->encode(prompt), sampling});
-    for (const Value& conversation : request.conversations) requests.push_back({render(conversation), sampling});
-    const auto stopped = [&] { return request.stop && request.stop->load(std::memory_order_relaxed); };
+    for (const std::string& prompt : request.prompts) requests.push_back({tokenizer()->encode(prompt), config, negative});
+    for (const Value& conversation : request.conversations) requests.push_back({render(conversation), config, negative});
     const auto on_text = [&](size_t index, text::TokenId, std::string_view piece) {
       if (request.on_text && team_->first()) request.on_text(index, piece);
-      return !stopped();
+      return true;
     };
     std::vector<Generated> out;
-    generation::GeneratorOptions options;
-    options.batch = request.batch;
-    generation::Generator generator(*model(), tokenizer(), options);
-    for (const generation::Result& result : generator.run(requests, on_text))
-      out.push_back({result.text, result.prompt_tokens, static_cast<int64_t>(result.tokens.size()),
-                     std::string(generation::name_of(result.reason)), result.prefill_seconds, result.decode_seconds});
+    generation::Generator generator(*model(), tokenizer(), {.batch = request.batch, .stop = request.stop});
+    for (const generation::Result& result : generator.run(requests, on_text)) {
+      Generated& got = out.emplace_back();
+      got.prompt = (out.size() - 1) / static_cast<size_t>(config.num_return_sequences);
+      got.text = result.text;
+      got.prompt_tokens = result.prompt_tokens, got.new_tokens = static_cast<int64_t>(result.tokens.size());
+      got.finish_reason = generation::name_of(result.reason);
+      if (config.num_beams > 1) got.score = result.score;
+      got.prefill_seconds = result.prefill_seconds, got.decode_seconds = result.decode_seconds;
+    }
     return out;
   }
 
@@ -129,19 +135,6 @@ class TorchSession final : public Session {
     if (!tokenizer_)
       tokenizer_ = text::Tokenizer::load(config_.model.tokenizer ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer") : folder());
     return tokenizer_;
-  }
-
-  // The model's own sampling with what was asked for in its place. Who names a temperature or another limit of the
-  // draw wants draws, whatever the model's do_sample says.
-  generation::SamplingConfig sampling_of(const Value& given) const {
-    generation::SamplingConfig sampling = generation::sampling_defaults(folder());
-    config::Problems problems;
-    config::read_section(config::section_of<generation::SamplingConfig>(), given, &sampling, "", problems);
-    check(problems.empty(), "sampling was checked before: ", problems.text());
-    if (!given.find("do_sample"))
-      for (const char* key : {"temperature", "top_p", "top_k", "min_p", "typical_p"})
-        if (given.find(key)) sampling.do_sample = sampling.temperature > 0;
-    return sampling;
   }
 
   std::vector<text::TokenId> render(const Value& conversation) {

@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <optional>
 #include <span>
 #include <utility>
 
 #include "easydel/base/error.h"
-#include "easydel/generation/sampler.h"
-#include "easydel/generation/stopping.h"
+#include "easydel/generation/search.h"
 #include "easydel/nn/cache.h"
 
 namespace easydel::generation {
@@ -21,92 +19,108 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-// One request on its way. The last token of `tokens` is the one that the model has not seen yet.
-struct Running {
-  Running(size_t index, const Request& request, std::shared_ptr<const text::Tokenizer> tokenizer, int64_t limit)
-      : index(index),
-        tokens(request.prompt),
-        prompt(request.prompt.size()),
-        limit(static_cast<size_t>(limit)),
-        ends(request.sampling.eos_token_id.begin(), request.sampling.eos_token_id.end()),
-        sampler(request.sampling),
-        stops({request.sampling.stop.begin(), request.sampling.stop.end()}) {
-    if (tokenizer) decoder.emplace(std::move(tokenizer));
+int64_t tokens_of(const std::vector<TokenId>& tokens) { return static_cast<int64_t>(tokens.size()); }
+
+// A request with what its config leaves open, and where its sequences end.
+struct Prepared {
+  Request request;
+  int64_t max_length;  // tokens at most, prompt counted
+};
+
+void check_ids(const auto& ids, const std::string& where, const char* what, const models::Model& model) {
+  for (const int64_t id : ids)
+    if (id < 0 || id >= model.vocabulary())
+      refuse(where, str(what, " the token id ", id, "; the model's vocabulary has ", model.vocabulary()), "use the model's own tokenizer");
+}
+
+Prepared prepare(Request request, size_t index, const models::Model& model, bool have_tokenizer) {
+  const std::string where = str("prompt ", index + 1);
+  const GenerationConfig& config = request.config;
+  check_together(config);
+  if (request.prompt.empty() && config.bos_token_id) request.prompt = {static_cast<TokenId>(*config.bos_token_id)};
+  if (request.prompt.empty()) refuse(where, "has no tokens", "give at least one token, such as the tokenizer's BOS");
+  check_ids(request.prompt, where, "holds", model);
+  check_ids(request.negative_prompt, "negative prompt", "holds", model);
+  for (const auto& word : config.bad_words_ids) check_ids(word, "generation.bad_words_ids", "holds", model);
+  for (const SequenceBias& entry : config.sequence_bias) check_ids(entry.tokens, "generation.sequence_bias", "holds", model);
+  check_ids(config.forced_eos_token_id, "generation.forced_eos_token_id", "is", model);
+  if (config.forced_bos_token_id) check_ids(std::array{*config.forced_bos_token_id}, "generation.forced_bos_token_id", "is", model);
+  const int64_t prompt = tokens_of(request.prompt), positions = model.max_positions();
+  if (positions > 0 && prompt >= positions)
+    refuse(where, str("has ", prompt, " tokens; the model has ", positions, " positions, one of them for an answer"), "shorten the prompt");
+  if (!config.stop_strings.empty() && !have_tokenizer)
+    refuse(where, "stop strings need a tokenizer", "use a folder with tokenizer.json, or stop by eos_token_id");
+  if (config.max_length && !config.max_new_tokens && prompt >= *config.max_length)
+    refuse(where, str("has ", prompt, " tokens, and max_length is ", *config.max_length), "raise max_length, or give max_new_tokens");
+  int64_t longest = config.max_new_tokens ? prompt + *config.max_new_tokens : config.max_length.value_or(prompt + kDefaultNewTokens);
+  if (positions > 0) longest = std::min(longest, positions);
+  return {std::move(request), longest};
+}
+
+// The model and the cache of one run.
+class Passes {
+ public:
+  Passes(const models::Model& model, int64_t slots, int64_t length) : model_(model), cache_(model.make_cache(slots, length)) {
+    for (int64_t slot = slots; slot-- > 0;) free_.push_back(slot);
   }
 
-  size_t index;
-  std::vector<TokenId> tokens;
-  size_t prompt;
-  size_t limit;  // most new tokens
-  std::vector<int64_t> ends;
-  Sampler sampler;
-  StopStrings stops;
-  std::optional<text::DecodeStream> decoder;
-  int64_t slot = -1;
-  size_t seen = 0;  // tokens in the cache
-  size_t known = 0;  // tokens it had when those were first computed
-  Result result;
-  bool done = false;
-
+  nn::Cache& cache() { return *cache_; }
+  bool take_slots(std::span<Lane> lanes) {
+    if (free_.size() < lanes.size()) return false;
+    for (Lane& lane : lanes) lane.slot = free_.back(), free_.pop_back();
+    return true;
+  }
+  void give_back(std::span<Lane> lanes) {
+    for (Lane& lane : lanes) forget(lane), free_.push_back(lane.slot);
+  }
+  void forget(Lane& lane) {
+    cache_->truncate(lane.slot, 0);
+    lane.seen = 0;
+  }
   // Its keys are of other frequencies than its length now asks for.
-  bool outgrown(int64_t length) const {
-    return seen > 0 && length > 0 && known <= static_cast<size_t>(length) && tokens.size() > static_cast<size_t>(length);
+  bool outgrown(const Lane& lane) const {
+    const auto length = static_cast<size_t>(model_.restart_length());
+    return lane.seen > 0 && length > 0 && lane.known <= length && lane.tokens.size() > length;
   }
-  size_t unseen() const { return tokens.size() - seen; }
-  bool decoding() const { return seen + 1 == tokens.size() && tokens.size() > prompt; }
 
-  void accept(TokenId token, const OnText& on_text) {
-    if (std::ranges::find(ends, token) != ends.end()) return finish(StopReason::end, token, on_text);
-    tokens.push_back(token);
-    result.tokens.push_back(token);
-    const std::string piece = decoder ? stops.push(decoder->push(token)) : "";
-    result.text += piece;
-    const bool go_on = !on_text || on_text(index, token, piece);
-    if (stops.stopped()) return end(StopReason::stop_string);
-    if (!go_on) return end(StopReason::cancelled);
-    if (result.tokens.size() >= limit) finish(StopReason::length, token, on_text);
+  // One pass over `count[i]` unseen tokens of each lane; who has seen all of its tokens gets scores.
+  void run(const std::vector<Lane*>& lanes, const std::vector<int64_t>& count) {
+    std::vector<int64_t> slots, ready, lengths;
+    std::vector<Lane*> complete;
+    int64_t total = 0;
+    for (const int64_t n : count) total += n;
+    const Tensor tokens = at::empty({total}, at::kLong);
+    int64_t* to = tokens.data_ptr<int64_t>();
+    int64_t row = 0;
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      Lane& lane = *lanes[i];
+      if (lane.seen == 0) lane.known = lane.tokens.size();
+      lengths.push_back(tokens_of(lane.tokens));
+      for (int64_t j = 0; j < count[i]; ++j) *to++ = lane.tokens[lane.seen++];
+      row += count[i];
+      slots.push_back(lane.slot);
+      if (lane.unseen() == 0) complete.push_back(&lane), ready.push_back(row - 1);
+    }
+    nn::Pass pass = nn::Pass::next(*cache_, slots, count);
+    pass.stream().lengths = std::move(lengths);
+    const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
+    if (complete.empty()) return;
+    const Tensor rows = at::empty({static_cast<int64_t>(ready.size())}, at::kLong);
+    std::ranges::copy(ready, rows.data_ptr<int64_t>());
+    const Tensor logits = model_.head().logits(hidden.index_select(0, rows.to(hidden.device()))).cpu().contiguous();
+    for (size_t i = 0; i < complete.size(); ++i) complete[i]->scores = logits.select(0, static_cast<int64_t>(i));
   }
 
  private:
-  // The rest of the text comes out only when nothing more can follow it.
-  void finish(StopReason reason, TokenId token, const OnText& on_text) {
-    if (decoder) {
-      std::string rest = stops.push(decoder->finish());
-      rest += stops.finish();
-      result.text += rest;
-      if (on_text && !rest.empty()) on_text(index, token, rest);
-    }
-    end(reason);
-  }
-  void end(StopReason reason) { result.reason = reason, done = true; }
+  const models::Model& model_;
+  std::unique_ptr<nn::Cache> cache_;
+  std::vector<int64_t> free_;
 };
-
-void check_prompt(const Request& request, size_t index, const models::Model& model, bool have_tokenizer) {
-  const std::string where = str("prompt ", index + 1);
-  if (request.prompt.empty()) refuse(where, "has no tokens", "give at least one token, such as the tokenizer's BOS");
-  for (const TokenId id : request.prompt)
-    if (id < 0 || id >= model.vocabulary())
-      refuse(where, str("holds the token id ", id, "; the model's vocabulary has ", model.vocabulary()),
-             "use the model's own tokenizer");
-  const auto longest = model.max_positions();
-  if (longest > 0 && static_cast<int64_t>(request.prompt.size()) >= longest)
-    refuse(where, str("has ", request.prompt.size(), " tokens; the model has ", longest, " positions, one of them for an answer"),
-           "shorten the prompt");
-  if (!request.sampling.stop.empty() && !have_tokenizer)
-    refuse(where, "stop strings need a tokenizer", "use a folder with tokenizer.json, or stop by eos_token_id");
-}
-
-// As many new tokens as were asked for and the model has positions.
-int64_t limit_of(const Request& request, const models::Model& model) {
-  const auto longest = model.max_positions();
-  const auto wanted = request.sampling.max_new_tokens;
-  return longest > 0 ? std::min(wanted, longest - static_cast<int64_t>(request.prompt.size())) : wanted;
-}
 
 }  // namespace
 
 std::string_view name_of(StopReason reason) {
-  static constexpr std::string_view kNames[] = {"end", "stop_string", "length", "cancelled"};
+  static constexpr std::string_view kNames[] = {"end", "stop_string", "length", "max_time", "cancelled"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -117,94 +131,80 @@ Generator::Generator(const models::Model& model, std::shared_ptr<const text::Tok
 
 std::vector<Result> Generator::run(const std::vector<Request>& requests, const OnText& on_text) {
   const c10::AutoGradMode no_grad(false);
-  std::vector<Result> results(requests.size());
-  std::deque<Running> waiting;
-  int64_t longest = 0;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    check_prompt(requests[i], i, model_, tokenizer_ != nullptr);
-    const int64_t limit = limit_of(requests[i], model_);
-    longest = std::max(longest, static_cast<int64_t>(requests[i].prompt.size()) + limit);
-    waiting.emplace_back(i, requests[i], tokenizer_, limit);
+  if (requests.empty()) return {};
+  const Surroundings around{tokenizer_, model_.vocabulary(), on_text, Clock::now()};
+  std::vector<Prepared> prepared;
+  for (size_t i = 0; i < requests.size(); ++i) prepared.push_back(prepare(requests[i], i, model_, tokenizer_ != nullptr));
+
+  std::deque<std::unique_ptr<Search>> waiting;
+  size_t results = 0, widest = 0, all = 0;
+  int64_t longest = 0, prefill = options_.prefill_tokens;
+  for (const auto& [request, max_length] : prepared) {
+    const auto wanted = static_cast<size_t>(request.config.num_return_sequences);
+    const bool beams = request.config.num_beams > 1;
+    for (size_t i = 0; i < (beams ? 1 : wanted); ++i) {
+      waiting.push_back(beams ? make_beam_search(request, results, max_length, around) : make_single_search(request, results + i, max_length, around));
+      widest = std::max(widest, waiting.back()->lanes().size());
+      all += waiting.back()->lanes().size();
+    }
+    results += wanted;
+    // A negative prompt may be longer than the prompt.
+    longest = std::max(longest, max_length + std::max<int64_t>(0, tokens_of(request.negative_prompt) - tokens_of(request.prompt)));
+    if (request.config.prefill_chunk_size) prefill = std::min(prefill, *request.config.prefill_chunk_size);
   }
-  if (requests.empty()) return results;
 
-  const int64_t slots = std::min<int64_t>(options_.batch, static_cast<int64_t>(requests.size()));
-  const std::unique_ptr<nn::Cache> cache = model_.make_cache(slots, longest);
-  std::vector<int64_t> free;
-  for (int64_t slot = slots; slot-- > 0;) free.push_back(slot);
-  std::vector<Running> running;
-
-  // One pass over `count[i]` unseen tokens of each; whoever has seen all of its tokens gets the next one.
-  const auto step = [&](std::span<Running*> batch, const std::vector<int64_t>& count) {
-    std::vector<int64_t> of, ready, lengths;
-    std::vector<Running*> next;
-    int64_t total = 0;
-    for (const int64_t n : count) total += n;
-    Tensor tokens = at::empty({total}, at::kLong);
-    int64_t* to = tokens.data_ptr<int64_t>();
-    for (size_t i = 0, row = 0; i < batch.size(); ++i) {
-      Running& r = *batch[i];
-      if (r.seen == 0) r.known = r.tokens.size();
-      lengths.push_back(static_cast<int64_t>(r.tokens.size()));
-      for (int64_t j = 0; j < count[i]; ++j) *to++ = r.tokens[r.seen + static_cast<size_t>(j)];
-      r.seen += static_cast<size_t>(count[i]), row += static_cast<size_t>(count[i]);
-      of.push_back(r.slot);
-      if (r.unseen() == 0) next.push_back(&r), ready.push_back(static_cast<int64_t>(row) - 1);
-    }
-    nn::Pass pass = nn::Pass::next(*cache, of, count);
-    pass.stream().lengths = std::move(lengths);
-    const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
-    if (next.empty()) return;
-    Tensor rows = at::empty({static_cast<int64_t>(ready.size())}, at::kLong);
-    std::ranges::copy(ready, rows.data_ptr<int64_t>());
-    const Tensor logits = model_.head().logits(hidden.index_select(0, rows.to(hidden.device()))).cpu().contiguous();
-    const auto width = static_cast<size_t>(logits.size(1));
-    for (size_t i = 0; i < next.size(); ++i) {
-      Running& r = *next[i];
-      const std::span<const float> scores(logits.data_ptr<float>() + i * width, width);
-      r.accept(r.sampler.choose({r.tokens, r.prompt}, scores, r.index), on_text);
-    }
+  Passes passes(model_, static_cast<int64_t>(std::min(all, std::max(static_cast<size_t>(options_.batch), widest))), longest);
+  std::vector<std::unique_ptr<Search>> running;
+  std::vector<Result> out(results);
+  const auto collect = [&](Search& search) {
+    size_t at = search.first();
+    for (Result& result : search.take_results()) out[at++] = std::move(result);
   };
-
   while (!waiting.empty() || !running.empty()) {
-    while (!free.empty() && !waiting.empty()) {
+    if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {
+      std::ranges::move(waiting, std::back_inserter(running));
+      for (const auto& search : running) search->cancel(), collect(*search);
+      return out;
+    }
+    while (!waiting.empty() && passes.take_slots(waiting.front()->lanes())) {
       running.push_back(std::move(waiting.front()));
       waiting.pop_front();
-      running.back().slot = free.back();
-      running.back().result.prompt_tokens = static_cast<int64_t>(running.back().prompt);
-      free.pop_back();
     }
-    for (Running& r : running)
-      if (r.outgrown(model_.restart_length())) {
-        cache->truncate(r.slot, 0);
-        r.seen = 0;
-      }
     // Prompts first, in pieces of at most prefill_tokens a pass; then everybody decodes together.
     const auto begin = Clock::now();
-    std::vector<Running*> batch;
+    std::vector<Lane*> prompts, decoding;
     std::vector<int64_t> count;
-    int64_t budget = options_.prefill_tokens;
-    for (Running& r : running)
-      if (!r.decoding() && budget > 0) {
-        batch.push_back(&r), count.push_back(std::min<int64_t>(budget, static_cast<int64_t>(r.unseen())));
-        budget -= count.back();
+    std::vector<Search*> prefilled, decoded;
+    int64_t budget = prefill;
+    for (const auto& search : running)
+      for (Lane& lane : search->lanes()) {
+        if (!lane.waiting()) continue;
+        if (lane.unseen() == 1 && lane.seen > 0 && (passes.outgrown(lane) || !search->keeps_cache())) passes.forget(lane);
+        if (lane.decoding()) {
+          decoding.push_back(&lane), decoded.push_back(search.get());
+        } else if (budget > 0) {
+          prompts.push_back(&lane), prefilled.push_back(search.get());
+          count.push_back(std::min(budget, static_cast<int64_t>(lane.unseen())));
+          budget -= count.back();
+        }
       }
-    const bool prefill = !batch.empty();
-    if (!prefill)
-      for (Running& r : running) batch.push_back(&r), count.push_back(1);
-    step(batch, count);
-    const double took = seconds_since(begin);
-    for (Running* r : batch) (prefill ? r->result.prefill_seconds : r->result.decode_seconds) += took;
-
-    std::erase_if(running, [&](Running& r) {
-      if (!r.done) return false;
-      cache->truncate(r.slot, 0);
-      free.push_back(r.slot);
-      results[r.index] = std::move(r.result);
+    const bool prefilling = !prompts.empty();
+    if (!prefilling) count.assign(decoding.size(), 1);
+    passes.run(prefilling ? prompts : decoding, count);
+    std::vector<Search*>& part = prefilling ? prefilled : decoded;
+    part.erase(std::ranges::unique(part).begin(), part.end());
+    for (Search* search : part) {
+      if (search->ready()) search->advance(passes.cache());
+      (prefilling ? search->prefill_seconds : search->decode_seconds) += seconds_since(begin);
+    }
+    std::erase_if(running, [&](const std::unique_ptr<Search>& search) {
+      if (!search->done()) return false;
+      passes.give_back(search->lanes());
+      collect(*search);
       return true;
     });
   }
-  return results;
+  return out;
 }
 
 }  // namespace easydel::generation

@@ -1,15 +1,19 @@
 // Generation on the plain cache: prompts are prefilled, then decoded together; when one ends, the next takes its
-// place. For the command line, previews while training, and tests; serving has an engine of its own.
+// place. For the command line, previews while training, and tests; serving has an engine of its own. How a request's
+// tokens are chosen is search.h's business.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "easydel/generation/sampling_config.h"
+#include "easydel/generation/generation_config.h"
+#include "easydel/generation/processors.h"
 #include "easydel/models/model.h"
 #include "easydel/text/tokenizer.h"
 
@@ -17,37 +21,53 @@ namespace easydel::generation {
 
 using text::TokenId;
 
-enum class StopReason : uint8_t { end, stop_string, length, cancelled };
+// Where max_new_tokens and max_length are not given.
+constexpr int64_t kDefaultNewTokens = 256;
+
+enum class StopReason : uint8_t { end, stop_string, length, max_time, cancelled };
 std::string_view name_of(StopReason reason);
 
 struct Request {
-  std::vector<TokenId> prompt;  // at least one token
-  SamplingConfig sampling;
+  std::vector<TokenId> prompt;  // none: config.bos_token_id
+  GenerationConfig config;
+  std::vector<TokenId> negative_prompt = {};  // with guidance_scale; none: the prompt's last token
+  AllowedTokens allowed = {};                 // what may follow, if not everything
 };
 
+// One continuation; a request has config.num_return_sequences of them.
 struct Result {
   std::vector<TokenId> tokens;  // new ones; the end token is not among them
+  std::optional<TokenId> end;   // the end token, where one came
   std::string text;             // their text, special tokens skipped, cut before a stop string; empty without tokenizer
   StopReason reason = StopReason::end;
   int64_t prompt_tokens = 0;
   double prefill_seconds = 0, decode_seconds = 0;  // of the batch that it ran in
+  float score = 0;                                 // of beams: sum of log-probabilities / length ^ length_penalty
+  std::vector<int64_t> beam_indices;               // of beams: which of those running each new token continued
+  // Where they were asked for: for each new token (and the end) the row [vocabulary] that it was chosen from, after and
+  // before processors; of beams log-probabilities after, logits before.
+  std::vector<std::vector<float>> scores, logits;
 };
 
 struct GeneratorOptions {
-  int64_t batch = 16;           // sequences decoded together
+  int64_t batch = 16;             // sequences decoded together, beams counted
   int64_t prefill_tokens = 2048;  // of prompts in one pass
+  // Set by another thread or a signal: what runs ends with what is there ("cancelled"), after the present pass.
+  const std::atomic<bool>* stop = nullptr;
 };
 
-// Called after every token with the piece of text that is now certain (perhaps nothing); false ends this request.
-using OnText = std::function<bool(size_t request, TokenId token, std::string_view piece)>;
+// Called after every token with the piece of text that is now certain (perhaps nothing); false ends this sequence. Of
+// beams, which change until the end: called once a result, with all of its text. `sequence` counts results.
+using OnText = std::function<bool(size_t sequence, TokenId token, std::string_view piece)>;
 
 class Generator {
  public:
   // The tokenizer may be null: then there is no text, and stop strings are refused. Both must outlive the generator.
   Generator(const models::Model& model, std::shared_ptr<const text::Tokenizer> tokenizer, GeneratorOptions options = {});
 
-  // In the order of the requests. A request's tokens do not depend on the others. UserError where a prompt is empty,
-  // holds an id beyond the vocabulary, or is longer than the model's positions. Not thread-safe.
+  // In the order of the requests, those of one request best first. A request's tokens do not depend on the others.
+  // UserError where a prompt is empty, holds an id beyond the vocabulary, or is longer than the model's positions or
+  // max_length, and where a config's fields do not fit together. Not thread-safe.
   std::vector<Result> run(const std::vector<Request>& requests, const OnText& on_text = {});
 
  private:

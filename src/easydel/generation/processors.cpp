@@ -2,22 +2,62 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "easydel/base/error.h"
+
 namespace easydel::generation {
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
+using Ids = std::vector<int64_t>;
 
-bool in(TokenId id, std::span<const float> scores) { return id >= 0 && static_cast<size_t>(id) < scores.size(); }
+bool in(int64_t id, std::span<const float> scores) { return id >= 0 && static_cast<size_t>(id) < scores.size(); }
 
 void forbid(std::span<const int64_t> ids, std::span<float> scores) {
   for (const int64_t id : ids)
-    if (id >= 0 && static_cast<size_t>(id) < scores.size()) scores[static_cast<size_t>(id)] = kNever;
+    if (in(id, scores)) scores[static_cast<size_t>(id)] = kNever;
+}
+
+// Only these tokens are left, all alike.
+void force(std::span<const int64_t> ids, std::span<float> scores) {
+  std::ranges::fill(scores, kNever);
+  for (const int64_t id : ids)
+    if (in(id, scores)) scores[static_cast<size_t>(id)] = 0;
+}
+
+bool ends_with(std::span<const TokenId> tokens, std::span<const int64_t> end) {
+  return tokens.size() >= end.size() && std::ranges::equal(tokens.last(end.size()), end);
+}
+
+class SequenceBiases final : public Processor {
+ public:
+  explicit SequenceBiases(const std::vector<SequenceBias>& entries) {
+    for (const SequenceBias& entry : entries) {
+      const auto same = std::ranges::find(entries_, entry.tokens, &SequenceBias::tokens);
+      same == entries_.end() ? entries_.push_back(entry) : void(same->bias = entry.bias);
+    }
+    std::ranges::stable_partition(entries_, [](const SequenceBias& entry) { return entry.tokens.size() == 1; });
+  }
+  void apply(const History& history, std::span<float> scores) const override {
+    std::unordered_map<int64_t, float> sums;
+    for (const auto& [tokens, bias] : entries_)
+      if (in(tokens.back(), scores) && ends_with(history.tokens, std::span(tokens).first(tokens.size() - 1)))
+        sums[tokens.back()] += static_cast<float>(bias);
+    for (const auto& [id, sum] : sums) scores[static_cast<size_t>(id)] += sum;
+  }
+
+ private:
+  std::vector<SequenceBias> entries_;
+};
+
+std::vector<SequenceBias> bad_words(const std::vector<Ids>& words, std::span<const int64_t> ends) {
+  std::vector<SequenceBias> out;
+  for (const Ids& word : words)  // the end of the text is nobody's bad word
+    if (!word.empty() && !(word.size() == 1 && std::ranges::find(ends, word[0]) != ends.end())) out.push_back({word, kNever});
+  return out;
 }
 
 class PresenceAndFrequency final : public Processor {
@@ -35,61 +75,58 @@ class PresenceAndFrequency final : public Processor {
   float presence_, frequency_;
 };
 
+void penalize(const std::unordered_set<TokenId>& ids, float penalty, std::span<float> scores) {
+  for (const TokenId id : ids) {
+    if (!in(id, scores)) continue;
+    float& score = scores[static_cast<size_t>(id)];
+    score = score < 0 ? score * penalty : score / penalty;
+  }
+}
+
 class RepetitionPenalty final : public Processor {  // arXiv:1909.05858
  public:
   explicit RepetitionPenalty(double penalty) : penalty_(static_cast<float>(penalty)) {}
   void apply(const History& history, std::span<float> scores) const override {
-    const std::unordered_set<TokenId> seen(history.tokens.begin(), history.tokens.end());
-    for (const TokenId id : seen) {
-      if (!in(id, scores)) continue;
-      float& score = scores[static_cast<size_t>(id)];
-      score = score < 0 ? score * penalty_ : score / penalty_;
-    }
+    penalize({history.tokens.begin(), history.tokens.end()}, penalty_, scores);
   }
 
  private:
   float penalty_;
 };
 
+class PromptPenalty final : public Processor {
+ public:
+  PromptPenalty(double penalty, std::span<const TokenId> prompt)
+      : penalty_(static_cast<float>(1 / penalty)), prompt_(prompt.begin(), prompt.end()) {}
+  void apply(const History&, std::span<float> scores) const override { penalize(prompt_, penalty_, scores); }
+
+ private:
+  float penalty_;
+  std::unordered_set<TokenId> prompt_;
+};
+
+// No run of `size` tokens that stands in `source` comes again; without a source: in the sequence itself.
 class NoRepeatNgram final : public Processor {
  public:
-  explicit NoRepeatNgram(int64_t size) : size_(static_cast<size_t>(size)) {}
+  explicit NoRepeatNgram(int64_t size, std::optional<std::vector<TokenId>> source = std::nullopt)
+      : size_(static_cast<size_t>(size)), source_(std::move(source)) {}
   void apply(const History& history, std::span<float> scores) const override {
-    const auto tokens = history.tokens;
-    if (tokens.size() + 1 < size_) return;
-    const auto tail = tokens.last(size_ - 1);
-    for (size_t i = 0; i + size_ <= tokens.size(); ++i)
-      if (std::ranges::equal(tokens.subspan(i, size_ - 1), tail) && in(tokens[i + size_ - 1], scores))
-        scores[static_cast<size_t>(tokens[i + size_ - 1])] = kNever;
+    const std::span<const TokenId> source = source_ ? std::span(*source_) : history.tokens;
+    if (history.tokens.size() + 1 < size_) return;
+    const auto tail = history.tokens.last(size_ - 1);
+    for (size_t i = 0; i + size_ <= source.size(); ++i)
+      if (std::ranges::equal(source.subspan(i, size_ - 1), tail) && in(source[i + size_ - 1], scores))
+        scores[static_cast<size_t>(source[i + size_ - 1])] = kNever;
   }
 
  private:
   size_t size_;
-};
-
-class BadWords final : public Processor {
- public:
-  BadWords(std::vector<std::vector<int64_t>> words, std::span<const int64_t> ends) : words_(std::move(words)) {
-    // The end of the text is nobody's bad word.
-    std::erase_if(words_, [&](const auto& word) {
-      return word.empty() || (word.size() == 1 && std::ranges::find(ends, word[0]) != ends.end());
-    });
-  }
-  void apply(const History& history, std::span<float> scores) const override {
-    for (const auto& word : words_) {
-      const std::span<const int64_t> start(word.data(), word.size() - 1);
-      if (history.tokens.size() < start.size()) continue;
-      if (std::ranges::equal(history.tokens.last(start.size()), start)) forbid({&word.back(), 1}, scores);
-    }
-  }
-
- private:
-  std::vector<std::vector<int64_t>> words_;
+  std::optional<std::vector<TokenId>> source_;
 };
 
 class NoEndBefore final : public Processor {
  public:
-  NoEndBefore(int64_t tokens, bool count_prompt, std::vector<int64_t> ends)
+  NoEndBefore(int64_t tokens, bool count_prompt, Ids ends)
       : tokens_(static_cast<size_t>(tokens)), count_prompt_(count_prompt), ends_(std::move(ends)) {}
   void apply(const History& history, std::span<float> scores) const override {
     const size_t length = count_prompt_ ? history.tokens.size() : history.generated().size();
@@ -99,189 +136,150 @@ class NoEndBefore final : public Processor {
  private:
   size_t tokens_;
   bool count_prompt_;
-  std::vector<int64_t> ends_;
+  Ids ends_;
+};
+
+class OnlyAllowed final : public Processor {  // arXiv:2010.00904
+ public:
+  explicit OnlyAllowed(AllowedTokens allowed) : allowed_(std::move(allowed)) {}
+  void apply(const History& history, std::span<float> scores) const override {
+    const std::vector<TokenId> allowed = allowed_(history.tokens);
+    if (allowed.empty())
+      refuse("generation", str("nothing is allowed to follow ", history.tokens.size(), " tokens"), "the caller's function names at least one token");
+    std::vector<std::pair<size_t, float>> kept;
+    bool possible = false;
+    for (const TokenId id : allowed)
+      if (in(id, scores)) {
+        kept.emplace_back(id, scores[static_cast<size_t>(id)]);
+        possible |= kept.back().second != kNever;
+      }
+    std::ranges::fill(scores, kNever);
+    for (const auto& [id, score] : kept) scores[id] = possible ? score : 0;
+  }
+
+ private:
+  AllowedTokens allowed_;
+};
+
+class ForcedStart final : public Processor {
+ public:
+  explicit ForcedStart(int64_t id) : id_(id) {}
+  void apply(const History& history, std::span<float> scores) const override {
+    if (history.tokens.size() == 1) force({&id_, 1}, scores);
+  }
+
+ private:
+  int64_t id_;
+};
+
+class ForcedEnd final : public Processor {
+ public:
+  ForcedEnd(int64_t max_length, Ids ids) : max_length_(static_cast<size_t>(max_length)), ids_(std::move(ids)) {}
+  void apply(const History& history, std::span<float> scores) const override {
+    if (history.tokens.size() + 1 == max_length_) force(ids_, scores);
+  }
+
+ private:
+  size_t max_length_;
+  Ids ids_;
+};
+
+class OnlyFinite final : public Processor {
+ public:
+  void apply(const History&, std::span<float> scores) const override {
+    constexpr float kMost = std::numeric_limits<float>::max();
+    for (float& score : scores) score = std::isnan(score) ? 0 : std::clamp(score, -kMost, kMost);
+  }
+};
+
+class GrowingEnd final : public Processor {
+ public:
+  GrowingEnd(std::array<double, 2> start_and_factor, Ids ends)
+      : start_(static_cast<size_t>(start_and_factor[0])), factor_(start_and_factor[1]), ends_(std::move(ends)) {}
+  void apply(const History& history, std::span<float> scores) const override {
+    const size_t length = history.generated().size();
+    if (length <= start_) return;
+    const auto growth = static_cast<float>(std::pow(factor_, static_cast<double>(length - start_)) - 1);
+    for (const int64_t id : ends_)
+      if (in(id, scores) && std::isfinite(scores[static_cast<size_t>(id)]))
+        scores[static_cast<size_t>(id)] += std::abs(scores[static_cast<size_t>(id)]) * growth;
+  }
+
+ private:
+  size_t start_;
+  double factor_;
+  Ids ends_;
 };
 
 class Suppress final : public Processor {
  public:
-  Suppress(std::vector<int64_t> ids, bool only_first) : ids_(std::move(ids)), only_first_(only_first) {}
+  // `only_at`: of the tokens to come, only the one with this number, from 0.
+  explicit Suppress(Ids ids, std::optional<size_t> only_at = std::nullopt) : ids_(std::move(ids)), only_at_(only_at) {}
   void apply(const History& history, std::span<float> scores) const override {
-    if (!only_first_ || history.generated().empty()) forbid(ids_, scores);
+    if (!only_at_ || history.generated().size() == *only_at_) forbid(ids_, scores);
   }
 
  private:
-  std::vector<int64_t> ids_;
-  bool only_first_;
+  Ids ids_;
+  std::optional<size_t> only_at_;
 };
 
-class Temperature final : public Processor {
+class Normalization final : public Processor {
  public:
-  explicit Temperature(double temperature) : temperature_(static_cast<float>(temperature)) {}
-  void apply(const History&, std::span<float> scores) const override {
-    for (float& score : scores) score /= temperature_;
-  }
-
- private:
-  float temperature_;
+  void apply(const History&, std::span<float> scores) const override { log_softmax(scores); }
 };
-
-std::vector<float> softmax(std::span<const float> scores) {
-  const float top = *std::ranges::max_element(scores);
-  std::vector<float> out(scores.size());
-  double sum = 0;
-  for (size_t i = 0; i < scores.size(); ++i) sum += out[i] = std::exp(scores[i] - top);
-  for (float& p : out) p = static_cast<float>(p / sum);
-  return out;
-}
-
-// Tokens by descending score, equal ones in the order of their ids, put in order only where it is asked for: a
-// vocabulary is long and what is kept of it short.
-class Ranking {
- public:
-  explicit Ranking(std::span<const float> scores) : scores_(scores), order_(scores.size()) {
-    for (size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<uint32_t>(i);
-  }
-  uint32_t operator[](size_t rank) const { return order_[rank]; }
-  auto before() const {
-    return [this](uint32_t a, uint32_t b) { return scores_[a] != scores_[b] ? scores_[a] > scores_[b] : a < b; };
-  }
-  // Of ranks [begin, end): those below `middle` come before it.
-  void part(size_t begin, size_t middle, size_t end) {
-    if (begin < middle && middle < end) std::nth_element(at(begin), at(middle), at(end), before());
-  }
-  void sort(size_t begin, size_t end) { std::sort(at(begin), at(end), before()); }
-
- private:
-  std::vector<uint32_t>::iterator at(size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); }
-
-  std::span<const float> scores_;
-  std::vector<uint32_t> order_;
-};
-
-class TopK final : public Processor {
- public:
-  TopK(int64_t k, int64_t keep) : k_(static_cast<size_t>(std::max(k, keep))) {}
-  void apply(const History&, std::span<float> scores) const override {
-    if (k_ >= scores.size()) return;
-    std::vector<float> sorted(scores.begin(), scores.end());
-    std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(k_) - 1, std::ranges::greater{});
-    const float threshold = sorted[k_ - 1];  // its equals stay, as in the original
-    for (float& score : scores)
-      if (score < threshold) score = kNever;
-  }
-
- private:
-  size_t k_;
-};
-
-class TopP final : public Processor {  // arXiv:1904.09751
- public:
-  TopP(double p, int64_t keep) : p_(p), keep_(static_cast<size_t>(keep)) {}
-  void apply(const History&, std::span<float> scores) const override {
-    const size_t count = scores.size();
-    if (keep_ >= count) return;
-    const std::vector<float> probability = softmax(scores);
-    // From the unlikeliest upwards: out go those whose summed probability stays within 1 - p. Halves are told from one
-    // another until the last to go is among a few.
-    const auto within = [&](double sum) { return static_cast<float>(sum) <= static_cast<float>(1 - p_); };
-    Ranking order(scores);
-    order.part(0, keep_, count);
-    size_t first = keep_, end = count;  // of the ranks from `end` on all go, of those before `first` none
-    double sum = 0;
-    constexpr size_t few = 64;
-    while (end - first > few) {
-      const size_t middle = first + (end - first) / 2;
-      order.part(first, middle, end);
-      double lower = 0;
-      for (size_t i = middle; i < end; ++i) lower += probability[order[i]];
-      if (within(sum + lower))
-        sum += lower, end = middle;
-      else
-        first = middle;
-    }
-    order.sort(first, end);
-    while (end > first && within(sum + probability[order[end - 1]])) sum += probability[order[--end]];
-    for (size_t i = end; i < count; ++i) scores[order[i]] = kNever;
-  }
-
- private:
-  double p_;
-  size_t keep_;
-};
-
-class MinP final : public Processor {  // arXiv:2407.01082
- public:
-  MinP(double p, int64_t keep) : p_(static_cast<float>(p)), keep_(static_cast<size_t>(keep)) {}
-  void apply(const History&, std::span<float> scores) const override {
-    const std::vector<float> probability = softmax(scores);
-    Ranking order(scores);
-    order.part(0, keep_, scores.size());
-    const float threshold = p_ * *std::ranges::max_element(probability);
-    for (size_t i = keep_; i < scores.size(); ++i)
-      if (probability[order[i]] < threshold) scores[order[i]] = kNever;
-  }
-
- private:
-  float p_;
-  size_t keep_;
-};
-
-class Typical final : public Processor {
- public:
-  Typical(double mass, int64_t keep) : mass_(mass), keep_(static_cast<size_t>(keep)) {}
-  void apply(const History&, std::span<float> scores) const override {
-    const std::vector<float> probability = softmax(scores);
-    double entropy = 0;
-    for (const float p : probability)
-      if (p > 0) entropy -= p * std::log(p);
-    std::vector<float> distance(scores.size());
-    for (size_t i = 0; i < scores.size(); ++i)
-      distance[i] = static_cast<float>(std::abs(-std::log(probability[i]) - entropy));
-    std::vector<uint32_t> order(scores.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
-    std::ranges::stable_sort(order, std::ranges::less{}, [&](uint32_t i) { return distance[i]; });
-    double sum = 0;
-    size_t last = 0;
-    for (; last < order.size(); ++last)
-      if ((sum += probability[order[last]]) >= mass_) break;
-    const float threshold = distance[order[std::min(last, order.size() - 1)]];
-    for (size_t i = keep_; i < order.size(); ++i)
-      if (distance[order[i]] > threshold) scores[order[i]] = kNever;
-  }
-
- private:
-  double mass_;
-  size_t keep_;
-};
-
-template <class P, class... Arguments>
-void add(Chain& chain, bool wanted, Arguments&&... arguments) {
-  if (wanted) chain.push_back(std::make_unique<const P>(std::forward<Arguments>(arguments)...));
-}
 
 }  // namespace
 
-Chain make_processors(const SamplingConfig& c) {
-  const std::vector<int64_t> ends(c.eos_token_id.begin(), c.eos_token_id.end());
+void log_softmax(std::span<float> scores) {
+  const float top = *std::ranges::max_element(scores);
+  if (top == kNever) return;
+  double sum = 0;
+  for (const float score : scores) sum += std::exp(score - top);
+  const auto rest = static_cast<float>(std::log(sum));
+  for (float& score : scores) score = score - top - rest;
+}
+
+void guide(std::span<float> scores, std::span<const float> negative, double scale) {
+  const auto factor = static_cast<float>(scale);
+  for (size_t i = 0; i < scores.size(); ++i) scores[i] = factor * (scores[i] - negative[i]) + negative[i];
+}
+
+Chain make_processors(const GenerationConfig& c, const Setting& setting) {
+  const Ids ends(c.eos_token_id);
+  const std::vector<SequenceBias> bad = bad_words(c.bad_words_ids, ends);
   Chain chain;
+  add<SequenceBiases>(chain, !c.sequence_bias.empty(), c.sequence_bias);
+  add<PromptPenalty>(chain, c.encoder_repetition_penalty != 1, c.encoder_repetition_penalty, setting.prompt);
   add<PresenceAndFrequency>(chain, c.presence_penalty != 0 || c.frequency_penalty != 0, c.presence_penalty, c.frequency_penalty);
   add<RepetitionPenalty>(chain, c.repetition_penalty != 1, c.repetition_penalty);
   add<NoRepeatNgram>(chain, c.no_repeat_ngram_size > 0, c.no_repeat_ngram_size);
-  add<BadWords>(chain, !c.bad_words_ids.empty(), c.bad_words_ids, ends);
-  add<NoEndBefore>(chain, c.min_length > 0 && !ends.empty(), c.min_length, true, ends);
-  add<NoEndBefore>(chain, c.min_new_tokens > 0 && !ends.empty(), c.min_new_tokens, false, ends);
-  add<Suppress>(chain, !c.suppress_tokens.empty(), c.suppress_tokens, false);
-  add<Suppress>(chain, !c.begin_suppress_tokens.empty(), c.begin_suppress_tokens, true);
+  add<NoRepeatNgram>(chain, c.encoder_no_repeat_ngram_size > 0, c.encoder_no_repeat_ngram_size, setting.prompt);
+  add<SequenceBiases>(chain, !bad.empty(), bad);
+  if (!ends.empty() && c.min_new_tokens > 0)
+    add<NoEndBefore>(chain, true, c.min_new_tokens, false, ends);
+  else
+    add<NoEndBefore>(chain, !ends.empty() && c.min_length > 0, c.min_length, true, ends);
+  add<OnlyAllowed>(chain, setting.allowed != nullptr, setting.allowed);
+  if (c.forced_bos_token_id) add<ForcedStart>(chain, true, *c.forced_bos_token_id);
+  add<ForcedEnd>(chain, !c.forced_eos_token_id.empty(), setting.max_length, Ids(c.forced_eos_token_id));
+  add<OnlyFinite>(chain, c.remove_invalid_values);
+  if (c.exponential_decay_length_penalty) add<GrowingEnd>(chain, !ends.empty(), *c.exponential_decay_length_penalty, ends);
+  add<Suppress>(chain, !c.suppress_tokens.empty(), c.suppress_tokens);
+  const bool forced_start = c.forced_bos_token_id && setting.prompt.size() == 1;
+  add<Suppress>(chain, !c.begin_suppress_tokens.empty(), c.begin_suppress_tokens, forced_start ? 1 : 0);
   return chain;
 }
 
-Chain make_warpers(const SamplingConfig& c, int64_t keep) {
-  Chain chain;
-  add<Temperature>(chain, c.temperature != 1 && c.temperature > 0, c.temperature);
-  add<TopK>(chain, c.top_k > 0, c.top_k, keep);
-  add<TopP>(chain, c.top_p < 1, c.top_p, keep);
-  add<MinP>(chain, c.min_p > 0, c.min_p, keep);
-  add<Typical>(chain, c.typical_p < 1, c.typical_p, keep);
+Chain make_chain(const GenerationConfig& c, const Setting& setting) {
+  Chain chain = make_processors(c, setting);
+  if (!c.greedy()) {
+    // A beam goes on where the end of another comes first.
+    const int64_t needed = c.num_beams == 1 ? 1 : std::max<int64_t>(2, 1 + static_cast<int64_t>(c.eos_token_id.size()));
+    for (auto& warper : make_warpers(c, setting.keep > 0 ? setting.keep : needed)) chain.push_back(std::move(warper));
+  }
+  if (c.watermarking_config) chain.push_back(make_watermark(*c.watermarking_config, setting.vocabulary));
+  add<Normalization>(chain, c.renormalize_logits);
   return chain;
 }
 

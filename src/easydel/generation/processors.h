@@ -1,18 +1,23 @@
-// What is done to a row of scores before a token is chosen, in Hugging Face's order: processors always, warpers only
-// before a draw. Numerics: transformers/generation/logits_process.py.
+// What is done to a row of scores before a token is chosen, in transformers' order: processors always, warpers only
+// before a draw, then the watermark and the last normalization. Numerics: transformers/generation/logits_process.py.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "easydel/generation/sampling_config.h"
+#include "easydel/generation/generation_config.h"
 #include "easydel/text/tokenizer.h"
 
 namespace easydel::generation {
 
 using text::TokenId;
+
+// The score of a token that must not come.
+constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 // One sequence so far: the prompt, then what was generated.
 struct History {
@@ -24,17 +29,45 @@ struct History {
 class Processor {
  public:
   virtual ~Processor() = default;
-  // `scores` [vocabulary] is changed in place; a token that must not come gets -infinity. const and thread-safe.
+  // `scores` [vocabulary] is changed in place; a token that must not come gets kNever. const and thread-safe.
   virtual void apply(const History& history, std::span<float> scores) const = 0;
 };
 using Chain = std::vector<std::unique_ptr<const Processor>>;
 
-// Only those that would do something; `keep` is the number of tokens that a warper always leaves.
-Chain make_processors(const SamplingConfig& config);
-Chain make_warpers(const SamplingConfig& config, int64_t keep = 1);
-
 inline void apply(const Chain& chain, const History& history, std::span<float> scores) {
   for (const auto& step : chain) step->apply(history, scores);
+}
+
+// The tokens that may follow `tokens`, at least one: a constraint of the caller's.
+using AllowedTokens = std::function<std::vector<TokenId>(std::span<const TokenId> tokens)>;
+
+// What the processors of one request must know besides its config.
+struct Setting {
+  std::vector<TokenId> prompt = {};  // encoder_repetition_penalty and encoder_no_repeat_ngram_size look at it
+  int64_t max_length = 0;            // tokens at most, prompt counted; forced_eos_token_id looks at it
+  int64_t vocabulary = 0;            // the watermark is drawn over it
+  int64_t keep = 0;                  // tokens that a warper always leaves; 0: as the search needs
+  AllowedTokens allowed = {};
+};
+
+// All of them, as a search with this config needs them; only those that would do something.
+Chain make_chain(const GenerationConfig& config, const Setting& setting = {});
+
+// Its parts.
+Chain make_processors(const GenerationConfig& config, const Setting& setting);
+Chain make_warpers(const GenerationConfig& config, int64_t keep);
+std::unique_ptr<const Processor> make_watermark(const WatermarkingConfig& config, int64_t vocabulary);
+
+// scores [n] become log-probabilities. All of them kNever: they stay so.
+void log_softmax(std::span<float> scores);
+
+// Classifier-free guidance: `scores` of the prompt go away from those of the negative one by `scale`; both [vocabulary].
+void guide(std::span<float> scores, std::span<const float> negative, double scale);
+
+// Adds a processor where it is wanted.
+template <class P, class... Arguments>
+void add(Chain& chain, bool wanted, Arguments&&... arguments) {
+  if (wanted) chain.push_back(std::make_unique<const P>(std::forward<Arguments>(arguments)...));
 }
 
 }  // namespace easydel::generation

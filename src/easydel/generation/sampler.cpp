@@ -9,40 +9,58 @@
 namespace easydel::generation {
 namespace {
 
-TokenId likeliest(std::span<const float> scores) {
-  return static_cast<TokenId>(std::ranges::max_element(scores) - scores.begin());
+double fraction(uint32_t high, uint32_t low) {
+  return static_cast<double>((uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
 }
 
 }  // namespace
 
-Sampler::Sampler(const SamplingConfig& config)
-    : greedy_(config.greedy()), seed_(config.seed), processors_(make_processors(config)) {
-  if (!greedy_) warpers_ = make_warpers(config);
+TokenId likeliest(std::span<const float> scores) {
+  return static_cast<TokenId>(std::ranges::max_element(scores) - scores.begin());
 }
 
-TokenId Sampler::choose(const History& history, std::span<const float> logits, uint64_t request) const {
-  check(!logits.empty(), "sampler: a row of no scores");
-  if (greedy_ && processors_.empty()) return likeliest(logits);
-  std::vector<float> scores(logits.begin(), logits.end());
-  apply(processors_, history, scores);
-  apply(warpers_, history, scores);
+double draw(uint64_t seed, uint64_t request, size_t position) {
+  const auto bits = tensor::philox(tensor::key_of(seed, "sample"), position, request);
+  return fraction(bits[0], bits[1]);
+}
+
+TokenId pick(std::span<const float> scores, double number) {
+  check(!scores.empty(), "sampler: a row of no scores");
   const TokenId best = likeliest(scores);
   const float top = scores[static_cast<size_t>(best)];
-  if (greedy_ || !std::isfinite(top)) return best;
-
+  if (!std::isfinite(top)) return best;
   double sum = 0;
-  for (const float score : scores) sum += std::exp(static_cast<double>(score - top));
-  const auto bits = tensor::philox(tensor::key_of(seed_, "sample"), history.tokens.size(), request);
-  const uint64_t wide = (uint64_t{bits[0]} << 32 | bits[1]) >> 11;
-  double left = static_cast<double>(wide) * 0x1p-53 * sum;  // in [0, sum)
+  for (const float score : scores)
+    if (score != kNever) sum += std::exp(static_cast<double>(score - top));
+  double left = number * sum;
   TokenId last = best;
   for (size_t i = 0; i < scores.size(); ++i) {
-    if (scores[i] == -INFINITY) continue;
+    if (scores[i] == kNever) continue;
     left -= std::exp(static_cast<double>(scores[i] - top));
     last = static_cast<TokenId>(i);
     if (left < 0) return last;
   }
   return last;  // only rounding leads here
+}
+
+std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, uint64_t request, size_t position) {
+  const tensor::Key key = tensor::key_of(seed, "sample several");
+  std::vector<std::pair<double, size_t>> noisy;  // the greater first, of equal ones the smaller index
+  std::vector<size_t> out, rest;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] == kNever || std::isnan(scores[i])) {
+      if (rest.size() < count) rest.push_back(i);
+      continue;
+    }
+    const auto bits = tensor::philox(key, uint64_t{position} << 32 | i, request);
+    const double noise = -std::log(-std::log(fraction(bits[0], bits[1]) + 0x1p-54));
+    noisy.emplace_back(-(static_cast<double>(scores[i]) + noise), i);
+  }
+  const size_t drawn = std::min(count, noisy.size());
+  std::ranges::partial_sort(noisy, noisy.begin() + static_cast<std::ptrdiff_t>(drawn));
+  for (size_t i = 0; i < drawn; ++i) out.push_back(noisy[i].second);
+  for (size_t i = 0; out.size() < count && i < rest.size(); ++i) out.push_back(rest[i]);
+  return out;
 }
 
 }  // namespace easydel::generation

@@ -9,18 +9,18 @@
 
 namespace easydel::generation {
 
-class Sampler {
- public:
-  explicit Sampler(const SamplingConfig& config);
+// Of equal scores the smallest id.
+TokenId likeliest(std::span<const float> scores);
 
-  // The token after `history`, from raw logits [vocabulary]. Of equal scores the smallest id wins. `request` keeps
-  // the draws of one call's requests apart; a request's draws do not depend on what runs beside it.
-  TokenId choose(const History& history, std::span<const float> logits, uint64_t request) const;
+// A number in [0, 1), always the same for one seed, request and position (tokens before it). What is drawn beside it
+// makes no difference.
+double draw(uint64_t seed, uint64_t request, size_t position);
 
- private:
-  bool greedy_;
-  uint64_t seed_;
-  Chain processors_, warpers_;
-};
+// A token, by the probabilities of these scores and a number in [0, 1).
+TokenId pick(std::span<const float> scores, double number);
+
+// `count` different indices, drawn one after the other by the probabilities of these scores (the greatest of scores with
+// Gumbel noise, arXiv:1903.06059); what cannot come (kNever) only where nothing else is left.
+std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, uint64_t request, size_t position);
 
 }  // namespace easydel::generation

@@ -28,6 +28,11 @@ std::string StopStrings::push(std::string_view piece) {
   return out;
 }
 
+bool StopStrings::would_stop(std::string_view piece) const {
+  const std::string text = held_ + std::string(piece);
+  return std::ranges::any_of(stops_, [&](const std::string& stop) { return text.find(stop) != std::string::npos; });
+}
+
 std::string StopStrings::finish() { return stopped_ ? "" : std::exchange(held_, ""); }
 
 }  // namespace easydel::generation

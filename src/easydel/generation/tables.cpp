@@ -1,9 +1,9 @@
 // The tables of this layer's config structs.
 #include "easydel/config/tables.h"
-#include "easydel/generation/sampling_config.h"
+#include "easydel/generation/generation_config.h"
 
 namespace easydel::config {
 
-template const Section& section_of<generation::SamplingConfig>();
+template const Section& section_of<generation::GenerationConfig>();
 
 }  // namespace easydel::config

@@ -70,6 +70,16 @@ void Cache::truncate(int64_t slot, int64_t length) {
   now = length;
 }
 
+void Cache::copy(int64_t from, int64_t to, int64_t begin) {
+  const int64_t end = length(from);
+  for (Store& layer : layers_) {
+    for (const Tensor* rows : {&layer.keys, &layer.values})
+      if (rows->defined() && begin < end) rows->select(0, to).slice(0, begin, end).copy_(rows->select(0, from).slice(0, begin, end));
+    for (const Tensor& state : layer.states) state.select(0, to).copy_(state.select(0, from));
+  }
+  lengths_[size_t(to)] = end;
+}
+
 Tensor Cache::keys(int64_t layer) const { return layers_[size_t(layer)].keys.flatten(0, 1); }
 Tensor Cache::values(int64_t layer) const { return layers_[size_t(layer)].values.flatten(0, 1); }
 

@@ -1,0 +1,134 @@
+#include "easydel/generation/search.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/generation/sampler.h"
+#include "easydel/generation/stopping.h"
+
+namespace easydel::generation {
+namespace {
+
+class SingleSearch final : public Search {
+ public:
+  SingleSearch(const Request& request, size_t first, int64_t max_length, const Surroundings& around)
+      : Search(request, first, max_length, 1, around), stops_({request.config.stop_strings.begin(), request.config.stop_strings.end()}) {
+    results_.resize(1);
+    if (around.tokenizer) decoder_.emplace(around.tokenizer);
+  }
+
+  void cancel() override { end(StopReason::cancelled); }
+
+ private:
+  void choose(std::span<const std::span<float>> rows, nn::Cache&) override {
+    const GenerationConfig& config = request_.config;
+    const std::vector<TokenId>& tokens = lanes_[0].tokens;
+    const std::span<float> scores = rows[0];
+    Result& result = results_[0];
+    if (config.output_logits) result.logits.push_back(std::move(logits_[0]));
+    apply(chain_, {tokens, request_.prompt.size()}, scores);
+    if (config.output_scores) result.scores.emplace_back(scores.begin(), scores.end());
+    const TokenId token = config.greedy() ? likeliest(scores) : pick(scores, draw(config.seed, first_, tokens.size()));
+    for (Lane& lane : lanes_) lane.tokens.push_back(token);
+    accept(token);
+  }
+
+  void accept(TokenId token) {
+    Result& result = results_[0];
+    if (is_end(token)) {
+      result.end = token;
+      return finish(StopReason::end, token);
+    }
+    result.tokens.push_back(token);
+    const std::string piece = decoder_ ? stops_.push(decoder_->push(token)) : "";
+    result.text += piece;
+    const bool go_on = !around_.on_text || around_.on_text(first_, token, piece);
+    if (stops_.stopped()) return end(StopReason::stop_string);
+    if (piece.empty() && stop_is_held()) return finish(StopReason::stop_string, token);
+    if (!go_on) return end(StopReason::cancelled);
+    if (static_cast<int64_t>(lanes_[0].tokens.size()) >= max_length_) return finish(StopReason::length, token);
+    if (out_of_time()) finish(StopReason::max_time, token);
+  }
+  // Text that is held back, as bytes of a character that may still grow, can end with a stop string already.
+  bool stop_is_held() const {
+    if (!decoder_ || request_.config.stop_strings.empty()) return false;
+    const std::string whole = around_.tokenizer->decode(results_[0].tokens, true, false);
+    const size_t shown = results_[0].text.size() + stops_.held().size();
+    return shown < whole.size() && stops_.would_stop(std::string_view(whole).substr(shown));
+  }
+  // The rest of the text comes out only when nothing more can follow it.
+  void finish(StopReason reason, TokenId token) {
+    if (decoder_) {
+      std::string rest = stops_.push(decoder_->finish());
+      rest += stops_.finish();
+      results_[0].text += rest;
+      if (around_.on_text && !rest.empty()) around_.on_text(first_, token, rest);
+    }
+    end(stops_.stopped() ? StopReason::stop_string : reason);
+  }
+  void end(StopReason reason) { results_[0].reason = reason, done_ = true; }
+
+  StopStrings stops_;
+  std::optional<text::DecodeStream> decoder_;
+};
+
+}  // namespace
+
+Search::Search(const Request& request, size_t first, int64_t max_length, size_t width, const Surroundings& around)
+    : request_(request), first_(first), width_(width), max_length_(max_length), around_(around),
+      chain_(make_chain(request.config, {request.prompt, max_length, around.vocabulary, request.allowed})),
+      lanes_(request.config.guidance_scale == 1 ? width : 2 * width) {
+  lanes_[0].tokens = request.prompt;
+  if (lanes_.size() > width) lanes_[width].tokens = request.negative_prompt.empty() ? std::vector{request.prompt.back()} : request.negative_prompt;
+}
+
+bool Search::ready() const {
+  return !done_ && std::ranges::none_of(lanes_, &Lane::waiting);
+}
+
+void Search::advance(nn::Cache& cache) {
+  std::vector<std::span<float>> rows;
+  std::vector<Tensor> used;  // lanes that go on have no scores
+  for (Lane& lane : lanes_) {
+    used.push_back(std::exchange(lane.scores, {}));
+    if (used.back().defined()) rows.emplace_back(used.back().data_ptr<float>(), static_cast<size_t>(used.back().numel()));
+  }
+  logits_.clear();
+  if (request_.config.output_logits)
+    for (const auto& row : rows) logits_.emplace_back(row.begin(), row.end());
+  if (lanes_.size() > width_) {
+    const size_t half = rows.size() / 2;
+    for (size_t i = 0; i < half; ++i) {
+      log_softmax(rows[i]);
+      log_softmax(rows[half + i]);
+      guide(rows[i], rows[half + i], request_.config.guidance_scale);
+    }
+    rows.resize(half);
+  }
+  choose(rows, cache);
+}
+
+bool Search::is_end(TokenId token) const {
+  return std::ranges::find(request_.config.eos_token_id, token) != request_.config.eos_token_id.end();
+}
+
+bool Search::out_of_time() const {
+  if (!request_.config.max_time) return false;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - around_.begin).count() >= *request_.config.max_time;
+}
+
+std::vector<Result> Search::take_results() {
+  for (Result& result : results_) {
+    result.prompt_tokens = static_cast<int64_t>(request_.prompt.size());
+    result.prefill_seconds = prefill_seconds, result.decode_seconds = decode_seconds;
+  }
+  return std::move(results_);
+}
+
+std::unique_ptr<Search> make_single_search(const Request& request, size_t first, int64_t max_length, const Surroundings& around) {
+  return std::make_unique<SingleSearch>(request, first, max_length, around);
+}
+
+}  // namespace easydel::generation

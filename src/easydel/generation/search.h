@@ -1,0 +1,78 @@
+// One request on its way to its results: which sequences the model reads for it, and what is done with the scores that
+// come back. Passes over the model are the generator's business.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "easydel/generation/generator.h"
+#include "easydel/nn/cache.h"
+
+namespace easydel::generation {
+
+// A sequence that lies in a slot of the cache.
+struct Lane {
+  std::vector<TokenId> tokens;  // none: not in use
+  int64_t slot = -1;
+  size_t seen = 0;   // tokens in the cache
+  size_t known = 0;  // tokens it had when those were first computed
+  Tensor scores;     // fp32 [vocabulary] behind its last token, its own storage; undefined: not computed yet
+
+  bool waiting() const { return !tokens.empty() && !scores.defined(); }
+  size_t unseen() const { return tokens.size() - seen; }
+  bool decoding() const { return seen > 0 && unseen() == 1; }
+};
+
+// What searches of one run share.
+struct Surroundings {
+  std::shared_ptr<const text::Tokenizer> tokenizer;  // may be null
+  int64_t vocabulary = 0;
+  OnText on_text;
+  std::chrono::steady_clock::time_point begin;
+};
+
+class Search {
+ public:
+  // `first`: number of its first result. `max_length`: tokens at most, prompt counted. `width`: sequences side by side.
+  Search(const Request& request, size_t first, int64_t max_length, size_t width, const Surroundings& around);
+  virtual ~Search() = default;
+
+  // The sequences side by side, then as many with the negative prompt where there is guidance.
+  std::span<Lane> lanes() { return lanes_; }
+  // No lane is waiting: chooses tokens; lanes that go on have one token more.
+  void advance(nn::Cache& cache);
+  virtual void cancel() = 0;
+  bool done() const { return done_; }
+  bool ready() const;
+  bool keeps_cache() const { return request_.config.use_cache; }
+  size_t first() const { return first_; }
+  std::vector<Result> take_results();  // once done
+
+  double prefill_seconds = 0, decode_seconds = 0;
+
+ protected:
+  // rows[i] are the scores of lane i (of the prompt's), guided, to be changed in place.
+  virtual void choose(std::span<const std::span<float>> rows, nn::Cache& cache) = 0;
+  bool is_end(TokenId token) const;
+  bool out_of_time() const;
+
+  const Request& request_;
+  size_t first_, width_;
+  int64_t max_length_;
+  const Surroundings& around_;
+  Chain chain_;
+  std::vector<Lane> lanes_;
+  std::vector<std::vector<float>> logits_;  // the rows as the model gave them, where results keep them
+  std::vector<Result> results_;
+  bool done_ = false;
+};
+
+// Greedy, or draws: one sequence.
+std::unique_ptr<Search> make_single_search(const Request& request, size_t first, int64_t max_length, const Surroundings& around);
+// Beam search and beam sampling: config.num_beams sequences.
+std::unique_ptr<Search> make_beam_search(const Request& request, size_t first, int64_t max_length, const Surroundings& around);
+
+}  // namespace easydel::generation

@@ -1,0 +1,256 @@
+// What narrows a draw: temperature, and the cuts of unlikely tokens. None of them puts a whole vocabulary in order: a cut
+// looks at the tokens that are still possible, and sorts only near its edge.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "easydel/generation/processors.h"
+
+namespace easydel::generation {
+namespace {
+
+class Temperature final : public Processor {
+ public:
+  explicit Temperature(double temperature) : temperature_(static_cast<float>(temperature)) {}
+  void apply(const History&, std::span<float> scores) const override {
+    for (float& score : scores) score /= temperature_;
+  }
+
+ private:
+  float temperature_;
+};
+
+// The tokens that may still come: their ids, and (by the same index) their scores and probabilities.
+struct Possible {
+  explicit Possible(std::span<const float> all) {
+    for (size_t id = 0; id < all.size(); ++id)
+      if (all[id] != kNever) ids.push_back(static_cast<uint32_t>(id)), scores.push_back(all[id]);
+  }
+  size_t size() const { return ids.size(); }
+  void weigh() {
+    top = *std::ranges::max_element(scores);
+    probability.resize(scores.size());
+    sum = 0;
+    for (size_t i = 0; i < scores.size(); ++i) sum += probability[i] = std::exp(scores[i] - top);
+    for (float& p : probability) p = static_cast<float>(p / sum);
+  }
+  float log_probability(size_t i) const { return scores[i] - top - static_cast<float>(std::log(sum)); }
+  double entropy() const {
+    double out = 0;
+    for (size_t i = 0; i < scores.size(); ++i)
+      if (probability[i] > 0) out -= static_cast<double>(probability[i] * log_probability(i));
+    return out;
+  }
+
+  std::vector<uint32_t> ids;
+  std::vector<float> scores, probability;
+  float top = 0;
+  double sum = 1;
+};
+
+// Indices by descending score, equal ones in the order of their ids, put in order only where it is asked for.
+class Ranking {
+ public:
+  explicit Ranking(std::span<const float> scores) : scores_(scores), order_(scores.size()) {
+    for (size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<uint32_t>(i);
+  }
+  uint32_t operator[](size_t rank) const { return order_[rank]; }
+  auto before() const {
+    return [this](uint32_t a, uint32_t b) { return scores_[a] != scores_[b] ? scores_[a] > scores_[b] : a < b; };
+  }
+  // Of ranks [begin, end): those below `middle` come before it.
+  void part(size_t begin, size_t middle, size_t end) {
+    if (begin < middle && middle < end) std::nth_element(at(begin), at(middle), at(end), before());
+  }
+  void sort(size_t begin, size_t end) { std::sort(at(begin), at(end), before()); }
+
+ private:
+  std::vector<uint32_t>::iterator at(size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); }
+
+  std::span<const float> scores_;
+  std::vector<uint32_t> order_;
+};
+
+// The k-th greatest, k from 1 and at most their number.
+float greatest(std::vector<float> scores, size_t k) {
+  std::ranges::nth_element(scores, scores.begin() + static_cast<std::ptrdiff_t>(k) - 1, std::ranges::greater{});
+  return scores[k - 1];
+}
+
+class TopH final : public Processor {  // arXiv:2509.02510
+ public:
+  explicit TopH(double share) : share_(share) {}
+  void apply(const History&, std::span<float> scores) const override {
+    constexpr size_t kMost = 100;  // as in the original
+    Possible all(scores);
+    if (all.size() == 0) return;
+    Ranking order(all.scores);
+    const size_t count = std::min(kMost, all.size());
+    order.part(0, count, all.size());
+    order.sort(0, count);
+    Possible best = all;
+    best.ids.clear(), best.scores.clear();
+    for (size_t i = 0; i < count; ++i) best.ids.push_back(all.ids[order[i]]), best.scores.push_back(all.scores[order[i]]);
+    best.weigh();
+    const auto budget = static_cast<float>(best.entropy() * share_);
+    float sum = 0;
+    std::ranges::fill(scores, kNever);
+    for (size_t i = 0; i < count; ++i) {
+      sum -= best.probability[i] * std::log(best.probability[i]);
+      if (i > 0 && !(sum <= budget)) break;
+      scores[best.ids[i]] = best.scores[i];
+    }
+  }
+
+ private:
+  double share_;
+};
+
+class TopK final : public Processor {
+ public:
+  TopK(int64_t k, int64_t keep) : k_(static_cast<size_t>(std::max(k, keep))) {}
+  void apply(const History&, std::span<float> scores) const override {
+    Possible all(scores);
+    if (k_ >= all.size()) return;
+    const float threshold = greatest(std::move(all.scores), k_);  // its equals stay, as in the original
+    for (float& score : scores)
+      if (score < threshold) score = kNever;
+  }
+
+ private:
+  size_t k_;
+};
+
+class TopP final : public Processor {  // arXiv:1904.09751
+ public:
+  TopP(double p, int64_t keep) : p_(p), keep_(static_cast<size_t>(keep)) {}
+  void apply(const History&, std::span<float> scores) const override {
+    Possible all(scores);
+    const size_t count = all.size();
+    if (keep_ >= count) return;
+    all.weigh();
+    // From the unlikeliest upwards: out go those whose summed probability stays within 1 - p. Halves are told from one
+    // another until the last to go is among a few.
+    const auto within = [&](double sum) { return static_cast<float>(sum) <= static_cast<float>(1 - p_); };
+    Ranking order(all.scores);
+    order.part(0, keep_, count);
+    size_t first = keep_, end = count;  // of the ranks from `end` on all go, of those before `first` none
+    double sum = 0;
+    constexpr size_t kFew = 64;
+    while (end - first > kFew) {
+      const size_t middle = first + (end - first) / 2;
+      order.part(first, middle, end);
+      double lower = 0;
+      for (size_t i = middle; i < end; ++i) lower += all.probability[order[i]];
+      if (within(sum + lower))
+        sum += lower, end = middle;
+      else
+        first = middle;
+    }
+    order.sort(first, end);
+    while (end > first && within(sum + all.probability[order[end - 1]])) sum += all.probability[order[--end]];
+    for (size_t i = end; i < count; ++i) scores[all.ids[order[i]]] = kNever;
+  }
+
+ private:
+  double p_;
+  size_t keep_;
+};
+
+class MinP final : public Processor {  // arXiv:2407.01082
+ public:
+  MinP(double p, int64_t keep) : p_(static_cast<float>(p)), keep_(static_cast<size_t>(keep)) {}
+  void apply(const History&, std::span<float> scores) const override {
+    Possible all(scores);
+    if (keep_ >= all.size()) return;
+    all.weigh();
+    Ranking order(all.scores);
+    order.part(0, keep_, all.size());
+    const float threshold = p_ * *std::ranges::max_element(all.probability);
+    for (size_t i = keep_; i < all.size(); ++i)
+      if (all.probability[order[i]] < threshold) scores[all.ids[order[i]]] = kNever;
+  }
+
+ private:
+  float p_;
+  size_t keep_;
+};
+
+class Typical final : public Processor {
+ public:
+  Typical(double mass, int64_t keep) : mass_(mass), keep_(static_cast<size_t>(keep)) {}
+  void apply(const History&, std::span<float> scores) const override {
+    Possible all(scores);
+    if (keep_ >= all.size()) return;
+    all.weigh();
+    const auto entropy = static_cast<float>(all.entropy());
+    std::vector<float> nearness(all.size());  // greatest: as likely as the entropy expects
+    for (size_t i = 0; i < all.size(); ++i) nearness[i] = -std::abs(-all.log_probability(i) - entropy);
+    Ranking order(nearness);
+    // Of the ranks before `first` all are needed to reach the mass; from `end` on none is.
+    size_t first = 0, end = all.size();
+    double sum = 0;
+    constexpr size_t kFew = 64;
+    while (end - first > kFew) {
+      const size_t middle = first + (end - first) / 2;
+      order.part(first, middle, end);
+      double upper = 0;
+      for (size_t i = first; i < middle; ++i) upper += all.probability[order[i]];
+      if (sum + upper < mass_)
+        sum += upper, first = middle;
+      else
+        end = middle;
+    }
+    order.sort(first, end);
+    size_t last = first;
+    while (last + 1 < end && (sum += all.probability[order[last]]) < mass_) ++last;
+    const float threshold = nearness[order[last]];
+    order.part(0, keep_, all.size());
+    for (size_t i = keep_; i < all.size(); ++i)
+      if (nearness[order[i]] < threshold) scores[all.ids[order[i]]] = kNever;
+  }
+
+ private:
+  double mass_;
+  size_t keep_;
+};
+
+// Tokens of less than this probability go, but for the `keep` likeliest (arXiv:2210.15191): epsilon; where `by_entropy`
+// eta, whose bound falls with the entropy.
+class Cutoff final : public Processor {
+ public:
+  Cutoff(double epsilon, bool by_entropy, int64_t keep) : epsilon_(epsilon), by_entropy_(by_entropy), keep_(static_cast<size_t>(keep)) {}
+  void apply(const History&, std::span<float> scores) const override {
+    Possible all(scores);
+    if (keep_ >= all.size()) return;
+    all.weigh();
+    double bound = epsilon_;
+    if (by_entropy_) bound = std::min(epsilon_, std::sqrt(epsilon_) * std::exp(-all.entropy()));
+    const float kept = greatest(all.scores, keep_);
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all.probability[i] < static_cast<float>(bound) && all.scores[i] < kept) scores[all.ids[i]] = kNever;
+  }
+
+ private:
+  double epsilon_;
+  bool by_entropy_;
+  size_t keep_;
+};
+
+}  // namespace
+
+Chain make_warpers(const GenerationConfig& c, int64_t keep) {
+  const auto inside = [](double share) { return share > 0 && share < 1; };
+  Chain chain;
+  add<Temperature>(chain, c.temperature != 1 && c.temperature > 0, c.temperature);
+  if (c.top_h) add<TopH>(chain, true, *c.top_h);
+  add<TopK>(chain, c.top_k > 0, c.top_k, keep);
+  add<TopP>(chain, c.top_p < 1, c.top_p, keep);
+  add<MinP>(chain, c.min_p > 0, c.min_p, keep);
+  add<Typical>(chain, inside(c.typical_p), c.typical_p, keep);
+  add<Cutoff>(chain, inside(c.epsilon_cutoff), c.epsilon_cutoff, false, keep);
+  add<Cutoff>(chain, inside(c.eta_cutoff), c.eta_cutoff, true, keep);
+  return chain;
+}
+
+}  // namespace easydel::generation

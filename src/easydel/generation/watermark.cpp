@@ -1,0 +1,76 @@
+// The watermark of arXiv:2306.04634: which tokens are green depends on the tokens before, through torch's generator and
+// permutations, so that marks are found by transformers' detector.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/randperm.h>
+
+#include <algorithm>
+
+#include "easydel/generation/processors.h"
+#include "easydel/tensor/torch.h"
+
+namespace easydel::generation {
+namespace {
+
+Tensor permutation(int64_t size, uint64_t seed) {
+  return at::randperm(size, at::detail::createCPUGenerator(seed), at::TensorOptions().dtype(at::kLong));
+}
+
+class Watermark final : public Processor {
+ public:
+  Watermark(const WatermarkingConfig& config, int64_t vocabulary)
+      : config_(config), vocabulary_(vocabulary), green_(static_cast<int64_t>(static_cast<double>(vocabulary) * config.greenlist_ratio)) {
+    if (config.seeding_scheme == SeedingScheme::selfhash) table_ = permutation(kTable, static_cast<uint64_t>(config.hashing_key));
+  }
+
+  void apply(const History& history, std::span<float> scores) const override {
+    const auto width = static_cast<size_t>(config_.context_width);
+    if (history.tokens.size() < width) return;
+    const auto bias = static_cast<float>(config_.bias);
+    if (config_.seeding_scheme == SeedingScheme::lefthash) {
+      const Tensor drawn = permutation(vocabulary_, seed(static_cast<uint64_t>(config_.hashing_key) * static_cast<uint64_t>(history.tokens.back())));
+      for (const int64_t id : green(drawn)) scores[static_cast<size_t>(id)] += bias;
+      return;
+    }
+    // Each of the likeliest tokens is asked whether it is green where it stands itself at the end.
+    constexpr size_t kAsked = 40;
+    std::vector<uint32_t> order(scores.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
+    const auto asked = order.begin() + static_cast<std::ptrdiff_t>(std::min(kAsked, order.size()));
+    std::partial_sort(order.begin(), asked, order.end(),
+                      [&](uint32_t a, uint32_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+    std::vector<TokenId> tokens(history.tokens.end() - static_cast<std::ptrdiff_t>(width - 1), history.tokens.end());
+    tokens.push_back(0);
+    for (auto id = order.begin(); id != asked; ++id) {
+      tokens.back() = static_cast<TokenId>(*id);
+      const Tensor drawn = permutation(vocabulary_, self_seed(tokens));
+      if (std::ranges::find(green(drawn), static_cast<int64_t>(*id)) != green(drawn).end()) scores[*id] += bias;
+    }
+  }
+
+ private:
+  static constexpr int64_t kTable = 1000003;
+  // Of a hash that may have wrapped around: Python's remainder by 2^64 - 1.
+  static uint64_t seed(uint64_t hash) { return static_cast<int64_t>(hash) < 0 ? hash - 1 : hash; }
+
+  std::span<const int64_t> green(const Tensor& drawn) const { return {drawn.const_data_ptr<int64_t>(), static_cast<size_t>(green_)}; }
+  uint64_t self_seed(std::span<const TokenId> tokens) const {
+    const int64_t* const table = table_.const_data_ptr<int64_t>();
+    const auto hash = [&](TokenId id) { return static_cast<uint64_t>(table[id % kTable] + 1); };
+    auto least = std::numeric_limits<int64_t>::max();
+    for (const TokenId id : tokens)
+      least = std::min(least, static_cast<int64_t>(static_cast<uint64_t>(config_.hashing_key) * hash(id) * hash(tokens.back())));
+    return seed(static_cast<uint64_t>(least));
+  }
+
+  WatermarkingConfig config_;
+  int64_t vocabulary_, green_;
+  Tensor table_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Processor> make_watermark(const WatermarkingConfig& config, int64_t vocabulary) {
+  return std::make_unique<const Watermark>(config, vocabulary);
+}
+
+}  // namespace easydel::generation
