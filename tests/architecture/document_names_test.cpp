@@ -1,25 +1,39 @@
-// Every public name of EasyDeL's documents has a row in docs/names.md.
+// Every public name of EasyDeL's documents has a row in docs/names.md, and every place that a row names is there.
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "architecture/source.h"
 
 namespace easydel::test {
 namespace {
 
+std::string names_page() { return read_file(source_root() / "docs/names.md"); }
+
 TEST(Names, OfTheDocumentsHaveARow) {
-  const std::string page = read_file(source_root() / "docs/names.md");
-  for (const char* name :
-       {"eLargeModel", "from_yaml", "from_json", "set_dtype", "set_sharding", "set_quantization", "set_operation_configs", "set_esurge",
-        "set_mixture", "add_dataset", "set_eval", "set_trainer", "build_model", "build_tokenizer", "build_esurge", "build_dataset",
-        "build_trainer", "build_training_arguments", "build_teacher_model", "build_reference_model", "validate", "clear_cache",
-        "EasyDeLBaseConfig", "EasyDeLBaseConfigDict", "EasyMethod", "add_basic_configurations", "attach_custom_arguments",
-        "read_basics_from_config", "set_attrs_smartly", "create_mesh", "mesh", "jax_mesh", "set_model_mesh", "partition_manager",
-        "get_axis_dims", "get_axis_names", "get_backend", "get_partition_rules", "granted_freq_max_position_embedding",
-        "granted_mask_max_position_embedding", "save_pretrained", "to_dict", "to_diff_dict", "to_json_file", "extract_commit_hash",
-        "return_unused_kwargs", "push_to_hub", "EasyDeLBaseModule", "EasyDeLState", "register_config", "register_module",
-        "AutoEasyDeLModelForCausalLM.from_pretrained", "PartitionAxis", "PartitionManager", "AttnShardingRules", "OperationMetadata",
-        "LossConfig", "GenerationConfig", "TrainingArguments"})
-    EXPECT_NE(page.find("`" + std::string(name) + "`"), std::string::npos) << name;
+  const SourceFile list{"", read_file(source_root() / "tests/architecture/document_names.txt")};
+  const SourceFile page{"", names_page()};
+  std::string rows;
+  for (const std::string& line : page.lines())
+    if (line.starts_with("| ")) rows += line + "\n";
+  int names = 0;
+  for (const std::string& name : list.lines()) {
+    if (name.empty() || name.starts_with("#")) continue;
+    ++names;
+    EXPECT_NE(rows.find("`" + name + "`"), std::string::npos) << name;
+  }
+  EXPECT_GT(names, 250);
+}
+
+// The last column of a row: files below src/easydel.
+TEST(Names, AreInFilesThatAreThere) {
+  const SourceFile page{"", names_page()};
+  for (const std::string& line : page.lines()) {
+    if (!line.starts_with("| ")) continue;
+    const size_t end = line.find_last_not_of(" |"), begin = line.rfind('|', end);
+    for (const std::string& file : all_matches(line.substr(begin), std::regex("`([a-z_/]+\\.(?:h|cpp)|[a-z_]+/)`")))
+      EXPECT_TRUE(fs::exists(source_root() / "src/easydel" / file)) << line;
+  }
 }
 
 }  // namespace

@@ -58,9 +58,11 @@ TEST(MixtureConfig, WhatIsNotBuiltIsRefusedByName) {
             "run.yaml:1:18: informs[0].type: reading parquet files is not built yet\n    convert them to jsonl\n"
             "1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(
-      read("informs: [{type: databricks/dolly-15k}]").problems,
-      "run.yaml:1:18: informs[0].type: 'databricks/dolly-15k' is no type of file, and reading Hugging Face datasets is "
-      "not built yet\n    give data_files and type json, jsonl or txt\n1 problem in run.yaml; nothing was run.");
+      read("informs: [{type: databricks/dolly-15k, dataset_split_name: en}]").problems,
+      "run.yaml:1:60: informs[0].dataset_split_name: choosing a configuration of a data set is not built yet\n    leave it out, or null\n1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(read("informs: [{type: dolly}]").problems,
+            "run.yaml:1:18: informs[0].type: 'dolly' is no type of file, nor a data set of the hub\n    give json, jsonl "
+            "or txt with data_files, or owner/name\n1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(read("informs: [{type: visual, data_files: a.json}]").problems,
             "run.yaml:1:18: informs[0].type: training on images is not built yet\n    text rows are: json, jsonl, txt\n"
             "1 problem in run.yaml; nothing was run.");

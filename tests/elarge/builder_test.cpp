@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "easydel/elarge/merge.h"
+#include "easydel/elarge/push.h"
 #include "support/data.h"
 
 namespace easydel::elarge {
@@ -105,6 +106,41 @@ TEST(Builder, RefusesWhatIsNoConfiguration) {
             }),
             "config: esurge.max_modl_len: no such key\n    did you mean 'max_model_len'?\n1 problem in config; nothing "
             "was run.");
+}
+
+TEST(Builder, BuildsNothingWhereThereIsNoSection) {
+  Builder built = Builder::from_pretrained("nowhere");
+  EXPECT_EQ(built.build_teacher_model(), nullptr);
+  EXPECT_EQ(built.build_reference_model(), nullptr);
+  EXPECT_EQ(built.build_reward_model(), nullptr);
+  EXPECT_EQ(built.build_dataset(), nullptr);
+  EXPECT_EQ(built.set_trainer("dpo", {{"beta", 0.2}}).build_training_arguments().common.trainer_type, "dpo");
+}
+
+TEST(Builder, RefusesWhatIsNotBuiltYet) {
+  const Builder built = Builder::from_pretrained("x");
+  EXPECT_EQ(test::refusal([&] { built.build_esurge(); }),
+            "build_esurge: the engine is not built yet\n    generate() continues prompts");
+  EXPECT_EQ(test::refusal([&] { built.eval({{"tasks", {"hellaswag"}}}); }),
+            "eval: evaluation by tasks is not built yet\n    mixture.evaluation gives a held-out loss while training");
+}
+
+TEST(Push, FollowsFromTheActionOrTheTrainer) {
+  PushConfig action;
+  action.repo_id = "owner/name";
+  action.is_private = action.create_pr = true;
+  action.commit_message = "trained";
+  const hub::PushOptions options = push_options(action);
+  EXPECT_EQ(options.repository, "owner/name");
+  EXPECT_TRUE(options.is_private && options.pull_request);
+  EXPECT_EQ(options.message, "trained");
+  train::TrainerConfig trainer;
+  trainer.hub_model_id = "a/b";
+  trainer.hub_revision = "dev";
+  EXPECT_EQ(push_options(trainer).repository + "@" + push_options(trainer).revision, "a/b@dev");
+  EXPECT_EQ(pushed_text("a/b", {.commit = "c", .url = "http://hub/c", .sent = {"x"}, .unchanged = 2}),
+            "sent 1 file to a/b (2 unchanged): http://hub/c\n");
+  EXPECT_EQ(pushed_text("a/b", {.commit = "", .url = "", .sent = {}, .unchanged = 3}), "a/b has all of it already\n");
 }
 
 TEST(Merge, LaysOneDocumentOverAnother) {

@@ -193,6 +193,43 @@ TEST_F(Hub, SendsOnlyWhatChangedAndLargeFilesBesideTheCommit) {
             "push: nothing can be sent without a token\n    set HF_TOKEN to one that may write");
 }
 
+TEST_F(Hub, ARunSendsItsModel) {
+  const std::vector<std::pair<std::string, std::string>> with_token{
+      {"HF_ENDPOINT", hub_->endpoint()}, {"HF_TOKEN", "secret"}, {"HF_HUB_OFFLINE", "0"}};
+  auto without = with_token;
+  without[1].second = "";
+  without.emplace_back("HF_HOME", (folder_ / "home").string());
+  const auto ran_with = [&](const std::string& more, const auto& environment) {
+    test::write_file(folder_ / "run.yaml", "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
+                                               "}\nloader: {dtype: fp32, param_dtype: fp32}\n" + more);
+    return test::run_program({"--quiet", "elarge", "run.yaml"}, {.environment = environment, .folder = folder_.path()});
+  };
+  const std::string action = "actions: [{push_to_hub: {repo_id: org/name, commit_message: mine}}]\n";
+  const test::Ran sent = ran_with(action, with_token);
+  EXPECT_EQ(sent.status, 0) << sent.err;
+  EXPECT_TRUE(sent.out.starts_with("sent ") && sent.out.ends_with(" files to org/name (0 unchanged): http://hub/commit\n")) << sent.out;
+  EXPECT_NE(hub_->log().find("mine"), std::string::npos);
+  EXPECT_NE(hub_->log().find("model.safetensors"), std::string::npos);
+  EXPECT_NE(hub_->log().find("tokenizer.json"), std::string::npos);
+  hub_->forget();
+
+  EXPECT_EQ(ran_with("actions: [{push_to_hub: org/name}]\n", without).err,
+            "run.yaml:3:25: actions[0].push_to_hub: nothing can be sent without a token\n"
+            "    set HF_TOKEN to one that may write\n1 problem in run.yaml; nothing was run.\n");
+  EXPECT_EQ(hub_->log(), "");
+
+  test::write_file(folder_ / "rows.jsonl", "{\"text\": \"Once upon a time\"}\n");
+  const std::string train =
+      "mixture: {informs: [{data_files: rows.jsonl}]}\n"
+      "trainer: {total_batch_size: 1, max_training_steps: 1, max_length: 32, save_directory: out, push_to_hub: true";
+  EXPECT_EQ(ran_with(train + "}\nactions: [train]\n", with_token).err,
+            "run.yaml:4:113: trainer.push_to_hub: does not say where to\n    give hub_model_id: owner/name\n"
+            "1 problem in run.yaml; nothing was run.\n");
+  const test::Ran trained = ran_with(train + ", hub_model_id: org/name}\nactions: [train]\n", with_token);
+  EXPECT_EQ(trained.status, 0) << trained.err;
+  EXPECT_NE(trained.out.find(" files to org/name"), std::string::npos) << trained.out;
+}
+
 // A cache that huggingface_hub wrote serves us, and ours serves it.
 TEST_F(Hub, SharesItsCacheWithThePythonPackage) {
   const char* python = std::getenv("EASYDEL_TEST_PYTHON");

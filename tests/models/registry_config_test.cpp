@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "easydel/models/auto_model.h"
 #include "support/data.h"
 
 namespace easydel::models {
@@ -32,6 +33,19 @@ TEST(Registry, TakesMoreWhileItRuns) {
   EXPECT_EQ(registered_config("my_model"), "MyConfig");
   EXPECT_EQ(registered_module("embedding", "my_model"), "MyForEmbedding");
   EXPECT_EQ(bound_task("my_model", {"MyForEmbedding"}), "embedding");
+}
+
+TEST(Registry, LoadsModelsByWhatTheyAreFor) {
+  const std::string folder = test::test_data("models/stories260K-hf").string();
+  EXPECT_EQ(AutoEasyDeLModelForCausalLM::from_pretrained(folder)->model_type(), "llama");
+  EXPECT_EQ(test::refusal([&] { AutoEasyDeLModelForSeq2SeqLM::from_pretrained(folder); }),
+            "model_type: 'llama' is not defined for the task sequence-to-sequence\n    no model has this task yet");
+  EXPECT_EQ(test::refusal([] { AutoEasyDeLModelForCausalLM::from_pretrained("./nowhere"); }),
+            "from_pretrained: './nowhere': no such folder\n    give a Hugging Face model folder, or a name of the hub, 'owner/name'");
+  const auto [config, unused] = AutoEasyDeLConfig::from_pretrained(folder, parse_yaml("{blocksize_q: 64, other: 1}"));
+  EXPECT_EQ(config.model_type(), "llama");
+  EXPECT_EQ(config.at("blocksize_q").scalar, "64");
+  EXPECT_EQ(to_json(unused), R"({"other": 1})");
 }
 
 }  // namespace

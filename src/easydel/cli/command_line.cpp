@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <new>
+#include <sstream>
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
@@ -33,7 +35,7 @@ struct Options {
   ExportOptions export_;
   DescribeModelOptions model;
   DescribeMeshOptions mesh;
-  std::vector<std::string> files;
+  std::vector<std::string> files, plugins;
   ProbeToolsOptions tools;
   RenderCommand render;
   std::string tokenizer, chat_template, lines = "-", keys;
@@ -229,12 +231,22 @@ std::vector<std::string> without_nproc(int argc, char** argv) {
   return out;
 }
 
+// Those of the command line, and those of the environment: paths between colons.
+void load_plugins(std::vector<std::string> files) {
+  const char* const more = std::getenv("EASYDEL_PLUGINS");
+  std::istringstream list(more ? more : "");
+  for (std::string file; std::getline(list, file, ':');)
+    if (!file.empty()) files.push_back(file);
+  for (const std::string& file : files) elarge::core().load_plugin(file);
+}
+
 int run_command(int argc, char** argv) {
   Options options;
   CLI::App app("Load, train, evaluate and serve Hugging Face models. docs: README.md", "easydel");
   app.set_help_flag("-h,--help", "Print this help");
   app.set_help_all_flag("--help-all", "Print the help of every command")->group("");
   app.add_option("--nproc", options.nproc, "Run as so many ranks on this machine")->check(CLI::Range(1, 4096));
+  app.add_option("--plugin", options.plugins, "A library with more model families (may be repeated)")->allow_extra_args(false);
   app.add_flag("-q,--quiet", options.quiet, "Only results, warnings and errors");
   app.add_flag("--version", options.version, "Print the version")->group("");
   app.allow_extras();
@@ -257,6 +269,7 @@ int run_command(int argc, char** argv) {
   if (options.version) return print("easydel " EASYDEL_VERSION "\n"), 0;
   if (!options.command) return print(app.help()), 0;
   if (options.quiet) log::set_level(log::Level::warning);
+  load_plugins(options.plugins);
   if (options.nproc > 1) options.run.ranks = options.nproc;
   if (options.nproc > 1 && at->get_name() != "validate") {
     const bool elarge = at->get_name() == "elarge" || at->get_name() == "run";

@@ -168,7 +168,7 @@ std::string keys_markdown() {
   }
   out += "\n";
   for (const elarge::ActionEntry& entry : elarge::action_entries())
-    if (entry.parameters && !entry.path_alone) out += config::markdown(*entry.parameters(), "actions: " + std::string(entry.name));
+    if (entry.parameters && entry.alone != "path") out += config::markdown(*entry.parameters(), "actions: " + std::string(entry.name));
   out += config::markdown(config::section_of<elarge::Config>());
   while (out.ends_with("\n\n")) out.pop_back();
   return out;
@@ -213,7 +213,7 @@ int run_config_schema() {
     for (const std::string_view name : all) {
       names.items.push_back(Value::text(std::string(name)));
       Value parameters = entry.parameters ? config::json_schema(*entry.parameters()) : Value::map();
-      if (entry.path_alone) {
+      if (!entry.alone.empty()) {
         Value either = Value::map(), text = Value::map(), options = Value::list();
         text.set("type", Value::text("string"));
         options.items = {text, parameters};

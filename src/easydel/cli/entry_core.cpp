@@ -5,6 +5,7 @@
 #include "easydel/cli/vectors.h"
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/session_core.h"
+#include "easydel/models/plugin.h"
 #include "easydel/models/probe_logits.h"
 #include "easydel/tensor/memory.h"
 #include "easydel/train/probe_replay.h"
@@ -30,6 +31,7 @@ class TorchCore final : public elarge::Core {
     if (probe.parameters) files::write(*probe.parameters, replay.parameters);
   }
   std::string describe_mesh(const elarge::MeshPlan& plan) override { return describe_mesh_core(plan); }
+  void load_plugin(const std::filesystem::path& file) override { models::load_plugin(file); }
   const std::vector<elarge::VectorKind>& vector_kinds() override { return core_vector_kinds(); }
   std::string doctor(double peak_gflops) override { return doctor_core(peak_gflops); }
 };

@@ -5,6 +5,7 @@ namespace easydel::cli {
 
 // Each in vectors_<kind or group>_core.cpp.
 VectorKind clip_grad_norm_vectors();
+VectorKind config_behaviour_vectors();
 VectorKind cross_entropy_vectors();
 VectorKind jsd_vectors();
 VectorKind kl_estimators_vectors();
@@ -23,6 +24,7 @@ VectorKind step_tables_vectors();
 const std::vector<VectorKind>& core_vector_kinds() {
   static const std::vector<VectorKind> kinds = {
       clip_grad_norm_vectors(),
+      config_behaviour_vectors(),
       cross_entropy_vectors(),
       jsd_vectors(),
       kl_estimators_vectors(),

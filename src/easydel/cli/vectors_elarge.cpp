@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/cli/vectors.h"
+#include "easydel/cli/vectors_elarge.h"
 #include "easydel/elarge/builder.h"
 #include "easydel/elarge/merge.h"
 
@@ -14,11 +15,6 @@ namespace easydel::cli {
 namespace {
 
 using elarge::Builder;
-
-Value member(const Value& map, std::string_view key) {
-  const Value* const value = map.find(key);
-  return value ? *value : Value{};
-}
 
 Value document_of(const VectorCase& vector) { return parse_yaml(member(vector.body, "yaml").scalar, vector.id); }
 
@@ -49,7 +45,10 @@ const std::map<std::string, std::set<std::string, std::less<>>, std::less<>>& up
         "bind_graphstate_for_aot", "enable_window_aware_runtime_cap", "extra_stops"}},
       {"mixture",
        {"cache_dir", "streaming", "text_target_field", "image_target_field", "batch_size", "shuffle_buffer_size",
-        "seed", "use_fast_loader", "num_workers", "prefetch_size", "enable_caching"}}};
+        "seed", "use_fast_loader", "num_workers", "prefetch_size", "enable_caching"}},
+      {"eval",
+       {"max_new_tokens", "hard_max_new_tokens", "enable_thinking", "ignore_benchmark_eos_flags", "temperature",
+        "top_p", "use_tqdm"}}};
   return keys;
 }
 
@@ -58,12 +57,15 @@ Value given_config(const VectorCase& vector) {
   return elarge::config_of(document_of(vector), aside).value_or(Value::map());
 }
 
-Value normalized_expectation(const VectorCase& vector, const VectorFile&) {
-  const Value recorded = member(vector.body, "expect");
-  if (!recorded.find("ok")) return recorded;
-  const Value given = given_config(vector);
-  Value config = *recorded.find("ok");
-  for (auto& [name, section] : config.entries) {
+}  // namespace
+
+Value member(const Value& map, std::string_view key) {
+  const Value* const value = map.find(key);
+  return value ? *value : Value{};
+}
+
+Value with_our_defaults(Value recorded, const Value& given, const Value& ours) {
+  for (auto& [name, section] : recorded.entries) {
     const auto known = upstream_defaults().find(name);
     if (known == upstream_defaults().end() || !section.is_map()) continue;
     const Value written = member(given, name);
@@ -72,13 +74,22 @@ Value normalized_expectation(const VectorCase& vector, const VectorFile&) {
     });
   }
   // Ours in the place of what was left out.
-  Value ours = Builder(given).to_dict();
   for (const auto& [name, keys] : upstream_defaults()) {
     const Value section = member(ours, name);
-    if (!section.is_map() || !config.find(name) || !config.find(name)->is_map()) continue;
+    if (!section.is_map() || !recorded.find(name) || !recorded.find(name)->is_map()) continue;
     for (const auto& [key, value] : section.entries)
-      if (keys.contains(key) && !config.find(name)->find(key)) config.find(name)->set(key, value);
+      if (keys.contains(key) && !recorded.find(name)->find(key)) recorded.find(name)->set(key, value);
   }
+  return recorded;
+}
+
+namespace {
+
+Value normalized_expectation(const VectorCase& vector, const VectorFile&) {
+  const Value recorded = member(vector.body, "expect");
+  if (!recorded.find("ok")) return recorded;
+  const Value given = given_config(vector);
+  const Value config = with_our_defaults(*recorded.find("ok"), given, Builder(given).to_dict());
   Value both = Value::map(), out = Value::map();
   both.set("config", config);
   both.set("validate", Value::text(member(member(vector.body, "validate"), "error").is_null() ? "valid" : "refused"));

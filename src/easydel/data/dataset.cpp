@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/data/inform_files.h"
 #include "easydel/data/shuffle.h"
 
 namespace easydel::data {
@@ -53,8 +54,8 @@ class InformReader {
 
   std::vector<Example> read() {
     const std::string word = canonical(inform_.type.value_or(""));
-    const Source* source = word.empty() ? nullptr : find_source(word == "text" ? "txt" : word);
-    for (const auto& file : expand(inform_.data_files, name_ + ".data_files")) {
+    const Source* source = word.empty() || is_hub_dataset(inform_) ? nullptr : find_source(word == "text" ? "txt" : word);
+    for (const auto& file : files_of(inform_, name_ + (is_hub_dataset(inform_) ? ".type" : ".data_files"))) {
       const Source* reader = source ? source : source_of_file(file);
       if (!reader)
         refuse(name_ + ".data_files", str("what kind of file is '", file.string(), "'?"),

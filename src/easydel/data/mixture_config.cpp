@@ -4,6 +4,7 @@
 #include <array>
 
 #include "easydel/base/names.h"
+#include "easydel/data/inform_files.h"
 
 namespace easydel::data {
 namespace {
@@ -19,10 +20,11 @@ void InformConfig::settle(config::Keys& keys) {
   const auto& later = sources_not_built();
   if (std::find(later.begin(), later.end(), word) != later.end())
     return keys.refuse("type", "reading " + word + " files is not built yet", "convert them to jsonl");
-  if (type && !find_source(word) && word != "text")
-    return keys.refuse("type", "'" + *type + "' is no type of file, and reading Hugging Face datasets is not built yet",
-                       "give data_files and type json, jsonl or txt");
-  if (data_files.empty())
+  const bool on_hub = is_hub_dataset(*this);
+  if (type && !on_hub && !find_source(word) && word != "text")
+    return keys.refuse("type", "'" + *type + "' is no type of file, nor a data set of the hub",
+                       "give json, jsonl or txt with data_files, or owner/name");
+  if (data_files.empty() && !on_hub)
     return keys.refuse("data_files", "is missing", "give a path or a pattern such as data/*.jsonl");
   if (split.find('[') != std::string::npos)
     return keys.refuse("split", "a part of a split is not built yet", "take the first rows with num_rows");

@@ -63,12 +63,12 @@ struct InformConfig {
     using namespace config;
     using C = InformConfig;
     return std::tuple{
-        field<&C::type>("json, jsonl or txt; null: by the file's extension. Any other word is a Hugging Face dataset."),
+        field<&C::type>("json, jsonl or txt; null: by the file's extension. Or a data set of the hub, owner/name, without data_files."),
         field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), or a list of them."),
         field<&C::name>("What mixture_weights calls it; null: after its first file."),
         field<&C::split>("train, or a name for data that are only evaluated on."),
         field<&C::dataset_split_name>("Configuration of a Hugging Face dataset.",
-                                      not_built("reading Hugging Face datasets")),
+                                      not_built("choosing a configuration of a data set")),
         field<&C::content_field>("The row's field with the text, the conversation, or a pair's prompt; null: by the "
                                  "standard names (messages, prompt, completion, chosen, rejected, text), then content.",
                                  alias("text_field")),

@@ -48,6 +48,26 @@ struct PathConfig {
   }
 };
 
+struct PushConfig {
+  std::string repo_id;
+  std::string revision = "main";
+  bool is_private = false, create_pr = false;
+  std::string commit_message = "Upload with easydel", commit_description;
+
+  static constexpr auto doc = "Send the model, as it is now, to a repository of the hub; only what changed.";
+  static constexpr auto fields() {
+    using namespace config;
+    return std::tuple{
+        field<&PushConfig::repo_id>("The repository, owner/name; it is made where there is none.", required()),
+        field<&PushConfig::revision>("Its branch."),
+        field<&PushConfig::is_private>("Where it is made now: only for its owner.", named("private")),
+        field<&PushConfig::create_pr>("As a pull request instead of a commit to the branch."),
+        field<&PushConfig::commit_message>("First line of the commit."),
+        field<&PushConfig::commit_description>("The rest of it."),
+    };
+  }
+};
+
 enum class EvalEngine { automatic, esurge };
 constexpr auto choices(EvalEngine) {
   using config::Choice;

@@ -6,6 +6,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/elarge/push.h"
 
 namespace easydel::elarge {
 namespace {
@@ -43,6 +44,12 @@ void run_to_json(Running& running, const Action& action) {
   if (!running.leads()) return;
   files::write(parameters.path, to_json(normalised(running.run.config), 2) + "\n");
   log::info("wrote ", parameters.path);
+}
+
+void run_push(Running& running, const Action& action) {
+  const auto& parameters = typed<PushConfig>(action);
+  const hub::Pushed pushed = running.session().push_to_hub(action.path, push_options(parameters));
+  running.print(pushed_text(parameters.repo_id, pushed));
 }
 
 void run_train(Running& running, const Action&) { running.session().train(running.out()); }
@@ -102,6 +109,13 @@ std::span<const ActionEntry> action_entries() {
        .check = check_generate,
        .run = run_generate},
       {.name = "print", .doc = "Print a summary of the run.", .aliases = {"show"}, .run = run_print},
+      {.name = "push_to_hub",
+       .doc = "Send the model, as it is now, to a repository of the hub; only what changed.",
+       .parameters = section_for<PushConfig>, .make_parameters = make<PushConfig>,
+       .alone = "repo_id",
+       .needs = {.model = true, .tokenizer = true, .computing = true},
+       .check = check_push,
+       .run = run_push},
       {.name = "serve",
        .doc = "Serve the model by OpenAI's HTTP interface.",
        .aliases = {"server"},
@@ -111,14 +125,14 @@ std::span<const ActionEntry> action_entries() {
        .doc = "Write the configuration with all defaults as JSON.",
        .aliases = {"save_json", "write_json"},
        .parameters = section_for<PathConfig>, .make_parameters = make<PathConfig>,
-       .path_alone = true,
+       .alone = "path",
        .check = check_writable,
        .run = run_to_json},
       {.name = "to_yaml",
        .doc = "Write the configuration with all defaults as YAML.",
        .aliases = {"save_yaml", "write_yaml"},
        .parameters = section_for<PathConfig>, .make_parameters = make<PathConfig>,
-       .path_alone = true,
+       .alone = "path",
        .check = check_writable,
        .run = run_to_yaml},
       {.name = "train",
@@ -185,9 +199,9 @@ void read_action(const Value& item, const std::string& place, config::Problems& 
   const std::string path = place + "." + canonical(name);
   const ActionEntry* const entry = find_action(name);
   if (!entry) return problems.add(place, item.place, "unknown action '" + name + "'", known_actions_hint(name));
-  if (entry->path_alone && parameters.as_string()) {
+  if (!entry->alone.empty() && parameters.as_string()) {
     Value map{.kind = Value::Kind::map, .place = parameters.place};
-    map.entries.emplace_back("path", parameters);
+    map.entries.emplace_back(std::string(entry->alone), parameters);
     parameters = map;
   }
   Action action{.entry = entry, .path = path, .parameters = nullptr};

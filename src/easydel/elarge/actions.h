@@ -45,7 +45,7 @@ struct ActionEntry {
   std::vector<std::string_view> aliases = {};
   const config::Section* (*parameters)() = nullptr;  // null: it takes none
   std::shared_ptr<void> (*make_parameters)() = nullptr;
-  bool path_alone = false;                           // `to_yaml: out.yaml` is short for `to_yaml: {path: out.yaml}`
+  std::string_view alone = {};                       // "path": `to_yaml: out.yaml` is short for `to_yaml: {path: out.yaml}`
   bool built = true;
   Needs needs = {};
   // Finds out before anything runs what would go wrong later with this action's own parameters.
@@ -74,6 +74,7 @@ void check_needs(const Run& run, config::Problems& problems);
 // The same for the parameters of single actions.
 void check_generate(const Run&, const Action&, config::Problems&);
 void check_writable(const Run&, const Action&, config::Problems&);
+void check_push(const Run&, const Action&, config::Problems&);
 
 std::string valid_text(const Run& run);  // "run.yaml is valid: 2 actions\n"
 // A few lines for people: model, data, training, mesh.

@@ -107,7 +107,7 @@ Builder Builder::from_pretrained(std::string_view name_or_path, std::optional<st
   Builder out;
   out.update_config(sections);
   out.set_model(name_or_path);
-  if (task) out.set_section("model", Arguments{{"task", std::string(*task)}}.map());
+  if (task) out.set_section("model", Arguments{{"task", task_of(*task).value_or(std::string(*task))}}.map());
   return out;
 }
 
@@ -231,24 +231,54 @@ std::optional<std::string> Builder::reference_model_name() const {
   return name.empty() ? std::nullopt : std::optional(name);
 }
 
-Session& Builder::session(bool trains) {
-  if (!session_ || (trains && !trains_)) {
-    session_ = core().open(config(), trains);
-    trains_ = trains;
-  }
+// A configuration with a trainer is loaded for training at once, so that its model is loaded once.
+Session& Builder::session() {
+  if (!session_) session_ = core().open(config(), given_.find("trainer") && given_.find("trainer")->is_map());
   return *session_;
 }
 
-void Builder::build_model(bool again) {
+std::shared_ptr<models::Model> Builder::build_model(bool again) {
   if (again) clear_cache();
-  session(false).build_model();
+  return session().build_model();
 }
-void Builder::build_tokenizer() { session(trains_).build_tokenizer(); }
-void Builder::train(const Output& out) { session(true).train(out); }
-std::vector<Generated> Builder::generate(const GenerateRequest& request) { return session(trains_).generate(request); }
-void Builder::clear_cache() {
-  session_.reset();
-  trains_ = false;
+std::shared_ptr<models::Model> Builder::side_model(const std::string& section) {
+  return scalar_at(given_, section, "name_or_path").empty() ? nullptr : session().build_side_model(section);
 }
+std::shared_ptr<models::Model> Builder::build_teacher_model() { return side_model("teacher_model"); }
+std::shared_ptr<models::Model> Builder::build_reference_model() { return side_model("reference_model"); }
+std::shared_ptr<models::Model> Builder::build_reward_model() { return side_model("reward_model"); }
+std::shared_ptr<const text::Tokenizer> Builder::build_tokenizer() { return session().build_tokenizer(); }
+
+std::shared_ptr<data::Dataset> Builder::build_dataset() {
+  return config().mixture.informs.empty() ? nullptr : session().build_dataset();
+}
+train::TrainerSection Builder::build_training_arguments() const { return config().trainer; }
+
+std::shared_ptr<train::Trainer> Builder::build_trainer() {
+  if (!given_.find("trainer")) set_section("trainer", Value::map()), clear_cache();
+  return session().build_trainer();
+}
+TrainerOutput Builder::train(const Output& out) {
+  if (!given_.find("trainer")) set_section("trainer", Value::map()), clear_cache();
+  return session().train(out);
+}
+
+void Builder::build_esurge() const {
+  config();
+  refuse("build_esurge", "the engine is not built yet", "generate() continues prompts");
+}
+void Builder::eval(const Arguments&) const {
+  config();
+  refuse("eval", "evaluation by tasks is not built yet", "mixture.evaluation gives a held-out loss while training");
+}
+
+std::vector<Generated> Builder::generate(const GenerateRequest& request) { return session().generate(request); }
+
+hub::Pushed Builder::push_to_hub(const std::string& repository, hub::PushOptions options) {
+  options.repository = repository;
+  return session().push_to_hub("push_to_hub", options);
+}
+
+void Builder::clear_cache() { session_.reset(); }
 
 }  // namespace easydel::elarge

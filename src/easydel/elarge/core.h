@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -15,6 +16,20 @@
 
 #include "easydel/elarge/elarge.h"
 #include "easydel/elarge/vector_kind.h"
+#include "easydel/hub/push.h"
+
+namespace easydel::data {
+class Dataset;
+}
+namespace easydel::models {
+class Model;
+}
+namespace easydel::text {
+class Tokenizer;
+}
+namespace easydel::train {
+class Trainer;
+}
 
 namespace easydel::elarge {
 
@@ -48,15 +63,28 @@ struct Interrupted : std::runtime_error {
   int signal;
 };
 
+struct TrainerOutput {
+  int64_t step = 0, steps = 0;            // updates made, of the run
+  std::map<std::string, double> metrics;  // "train_loss"; "eval_loss" and "eval_loss_before" where it was evaluated
+  std::filesystem::path checkpoint;       // the newest; empty: none
+};
+
 // One configuration at work. Models are loaded when first needed and shared by its actions: after train(),
-// generate() uses the trained weights. One thread at a time.
+// generate() uses the trained weights. What is built stays the session's too. One thread at a time.
 class Session {
  public:
   virtual ~Session() = default;
-  virtual void build_model() = 0;             // loads what train() and generate() would load
-  virtual void build_tokenizer() = 0;
-  virtual void train(const Output& out) = 0;  // throws Interrupted
+  virtual std::shared_ptr<models::Model> build_model() = 0;  // what train() and generate() use
+  // The frozen model of another section ("teacher_model"); nullptr where the configuration has none.
+  virtual std::shared_ptr<models::Model> build_side_model(const std::string& section) = 0;
+  virtual std::shared_ptr<const text::Tokenizer> build_tokenizer() = 0;
+  virtual std::shared_ptr<data::Dataset> build_dataset() = 0;   // the examples to learn from
+  virtual std::shared_ptr<train::Trainer> build_trainer() = 0;  // reads the data; each call makes a new one
+  virtual TrainerOutput train(const Output& out) = 0;           // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
+  // The model as it is now, with its tokenizer, to a repository of the hub; only what changed is sent. Errors say
+  // `where`. Collective: every rank calls it, the first one sends.
+  virtual hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) = 0;
 };
 
 struct ProbeLogits {
@@ -87,6 +115,8 @@ class Core {
   virtual void probe_logits(const ProbeLogits& probe) = 0;
   virtual void probe_replay(const ProbeReplay& probe) = 0;
   virtual std::string describe_mesh(const MeshPlan& plan) = 0;
+  // Families from outside the tree: a plug-in's library (models/plugin.h). UserError where it is none that fits.
+  virtual void load_plugin(const std::filesystem::path& file) = 0;
   // The kinds of recorded cases whose answers need torch.
   virtual const std::vector<VectorKind>& vector_kinds() = 0;
   // What torch is and how fast, for `doctor`, against the measured peak.

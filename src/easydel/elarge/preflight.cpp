@@ -7,8 +7,9 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
-#include "easydel/data/rows.h"
+#include "easydel/data/inform_files.h"
 #include "easydel/elarge/actions.h"
+#include "easydel/elarge/push.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/mesh/mesh.h"
@@ -105,9 +106,9 @@ void check_data(const Config& config, config::Problems& problems) {
   if (wrong(problems, {"mixture"})) return;
   const auto check_informs = [&](const std::vector<data::InformConfig>& informs, const std::string& key) {
     for (size_t i = 0; i < informs.size(); ++i) {
-      const std::string path = str("mixture.", key, "[", i, "].data_files");
+      const std::string path = str("mixture.", key, "[", i, data::is_hub_dataset(informs[i]) ? "].type" : "].data_files");
       as_problem(problems, path, [&] {
-        for (const fs::path& file : data::expand(informs[i].data_files, path))
+        for (const fs::path& file : data::files_of(informs[i], path))
           if (::access(file.c_str(), R_OK) != 0) refuse(path, file.string() + " cannot be read");
       });
     }
@@ -181,6 +182,12 @@ void check_needs(const Run& run, config::Problems& problems) {
     if (!wrong(problems, {"mixture"}) && data::training_informs(config.mixture).empty())
       problems.add("mixture.informs", "there is nothing to train on", "give at least one inform with data_files");
   }
+  if (needs.training && config.trainer.common.push_to_hub) {
+    if (!config.trainer.common.hub_model_id)
+      problems.add("trainer.push_to_hub", "does not say where to", "give hub_model_id: owner/name");
+    else
+      as_problem(problems, "trainer.push_to_hub", [&] { hub::check_push("trainer.push_to_hub", push_options(config.trainer.common)); });
+  }
   // Where a run only validates, the training's keys count as far as they are written.
   if (needs.training || (needs.data && problems.given("trainer.save_directory")))
     check_can_write(hub::expand_home(config.trainer.common.save_directory), true, "trainer.save_directory", problems);
@@ -195,6 +202,11 @@ void check_generate(const Run& run, const Action& action, config::Problems& prob
     const fs::path folder = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path", run.config.model.revision, hub::Wanted::description);
     check_together(generation::generation_config(folder, parameters.generation), config::Keys(problems, action.path));
   });
+}
+
+void check_push(const Run&, const Action& action, config::Problems& problems) {
+  const auto& parameters = *static_cast<const PushConfig*>(action.parameters.get());
+  as_problem(problems, action.path, [&] { hub::check_push(action.path, push_options(parameters)); });
 }
 
 void check_writable(const Run&, const Action& action, config::Problems& problems) {

@@ -1,9 +1,17 @@
 #include "easydel/elarge/session_core.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/elarge/push.h"
 #include "easydel/generation/generator.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/model.h"
@@ -61,36 +69,77 @@ class TorchSession final : public Session {
     if (world.size > 1) team_ = collective::Team::join(world, mesh_of(config, world.size));
   }
 
-  void build_model() override { model(); }
-  void build_tokenizer() override { tokenizer(); }
+  std::shared_ptr<models::Model> build_model() override { return model(); }
+  std::shared_ptr<const text::Tokenizer> build_tokenizer() override { return tokenizer(); }
 
-  void train(const Output& out) override {
+  std::shared_ptr<models::Model> build_side_model(const std::string& section) override {
+    const std::optional<ModelConfig>& side = section == "teacher_model"     ? config_.teacher_model
+                                             : section == "reference_model" ? config_.reference_model
+                                                                            : config_.reward_model;
+    if (!side) return nullptr;
+    std::shared_ptr<models::Model>& built = side_models_[section];
+    if (!built) built = models::load_model(folder_of(*side, section), load_options(false));
+    return built;
+  }
+
+  std::shared_ptr<data::Dataset> build_dataset() override {
+    return train::build_dataset(config_.trainer, config_.mixture, tokenizer());
+  }
+
+  std::shared_ptr<train::Trainer> build_trainer() override {
     train::TrainerParts parts;
     parts.trainer = config_.trainer;
     parts.mixture = config_.mixture;
     parts.model = model();
     parts.load = load_options(true);
-    if (config_.reference_model)
-      parts.reference = models::load_model(folder_of(*config_.reference_model, "reference_model"), load_options(false));
+    parts.reference = build_side_model("reference_model");
     parts.tokenizer = tokenizer();
     parts.checkpointing = checkpointing_of(config_);
     parts.save_dtype = name_of(config_.loader.param_dtype);
     parts.document = normalised(config_);
     if (config_.loader.dtype == DType::fp16 && parts.model->device().is_cpu())
       refuse("loader.dtype", "fp16 cannot be trained on a CPU", "use bf16 or fp32");
-    const std::unique_ptr<train::Watcher> progress =
-        team_->first() ? train::make_progress(config_.trainer.common.progress_bar_type, stderr) : nullptr;
-    parts.watcher = progress.get();
-    train::Trainer trainer(std::move(parts));
-    if (out) out(trainer.plan().text());
-    const train::Outcome outcome = trainer.run();
+    struct Kept {  // the bar outlives the trainer
+      std::unique_ptr<train::Watcher> progress;
+      std::optional<train::Trainer> trainer;
+    };
+    const auto kept = std::make_shared<Kept>();
+    if (team_->first()) kept->progress = train::make_progress(config_.trainer.common.progress_bar_type, stderr);
+    parts.watcher = kept->progress.get();
+    kept->trainer.emplace(std::move(parts));
+    return {kept, &*kept->trainer};
+  }
+
+  TrainerOutput train(const Output& out) override {
+    const std::shared_ptr<train::Trainer> trainer = build_trainer();
+    if (out) out(trainer->plan().text());
+    const train::Outcome outcome = trainer->run();
     if (outcome.signal != 0) throw Interrupted(outcome.signal);
-    if (!out) return;
-    std::string text;
-    if (outcome.before && outcome.after && outcome.before->step != outcome.after->step)
-      text += str("held-out loss ", outcome.before->loss, " before, ", outcome.after->loss, " after\n");
-    if (!outcome.checkpoint.empty()) text += "saved in " + outcome.checkpoint.string() + "\n";
-    out(text);
+    if (out) out(told(outcome));
+    if (config_.trainer.common.push_to_hub) push(out);
+    TrainerOutput result{outcome.step, outcome.steps, {{"train_loss", outcome.train_loss}}, outcome.checkpoint};
+    if (outcome.before) result.metrics["eval_loss_before"] = outcome.before->loss;
+    if (outcome.after) result.metrics["eval_loss"] = outcome.after->loss;
+    return result;
+  }
+
+  hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) override {
+    if (team_->first()) hub::check_push(where, options);
+    std::string pattern = (std::filesystem::temp_directory_path() / "easydel-push-XXXXXX").string();
+    if (team_->first() && !::mkdtemp(pattern.data())) refuse(pattern, str("cannot be made: ", std::strerror(errno)));
+    hub::Pushed pushed;
+    try {
+      models::save_model(*model(), pattern, std::string(name_of(config_.loader.param_dtype)));
+      if (team_->first()) {
+        text::save_tokenizer(*tokenizer(), pattern);
+        pushed = hub::push_folder(where, pattern, options);
+      }
+    } catch (...) {
+      if (team_->first()) files::remove_all(pattern);
+      throw;
+    }
+    if (team_->first()) files::remove_all(pattern);
+    return pushed;
   }
 
   std::vector<Generated> generate(const GenerateRequest& request) override {
@@ -120,6 +169,19 @@ class TorchSession final : public Session {
   }
 
  private:
+  static std::string told(const train::Outcome& outcome) {
+    std::string text;
+    if (outcome.before && outcome.after && outcome.before->step != outcome.after->step)
+      text += str("held-out loss ", outcome.before->loss, " before, ", outcome.after->loss, " after\n");
+    if (!outcome.checkpoint.empty()) text += "saved in " + outcome.checkpoint.string() + "\n";
+    return text;
+  }
+
+  void push(const Output& out) {
+    const hub::Pushed pushed = push_to_hub("trainer.push_to_hub", push_options(config_.trainer.common));
+    if (out) out(pushed_text(*config_.trainer.common.hub_model_id, pushed));
+  }
+
   std::filesystem::path folder() const { return folder_of(config_.model, "model"); }
 
   models::LoadOptions load_options(bool training) const { return elarge::load_options(config_, training, team_); }
@@ -148,6 +210,7 @@ class TorchSession final : public Session {
   bool trains_;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
   std::shared_ptr<models::Model> model_;
+  std::map<std::string, std::shared_ptr<models::Model>> side_models_;  // by section
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::unique_ptr<const text::ChatRenderer> chat_;  // when a conversation first comes
 };

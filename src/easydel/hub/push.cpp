@@ -47,11 +47,7 @@ class Push {
  public:
   Push(const std::string& where, const fs::path& folder, const PushOptions& options)
       : where_(where), options_(options) {
-    if (options.settings.offline) refuse(where, "nothing can be sent: HF_HUB_OFFLINE is set", "unset it");
-    if (options.settings.token.empty())
-      refuse(where, "nothing can be sent without a token", "set HF_TOKEN to one that may write");
-    if (!is_hub_name(options.repository))
-      refuse(where, "'" + options.repository + "' is no name of a hub", "a name is 'owner/name'");
+    check_push(where, options);
     std::error_code missing;
     if (!fs::is_directory(folder, missing)) refuse(where, "'" + folder.string() + "': no such folder");
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -268,6 +264,14 @@ class Push {
 };
 
 }  // namespace
+
+void check_push(const std::string& where, const PushOptions& options) {
+  if (options.settings.offline) refuse(where, "nothing can be sent: HF_HUB_OFFLINE is set", "unset it");
+  if (options.settings.token.empty())
+    refuse(where, "nothing can be sent without a token", "set HF_TOKEN to one that may write");
+  if (!is_hub_name(options.repository))
+    refuse(where, "'" + options.repository + "' is no name of a hub", "a name is 'owner/name'");
+}
 
 Pushed push_folder(const std::string& where, const fs::path& folder, const PushOptions& options) {
   return Push(where, folder, options).run();

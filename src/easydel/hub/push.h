@@ -25,6 +25,9 @@ struct Pushed {
   int64_t unchanged = 0;
 };
 
+// UserError where nothing could be sent: offline, no token, no name of a hub.
+void check_push(const std::string& where, const PushOptions& options);
+
 // Every regular file below `folder` (hidden ones and *.incomplete left out), made a repository of where there is none.
 // UserError: offline, no token, no access, broken transfer, the folder is none.
 Pushed push_folder(const std::string& where, const std::filesystem::path& folder, const PushOptions& options);

@@ -150,7 +150,7 @@ std::string BaseConfig::model_type() const {
   return type ? type->scalar : "";
 }
 
-mesh::PartitionRules BaseConfig::get_partition_rules() const {
+std::vector<mesh::Rule> BaseConfig::get_partition_rules(bool) const {
   refuse("get_partition_rules",
          "is not given by " + (model_type().empty() ? std::string("this configuration") : "'" + model_type() + "'"),
          "a family's configuration gives its rules");
@@ -244,6 +244,18 @@ void BaseConfig::save_pretrained(const fs::path& folder) const {
   to_json_file(folder / "config.json");
 }
 
+std::pair<BaseConfig, Value> BaseConfig::from_dict(const Value& said, const Value& overrides) {
+  BaseConfig out(said);
+  Value unused = Value::map();
+  for (const auto& [key, value] : overrides.entries) {
+    if (out.find(key) || transformers_defaults().find(key))
+      out.set(key, value);
+    else
+      unused.set(key, value);
+  }
+  return {std::move(out), std::move(unused)};
+}
+
 std::pair<BaseConfig, Value> BaseConfig::from_pretrained(std::string_view name, const Value& overrides,
                                                          const FromPretrained& options) {
   const fs::path file = config_file(std::string(name), options);
@@ -254,18 +266,11 @@ std::pair<BaseConfig, Value> BaseConfig::from_pretrained(std::string_view name, 
     refuse(file.string(), str("is no valid JSON: ", broken.what()));
   }
   if (!said.is_map()) refuse(file.string(), "holds no configuration", "a config.json is a JSON object");
-  BaseConfig out(said);
-  Value unused = Value::map();
-  for (const auto& [key, value] : overrides.entries) {
-    if (out.find(key) || transformers_defaults().find(key))
-      out.set(key, value);
-    else
-      unused.set(key, value);
-  }
+  auto [out, unused] = from_dict(said, overrides);
   out.set("_name_or_path", Value::text(std::string(name)));
   if (const auto commit = extract_commit_hash(file.string(), std::nullopt))
     out.set("_commit_hash", Value::text(*commit));
-  return {out, unused};
+  return {std::move(out), std::move(unused)};
 }
 
 std::vector<int64_t> BaseConfig::get_axis_dims() const {
@@ -303,6 +308,19 @@ int64_t BaseConfig::granted_mask_max_position_embedding() const {
 
 mesh::PartitionManager BaseConfig::partition_manager() const {
   return mesh::PartitionManager(mesh::partition_axis_of(at("partition_axis")));
+}
+
+mesh::OperationDefaults BaseConfig::operation_defaults() {
+  mesh::OperationDefaults out;
+  out.attn_dtype = at("attn_dtype").scalar;
+  out.attn_softmax_dtype = at("attn_softmax_dtype").scalar;
+  out.sequence_axis_name = at("sequence_axis_name").scalar;
+  out.platform = at("platform").scalar;
+  out.backend = get_backend();
+  out.partition_axis = mesh::partition_axis_of(at("partition_axis"));
+  if (const Value& configs = at("operation_configs"); !configs.is_null()) out.operation_configs = configs;
+  out.mesh = mesh();
+  return out;
 }
 
 const mesh::Mesh& BaseConfig::mesh(int64_t ranks) {

@@ -15,6 +15,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/mesh/mesh.h"
+#include "easydel/mesh/operation_metadata.h"
 #include "easydel/mesh/partition_manager.h"
 #include "easydel/mesh/rules.h"
 
@@ -36,8 +37,9 @@ class BaseConfig {
 
   // The family's word; of the base class the attribute `model_type`, or nothing.
   virtual std::string model_type() const;
-  // UserError here: a family's configuration gives its own.
-  virtual mesh::PartitionRules get_partition_rules() const;
+  // Rules of a family of one's own, for `mesh::match_partition_rules`, LoadOptions::partition_rules and the like.
+  // UserError here; families in the tree say theirs by models::get_partition_rules.
+  virtual std::vector<mesh::Rule> get_partition_rules(bool fully_sharded = true) const;
 
   const Value* find(std::string_view name) const { return attributes_.find(name); }
   const Value& at(std::string_view name) const;  // UserError where there is no such attribute
@@ -58,8 +60,9 @@ class BaseConfig {
   std::string to_json_string(bool only_differences = true) const;
   void to_json_file(const std::filesystem::path& file, bool only_differences = true) const;
   void save_pretrained(const std::filesystem::path& folder) const;  // folder/config.json
-  // A folder, a file or a name of the hub. `overrides` that are attributes replace the file's; the others are given
-  // back. UserError: nothing there, no JSON.
+  // `overrides` that are attributes replace what is said; the others are given back (return_unused_kwargs).
+  static std::pair<BaseConfig, Value> from_dict(const Value& said, const Value& overrides = Value::map());
+  // from_dict of a folder, a file or a name of the hub. UserError: nothing there, no JSON.
   static std::pair<BaseConfig, Value> from_pretrained(std::string_view name, const Value& overrides = Value::map(),
                                                       const FromPretrained& options = {});
 
@@ -69,6 +72,7 @@ class BaseConfig {
   int64_t granted_freq_max_position_embedding() const;  // freq_max_position_embeddings, or max_position_embeddings
   int64_t granted_mask_max_position_embedding() const;  // mask_max_position_embeddings, or max_position_embeddings
   mesh::PartitionManager partition_manager() const;
+  mesh::OperationDefaults operation_defaults();  // for mesh::OperationMetadata
 
   // Made of the sharding fields for `ranks` at the first call, then kept; set_model_mesh replaces it, also inside.
   const mesh::Mesh& mesh(int64_t ranks = 1);

@@ -1,10 +1,12 @@
 // The model zoo, in alphabetical order. A family is one file, one line here and one in family_configs.cpp.
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/models/family.h"
 #include "easydel/models/family_configs.h"
+#include "easydel/models/plugin.h"
+#include "easydel/models/registry_config.h"
 
 namespace easydel::models {
 
@@ -102,8 +104,9 @@ Family xlm_roberta();
 Family xlstm();
 Family zamba2();
 
-std::span<const Family> families() {
-  static const std::array all = {
+namespace {
+std::vector<Family>& all_families() {
+  static std::vector<Family> all = {
       apertus(), arcee(), bamba(), bert(), bitnet(), bloom(), cohere(), cohere2(), dbrx(), deepseek_v2(), deepseek_v3(),
       deepseek_v32(), dots1(), ernie4_5(), ernie4_5_moe(), exaone(), exaone4(), exaone_moe(), falcon(), falcon_h1(),
       falcon_mamba(), flex_olmo(), gemma(), gemma2(), gemma3_text(), gemma3n_text(), gemma4_text(), glm(), glm4(),
@@ -116,6 +119,15 @@ std::span<const Family> families() {
       rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(), vaultgemma(), xlm_roberta(), xlstm(), zamba2(),
   };
   return all;
+}
+}  // namespace
+
+std::span<const Family> families() { return all_families(); }
+
+void register_family(const Family& family, const FamilyConfig& config) {
+  check(family.model_type == config.model_type && family.build, "a family and its configuration name one model_type");
+  register_family_config(config);
+  all_families().push_back(family);
 }
 
 const Family& family_of(const ConfigReader& config) {

@@ -1,8 +1,8 @@
 #include "easydel/models/family_configs.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
+#include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
@@ -26,11 +26,9 @@ std::string stem_of(const FamilyConfig& family) {
   return std::string(name) + (family.model_type.ends_with("_text") ? "Text" : "");
 }
 
-}  // namespace
-
 // Alphabetical.
-std::span<const FamilyConfig> family_configs() {
-  static const std::array all = {
+std::vector<FamilyConfig>& all_configs() {
+  static std::vector<FamilyConfig> all = {
       FamilyConfig{"apertus", {"ApertusForCausalLM"}},
       FamilyConfig{"arcee", {"ArceeForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"bamba", {"BambaForCausalLM"}},
@@ -126,6 +124,16 @@ std::span<const FamilyConfig> family_configs() {
       FamilyConfig{"zamba2", {"Zamba2ForCausalLM"}},
   };
   return all;
+}
+
+}  // namespace
+
+std::span<const FamilyConfig> family_configs() { return all_configs(); }
+
+void add_family_config(const FamilyConfig& config) {
+  if (std::ranges::find(all_configs(), config.model_type, &FamilyConfig::model_type) != all_configs().end())
+    refuse("model_type", "'" + std::string(config.model_type) + "' is there already", "give the family a name of its own");
+  all_configs().push_back(config);
 }
 
 const FamilyConfig& family_config_of(const Value& config, const std::string& where) {

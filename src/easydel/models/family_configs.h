@@ -29,6 +29,8 @@ struct FamilyConfig {
 };
 
 std::span<const FamilyConfig> family_configs();
+// One more; see register_family_config, which also makes its classes known. UserError where the model_type is taken.
+void add_family_config(const FamilyConfig& config);
 
 // The family of a config.json that errors call `where`. UserError "where: key: what" where model_type or an architecture
 // is unknown or not built yet, or where a key asks for what no family here has (quantized weights, pruned heads).

@@ -35,12 +35,14 @@ struct Registry {
       modules;  // by task, by model type
 
   Registry() {
-    for (const FamilyConfig& family : family_configs())
-      for (const std::string_view architecture : family.architectures) {
-        const std::string type(family.model_type);
-        configs.try_emplace(type, stem_of(architecture) + "Config");
-        modules[std::string(task_of(architecture))].try_emplace(type, architecture);
-      }
+    for (const FamilyConfig& family : family_configs()) add(family);
+  }
+  void add(const FamilyConfig& family) {
+    for (const std::string_view architecture : family.architectures) {
+      const std::string type(family.model_type);
+      configs.try_emplace(type, stem_of(architecture) + "Config");
+      modules[std::string(task_of(architecture))].try_emplace(type, architecture);
+    }
   }
 };
 
@@ -108,6 +110,13 @@ std::string bound_task(std::string_view model_type, const std::vector<std::strin
     if (const auto types = all.modules.find(task); types != all.modules.end() && types->second.contains(model_type))
       return std::string(task);
   return "";
+}
+
+void register_family_config(const FamilyConfig& config) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.guard);
+  add_family_config(config);
+  all.add(config);
 }
 
 void register_config(const std::string& model_type, const std::string& config_class) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "easydel/models/family_configs.h"
+
 namespace easydel::models {
 
 // The registry's names of tasks, "causal-language-model" first.
@@ -17,6 +19,9 @@ std::string registered_config(std::string_view model_type);
 std::string registered_module(std::string_view task, std::string_view model_type);
 // The task that config.json's architectures ask for, what auto-bind does; empty: none that is registered.
 std::string bound_task(std::string_view model_type, const std::vector<std::string>& architectures);
+
+// A family that is not in family_configs.cpp: its configuration, and a class for each of its architectures.
+void register_family_config(const FamilyConfig& config);
 
 // More, while the program runs; a name that is there already is replaced. Thread-safe.
 void register_config(const std::string& model_type, const std::string& config_class);

@@ -119,7 +119,7 @@ class Dpo final : public Method {
       : config_(setting.trainer.own_as<DpoConfig>("dpo")),
         common_(setting.trainer.common),
         reference_(setting.reference) {
-    if (!reference_ && !config_.reference_free) reference_ = models::copy_model(*setting.model);
+    if (!reference_ && !config_.reference_free && setting.model) reference_ = models::copy_model(*setting.model);
     if (setting.tokenizer) encoder_.emplace(setting.tokenizer, data::EncoderOptions{});
   }
 

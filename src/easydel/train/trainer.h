@@ -119,4 +119,8 @@ class Trainer {
   int64_t tokens_seen_ = 0, saved_step_ = -1;
 };
 
+// The examples that such a trainer would learn from, without a model. UserError as Trainer.
+std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data::MixtureConfig& mixture,
+                                             std::shared_ptr<const text::Tokenizer> tokenizer);
+
 }  // namespace easydel::train

@@ -108,6 +108,10 @@ struct TrainerConfig {
   bool do_last_save = true;
   bool resume_if_possible = true;
   bool remove_ckpt_after_load = false;
+  bool push_to_hub = false;
+  std::optional<std::string> hub_model_id;
+  std::string hub_revision = "main";
+  bool hub_private_repo = false;
   int64_t log_steps = 10;
   int64_t report_steps = 5;
   bool report_metrics = true;
@@ -199,6 +203,10 @@ struct TrainerConfig {
         field<&C::do_last_save>("Save at the end."),
         field<&C::resume_if_possible>("Go on from the newest good checkpoint."),
         field<&C::remove_ckpt_after_load>("Delete the checkpoint that was resumed from, once a newer one stands."),
+        field<&C::push_to_hub>("Send the model to the hub when the training is done; only what changed."),
+        field<&C::hub_model_id>("The repository, owner/name.", alias("hub_repo_id")),
+        field<&C::hub_revision>("Its branch."),
+        field<&C::hub_private_repo>("Where it is made now: only for its owner."),
         field<&C::log_steps>("Steps between lines of the log.", at_least(1)),
         field<&C::report_steps>("Steps between records of metrics.jsonl.", at_least(1)),
         field<&C::report_metrics>("Write metrics.jsonl and the loss curve."),

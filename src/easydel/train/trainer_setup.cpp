@@ -21,10 +21,10 @@ std::string folder_name(const TrainerParts& parts) {
 }
 
 // Packing by the trainer's key or by the mixture's, each with its own default strategy.
-data::Packing packing_of(const TrainerParts& parts, bool evaluation) {
-  if (parts.trainer.common.trainer_type != "sft") return data::Packing::none;
-  const auto& sft = parts.trainer.own_as<SftConfig>("sft");
-  const bool by_mixture = parts.mixture.pack_tokens || parts.mixture.pack_on_the_fly;
+data::Packing packing_of(const TrainerSection& trainer, const data::MixtureConfig& mixture, bool evaluation) {
+  if (trainer.common.trainer_type != "sft") return data::Packing::none;
+  const auto& sft = trainer.own_as<SftConfig>("sft");
+  const bool by_mixture = mixture.pack_tokens || mixture.pack_on_the_fly;
   if (evaluation && sft.eval_packing && !*sft.eval_packing) return data::Packing::none;
   if (!sft.packing && !by_mixture && !(evaluation && sft.eval_packing.value_or(false))) return data::Packing::none;
   return sft.packing_strategy.value_or(by_mixture ? data::Packing::greedy : data::Packing::bfd);
@@ -71,7 +71,48 @@ OptimizerRules rules_of(const TrainerConfig& config) {
   }
 }
 
+// What the trainer's keys and the mixture's say of the data to learn from.
+data::DatasetOptions training_data(const TrainerSection& trainer, const data::MixtureConfig& mixture) {
+  data::DatasetOptions options;
+  options.informs = data::training_informs(mixture);
+  if (options.informs.empty())
+    refuse("mixture.informs", "there is no data to train on", "give at least one inform with split: train");
+  options.target_field = mixture.text_target_field;
+  if (trainer.common.trainer_type == "sft")
+    options.target_field = trainer.own_as<SftConfig>("sft").dataset_text_field.value_or(options.target_field);
+  options.mixture = {mixture.block_mixture, mixture.mixture_block_size, mixture.stop_strategy, {}};
+  if (mixture.block_mixture && !mixture.mixture_weights.empty())
+    for (const std::string& name : data::names_of(options.informs))
+      options.weights.push_back(mixture.mixture_weights.at(name));
+  options.packing = packing_of(trainer, mixture, false);
+  if (options.packing != data::Packing::none) {
+    const auto length = mixture.pack_seq_length ? mixture.pack_seq_length : trainer.common.max_length;
+    if (!length)
+      refuse("trainer.max_length", "packing needs to know how long a row is",
+             "set max_length or mixture.pack_seq_length");
+    options.row_length = *length;
+  }
+  options.shuffle_documents = mixture.pack_shuffle && trainer.common.shuffle_train_dataset;
+  options.shuffled = trainer.common.shuffle_train_dataset;
+  options.seed = static_cast<uint64_t>(mixture.seed.value_or(trainer.common.shuffle_seed_train));
+  return options;
+}
+
+// Rows have a limit on either side; the smaller one holds.
+void limit_length(TrainerSection& trainer, const data::MixtureConfig& mixture) {
+  if (const auto most = mixture.tokenization.max_length)
+    trainer.common.max_length = std::min(*most, trainer.common.max_length.value_or(*most));
+}
+
 }  // namespace
+
+std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data::MixtureConfig& mixture,
+                                             std::shared_ptr<const text::Tokenizer> tokenizer) {
+  limit_length(trainer, mixture);
+  const std::unique_ptr<Method> method = build_method({trainer, mixture, std::move(tokenizer), nullptr, nullptr});
+  return std::make_shared<data::Dataset>(data::Dataset::build(
+      training_data(trainer, mixture), [&](const data::TypedRow& row) { return method->prepare(row); }));
+}
 
 void Trainer::freeze() {
   if (!config().frozen_parameters) return;
@@ -94,35 +135,13 @@ void Trainer::freeze() {
 }
 
 void Trainer::build_data() {
-  const data::MixtureConfig& mixture = parts_.mixture;
   const auto prepare = [this](const data::TypedRow& row) { return method_->prepare(row); };
-  data::DatasetOptions options;
-  options.informs = data::training_informs(mixture);
-  if (options.informs.empty())
-    refuse("mixture.informs", "there is no data to train on", "give at least one inform with split: train");
-  options.target_field = mixture.text_target_field;
-  if (parts_.trainer.common.trainer_type == "sft")
-    options.target_field = parts_.trainer.own_as<SftConfig>("sft").dataset_text_field.value_or(options.target_field);
-  options.mixture = {mixture.block_mixture, mixture.mixture_block_size, mixture.stop_strategy, {}};
-  if (mixture.block_mixture && !mixture.mixture_weights.empty())
-    for (const std::string& name : data::names_of(options.informs))
-      options.weights.push_back(mixture.mixture_weights.at(name));
-  options.packing = packing_of(parts_, false);
-  if (options.packing != data::Packing::none) {
-    const auto length = mixture.pack_seq_length ? mixture.pack_seq_length : config().max_length;
-    if (!length)
-      refuse("trainer.max_length", "packing needs to know how long a row is",
-             "set max_length or mixture.pack_seq_length");
-    options.row_length = *length;
-  }
-  options.shuffle_documents = mixture.pack_shuffle && config().shuffle_train_dataset;
-  options.shuffled = config().shuffle_train_dataset;
-  options.seed = static_cast<uint64_t>(mixture.seed.value_or(config().shuffle_seed_train));
+  data::DatasetOptions options = training_data(parts_.trainer, parts_.mixture);
   training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
   source_ = std::make_unique<DatasetSource>(training_, config().total_batch_size, config().gradient_accumulation_steps,
                                             config().per_epoch_training_steps.value_or(0));
 
-  options.informs = data::evaluation_informs(mixture);
+  options.informs = data::evaluation_informs(parts_.mixture);
   if (!config().do_eval) return;
   if (options.informs.empty()) {
     log::warning(
@@ -132,7 +151,7 @@ void Trainer::build_data() {
   }
   options.section = "mixture.evaluation";
   options.mixture = {}, options.weights = {};
-  options.packing = packing_of(parts_, true);
+  options.packing = packing_of(parts_.trainer, parts_.mixture, true);
   options.shuffled = options.shuffle_documents = false;
   evaluation_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
 }
@@ -217,9 +236,7 @@ Trainer::Trainer(TrainerParts parts)
       checkpoints_(fs::path(parts_.trainer.common.save_directory) / folder_name(parts_),
                    parts_.trainer.common.save_total_limit) {
   check(parts_.model, "a trainer without a model");
-  // Rows have a limit on either side; the smaller one holds.
-  if (const auto most = parts_.mixture.tokenization.max_length)
-    parts_.trainer.common.max_length = std::min(*most, config().max_length.value_or(*most));
+  limit_length(parts_.trainer, parts_.mixture);
   check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
   const int64_t parts_of_update = config().gradient_accumulation_steps * ranks_.parts();
   if (!parts_.source && config().total_batch_size % parts_of_update != 0)

@@ -1,0 +1,19 @@
+// Which files an inform means: those that its patterns find, or those of a data set of the hub.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "easydel/data/mixture_config.h"
+#include "easydel/data/rows.h"
+
+namespace easydel::data {
+
+// Whether its type is a name of the hub, "owner/name", and no files are given.
+bool is_hub_dataset(const InformConfig& inform);
+
+// Sorted; those of the hub are fetched first. UserError "where: ...": nothing is found, or there is no such split.
+std::vector<std::filesystem::path> files_of(const InformConfig& inform, const std::string& where);
+
+}  // namespace easydel::data

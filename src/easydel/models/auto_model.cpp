@@ -1,0 +1,22 @@
+#include "easydel/models/auto_model.h"
+
+#include "easydel/base/error.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/models/family_configs.h"
+#include "easydel/models/registry_config.h"
+
+namespace easydel::models {
+
+std::shared_ptr<Model> load_for_task(std::string_view task, std::string_view name, const FromHub& options) {
+  const std::filesystem::path folder = hub::resolve_model(name, "from_pretrained", options.revision);
+  const std::filesystem::path file = folder / "config.json";
+  if (!std::filesystem::is_regular_file(file))
+    refuse("from_pretrained", "'" + std::string(name) + "' has no config.json", "give a Hugging Face model folder");
+  Value config = parse_file(file);
+  if (!config.is_map()) refuse(file.string(), "is no mapping");
+  for (const auto& [key, value] : options.load.overrides.entries) config.set(key, value);
+  registered_module(task, family_config_of(config, file.string()).model_type);  // refuses where there is none
+  return load_model(folder, options.load);
+}
+
+}  // namespace easydel::models

@@ -1,0 +1,50 @@
+#include "easydel/models/plugin.h"
+
+#include <dlfcn.h>
+
+#include <set>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/models/plugin_abi.h"
+
+namespace easydel::models {
+namespace {
+
+const char* const kRemedy = "build it anew against this program's package (docs/adding_a_model.md)";
+
+// The loader's words begin with the path, which the error says already.
+std::string reason(const std::string& path) {
+  const char* const said = ::dlerror();
+  std::string text = said ? said : "unknown reason";
+  return text.starts_with(path + ": ") ? text.substr(path.size() + 2) : text;
+}
+
+}  // namespace
+
+void load_plugin(const std::filesystem::path& file) {
+  std::error_code missing;
+  const std::string where = file.string(), path = std::filesystem::weakly_canonical(file, missing).string();
+  if (!std::filesystem::is_regular_file(path, missing)) refuse(where, "there is no such plug-in", "give a shared library, name.so");
+  static std::set<std::string> loaded;
+  if (!loaded.insert(path).second) return;
+  // Lazily: a library of another version shall get as far as saying so.
+  void* const library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (!library) refuse(where, "cannot be loaded: " + reason(path), kRemedy);
+  const auto abi = reinterpret_cast<const char* (*)()>(::dlsym(library, "easydel_plugin_abi"));
+  const auto entry = reinterpret_cast<void (*)(Registry&)>(::dlsym(library, "easydel_plugin"));
+  if (!abi || !entry)
+    refuse(where, str("is no plug-in: it has no ", abi ? "easydel_plugin" : "easydel_plugin_abi"), "see docs/adding_a_model.md");
+  if (const std::string theirs = abi(); theirs != kPluginAbi)
+    refuse(where, "is built against '" + theirs + "', and this program is '" + kPluginAbi + "'", kRemedy);
+  Registry registry;
+  const size_t before = families().size();
+  try {
+    entry(registry);
+  } catch (const UserError& refusal) {
+    refuse(where, refusal.what());
+  }
+  for (const Family& family : families().subspan(before)) log::info(where, ": family ", family.model_type);
+}
+
+}  // namespace easydel::models
