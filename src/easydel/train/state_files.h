@@ -8,7 +8,6 @@
 
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
-#include "easydel/text/tokenizer.h"
 #include "easydel/train/optimizer.h"
 #include "easydel/train/ranks.h"
 
