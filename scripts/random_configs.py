@@ -2,19 +2,29 @@
 """Makes small models with random sizes and flags, and what transformers computes with them, in the form of the golden
 vectors (check_goldens.py compares a program with them).
 
-    python scripts/random_configs.py --out DIR [--families llama,gpt2] [--count 20] [--seed 0]
+    python scripts/random_configs.py --out DIR [--families llama,gpt2] [--count 20] [--seed 0] [--flags]
+
+Families in the table below have rules of their own; the others, and all with --flags, vary a golden configuration
+(random_flags.py).
 
 Needs torch, transformers, numpy and safetensors.
 """
 import argparse
+import inspect
 import json
 import os
 import random
+import tempfile
 
 import numpy as np
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM
+
+from random_flags import BASES, mutated
+
+GOLDENS = os.path.join(os.path.dirname(__file__), "..", "tests", "data", "hf_goldens")
 
 
 def rope(r, head_dim, max_positions):
@@ -100,6 +110,18 @@ def gpt_like(family, r):
 
 def layer_kinds(r, layers):
     return [r.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
+
+
+KNOWN = set(OWN_HEAD + ALWAYS_OWN_HEAD + ONE_KEY_PER_HEAD + WITH_BIAS_KEY + PARTIAL) | {
+    "falcon", "qwen2", "exaone4", "starcoder2"}
+
+
+def base_of(family):
+    if family in BASES:
+        return family, BASES[family]
+    infinite = lambda m: float(m["__float__"]) if "__float__" in m else m
+    base = json.load(open(os.path.join(GOLDENS, family, "config.json")), object_hook=infinite)
+    return base["model_type"], base
 
 
 def config_of(family, r):
@@ -216,9 +238,30 @@ def old_style(config):
     config["torch_dtype"] = config.pop("dtype", "float32")
 
 
-def one(family, r, folder):
+def gradient_norms(model, tensors, folder):
+    """By the names of the file: transformers holds some weights otherwise than the file, so it saves the gradients."""
+    kept = [(p, p.detach().clone()) for p in [*model.parameters(), *model.buffers()]]
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.zeros_like(p) if p.grad is None else p.grad)
+        for b in model.buffers():
+            b.zero_()
+    with tempfile.TemporaryDirectory() as gradients:
+        model.save_pretrained(gradients)
+        saved = load_file(os.path.join(gradients, "model.safetensors"))
+    with torch.no_grad():
+        for p, value in kept:
+            p.copy_(value)
+    return {name: float(saved[name].double().norm()) for name in tensors}
+
+
+def one(family, r, folder, flags):
     torch.manual_seed(r.randrange(1 << 30))
-    given = config_of(family, r)
+    if flags or family not in KNOWN:
+        family, base = base_of(family)
+        given = mutated(base, r)
+    else:
+        given = config_of(family, r)
     config = AutoConfig.for_model(family, **given, bos_token_id=1, eos_token_id=2, attn_implementation="eager")
     model = AutoModelForCausalLM.from_config(config).eval()
     with torch.no_grad():
@@ -231,6 +274,9 @@ def one(family, r, folder):
                 p.add_(0.1 * torch.randn_like(p))
             else:
                 p.copy_((0 if "gemma" in family else 1) + 0.1 * torch.randn_like(p))
+        for name, b in model.named_buffers():
+            if name.endswith(("correction_bias", "expert_bias")):
+                b.normal_(0, 0.1)
     os.makedirs(folder)
     model.save_pretrained(folder)
     path = os.path.join(folder, "config.json")
@@ -252,12 +298,13 @@ def one(family, r, folder):
         mask[1, length - pad:] = 0
     ids = ids.masked_fill(mask == 0, 0)
     labels = ids.masked_fill(mask == 0, -100)
-    out = model(input_ids=ids, attention_mask=mask, labels=labels, output_hidden_states=True)
+    entered = []
+    model.get_output_embeddings().register_forward_pre_hook(lambda _, inputs: entered.append(inputs[0].detach()))
+    out = model(input_ids=ids, attention_mask=mask, labels=labels)
     out.loss.backward()
     tensors = load_file(os.path.join(folder, "model.safetensors"))
-    grads = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-    norms = {n: float(grads[n].double().norm()) if n in grads else 0.0 for n in tensors}
-    total = float(torch.sqrt(sum(g.double().pow(2).sum() for g in grads.values())))
+    norms = gradient_norms(model, tensors, folder)
+    total = float(torch.sqrt(sum(p.grad.double().pow(2).sum() for p in model.parameters() if p.grad is not None)))
 
     prompts = torch.randint(3, vocab, (2, 6))
     prompt_mask = torch.ones_like(prompts)
@@ -268,10 +315,11 @@ def one(family, r, folder):
         # Another model: dynamic frequencies remember the longest call.
         fresh = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
         ids_now, past, new = row[keep != 0][None], None, []
+        kept = next((n for n in ("cache_params", "state") if n in inspect.signature(fresh.forward).parameters), "past_key_values")
         with torch.no_grad():
             for _ in range(24):
-                step = fresh(input_ids=ids_now, past_key_values=past, use_cache=True)
-                past, scores = step.past_key_values, step.logits[0, -1]
+                step = fresh(input_ids=ids_now, use_cache=True, **{kept: past})
+                past, scores = step[kept], step.logits[0, -1]
                 top = scores.topk(2).values
                 margin = min(margin, float((top[0] - top[1]) / scores.abs().max()))
                 new.append(int(scores.argmax()))
@@ -280,11 +328,11 @@ def one(family, r, folder):
     if margin < 5e-4:
         return False
     expected = dict(input_ids=ids, attention_mask=mask, labels=labels, prompt_ids=prompts, prompt_mask=prompt_mask,
-                    logits=out.logits.detach(), loss=out.loss.detach().reshape(1), last_hidden_state=out.hidden_states[-1].detach(),
+                    logits=out.logits.detach(), loss=out.loss.detach().reshape(1), last_hidden_state=entered[0],
                     generated=torch.tensor(generated))
     save_file({k: v.contiguous() for k, v in expected.items()}, os.path.join(folder, "expected.safetensors"))
     json.dump(dict(kind="causal", inputs=["input_ids", "attention_mask", "labels"], padding_side=side, config_style=style,
-                   loss=float(out.loss), grad_norm_total=total, grad_norms=norms, given=given),
+                   loss=float(out.loss.detach()), grad_norm_total=total, grad_norms=norms, given=given),
               open(os.path.join(folder, "expected.json"), "w"), indent=1)
     return True
 
@@ -295,16 +343,24 @@ def main():
     a.add_argument("--families", default="llama,mistral,qwen2,qwen3,gpt2")
     a.add_argument("--count", type=int, default=20)
     a.add_argument("--seed", type=int, default=0)
+    a.add_argument("--flags", action="store_true")
     a = a.parse_args()
     torch.set_num_threads(1)
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
     import shutil
     for family in a.families.split(","):
-        r, made = random.Random(f"{a.seed}/{family}"), 0
-        while made < a.count:
+        r, made, failed = random.Random(f"{a.seed}/{family}"), 0, []
+        while made < a.count and len(failed) < 10 * a.count:
             folder = os.path.join(a.out, f"{family}_{made:02d}")
             shutil.rmtree(folder, ignore_errors=True)
-            if one(family, r, folder):
-                made += 1
+            try:
+                made += one(family, r, folder, a.flags)
+            except Exception as e:  # a draw that transformers itself cannot run
+                failed.append(f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"[:150])
+        shutil.rmtree(os.path.join(a.out, f"{family}_{made:02d}"), ignore_errors=True)
+        for text in sorted(set(failed)):
+            print("   ", failed.count(text), "x", text)
         print(family, made, flush=True)
 
 

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "support/data.h"
+#include "support/memory.h"
 
 namespace easydel::ops {
 namespace {
@@ -31,9 +32,11 @@ struct Case {
     if (own.sinks.defined()) all.push_back(own.sinks.grad());
     return all;
   }
+  void expect_blockwise_is_vanilla() const { expect_equal_backends("blockwise", "vanilla"); }
   void expect_equal_backends(const char* one, const char* other) const {
     const auto a = with_gradients(one), b = with_gradients(other);
-    for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].allclose(b[i], 1e-4, 1e-5)) << one << " " << other << " " << i;
+    for (size_t i = 0; i < a.size(); ++i)
+      EXPECT_TRUE(a[i].allclose(b[i], 1e-4, 1e-5)) << one << " " << other << " " << i;
   }
 };
 
@@ -41,6 +44,16 @@ TEST(Attention, IsTheSameByEveryBackend) {
   const Case c;
   c.expect_equal_backends("flash", "vanilla");
   c.expect_equal_backends("sdpa", "vanilla");
+  c.expect_blockwise_is_vanilla();
+}
+
+TEST(Attention, HasUpstreamsNames) {
+  const Case c;
+  for (const char* name :
+       {"autoregressive_decodeattn", "blocksparse", "blockwise", "cudnn", "flash_attn2", "sdpa", "splash"}) {
+    check_attention_name(name);
+    c.expect_equal_backends(name, "vanilla");
+  }
 }
 
 TEST(Attention, SeesNoFurtherThanItsWindow) {
@@ -49,6 +62,7 @@ TEST(Attention, SeesNoFurtherThanItsWindow) {
     c.spec.window = window;
     c.expect_equal_backends("flash_attn2", "vanilla");
     c.expect_equal_backends("sdpa", "vanilla");
+    c.expect_blockwise_is_vanilla();
   }
 }
 
@@ -58,6 +72,7 @@ TEST(Attention, OfEveryKeyIsTheSameByEveryBackendWithAWindowToo) {
     c.spec.kind = AttentionKind::full, c.spec.window = window;
     c.expect_equal_backends("flash_attn2", "vanilla");
     c.expect_equal_backends("sdpa", "vanilla");
+    c.expect_blockwise_is_vanilla();
   }
 }
 
@@ -65,12 +80,14 @@ TEST(Attention, CapsItsScores) {
   Case c;
   c.spec.softcap = 1.5;
   c.expect_equal_backends("flash_attn2", "vanilla");
+  c.expect_blockwise_is_vanilla();
 }
 
 TEST(Attention, HasSinksThatLearn) {
   Case c;
   c.spec.sinks = at::randn({6});
   c.expect_equal_backends("flash_attn2", "vanilla");
+  c.expect_blockwise_is_vanilla();
   c.spec.sinks = c.spec.sinks.to(at::kBFloat16), c.spec.window = 4;
   EXPECT_EQ(c.with_gradients("flash_attn2")[4].scalar_type(), at::kBFloat16);
 }
@@ -82,6 +99,7 @@ TEST(Attention, LeansByDistanceWithSlopes) {
     c.expect_equal_backends("flash_attn2", "vanilla");
     c.spec.sinks = at::randn({6}), c.spec.softcap = 2;
     c.expect_equal_backends("flash_attn2", "vanilla");
+    c.expect_blockwise_is_vanilla();
   }
 }
 
@@ -91,6 +109,7 @@ TEST(Attention, StaysInItsChunk) {
       Case c;
       c.spec.kind = kind, c.spec.chunk = chunk;
       c.expect_equal_backends("flash_attn2", "vanilla");
+      c.expect_blockwise_is_vanilla();
     }
 }
 
@@ -99,6 +118,62 @@ TEST(Attention, TakesValuesOfAnotherSize) {
   c.v = at::randn({31, 2, 5});
   c.expect_equal_backends("flash_attn2", "vanilla");
   c.expect_equal_backends("sdpa", "vanilla");
+  c.expect_blockwise_is_vanilla();
+}
+
+// A sequence of several blocks of queries and of keys, the last of each cut, behind a short one.
+struct LongCase : Case {
+  LongCase() {
+    ranges = {{{0, 7, 0, 7}, {7, 1207, 7, 1207}, {1207, 1207, 1207, 1207}}};
+    q = at::randn({1207, 2, 4}), k = at::randn({1207, 1, 4}), v = at::randn({1207, 1, 4});
+  }
+};
+
+TEST(BlockwiseAttention, IsTheReferenceOverManyBlocks) {
+  const LongCase plain;
+  plain.expect_blockwise_is_vanilla();
+  for (const AttentionKind kind : {AttentionKind::causal, AttentionKind::full}) {
+    LongCase c;
+    c.spec.kind = kind, c.spec.window = 600, c.spec.softcap = 3, c.spec.sinks = at::randn({2});
+    c.expect_blockwise_is_vanilla();
+    c.spec.window = 0, c.spec.chunk = 700, c.spec.slopes = at::arange(1, 3, at::kFloat) * 0.01;
+    c.expect_blockwise_is_vanilla();
+  }
+}
+
+TEST(BlockwiseAttention, DropsWhatTheReferenceDrops) {
+  LongCase c;
+  c.spec.dropout = 0.3;
+  c.expect_blockwise_is_vanilla();
+}
+
+TEST(BlockwiseAttention, RoundsSlopesAsTheReferenceDoes) {
+  LongCase c;
+  c.spec.slopes = at::arange(1, 3, at::kFloat) * 0.013, c.spec.slopes_in_bf16 = true;
+  c.expect_blockwise_is_vanilla();
+}
+
+TEST(BlockwiseAttention, SeesKeysOfACacheBeforeItsQueries) {
+  const LongCase c;
+  const std::array<AttentionRange, 1> range = {{{0, 3, 100, 900}}};
+  AttentionCall call;
+  call.sequences = range, call.cached = true;
+  const Tensor q = c.q.narrow(0, 0, 3);
+  EXPECT_TRUE(attention(c.spec, call, q, c.k, c.v, "blockwise")
+                  .allclose(attention(c.spec, call, q, c.k, c.v, "vanilla"), 1e-4, 1e-5));
+}
+
+TEST(BlockwiseAttention, HoldsMemoryThatGrowsWithTheLengthAndNotWithItsSquare) {
+  const auto most = [](const char* backend, int64_t length) {
+    Case c;
+    c.ranges = {{{0, length, 0, length}, {length, length, length, length}, {length, length, length, length}}};
+    c.q = at::randn({length, 1, 4}), c.k = at::randn({length, 1, 4}), c.v = at::randn({length, 1, 4});
+    const test::PeakMemory memory;
+    c.with_gradients(backend);
+    return memory.bytes();
+  };
+  EXPECT_LT(most("blockwise", 4096), 2.5 * most("blockwise", 2048));
+  EXPECT_GT(most("vanilla", 4096), 3.5 * most("vanilla", 2048));
 }
 
 TEST(Attention, TakesTheBestBackendThatServes) {
@@ -107,6 +182,8 @@ TEST(Attention, TakesTheBestBackendThatServes) {
   call.sequences = c.ranges;
   EXPECT_EQ(pick_attention("auto", {c.spec, call, c.q, c.k, c.v}).name, "flash_attn2");
   c.spec.dropout = 0.1;
+  EXPECT_EQ(pick_attention("auto", {c.spec, call, c.q, c.k, c.v}).name, "blockwise");
+  call.hidden = c.q.sum({1, 2}) > 0;
   EXPECT_EQ(pick_attention("auto", {c.spec, call, c.q, c.k, c.v}).name, "vanilla");
 }
 
@@ -114,7 +191,9 @@ TEST(Attention, SaysWhyABackendCannotServe) {
   Case c;
   c.spec.dropout = 0.1;
   AttentionCall call;
-  EXPECT_EQ(test::refusal([&] { pick_attention("flash", {c.spec, call, c.q, c.k, c.v}); }),
+  EXPECT_EQ(test::refusal([&] {
+              pick_attention("flash", {c.spec, call, c.q, c.k, c.v});
+            }),
             "attention: 'flash' cannot serve this model here\n    flash_attn2: has no dropout");
   EXPECT_EQ(test::refusal([&] { check_attention_name("vanila"); }),
             "attention: 'vanila' is no attention built here\n    did you mean 'vanilla'?");

@@ -12,7 +12,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .layers = 40,
                                            .heads = 64,
                                            .max_positions = 8192,
-                                           .reads_head_dim = false,
                                            .epsilon_key = "layer_norm_eps",
                                            .epsilon = 1e-5,
                                            .padding = 0,

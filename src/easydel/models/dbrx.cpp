@@ -54,6 +54,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   files.gate = "experts.mlp.w1", files.up = "experts.mlp.v1", files.down = "experts.mlp.w2";
   files.flat = true;
   moe.experts.files = {files};
+  spec.router_loss = read_router_loss(config, moe.router);
+  spec.router_loss->coefficient = feed.number("moe_loss_weight", 0.01);
   set_experts(spec, moe, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }

@@ -144,6 +144,7 @@ struct DecoderSpec {
   std::optional<nn::MaskedHeadSpec> masked_head;  // the language head, where it is one of these
   std::optional<nn::ClassHeadSpec> classes;       // in place of what Building::head plans, where that is no language head
 
+  std::optional<RouterLoss> router_loss;   // as Model::router_loss
   int64_t restart_length = 0;              // as Model::restart_length
 
   double attention_dropout = 0, embedding_dropout = 0;

@@ -19,7 +19,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .padding = 0,
                                            .tied = true});
   spec.rope->interleaved = true;
-  spec.qkv_bias = spec.output_bias = spec.mlp_bias = config.boolean("use_bias", false);
+  spec.qkv_bias = spec.output_bias = spec.mlp_bias = spec.head_bias = config.boolean("use_bias", false);
   spec.attention_dropout = 0.0;
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"moe_num_experts", "num_experts"}, 64),
                            integer_of(config, {"moe_k", "num_experts_per_tok"}, 6),
@@ -37,6 +37,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   config.positive("moe_layer_interval", step);
   std::vector<bool> sparse;
   for (int64_t i = 0; i < layers; ++i) sparse.push_back((i + 1) % step == 0 && i >= from && (last == -1 || i <= last));
+  spec.router_loss = read_router_loss(config, moe.router);
   set_experts(spec, moe, sparse);
   return build_decoder(std::move(spec), building);
 }

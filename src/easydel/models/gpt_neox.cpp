@@ -29,6 +29,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .up = "dense_h_to_4h",
                 .down = "dense_4h_to_h",
                 .head = "embed_out"};
+  spec.padding = -1;  // every row of its table learns
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = spec.norm.epsilon};
   spec.qkv = QkvLayout::grouped;
   spec.kv_heads = spec.heads;

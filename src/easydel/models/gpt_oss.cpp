@@ -53,6 +53,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   packed.transposed = false;
   packed.packing = nn::Packing::mxfp4;
   moe.experts.files = {plain, packed};
+  spec.router_loss = read_router_loss(config, moe.router);
   set_experts(spec, moe, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }

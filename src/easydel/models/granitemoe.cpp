@@ -21,6 +21,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.router_names.weight = "router.layer.weight";
   moe.experts.files = {nn::ExpertFiles::fused("input_linear.weight", "output_linear.weight"),
                        nn::ExpertFiles::fused("experts.gate_up_proj", "experts.down_proj")};
+  spec.router_loss = read_router_loss(config, moe.router);
   set_experts(spec, moe, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }

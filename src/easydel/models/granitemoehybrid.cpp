@@ -55,6 +55,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     moe.router_names.weight = "router.layer.weight";
     moe.experts.files = {nn::ExpertFiles::fused("input_linear.weight", "output_linear.weight"),
                          nn::ExpertFiles::fused("experts.gate_up_proj", "experts.down_proj")};
+    built.router_loss = read_router_loss(config, moe.router);
     for (DecoderLayerSpec& layer : built.layers)
       layer.feed = [spec, moe](const nn::Scope& block, int64_t index) {
         return std::make_unique<Both>(std::make_unique<nn::Moe>(block, moe), build_feed(block / "shared_mlp", *spec, index));

@@ -48,6 +48,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   nn::MoeSpec moe = moe_of(config, spec, experts, std::min(experts, config.integer("num_experts_per_tok", 2)), spec.intermediate);
   moe.name = "feed_forward";
   moe.router_names.weight = "router.weight";
+  spec.router_loss = read_router_loss(config, moe.router);
   set_experts(spec, moe, sparse);
   return build_decoder(std::move(spec), building);
 }

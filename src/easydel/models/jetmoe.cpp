@@ -57,6 +57,7 @@ class Mixer final : public nn::Part {
     const Tensor out = ops::combine_rows(back, routing.weights, rows.place);
     nn::LayerOutput made{out + bias_.value().to(out.scalar_type()), {}};
     made.extras["attention_router_logits"] = logits;
+    if (!pass.stream().cache) made.extras["attention_expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.router.experts);
     return made;
   }
 
@@ -104,6 +105,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.router_names.weight = "router.layer.weight";
   moe.experts.files = {nn::ExpertFiles::fused("input_linear.weight", "output_linear.weight")};
   moe.output_bias = true;
+  spec.router_loss = read_router_loss(config, moe.router, 0.01, "aux_loss_coef");
   set_experts(spec, moe, all_layers(spec));
   const MixerSpec mixer{spec.hidden, spec.kv_heads, spec.head_dim, moe.router, spec.deviation,
                         config.number("attention_dropout", 0.0), std::make_shared<ops::RopeSpec>(*spec.rope)};

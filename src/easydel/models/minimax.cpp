@@ -171,6 +171,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.input_jitter = config.number("router_jitter_noise", 0.0);
   moe.name = "block_sparse_moe";
   moe.experts.files = nn::ExpertFiles::numbered();
+  spec.router_loss = read_router_loss(config, moe.router);
   // The layers of one model share a spec that lives as long as they do.
   const auto shared = std::make_shared<DecoderSpec>(spec);
   for (size_t i = 0; i < spec.layers.size(); ++i) {

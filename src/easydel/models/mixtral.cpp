@@ -23,6 +23,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.input_jitter = config.number("router_jitter_noise", 0.0);
   moe.name = "block_sparse_moe";
   moe.experts.files = nn::ExpertFiles::numbered();
+  spec.router_loss = read_router_loss(config, moe.router);
   set_experts(spec, moe, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }

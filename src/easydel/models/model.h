@@ -31,6 +31,14 @@ struct Outputs {
   std::map<std::string, Tensor> extras;  // what a loss may need with its gradient, by name and layer: "router_logits.3"
 };
 
+// What a mixture of experts adds to its loss so that its experts are met alike (models/router_loss.h).
+struct RouterLoss {
+  int64_t top_k = 1;
+  double coefficient = 0.0;    // of the load balancing loss: config.json's router_aux_loss_coef
+  double z_coefficient = 0.0;  // of the routers' z-loss: router_z_loss_coef, which no family of transformers' decoders has
+  bool asked = false;          // output_router_logits: the model's own loss has it
+};
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -40,6 +48,8 @@ class Model {
   virtual const nn::Head& head() const = 0;
   // What scores classes, or pools for a bare stack; null where there is no such head.
   virtual const nn::ClassHead* class_head() const { return nullptr; }
+
+  virtual std::optional<RouterLoss> router_loss() const { return std::nullopt; }  // nothing: transformers has none for it
 
   virtual int64_t layers() const = 0;
   virtual int64_t vocabulary() const = 0;

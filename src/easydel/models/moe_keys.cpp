@@ -54,6 +54,12 @@ void read_corrected_router(const ConfigReader& config, nn::MoeSpec& moe, int64_t
   moe.router_names.correction = "gate.e_score_correction_bias";
 }
 
+RouterLoss read_router_loss(const ConfigReader& config, const ops::RouterSpec& router, double coefficient,
+                            const char* key) {
+  return {router.top_k, config.number(key, coefficient), config.number("router_z_loss_coef", 0.0),
+          config.boolean("output_router_logits", false)};
+}
+
 int64_t needed(const ConfigReader& config, const char* key) {
   if (!config.find(key)) config.refuse_key(key, "is missing", "this family has no default for it");
   return integer_of(config, {key}, 0);

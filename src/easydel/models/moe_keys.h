@@ -24,6 +24,11 @@ void read_groups(const ConfigReader& config, ops::RouterSpec& router, int64_t gr
 void read_corrected_router(const ConfigReader& config, nn::MoeSpec& moe, int64_t groups, int64_t top_groups,
                            bool normalise, double factor);
 
+// output_router_logits, router_z_loss_coef and the load balancing loss's coefficient under `key`, `coefficient` where
+// that is absent.
+RouterLoss read_router_loss(const ConfigReader& config, const ops::RouterSpec& router, double coefficient = 0.001,
+                            const char* key = "router_aux_loss_coef");
+
 // A key that has no default. UserError where it is missing.
 int64_t needed(const ConfigReader& config, const char* key);
 

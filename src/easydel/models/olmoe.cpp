@@ -21,6 +21,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_experts", "num_local_experts"}, 64),
                            config.integer("num_experts_per_tok", 8), spec.intermediate);
   moe.router.normalise = config.boolean("norm_topk_prob", false);
+  spec.router_loss = read_router_loss(config, moe.router, 0.01);
   set_experts(spec, moe, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }

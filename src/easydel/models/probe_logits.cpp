@@ -16,6 +16,7 @@
 #include "easydel/models/config_reader.h"
 #include "easydel/models/file_tensors.h"
 #include "easydel/models/head_loss.h"
+#include "easydel/models/router_loss.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/safetensors.h"
 
@@ -114,7 +115,8 @@ struct Answer {
 };
 
 // labels [rows, T], those of a causal model one place back: each token's is the one behind it.
-Answer score_words(const Model& model, const Batch& batch, const Tensor& hidden) {
+Answer score_words(const Model& model, const Batch& batch, const Outputs& outputs) {
+  const Tensor& hidden = outputs.hidden;
   const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
   Tensor labels, known;
   if (batch.labels.defined()) {
@@ -134,9 +136,14 @@ Answer score_words(const Model& model, const Batch& batch, const Tensor& hidden)
   } else {
     out.outputs.emplace_back("logits", model.head().logits(hidden.detach()).view({rows, length, -1}));
   }
-  if (known.defined())
-    out.loss = -model.head().score(hidden.index_select(0, known.to(hidden.device())),
-                                   labels.index_select(0, known).to(hidden.device())).logps.mean();
+  if (!known.defined()) return out;
+  out.loss = -model.head().score(hidden.index_select(0, known.to(hidden.device())),
+                                 labels.index_select(0, known).to(hidden.device())).logps.mean();
+  if (const auto router = model.router_loss()) {
+    const RouterTerms terms = router_terms(*router, outputs, batch.mask.flatten().ne(0).to(hidden.device()));
+    if (terms.sum.defined()) out.outputs.emplace_back("aux_loss", terms.balance.reshape({1}));
+    if (terms.sum.defined() && router->asked) out.loss = out.loss + terms.sum;
+  }
   return out;
 }
 
@@ -216,11 +223,12 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
       pass.capture = [&](std::string_view name, const Tensor& value) { seen[std::string(name)] = value.detach(); };
     Inputs inputs{batch.ids.flatten().to(device)};
     if (batch.types.defined()) inputs.token_types = batch.types.flatten().to(device);
-    const Tensor hidden = model->forward(inputs, pass).hidden;
+    const Outputs outputs = model->forward(inputs, pass);
+    const Tensor& hidden = outputs.hidden;
     pass.capture = {};
     Answer answer;
     if (task == Task::causal_lm || task == Task::masked_lm)
-      answer = score_words(*model, batch, hidden);
+      answer = score_words(*model, batch, outputs);
     else if (model->class_head())
       answer = score_classes(*model, batch, hidden, pass);
     for (const auto& [name, value] : answer.outputs) give(name, value);

@@ -26,6 +26,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.shared_inner = integer_of(config, {"shared_expert_intermediate_size"}, 5632);
   moe.shared = "shared_expert";
   moe.shared_gate = "shared_expert_gate";
+  spec.router_loss = read_router_loss(config, moe.router);
   set_experts(spec, moe, read_expert_steps(config, spec));
   return build_decoder(std::move(spec), building);
 }

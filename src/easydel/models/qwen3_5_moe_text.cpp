@@ -9,7 +9,7 @@ namespace {
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_qwen3_next(config, {.vocabulary = 248320, .hidden = 2048, .intermediate = 512, .layers = 40,
                                               .heads = 16, .kv_heads = 2, .head_dim = 256, .max_positions = 32768}, false);
-  set_experts(spec, qwen3_next_experts(config, spec, 256, 8, true), all_layers(spec));
+  set_qwen3_next_experts(config, spec, 256, 8, true, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }
 

@@ -17,6 +17,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_experts", "num_local_experts"}, 128),
                            config.integer("num_experts_per_tok", 8), integer_of(config, {"moe_intermediate_size"}, 768));
   moe.router.normalise = config.boolean("norm_topk_prob", false);
+  spec.router_loss = read_router_loss(config, moe.router);
   set_experts(spec, moe, read_expert_steps(config, spec));
   return build_decoder(std::move(spec), building);
 }

@@ -37,14 +37,16 @@ DecoderSpec read_qwen3_next(const ConfigReader& config, DecoderDefaults defaults
   return spec;
 }
 
-nn::MoeSpec qwen3_next_experts(const ConfigReader& config, const DecoderSpec& spec, int64_t experts, int64_t top_k, bool normalise) {
+void set_qwen3_next_experts(const ConfigReader& config, DecoderSpec& spec, int64_t experts, int64_t top_k, bool normalise,
+                            const std::vector<bool>& sparse) {
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_experts"}, experts), config.integer("num_experts_per_tok", top_k),
                            integer_of(config, {"moe_intermediate_size"}, 512));
   moe.router.normalise = normalise;
   moe.shared_inner = integer_of(config, {"shared_expert_intermediate_size"}, 512);
   moe.shared = "shared_expert";
   moe.shared_gate = "shared_expert_gate";
-  return moe;
+  spec.router_loss = read_router_loss(config, moe.router);
+  set_experts(spec, moe, sparse);
 }
 
 }  // namespace easydel::models

@@ -11,12 +11,14 @@
 
 namespace easydel::ops {
 
+AttentionBackend blockwise_attention();
 AttentionBackend flash_attn2_attention();
 AttentionBackend sdpa_attention();
 AttentionBackend vanilla_attention();
 
 std::span<const AttentionBackend> attention_backends() {
   static const std::array all = {
+      blockwise_attention(),
       flash_attn2_attention(),
       sdpa_attention(),
       vanilla_attention(),
@@ -25,9 +27,19 @@ std::span<const AttentionBackend> attention_backends() {
 }
 
 std::string_view canonical_attention(std::string_view name) {
-  if (name == "flash") return "flash_attn2";
-  if (name == "splash") return "blocksparse";
-  if (name == "cudnn" || name == "cuda_flash_attn2") return "sdpa";
+  struct Other {
+    std::string_view name, backend;
+  };
+  // Upstream has kernels of their own for decoding and for masks of blocks. Here one kernel does both: with few queries
+  // it cuts their keys over threads, and blocks of keys that nobody sees are never read.
+  static constexpr std::array others = {Other{"autoregressive_decodeattn", "flash_attn2"},
+                                        Other{"blocksparse", "flash_attn2"},
+                                        Other{"cuda_flash_attn2", "sdpa"},
+                                        Other{"cudnn", "sdpa"},
+                                        Other{"flash", "flash_attn2"},
+                                        Other{"splash", "flash_attn2"}};
+  for (const Other& other : others)
+    if (other.name == name) return other.backend;
   return name;
 }
 
@@ -64,11 +76,10 @@ Tensor one_by_one(const AttentionNeed& need, Tensor (*one)(const AttentionNeed&,
   return parts.size() == 1 ? parts[0].contiguous() : at::cat(parts);
 }
 
-Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v,
-                 const std::string& backend) {
-  const bool gradients =
-      at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad() ||
-                                     (spec.sinks.defined() && spec.sinks.requires_grad()));
+Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k,
+                 const Tensor& v, const std::string& backend) {
+  const bool gradients = at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad() ||
+                                                        (spec.sinks.defined() && spec.sinks.requires_grad()));
   const AttentionNeed need{spec, call, q, k, v, gradients};
   return pick_attention(backend, need).attend(need);
 }

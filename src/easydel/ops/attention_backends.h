@@ -26,7 +26,8 @@ struct AttentionBackend {
 };
 
 std::span<const AttentionBackend> attention_backends();  // alphabetical; the list is in attention_backends.cpp
-// The name that stands in the list for another spelling ("flash" is "flash_attn2"); the name itself where it is none.
+// The name that stands in the list for another of upstream's ("flash" and "blocksparse" are "flash_attn2", "cudnn" is
+// "sdpa"); the name itself where it is none.
 std::string_view canonical_attention(std::string_view name);
 // UserError "attention: ..." for an unknown name; checked before a model is built.
 void check_attention_name(std::string_view name, const std::string& where = "attention");

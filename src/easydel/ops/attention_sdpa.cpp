@@ -3,6 +3,7 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include "easydel/ops/attention_backends.h"
+#include "easydel/ops/attention_scores.h"
 
 namespace easydel::ops {
 namespace {
@@ -16,10 +17,7 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   std::optional<Tensor> mask;
   if ((causal && rows != keys) || (need.spec.window > 0 && keys > need.spec.window)) {
     const auto options = need.q.options().dtype(at::kLong);
-    const Tensor key = at::arange(keys, options), query = at::arange(keys - rows, keys, options).unsqueeze(1);
-    mask = need.spec.kind == AttentionKind::causal ? key <= query : key > query - keys;  // all, where it is full
-    if (need.spec.window > 0)
-      mask = mask->logical_and(key > query - need.spec.window).logical_and(key < query + need.spec.window);
+    mask = unseen(need.spec, at::arange(keys - rows, keys, options), at::arange(keys, options)).logical_not();
   }
   const Tensor out = at::scaled_dot_product_attention(
       batch(need.q, range.begin, range.end), batch(need.k, range.key_begin, range.key_end),

@@ -3,71 +3,43 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cumsum.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/tanh.h>
 
 #include <limits>
 
 #include "easydel/base/error.h"
 #include "easydel/ops/attention_backends.h"
+#include "easydel/ops/attention_scores.h"
 #include "easydel/ops/dropout.h"
 
 namespace easydel::ops {
 namespace {
-
-// [rows, keys], true where the row's place does not let it see the key. Queries stand at the end of the keys.
-Tensor unseen(const AttentionNeed& need, const AttentionRange& range) {
-  const auto options = need.q.options().dtype(at::kLong);
-  const int64_t rows = range.end - range.begin, keys = range.key_end - range.key_begin;
-  const Tensor key = at::arange(keys, options);
-  const Tensor query = at::arange(keys - rows, keys, options).unsqueeze(1);
-  Tensor mask = need.spec.kind == AttentionKind::causal ? key > query : key < at::full({rows, 1}, 0, options);
-  if (need.spec.window > 0)
-    mask = mask.logical_or(key <= query - need.spec.window).logical_or(key >= query + need.spec.window);
-  if (need.spec.chunk > 0)
-    mask = mask.logical_or(key.floor_divide(need.spec.chunk) != query.floor_divide(need.spec.chunk));
-  return mask;
-}
 
 // [keys], or undefined where none is hidden.
 Tensor hidden_keys(const AttentionNeed& need, const AttentionRange& range) {
   return need.call.hidden.defined() ? need.call.hidden.slice(0, range.key_begin, range.key_end) : Tensor();
 }
 
-// [heads, 1, keys]
-Tensor rounded_slopes(const AttentionNeed& need, const AttentionRange& range) {
-  Tensor position = at::arange(range.key_end - range.key_begin, need.q.options().dtype(at::kLong));
-  if (const Tensor hidden = hidden_keys(need, range); hidden.defined()) {
-    const Tensor shown = hidden.logical_not().to(at::kLong);
-    position = (shown.cumsum(0) - 1) * shown;
-  }
-  return (need.spec.slopes.to(at::kBFloat16).view({-1, 1, 1}) * position.to(at::kBFloat16)).to(at::kFloat);
+// int64 [keys]: places of keys where hidden ones do not count.
+Tensor shown_places(const Tensor& hidden) {
+  const Tensor shown = hidden.logical_not().to(at::kLong);
+  return (shown.cumsum(0) - 1) * shown;
 }
 
 Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   const AttentionSpec& spec = need.spec;
-  const int64_t heads = need.q.size(1), group = heads / need.k.size(1);
-  const auto heads_first = [](const Tensor& t) { return t.transpose(0, 1).to(at::kFloat); };
-  const auto shared = [&](const Tensor& t) {
-    const Tensor part = heads_first(t.slice(0, range.key_begin, range.key_end));
-    return group == 1 ? part : part.repeat_interleave(group, 0);
-  };
-  const Tensor q = heads_first(need.q.slice(0, range.begin, range.end)), k = shared(need.k), v = shared(need.v);
-  Tensor scores = at::matmul(q, k.transpose(1, 2));
-  if (spec.slopes.defined() && spec.slopes_in_bf16) scores = scores + rounded_slopes(need, range);
-  scores = scores * spec.scale;
-  if (spec.softcap > 0) scores = at::tanh(scores / spec.softcap) * spec.softcap;
-  if (spec.slopes.defined() && !spec.slopes_in_bf16) {
-    const Tensor key = at::arange(k.size(1), scores.options());
-    const Tensor query = at::arange(k.size(1) - q.size(1), k.size(1), scores.options()).unsqueeze(1);
-    scores = scores - spec.slopes.to(at::kFloat).view({-1, 1, 1}) * (query - key).abs();
-  }
+  const int64_t heads = need.q.size(1), keys = range.key_end - range.key_begin;
+  const auto of_keys = [&](const Tensor& t) { return heads_first(t.slice(0, range.key_begin, range.key_end), heads); };
+  const Tensor v = of_keys(need.v), hidden = hidden_keys(need, range);
+  const auto options = need.q.options().dtype(at::kLong);
+  const Tensor key = at::arange(keys, options), query = at::arange(keys - (range.end - range.begin), keys, options);
+  Tensor scores = attention_scores(spec, heads_first(need.q.slice(0, range.begin, range.end), heads), of_keys(need.k), query,
+                                   key, hidden.defined() ? shown_places(hidden) : Tensor());
   // The least finite number is added, as transformers does, and not put in place of the score: a row that sees nothing
   // then weighs all alike, and its scores still have their gradient.
   constexpr double least = std::numeric_limits<float>::lowest();
-  const Tensor mask = unseen(need, range), hidden = hidden_keys(need, range);
+  const Tensor mask = unseen(spec, query, key);
   if (!hidden.defined() || spec.blind == Blind::weighs_all)
     scores = scores + (hidden.defined() ? mask.logical_or(hidden) : mask).to(at::kFloat) * least;
   else if (spec.blind == Blind::weighs_all_cut)
@@ -79,7 +51,7 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
     scores = at::cat({scores, sink}, -1);
   }
   Tensor weights = at::softmax(scores, -1);
-  if (spec.sinks.defined()) weights = weights.narrow(-1, 0, k.size(1));
+  if (spec.sinks.defined()) weights = weights.narrow(-1, 0, keys);
   if (spec.dropout > 0)
     weights = dropout_rows(weights, spec.dropout, need.call.dropout_key, need.call.first_token + range.begin);
   return at::matmul(weights, v).transpose(0, 1).to(need.q.scalar_type());

@@ -10,9 +10,11 @@
 namespace easydel::ops {
 namespace {
 
-// value(u), u even in [0, 1), for each channel of each token: fp32 [tokens, channels].
+// value(u), u even in [0, 1), for each channel of each token: fp32 [tokens, channels]. first_channel is a multiple
+// of 4.
 template <class Value>
-Tensor drawn(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token, Value&& value) {
+Tensor drawn(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token, int64_t first_channel,
+             Value&& value) {
   Tensor out = at::empty({tokens, channels}, at::TensorOptions().dtype(at::kFloat));
   float* data = out.mutable_data_ptr<float>();
   const tensor::Key philox_key{uint32_t(key), uint32_t(key >> 32)};
@@ -20,7 +22,7 @@ Tensor drawn(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token
   kernels::openmp_executor().run((tokens + at_once - 1) / at_once, [&](int64_t part) {
     for (int64_t t = part * at_once; t < std::min((part + 1) * at_once, tokens); ++t)
       for (int64_t c = 0; c < channels; c += 4) {
-        const auto bits = tensor::philox(philox_key, uint64_t(c / 4), uint64_t(first_token + t));
+        const auto bits = tensor::philox(philox_key, uint64_t((first_channel + c) / 4), uint64_t(first_token + t));
         for (int64_t i = c; i < std::min(c + 4, channels); ++i)
           data[t * channels + i] = value(tensor::uniform(bits[i - c]));
       }
@@ -29,9 +31,10 @@ Tensor drawn(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token
 }
 
 // 0 or 1 / (1 - rate).
-Tensor mask(int64_t tokens, int64_t channels, double rate, uint64_t key, int64_t first_token) {
+Tensor mask(int64_t tokens, int64_t channels, double rate, uint64_t key, int64_t first_token,
+            int64_t first_channel = 0) {
   const float kept = float(1.0 / (1.0 - rate)), limit = float(rate);
-  return drawn(tokens, channels, key, first_token, [&](float u) { return u < limit ? 0.0f : kept; });
+  return drawn(tokens, channels, key, first_token, first_channel, [&](float u) { return u < limit ? 0.0f : kept; });
 }
 
 }  // namespace
@@ -52,16 +55,17 @@ Tensor jitter(const Tensor& x, double amount, uint64_t key, int64_t first_token)
   if (amount <= 0.0 || x.numel() == 0) return x;
   const float from = float(1.0 - amount), width = float(2.0 * amount);
   const Tensor factors =
-      drawn(x.size(0), x.numel() / x.size(0), key, first_token, [&](float u) { return from + width * u; });
+      drawn(x.size(0), x.numel() / x.size(0), key, first_token, 0, [&](float u) { return from + width * u; });
   return x * factors.view(x.sizes()).to(x.device(), x.scalar_type());
 }
 
-Tensor dropout_rows(const Tensor& weights, double rate, uint64_t key, int64_t first_token) {
+Tensor dropout_rows(const Tensor& weights, double rate, uint64_t key, int64_t first_token, int64_t first_key) {
   if (rate <= 0.0 || weights.numel() == 0) return weights;
   const int64_t heads = weights.size(0), rows = weights.size(1), keys = weights.size(2);
   // A head's channels are counted by key from 0, so a row's mask does not depend on how many keys others have.
   std::vector<Tensor> parts;
-  for (int64_t h = 0; h < heads; ++h) parts.push_back(mask(rows, keys, rate, key ^ (uint64_t(h) << 40), first_token));
+  for (int64_t h = 0; h < heads; ++h)
+    parts.push_back(mask(rows, keys, rate, key ^ (uint64_t(h) << 40), first_token, first_key));
   Tensor kept = at::empty({heads, rows, keys}, parts[0].options());
   for (int64_t h = 0; h < heads; ++h) kept.select(0, h).copy_(parts[h]);
   return weights * kept.to(weights.device());

@@ -1,5 +1,6 @@
 #include "easydel/ops/routing.h"
 
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/logsumexp.h>
@@ -99,6 +100,10 @@ Routing route(const Tensor& given, const RouterSpec& spec, const Tensor& correct
   }
   if (spec.factor != 1.0) out.weights = out.weights * spec.factor;
   return out;
+}
+
+Tensor tokens_of_experts(const Tensor& indices, int64_t experts) {
+  return at::bincount(indices.flatten(), {}, experts).to(at::kFloat);
 }
 
 Tensor load_balancing_loss(const std::vector<Tensor>& logits, int64_t top_k, const Tensor& counts) {

@@ -41,6 +41,9 @@ struct Routing {
 // 2408.15664). A row's result depends on that row alone.
 Routing route(const Tensor& logits, const RouterSpec& spec, const Tensor& correction = {});
 
+// fp32 [experts]: how many of indices [tokens, top_k] are each expert.
+Tensor tokens_of_experts(const Tensor& indices, int64_t experts);
+
 // transformers' load balancing loss (arXiv 2101.03961, equations 4 to 6) over the router logits of all layers, each
 // [tokens, experts]; `counts` bool [tokens] or undefined: tokens that count. A scalar with a gradient.
 Tensor load_balancing_loss(const std::vector<Tensor>& logits, int64_t top_k, const Tensor& counts = {});

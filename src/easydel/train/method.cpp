@@ -5,10 +5,11 @@
 #include <ATen/ops/nonzero.h>
 
 #include "easydel/base/error.h"
+#include "easydel/train/router_watch.h"
 
 namespace easydel::train {
 
-nn::Pass Forwarding::pass(const Batch& batch) const {
+models::Outputs Forwarding::run(const models::Model& model, const Batch& batch) const {
   nn::Pass pass = nn::Pass::over(batch.cu_seqlens);
   pass.checkpointing = checkpointing;
   pass.attention = attention;
@@ -16,7 +17,9 @@ nn::Pass Forwarding::pass(const Batch& batch) const {
   pass.seed = seed;
   pass.step = step;
   pass.first_token = first_token;
-  return pass;
+  models::Outputs outputs = model.forward({batch.tokens}, pass);
+  if (routers) routers->see(model, outputs, metrics);
+  return outputs;
 }
 
 std::unique_ptr<Method> build_method(const Setting& setting) {

@@ -41,6 +41,8 @@ struct Loss {
   std::vector<Metric> metrics;
 };
 
+class RouterWatch;
+
 // How one forward is to be done; the trainer fills it in.
 struct Forwarding {
   nn::CheckpointPolicy checkpointing;
@@ -50,7 +52,10 @@ struct Forwarding {
   int64_t first_token = 0;  // of this micro-batch in the step
   bool metrics = true;      // whether the step is reported: else what only metrics need can be left out
 
-  nn::Pass pass(const Batch& batch) const;
+  RouterWatch* routers = nullptr;  // sees what routers gave; null: nobody asks
+
+  // The model over the batch. What its routers add to a loss is the trainer's business.
+  models::Outputs run(const models::Model& model, const Batch& batch) const;
 };
 
 class Method {

@@ -67,6 +67,7 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   TrainerParts parts;
   parts.load.dtype = parts.load.param_dtype = "fp32";
   parts.load.training = true;
+  parts.load.overrides = replayed.overrides;
   parts.model = models::load_model(replayed.model, parts.load);
   parts.reference = scaled_reference(replayed, parts.load);
   parts.trainer = replayed.trainer;

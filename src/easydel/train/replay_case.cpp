@@ -68,13 +68,21 @@ void read_common(Arguments& arguments, TrainerConfig& common, Schedule& schedule
   common.weight_decay = arguments.number("weight_decay", 0);
   rules = read_rules(arguments, optimizer);
   if (const double most = arguments.number("max_grad_norm", 1.0); most > 0) common.clip_grad = most;
-  if (const double aux = arguments.number("router_aux_loss_coef", 0); aux != 0)
-    arguments.not_built("router_aux_loss_coef", str(aux));
   // What shaped the recorded batches, what only matters on several devices, and what trades memory for time.
   arguments.ignore({"seed", "data_seed", "average_tokens_across_devices", "activation_offloading",
                     "gradient_checkpointing", "gradient_checkpointing_kwargs", "max_length", "truncation_mode",
                     "pad_to_multiple_of", "pad_token", "padding_free", "shuffle_dataset", "dataset_num_proc",
                     "dataloader_drop_last", "num_train_epochs"});
+}
+
+// A mixture of experts has its router's loss unless its coefficient is 0; null is config.json's own.
+Value router_overrides(Arguments& arguments) {
+  Value out = Value::map();
+  const Value* coefficient = arguments.take("router_aux_loss_coef");
+  const double given = arguments.number("router_aux_loss_coef", 1);
+  out.set("output_router_logits", Value::boolean(given != 0));
+  if (coefficient) out.set("router_aux_loss_coef", Value::number(given));
+  return out;
 }
 
 std::shared_ptr<SftConfig> read_sft(Arguments& arguments) {
@@ -171,6 +179,7 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
   Arguments arguments(*config, where);
   TrainerConfig& common = out.trainer.common;
   read_common(arguments, common, out.schedule, out.rules, out.source->steps_in_epoch());
+  out.overrides = router_overrides(arguments);
   if (preference) {
     auto dpo = read_dpo(arguments);
     read_reference(document, out, *dpo, where);

@@ -21,6 +21,7 @@ struct ReplayCase {
   Schedule schedule;
   OptimizerRules rules;
   std::filesystem::path model;
+  Value overrides = Value::map();  // of the model's config.json
   // Of a preference method: whether it has a reference at all, and which of the start weights it scales by what.
   std::string reference_scaled;  // a regular expression; empty: none
   double reference_scale = 1;

@@ -14,8 +14,7 @@ Tensor SequenceScores::sums(const Tensor& per_token) const {
 
 SequenceScores score_sequences(const models::Model& model, const Batch& batch, const Forwarding& forwarding,
                                nn::ScoreOptions options) {
-  nn::Pass pass = forwarding.pass(batch);
-  const models::Outputs outputs = model.forward({batch.tokens}, pass);
+  const models::Outputs outputs = forwarding.run(model, batch);
   const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
   const auto sequences = static_cast<int64_t>(batch.cu_seqlens.size()) - 1;
 

@@ -74,8 +74,7 @@ class Sft final : public Method {
   }
 
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
-    nn::Pass pass = forwarding.pass(batch);
-    const models::Outputs outputs = model.forward({batch.tokens}, pass);
+    const models::Outputs outputs = forwarding.run(model, batch);
     // A micro-batch without labels still takes part in what the ranks do together.
     if (batch.labelled == 0) return {outputs.hidden.sum() * 0, {}};
     const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);

@@ -10,6 +10,7 @@
 #include "easydel/base/log.h"
 #include "easydel/kernels/peak.h"
 #include "easydel/train/interrupt.h"
+#include "easydel/train/router_watch.h"
 
 namespace easydel::train {
 namespace {
@@ -116,8 +117,11 @@ Trainer::Part Trainer::part_of(const MicroBatch& micro) const {
   return part;
 }
 
-Loss Trainer::loss_of(const Part& part, const Forwarding& how) const {
+Loss Trainer::loss_of(const Part& part, Forwarding how, double mean_share) const {
+  RouterWatch routers(*parts_.model, router_losses_);
+  how.routers = &routers;
   Loss loss = method_->loss(*parts_.model, part.batch, how);
+  routers.add_to(loss, mean_share);
   if (part.share != 1) {
     loss.sum = loss.sum * part.share;
     for (Metric& metric : loss.metrics) metric.sum *= part.share, metric.count *= part.share;
@@ -130,12 +134,13 @@ Loss Trainer::loss_of(const Part& part, const Forwarding& how) const {
 Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
   std::vector<Part> parts;
   StepResult result;
-  double totals[3] = {0, 0, 0};  // weight, tokens, examples
+  double totals[4] = {0, 0, 0, 0};  // weight, tokens, examples, parts
   for (const MicroBatch& micro : source_->step(step)) {
     const Part& part = parts.emplace_back(part_of(micro));
     totals[0] += part.share * part.batch.weight;
     totals[1] += part.share * static_cast<double>(part.batch.size());
     totals[2] += part.share * static_cast<double>(part.batch.examples);
+    totals[3] += part.share;
   }
   ranks_.sum(totals);
   const double weight = std::max(method_->divisor(totals[0]), 1e-9);
@@ -149,7 +154,7 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
   int64_t tokens = 0;  // of the micro-batches before
   for (const Part& part : parts) {
     how.first_token = tokens + part.first_token;
-    const Loss loss = loss_of(part, how);
+    const Loss loss = loss_of(part, how, weight / std::max(totals[3], 1.0));
     sum += loss.sum.item<double>();
     (loss.sum / weight).backward();
     means.add(loss.metrics);
@@ -191,7 +196,7 @@ EvaluationReport Trainer::evaluate() {
     for (size_t k = i; k < std::min(order.size(), i + static_cast<size_t>(at_once)); ++k)
       micro.push_back(&evaluation_->at(order[k]));
     const Part part = part_of(micro);
-    const Loss loss = loss_of(part, forwarding(false));
+    const Loss loss = loss_of(part, forwarding(false), method_->divisor(part.batch.weight));
     double totals[4] = {loss.sum.item<double>(), part.share * part.batch.weight,
                         part.share * static_cast<double>(part.batch.size()),
                         part.share * static_cast<double>(part.batch.examples)};

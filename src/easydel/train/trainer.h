@@ -98,7 +98,8 @@ class Trainer {
   void resume();
   Forwarding forwarding(bool training) const;
   Part part_of(const MicroBatch& micro) const;
-  Loss loss_of(const Part& part, const Forwarding& how) const;
+  // mean_share: what a mean over the part counts in the loss's sum.
+  Loss loss_of(const Part& part, Forwarding how, double mean_share) const;
   StepResult update(int64_t step, bool metrics);
   bool is_due(int64_t step, std::optional<int64_t> interval) const;
   void save(int64_t step);
@@ -117,6 +118,7 @@ class Trainer {
   Checkpoints checkpoints_;
   std::filesystem::path resumed_from_, last_saved_;
   int64_t tokens_seen_ = 0, saved_step_ = -1;
+  bool router_losses_ = false;  // are part of every loss
 };
 
 // The examples that such a trainer would learn from, without a model. UserError as Trainer.

@@ -215,7 +215,7 @@ struct TrainerConfig {
         field<&C::training_time_limit>("Stop (and save) after 30s, 50min, 23h."),
         field<&C::trainer_prefix>("Set before the names of metrics."),
         field<&C::track_memory>("Record the process's peak memory."),
-        field<&C::aux_loss_enabled>("Router losses of mixtures of experts.", not_built("the router's auxiliary loss")),
+        field<&C::aux_loss_enabled>("Adds the router losses of a mixture of experts, as config.json's output_router_logits does."),
         field<&C::custom_scheduler>("A function: only in Python.", not_built("a function in YAML")),
         field<&C::init_tx>("Build the optimizer at once.", compiled),
         field<&C::tx_mu_dtype>("Number type of the optimizer's first moment.",

@@ -5,6 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/train/router_watch.h"
 #include "easydel/train/sft_config.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/trainer.h"
@@ -245,6 +246,7 @@ Trainer::Trainer(TrainerParts parts)
                config().gradient_accumulation_steps, " parts (gradient_accumulation_steps)"),
            str("give a multiple of ", parts_of_update));
   freeze();
+  router_losses_ = wants_router_losses(*parts_.model, config().aux_loss_enabled);
   method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.reference});
   if (parts_.source) {
     source_ = std::move(parts_.source);

@@ -1,0 +1,27 @@
+// What the routers of a mixture of experts add to a loss, and what is to be known of them while training.
+#pragma once
+
+#include "easydel/models/model.h"
+
+namespace easydel::models {
+
+// Router logits [tokens, experts] of every router of the pass, attention's too.
+std::vector<Tensor> router_logits(const Outputs& outputs);
+
+struct RouterTerms {
+  Tensor balance;  // the load balancing loss of all routers together, a scalar with a gradient; undefined: no routers ran
+  Tensor z;        // the routers' z-loss; undefined where its coefficient is 0
+  Tensor sum;      // both with their coefficients: what is added to a loss that is a mean; undefined: no routers ran
+};
+// `counts` bool [tokens] or undefined: tokens that count (padding does not).
+RouterTerms router_terms(const RouterLoss& loss, const Outputs& outputs, const Tensor& counts = {});
+
+// Means over the routers of a pass, without gradients.
+struct RouterStatistics {
+  double entropy = 0;       // of a token's softmax over experts, nats
+  double busiest_load = 0;  // tokens of the busiest expert over an even share: 1 is balanced
+  double idle_experts = 0;  // share of experts that no token met
+};
+std::optional<RouterStatistics> router_statistics(const Outputs& outputs);
+
+}  // namespace easydel::models
