@@ -57,7 +57,9 @@ TEST(NormOfASum, HasTheBitsAndGradientsOfTheTwoSteps) {
         const auto steps = run(kind, type, false, read), both = run(kind, type, true, read);
         for (size_t i = 0; i < steps.size(); ++i) {
           ASSERT_EQ(steps[i].defined(), both[i].defined()) << i;
-          if (steps[i].defined()) EXPECT_TRUE(steps[i].equal(both[i])) << i;
+          if (steps[i].defined()) {
+            EXPECT_TRUE(steps[i].equal(both[i])) << i;
+          }
         }
       }
 }

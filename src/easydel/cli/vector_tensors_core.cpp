@@ -8,14 +8,23 @@
 namespace easydel::cli {
 namespace {
 
-void add_numbers(const Value& value, size_t depth, std::vector<int64_t>& shape, std::vector<double>& out) {
+// By its first lists; add_numbers() holds the others to it.
+std::vector<int64_t> shape_of(const Value& value) {
+  std::vector<int64_t> shape;
+  for (const Value* list = &value; list->is_list(); list = &list->items.front()) {
+    shape.push_back(static_cast<int64_t>(list->items.size()));
+    if (list->items.empty()) break;
+  }
+  return shape;
+}
+
+void add_numbers(const Value& value, size_t depth, const std::vector<int64_t>& shape, std::vector<double>& out) {
   if (!value.is_list()) {
     const auto number = value.as_double();
     if (!number || depth != shape.size()) refuse("vector", to_json(value) + " is no number of a tensor");
     return out.push_back(*number);
   }
   const auto size = static_cast<int64_t>(value.items.size());
-  if (depth == shape.size() && out.empty()) shape.push_back(size);
   if (depth >= shape.size() || shape[depth] != size) refuse("vector", "a tensor's lists are not of one length");
   for (const Value& item : value.items) add_numbers(item, depth + 1, shape, out);
 }
@@ -27,7 +36,7 @@ Value number_of(double number, at::ScalarType type) {
 }  // namespace
 
 Tensor tensor_of(const Value& value, at::ScalarType type) {
-  std::vector<int64_t> shape;
+  const std::vector<int64_t> shape = shape_of(value);
   std::vector<double> numbers;
   add_numbers(value, 0, shape, numbers);
   return at::tensor(numbers, at::TensorOptions().dtype(at::kDouble)).to(type).view(shape);

@@ -68,12 +68,12 @@ struct SequenceBias {
 
 struct GenerationConfig {
   // Length and end.
-  std::optional<int64_t> max_length, max_new_tokens;
+  std::optional<int64_t> max_length = {}, max_new_tokens = {};
   int64_t min_length = 0, min_new_tokens = 0;
-  std::optional<double> max_time;
+  std::optional<double> max_time = {};
   config::Many<std::string> stop_strings = {};
   config::Many<int64_t> eos_token_id = {};
-  std::optional<int64_t> pad_token_id, bos_token_id;
+  std::optional<int64_t> pad_token_id = {}, bos_token_id = {};
 
   // The search.
   bool do_sample = false;
@@ -92,21 +92,21 @@ struct GenerationConfig {
   int64_t no_repeat_ngram_size = 0;
   int64_t encoder_no_repeat_ngram_size = 0;
   std::vector<std::vector<int64_t>> bad_words_ids = {};
-  std::optional<int64_t> forced_bos_token_id;
+  std::optional<int64_t> forced_bos_token_id = {};
   config::Many<int64_t> forced_eos_token_id = {};
   bool remove_invalid_values = false;
-  std::optional<std::array<double, 2>> exponential_decay_length_penalty;
+  std::optional<std::array<double, 2>> exponential_decay_length_penalty = {};
   std::vector<int64_t> suppress_tokens = {};
   std::vector<int64_t> begin_suppress_tokens = {};
   double temperature = 1.0;
-  std::optional<double> top_h;
+  std::optional<double> top_h = {};
   int64_t top_k = 50;
   double top_p = 1.0;
   double min_p = 0.0;
   double typical_p = 1.0;
   double epsilon_cutoff = 0.0;
   double eta_cutoff = 0.0;
-  std::optional<WatermarkingConfig> watermarking_config;
+  std::optional<WatermarkingConfig> watermarking_config = {};
   bool renormalize_logits = false;
 
   // What is given back, and the cache.
@@ -114,30 +114,30 @@ struct GenerationConfig {
   bool output_attentions = false, output_hidden_states = false, return_dict_in_generate = false;
   bool use_cache = true;
   CacheImplementation cache_implementation = CacheImplementation::plain;
-  Value cache_config;
-  std::optional<int64_t> max_cache_len, prefill_chunk_size;
+  Value cache_config = {};
+  std::optional<int64_t> max_cache_len = {}, prefill_chunk_size = {};
 
   // Searches that are not built.
   bool token_healing = false;
-  std::optional<double> penalty_alpha;
-  Value dola_layers;
+  std::optional<double> penalty_alpha = {};
+  Value dola_layers = {};
   int64_t num_beam_groups = 1;
   double diversity_penalty = 0.0;
-  Value constraints, force_words_ids;
+  Value constraints = {}, force_words_ids = {};
   bool use_mtp = false;
-  std::optional<int64_t> prompt_lookup_num_tokens, assistant_early_exit;
-  std::optional<std::string> speculation_type;
+  std::optional<int64_t> prompt_lookup_num_tokens = {}, assistant_early_exit = {};
+  std::optional<std::string> speculation_type = {};
 
   // What only matters to them, to encoder-decoders, or to torch.compile.
   bool is_assistant = false;
   int64_t num_assistant_tokens = 20;
   std::string num_assistant_tokens_schedule = "constant";
   double assistant_confidence_threshold = 0.4;
-  std::optional<double> assistant_ensemble_weight;
-  std::optional<int64_t> max_matching_ngram_size;
+  std::optional<double> assistant_ensemble_weight = {};
+  std::optional<int64_t> max_matching_ngram_size = {};
   int64_t assistant_lookbehind = 10, target_lookbehind = 10;
   config::Many<int64_t> decoder_start_token_id = {};
-  Value compile_config;
+  Value compile_config = {};
   bool disable_compile = false, low_memory = false;
 
   bool greedy() const { return !do_sample || temperature == 0; }

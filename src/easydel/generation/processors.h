@@ -46,8 +46,8 @@ struct Setting {
   std::vector<TokenId> prompt = {};  // encoder_repetition_penalty and encoder_no_repeat_ngram_size look at it
   int64_t max_length = 0;            // tokens at most, prompt counted; forced_eos_token_id looks at it
   int64_t vocabulary = 0;            // the watermark is drawn over it
-  int64_t keep = 0;                  // tokens that a warper always leaves; 0: as the search needs
   AllowedTokens allowed = {};
+  int64_t keep = 0;                  // tokens that a warper always leaves; 0: as the search needs
 };
 
 // All of them, as a search with this config needs them; only those that would do something.

@@ -5,5 +5,6 @@
 namespace easydel::config {
 
 template const Section& section_of<generation::GenerationConfig>();
+template const Section& section_of<generation::WatermarkingConfig>();
 
 }  // namespace easydel::config

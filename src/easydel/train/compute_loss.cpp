@@ -31,7 +31,7 @@ ComputedLoss compute_loss(const models::Model& model, const LossInputs& inputs, 
   const Tensor given = inputs.labels.defined() ? inputs.labels : tokens;
   const Tensor real = inputs.attention_mask.defined() ? inputs.attention_mask.ne(0) : at::ones_like(tokens, at::kBool);
   if (given.sizes() != tokens.sizes() || real.sizes() != tokens.sizes())
-    refuse("compute_loss", str("tokens are ", tokens.sizes(), ", labels ", given.sizes(), ", the mask ", real.sizes()),
+    refuse("compute_loss", easydel::str("tokens are ", tokens.sizes(), ", labels ", given.sizes(), ", the mask ", real.sizes()),
            "give all of them as [batch, length]");
 
   Batch batch;
@@ -39,9 +39,8 @@ ComputedLoss compute_loss(const models::Model& model, const LossInputs& inputs, 
   batch.cu_seqlens = {0};
   const Tensor counts = real.sum(1).to(at::kCPU);
   for (int64_t row = 0; row < tokens.size(0); ++row) batch.cu_seqlens.push_back(batch.cu_seqlens.back() + counts[row].item<int64_t>());
-  nn::Pass pass = forwarding.pass(batch);
   ComputedLoss out;
-  out.outputs = model.forward({batch.tokens}, pass);
+  out.outputs = forwarding.run(model, batch);
 
   const nn::Head& head = model.head();
   Tensor labels = labels_of_tokens(given, config);

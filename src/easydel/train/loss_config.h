@@ -32,14 +32,14 @@ struct LossConfig {
   double label_smoothing = 0;
   double z_loss = 0;
   std::optional<std::variant<double, Normalizer>> loss_normalizing_factor = Normalizer::real_target_tokens;
-  std::optional<Reduction> reduction;
+  std::optional<Reduction> reduction = {};
   bool divide_weight_sum = false;
   bool shift_tokens = true;
   bool break_on_nan = true;
-  std::optional<int64_t> chunk_vocab_size, chunk_token_size, chunk_block_size;
-  std::optional<std::string> compute_dtype;
-  std::optional<int64_t> num_labels, num_classification_labels;
-  std::optional<std::string> problem_type, classification_problem_type;
+  std::optional<int64_t> chunk_vocab_size = {}, chunk_token_size = {}, chunk_block_size = {};
+  std::optional<std::string> compute_dtype = {};
+  std::optional<int64_t> num_labels = {}, num_classification_labels = {};
+  std::optional<std::string> problem_type = {}, classification_problem_type = {};
 
   static constexpr auto doc = "The loss.";
   static constexpr auto fields() {

@@ -22,7 +22,7 @@ struct OptimizerOptions {
   OptimizerRules rules = {adamw({})};
   double weight_decay = 0;
   // Only parameters whose path it finds are decayed; not given: all but norms and biases.
-  std::optional<std::string> decay_pattern;
+  std::optional<std::string> decay_pattern = {};
 };
 
 // What every gradient is multiplied by so that their norm is at most `most`: torch's clip_grad_norm_.

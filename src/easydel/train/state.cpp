@@ -56,7 +56,7 @@ void State::apply_gradients(const std::map<std::string, Tensor>& gradients) {
     if (!entry || !entry->trainable)
       refuse("State.apply_gradients", "there is no trained parameter '" + path + "'", "see `easydel describe model` for their names");
     if (gradient.sizes() != entry->shard.sizes())
-      refuse("State.apply_gradients", str("the gradient of ", path, " is ", gradient.sizes(), ", the parameter ", entry->shard.sizes()));
+      refuse("State.apply_gradients", easydel::str("the gradient of ", path, " is ", gradient.sizes(), ", the parameter ", entry->shard.sizes()));
     entry->shard.mutable_grad() = gradient.detach().to(entry->shard.scalar_type()).clone();
   }
   apply_gradients();
@@ -67,7 +67,8 @@ fs::path State::save(const fs::path& folder, bool save_optimizer, const std::str
   RunState run;
   run.step = parts_.step;
   run.optimizer_steps = optimizer_ ? optimizer_->steps() : 0;
-  run.order_class = order_class();
+  const auto& entries = parts_.model->parameters().entries();
+  run.order_class = order_class(entries.empty() ? at::kFloat : entries.front().compute);
   const auto write = [&](const fs::path& into) {
     models::save_model(*parts_.model, into, dtype);
     if (optimizer_ && save_optimizer) write_optimizer(ranks, into, *optimizer_, nullptr);

@@ -25,9 +25,9 @@ class State {
  public:
   struct Parts {
     std::shared_ptr<models::Model> model;  // loaded with `load`, for training
-    models::LoadOptions load;
+    models::LoadOptions load = {};
     int64_t step = 0;
-    std::optional<Transformation> tx;
+    std::optional<Transformation> tx = {};
     bool init_opt_state = false;
   };
   // UserError without a model, and for init_opt_state without tx.
