@@ -14,6 +14,7 @@ template const Section& section_of<elarge::EsurgeConfig>();
 template const Section& section_of<elarge::GenerateConfig>();
 template const Section& section_of<elarge::GenerateAction>();
 template const Section& section_of<elarge::PathConfig>();
+template const Section& section_of<elarge::PushConfig>();
 template const Section& section_of<elarge::EvalActionConfig>();
 template const Section& section_of<elarge::ServeConfig>();
 
