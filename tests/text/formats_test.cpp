@@ -134,11 +134,50 @@ TEST_F(Formats, AFolderOfASentencePieceModelHasTheBosOfItsClass) {
   EXPECT_EQ(Tokenizer::load(folder_.path())->encode("a</s>a"), (Ids{1, 3, 4, 2, 3, 4}));
   test::write_file(folder_ / "tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer", "legacy": false})");
   EXPECT_EQ(Tokenizer::load(folder_.path())->encode("a</s>a"), (Ids{1, 3, 4, 2, 4}));
-  test::write_file(folder_ / "tokenizer_config.json", R"({"tokenizer_class": "XLMRobertaTokenizer"})");
-  EXPECT_EQ(
-      test::replaced(refusal([&] { Tokenizer::load(folder_.path()); }), folder_.path().string(), "F"),
-      "F/tokenizer.model: the ids of a XLMRobertaTokenizer are not those of its SentencePiece model; that is not built "
-      "yet\n    save it with transformers as tokenizer.json");
+  test::write_file(folder_ / "tokenizer_config.json", R"({"tokenizer_class": "M2M100Tokenizer"})");
+  EXPECT_EQ(test::replaced(refusal([&] { Tokenizer::load(folder_.path()); }), folder_.path().string(), "F"),
+            "F/tokenizer.model: a M2M100Tokenizer does more than its SentencePiece model says; that is not built yet\n"
+            "    save it with transformers as tokenizer.json");
+}
+
+// What AutoTokenizer of transformers 5.23 answers for the same folder.
+TEST_F(Formats, AClassOfTransformersNumbersThePiecesAnew) {
+  Message model;
+  model.text(1, piece("<unk>", 0, 2)).text(1, piece("<s>", 0, 3)).text(1, piece("</s>", 0, 3));
+  for (const char* one : {"\u2581", "a", "\u2581a", "b"}) model.text(1, piece(one, -2));
+  model.text(2, Message().number(3, 1).bytes);
+  test::write_file(folder_ / "tokenizer.model", model.bytes);
+  auto encoded = [&](const std::string& config, const std::string& text) {
+    test::write_file(folder_ / "tokenizer_config.json", config);
+    return Tokenizer::load(folder_.path())->encode_full(text, std::nullopt);
+  };
+  using Tokens = std::vector<std::string>;
+  Encoding roberta = encoded(R"({"tokenizer_class": "XLMRobertaTokenizer"})", "a b<mask>x");
+  EXPECT_EQ(roberta.ids, (Ids{0, 6, 4, 7, 8, 4, 3, 2}));
+  EXPECT_EQ(roberta.tokens, (Tokens{"<s>", "\u2581a", "\u2581", "b", "<mask>", "\u2581", "x", "</s>"}));
+  EXPECT_EQ(encoded(R"({"tokenizer_class": "CamembertTokenizerFast"})", "a <mask>").ids, (Ids{5, 9, 11, 6}));
+  EXPECT_EQ(encoded(R"({"tokenizer_class": "MBartTokenizer", "src_lang": "de_DE"})", "b").ids, (Ids{4, 7, 2, 10}));
+  EXPECT_EQ(encoded(R"({"tokenizer_class": "MBart50Tokenizer"})", "b").ids, (Ids{11, 4, 7, 2}));
+  EXPECT_EQ(encoded(R"({"tokenizer_class": "T5Tokenizer", "extra_ids": 2})", "b<extra_id_0>").ids, (Ids{3, 6, 8, 2}));
+  EXPECT_EQ(encoded(R"({"tokenizer_class": "NllbTokenizer", "additional_special_tokens": ["eng_Latn"]})", "aa").ids,
+            (Ids{9, 6, 5, 2}));
+  EXPECT_EQ(encoded(R"({"tokenizer_class": "XLNetTokenizer"})", "\u00e1 b").ids, (Ids{5, 3, 6, 7, 9}));
+  std::string unknown = folder_.path().string() +
+                        "/tokenizer.model: has no piece '<nope>', which a PegasusTokenizer has for what is unknown\n"
+                        "    is it the model of another class?";
+  EXPECT_EQ(refusal([&] { encoded(R"({"tokenizer_class": "PegasusTokenizer", "unk_token": "<nope>"})", ""); }),
+            unknown);
+}
+
+TEST_F(Formats, TheFamilyOfAModelNamesTheClassWhereItsTokenizerDoesNot) {
+  Message model;
+  model.text(1, piece("<unk>", 0, 2)).text(1, piece("<s>", 0, 3)).text(1, piece("</s>", 0, 3));
+  model.text(1, piece("\u2581a", -2)).text(2, Message().number(3, 1).bytes);
+  test::write_file(folder_ / "sentencepiece.bpe.model", model.bytes);
+  test::write_file(folder_ / "config.json", R"({"model_type": "xlm-roberta"})");
+  EXPECT_EQ(Tokenizer::load(folder_.path())->encode("a"), (Ids{0, 4, 2}));
+  test::write_file(folder_ / "config.json", R"({"model_type": "llama"})");
+  EXPECT_EQ(Tokenizer::load(folder_.path())->encode("a"), (Ids{3}));
 }
 
 TEST_F(Formats, TiktokenMergesByRankAndKnowsItsFamily) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "easydel/text/post_processors.h"
 #include "easydel/text/tokenizer.h"
 #include "support/data.h"
 
@@ -52,6 +53,30 @@ TEST(Limits, OneSideAloneIsCutWhereTheStrategySaysSo) {
   EXPECT_EQ(refusal([&] { cut({.max_length = 4, .stride = 4}, 9, 0); }),
             "tokenizer.json: the stride 4 is not less than the 4 tokens that there is room for\n    lower "
             "truncation.stride");
+}
+
+// Figures of the tokenizers package 0.23.
+TEST(Limits, WhatIsCutOffIsKeptInPartsThatOverlapByTheStride) {
+  auto parts = [](Truncation how, int count) {
+    std::vector<Encoding> one = {numbered(0, count)};
+    how.apply(one, 0);
+    std::vector<Ids> out = {one[0].ids};
+    for (const Encoding& rest : one[0].overflowing) out.push_back(rest.ids);
+    return out;
+  };
+  using Rows = std::vector<Ids>;
+  EXPECT_EQ(parts({.max_length = 5, .stride = 1}, 7), (Rows{{0, 1, 2, 3, 4}, {4, 5, 6}}));
+  EXPECT_EQ(parts({.max_length = 3, .stride = 0}, 7), (Rows{{0, 1, 2}, {3, 4, 5}, {6}}));
+  EXPECT_EQ(parts({.max_length = 3, .stride = 2}, 5), (Rows{{0, 1, 2}, {1, 2, 3}, {2, 3, 4}}));
+  EXPECT_EQ(parts({.max_length = 5, .stride = 1, .direction = Side::left}, 7), (Rows{{2, 3, 4, 5, 6}, {0, 1, 2}}));
+  EXPECT_EQ(parts({.max_length = 0}, 2), (Rows{{}, {0, 1}}));
+  std::vector<Encoding> pair = {numbered(0, 3), numbered(10, 3)};
+  Truncation{.max_length = 4}.apply(pair, 0);
+  Encoding both = joined(std::move(pair));
+  EXPECT_EQ(both.ids, (Ids{0, 1, 10, 11}));
+  std::vector<Ids> rest;
+  for (const Encoding& each : both.overflowing) rest.push_back(each.ids);
+  EXPECT_EQ(rest, (Rows{{2, 10, 11}, {2, 12}, {0, 1, 12}}));
 }
 
 TEST(Limits, PaddingReachesALengthAndAMultiple) {

@@ -161,8 +161,8 @@ TEST(Tokenizer, FindsItsChatTemplateInAnyOfThreePlaces) {
 }
 
 TEST(DecodeStream, AddsUpToTheWholeAndNeverShowsHalfACharacter) {
-  for (const char* name : {"cl100k", "prepend_fallback", "metaspace_first", "clip_like", "word_piece", "unigram_charsmap",
-                           "unigram_bytes"}) {
+  for (const char* name : {"cl100k", "prepend_fallback", "metaspace_first", "clip_like", "word_piece",
+                           "unigram_charsmap", "unigram_bytes"}) {
     auto tokenizer = Tokenizer::load(test::test_data(str("tokenizers/", name, ".json.gz")));
     for (const std::string& line :
          lines_of(files::read_compressed(test::test_data(str("tokenizers/", name, ".cases.jsonl.gz"))))) {
@@ -225,7 +225,9 @@ TEST(Tokenizer, RefusesFilesThatAreNone) {
             std::string("F/tokenizer.json: the token 'a' has no id from 0 to 16777215") + again);
   EXPECT_EQ(refused(R"({"model": {"type": "BPE", "dropout": 0.1, "vocab": {"a": 0}, "merges": []}})"),
             "F/tokenizer.json: BPE has 'dropout': 0.1; tokens that change from call to call are not built\n    set it "
-            "to null");
+            "to null, or to 1 for none of the merges");
+  EXPECT_EQ(refused(R"({"model": {"type": "BPE", "dropout": 1.5, "vocab": {"a": 0}, "merges": []}})"),
+            "F/tokenizer.json: BPE has 'dropout': 1.5\n    it must be from 0 to 1");
   EXPECT_EQ(refused(R"({"model": {"type": "Markov", "vocab": {"a": 0}}})"),
             "F/tokenizer.json: the model 'Markov' is not known\n    known: BPE, Unigram, WordPiece, WordLevel");
   EXPECT_EQ(refused(R"({"model": {"type": "Unigram", "unk_id": 3, "vocab": [["a", -1.5]]}})"),
@@ -247,6 +249,16 @@ TEST(Probe, AnswersABadLineWithItsError) {
   EXPECT_EQ(probe.answer("[]"), R"({"error": "line: is no JSON object"})");
   EXPECT_EQ(probe.answer("{}"), R"({"error": "line: 'text' is missing or no string"})");
   EXPECT_EQ(probe.answer(R"({"ids": [-1]})"), R"({"error": "line: 'ids' has something that is no token id"})");
+}
+
+TEST(Tokenizer, DropsAllMergesOrNoneWhereTheFileSaysSo) {
+  test::TemporaryFolder folder;
+  for (auto [dropout, ids] : {std::pair<const char*, std::vector<TokenId>>("0.0", {2}), {"1.0", {0, 1}}}) {
+    test::write_file(folder / "tokenizer.json",
+                     str(R"({"model": {"type": "BPE", "ignore_merges": true, "dropout": )", dropout,
+                         R"(, "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})"));
+    EXPECT_EQ(Tokenizer::load(folder / "tokenizer.json")->encode("ab"), ids) << dropout;
+  }
 }
 
 }  // namespace

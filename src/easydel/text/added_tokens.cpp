@@ -52,11 +52,13 @@ void AddedTokens::add(const std::vector<AddedToken>& tokens, const Vocabulary& v
 AddedTokens::Finder AddedTokens::finder_of(bool normalized) const {
   Finder out;
   std::vector<std::pair<std::string_view, int32_t>> keys;
-  // Of two tokens with one text the first counts, special ones before others: of equal keys a trie keeps the last.
+  // Of tokens that normalization makes one text upstream draws one by lot at each start. Here it is the first, special
+  // ones before others: of equal keys a trie keeps the last.
   for (bool special : {false, true})
     for (size_t i = tokens_.size(); i-- > 0;) {
       const AddedToken& token = tokens_[i];
       if (token.special != special || token.normalized != normalized) continue;
+      if (by_id_.at(token.id) != i) continue;  // a later token has its id: as upstream, this one is not found
       if (token.decoded.empty()) {
         out.empty = static_cast<int32_t>(i);
         continue;

@@ -63,13 +63,19 @@ class Bpe final : public Model {
         ignore_merges_(bool_field(options, "ignore_merges", false)),
         prefix_(string_field(options, "continuing_subword_prefix", "")),
         suffix_(string_field(options, "end_of_word_suffix", "")) {
-    const Value* dropout = options.find("dropout");
-    if (!is_absent(dropout) && dropout->as_double().value_or(1) != 0)
-      refuse("tokenizer.json",
-             str("BPE has 'dropout': ", dropout->scalar,
-                 "; tokens that change from call to call are "
-                 "not built"),
-             "set it to null");
+    if (const Value* dropout = options.find("dropout"); !is_absent(dropout)) {
+      double share = dropout->as_double().value_or(-1);
+      if (!(share >= 0 && share <= 1))
+        refuse("tokenizer.json", str("BPE has 'dropout': ", dropout->scalar), "it must be from 0 to 1");
+      if (share > 0 && share < 1)
+        refuse("tokenizer.json",
+               str("BPE has 'dropout': ", dropout->scalar, "; tokens that change from call to call are not built"),
+               "set it to null, or to 1 for none of the merges");
+      if (share == 1) {
+        ignore_merges_ = false;
+        data.merges.clear();
+      }
+    }
     vocabulary_ = std::move(data.vocabulary);
     std::string unknown = string_field(options, "unk_token", "");
     if (!is_absent(options.find("unk_token"))) {

@@ -1,12 +1,15 @@
 // Walking the compiled trie, with every index checked: the bytes come from outside.
 #include "easydel/text/charsmap.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "easydel/base/error.h"
 
 namespace easydel::text {
+
+static constexpr std::string_view base64_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 Charsmap::Charsmap(std::string_view blob) {
   uint32_t size = 0;
@@ -46,8 +49,8 @@ std::string decode_base64(std::string_view text) {
   static constexpr auto values = [] {
     std::array<int8_t, 256> table{};
     table.fill(-1);
-    constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < digits.size(); ++i) table[static_cast<uint8_t>(digits[i])] = static_cast<int8_t>(i);
+    for (size_t i = 0; i < base64_digits.size(); ++i)
+      table[static_cast<uint8_t>(base64_digits[i])] = static_cast<int8_t>(i);
     return table;
   }();
   while (text.ends_with('=')) text.remove_suffix(1);
@@ -63,6 +66,18 @@ std::string decode_base64(std::string_view text) {
     if ((count += 6) < 8) continue;
     count -= 8;
     out += static_cast<char>(bits >> count);
+  }
+  return out;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    uint32_t bits = 0;
+    size_t count = std::min<size_t>(3, bytes.size() - at);
+    for (size_t i = 0; i < 3; ++i) bits = bits << 8 | (i < count ? static_cast<uint8_t>(bytes[at + i]) : 0);
+    for (size_t i = 0; i < 4; ++i) out += i <= count ? base64_digits[bits >> (18 - 6 * i) & 63] : '=';
   }
   return out;
 }

@@ -32,5 +32,6 @@ class Charsmap {
 };
 
 std::string decode_base64(std::string_view text);  // UserError where it is none
+std::string encode_base64(std::string_view bytes);
 
 }  // namespace easydel::text

@@ -1,9 +1,12 @@
 // The files that a tokenizer comes in beside tokenizer.json. Each reader makes the same parts of its file.
 #pragma once
 
+#include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "easydel/text/json_tokenizer.h"
 #include "easydel/weights/gguf_metadata.h"
@@ -15,6 +18,17 @@ struct ReadTokenizer {
   TokenizerParts parts;
   std::optional<TokenId> bos, eos, pad, unk;
   std::optional<std::string> chat_template;
+  std::vector<AddedToken> special;  // more special tokens than the named ones
+  std::optional<Frame> frame;       // what stands around texts, by content: ids are known when all tokens are
+};
+
+// The tokens that configs name, in transformers' order; nullopt: no such token.
+struct NamedTokens {
+  static constexpr std::array<std::string_view, 7> keys = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                                           "pad_token", "cls_token", "mask_token"};
+  enum Key : uint8_t { bos, eos, unk, sep, pad, cls, mask };
+  std::array<std::optional<AddedToken>, 7> tokens;
+  std::array<bool, 7> given{};  // a config speaks of it, if only to say that there is none
 };
 
 // All throw UserError "name: ..." where the bytes cannot be read as what they should be.
@@ -30,6 +44,14 @@ struct SentencePieces {
   bool byte_pairs = false;
 };
 SentencePieces read_pieces(std::string_view bytes, const std::string& name);
+
+// The same file as the class of transformers that a folder names makes a tokenizer of it, with ids of its own. `config`
+// is tokenizer_config.json; the class's own tokens are filled in where `named` is not given any.
+struct SentencePieceClass;
+// By tokenizer_class, or by config.json's model_type where that is empty; null: SentencePiece's own rules hold.
+const SentencePieceClass* sentencepiece_class(std::string_view tokenizer_class, std::string_view model_type);
+ReadTokenizer read_sentencepiece_as(const SentencePieceClass& kind, std::string_view bytes, const Value& config,
+                                    NamedTokens& named, const std::string& name);
 
 // Lines of base64 and rank. The pattern and the special tokens are no part of such a file: the family that `name`
 // (cl100k_base.tiktoken) or the number of ranks tells decides, and cl100k's pattern where neither does.

@@ -5,6 +5,7 @@
 #include "easydel/text/byte_level.h"
 #include "easydel/text/formats.h"
 #include "easydel/text/gguf_patterns.h"
+#include "easydel/text/json_fields.h"
 #include "easydel/text/sentencepiece_steps.h"
 
 namespace easydel::text {
@@ -255,9 +256,7 @@ ReadTokenizer read_gguf(const weights::GgufMetadata& file) try {
         make_bos_eos(adds_bos ? special(out.bos) : std::nullopt, adds_eos ? special(out.eos) : std::nullopt);
   return out;
 } catch (const UserError& error) {
-  std::string text = error.what();
-  constexpr std::string_view placeholder = "tokenizer.json: ";
-  throw UserError(text.starts_with(placeholder) ? file.name() + ": " + text.substr(placeholder.size()) : text);
+  rethrow_at(file.name(), error);
 }
 
 ReadTokenizer read_gguf(const std::filesystem::path& path) { return read_gguf(weights::GgufMetadata::open(path)); }

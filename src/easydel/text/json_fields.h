@@ -38,6 +38,13 @@ inline const Value& list_field(const Value& node, std::string_view key) {
   refuse("tokenizer.json", str("'", key, "' is missing or no list"), "fetch the tokenizer again");
 }
 
+// For a reader's catch: its parts know only what is wrong; `name` says where.
+[[noreturn]] inline void rethrow_at(const std::string& name, const UserError& error) {
+  std::string text = error.what();
+  constexpr std::string_view placeholder = "tokenizer.json: ";
+  throw UserError(text.starts_with(placeholder) ? name + ": " + text.substr(placeholder.size()) : text);
+}
+
 inline bool is_absent(const Value* node) { return !node || node->is_null(); }
 
 }  // namespace easydel::text

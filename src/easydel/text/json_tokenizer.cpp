@@ -94,10 +94,7 @@ void JsonTokenizer::append_pieces(std::string_view text, std::vector<TokenId>& i
   if (parts_.cutter && parts_.cutter->byte_level == model.takes_raw_bytes()) {
     thread_local std::vector<uint32_t> ends;
     ends.clear();
-    if (parts_.cutter->scan)
-      parts_.cutter->scan(text, ends);
-    else
-      ends.push_back(static_cast<uint32_t>(text.size()));
+    parts_.cutter->cut(text, ends);
     uint32_t begin = 0;
     for (uint32_t end : ends) {
       model.tokenize(text.substr(begin, end - begin), tokens);
@@ -205,13 +202,16 @@ std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_specia
                                   std::optional<bool> clean) const {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
+  const Vocabulary& vocabulary = parts_.model->vocabulary();
   for (TokenId id : ids) {
     if (const AddedToken* added = parts_.added.token(id)) {
       // As upstream: what is skipped is decided by the text, which is another where the normalizer changed the token.
       const AddedToken* spelled = added->normalized ? parts_.added.token(added->decoded) : added;
       if (!skip_special_tokens || !spelled || !spelled->special) tokens.push_back(added->decoded);
-    } else if (parts_.model->vocabulary().has(id)) {
-      tokens.emplace_back(parts_.model->vocabulary().token(id));
+    } else if (vocabulary.has(id)) {
+      std::string_view token = vocabulary.token(id);
+      const AddedToken* spelled = vocabulary.has_twins() ? parts_.added.token(token) : nullptr;
+      if (!skip_special_tokens || !spelled || !spelled->special) tokens.emplace_back(token);
     }
   }
   std::string out;

@@ -2,6 +2,8 @@
 #include "easydel/text/limits.h"
 
 #include <algorithm>
+#include <iterator>
+#include <type_traits>
 
 #include "easydel/text/json_fields.h"
 
@@ -10,13 +12,11 @@ namespace {
 
 constexpr const char* again = "fetch the tokenizer again";
 
-template <class Function>
-void each_list(Encoding& encoding, Function function) {
-  function(encoding.ids);
-  function(encoding.tokens);
-  function(encoding.offsets);
-  function(encoding.special_tokens_mask);
-  function(encoding.type_ids);
+Encoding part_of(const Encoding& whole, int64_t from, int64_t to) {
+  auto cut = [&](const auto& list) {
+    return std::remove_cvref_t<decltype(list)>(list.begin() + from, list.begin() + to);
+  };
+  return {cut(whole.ids), cut(whole.tokens), cut(whole.offsets), cut(whole.special_tokens_mask), cut(whole.type_ids)};
 }
 
 void shorten(Encoding& encoding, int64_t length, int64_t stride, Side cut) {
@@ -26,12 +26,21 @@ void shorten(Encoding& encoding, int64_t length, int64_t stride, Side cut) {
     refuse("tokenizer.json",
            str("the stride ", stride, " is not less than the ", length, " tokens that there is room for"),
            "lower truncation.stride");
-  each_list(encoding, [&](auto& list) {
-    if (cut == Side::right)
-      list.erase(list.begin() + length, list.end());
-    else
-      list.erase(list.begin(), list.end() - length);
-  });
+  Encoding whole = std::move(encoding);
+  encoding = {};
+  if (length == 0) {
+    encoding.overflowing.push_back(std::move(whole));
+    return;
+  }
+  std::vector<Encoding> parts;
+  for (int64_t at = 0;; at += length - stride) {
+    int64_t from = cut == Side::right ? at : std::max<int64_t>(0, size - at - length);
+    int64_t to = cut == Side::right ? std::min(size, at + length) : size - at;
+    parts.push_back(part_of(whole, from, to));
+    if (cut == Side::right ? to == size : from == 0) break;
+  }
+  encoding = std::move(parts[0]);
+  encoding.overflowing.assign(std::make_move_iterator(parts.begin() + 1), std::make_move_iterator(parts.end()));
 }
 
 Side read_side(const Value& node) {
@@ -82,9 +91,14 @@ void Truncation::apply(std::vector<Encoding>& parts, int64_t added) const {
 }
 
 void Padding::apply(Encoding& encoding) const {
-  auto size = static_cast<int64_t>(encoding.ids.size());
-  int64_t wanted = length.value_or(size);
+  int64_t wanted = length.value_or(static_cast<int64_t>(encoding.ids.size()));
   if (multiple_of > 0 && wanted % multiple_of) wanted += multiple_of - wanted % multiple_of;
+  lengthen(encoding, wanted);
+}
+
+void Padding::lengthen(Encoding& encoding, int64_t wanted) const {
+  for (Encoding& rest : encoding.overflowing) lengthen(rest, wanted);
+  auto size = static_cast<int64_t>(encoding.ids.size());
   if (wanted <= size) return;
   auto pad = [&](auto& list, const auto& with) {
     list.insert(direction == Side::left ? list.begin() : list.end(), static_cast<size_t>(wanted - size), with);

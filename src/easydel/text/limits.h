@@ -31,6 +31,9 @@ struct Padding {
   std::string token = "[PAD]";
 
   void apply(Encoding& encoding) const;  // a batch of one
+
+ private:
+  void lengthen(Encoding& encoding, int64_t wanted) const;
 };
 
 Truncation read_truncation(const Value& node);

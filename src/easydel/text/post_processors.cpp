@@ -112,6 +112,7 @@ void trim_offsets(Encoding& encoding, bool add_prefix_space) {
     }
     if (trailing > 0 && end >= trailing) end = std::max(end - trailing, begin);
   }
+  for (Encoding& rest : encoding.overflowing) trim_offsets(rest, add_prefix_space);
 }
 
 struct ByteLevel : PostProcessor {
@@ -195,41 +196,67 @@ std::unique_ptr<const PostProcessor> make_post_processor(const Value& node) {
          "known: TemplateProcessing, ByteLevel, BertProcessing, RobertaProcessing, Sequence");
 }
 
-std::unique_ptr<const PostProcessor> make_bos_eos(std::optional<SpecialToken> bos, std::optional<SpecialToken> eos) {
-  auto out = std::make_unique<Template>();
-  auto token = [](const SpecialToken& from, uint8_t type) {
-    Step step;
-    step.ids = {from.id};
-    step.tokens = {from.content};
-    step.type = type;
-    return step;
+std::unique_ptr<const PostProcessor> make_frame(const Frame& frame) {
+  auto steps = [](const std::vector<FrameStep>& from) {
+    std::vector<Step> out;
+    for (const FrameStep& each : from) {
+      Step step;
+      step.sequence = each.text;
+      step.type = each.type;
+      if (each.text < 0) {
+        step.ids = {each.token.id};
+        step.tokens = {each.token.content};
+      }
+      out.push_back(std::move(step));
+    }
+    return out;
   };
-  for (uint8_t sequence : {0, 1}) {
-    std::vector<Step> steps;
-    if (bos) steps.push_back(token(*bos, sequence));
-    Step text;
-    text.sequence = sequence;
-    text.type = sequence;
-    steps.push_back(text);
-    if (eos) steps.push_back(token(*eos, sequence));
-    if (sequence == 0) out->single = steps;
-    out->pair.insert(out->pair.end(), steps.begin(), steps.end());
-  }
+  auto out = std::make_unique<Template>();
+  out->single = steps(frame.single);
+  out->pair = steps(frame.pair);
   return out;
 }
 
-Encoding joined(std::vector<Encoding> parts) {
-  Encoding out;
-  for (Encoding& part : parts) {
-    auto append = [](auto& to, auto& from) {
-      to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-    };
-    append(out.ids, part.ids);
-    append(out.tokens, part.tokens);
-    append(out.offsets, part.offsets);
-    append(out.special_tokens_mask, part.special_tokens_mask);
-    append(out.type_ids, part.type_ids);
+std::unique_ptr<const PostProcessor> make_bos_eos(std::optional<SpecialToken> bos, std::optional<SpecialToken> eos) {
+  Frame frame;
+  for (uint8_t text : {0, 1}) {
+    if (bos) frame.pair.push_back({-1, *bos, text});
+    frame.pair.push_back({text, {}, text});
+    if (eos) frame.pair.push_back({-1, *eos, text});
+    if (text == 0) frame.single = frame.pair;
   }
+  return make_frame(frame);
+}
+
+namespace {
+
+// What was cut off goes with everything that stands beside it.
+void append_part(Encoding& out, const Encoding& part) {
+  std::vector<Encoding> overflowing;
+  auto add = [&](const Encoding& one, const Encoding& other) {
+    overflowing.push_back(one);
+    append_part(overflowing.back(), other);
+  };
+  for (const Encoding& mine : out.overflowing) {
+    add(mine, part);
+    for (const Encoding& other : part.overflowing) add(mine, other);
+  }
+  for (const Encoding& other : part.overflowing) add(out, other);
+  auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  append(out.ids, part.ids);
+  append(out.tokens, part.tokens);
+  append(out.offsets, part.offsets);
+  append(out.special_tokens_mask, part.special_tokens_mask);
+  append(out.type_ids, part.type_ids);
+  out.overflowing = std::move(overflowing);
+}
+
+}  // namespace
+
+Encoding joined(std::vector<Encoding> parts) {
+  if (parts.size() == 1) return std::move(parts[0]);
+  Encoding out;
+  for (const Encoding& part : parts) append_part(out, part);
   return out;
 }
 

@@ -20,11 +20,25 @@ class PostProcessor {
 
 std::unique_ptr<const PostProcessor> make_post_processor(const Value& node);
 
-// bos? A eos? and bos? A eos? bos? B eos?: what transformers sets where a config asks for these tokens.
 struct SpecialToken {
-  TokenId id;
+  TokenId id = -1;
   std::string content;
 };
+
+// A template in code: what stands around one text, and around two.
+struct FrameStep {
+  int text = -1;  // 0, 1: that text; -1: the token
+  SpecialToken token = {};
+  uint8_t type = 0;
+  bool keeps_content = false;  // though the token is not in the vocabulary, and so has the id of the unknown one
+};
+struct Frame {
+  std::vector<FrameStep> single, pair;
+  bool yields = false;  // add_bos_token and add_eos_token of a config count more
+};
+std::unique_ptr<const PostProcessor> make_frame(const Frame& frame);
+
+// bos? A eos? and bos? A eos? bos? B eos?: what transformers sets where a config asks for these tokens.
 std::unique_ptr<const PostProcessor> make_bos_eos(std::optional<SpecialToken> bos, std::optional<SpecialToken> eos);
 
 Encoding joined(std::vector<Encoding> parts);

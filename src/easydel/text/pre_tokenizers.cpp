@@ -283,34 +283,4 @@ std::unique_ptr<const PreTokenizer> make_pre_tokenizer(const Value& node) {
          "CharDelimiterSplit, UnicodeScripts, FixedLength, Sequence");
 }
 
-std::optional<Cutter> make_cutter(const Value& node) {
-  std::string type = string_field(node, "type");
-  if (type == "ByteLevel") {
-    if (bool_field(node, "add_prefix_space", true)) return std::nullopt;
-    return Cutter{bool_field(node, "use_regex", true) ? scanner_for(gpt2_pattern) : nullptr, true};
-  }
-  if (type == "Split") {
-    const Value* pattern = node.find("pattern");
-    const Value* regex = pattern ? pattern->find("Regex") : nullptr;
-    Behavior behavior = read_behavior(node, Behavior::isolated);
-    bool invert = bool_field(node, "invert", false);
-    // The scanners' pieces cover everything, so to isolate matches and to remove what is between them is the same.
-    bool covers = behavior == Behavior::isolated || (behavior == Behavior::removed && invert);
-    Scanner scan = regex && covers ? scanner_for(regex->scalar) : nullptr;
-    if (!scan) return std::nullopt;
-    return Cutter{scan, false};
-  }
-  if (type == "Sequence") {
-    Cutter out;
-    for (const Value& part : list_field(node, "pretokenizers").items) {
-      auto cutter = make_cutter(part);
-      if (!cutter || out.byte_level || (out.scan && cutter->scan)) return std::nullopt;
-      if (cutter->scan) out.scan = cutter->scan;
-      out.byte_level = cutter->byte_level;
-    }
-    return out;
-  }
-  return std::nullopt;
-}
-
 }  // namespace easydel::text

@@ -1,6 +1,7 @@
 // The pre-tokenizers of tokenizer files: how a normalized text is cut into the pieces that the model sees.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -19,11 +20,16 @@ class PreTokenizer {
   virtual bool needs_origins() const { return false; }
 };
 
-// What a chain of pre-tokenizers comes down to where it only cuts (and, at the end, maps bytes): the cutter can run
-// on the bytes of the text itself.
-struct Cutter {
-  Scanner scan = nullptr;   // null: one piece
-  bool byte_level = false;  // the pieces are meant in mapped bytes
+// What a chain of pre-tokenizers comes down to where it only cuts (and maps bytes): it can run on the bytes of the text
+// itself.
+class Cutter {
+ public:
+  // Appends the ends of the pieces that cover `text`.
+  using Stage = std::function<void(std::string_view text, std::vector<uint32_t>& ends)>;
+  void cut(std::string_view text, std::vector<uint32_t>& ends) const;
+
+  std::vector<Stage> stages;  // each cuts the pieces of the one before; none: one piece
+  bool byte_level = false;    // the pieces are meant in mapped bytes
 };
 
 std::unique_ptr<const PreTokenizer> make_pre_tokenizer(const Value& node);

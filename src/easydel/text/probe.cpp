@@ -43,6 +43,16 @@ Value numbers(const std::vector<std::pair<int64_t, int64_t>>& pairs) {
   return out;
 }
 
+Value written(const Encoding& encoding) {
+  Value out = Value::map(), ids = Value::list(), tokens = Value::list();
+  for (TokenId id : encoding.ids) ids.items.push_back(Value::integer(id));
+  for (const std::string& token : encoding.tokens) tokens.items.push_back(Value::text(token));
+  out.set("ids", std::move(ids));
+  out.set("tokens", std::move(tokens));
+  out.set("offsets", numbers(encoding.offsets));
+  return out;
+}
+
 }  // namespace
 
 TokenizeProbe::TokenizeProbe(const std::filesystem::path& folder_or_file)
@@ -69,12 +79,12 @@ std::string TokenizeProbe::answer(std::string_view line) const try {
   std::optional<std::string> pair;
   if (const Value* second = in.find("pair"); second && !second->is_null()) pair = text_of(in, "pair");
   Encoding encoding = tokenizer_->encode_full(text_of(in, "text"), pair, options);
-  Value ids = Value::list(), tokens = Value::list();
-  for (TokenId id : encoding.ids) ids.items.push_back(Value::integer(id));
-  for (std::string& token : encoding.tokens) tokens.items.push_back(Value::text(std::move(token)));
-  out.set("ids", std::move(ids));
-  out.set("tokens", std::move(tokens));
-  out.set("offsets", numbers(encoding.offsets));
+  out = written(encoding);
+  if (flag_of(in, "overflowing").value_or(false)) {
+    Value rest = Value::list();
+    for (const Encoding& each : encoding.overflowing) rest.items.push_back(written(each));
+    out.set("overflowing", std::move(rest));
+  }
   return to_json(out);
 } catch (const std::exception& error) {
   return failed(error);

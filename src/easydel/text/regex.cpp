@@ -1,4 +1,4 @@
-// Oniguruma behind a small face.
+// Oniguruma, or the faster matcher, behind a small face.
 #include "easydel/text/regex.h"
 
 #include <oniguruma.h>
@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "easydel/base/error.h"
+#include "easydel/text/split_pattern.h"
 
 namespace easydel::text {
 namespace {
@@ -21,13 +22,16 @@ const OnigUChar* bytes(const char* p) { return reinterpret_cast<const OnigUChar*
 
 struct Regex::Impl {
   std::string pattern;
+  std::unique_ptr<const SplitPattern> fast;
   regex_t* compiled = nullptr;
   ~Impl() {
     if (compiled) onig_free(compiled);
   }
 };
 
-Regex::Regex(const std::string& pattern) : impl_(std::make_unique<Impl>()) {
+Regex::Regex(const std::string& pattern, Engine engine) : impl_(std::make_unique<Impl>()) {
+  if (engine == Engine::fastest) impl_->fast = SplitPattern::compile(pattern);
+  if (impl_->fast) return;
   static std::mutex lock;  // compiling is not thread-safe, matching is
   std::lock_guard guard(lock);
   static const int ready = [] {
@@ -51,30 +55,64 @@ Regex::~Regex() = default;
 Regex::Regex(Regex&&) noexcept = default;
 Regex& Regex::operator=(Regex&&) noexcept = default;
 
-void Regex::find_all(std::string_view text, std::vector<Part>& out) const {
-  if (text.empty()) return;  // upstream looks for nothing there, not even for an empty match
+bool Regex::is_fast() const { return impl_->fast != nullptr; }
+
+bool Regex::matches_at_start(std::string_view text) const {
+  const OnigUChar *begin = bytes(text.data()), *end = begin + text.size();
+  return onig_match(impl_->compiled, begin, end, begin, nullptr, ONIG_OPTION_NONE) >= 0;
+}
+
+// The leftmost match from `at` on; false: none.
+bool Regex::search(std::string_view text, size_t at, bool mapped, size_t& from, size_t& to) const {
+  if (impl_->fast) {
+    for (from = at;;) {
+      to = mapped ? impl_->fast->match_mapped(text, from) : impl_->fast->match(text, from);
+      if (to != SplitPattern::none) return true;
+      if (from >= text.size()) return false;
+      from += mapped ? 1 : utf8_length(static_cast<unsigned char>(text[from]));
+    }
+  }
   thread_local Region found;
   const OnigUChar *begin = bytes(text.data()), *end = begin + text.size();
-  uint32_t last = 0;
+  int status = onig_search(impl_->compiled, begin, end, begin + at, end, found.region, ONIG_OPTION_NONE);
+  if (status == ONIG_MISMATCH) return false;
+  if (status < 0) refuse("tokenizer", str("the pattern '", impl_->pattern, "' gives up on this text"));
+  from = static_cast<size_t>(found.region->beg[0]);
+  to = static_cast<size_t>(found.region->end[0]);
+  return true;
+}
+
+template <class Add>
+void Regex::each_part(std::string_view text, bool mapped, Add&& add) const {
+  if (text.empty()) return;  // upstream looks for nothing there, not even for an empty match
+  size_t last = 0, from = 0, to = 0;
   bool matched_before = false;
-  for (size_t at = 0; at <= text.size();) {
-    int status = onig_search(impl_->compiled, begin, end, begin + at, end, found.region, ONIG_OPTION_NONE);
-    if (status == ONIG_MISMATCH) break;
-    if (status < 0) refuse("tokenizer", str("the pattern '", impl_->pattern, "' gives up on this text"));
-    auto from = static_cast<uint32_t>(found.region->beg[0]), to = static_cast<uint32_t>(found.region->end[0]);
+  for (size_t at = 0; at <= text.size() && search(text, at, mapped, from, to);) {
     if (from == to) {
       // An empty match right after another does not count; go on one character later.
-      at = to < text.size() ? to + utf8_length(static_cast<unsigned char>(text[to])) : to + 1;
+      at = to >= text.size() ? to + 1 : to + (mapped ? 1 : utf8_length(static_cast<unsigned char>(text[to])));
       if (matched_before && from == last) continue;
     } else {
       at = to;
     }
-    if (from > last) out.push_back({last, from, false});
-    out.push_back({from, to, true});
+    if (from > last) add(last, from, false);
+    add(from, to, true);
     last = to;
     matched_before = true;
   }
-  if (last < text.size()) out.push_back({last, static_cast<uint32_t>(text.size()), false});
+  if (last < text.size()) add(last, text.size(), false);
+}
+
+void Regex::find_all(std::string_view text, std::vector<Part>& out) const {
+  each_part(text, false, [&](size_t from, size_t to, bool match) {
+    out.push_back({static_cast<uint32_t>(from), static_cast<uint32_t>(to), match});
+  });
+}
+
+void Regex::cut(std::string_view text, bool mapped, std::vector<uint32_t>& ends) const {
+  each_part(text, mapped, [&](size_t from, size_t to, bool) {
+    if (from < to) ends.push_back(static_cast<uint32_t>(to));
+  });
 }
 
 void Pattern::find_all(std::string_view text, std::vector<Part>& out) const {

@@ -1,5 +1,5 @@
-// Regular expressions of tokenizer files. They are written for Oniguruma (Ruby syntax), so that is what runs them;
-// the patterns of the large families have scanners of their own (scanners.h).
+// Regular expressions of tokenizer files. They are written for Oniguruma (Ruby syntax), and that is what runs them
+// where the faster split_pattern.h does not know them.
 #pragma once
 
 #include <memory>
@@ -19,15 +19,26 @@ struct Part {
 
 class Regex {
  public:
-  explicit Regex(const std::string& pattern);  // UserError where it cannot be compiled
+  enum class Engine : uint8_t { fastest, oniguruma };
+  // UserError where it cannot be compiled.
+  explicit Regex(const std::string& pattern, Engine engine = Engine::fastest);
   ~Regex();
   Regex(Regex&&) noexcept;
   Regex& operator=(Regex&&) noexcept;
 
   // The whole of `text` (valid UTF-8) cut into matches and gaps, in order.
   void find_all(std::string_view text, std::vector<Part>& out) const;
+  // Appends where each of those parts ends. `mapped`: `text` is any bytes, meant in the characters that byte-level
+  // files write for them; only where is_fast().
+  void cut(std::string_view text, bool mapped, std::vector<uint32_t>& ends) const;
+  bool is_fast() const;
+  bool matches_at_start(std::string_view text) const;  // by Oniguruma
 
  private:
+  bool search(std::string_view text, size_t at, bool mapped, size_t& from, size_t& to) const;
+  template <class Add>
+  void each_part(std::string_view text, bool mapped, Add&& add) const;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

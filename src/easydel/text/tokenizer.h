@@ -27,6 +27,9 @@ struct Encoding {
   std::vector<std::pair<int64_t, int64_t>> offsets;  // in characters (Unicode code points) of the text
   std::vector<uint8_t> special_tokens_mask;
   std::vector<uint8_t> type_ids;  // 0: the first text, 1: the second (as the template says)
+  // With file_limits: what truncation cut off, each as long as may be and as many tokens into the one before as the
+  // file's stride says; of a pair every combination, nested as upstream nests them.
+  std::vector<Encoding> overflowing = {};
 };
 
 class Tokenizer {

@@ -67,27 +67,72 @@ std::optional<TokenId> id_in(const Value& config, std::string_view key) {
   return static_cast<TokenId>(*id);
 }
 
-// Tokens that only tokenizer_config.json knows: its added_tokens_decoder in the order of ids, then the named ones.
-std::vector<AddedToken> tokens_of_config(const Value& config, const std::vector<std::optional<AddedToken>>& named) {
-  std::map<int64_t, AddedToken> by_id;
-  if (const Value* decoder = config.find("added_tokens_decoder"); decoder && decoder->is_map())
-    for (auto& [id, item] : decoder->entries) {
-      const Value* content = item.find("content");
-      if (!content) continue;
-      AddedToken token;
-      token.content = content->scalar;
-      token.special = bool_field(item, "special", false);
-      token.normalized = bool_field(item, "normalized", !token.special);
-      token.single_word = bool_field(item, "single_word", false);
-      token.lstrip = bool_field(item, "lstrip", false);
-      token.rstrip = bool_field(item, "rstrip", false);
-      by_id[std::atoll(id.c_str())] = std::move(token);
-    }
-  std::vector<AddedToken> out;
-  for (auto& [id, token] : by_id) out.push_back(std::move(token));
-  for (auto& token : named)
-    if (token) out.push_back(*token);
+// Tokens of added_tokens_decoder, in the order of ids. special_tokens_map.json counts only where there is no such list.
+std::map<int64_t, AddedToken> decoder_of(const Value& config) {
+  std::map<int64_t, AddedToken> out;
+  const Value* decoder = config.find("added_tokens_decoder");
+  if (!decoder || !decoder->is_map()) return out;
+  for (auto& [id, item] : decoder->entries) {
+    const Value* content = item.find("content");
+    if (!content) continue;
+    AddedToken token;
+    token.content = content->scalar;
+    token.special = bool_field(item, "special", false);
+    token.normalized = bool_field(item, "normalized", !token.special);
+    token.single_word = bool_field(item, "single_word", false);
+    token.lstrip = bool_field(item, "lstrip", false);
+    token.rstrip = bool_field(item, "rstrip", false);
+    out[std::atoll(id.c_str())] = std::move(token);
+  }
   return out;
+}
+
+NamedTokens named_tokens(const Value& config, const Value& map) {
+  NamedTokens out;
+  bool has_decoder = config.find("added_tokens_decoder");
+  for (size_t i = 0; i < out.keys.size(); ++i) {
+    const Value& from = has_decoder || !map.find(out.keys[i]) ? config : map;
+    out.given[i] = from.find(out.keys[i]);
+    out.tokens[i] = named_token(from, out.keys[i]);
+  }
+  return out;
+}
+
+// The list that a config gives of special tokens without names; nullopt: it gives none.
+std::optional<std::vector<AddedToken>> more_special(const Value& config, const Value& map) {
+  for (const Value* from : {&map, &config})
+    for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
+      const Value* list = from->find(key);
+      if (!list || !list->is_list() || list->items.empty()) continue;
+      if (from == &map && config.find("added_tokens_decoder")) continue;
+      std::vector<AddedToken> out;
+      for (const Value& item : list->items) {
+        Value holder = Value::map();
+        holder.set("token", item);
+        if (auto token = named_token(holder, "token")) out.push_back(std::move(*token));
+      }
+      return out;
+    }
+  return std::nullopt;
+}
+
+// What transformers adds to a file's tokens: its added_tokens_decoder over them; then the named ones and the other
+// special ones where they are in neither, the last of two with one text.
+void add_tokens(const Value& config, const NamedTokens& named, const std::vector<AddedToken>& special,
+                TokenizerParts& parts) {
+  std::vector<AddedToken> out;
+  for (auto& [id, token] : decoder_of(config)) out.push_back(token);
+  auto of_decoder = static_cast<std::ptrdiff_t>(out.size());
+  auto add = [&](const AddedToken& token) {
+    bool there = parts.added.token(token.content) ||
+                 std::any_of(out.begin(), out.begin() + of_decoder,
+                             [&](const AddedToken& one) { return one.content == token.content; });
+    if (!there) out.push_back(token);
+  };
+  for (auto& token : named.tokens)
+    if (token) add(*token);
+  for (const AddedToken& token : special) add(token);
+  parts.added.add(out, parts.model->vocabulary(), parts.normalizer.get());
 }
 
 // add_bos_token and add_eos_token replace the file's post-processor wherever the config says either (transformers 5).
@@ -153,21 +198,17 @@ fs::path tokenizer_file(const fs::path& folder) {
   refuse(folder.string(), "has no tokenizer (tokenizer.json)", what_works);
 }
 
-// Classes whose ids are not those of their SentencePiece model.
-void refuse_moved_ids(const Value& config, const fs::path& file) {
-  const Value* value = config.find("tokenizer_class");
-  if (!value) return;
-  for (const char* name : {"XLMRoberta", "Camembert",     "MBart",        "Nllb",        "M2M100",       "Barthez",
-                           "XGLM",       "XLMProphetNet", "LayoutXLM",    "SeamlessM4T", "Pegasus",      "XLNet",
-                           "Albert",     "DebertaV2",     "BigBird",      "RemBert",     "FNet",         "Reformer",
-                           "Marian",     "Speech2Text",   "CpmTokenizer", "Plbart",      "UdopTokenizer"})
-    if (value->scalar.starts_with(name))
-      refuse(file.string(),
-             str("the ids of a ", value->scalar, " are not those of its SentencePiece model; that is not built yet"),
+// Classes whose ids come of more than their SentencePiece model.
+void refuse_moved_ids(std::string_view type, const fs::path& file) {
+  for (std::string_view name :
+       {"XLMProphetNet", "M2M100", "LayoutXLM", "Marian", "Speech2Text", "Cpm", "PLBart", "Bartpho", "MLuke", "FNet"})
+    if (type.starts_with(str(name, "Tokenizer")))
+      refuse(file.string(), str("a ", type, " does more than its SentencePiece model says; that is not built yet"),
              "save it with transformers as tokenizer.json");
 }
 
-ReadTokenizer read_any(const fs::path& file, const Value& config) {
+// `model`: config.json, which names the family where tokenizer_config.json does not name a class.
+ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& model, NamedTokens& named) {
   std::string name = file.filename().string(), where = file.string();
   if (name.ends_with(".gguf")) return read_gguf(file);
   std::string bytes = files::read_compressed(file);
@@ -188,9 +229,11 @@ ReadTokenizer read_any(const fs::path& file, const Value& config) {
     return looks_like_rwkv(bytes) ? read_rwkv(bytes, where) : read_word_list(bytes, config, where);
   if (name.ends_with(".tiktoken") || looks_like_tiktoken(bytes)) return read_tiktoken(bytes, where);
   if (name.find(".model") == std::string::npos) refuse(where, "is no file of a tokenizer", what_works);
-  refuse_moved_ids(config, file);
-  const Value* type = config.find("tokenizer_class");
-  bool llama = type && (type->scalar.starts_with("LlamaTokenizer") || type->scalar.starts_with("CodeLlamaTokenizer"));
+  std::string type = string_field(config, "tokenizer_class", ""), family = string_field(model, "model_type", "");
+  refuse_moved_ids(type, file);
+  if (const SentencePieceClass* kind = sentencepiece_class(type, family))
+    return read_sentencepiece_as(*kind, bytes, config, named, where);
+  bool llama = type.starts_with("LlamaTokenizer") || type.starts_with("CodeLlamaTokenizer");
   return read_sentencepiece(bytes, where, llama && !bool_field(config, "legacy", false));
 }
 
@@ -200,9 +243,7 @@ void add_class_rules(Value& config) {
   if (!type) return;
   bool begins = type->scalar.starts_with("LlamaTokenizer") || type->scalar.starts_with("CodeLlamaTokenizer") ||
                 type->scalar.starts_with("GemmaTokenizer");
-  bool ends = type->scalar.starts_with("T5Tokenizer");
   if (begins && is_absent(config.find("add_bos_token"))) config.set("add_bos_token", Value::boolean(true));
-  if (ends && is_absent(config.find("add_eos_token"))) config.set("add_eos_token", Value::boolean(true));
 }
 
 }  // namespace
@@ -219,7 +260,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
     // A vocabulary alone does not say how its texts are cut; what stands beside it does.
     bool bare = file.filename() == "vocab.json" || file.filename() == "vocab.txt";
     Value config = bare ? read_beside(file.parent_path() / "tokenizer_config.json", settings.files) : Value::map();
-    ReadTokenizer read = read_any(file, config);
+    NamedTokens named;
+    ReadTokenizer read = read_any(file, config, Value::map(), named);
     settings.bos = read.bos;
     settings.eos = read.eos;
     settings.pad = read.pad;
@@ -235,16 +277,11 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   Value model = read_beside(folder / "config.json", not_copied);
   Value generation = read_beside(folder / "generation_config.json", not_copied);
   if (file.filename() == "vocab.json") settings.files.push_back(folder / "merges.txt");
-  ReadTokenizer read = read_any(file, config);
+  NamedTokens named = named_tokens(config, map);
+  ReadTokenizer read = read_any(file, config, model, named);
   TokenizerParts parts = std::move(read.parts);
   if (file.filename().string().find(".model") != std::string::npos) add_class_rules(config);
-  std::vector<std::optional<AddedToken>> named;
-  for (const char* key : {"bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token"}) {
-    auto token = named_token(config, key);
-    if (!token && !config.find(key)) token = named_token(map, key);
-    named.push_back(std::move(token));
-  }
-  parts.added.add(tokens_of_config(config, named), parts.model->vocabulary(), parts.normalizer.get());
+  add_tokens(config, named, more_special(config, map).value_or(read.special), parts);
   auto id_of = [&](const std::optional<AddedToken>& token) -> std::optional<TokenId> {
     if (!token) return std::nullopt;
     if (const AddedToken* added = parts.added.token(token->content)) return added->id;
@@ -252,23 +289,38 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
     if (id < 0) return std::nullopt;
     return id;
   };
-  auto settled = [&](size_t index, const char* key, std::optional<TokenId> of_file) {
-    auto id = id_of(named[index]);
+  auto settled = [&](NamedTokens::Key which, const char* key, std::optional<TokenId> of_file) {
+    auto id = id_of(named.tokens[which]);
     if (!id) id = of_file;
     if (!id) id = id_in(generation, key);
     return id ? id : id_in(model, key);
   };
-  settings.bos = settled(0, "bos_token_id", read.bos);
-  settings.eos = settled(1, "eos_token_id", read.eos);
-  settings.pad = settled(2, "pad_token_id", read.pad);
-  settings.unk = id_of(named[3]);
+  settings.bos = settled(NamedTokens::bos, "bos_token_id", read.bos);
+  settings.eos = settled(NamedTokens::eos, "eos_token_id", read.eos);
+  settings.pad = settled(NamedTokens::pad, "pad_token_id", read.pad);
+  settings.unk = id_of(named.tokens[NamedTokens::unk]);
   if (!settings.unk) settings.unk = read.unk;
   // Where only the file names these tokens, its names do.
   auto filled = [&](std::optional<AddedToken> token, std::optional<TokenId> id) {
     if (!token && id) token = special_token(parts.added.token(*id) ? parts.added.token(*id)->content : "");
     return token;
   };
-  apply_bos_eos_rules(config, settings, filled(named[0], settings.bos), filled(named[1], settings.eos), parts);
+  bool says_bos_or_eos = !is_absent(config.find("add_bos_token")) || !is_absent(config.find("add_eos_token"));
+  if (read.frame && !(read.frame->yields && says_bos_or_eos)) {
+    for (std::vector<FrameStep>* steps : {&read.frame->single, &read.frame->pair})
+      for (FrameStep& step : *steps)
+        if (step.text < 0) {
+          // A language that the vocabulary lacks is unknown, as any text is.
+          step.token.id = id_of(special_token(step.token.content)).value_or(settings.unk.value_or(0));
+          const AddedToken* added = parts.added.token(step.token.id);
+          if (step.keeps_content) continue;
+          step.token.content = added ? added->content : parts.model->vocabulary().token(step.token.id);
+        }
+    parts.post_processor = make_frame(*read.frame);
+  } else {
+    apply_bos_eos_rules(config, settings, filled(named.tokens[NamedTokens::bos], settings.bos),
+                        filled(named.tokens[NamedTokens::eos], settings.eos), parts);
+  }
   // Where the model is byte pairs, transformers 5 leaves the text alone whatever the config says.
   settings.clean_up = bool_field(config, "clean_up_tokenization_spaces", false) && !parts.model->is_bpe();
   fs::path jinja = folder / "chat_template.jinja";

@@ -189,11 +189,7 @@ TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& na
     if (!parts.pre_tokenizer) parts.cutter = Cutter{};
     parts.added.add(read_added(added), parts.model->vocabulary(), parts.normalizer.get());
   } catch (const UserError& error) {
-    // The parts know only what is wrong; here is where.
-    std::string text = error.what();
-    constexpr std::string_view placeholder = "tokenizer.json: ";
-    if (text.starts_with(placeholder)) text = name + ": " + text.substr(placeholder.size());
-    throw UserError(text);
+    rethrow_at(name, error);
   }
   return parts;
 }

@@ -22,6 +22,7 @@ class Unigram final : public Model {
   Unigram(ModelData data, UnigramRules rules) : rules_(std::move(rules)) {
     vocabulary_ = std::move(data.vocabulary);
     scores_ = std::move(data.scores);
+    vocabulary_.count_all(scores_.size());
     if (rules_.unknown >= static_cast<int64_t>(scores_.size()))
       refuse("tokenizer.json", str("'unk_id' is ", rules_.unknown, " and there are ", scores_.size(), " tokens"),
              "fetch the tokenizer again");

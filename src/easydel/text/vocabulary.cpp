@@ -36,6 +36,7 @@ void Vocabulary::add(std::string_view token, TokenId id) {
     if (std::string_view(arena_).substr(slots_[i].offset, slots_[i].length) == token) break;
   if (slots_[i].id >= 0) {
     entry.offset = slots_[i].offset;
+    has_twins_ = has_twins_ || slots_[i].id != id;
   } else {
     arena_.append(token);
     ++count_;

@@ -60,8 +60,10 @@ class Vocabulary {
     if (!has(id)) return {};
     return std::string_view(arena_).substr(by_id_[id].offset, by_id_[id].length);
   }
-  size_t size() const { return count_; }             // distinct tokens
-  size_t id_limit() const { return by_id_.size(); }  // one more than the largest id
+  size_t size() const { return count_; }              // distinct tokens, or as many as count_all says
+  void count_all(size_t tokens) { count_ = tokens; }  // of a list in which a token may stand twice
+  bool has_twins() const { return has_twins_; }       // a token has two ids
+  size_t id_limit() const { return by_id_.size(); }   // one more than the largest id
 
  private:
   struct Slot {
@@ -72,6 +74,7 @@ class Vocabulary {
   std::string arena_;
   std::vector<Slot> slots_, by_id_;
   size_t mask_ = 0, count_ = 0;
+  bool has_twins_ = false;
 };
 
 }  // namespace easydel::text
