@@ -164,6 +164,14 @@ class Maker:
             if name[0] == "v" and "," not in name:
                 self.locals.append(name)
             return out
+        if r < 0.80:
+            return self.tag("autoescape " + self.pick(["true", "true", "false", "yes", self.atom()])) + self.body(2) + self.tag("endautoescape")
+        if r < 0.815:
+            self.blocks = getattr(self, "blocks", 0) + 1
+            old, self.locals = self.locals, []
+            body = self.body(2)
+            self.locals = old
+            return self.tag(f"block b{self.blocks}" + self.pick(["", "", " scoped"])) + body + self.tag("endblock" + self.pick(["", f" b{self.blocks}"])) + self.pick(["", "{{ self.b1() }}" if self.blocks > 1 and self.depth < 3 else ""])
         if r < 0.85:
             name = self.pick(["m1", "m2"])
             parameters = self.pick(["", "p", "p, q=2", "p='x', q=p", "p, q"])

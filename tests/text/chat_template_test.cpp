@@ -6,6 +6,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
+#include "easydel/text/jinja_interpreter.h"
 #include "support/data.h"
 
 namespace easydel::text {
@@ -126,11 +127,42 @@ TEST(ChatTemplate, DoesWithRandomTemplatesAsJinjaDoes) {
   EXPECT_GT(cases.size(), 1000U);
 }
 
+TEST(ChatTemplate, BlocksStandWhereTheyAreAndSeeTheNamesOfTheTemplate) {
+  EXPECT_EQ(render("{% set x = 1 %}{% block a %}[{{ x }}{% set x = 2 %}{{ x }}]{% endblock %}{{ x }}{{ self.a() }}"),
+            "[12]1[12]");
+  EXPECT_EQ(render("{% for i in [1, 2] %}{% block a %}{{ i }}{% endblock a %}{% block b scoped %}{{ i }}{% endblock "
+                   "%}{% endfor %}"),
+            "12");
+  EXPECT_EQ(render("{% if true %}{% set q = 3 %}{% endif %}{% block a %}{{ q }}{% endblock %}"), "3");
+  EXPECT_EQ(refused("{% block a %}{% endblock %}{% block a %}{% endblock %}"), "t:1:37: block 'a' defined twice");
+  EXPECT_EQ(refused("{% block a-b %}{% endblock %}"),
+            "t:1:11: the name of a block has a hyphen\n    use an underscore instead");
+  EXPECT_EQ(refused("{% block a required %} {% endblock %}"), "t:1:4: Required block 'a' not found");
+  EXPECT_EQ(refused("{% block a required %}x{% endblock %}"),
+            "t:1:27: Required blocks can only contain comments or whitespace");
+  EXPECT_EQ(refused("{% block a %}{{ self.a() }}{% endblock %}"),
+            "t:1:14: the template goes too deep (endless recursion?)");
+}
+
+TEST(ChatTemplate, EscapesOutputWhereItIsToldTo) {
+  EXPECT_EQ(render("{% autoescape true %}{{ '<' }}{{ '<'|safe }}{% set y %}<b>{{ '&' }}{% endset %}{{ y }}{{ '<' ~ y "
+                   "}}{{ ['<', y]|join('>') }}{% endautoescape %}{{ '<' }}"),
+            "&lt;<<b>&amp;&lt;<b>&amp;&lt;&gt;<b>&amp;<");
+  EXPECT_EQ(render("{% macro m(a) %}<i>{{ a }}</i>{% endmacro %}{% autoescape true %}{{ m('<') }}{% macro n(a) %}<i>{{ "
+                   "a }}</i>{% endmacro %}{{ n('<') }}{% endautoescape %}{{ m('<') }}"),
+            "<i><</i><i>&lt;</i><i><</i>");
+  EXPECT_EQ(render("{% autoescape true %}{{ '<a>'|replace('a', '<') }}{{ {'k': '<'}|xmlattr }}{{ 'www.x.org'|urlize "
+                   "}}{% filter upper %}a{{ '<' }}{% endfilter %}{% endautoescape %}"),
+            "&lt;&lt;&gt; k=\"&lt;\"<a href=\"https://www.x.org\" rel=\"noopener\">www.x.org</a>A&LT;");
+  EXPECT_EQ(render("{% autoescape true %}{% block a %}{{ '<' }}{% endblock %}{% endautoescape %}"), "<");
+}
+
 TEST(ChatTemplate, ReshapesTextAsJinjaDoes) {
   EXPECT_EQ(render("{{ 'a-very long-hyphenated sentence' | wordwrap(8) }}"), "a-very\nlong-hyp\nhenated\nsentence");
   EXPECT_EQ(render("{{ '<p>a  <b>b</b></p> &lt;' | striptags }}"), "a b <");
   EXPECT_EQ(render("{{ {'id': 'x', 'n': none, 'q': '<'} | xmlattr }}"), " id=\"x\" q=\"&lt;\"");
-  EXPECT_EQ(render("{{ 1536 | filesizeformat }} {{ 1536 | filesizeformat(true) }} {{ 1 | filesizeformat }}"), "1.5 kB 1.5 KiB 1 Byte");
+  EXPECT_EQ(render("{{ 1536 | filesizeformat }} {{ 1536 | filesizeformat(true) }} {{ 1 | filesizeformat }}"),
+            "1.5 kB 1.5 KiB 1 Byte");
   EXPECT_EQ(render("{{ '(www.x.org).' | urlize }}"), "(<a href=\"https://www.x.org\" rel=\"noopener\">www.x.org</a>).");
   EXPECT_EQ(render("{{ [('a', 1), ('b c', '&')] | urlencode }}"), "a=1&b+c=%26");
   EXPECT_EQ(refused("{{ 'a' | upper(1) }}"), "t:1:16: upper() takes 1 positional arguments but 2 were given");
@@ -143,8 +175,8 @@ TEST(ChatTemplate, SaysWhereItCannotBeParsed) {
   EXPECT_EQ(refused("{{ 'a }}"), "t:1:4: the string has no end\n    close it with '");
   EXPECT_EQ(refused("x {# y"), "t:1:3: the comment has no end\n    close it with '#}'");
   EXPECT_EQ(refused("{% nonsense %}"),
-            "t:1:4: unknown tag 'nonsense'\n    known: if, for, set, macro, call, filter, with, generation, break, "
-            "continue, raw");
+            "t:1:4: unknown tag 'nonsense'\n    known: if, for, set, macro, call, filter, with, block, autoescape, "
+            "generation, break, continue, raw");
   EXPECT_EQ(
       refused("{% include 'x' %}"),
       "t:1:4: {% include %} is refused: a chat template is one file\n    write what it would bring into the template");
@@ -174,6 +206,19 @@ TEST(ChatTemplate, IsBounded) {
   EXPECT_EQ(refused("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"),
             "t:1:16: the template goes too deep (endless recursion?)");
   EXPECT_EQ(refused("{% set x = 'x' * 60000000 %}{{ x }}{{ x }}"), "t:1:39: the template writes more than 64 MiB");
+}
+
+TEST(ChatTemplate, HasATimeAfterWhichItIsStopped) {
+  jinja::Template slow = jinja::parse("{% for a in range(99999) %}{{ a }}{% endfor %}", "t");
+  jinja::Interpreter interpreter(slow, {.time = std::chrono::milliseconds(0)});
+  try {
+    interpreter.render(jinja::from_document(Value::map()));
+    FAIL() << "it was not stopped";
+  } catch (const jinja::Failure& failure) {
+    EXPECT_STREQ(failure.what(), "the template takes longer than 0 ms");
+    EXPECT_EQ(interpreter.line(), 1);
+    EXPECT_GT(interpreter.column(), 1);
+  }
 }
 
 TEST(ChatTemplate, HasNoWayOut) {

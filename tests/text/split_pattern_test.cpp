@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 
 #include "easydel/base/error.h"
@@ -150,7 +151,13 @@ TEST(SplitPattern, FindsWithRandomPatternsWhatOnigurumaFinds) {
   int known = 0;
   for (int i = 0; i < 2000; ++i) {
     std::string pattern = random_pattern(random);
-    Regex fast(pattern), slow(pattern, Regex::Engine::oniguruma);
+    std::optional<Regex> compiled;
+    try {
+      compiled.emplace(pattern, Regex::Engine::oniguruma);
+    } catch (const UserError&) {
+      continue;
+    }
+    const Regex fast(pattern), &slow = *compiled;
     known += fast.is_fast();
     for (int texts = 0; texts < 10; ++texts) {
       std::string text = random_text(random);

@@ -90,11 +90,11 @@ class Bpe final : public Model {
       append_utf8(mapped, character_of_byte(static_cast<uint8_t>(b)));
       byte_[b] = vocabulary_.find(mapped);
     }
-    // All the bytes that UTF-8 has: none can be unknown, so the text itself can be looked at instead of mapped
-    // characters.
+    // Where all the bytes that UTF-8 has are tokens, or others just vanish, the text itself can be looked at instead of
+    // mapped characters.
     bool all_bytes = true;
     for (int b = 0; b < 256; ++b) all_bytes = all_bytes && (byte_[b] >= 0 || b == 0xc0 || b == 0xc1 || b > 0xf4);
-    raw_ = byte_level && all_bytes && prefix_.empty() && suffix_.empty();
+    raw_ = byte_level && (all_bytes || (!has_unknown_ && !byte_fallback_)) && prefix_.empty() && suffix_.empty();
     if (raw_ && ignore_merges_) {
       raw_vocabulary_.reserve(vocabulary_.size(), vocabulary_.size() * 8);
       for (size_t id = 0; id < vocabulary_.id_limit(); ++id)
@@ -107,6 +107,7 @@ class Bpe final : public Model {
 
   bool is_bpe() const override { return true; }
   bool takes_raw_bytes() const override { return raw_; }
+  bool knows_byte(uint8_t byte) const override { return byte_[byte] >= 0; }
 
   void tokenize(std::string_view piece, std::vector<Token>& out) const override {
     if (!cuts_) return remembered(piece, out);

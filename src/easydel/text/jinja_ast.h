@@ -80,6 +80,8 @@ struct Statement {
     filter,      // body through expression
     with,        // targets = values: body
     generation,  // body
+    block,       // text (its name): body
+    autoescape,  // where expression is true, what {{ }} gives is escaped in body
     break_,
     continue_,
   };
@@ -90,6 +92,7 @@ struct Statement {
   ExpressionPtr expression, condition;
   Target target;
   bool recursive = false;
+  bool scoped = false, required = false;  // of a block
   Body body, otherwise;
   std::vector<std::pair<ExpressionPtr, Body>> branches;
   std::vector<std::pair<Target, ExpressionPtr>> bindings;
@@ -100,6 +103,7 @@ struct Template {
   std::string name;
   Body body;
   bool has_generation_blocks = false;
+  std::vector<const Statement*> blocks;  // wherever they stand
 };
 
 // UserError "name:line:column: ..." where the source is no template.

@@ -129,12 +129,17 @@ Var Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
       return made(binary(expression.text, left, right));
     }
     case Kind::concat: {
-      std::string out;
+      // Where output is escaped, so is what stands beside a Markup (markup_join).
+      std::string out, raw;
+      bool markup = false;
       for (size_t i = 0; i < expression.children.size(); ++i) {
-        out += to_text(child(i));
-        check_size(out.size());
+        Var part = child(i);
+        markup = markup || part.is_markup();
+        raw += to_text(part);
+        if (autoescapes_) out += part.is_markup() ? part.as_string() : escape(to_text(part));
+        check_size(raw.size() + out.size());
       }
-      return made(Var::string(std::move(out)));
+      return made(autoescapes_ && markup ? Var::string(std::move(out), true) : Var::string(std::move(raw)));
     }
     case Kind::compare:
       return evaluate_compare(expression, scope);

@@ -134,8 +134,15 @@ Var indent(Interpreter&, const Var& v, const Arguments& a) {
   return same_kind(std::move(out), v);
 }
 
-Var replace_filter(Interpreter&, const Var& v, const Arguments& a) {
-  if (!given(a, 0, "old") || !given(a, 1, "new")) fail("replace() needs 'old' and 'new'");
+Var replace_filter(Interpreter& interpreter, const Var& v, const Arguments& a) {
+  const Var *from = given(a, 0, "old"), *to = given(a, 1, "new");
+  if (!from || !to) fail("replace() needs 'old' and 'new'");
+  if (interpreter.autoescapes()) {
+    const bool escapes = from->is_markup() || (to->is_markup() && !v.is_markup());
+    const Var whole = escapes && !v.is_markup() ? Var::string(escape(to_text(v)), true) : v;
+    const std::string by = whole.is_markup() && !to->is_markup() ? escape(to_text(*to)) : to_text(*to);
+    return same_kind(replace(to_text(whole), to_text(*from), by, number(a, 2, "count", -1)), whole);
+  }
   return same_kind(replace(to_text(v), text(a, 0, "old", ""), text(a, 1, "new", ""), number(a, 2, "count", -1)), v);
 }
 

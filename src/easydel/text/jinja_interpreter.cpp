@@ -1,20 +1,23 @@
 // Statements: what each tag does.
 #include "easydel/text/jinja_interpreter.h"
 
+#include <utility>
+
+#include "easydel/text/jinja_strings.h"
 #include "easydel/text/unicode.h"
 
 namespace easydel::text::jinja {
 namespace {
 
-constexpr int64_t most_steps = 20'000'000;
+constexpr int64_t steps_between_looks = 4096;
 constexpr size_t most_output = 64u << 20;
 constexpr int deepest = 700;
 constexpr size_t most_remembered = 100'000;
 
 class MacroObject final : public Object {
  public:
-  MacroObject(std::shared_ptr<const Macro> macro, ScopePtr scope)
-      : macro_(std::move(macro)), scope_(std::move(scope)) {}
+  MacroObject(std::shared_ptr<const Macro> macro, ScopePtr scope, bool escapes)
+      : macro_(std::move(macro)), scope_(std::move(scope)), escapes_(escapes) {}
   std::string name() const override { return "<Macro " + repr(Var::string(macro_->name)) + ">"; }
   bool callable() const override { return true; }
   Var call(Interpreter& interpreter, const Arguments& arguments) override {
@@ -26,7 +29,7 @@ class MacroObject final : public Object {
         caller = &value;
       else
         rest.named.emplace_back(key, value);
-    return interpreter.call_macro(*macro_, scope_, rest, caller);
+    return interpreter.call_macro(*macro_, scope_, rest, caller, escapes_);
   }
   std::optional<Var> attribute(std::string_view word) override {
     if (word == "name") return Var::string(macro_->name);
@@ -36,6 +39,28 @@ class MacroObject final : public Object {
 
  private:
   std::shared_ptr<const Macro> macro_;
+  ScopePtr scope_;
+  bool escapes_;
+};
+
+// What `self` is: its blocks.
+class SelfObject final : public Object {
+ public:
+  SelfObject(const Template& source, ScopePtr scope) : source_(source), scope_(std::move(scope)) {}
+  std::string name() const override { return "<TemplateReference None>"; }
+  std::optional<Var> attribute(std::string_view word) override {
+    for (const Statement* block : source_.blocks)
+      if (block->text == word)
+        return Var::object(std::make_shared<Function>(
+            block->text, [block, scope = scope_](Interpreter& interpreter, const Arguments&) {
+              return Var::string(interpreter.run_block(*block, scope), interpreter.autoescapes());
+            }));
+    return std::nullopt;
+  }
+  void forget() override { scope_.reset(); }
+
+ private:
+  const Template& source_;
   ScopePtr scope_;
 };
 
@@ -51,7 +76,8 @@ class LoopObject final : public Object, public std::enable_shared_from_this<Loop
   Var call(Interpreter& interpreter, const Arguments& arguments) override {
     if (!statement_.recursive) fail("the loop is not marked as recursive");
     if (arguments.positional.size() != 1) fail("loop() takes the items to go through");
-    return Var::string(interpreter.loop_again(statement_, scope_, arguments.positional[0], depth_ + 1));
+    return Var::string(interpreter.loop_again(statement_, scope_, arguments.positional[0], depth_ + 1),
+                       interpreter.escapes());
   }
   std::optional<Var> attribute(std::string_view word) override {
     auto n = static_cast<int64_t>(items_->size()), i = static_cast<int64_t>(index_);
@@ -129,7 +155,11 @@ void Interpreter::remember(std::shared_ptr<Object> object) {
 
 void Interpreter::step(size_t cost) {
   steps_ += static_cast<int64_t>(cost);
-  if (steps_ > most_steps) fail("the template does more than ", most_steps, " steps");
+  if (steps_ > limits_.steps) fail("the template does more than ", limits_.steps, " steps");
+  if (steps_ < next_look_) return;
+  next_look_ = steps_ + steps_between_looks;
+  if (steps_ >= steps_between_looks && std::chrono::steady_clock::now() >= ends_)
+    fail("the template takes longer than ", limits_.time.count(), " ms");
 }
 
 std::string Interpreter::render(const Var& context) {
@@ -139,6 +169,10 @@ std::string Interpreter::render(const Var& context) {
   auto inner = std::make_shared<Scope>();
   inner->outer = root_;
   captured_.push_back(inner);
+  top_ = inner;
+  auto self = std::make_shared<SelfObject>(template_, inner);
+  remember(self);
+  inner->names.emplace_back("self", Var::object(self));
   std::string out;
   main_ = &out;
   run(template_.body, inner, out);
@@ -177,9 +211,11 @@ Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& s
     case Kind::data:
       emit(out, statement.text);
       break;
-    case Kind::output:
-      emit(out, to_text(evaluate(*statement.expression, scope)));
+    case Kind::output: {
+      Var value = evaluate(*statement.expression, scope);
+      emit(out, escapes_ && !value.is_markup() ? escape(to_text(value)) : to_text(value));
       break;
+    }
     case Kind::if_:
       for (auto& [condition, body] : statement.branches)
         if (!condition || evaluate(*condition, scope).truth()) return run(body, scope, out);
@@ -191,26 +227,26 @@ Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& s
       assign(statement.target, evaluate(*statement.expression, scope), scope);
       break;
     case Kind::set_block: {
-      Var text = Var::string(captured(statement.body, scope));
+      Var text = Var::string(captured(statement.body, scope), escapes_);
       if (statement.expression) text = evaluate_filter(*statement.expression, scope, &text);
       assign(statement.target, text, scope);
       break;
     }
     case Kind::macro: {
-      auto object = std::make_shared<MacroObject>(statement.macro, scope);
+      auto object = std::make_shared<MacroObject>(statement.macro, scope, escapes_);
       remember(object);
       scope->set(statement.macro->name, Var::object(object));
       break;
     }
     case Kind::call: {
-      auto object = std::make_shared<MacroObject>(statement.macro, scope);
+      auto object = std::make_shared<MacroObject>(statement.macro, scope, escapes_);
       remember(object);
       Var caller = Var::object(object);
       emit(out, to_text(evaluate_call(*statement.expression, scope, &caller)));
       break;
     }
     case Kind::filter: {
-      Var text = Var::string(captured(statement.body, scope));
+      Var text = Var::string(captured(statement.body, scope), escapes_);
       emit(out, to_text(evaluate_filter(*statement.expression, scope, &text)));
       break;
     }
@@ -230,6 +266,19 @@ Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& s
       spans_.emplace_back(begin, begin + count_characters(text));
       emit(out, text);
       break;
+    }
+    case Kind::block:
+      if (statement.required) fail("Required block '", statement.text, "' not found");
+      emit(out, run_block(statement, statement.scoped ? scope : top_));
+      break;
+    case Kind::autoescape: {
+      const bool value = evaluate(*statement.expression, scope).truth();
+      const bool escapes = std::exchange(escapes_, value), autoescapes = std::exchange(autoescapes_, value);
+      auto inner = std::make_shared<Scope>();
+      inner->outer = scope;
+      const Flow flow = run(statement.body, inner, out);
+      escapes_ = escapes, autoescapes_ = autoescapes;
+      return flow;
     }
     case Kind::break_:
       return Flow::break_;
@@ -299,8 +348,19 @@ void Interpreter::assign(const Target& target, Var value, const ScopePtr& scope)
   fail("cannot assign attribute on non-namespace object");
 }
 
-Var Interpreter::call_macro(const Macro& macro, const ScopePtr& scope, const Arguments& arguments, const Var* caller) {
+// A block sees the names of the template, and what is assigned in it stays there; it escapes nothing by itself.
+std::string Interpreter::run_block(const Statement& block, const ScopePtr& scope) {
   Deeper deeper(*this);
+  const bool escapes = std::exchange(escapes_, false);
+  std::string out = captured(block.body, scope);
+  escapes_ = escapes;
+  return out;
+}
+
+Var Interpreter::call_macro(const Macro& macro, const ScopePtr& scope, const Arguments& arguments, const Var* caller,
+                            bool escapes) {
+  Deeper deeper(*this);
+  const bool escaped = std::exchange(escapes_, escapes);
   auto inner = std::make_shared<Scope>();
   inner->outer = scope;
   size_t count = macro.parameters.size();
@@ -341,7 +401,8 @@ Var Interpreter::call_macro(const Macro& macro, const ScopePtr& scope, const Arg
   const int line = line_, column = column_;
   run(macro.body, inner, out);
   line_ = line, column_ = column;
-  return Var::string(std::move(out));
+  escapes_ = escaped;
+  return Var::string(std::move(out), autoescapes_);
 }
 
 }  // namespace easydel::text::jinja

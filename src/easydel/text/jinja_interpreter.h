@@ -1,6 +1,7 @@
 // Runs a parsed template. One Interpreter is one rendering on one thread.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,9 +24,15 @@ struct Scope {
 };
 using ScopePtr = std::shared_ptr<Scope>;
 
+struct Limits {
+  int64_t steps = 20'000'000;
+  std::chrono::milliseconds time{20'000};
+};
+
 class Interpreter {
  public:
-  explicit Interpreter(const Template& source) : template_(source) {}
+  explicit Interpreter(const Template& source, Limits limits = {})
+      : template_(source), limits_(limits), ends_(std::chrono::steady_clock::now() + limits.time) {}
   ~Interpreter();
 
   // Failure (line() and column() say where) or the text.
@@ -41,7 +48,12 @@ class Interpreter {
   bool test(std::string_view name, const Var& value, const Arguments& arguments);
   Var attribute(const Var& object, std::string_view name);  // object.name
   Var item(const Var& object, const Var& index);            // object[index]
-  Var call_macro(const Macro& macro, const ScopePtr& scope, const Arguments& arguments, const Var* caller);
+  // `escapes`: it was defined where {{ }} escapes.
+  Var call_macro(const Macro& macro, const ScopePtr& scope, const Arguments& arguments, const Var* caller,
+                 bool escapes);
+  std::string run_block(const Statement& block, const ScopePtr& scope);
+  bool autoescapes() const { return autoescapes_; }  // what is called now, whatever holds where it is written
+  bool escapes() const { return escapes_; }
   std::string loop_again(const Statement& loop, const ScopePtr& scope, const Var& items, int depth);
   void step(size_t cost = 1);                     // Failure where the rendering has done too much
   void remember(std::shared_ptr<Object> object);  // it forgets at the end
@@ -66,14 +78,17 @@ class Interpreter {
   Arguments evaluate_arguments(const Expression& expression, const ScopePtr& scope);
 
   const Template& template_;
-  ScopePtr root_;
+  const Limits limits_;
+  const std::chrono::steady_clock::time_point ends_;
+  ScopePtr root_, top_;  // the context; the template's own names
+  bool escapes_ = false, autoescapes_ = false;
   std::vector<ScopePtr> captured_;  // scopes that macros hold: emptied at the end, so that no cycle stays
   std::vector<std::shared_ptr<Object>> remembered_;  // namespaces, for the same reason
   std::vector<std::pair<int64_t, int64_t>> spans_;
   std::string* main_ = nullptr;  // what render() returns
   int64_t main_characters_ = 0;  // of the first main_counted_ bytes of it
   size_t main_counted_ = 0;
-  int64_t steps_ = 0;
+  int64_t steps_ = 0, next_look_ = 0;  // when the clock is looked at again
   size_t written_ = 0;
   int depth_ = 0, line_ = 0, column_ = 0;
 };

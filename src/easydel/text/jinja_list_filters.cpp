@@ -168,15 +168,21 @@ Var chosen(Interpreter& interpreter, const Var& v, const Arguments& a, bool want
 }
 
 Var join(Interpreter& interpreter, const Var& v, const Arguments& a) {
-  std::string between = text(a, 0, "d", ""), out;
-  const Var* path = given(a, 1, "attribute");
-  bool first = true;
-  for (const Var& item : iterate(v)) {
-    out += (std::exchange(first, false) ? "" : between) +
-           to_text(path && !path->is_none() ? attribute_path(interpreter, item, *path) : item);
+  const Var *path = given(a, 1, "attribute"), *given_between = given(a, 0, "d");
+  std::vector<Var> items = iterate(v);
+  if (path && !path->is_none())
+    for (Var& item : items) item = attribute_path(interpreter, item, *path);
+  // Where output is escaped, one Markup makes all of it one.
+  bool markup = interpreter.autoescapes() && given_between && given_between->is_markup();
+  if (interpreter.autoescapes())
+    for (const Var& item : items) markup = markup || item.is_markup();
+  auto written = [&](const Var& one) { return markup && !one.is_markup() ? escape(to_text(one)) : to_text(one); };
+  std::string out, between = given_between ? written(Var::string(text(a, 0, "d", ""), given_between->is_markup())) : "";
+  for (size_t i = 0; i < items.size(); ++i) {
+    out += (i ? between : "") + written(items[i]);
     check_size(out.size());
   }
-  return Var::string(std::move(out));
+  return Var::string(std::move(out), markup);
 }
 
 Var sum(Interpreter& interpreter, const Var& v, const Arguments& a) {

@@ -16,6 +16,7 @@ class Parser : ExpressionParser {
     out.body = body({});
     if (current().kind != Kind::end) unexpected("");
     out.has_generation_blocks = has_generation_blocks_;
+    out.blocks = std::move(blocks_);
     return out;
   }
 
@@ -90,6 +91,8 @@ class Parser : ExpressionParser {
     if (word == "filter") return filter();
     if (word == "with") return with();
     if (word == "generation") return generation();
+    if (word == "block") return named_block();
+    if (word == "autoescape") return autoescape();
     if (word == "break" || word == "continue") {
       if (!loops_) wrong("'" + word + "' stands outside of a loop");
       auto out = make(word == "break" ? Statement::Kind::break_ : Statement::Kind::continue_);
@@ -97,12 +100,12 @@ class Parser : ExpressionParser {
       end_tag();
       return out;
     }
-    for (std::string_view file : {"include", "import", "from", "extends", "block"})
+    for (std::string_view file : {"include", "import", "from", "extends"})
       if (word == file)
         wrong("{% " + word + " %} is refused: a chat template is one file",
               "write what it would bring into the template");
     wrong("unknown tag '" + word + "'",
-          "known: if, for, set, macro, call, filter, with, generation, break, continue, raw");
+          "known: if, for, set, macro, call, filter, with, block, autoescape, generation, break, continue, raw");
   }
 
   StatementPtr if_() {
@@ -282,7 +285,43 @@ class Parser : ExpressionParser {
     return out;
   }
 
+  StatementPtr named_block() {
+    auto out = make(Statement::Kind::block);
+    ++at_;
+    out->text = expect_name();
+    if (is_symbol("-")) wrong("the name of a block has a hyphen", "use an underscore instead");
+    for (const Statement* other : blocks_)
+      if (other->text == out->text) wrong("block '" + out->text + "' defined twice");
+    blocks_.push_back(out.get());
+    out->scoped = take_name("scoped");
+    out->required = take_name("required");
+    end_tag();
+    int loops = std::exchange(loops_, 0);
+    bool before = std::exchange(soft_, false);
+    out->body = body({"endblock"});
+    soft_ = before;
+    loops_ = loops;
+    for (auto& inner : out->body)
+      if (out->required &&
+          (inner->kind != Statement::Kind::data || inner->text.find_first_not_of(" \t\r\n\v\f") != std::string::npos))
+        wrong("Required blocks can only contain comments or whitespace");
+    ++at_;
+    take_name(out->text);
+    end_tag();
+    return out;
+  }
+
+  StatementPtr autoescape() {
+    auto out = make(Statement::Kind::autoescape);
+    ++at_;
+    out->expression = expression();
+    end_tag();
+    out->body = block("endautoescape");
+    return out;
+  }
+
   int loops_ = 0;
+  std::vector<const Statement*> blocks_;
   bool has_generation_blocks_ = false;
 };
 

@@ -152,7 +152,7 @@ Var striptags(Interpreter&, const Var& v, const Arguments&) {
   return Var::string(unescaped(out));
 }
 
-Var xmlattr(Interpreter&, const Var& v, const Arguments& a) {
+Var xmlattr(Interpreter& interpreter, const Var& v, const Arguments& a) {
   if (!v.is_dict()) fail("'", type_name(v), "' object has no attribute 'items'");
   std::string out;
   for (const auto& [key, value] : v.as_dict().entries) {
@@ -170,7 +170,7 @@ Var xmlattr(Interpreter&, const Var& v, const Arguments& a) {
     check_size(out.size());
   }
   if (!out.empty() && flag(a, 0, "autospace", true)) out.insert(0, " ");
-  return Var::string(std::move(out));
+  return Var::string(std::move(out), interpreter.autoescapes());
 }
 
 Var filesizeformat(Interpreter& interpreter, const Var& v, const Arguments& a) {
@@ -288,7 +288,7 @@ Var urlize(Interpreter& interpreter, const Var& v, const Arguments& a) {
     out += head + middle + tail;
     check_size(out.size());
   }
-  return Var::string(std::move(out));
+  return Var::string(std::move(out), interpreter.autoescapes());
 }
 
 std::string quoted(const std::string& text, bool query) {

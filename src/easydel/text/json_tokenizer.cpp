@@ -163,13 +163,18 @@ void JsonTokenizer::encode_piece(const NormalizedText& piece, const std::vector<
   std::optional<std::string> raw;
   if (parts_.model->takes_raw_bytes()) raw = unmap_bytes(bytes);
   parts_.model->tokenize(raw ? *raw : bytes, tokens);
-  size_t at = 0, begin = 0;
+  size_t at = 0, begin = 0, byte = 0;
   for (const Token& token : tokens) {
     if (token.length) begin = at;
-    if (raw)  // each raw byte is one character of the piece
-      for (uint32_t i = 0; i < token.length && at < bytes.size(); ++i) next_character(bytes, at);
-    else
-      at = std::min(bytes.size(), at + token.length);
+    if (raw) {  // each known byte is one character of the piece; as upstream, the others push what follows to the left
+      for (uint32_t i = 0; i < token.length && byte < raw->size(); ++i, ++byte) {
+        while (byte + 1 < raw->size() && !parts_.model->knows_byte(static_cast<uint8_t>((*raw)[byte]))) ++byte;
+        at += character_of_byte(static_cast<uint8_t>((*raw)[byte])) < 0x80 ? 1 : 2;
+      }
+    } else {
+      at += token.length;
+    }
+    at = std::min(bytes.size(), at);
     out.ids.push_back(token.id);
     out.tokens.emplace_back(token.is_surface ? std::string_view(bytes).substr(begin, at - begin)
                                              : parts_.model->vocabulary().token(token.id));

@@ -25,6 +25,8 @@ class Model {
   virtual void tokenize(std::string_view piece, std::vector<Token>& out) const = 0;
   virtual bool is_bpe() const { return false; }
   virtual bool takes_raw_bytes() const { return false; }  // pieces are bytes, not the characters they are mapped to
+  // Of raw bytes: one that no token has is left out of a piece, and counts in no token's length.
+  virtual bool knows_byte(uint8_t) const { return true; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  protected:

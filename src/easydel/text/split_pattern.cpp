@@ -216,7 +216,10 @@ class SplitPattern::Parser {
       item.most = most;
       return;
     }
-    if (item.kind != Kind::either || least != 0 || most != 1 || possessive) throw Unknown();
+    // Oniguruma repeats no lookahead.
+    bool looks = item.rows.size() == 1 && item.rows[0].size() == 1 &&
+                 (item.rows[0][0].kind == Kind::ahead || item.rows[0][0].kind == Kind::not_ahead);
+    if (looks || item.kind != Kind::either || least != 0 || most != 1 || possessive) throw Unknown();
     item.rows.insert(lazy ? item.rows.begin() : item.rows.end(), Row());
   }
 
