@@ -134,14 +134,14 @@ TEST(ChatTemplate, BlocksStandWhereTheyAreAndSeeTheNamesOfTheTemplate) {
                    "%}{% endfor %}"),
             "12");
   EXPECT_EQ(render("{% if true %}{% set q = 3 %}{% endif %}{% block a %}{{ q }}{% endblock %}"), "3");
-  EXPECT_EQ(refused("{% block a %}{% endblock %}{% block a %}{% endblock %}"), "t:1:37: block 'a' defined twice");
+  EXPECT_EQ(refused("{% block a %}{% endblock %}{% block a %}{% endblock %}"), "t:1:39: block 'a' defined twice");
   EXPECT_EQ(refused("{% block a-b %}{% endblock %}"),
             "t:1:11: the name of a block has a hyphen\n    use an underscore instead");
   EXPECT_EQ(refused("{% block a required %} {% endblock %}"), "t:1:4: Required block 'a' not found");
   EXPECT_EQ(refused("{% block a required %}x{% endblock %}"),
             "t:1:27: Required blocks can only contain comments or whitespace");
   EXPECT_EQ(refused("{% block a %}{{ self.a() }}{% endblock %}"),
-            "t:1:14: the template goes too deep (endless recursion?)");
+            "t:1:23: the template goes too deep (endless recursion?)");
 }
 
 TEST(ChatTemplate, EscapesOutputWhereItIsToldTo) {
