@@ -22,10 +22,25 @@ constexpr std::array forms = {
     GgmlForm{GgmlType::q5_k, "Q5_K", 256, 176, DType::f32},  GgmlForm{GgmlType::q6_k, "Q6_K", 256, 210, DType::f32},
 };
 
+// By hand: not every compiler has a type for it.
 float half_at(const uint8_t* at) {
-  _Float16 half;
-  std::memcpy(&half, at, sizeof half);
-  return static_cast<float>(half);
+  const auto half = static_cast<uint32_t>(at[0] | at[1] << 8);
+  const uint32_t sign = half >> 15 << 31, exponent = half >> 10 & 31, fraction = half & 1023;
+  if (exponent == 0) return std::copysign(static_cast<float>(fraction) * 0x1p-24f, std::bit_cast<float>(sign));
+  return std::bit_cast<float>(sign | (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13);
+}
+
+uint16_t half_of(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 31 << 15, magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);   // not a number
+  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // from 65520 on it is infinite
+  if (magnitude < 0x38800000) {
+    // Below the normal ones 0.5 has the same last place, so that the sum is rounded as it should be.
+    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - std::bit_cast<uint32_t>(0.5f)));
+  }
+  return static_cast<uint16_t>(sign | (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
 // 32 numbers of four bits: the lower halves of 16 bytes, then the upper ones; `high` holds a fifth bit for each. Either
@@ -157,7 +172,7 @@ void encode_q8_0(const float* values, std::byte* out) {
   float largest = 0;
   for (int i = 0; i < 32; ++i) largest = std::max(largest, std::fabs(values[i]));
   const float scale = largest / 127.0f, inverse = scale == 0 ? 0.0f : 1.0f / scale;
-  const auto half = static_cast<_Float16>(scale);
+  const uint16_t half = half_of(scale);
   std::memcpy(out, &half, sizeof half);
   for (int i = 0; i < 32; ++i) out[2 + i] = static_cast<std::byte>(static_cast<int8_t>(std::round(values[i] * inverse)));
 }
@@ -216,7 +231,7 @@ void encode(GgmlType type, const float* values, std::byte* out, int64_t count) {
       return;
     case GgmlType::f16:
       for (int64_t i = 0; i < count; ++i) {
-        const auto half = static_cast<_Float16>(values[i]);
+        const uint16_t half = half_of(values[i]);
         std::memcpy(out + 2 * i, &half, sizeof half);
       }
       return;
