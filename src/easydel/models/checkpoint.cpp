@@ -203,6 +203,12 @@ void Checkpoint::refuse_unfit(const std::string& where, int64_t layers) const {
   if (!problems.empty()) refuse(where, "the weights do not fit config.json", problems);
 }
 
+int64_t Checkpoint::elements() const {
+  int64_t out = 0;
+  for (const std::string& name : folder_.names()) out += folder_.info(name).elements();
+  return out;
+}
+
 at::ScalarType Checkpoint::type() const {
   for (const std::string& name : folder_.names()) {
     const at::ScalarType type = tensor::scalar_type(folder_.info(name).dtype);

@@ -31,6 +31,7 @@ class Checkpoint {
   // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen or not in the model.
   void refuse_unfit(const std::string& where, int64_t layers) const;
 
+  int64_t elements() const;  // of all its tensors
   at::ScalarType type() const;  // of its weights: the first that is a floating number
 
  private:

@@ -2,6 +2,8 @@
 // random values.
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "easydel/base/error.h"
@@ -112,6 +114,26 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   return out;
 }
 
+// Says how far a load is that takes long.
+class Progress {
+ public:
+  Progress(std::string what, const Checkpoint* checkpoint, bool told) : what_(std::move(what)), total_(checkpoint ? checkpoint->elements() : 0), told_(told) {}
+  void add(int64_t elements) {
+    done_ += elements;
+    const auto now = Clock::now();
+    if (!told_ || total_ == 0 || now < next_) return;
+    next_ = now + std::chrono::seconds(2);
+    log::info(what_, ": loading, ", std::min<int64_t>(100, done_ * 100 / total_), " %");
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string what_;
+  int64_t total_, done_ = 0;
+  bool told_;
+  Clock::time_point next_ = Clock::now() + std::chrono::seconds(2);
+};
+
 Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64_t seed, at::ScalarType type) {
   Tensor values = at::empty(entry.slice.size, at::TensorOptions().dtype(type));
   if (initial.kind == nn::Initial::Kind::normal)
@@ -149,12 +171,14 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   const mesh::PartitionRules rules(options.partition_rules, options.team->mesh());
   int64_t dropped = 0;
   building.place = [&](nn::Entry& entry) { nn::place(entry, options.team, rules, dropped); };
+  Progress progress(folder.string(), opened.checkpoint.get(), options.team->first());
   building.fill = [&](nn::Entry& entry, const nn::Initial& initial, const std::vector<nn::Source>& sources) {
     // What is computed exactly is kept so.
     const at::ScalarType shard_type = entry.compute != opened.types.compute ? entry.compute : opened.types.shard;
     if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) {
       const auto as = at::TensorOptions().dtype(shard_type).device(opened.device);
       opened.checkpoint->fill(entry, sources, as, !options.training);
+      progress.add(entry.elements());
     } else {
       if (opened.checkpoint) log::warning(folder.string(), ": no ", entry.path, "; it starts from random values, seed ", options.seed);
       entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
