@@ -60,8 +60,8 @@ TEST_F(BadModel, WeightsThatAreGarbage) {
 }
 
 TEST_F(BadModel, WeightsInAFormatThatIsNotRead) {
-  fs::rename(folder_ / "model/model.safetensors", folder_ / "model/pytorch_model.bin");
-  expect_problem("model: has only weights that are not read (pytorch_model.bin)\n    convert them to safetensors");
+  fs::rename(folder_ / "model/model.safetensors", folder_ / "model/tf_model.h5");
+  expect_problem("model: has only weights that are not read (tf_model.h5)\n    convert them to safetensors");
 }
 
 TEST_F(BadModel, WeightsOfAnotherShapeThanTheConfigSays) {
