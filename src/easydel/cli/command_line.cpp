@@ -96,6 +96,7 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--output", o.logits.output, "Safetensors file to write")->required();
   one->add_option("--trace", o.logits.trace, "Safetensors file for named intermediate tensors");
   one->add_option("--device", o.logits.device, "auto, cpu or gpu");
+  one->add_option("--dtype", o.logits.dtype, "Number type of the computation: fp32, bf16, auto (the file's)");
   one = add_command(*probe, o, "replay", "A recorded training run, through the real trainer", "", [&o] { return run_probe_replay(o.replay); });
   one->add_option("case", o.replay.test_case, "The case's JSON file")->required();
   one->add_option("--root", o.replay.root, "Folder that models and batches are looked up in")->required();

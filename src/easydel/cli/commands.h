@@ -48,6 +48,7 @@ struct ChatOptions : ModelOptions {
 int run_chat(const ChatOptions& options);
 
 struct ProbeLogitsOptions {
+  std::string dtype = "fp32";
   std::string model, inputs, output, trace, device = "auto";
 };
 int run_probe_logits(const ProbeLogitsOptions& options);

@@ -23,6 +23,7 @@ class TorchCore final : public elarge::Core {
     models::ProbeOptions options;
     if (probe.trace) options.trace = *probe.trace;
     options.device = probe.device;
+    options.dtype = probe.dtype;
     models::probe_logits(probe.model, probe.inputs, probe.output, options);
   }
   void probe_replay(const elarge::ProbeReplay& probe) override {

@@ -46,6 +46,7 @@ std::filesystem::path tokenizer_path(const std::string& name) {
 
 int run_probe_logits(const ProbeLogitsOptions& options) {
   elarge::ProbeLogits probe{hub::resolve_model(options.model, "probe logits"), options.inputs, options.output, std::nullopt, options.device};
+  probe.dtype = options.dtype;
   if (!options.trace.empty()) probe.trace = options.trace;
   elarge::core().probe_logits(probe);
   return 0;

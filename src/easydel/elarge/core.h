@@ -91,6 +91,7 @@ struct ProbeLogits {
   std::filesystem::path model, inputs, output;
   std::optional<std::filesystem::path> trace;
   std::string device = "auto";
+  std::string dtype = "fp32";  // of the computation
 };
 struct ProbeReplay {
   std::filesystem::path test_case, root, output;
