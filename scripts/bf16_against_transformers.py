@@ -27,7 +27,7 @@ def ours(program, folder, expected, work):
 
 
 def theirs(folder, expected, dtype):
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="eager").eval()
     with torch.no_grad():
         return model(input_ids=expected["input_ids"], attention_mask=expected["attention_mask"], use_cache=False).logits.float()
 

@@ -194,6 +194,7 @@ const GgmlForm& form_of(GgmlType type) {
 void decode(GgmlType type, const std::byte* blocks, float* out, int64_t count) {
   const GgmlForm& form = form_of(type);
   check(count % form.elements == 0, count, " values are no whole blocks of ", form.name);
+  if (count == 0) return;
   const auto* in = reinterpret_cast<const uint8_t*>(blocks);
   if (const Decoder decoder = decoder_of(type)) {
     for (int64_t at = 0; at < count; at += form.elements, in += form.bytes) decoder(in, out + at);
@@ -225,6 +226,7 @@ void decode(GgmlType type, const std::byte* blocks, float* out, int64_t count) {
 void encode(GgmlType type, const float* values, std::byte* out, int64_t count) {
   const GgmlForm& form = form_of(type);
   check(count % form.elements == 0, count, " values are no whole blocks of ", form.name);
+  if (count == 0) return;
   switch (type) {
     case GgmlType::f32:
       std::memcpy(out, values, static_cast<size_t>(count) * 4);

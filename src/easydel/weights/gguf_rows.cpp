@@ -45,7 +45,7 @@ TensorView with_turned_rows(TensorView view, int64_t heads, bool back) {
     const int64_t head = row / (2 * half), in_head = row % (2 * half);
     const int64_t paired = head * 2 * half + in_head % half * 2 + in_head / half;
     const int64_t from = back ? paired : row, to = back ? row : paired;
-    std::memcpy(out.data() + static_cast<size_t>(to) * width, view.bytes.data() + static_cast<size_t>(from) * width, width);
+    if (width > 0) std::memcpy(out.data() + static_cast<size_t>(to) * width, view.bytes.data() + static_cast<size_t>(from) * width, width);
   }
   files::Mapped::forget(view.bytes);
   return owned(std::move(view), std::move(out));
@@ -57,7 +57,7 @@ TensorView with_added(TensorView view, float number) {
   decode(ggml_type_of(view), view.bytes.data(), values.data(), count);
   for (float& value : values) value += number;
   std::vector<std::byte> bytes(values.size() * sizeof(float));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   view.dtype = DType::f32;
   view.blocks.reset();
   return owned(std::move(view), std::move(bytes));
