@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
 #include "support/data.h"
 
@@ -33,6 +34,19 @@ TEST(TorchFile, ReadsWhatTorchWrites) {
 }
 
 TEST(TorchFile, ReadsTheFormWithoutZip) { expect_equal("torch_old.bin"); }
+
+TEST(TorchFile, ComesInShardsWithAnIndex) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "pytorch_model-00001-of-00002.bin", test::read_file(test::test_data("weights/torch_zip.bin")));
+  std::string index;
+  for (const std::string& name : TorchFile::open(test::test_data("weights/torch_zip.bin"))->names())
+    index += str(index.empty() ? "" : ", ", '"', name, "\": \"pytorch_model-00001-of-00002.bin\"");
+  test::write_file(folder / "pytorch_model.bin.index.json", "{\"weight_map\": {" + index + "}}");
+  EXPECT_EQ(Folder::open(folder.path()).at("i64").shape, (std::vector<int64_t>{3}));
+  test::write_file(folder / "pytorch_model.bin.index.json", "{\"weight_map\": {" + index + ", \"other\": \"pytorch_model-00002-of-00002.bin\"}}");
+  EXPECT_EQ(test::refusal([&] { Folder::open(folder.path()); }),
+            (folder / "pytorch_model-00002-of-00002.bin").string() + ": is missing; pytorch_model.bin.index.json names it\n    fetch the model again");
+}
 
 std::string refused(const std::string& bytes) {
   return test::refusal([&] { TorchFile(std::as_bytes(std::span(bytes)), "x.bin"); });

@@ -50,6 +50,7 @@ int run_export(const ExportOptions& options) {
   const weights::GgmlType type = weights::gguf_type(options.dtype == "auto" ? own_type(model) : options.dtype, "--dtype");
   weights::add_model(out, model, config, title_of(path), type);
   text::add_vocabulary(out, tokenizer, *config.document.find("vocab_size")->as_int(), options.pre);
+  weights::add_token_ids(out, config);
   if (output.has_parent_path()) files::make_directories(output.parent_path());
   out.write(output);
   return print(str(output.string(), ": ", weights::form_of(type).name, ", ", bytes_text(fs::file_size(output)), "\n")), 0;

@@ -205,6 +205,17 @@ void add_model(GgufWriter& out, const Folder& model, const ConfigFile& file, std
   }
 }
 
+void add_token_ids(GgufWriter& out, const ConfigFile& config) {
+  for (const auto& [from, to] : {std::pair("bos_token_id", "bos_token_id"), std::pair("eos_token_id", "eos_token_id"),
+                                 std::pair("pad_token_id", "padding_token_id")}) {
+    const Value* value = config.document.find(from);
+    if (value && value->is_list() && !value->items.empty()) value = &value->items.front();
+    const auto id = value ? value->as_int() : std::nullopt;
+    const std::string key = str("tokenizer.ggml.", to);
+    if (id && *id >= 0 && *id <= UINT32_MAX && !out.has(key)) out.integer(key, *id);
+  }
+}
+
 void write_hugging_face(const std::filesystem::path& folder, const Folder& model, const ConfigFile& config, std::string_view dtype) {
   const auto wanted = dtype == "auto" ? std::nullopt : dtype_of_config(dtype);
   const bool floating = wanted == DType::f32 || wanted == DType::f16 || wanted == DType::bf16;

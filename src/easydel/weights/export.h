@@ -16,6 +16,9 @@ GgmlType gguf_type(std::string_view word, const std::string& where);
 // the file was written. UserError where the family, a value of its configuration or a tensor has no form in GGUF.
 void add_model(GgufWriter& out, const Folder& model, const ConfigFile& config, std::string_view name, GgmlType type);
 
+// The ids of tokens that config.json names and the vocabulary, which is there already, does not.
+void add_token_ids(GgufWriter& out, const ConfigFile& config);
+
 // config.json and safetensors in `folder`, every tensor in its own number type ("auto": of blocks fp32) or in `dtype`.
 void write_hugging_face(const std::filesystem::path& folder, const Folder& model, const ConfigFile& config, std::string_view dtype);
 
