@@ -96,6 +96,14 @@ TEST(Export, RefusesWhatHasNoForm) {
             "F/model/config.json: models of 'falcon' are not written as GGUF; that is not built yet\n    built: gemma, llama, mistral, qwen2, qwen3\n");
 }
 
+TEST(Gguf, IsDescribed) {
+  const Exported gguf("q8_0");
+  const auto ran = run_program({"describe", "model", gguf.file});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.out.find("172 x 64  Q8_0  55.0 k"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("q8_0.gguf"), std::string::npos) << ran.out;
+}
+
 TEST(Gguf, RefusesAnArchitectureByName) {
   const Exported gguf("f32");
   std::string bytes = test::read_file(gguf.file);

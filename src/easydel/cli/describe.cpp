@@ -132,7 +132,11 @@ int run_describe_model(const DescribeModelOptions& options) {
   }
   out += text_table(rows) + "files\n";
   rows.clear();
-  std::vector<fs::directory_entry> entries(fs::directory_iterator(folder), {});
+  std::vector<fs::directory_entry> entries;
+  if (fs::is_directory(folder))
+    entries.assign(fs::directory_iterator(folder), {});
+  else
+    entries.emplace_back(folder);
   std::ranges::sort(entries, {}, [](const fs::directory_entry& entry) { return entry.path(); });
   for (const fs::directory_entry& entry : entries) {
     if (!entry.is_regular_file()) continue;
