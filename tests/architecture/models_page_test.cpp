@@ -41,13 +41,18 @@ std::string page() {
       "`models/family_configs.cpp` and of the golden vectors in `tests/data/hf_goldens`; a test holds this page to them.\n\n"
       "Goldens: models with random weights of which logits, loss, every gradient's norm and greedy tokens are compared with\n"
       "what transformers computes; none: made from a description, tested by properties and by random models.\n\n"
+      "Beside the architectures of the list every family has `...Model`, `...ForSequenceClassification`,\n"
+      "`...ForTokenClassification` and `...ForQuestionAnswering` (`model.task`: `base-module`, `sequence-classification`,\n"
+      "`embedding`), under the names that transformers gives their parameters.\n\n"
       "| model_type | architectures | | goldens |\n|---|---|---|---|\n";
-  const std::regex row(R"rx(FamilyConfig\{"([a-z0-9_]+)", \{([^}]*)\})rx");
+  const std::regex row(R"rx(FamilyConfig\{"([a-z0-9_-]+)", \{([^}]*)\})rx");
   for (auto match = std::sregex_iterator(list.begin(), list.end(), row); match != std::sregex_iterator(); ++match) {
     const std::string type = (*match)[1], architectures = std::regex_replace((*match)[2].str(), std::regex("\""), "");
+    std::string file = type;
+    std::replace(file.begin(), file.end(), '-', '_');
     const auto count = held.find(type);
     out += "| `" + type + "` | " + architectures + " | " +
-           opening(read_file(source_root() / ("src/easydel/models/" + type + ".cpp"))) + " | " +
+           opening(read_file(source_root() / ("src/easydel/models/" + file + ".cpp"))) + " | " +
            (count == held.end() ? "none" : std::to_string(count->second)) + " |\n";
   }
   return out;

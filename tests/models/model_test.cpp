@@ -274,8 +274,9 @@ TEST(LoadModel, RefusesWhatItCannotBuild) {
     return refusal_of(Folder(config.c_str()));
   };
   EXPECT_EQ(with("\"llama\"", "\"lama\""), "M/config.json: model_type: 'lama' is not built yet\n    did you mean 'llama'?");
-  EXPECT_EQ(with("LlamaForCausalLM", "LlamaForSequenceClassification"),
-            "M/config.json: architectures: 'LlamaForSequenceClassification' is not built yet\n    built for 'llama': LlamaForCausalLM");
+  EXPECT_EQ(with("LlamaForCausalLM", "LlamaForMultipleChoice"),
+            "M/config.json: architectures: 'LlamaForMultipleChoice' is not built yet\n    built for 'llama': LlamaForCausalLM, "
+            "LlamaModel, LlamaForSequenceClassification, LlamaForTokenClassification, LlamaForQuestionAnswering");
   EXPECT_EQ(with("\"note_of_mine\"", "\"quantization_config\""),
             "M/config.json: quantization_config: quantized checkpoints are not built yet\n    load the unquantized model");
   EXPECT_EQ(with("\"hidden_size\": 48", "\"hidden_size\": \"wide\""), "M/config.json: hidden_size: \"wide\" is no integer");

@@ -9,6 +9,7 @@
 #include "easydel/cli/text_table.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/models/family_configs.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::cli {
@@ -62,6 +63,20 @@ class Work {
   int64_t layers_ = 0;
 };
 
+// What stands behind the stack; empty where family or architecture are unknown here.
+std::string head_text(const Value& config) {
+  const auto word = [](const Value* value) { return value ? value->as_string().value_or("") : std::string(); };
+  const auto family = std::ranges::find(models::family_configs(), word(config.find("model_type")), &models::FamilyConfig::model_type);
+  const Value* const architectures = config.find("architectures");
+  if (family == models::family_configs().end() || !architectures || architectures->items.empty()) return "";
+  const auto task = models::task_of(*family, word(&architectures->items.front()));
+  if (!task) return "";
+  const bool classes = task == models::Task::sequence_classification || task == models::Task::token_classification;
+  const Value* const labels = config.find("id2label");
+  return std::string(models::name_of(*task)) +
+         (classes && labels ? ", " + std::to_string(labels->entries.size()) + " labels" : "");
+}
+
 struct Group {
   int64_t count = 0, elements = 0;
   uint64_t bytes = 0;
@@ -102,6 +117,7 @@ int run_describe_model(const DescribeModelOptions& options) {
   std::string out = folder.string() + "\n";
   const std::string architecture = config.find("architectures") ? to_yaml_flow(*config.find("architectures")) : "not said";
   out += "family        " + (word("model_type").empty() ? "not said" : word("model_type")) + ", architectures " + architecture + "\n";
+  if (const std::string head = head_text(config); !head.empty()) out += "head          " + head + "\n";
   std::vector<std::string> sizes;
   for (const auto& [key, value] : config.entries)
     if (value.as_int() && !value.as_bool() && !key.ends_with("_token_id")) sizes.push_back(key + " " + value.scalar);

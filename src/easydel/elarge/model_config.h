@@ -36,15 +36,15 @@ constexpr auto choices(Task) {
       Choice{vision_lm, "vision-language-model"}.also("vision-lm").not_built(),
       Choice{diffusion_lm, "diffusion-language-model"}.also("diffusion-lm").not_built(),
       Choice{image_text_to_text, "image-text-to-text"}.not_built(),
-      Choice{base_module, "base-module"}.also("base").not_built(),
+      Choice{base_module, "base-module"}.also("base"),
       Choice{vision_module, "vision-module"}.not_built(),
       Choice{seq2seq, "sequence-to-sequence"}.also("seq2seq").not_built(),
       Choice{speech_seq2seq, "speech-sequence-to-sequence"}.also("speech-seq2seq").not_built(),
       Choice{zero_shot_image_classification, "zero-shot-image-classification"}.not_built(),
-      Choice{sequence_classification, "sequence-classification"}.not_built(),
+      Choice{sequence_classification, "sequence-classification"},
       Choice{audio_classification, "audio-classification"}.not_built(),
       Choice{image_classification, "image-classification"}.not_built(),
-      Choice{embedding, "embedding"}.not_built(),
+      Choice{embedding, "embedding"},
       Choice{any_to_any, "any-to-any"}.not_built(),
   };
 }

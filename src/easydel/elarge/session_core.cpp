@@ -43,8 +43,21 @@ std::filesystem::path folder_of(const ModelConfig& model, const std::string& sec
   return hub::resolve_model(model.name_or_path, section + ".name_or_path", model.revision);
 }
 
-models::LoadOptions load_options(const Config& config, bool training, std::shared_ptr<const collective::Team> team) {
+// Nothing: what config.json says.
+std::optional<models::Task> task_of(const ModelConfig& model) {
+  switch (model.task) {
+    case Task::causal_lm: return models::Task::causal_lm;
+    case Task::sequence_classification: return models::Task::sequence_classification;
+    case Task::base_module:
+    case Task::embedding: return models::Task::base;
+    default: return std::nullopt;
+  }
+}
+
+models::LoadOptions load_options(const Config& config, const ModelConfig& model, bool training,
+                                 std::shared_ptr<const collective::Team> team) {
   models::LoadOptions options;
+  options.task = task_of(model);
   options.dtype = name_of(config.loader.dtype);
   options.param_dtype = name_of(config.loader.param_dtype);
   options.device = device_of(config);
@@ -78,7 +91,7 @@ class TorchSession final : public Session {
                                                                             : config_.reward_model;
     if (!side) return nullptr;
     std::shared_ptr<models::Model>& built = side_models_[section];
-    if (!built) built = models::load_model(folder_of(*side, section), load_options(false));
+    if (!built) built = models::load_model(folder_of(*side, section), load_options(*side, false));
     return built;
   }
 
@@ -91,7 +104,7 @@ class TorchSession final : public Session {
     parts.trainer = config_.trainer;
     parts.mixture = config_.mixture;
     parts.model = model();
-    parts.load = load_options(true);
+    parts.load = load_options(config_.model, true);
     parts.reference = build_side_model("reference_model");
     parts.tokenizer = tokenizer();
     parts.checkpointing = checkpointing_of(config_);
@@ -184,11 +197,13 @@ class TorchSession final : public Session {
 
   std::filesystem::path folder() const { return folder_of(config_.model, "model"); }
 
-  models::LoadOptions load_options(bool training) const { return elarge::load_options(config_, training, team_); }
+  models::LoadOptions load_options(const ModelConfig& model, bool training) const {
+    return elarge::load_options(config_, model, training, team_);
+  }
 
   const std::shared_ptr<models::Model>& model() {
     if (model_) return model_;
-    model_ = models::load_model(folder(), load_options(trains_));
+    model_ = models::load_model(folder(), load_options(config_.model, trains_));
     if (config_.loader.verbose && team_->first()) log::info("loaded ", config_.model.name_or_path, " (", model_->model_type(), ")");
     return model_;
   }
@@ -220,7 +235,11 @@ class TorchSession final : public Session {
 void check_session(const Config& config, int64_t ranks, bool trains) {
   const mesh::Mesh mesh = mesh_of(config, ranks);
   const auto check_model = [&](const ModelConfig& model, const std::string& section, bool training) {
-    models::check_model(folder_of(model, section), load_options(config, training, collective::Team::alone()), mesh);
+    const models::Task task =
+        models::check_model(folder_of(model, section), load_options(config, model, training, collective::Team::alone()), mesh);
+    if (trains && task != models::Task::causal_lm)
+      refuse(section + ".task", str("'", model.name_or_path, "' is for ", models::name_of(task)),
+             "training is built for causal language models; set it to causal-language-model for a new head");
   };
   check_model(config.model, "model", trains);
   if (config.reference_model) check_model(*config.reference_model, "reference_model", false);

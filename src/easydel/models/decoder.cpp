@@ -71,6 +71,7 @@ class Decoder final : public Model {
   }
   const nn::ClassHead* class_head() const override { return class_head_ ? &*class_head_ : nullptr; }
   std::optional<RouterLoss> router_loss() const override { return spec_.router_loss; }
+  bool causal() const override { return spec_.causal; }
   int64_t layers() const override { return int64_t(blocks_.size()); }
   int64_t vocabulary() const override { return spec_.vocabulary; }
   int64_t max_positions() const override { return spec_.max_positions; }

@@ -235,7 +235,7 @@ std::shared_ptr<Model> load_model(const fs::path& folder, const LoadOptions& opt
   return Loader::load(folder, options);
 }
 
-void check_model(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {
+Task check_model(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {
   const Opened opened = open(folder, options, mesh);
   nn::ParameterTable table;
   nn::Building building{table, opened.types.compute, options.team, {}, {}, {}, {}, {}};
@@ -245,6 +245,7 @@ void check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   };
   const std::unique_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
   if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers());
+  return task_of(opened.reader());
 }
 
 std::shared_ptr<Model> copy_model(const Model& model) { return Loader::copy(model); }

@@ -49,6 +49,7 @@ class Model {
   // What scores classes, or pools for a bare stack; null where there is no such head.
   virtual const nn::ClassHead* class_head() const { return nullptr; }
 
+  virtual bool causal() const { return true; }  // false: a token sees both sides of its sequence
   virtual std::optional<RouterLoss> router_loss() const { return std::nullopt; }  // nothing: transformers has none for it
 
   virtual int64_t layers() const = 0;
@@ -108,7 +109,8 @@ struct LoadOptions {
 std::shared_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options);
 // All of load_model's UserErrors, found without room for the weights and without reading one. `mesh`: of the ranks that
 // will share the model, who have not met yet (options.team is this rank alone).
-void check_model(const std::filesystem::path& folder, const LoadOptions& options, const mesh::Mesh& mesh);
+// Gives what the model is for.
+Task check_model(const std::filesystem::path& folder, const LoadOptions& options, const mesh::Mesh& mesh);
 // The same weights again as an independent, frozen model (a reference model).
 std::shared_ptr<Model> copy_model(const Model& model);
 

@@ -14,6 +14,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/models/config_reader.h"
+#include "easydel/models/embedding.h"
 #include "easydel/models/file_tensors.h"
 #include "easydel/models/head_loss.h"
 #include "easydel/models/router_loss.h"
@@ -231,6 +232,8 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
       answer = score_words(*model, batch, outputs);
     else if (model->class_head())
       answer = score_classes(*model, batch, hidden, pass);
+    if (task == Task::base)
+      answer.outputs.emplace_back("embeddings", embeddings(read_embedding(*model), hidden, inputs.tokens, pass));
     for (const auto& [name, value] : answer.outputs) give(name, value);
     give("last_hidden_state", hidden.to(at::kFloat).view({rows, length, -1}));
     for (const auto& [name, value] : seen)

@@ -20,10 +20,11 @@ struct ProbeOptions {
 // Inputs (safetensors): input_ids int64 [rows, T]; attention_mask, token_type_ids of that shape; labels as the task has
 // them: [rows, T], for a class of the whole row [rows] or [rows, classes]; of answers start_positions, end_positions
 // [rows]; prompt_ids, prompt_mask [prompts, P]; max_new_tokens int64 [1]. Positions are 0, 1, 2, ... in each row, padding
-// counted; a padded position is seen by nobody. Output: logits [rows, T, vocabulary or classes] or [rows, classes] (of
-// answers start_logits and end_logits [rows, T] too; of a bare stack pooler_output, where it has a pooling layer; with
-// sparse_prediction those of labelled tokens alone), last_hidden_state, loss [1], grad_norm_total [1], grad_norm.NAME [1]
-// for each tensor of the checkpoint, generated [prompts, max_new_tokens] (greedy, padding removed, the end token ignored).
+// counted; a padded position is seen by nobody.
+// Output: logits [rows, T, vocabulary or classes] or [rows, classes] (with sparse_prediction those of labelled tokens
+// alone); of answers start_logits and end_logits [rows, T] too; of a bare stack embeddings [rows, size], and pooler_output
+// where it has that layer; last_hidden_state, loss [1], grad_norm_total [1], grad_norm.NAME [1] for each tensor of the
+// checkpoint, generated [prompts, max_new_tokens] (greedy, padding removed, the end token ignored).
 void probe_logits(const std::filesystem::path& folder, const std::filesystem::path& inputs,
                   const std::filesystem::path& output, const ProbeOptions& options = {});
 

@@ -23,7 +23,7 @@ std::string_view task_of(std::string_view architecture) {
 
 // "Llama" of "LlamaForCausalLM", "GPT2" of "GPT2LMHeadModel".
 std::string stem_of(std::string_view architecture) {
-  for (const std::string_view ending : {"ForCausalLM", "LMHeadModel", "ForSequenceClassification", "Model"})
+  for (const std::string_view ending : {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForSequenceClassification", "Model"})
     if (architecture.ends_with(ending)) return std::string(architecture.substr(0, architecture.size() - ending.size()));
   return std::string(architecture);
 }

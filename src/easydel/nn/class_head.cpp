@@ -13,11 +13,15 @@ namespace {
 std::vector<int64_t> speakers(Pooling pooling, const Tensor& tokens, const Stream& on, std::optional<int64_t> padding) {
   const Tensor ids = tokens.to(at::kCPU).contiguous();
   const int64_t* const id = ids.const_data_ptr<int64_t>();
+  const Tensor hidden = on.hidden.defined() ? on.hidden.to(at::kCPU).contiguous() : Tensor();
+  const auto silent = [&](int64_t row) {
+    return padding ? id[row] == *padding : hidden.defined() && hidden.const_data_ptr<bool>()[row];
+  };
   std::vector<int64_t> rows;
   for (int64_t s = 0; s < on.sequences(); ++s) {
     const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
     int64_t row = pooling == Pooling::last ? end - 1 : begin;
-    while (pooling == Pooling::last && padding && row > begin && id[row] == *padding) --row;
+    while (pooling == Pooling::last && row > begin && silent(row)) --row;
     rows.push_back(row);
   }
   return rows;
