@@ -59,13 +59,15 @@ TEST(Heads, AreNamedAsTransformersNamesThemInEveryFamily) {
   EXPECT_EQ(name("gemma3_text", Task::causal_lm), "Gemma3ForCausalLM");
   EXPECT_EQ(name("xlm-roberta", Task::base), "XLMRobertaModel");
   EXPECT_EQ(name("modernbert", Task::masked_lm), "ModernBertForMaskedLM");
-  EXPECT_EQ(test::refusal([&] { name("llama", Task::masked_lm); }), "model.task: 'llama' has no head for masked language modelling");
+  EXPECT_EQ(test::refusal([&] { name("llama", Task::masked_lm); }),
+            "model.task: 'llama' has no head for masked language modelling");
 }
 
 TEST(Heads, StandBesideAStackUnderTransformersNames) {
   using Names = std::vector<std::string>;
   const Folder folder(small_llama);
-  EXPECT_EQ(names_outside(*load_model(folder.path(), for_task(Task::sequence_classification)), "model."), Names{"score.weight"});
+  EXPECT_EQ(names_outside(*load_model(folder.path(), for_task(Task::sequence_classification)), "model."),
+            Names{"score.weight"});
   EXPECT_EQ(names_outside(*load_model(folder.path(), for_task(Task::token_classification)), "model."),
             (Names{"score.weight", "score.bias"}));
   EXPECT_EQ(names_outside(*load_model(folder.path(), for_task(Task::question_answering)), "transformer."),
@@ -79,7 +81,8 @@ TEST(Heads, StartFromRandomValuesWhereTheFileIsOfAnotherTask) {
   const Folder folder(small_llama);
   const auto original = load_model(folder.path(), {});
   save_model(*original, folder.path());
-  for (const Task task : {Task::sequence_classification, Task::token_classification, Task::question_answering, Task::base}) {
+  for (const Task task :
+       {Task::sequence_classification, Task::token_classification, Task::question_answering, Task::base}) {
     const auto changed = load_model(folder.path(), for_task(task));
     EXPECT_EQ(changed->task(), task);
     const std::string stack = task == Task::base ? "" : task == Task::question_answering ? "transformer." : "model.";
@@ -100,7 +103,8 @@ TEST(Heads, StartFromRandomValuesWhereTheFileIsOfAnotherTask) {
 TEST(Heads, AreMissedWhereConfigSaysThatTheyAreThere) {
   const Folder folder(small_llama);
   save_model(*load_model(folder.path(), {}), folder.path());
-  test::write_file(folder.path() / "config.json", test::replaced(small_llama, "ForCausalLM", "ForSequenceClassification"));
+  test::write_file(folder.path() / "config.json",
+                   test::replaced(small_llama, "ForCausalLM", "ForSequenceClassification"));
   EXPECT_EQ(test::replaced(test::refusal([&] { load_model(folder.path(), {}); }), folder.path().string(), "M"),
             "M: the weights do not fit config.json\n    missing (1):\n      score.weight\n"
             "    not in the model (1):\n      lm_head.weight");
@@ -117,7 +121,9 @@ TEST(Heads, OfSequencesReadTheLastTokenThatIsNoPadding) {
 }
 
 TEST(Heads, DropTheSameNumbersOfASequenceInAnyCompany) {
-  const Folder folder(test::replaced(small_bert, "\"initializer_range\"", "\"classifier_dropout\": 0.5, \"hidden_dropout_prob\": 0.0, \"attention_probs_dropout_prob\": 0.0, \"initializer_range\""));
+  const Folder folder(test::replaced(small_bert, "\"initializer_range\"",
+                                     "\"classifier_dropout\": 0.5, \"hidden_dropout_prob\": 0.0, "
+                                     "\"attention_probs_dropout_prob\": 0.0, \"initializer_range\""));
   const auto model = load_model(folder.path(), for_task(Task::sequence_classification));
   const Tensor tokens = at::randint(1, 64, {9}, at::TensorOptions().dtype(at::kLong));
   const auto of = [&](int64_t begin, int64_t end, std::vector<int64_t> cu_seqlens, bool training) {
@@ -135,8 +141,9 @@ TEST(Heads, OfEncodersNeitherGenerateNorScoreWordsOfOthers) {
   const Folder folder(small_bert);
   EXPECT_EQ(test::refusal([&] { load_model(folder.path(), {})->make_cache(1, 8); }),
             "model: its tokens see both sides: it does not generate text\n    use a causal language model");
-  EXPECT_EQ(test::refusal([&] { load_model(folder.path(), for_task(Task::token_classification))->head(); }),
-            "model: it is for token classification: it has no language head\n    set model.task to causal-language-model");
+  EXPECT_EQ(
+      test::refusal([&] { load_model(folder.path(), for_task(Task::token_classification))->head(); }),
+      "model: it is for token classification: it has no language head\n    set model.task to causal-language-model");
 }
 
 TEST(Heads, RefuseWhatTheyCannotRead) {
@@ -156,24 +163,33 @@ TEST(Heads, RefuseWhatTheyCannotRead) {
             "M/config.json: max_position_embeddings: 2 leaves no position behind pad_token_id, 1");
   const std::string modern = R"({"model_type": "modernbert", "architectures": ["ModernBertForSequenceClassification"],
     "hidden_size": 24, "num_attention_heads": 4, "num_hidden_layers": 1, "classifier_pooling": "max"})";
-  EXPECT_EQ(with(modern, "none", "none"), "M/config.json: classifier_pooling: 'max' is not known\n    known: cls, mean");
+  EXPECT_EQ(with(modern, "none", "none"),
+            "M/config.json: classifier_pooling: 'max' is not known\n    known: cls, mean");
 }
 
 TEST(HeadLoss, IsWhatTheProblemSays) {
   const Tensor logits = at::tensor({1.0f, -1.0f, 0.5f, 2.0f}).view({2, 2});
   EXPECT_NEAR(sequence_loss(logits, at::tensor({0, 1}, at::kLong), "").item<double>(), 0.164171, 1e-5);
-  EXPECT_NEAR(sequence_loss(logits, at::tensor({1.0f, 0.0f, 0.0f, 1.0f}).view({2, 2}), "").item<double>(), 0.431882, 1e-5);
-  EXPECT_NEAR(sequence_loss(logits, at::tensor({1.0f, 0.0f, 0.0f, 1.0f}).view({2, 2}), "regression").item<double>(), 0.5625, 1e-6);
-  EXPECT_EQ(test::refusal([&] { sequence_loss(logits, at::tensor({0, 1, 1}, at::kLong), ""); }),
+  EXPECT_NEAR(sequence_loss(logits, at::tensor({1.0f, 0.0f, 0.0f, 1.0f}).view({2, 2}), "").item<double>(), 0.431882,
+              1e-5);
+  EXPECT_NEAR(sequence_loss(logits, at::tensor({1.0f, 0.0f, 0.0f, 1.0f}).view({2, 2}), "regression").item<double>(),
+              0.5625, 1e-6);
+  EXPECT_EQ(test::refusal([&] {
+              sequence_loss(logits, at::tensor({0, 1, 1}, at::kLong), "");
+            }),
             "labels: there are 3; single_label_classification of 2 rows and 2 classes has 2");
-  EXPECT_EQ(test::refusal([&] { sequence_loss(logits, at::tensor({0, 1, 1, 1}, at::kLong), "ranking"); }),
-            "problem_type: 'ranking' is not known\n    known: regression, single_label_classification, multi_label_classification");
+  EXPECT_EQ(test::refusal([&] {
+              sequence_loss(logits, at::tensor({0, 1, 1, 1}, at::kLong), "ranking");
+            }),
+            "problem_type: 'ranking' is not known\n    known: regression, single_label_classification, "
+            "multi_label_classification");
 }
 
 TEST(Embeddings, ArePooledAsTheFolderSays) {
   const Folder folder(small_llama);
   EXPECT_EQ(read_embedding(*load_model(folder.path(), for_task(Task::base))).pooling, nn::Pooling::last);
-  test::write_file(folder.path() / "modules.json", R"([{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"},
+  test::write_file(folder.path() / "modules.json",
+                   R"([{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"},
     {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
     {"idx": 2, "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])");
   const auto pooled = [&](const std::string& mode) {
@@ -187,9 +203,10 @@ TEST(Embeddings, ArePooledAsTheFolderSays) {
   EXPECT_TRUE(pooled(R"("pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false)")[1].allclose(unit(4, 5)));
   EXPECT_TRUE(pooled(R"("pooling_mode_mean_tokens": true)")[1].allclose(unit(6, 7)));
   EXPECT_TRUE(pooled(R"("pooling_mode": "lasttoken")")[0].allclose(unit(2, 3)));
-  EXPECT_EQ(test::replaced(test::refusal([&] { pooled(R"("pooling_mode_max_tokens": true)"); }), folder.path().string(), "M"),
-            "M/1_Pooling/config.json: pooling_mode_max_tokens: 'pooling_mode_max_tokens' is not built yet\n"
-            "    built: cls, mean, lasttoken");
+  EXPECT_EQ(
+      test::replaced(test::refusal([&] { pooled(R"("pooling_mode_max_tokens": true)"); }), folder.path().string(), "M"),
+      "M/1_Pooling/config.json: pooling_mode_max_tokens: 'pooling_mode_max_tokens' is not built yet\n"
+      "    built: cls, mean, lasttoken");
 }
 
 }  // namespace

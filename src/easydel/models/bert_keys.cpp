@@ -45,7 +45,8 @@ DecoderSpec read_bert(const ConfigReader& config, const BertDefaults& defaults) 
   if (defaults.skips_padding) {
     if (spec.padding < 0) config.refuse_key("pad_token_id", "is null", "positions of this family are counted from it");
     if (spec.max_positions <= spec.padding + 1)
-      config.refuse_key("max_position_embeddings", str(spec.max_positions, " leaves no position behind pad_token_id, ", spec.padding));
+      config.refuse_key("max_position_embeddings",
+                        str(spec.max_positions, " leaves no position behind pad_token_id, ", spec.padding));
     spec.positions_skip_id = spec.padding;
     spec.position_offset = spec.padding + 1;
     spec.max_positions -= spec.position_offset;
@@ -84,7 +85,8 @@ double read_classifier_dropout(const ConfigReader& config) {
 }
 
 std::unique_ptr<Model> build_roberta(const ConfigReader& config, nn::Building& building, int64_t vocabulary) {
-  DecoderSpec spec = read_bert(config, {.stack = "roberta", .vocabulary = vocabulary, .padding = 1, .skips_padding = true});
+  DecoderSpec spec =
+      read_bert(config, {.stack = "roberta", .vocabulary = vocabulary, .padding = 1, .skips_padding = true});
   const Task task = task_of(config);
   if (building.head.language) {
     spec.masked_head = {.dense = "lm_head.dense",

@@ -7,7 +7,7 @@
 namespace easydel::models {
 
 struct BertDefaults {
-  std::string stack;           // "bert": what the stack's names begin with
+  std::string stack;  // "bert": what the stack's names begin with
   int64_t vocabulary = 30522, padding = 0;
   bool skips_padding = false;  // positions count what is not padding, from the padding's id on
 };

@@ -10,9 +10,9 @@ struct EmbeddingSpec {
   bool normalized = false;  // to length 1
 };
 
-// As the model's folder says it in the files of sentence-transformers (modules.json and its Pooling module); where there
-// are none, the mean of the tokens, and of a causal model its last. UserError: a module or a way of pooling that is not
-// built, by its name.
+// As the model's folder says it in the files of sentence-transformers (modules.json and its Pooling module); where
+// there are none, the mean of the tokens, and of a causal model its last. UserError: a module or a way of pooling that
+// is not built, by its name.
 EmbeddingSpec read_embedding(const Model& model);
 
 // hidden [tokens, size], what model.forward gave for `tokens` in `pass` -> fp32 [sequences, size], with gradients.

@@ -21,7 +21,8 @@ Tensor sequence_loss(const Tensor& logits, const Tensor& labels, const std::stri
                                             : "multi_label_classification";
   const auto expect = [&](int64_t count) {
     if (labels.numel() != count)
-      refuse("labels", str("there are ", labels.numel(), "; ", kind, " of ", rows, " rows and ", classes, " classes has ", count));
+      refuse("labels", str("there are ", labels.numel(), "; ", kind, " of ", rows, " rows and ", classes,
+                           " classes has ", count));
   };
   if (kind == "single_label_classification") {
     expect(rows);

@@ -12,11 +12,12 @@ namespace easydel::models {
 Tensor class_loss(const Tensor& logits, const Tensor& labels, int64_t ignored = -100);
 
 // logits [rows, classes]. `problem`: regression (mean squares; labels as the logits), single_label_classification
-// (int64 [rows]), multi_label_classification (0 or 1 for each class, as the logits); empty: regression of one class, else by
-// whether the labels are integers. UserError for another word, and for labels of another shape.
+// (int64 [rows]), multi_label_classification (0 or 1 for each class, as the logits); empty: regression of one class,
+// else by whether the labels are integers. UserError for another word, and for labels of another shape.
 Tensor sequence_loss(const Tensor& logits, const Tensor& labels, const std::string& problem);
 
-// logits [rows, tokens, 2], first and last token of each row's answer, int64 [rows]; one outside the row does not count.
+// logits [rows, tokens, 2], first and last token of each row's answer, int64 [rows]; one outside the row does not
+// count.
 Tensor answer_loss(const Tensor& logits, const Tensor& first, const Tensor& last);
 
 }  // namespace easydel::models

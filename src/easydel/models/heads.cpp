@@ -34,7 +34,8 @@ nn::HeadPlan head_plan(const ConfigReader& config, const Family& family) {
   classes.output_deviation = config.number("initializer_range", 0.02);
   switch (task_of(config)) {
     case Task::causal_lm:
-    case Task::masked_lm: return plan;
+    case Task::masked_lm:
+      return plan;
     case Task::base:
       plan.language = false;
       plan.stack.clear();

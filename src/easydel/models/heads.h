@@ -7,8 +7,8 @@
 
 namespace easydel::models {
 
-// By config.json's architectures: a language head, or as transformers' classes of decoders have it a head of classes, or
-// none. UserError where the keys that it reads are wrong.
+// By config.json's architectures: a language head, or as transformers' classes of decoders have it a head of classes,
+// or none. UserError where the keys that it reads are wrong.
 nn::HeadPlan head_plan(const ConfigReader& config, const Family& family);
 
 Task task_of(const ConfigReader& config);

@@ -1,4 +1,5 @@
-// ModernBERT (arXiv 2412.13663): an encoder with rotary positions, gated blocks, and windows to both sides in most layers.
+// ModernBERT (arXiv 2412.13663): an encoder with rotary positions, gated blocks, and windows to both sides in most
+// layers.
 #include <cmath>
 
 #include "easydel/base/error.h"
@@ -27,7 +28,8 @@ DecoderSpec read(const ConfigReader& config) {
   spec.heads = spec.kv_heads = read_size(config, "num_attention_heads", 12);
   spec.head_dim = head_size(config, "hidden_size", spec);
   if (spec.head_dim % 2 != 0)
-    config.refuse_key("num_attention_heads", str(spec.head_dim, " dimensions a head; rotary positions need an even number"));
+    config.refuse_key("num_attention_heads",
+                      str(spec.head_dim, " dimensions a head; rotary positions need an even number"));
   spec.intermediate = read_size(config, "intermediate_size", 1152);
   spec.max_positions = read_size(config, "max_position_embeddings", 8192);
   spec.padding = read_padding(config, 50283, spec.vocabulary);
@@ -51,7 +53,9 @@ DecoderSpec read(const ConfigReader& config) {
   spec.qkv = QkvLayout::sequential;
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.mlp_bias = config.boolean("mlp_bias", false);
-  spec.norm = {.kind = nn::NormKind::layer, .epsilon = config.number("norm_eps", 1e-5), .bias = config.boolean("norm_bias", false)};
+  spec.norm = {.kind = nn::NormKind::layer,
+               .epsilon = config.number("norm_eps", 1e-5),
+               .bias = config.boolean("norm_bias", false)};
   spec.embedding_norm = spec.norm;
   read_activation(config, "hidden_activation", "gelu", spec);
   spec.tied = config.boolean("tie_word_embeddings", true);
@@ -90,7 +94,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                         .deviation = spec.output_deviation,
                         .output_deviation = spec.output_deviation};
   } else if (task != Task::base) {
-    nn::ClassHeadSpec classes = read_encoder_classes(config, config.number("classifier_dropout", 0.0), spec.output_deviation);
+    nn::ClassHeadSpec classes =
+        read_encoder_classes(config, config.number("classifier_dropout", 0.0), spec.output_deviation);
     const std::string pooling = config.text("classifier_pooling", "cls");
     if (pooling != "cls" && pooling != "mean")
       config.refuse_key("classifier_pooling", str("'", pooling, "' is not known"), "known: cls, mean");

@@ -36,7 +36,8 @@ Tensor means(const Tensor& hidden, const Stream& on) {
       out.push_back(rows.mean(0));
       continue;
     }
-    const Tensor shown = on.hidden.slice(0, begin, end).logical_not().to(hidden.device()).to(hidden.scalar_type()).unsqueeze(1);
+    const Tensor shown =
+        on.hidden.slice(0, begin, end).logical_not().to(hidden.device()).to(hidden.scalar_type()).unsqueeze(1);
     out.push_back((rows * shown).sum(0) / shown.sum());
   }
   return at::stack(out);
@@ -44,7 +45,8 @@ Tensor means(const Tensor& hidden, const Stream& on) {
 
 }  // namespace
 
-Tensor pool(const Tensor& hidden, Pooling pooling, const Tensor& tokens, const Pass& pass, std::optional<int64_t> padding) {
+Tensor pool(const Tensor& hidden, Pooling pooling, const Tensor& tokens, const Pass& pass,
+            std::optional<int64_t> padding) {
   if (pooling == Pooling::none) return hidden;
   if (pooling == Pooling::mean) return means(hidden, pass.stream());
   const Tensor rows = at::tensor(speakers(pooling, tokens, pass.stream(), padding), at::kLong);
@@ -54,7 +56,8 @@ Tensor pool(const Tensor& hidden, Pooling pooling, const Tensor& tokens, const P
 ClassHead::ClassHead(const Scope& root, int64_t size, ClassHeadSpec spec) : spec_(std::move(spec)) {
   const Scope scope = root.head();
   if (!spec_.dense.empty())
-    dense_.emplace(scope / spec_.dense, size, size, LinearOptions{.bias = spec_.dense_bias, .deviation = spec_.dense_deviation});
+    dense_.emplace(scope / spec_.dense, size, size,
+                   LinearOptions{.bias = spec_.dense_bias, .deviation = spec_.dense_deviation});
   if (!spec_.norm.empty())
     norm_.emplace(scope / spec_.norm, size,
                   Norm::Options{.kind = NormKind::layer, .epsilon = spec_.norm_epsilon, .bias = spec_.norm_bias});

@@ -8,10 +8,11 @@
 
 namespace easydel::nn {
 
-// hidden [tokens, size] of the pass's stream "text" -> [sequences, size], with gradients. Hidden tokens have no part in a
-// mean, and none speaks last unless `padding` is given: then ids in `tokens`, int64 [tokens], that are it do not. Where none
-// is left, the first speaks.
-Tensor pool(const Tensor& hidden, Pooling pooling, const Tensor& tokens, const Pass& pass, std::optional<int64_t> padding = {});
+// hidden [tokens, size] of the pass's stream "text" -> [sequences, size], with gradients. Hidden tokens have no part in
+// a mean, and none speaks last unless `padding` is given: then ids in `tokens`, int64 [tokens], that are it do not.
+// Where none is left, the first speaks.
+Tensor pool(const Tensor& hidden, Pooling pooling, const Tensor& tokens, const Pass& pass,
+            std::optional<int64_t> padding = {});
 
 class ClassHead {
  public:

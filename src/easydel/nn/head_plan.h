@@ -11,14 +11,14 @@ namespace easydel::nn {
 
 // Which tokens of a sequence speak for it.
 enum class Pooling : uint8_t {
-  none,   // each for itself
+  none,  // each for itself
   first,
-  last,   // the last that is no padding
+  last,  // the last that is no padding
   mean
 };
 
-// Scores of classes: pool, then dropout and a dense layer with its activation and its norm, then dropout and the output.
-// What has no name is left out. Names begin at the model's root.
+// Scores of classes: pool, then dropout and a dense layer with its activation and its norm, then dropout and the
+// output. What has no name is left out. Names begin at the model's root.
 struct ClassHeadSpec {
   Pooling pooling = Pooling::none;
   std::string dense = {}, norm = {}, output = {};
@@ -34,7 +34,8 @@ struct ClassHeadSpec {
 
 struct HeadPlan {
   bool language = true;
-  std::optional<ClassHeadSpec> classes = {};  // without a language head: the classes of most decoders; empty: the bare stack
+  std::optional<ClassHeadSpec> classes =
+      {};  // without a language head: the classes of most decoders; empty: the bare stack
   // Checkpoints with this head call the stack `stack` where the family says `family_stack`; empty: nothing at all.
   std::string family_stack = {}, stack = {};
 

@@ -12,7 +12,8 @@ namespace easydel::nn {
 struct MaskedHeadSpec {
   std::string dense, norm;  // names, from the model's root
   std::string decoder;      // of the output's weight and bias
-  std::string shared_bias;  // a tied output's bias; an untied one has it beside its own and does not use it. Empty: none
+  std::string
+      shared_bias;  // a tied output's bias; an untied one has it beside its own and does not use it. Empty: none
   bool dense_bias = true, output_bias = true;
   ops::Activation activation = ops::Activation::gelu;
   Norm::Options norm_options;
