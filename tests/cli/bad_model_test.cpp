@@ -90,9 +90,10 @@ TEST_F(BadModel, AnUnknownModelType) {
 }
 
 TEST_F(BadModel, AnArchitectureThatIsNotBuilt) {
-  change_config("LlamaForCausalLM", "LlamaForSequenceClassification");
+  change_config("LlamaForCausalLM", "LlamaForMultipleChoice");
   expect_problem(
-      "model/config.json: architectures: 'LlamaForSequenceClassification' is not built yet\n    built for 'llama': LlamaForCausalLM");
+      "model/config.json: architectures: 'LlamaForMultipleChoice' is not built yet\n    built for 'llama': LlamaForCausalLM, "
+      "LlamaModel, LlamaForSequenceClassification, LlamaForTokenClassification, LlamaForQuestionAnswering");
 }
 
 TEST_F(BadModel, AConfigThatIsNotJson) {

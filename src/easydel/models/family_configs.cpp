@@ -175,12 +175,12 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
 }
 
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture) {
-  if (std::ranges::find(family.architectures, architecture) != family.architectures.end())
-    for (const auto& [task, ending] : kLanguageEndings)
-      if (architecture.ends_with(ending)) return task;
   for (const auto& [task, ending] : kEndings)
     if (architecture == stem_of(family) + std::string(ending)) return task;
-  return std::nullopt;
+  if (std::ranges::find(family.architectures, architecture) == family.architectures.end()) return std::nullopt;
+  for (const auto& [task, ending] : kLanguageEndings)
+    if (architecture.ends_with(ending)) return task;
+  return Task::causal_lm;  // a plug-in's, named as it likes
 }
 
 std::string architecture_of(const FamilyConfig& family, Task task) {
