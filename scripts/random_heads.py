@@ -135,6 +135,9 @@ def one(family, head, r, folder):
     model = loader.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
     if not torch.isfinite(next(model.parameters())).all():
         return False
+    entering = []
+    if head == "mlm" and not getattr(config, "sparse_prediction", False):
+        model.get_output_embeddings().register_forward_pre_hook(lambda module, args: entering.append(args[0].detach()))
     out = model(input_ids=ids, attention_mask=mask, output_hidden_states=True, **inputs)
     expected = dict(input_ids=ids, attention_mask=mask, **inputs)
     info = dict(kind=head, inputs=list(expected), padding_side=side, config_style=style, given=given)
@@ -144,7 +147,9 @@ def one(family, head, r, folder):
             expected["pooler_output"] = out.pooler_output.detach()
     else:
         expected["logits"] = (torch.stack([out.start_logits, out.end_logits], -1) if head == "qa" else out.logits).detach()
-        if not family == "modernbert":
+        if entering:  # what enters the output layer
+            expected["last_hidden_state"] = entering[0]
+        elif family != "modernbert":
             expected["last_hidden_state"] = out.hidden_states[-1].detach()
         expected["loss"] = out.loss.detach().reshape(1)
         out.loss.backward()

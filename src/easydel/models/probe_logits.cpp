@@ -235,7 +235,8 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
     if (task == Task::base)
       answer.outputs.emplace_back("embeddings", embeddings(read_embedding(*model), hidden, inputs.tokens, pass));
     for (const auto& [name, value] : answer.outputs) give(name, value);
-    give("last_hidden_state", hidden.to(at::kFloat).view({rows, length, -1}));
+    const Tensor entering = task == Task::masked_lm ? model->head().features(hidden) : hidden;
+    give("last_hidden_state", entering.to(at::kFloat).view({rows, length, -1}));
     for (const auto& [name, value] : seen)
       traced.push_back(tensor::to_file(name, value.view({rows, length, -1}), value.scalar_type()));
     if (answer.loss.defined()) {

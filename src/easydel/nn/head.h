@@ -35,6 +35,8 @@ class Head {
   // hidden [n, size], labels int64 [n], every label in [0, vocabulary). Gradients flow to hidden and to the head's
   // weight through logps, uniform and log_normalizer.
   virtual Scores score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options = {}) const = 0;
+  // What of the stack's states [n, size] is multiplied by the vocabulary's rows; with gradients.
+  virtual Tensor features(const Tensor& hidden) const { return hidden; }
   virtual int64_t vocabulary() const = 0;
 };
 

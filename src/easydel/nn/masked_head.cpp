@@ -28,18 +28,18 @@ MaskedHead::MaskedHead(const Scope& root, int64_t vocabulary, int64_t size, cons
   output_.emplace(weight, bias);
 }
 
-Tensor MaskedHead::transformed(const Tensor& hidden) const {
+Tensor MaskedHead::features(const Tensor& hidden) const {
   Pass pass;
   return norm_(ops::activate(dense_(hidden, pass, "head_dense"), activation_));
 }
 
 Tensor MaskedHead::logits(const Tensor& hidden) const {
   const at::NoGradGuard no_gradient;
-  return output_->logits(transformed(hidden));
+  return output_->logits(features(hidden));
 }
 
 Scores MaskedHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options) const {
-  return output_->score(transformed(hidden), labels, options);
+  return output_->score(features(hidden), labels, options);
 }
 
 }  // namespace easydel::nn

@@ -26,11 +26,10 @@ class MaskedHead final : public Head {
   MaskedHead(const Scope& root, int64_t vocabulary, int64_t size, const MaskedHeadSpec& spec, Parameter tied);
   Tensor logits(const Tensor& hidden) const override;
   Scores score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options = {}) const override;
+  Tensor features(const Tensor& hidden) const override;
   int64_t vocabulary() const override { return output_->vocabulary(); }
 
  private:
-  Tensor transformed(const Tensor& hidden) const;
-
   ops::Activation activation_;
   Linear dense_;
   Norm norm_;
