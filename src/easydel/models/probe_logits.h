@@ -23,8 +23,9 @@ struct ProbeOptions {
 // counted; a padded position is seen by nobody.
 // Output: logits [rows, T, vocabulary or classes] or [rows, classes] (with sparse_prediction those of labelled tokens
 // alone); of answers start_logits and end_logits [rows, T] too; of a bare stack embeddings [rows, size], and pooler_output
-// where it has that layer; last_hidden_state (what enters the output layer), loss [1], grad_norm_total [1], grad_norm.NAME [1] for each tensor of the
-// checkpoint, generated [prompts, max_new_tokens] (greedy, padding removed, the end token ignored).
+// where it has that layer; last_hidden_state (what enters the output layer), loss [1], grad_norm_total [1],
+// grad_norm.NAME [1] for each tensor of the checkpoint, generated [prompts, max_new_tokens] (greedy, padding removed, the
+// end token ignored).
 void probe_logits(const std::filesystem::path& folder, const std::filesystem::path& inputs,
                   const std::filesystem::path& output, const ProbeOptions& options = {});
 
