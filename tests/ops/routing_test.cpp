@@ -49,6 +49,11 @@ TEST(Router, OfSparseMixerWeighsOnlyWhatIsNear) {
   EXPECT_LT(near.weights[0][0].item<float>(), 1.0f);
 }
 
+TEST(TokensOfExperts, CountsChoicesOfExpertsThatNobodyChoseToo) {
+  const Tensor found = tokens_of_experts(at::tensor({0, 2, 2, 0, 2, 1}, at::kLong).view({3, 2}), 4);
+  EXPECT_TRUE(found.equal(at::tensor({2.0f, 1.0f, 3.0f, 0.0f})));
+}
+
 TEST(LoadBalancing, IsTheNumberOfChoicesWhereAllExpertsAreAlike) {
   const Tensor even = at::tensor({0.1f, 0.0f, 0.0f, 0.1f}).view({2, 2});
   EXPECT_NEAR(load_balancing_loss({even}, 1).item<double>(), 1.0, 1e-6);

@@ -65,6 +65,39 @@ TEST(Trainer, AccumulationChangesNothingButRounding) {
   }
 }
 
+double metric_of(const StepReport& step, std::string_view name) {
+  for (const auto& [found, value] : step.metrics)
+    if (found == name) return value;
+  return NAN;
+}
+
+TEST(Trainer, AddsTheRoutersLossesOfAMixtureOfExpertsAndReportsHowItChooses) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const auto run = [&](const std::string& more, bool asked) {
+    TrainerParts parts = small_run(folder.path(), "{do_last_save: false, shuffle_train_dataset: false, max_training_steps: 1" + more + "}");
+    parts.load.overrides.set("output_router_logits", Value::boolean(asked));
+    parts.model = models::load_model(test::test_data("trl/sft/models/tiny-qwen3-moe"), parts.load);
+    return ran(std::move(parts)).watched.steps.at(0);
+  };
+  const StepReport plain = run("", false), enabled = run(", aux_loss_enabled: true", false), asked = run("", true);
+  EXPECT_TRUE(std::isnan(metric_of(plain, "aux_loss")));
+  EXPECT_NEAR(enabled.loss - plain.loss, 0.02 * metric_of(enabled, "aux_loss"), 1e-5);
+  EXPECT_EQ(asked.loss, enabled.loss);
+  EXPECT_NE(*enabled.gradient_norm, *plain.gradient_norm);
+  // Four experts: an entropy below log 4, the busiest with more than an even share.
+  EXPECT_LT(metric_of(plain, "router_entropy"), std::log(4.0));
+  EXPECT_GE(metric_of(plain, "router_busiest_load"), 1.0);
+  EXPECT_EQ(metric_of(plain, "router_idle_experts"), 0.0);
+}
+
+TEST(Trainer, WarnsThatADenseModelHasNoRouterLosses) {
+  const TemporaryFolder folder;
+  LogLines log;
+  ran(small_run(folder.path(), "{do_last_save: false, max_training_steps: 1, aux_loss_enabled: true}"));
+  EXPECT_TRUE(log.has("trainer.aux_loss_enabled: llama has no router losses; nothing is added")) << log.text;
+}
+
 // Rows that are packed cost what they cost alone: documents do not see each other.
 TEST(Trainer, PackedDocumentsLearnAsTheyDoAlone) {
   const TemporaryFolder folder;
