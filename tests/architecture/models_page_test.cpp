@@ -51,6 +51,7 @@ std::string page() {
     std::string file = type;
     std::replace(file.begin(), file.end(), '-', '_');
     const auto count = held.find(type);
+    const std::string file = std::regex_replace(type, std::regex("-"), "_");
     out += "| `" + type + "` | " + architectures + " | " +
            opening(read_file(source_root() / ("src/easydel/models/" + file + ".cpp"))) + " | " +
            (count == held.end() ? "none" : std::to_string(count->second)) + " |\n";

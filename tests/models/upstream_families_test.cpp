@@ -1,5 +1,5 @@
-// Families that only upstream has, of which there are no golden vectors: each is, under some of its flags, a family that
-// has them, with other names.
+// Families that only upstream has, of which there are no golden vectors: each is, under some of its flags, a family
+// that has them, with other names.
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
 #include "easydel/tensor/mapped.h"
-#include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
 #include "support/data.h"
 
@@ -51,7 +50,8 @@ void expect_same(const std::string& known, const std::string& other, const Chang
 std::string sizes(const std::string& more) {
   return R"({"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4,
     "num_key_value_heads": 2, "head_dim": 8, "vocab_size": 96, "max_position_embeddings": 64, "initializer_range": 0.2,
-    "pad_token_id": null, "tie_word_embeddings": false, )" + more + "}";
+    "pad_token_id": null, "tie_word_embeddings": false, )" +
+         more + "}";
 }
 
 std::pair<std::string, Tensor> as_it_is(const std::string& name, const Tensor& value) { return {name, value}; }
@@ -62,41 +62,49 @@ std::pair<std::string, Tensor> plain_norms(const std::string& name, const Tensor
 }
 
 TEST(Arctic, WithExpertsInEveryLayerIsMixtral) {
-  const std::string experts = R"("num_local_experts": 4, "num_experts_per_tok": 2, "rope_theta": 1e6, "rms_norm_eps": 1e-5, )";
+  const std::string experts =
+      R"("num_local_experts": 4, "num_experts_per_tok": 2, "rope_theta": 1e6, "rms_norm_eps": 1e-5, )";
   expect_same(sizes(experts + R"("model_type": "mixtral")"),
               sizes(experts + R"("model_type": "arctic", "moe_layer_frequency": 1)"), as_it_is);
 }
 
 TEST(Arctic, WithoutExpertsIsLlama) {
-  expect_same(sizes(R"("model_type": "llama", "rope_theta": 1e6, "rms_norm_eps": 1e-5)"),
-              sizes(R"("model_type": "arctic", "moe_layer_frequency": 9)"), [](const std::string& name, const Tensor& value) {
-                std::string other = std::regex_replace(name, std::regex("mlp\\.gate_proj"), "block_sparse_moe.mlp.w1");
-                other = std::regex_replace(other, std::regex("mlp\\.up_proj"), "block_sparse_moe.mlp.w3");
-                return std::pair(std::regex_replace(other, std::regex("mlp\\.down_proj"), "block_sparse_moe.mlp.w2"), value);
-              });
+  expect_same(
+      sizes(R"("model_type": "llama", "rope_theta": 1e6, "rms_norm_eps": 1e-5)"),
+      sizes(R"("model_type": "arctic", "moe_layer_frequency": 9)"), [](const std::string& name, const Tensor& value) {
+        std::string other = std::regex_replace(name, std::regex("mlp\\.gate_proj"), "block_sparse_moe.mlp.w1");
+        other = std::regex_replace(other, std::regex("mlp\\.up_proj"), "block_sparse_moe.mlp.w3");
+        return std::pair(std::regex_replace(other, std::regex("mlp\\.down_proj"), "block_sparse_moe.mlp.w2"), value);
+      });
 }
 
 TEST(Grok, WithOneExpertIsGemma2WithoutWindows) {
-  expect_same(sizes(R"("model_type": "gemma2", "query_pre_attn_scalar": 16, "attn_logit_softcapping": 3.0,
+  expect_same(
+      sizes(R"("model_type": "gemma2", "query_pre_attn_scalar": 16, "attn_logit_softcapping": 3.0,
                        "final_logit_softcapping": null, "sliding_window": 64, "rms_norm_eps": 1e-5)"),
-              sizes(R"("model_type": "grok-1", "num_experts": 1, "num_experts_per_tok": 1, "attn_output_multiplier": 0.25,
+      sizes(R"("model_type": "grok-1", "num_experts": 1, "num_experts_per_tok": 1, "attn_output_multiplier": 0.25,
                        "max_attn_value": 3.0, "embedding_multiplier_scale": 5.656854249492381, "output_multiplier_scale": 1.0)"),
-              [](const std::string& name, const Tensor& value) {
-                std::string other = name;
-                for (const auto& [ours, theirs] : std::vector<std::pair<const char*, const char*>>{
-                         {"self_attn\\.", "attn."}, {"input_layernorm", "pre_attn_norm"},
-                         {"post_attention_layernorm", "post_attn_norm"}, {"pre_feedforward_layernorm", "pre_moe_norm"},
-                         {"post_feedforward_layernorm", "post_moe_norm"}, {"mlp\\.gate_proj", "moe_block.experts.0.linear"},
-                         {"mlp\\.up_proj", "moe_block.experts.0.linear_v"}, {"mlp\\.down_proj", "moe_block.experts.0.linear_1"}})
-                  other = std::regex_replace(other, std::regex(ours), theirs);
-                return std::pair(other, plain_norms(name, value).second);
-              });
+      [](const std::string& name, const Tensor& value) {
+        std::string other = name;
+        for (const auto& [ours, theirs] :
+             std::vector<std::pair<const char*, const char*>>{{"self_attn\\.", "attn."},
+                                                              {"input_layernorm", "pre_attn_norm"},
+                                                              {"post_attention_layernorm", "post_attn_norm"},
+                                                              {"pre_feedforward_layernorm", "pre_moe_norm"},
+                                                              {"post_feedforward_layernorm", "post_moe_norm"},
+                                                              {"mlp\\.gate_proj", "moe_block.experts.0.linear"},
+                                                              {"mlp\\.up_proj", "moe_block.experts.0.linear_v"},
+                                                              {"mlp\\.down_proj", "moe_block.experts.0.linear_1"}})
+          other = std::regex_replace(other, std::regex(ours), theirs);
+        return std::pair(other, plain_norms(name, value).second);
+      });
 }
 
 TEST(Xerxes, WithoutExpertsIsGemma2) {
   expect_same(sizes(R"("model_type": "gemma2", "query_pre_attn_scalar": 8, "attn_logit_softcapping": null,
                        "final_logit_softcapping": 30.0, "sliding_window": 3)"),
-              sizes(R"("model_type": "xerxes", "xe_moe": false, "window_pattern": 2, "sliding_window": 3)"), plain_norms);
+              sizes(R"("model_type": "xerxes", "xe_moe": false, "window_pattern": 2, "sliding_window": 3)"),
+              plain_norms);
 }
 
 TEST(Xerxes, WithNormedQueriesAndKeysIsQwen3) {
@@ -107,8 +115,9 @@ TEST(Xerxes, WithNormedQueriesAndKeysIsQwen3) {
 TEST(Xerxes, RefusesExpertsOfSilu) {
   const test::TemporaryFolder work;
   test::write_file(work / "config.json", sizes(R"("model_type": "xerxes", "swish_run": true)"));
-  EXPECT_EQ(test::replaced(test::refusal([&] { load_model(work.path(), {}); }), (work / "config.json").string(), "FILE"),
-            "FILE: swish_run: true goes with xe_moe: false alone\n    experts are of gelu");
+  EXPECT_EQ(
+      test::replaced(test::refusal([&] { load_model(work.path(), {}); }), (work / "config.json").string(), "FILE"),
+      "FILE: swish_run: true goes with xe_moe: false alone\n    experts are of gelu");
 }
 
 }  // namespace

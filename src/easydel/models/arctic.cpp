@@ -17,7 +17,9 @@ class Block final : public nn::Layer {
   Block(const Scope& scope, const DecoderSpec& spec, const nn::MoeSpec& moe, const DecoderSpec& beside, int64_t layer)
       : nn::Layer(scope.path()) {
     const size_t mark = scope.mark();
-    const auto norm = [&](std::optional<nn::Norm>& place, const char* name) { place.emplace(scope / name, spec.hidden, spec.norm); };
+    const auto norm = [&](std::optional<nn::Norm>& place, const char* name) {
+      place.emplace(scope / name, spec.hidden, spec.norm);
+    };
     norm(before_mixer_, "input_layernorm");
     mixer_ = build_attention(scope / spec.names.attention, spec, layer);
     norm(before_mlp_, "residual_layernorm");
@@ -62,8 +64,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const auto beside = std::make_shared<DecoderSpec>(*spec);
   beside->intermediate = spec->hidden;
 
-  nn::MoeSpec moe = moe_of(config, *spec, integer_of(config, {"num_local_experts"}, 8), integer_of(config, {"num_experts_per_tok"}, 1),
-                           spec->intermediate);
+  nn::MoeSpec moe = moe_of(config, *spec, integer_of(config, {"num_local_experts"}, 8),
+                           integer_of(config, {"num_experts_per_tok"}, 1), spec->intermediate);
   moe.router.normalise = moe.router.top_k > 1;
   moe.name = "block_sparse_moe";
   moe.experts.files = nn::ExpertFiles::numbered();

@@ -12,6 +12,7 @@ namespace easydel::models {
 
 Family apertus();
 Family arcee();
+Family arctic();
 Family bamba();
 Family bert();
 Family bitnet();
@@ -51,6 +52,7 @@ Family gptj();
 Family granite();
 Family granitemoe();
 Family granitemoehybrid();
+Family grok_1();
 Family helium();
 Family hunyuan_v1_dense();
 Family hunyuan_v1_moe();
@@ -100,6 +102,7 @@ Family smollm3();
 Family stablelm();
 Family starcoder2();
 Family vaultgemma();
+Family xerxes();
 Family xlm_roberta();
 Family xlstm();
 Family zamba2();
@@ -107,16 +110,16 @@ Family zamba2();
 namespace {
 std::vector<Family>& all_families() {
   static std::vector<Family> all = {
-      apertus(), arcee(), bamba(), bert(), bitnet(), bloom(), cohere(), cohere2(), dbrx(), deepseek_v2(), deepseek_v3(),
+      apertus(), arcee(), arctic(), bamba(), bert(), bitnet(), bloom(), cohere(), cohere2(), dbrx(), deepseek_v2(), deepseek_v3(),
       deepseek_v32(), dots1(), ernie4_5(), ernie4_5_moe(), exaone(), exaone4(), exaone_moe(), falcon(), falcon_h1(),
       falcon_mamba(), flex_olmo(), gemma(), gemma2(), gemma3_text(), gemma3n_text(), gemma4_text(), glm(), glm4(),
       glm4_moe(), glm4_moe_lite(), glm_moe_dsa(), gpt2(), gpt_bigcode(), gpt_neo(), gpt_neox(), gpt_oss(), gptj(),
-      granite(), granitemoe(), granitemoehybrid(), helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), internlm2(),
+      granite(), granitemoe(), granitemoehybrid(), grok_1(), helium(), hunyuan_v1_dense(), hunyuan_v1_moe(), internlm2(),
       jamba(), jetmoe(), kimi_linear(), lfm2(), lfm2_moe(), llama(), llama4_text(), longcat_flash(), mamba(),
       mamba2(), mimo_v2_flash(), minimax(), minimax_m2(), ministral(), ministral3(), mistral(), mixtral(), modernbert(), mpt(),
       nemotron(), nemotron_h(), olmo(), olmo2(), olmo3(), olmoe(), openelm(), opt(), persimmon(), phi(), phi3(),
       phimoe(), qwen2(), qwen2_moe(), qwen3(), qwen3_5_moe_text(), qwen3_5_text(), qwen3_moe(), qwen3_next(), roberta(),
-      rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(), vaultgemma(), xlm_roberta(), xlstm(), zamba2(),
+      rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(), vaultgemma(), xerxes(), xlm_roberta(), xlstm(), zamba2(),
   };
   return all;
 }

@@ -31,6 +31,7 @@ std::vector<FamilyConfig>& all_configs() {
   static std::vector<FamilyConfig> all = {
       FamilyConfig{"apertus", {"ApertusForCausalLM"}},
       FamilyConfig{"arcee", {"ArceeForCausalLM"}, false, {.question_stack = "transformer"}},
+      FamilyConfig{"arctic", {"ArcticForCausalLM"}},
       FamilyConfig{"bamba", {"BambaForCausalLM"}},
       FamilyConfig{"bert", {"BertForMaskedLM", "BertLMHeadModel"}},
       FamilyConfig{"bitnet", {"BitNetForCausalLM"}},
@@ -70,6 +71,7 @@ std::vector<FamilyConfig>& all_configs() {
       FamilyConfig{"granite", {"GraniteForCausalLM"}},
       FamilyConfig{"granitemoe", {"GraniteMoeForCausalLM"}},
       FamilyConfig{"granitemoehybrid", {"GraniteMoeHybridForCausalLM"}},
+      FamilyConfig{"grok-1", {"Grok1ForCausalLM", "Grok1ModelForCausalLM"}},
       FamilyConfig{"helium", {"HeliumForCausalLM"}},
       FamilyConfig{"hunyuan_v1_dense", {"HunYuanDenseV1ForCausalLM"}},
       FamilyConfig{"hunyuan_v1_moe", {"HunYuanMoEV1ForCausalLM"}},
@@ -119,6 +121,7 @@ std::vector<FamilyConfig>& all_configs() {
       FamilyConfig{"stablelm", {"StableLmForCausalLM"}},
       FamilyConfig{"starcoder2", {"Starcoder2ForCausalLM"}},
       FamilyConfig{"vaultgemma", {"VaultGemmaForCausalLM"}},
+      FamilyConfig{"xerxes", {"XerxesForCausalLM"}},
       FamilyConfig{"xlm-roberta", {"XLMRobertaForMaskedLM", "XLMRobertaForCausalLM"}},
       FamilyConfig{"xlstm", {"xLSTMForCausalLM"}},
       FamilyConfig{"zamba2", {"Zamba2ForCausalLM"}},

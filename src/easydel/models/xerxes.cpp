@@ -1,5 +1,5 @@
-// Xerxes, EasyDeL's own research model: Gemma 2's norms, soft-capped logits and windows, experts scored among the chosen;
-// its flags (xe_kvnorm, xe_mlpnorm, xe_moe, swish_run) turn it into Llama with normed queries and keys.
+// Xerxes, EasyDeL's own research model: Gemma 2's norms, soft-capped logits and windows, experts scored among the
+// chosen; its flags (xe_kvnorm, xe_mlpnorm, xe_moe, swish_run) turn it into Llama with normed queries and keys.
 #include <cmath>
 
 #include "easydel/base/error.h"
@@ -18,7 +18,8 @@ void read_windows(const ConfigReader& config, DecoderSpec& spec, bool normed) {
   const auto by_rule = [&](int64_t i) { return pattern > 0 ? (i + 1) % pattern != 0 : !normed && i % 2 == 0; };
   const int64_t window = pattern > 0 ? read_window(config, 0) : 4096;
   const std::vector<bool> sliding = read_sliding_layers(config, spec.layers.size(), by_rule);
-  const auto plain = std::make_shared<const ops::RopeSpec>(ConfigReader(Value::map(), config.where()).rope(spec.head_dim, spec.max_positions));
+  const auto plain = std::make_shared<const ops::RopeSpec>(
+      ConfigReader(Value::map(), config.where()).rope(spec.head_dim, spec.max_positions));
   for (size_t i = 0; i < sliding.size(); ++i) {
     const bool slides = by_rule(int64_t(i)) && window > 0;
     if (sliding[i] != slides && config.find("layer_types"))
