@@ -19,6 +19,7 @@ struct RopeDefaults {
   int64_t original_max_positions = 0;    // 0: as the parameters say
   const Value* parameters = nullptr;     // in place of rope_parameters, where there are none
   bool only_longrope = false;            // scaling by any of longrope's older names, and by no other
+  bool none = false;                     // nothing turns
   bool by_layer_type = false;            // each type of layer has its own parameters: rope_of
   bool ntk_alpha = false;                // "dynamic" with alpha is a greater base, once and for all
   bool reads_sections = false;           // tokens may have three positions (mrope_section)

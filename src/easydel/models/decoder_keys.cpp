@@ -56,7 +56,7 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
   const bool own_head_dim = defaults.reads_head_dim && (config.find("head_dim") || (defaults.head_dim && !config.has("head_dim")));
   spec.head_dim = own_head_dim ? size("head_dim", defaults.head_dim) : head_size(config, "hidden_size", spec);
   spec.max_positions = size("max_position_embeddings", defaults.max_positions);
-  if (!defaults.rope.by_layer_type) spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
+  if (!defaults.rope.none && !defaults.rope.by_layer_type) spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
   if (spec.rope && spec.rope->dim % 2 != 0)
     config.refuse_key("head_dim", str(spec.rope->dim, " rotated dimensions; rotary positions need an even number"));
   spec.layers.resize(size_t(size("num_hidden_layers", defaults.layers)));
@@ -79,10 +79,13 @@ int64_t read_window(const ConfigReader& config, int64_t otherwise) {
   return window;
 }
 
+void check_one_a_layer(const ConfigReader& config, std::string_view key, size_t listed, size_t layers) {
+  if (listed != layers) config.refuse_key(key, str("names ", listed, " layers; num_hidden_layers is ", layers));
+}
+
 std::vector<bool> read_sliding_layers(const ConfigReader& config, size_t layers, const std::function<bool(int64_t)>& sliding) {
   const auto types = config.texts("layer_types");
-  if (!types.empty() && types.size() != layers)
-    config.refuse_key("layer_types", str("names ", types.size(), " layers; num_hidden_layers is ", layers));
+  if (!types.empty()) check_one_a_layer(config, "layer_types", types.size(), layers);
   std::vector<bool> out;
   for (size_t i = 0; i < layers; ++i) {
     if (!types.empty() && types[i] != "sliding_attention" && types[i] != "full_attention")

@@ -39,6 +39,8 @@ int64_t head_size(const ConfigReader& config, const char* hidden_key, const Deco
 
 // sliding_window; `otherwise` where it is absent, 0 (none) where it is null.
 int64_t read_window(const ConfigReader& config, int64_t otherwise = 4096);
+// UserError where `key` lists another number of layers than num_hidden_layers, `layers`.
+void check_one_a_layer(const ConfigReader& config, std::string_view key, size_t listed, size_t layers);
 // layer_types, one a layer, "full_attention" or "sliding_attention"; what `sliding` says of a layer where it is absent.
 std::vector<bool> read_sliding_layers(const ConfigReader& config, size_t layers, const std::function<bool(int64_t)>& sliding);
 // Every layer whose number modulo `pattern` is not the last slides: the rule that several families share. 0: none is full.

@@ -11,11 +11,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 1536});
   read_indexer(config, mla, 64, 128, 2048, false);
   set_mla(spec, mla);
-  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts", "num_experts"}, 256),
-                           config.integer("num_experts_per_tok", 8), integer_of(config, {"moe_intermediate_size"}, 2048));
-  read_corrected_router(config, moe, 8, 4, true, 2.5);
-  moe.shared_inner = moe.experts.inner * integer_of(config, {"n_shared_experts"}, 1);
-  set_experts(spec, moe, read_sparse_layers(config, spec, 3));
+  set_corrected_experts(config, spec, {.groups = 8, .top_groups = 4});
   return build_decoder(std::move(spec), building);
 }
 

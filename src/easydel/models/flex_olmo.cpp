@@ -1,27 +1,20 @@
 // FlexOlmo (arXiv 2507.07024): OLMo 2 with experts in every layer.
-#include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"
+#include "easydel/models/olmo_keys.h"
 
 namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 100352,
-                                           .hidden = 4096,
-                                           .intermediate = 11008,
-                                           .layers = 32,
-                                           .heads = 32,
-                                           .max_positions = 4096,
-                                           .rope = {.theta = 500000.0},
-                                           .padding = 100277});
-  spec.norm.wide = true;
-  spec.names.before_mixer = "";
-  spec.names.after_mixer = "post_attention_layernorm";
-  spec.names.before_feed = "";
-  spec.names.after_feed = "post_feedforward_layernorm";
-  spec.qk_norm = QkNorm::whole;
-  spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
+  DecoderSpec spec = read_olmo2(config, {.vocabulary = 100352,
+                                         .hidden = 4096,
+                                         .intermediate = 11008,
+                                         .layers = 32,
+                                         .heads = 32,
+                                         .max_positions = 4096,
+                                         .rope = {.theta = 500000.0},
+                                         .padding = 100277});
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_experts", "num_local_experts"}, 7),
                            config.integer("num_experts_per_tok", 5), spec.intermediate);
   moe.router.normalise = config.boolean("norm_topk_prob", false);
@@ -32,8 +25,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family flex_olmo() {
-  return {"flex_olmo", "model", {"rotary_emb.inv_freq"}, build, false};
-}
+Family flex_olmo() { return {"flex_olmo", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

@@ -1,8 +1,6 @@
 // Gemma (arXiv 2403.08295): scaled embeddings, norms that multiply by 1 + weight, a head of its own size.
-#include <cmath>
-
-#include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
+#include "easydel/models/gemma_keys.h"
 
 namespace easydel::models {
 namespace {
@@ -21,11 +19,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .tied = true});
   // "gelu" stands in old files and means the tanh approximation.
   if (spec.activation == ops::Activation::gelu) spec.activation = ops::Activation::gelu_tanh;
-  if (config.boolean("use_bidirectional_attention", false))
-    config.refuse_key("use_bidirectional_attention", "true is not built for this family");
-  spec.norm.offset = 1.0;
-  spec.embedding_multiplier = std::sqrt(double(spec.hidden));
-  spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
+  read_gemma(config, spec);
   return build_decoder(std::move(spec), building);
 }
 

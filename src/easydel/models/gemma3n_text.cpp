@@ -212,8 +212,7 @@ std::vector<double> sparsity_of(const ConfigReader& config, size_t layers) {
   for (const Value& item : given->items) out.push_back(item.as_double().value_or(-1.0));
   for (const double share : out)
     if (share < 0.0 || share >= 1.0) config.refuse_key("activation_sparsity_pattern", "holds what is no share");
-  if (out.size() != layers)
-    config.refuse_key("activation_sparsity_pattern", str("names ", out.size(), " layers; num_hidden_layers is ", layers));
+  check_one_a_layer(config, "activation_sparsity_pattern", out.size(), size_t(layers));
   return out;
 }
 
@@ -248,8 +247,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     if (sliding[i]) spec.layers[i].rope = local;
   if (const auto sizes = config.find("intermediate_size"); sizes && sizes->is_list()) {
     const auto inner = config.integers("intermediate_size");
-    if (inner.size() != spec.layers.size())
-      config.refuse_key("intermediate_size", str("names ", inner.size(), " layers; num_hidden_layers is ", spec.layers.size()));
+    check_one_a_layer(config, "intermediate_size", inner.size(), spec.layers.size());
     for (size_t i = 0; i < inner.size(); ++i) spec.layers[i].intermediate = inner[i];
   }
   plan->sparsity = sparsity_of(config, spec.layers.size());

@@ -18,11 +18,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .epsilon = 1e-5});
   spec.qkv_bias = config.boolean("attention_bias", false);
   if (config.boolean("use_qk_norm", false)) spec.qk_norm = QkNorm::head;
-  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts"}, 128),
-                           config.integer("num_experts_per_tok", 8), integer_of(config, {"moe_intermediate_size"}, 1408));
-  read_corrected_router(config, moe, 1, 1, true, 1.0);
-  moe.shared_inner = moe.experts.inner * integer_of(config, {"n_shared_experts"}, 1);
-  set_experts(spec, moe, read_sparse_layers(config, spec, 1));
+  set_corrected_experts(config, spec, {.experts = 128, .inner = 1408, .factor = 1.0, .first = 1});
   return build_decoder(std::move(spec), building);
 }
 

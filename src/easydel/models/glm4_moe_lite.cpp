@@ -10,11 +10,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 154880, .hidden = 2048, .intermediate = 10240, .layers = 47, .heads = 20, .max_positions = 202752, .epsilon = 1e-5});
   const nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 768, .plain_dim = 192, .v_dim = 256, .interleaved = config.boolean("rope_interleave", true)});
   set_mla(spec, mla);
-  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts", "num_experts"}, 64),
-                           config.integer("num_experts_per_tok", 4), integer_of(config, {"moe_intermediate_size"}, 1536));
-  read_corrected_router(config, moe, 1, 1, true, 1.8);
-  moe.shared_inner = moe.experts.inner * integer_of(config, {"n_shared_experts"}, 1);
-  set_experts(spec, moe, read_sparse_layers(config, spec, 1));
+  set_corrected_experts(config, spec, {.experts = 64, .top_k = 4, .inner = 1536, .factor = 1.8, .first = 1});
   return build_decoder(std::move(spec), building);
 }
 

@@ -1,7 +1,6 @@
 // GPT-2: learned positions, layer norms, fused projections that the checkpoint holds as [in, out].
 #include <cmath>
 
-#include "easydel/base/error.h"
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 
@@ -18,9 +17,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.vocabulary = read_size(config, "vocab_size", 50257);
   spec.hidden = read_size(config, "n_embd", "hidden_size", 768);
   spec.heads = spec.kv_heads = read_size(config, "n_head", "num_attention_heads", 12);
-  if (spec.hidden % spec.heads != 0)
-    config.refuse_key("n_embd", str(spec.hidden, " is not a multiple of n_head, ", spec.heads));
-  spec.head_dim = spec.hidden / spec.heads;
+  spec.head_dim = head_size(config, "n_embd", spec);
   spec.intermediate = read_size(config, "n_inner", 4 * spec.hidden);
   spec.max_positions = read_size(config, "n_positions", "max_position_embeddings", 1024);
   spec.layers.resize(size_t(read_size(config, "n_layer", "num_hidden_layers", 12)));
@@ -30,8 +27,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   // reorder_and_upcast_attn asks for scores in fp32, which every backend here keeps anyway.
   config.boolean("reorder_and_upcast_attn", false);
   spec.norm = {nn::NormKind::layer, config.number("layer_norm_epsilon", 1e-5), 0.0, true};
-  spec.activation = ops::activation_of(config.text("activation_function", "gelu_new"),
-                                       str(config.where(), ": activation_function"));
+  read_activation(config, "activation_function", "gelu_new", spec);
   spec.qkv_bias = spec.output_bias = spec.mlp_bias = true;
   spec.qkv = QkvLayout::sequential;
   spec.transposed = spec.learned_positions = true;

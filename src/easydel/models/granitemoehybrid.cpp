@@ -25,12 +25,12 @@ class Both final : public nn::Part {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   auto spec = std::make_shared<DecoderSpec>(read_decoder(
-      config, {.vocabulary = 32000, .hidden = 4096, .intermediate = 11008, .layers = 32, .heads = 32, .max_positions = 2048}));
+      config, {.vocabulary = 32000, .hidden = 4096, .intermediate = 11008, .layers = 32, .heads = 32, .max_positions = 2048,
+               .rope = {.none = config.text("position_embedding_type", "none") != "rope"}}));
   spec->qkv_bias = spec->output_bias = config.boolean("attention_bias", false);
   spec->embedding_multiplier = config.number("embedding_multiplier", 1.0);
   spec->residual_multiplier = config.number("residual_multiplier", 1.0);
   spec->logit_multiplier = 1.0 / config.number("logits_scaling", 1.0);
-  if (config.text("position_embedding_type", "none") != "rope") spec->rope.reset();
   const int64_t experts = config.integer("num_local_experts", 8), inner = spec->intermediate;
   const int64_t top_k = config.integer("num_experts_per_tok", 2);
   spec->names.mlp = "shared_mlp";
@@ -39,10 +39,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec->intermediate = read_size(config, "shared_intermediate_size", 1024);
 
   std::vector<std::string> kinds = read_kinds(config, config.find("layer_types") ? "layer_types" : "layers_block_type",
-                                              {"linear_attention", "full_attention"});
+                                              {"linear_attention", "full_attention"}, spec->layers.size());
   if (kinds.empty()) kinds.assign(spec->layers.size(), "linear_attention");
-  if (kinds.size() != spec->layers.size())
-    config.refuse_key("layer_types", str("names ", kinds.size(), " layers; num_hidden_layers is ", spec->layers.size()));
   const nn::Mamba2Spec mamba = read_bamba_mixer(config, *spec);
   for (DecoderLayerSpec& layer : spec->layers) layer.scale = config.number("attention_multiplier", 1.0);
   DecoderSpec built = *spec;

@@ -10,8 +10,7 @@ namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_decoder(config, {.vocabulary = 65536, .hidden = 4096, .intermediate = 14336, .layers = 32,
-                                           .heads = 32, .kv_heads = 8, .max_positions = 262144});
-  spec.rope.reset();
+                                           .heads = 32, .kv_heads = 8, .max_positions = 262144, .rope = {.none = true}});
   spec.names.norm = "final_layernorm";
   spec.names.before_feed = "pre_ff_layernorm";
   spec.names.mlp = "feed_forward";
@@ -20,8 +19,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mamba.hidden = spec.hidden;
   mamba.inner = read_size(config, "mamba_expand", 2) * spec.hidden;
   mamba.state = read_size(config, "mamba_d_state", 16);
-  const Value* rank = config.find("mamba_dt_rank");
-  mamba.rank = !rank || rank->as_string() == "auto" ? (spec.hidden + 15) / 16 : read_size(config, "mamba_dt_rank", 0);
+  mamba.rank = read_step_rank(config, "mamba_dt_rank", spec.hidden);
   mamba.width = read_size(config, "mamba_d_conv", 4);
   mamba.bias = config.boolean("mamba_proj_bias", false);
   mamba.convolution_bias = config.boolean("mamba_conv_bias", true);

@@ -15,6 +15,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   DecoderSpec spec = read_latent_decoder(
       config, {.vocabulary = 163840, .hidden = 2304, .intermediate = 9216, .layers = 27, .heads = heads, .kv_heads = heads,
                .max_positions = config.integer("model_max_length", 1048576)});
+  spec.tied = false;  // whatever tie_word_embeddings says, as transformers reads it
   spec.norm.epsilon = config.number("rms_norm_eps", 1e-5);
   spec.names.mlp = "block_sparse_moe";  // as transformers writes it, in the dense layers too; published files say mlp there
   nn::MlaSpec mla = read_mla(config, spec, {});
@@ -35,7 +36,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   delta.output_deviation = spec.output_deviation;
 
   const size_t layers = spec.layers.size();
-  std::vector<std::string> kinds = read_kinds(config, "layer_types", {"linear_attention", "full_attention"});
+  std::vector<std::string> kinds = read_kinds(config, "layer_types", {"linear_attention", "full_attention"}, layers);
   if (kinds.empty()) {
     for (size_t i = 0; i < layers; ++i) kinds.push_back(i > 0 && i % 4 == 0 ? "full_attention" : "linear_attention");
     if (linear.find("full_attn_layers")) {
@@ -46,7 +47,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       }
     }
   }
-  if (kinds.size() != layers) config.refuse_key("layer_types", str("names ", kinds.size(), " layers; num_hidden_layers is ", layers));
   set_mla(spec, mla);
   for (size_t i = 0; i < layers; ++i)
     if (kinds[i] == "linear_attention")

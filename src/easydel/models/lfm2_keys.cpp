@@ -24,7 +24,7 @@ DecoderSpec read_lfm2(const ConfigReader& config, DecoderDefaults defaults) {
   spec.qk_norm = QkNorm::head;
   spec.activation = ops::Activation::silu;
 
-  std::vector<std::string> kinds = read_kinds(config, "layer_types", {"conv", "full_attention"});
+  std::vector<std::string> kinds = read_kinds(config, "layer_types", {"conv", "full_attention"}, spec.layers.size());
   if (kinds.empty()) {
     std::vector<int64_t> attending;
     const Value* indices = config.find("full_attn_idxs");
@@ -32,8 +32,6 @@ DecoderSpec read_lfm2(const ConfigReader& config, DecoderDefaults defaults) {
     for (size_t i = 0; i < spec.layers.size(); ++i)
       kinds.push_back(!indices || std::find(attending.begin(), attending.end(), int64_t(i)) != attending.end() ? "full_attention" : "conv");
   }
-  if (kinds.size() != spec.layers.size())
-    config.refuse_key("layer_types", str("names ", kinds.size(), " layers; num_hidden_layers is ", spec.layers.size()));
   const int64_t width = read_size(config, "conv_L_cache", 3);
   const bool bias = config.boolean("conv_bias", false);
   for (size_t i = 0; i < spec.layers.size(); ++i)

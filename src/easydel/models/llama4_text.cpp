@@ -27,11 +27,11 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   std::vector<int64_t> turned = config.integers("no_rope_layers");
   const int64_t every = config.integer("no_rope_layer_interval", 4);
   config.positive("no_rope_layer_interval", every);
-  for (int64_t i = 0; turned.empty() || i < layers; ++i) {
-    if (int64_t(turned.size()) == layers) break;
-    turned.push_back((i + 1) % every != 0);
-  }
+  if (turned.empty())
+    for (int64_t i = 0; i < layers; ++i) turned.push_back((i + 1) % every != 0);
+  if (int64_t(turned.size()) < layers) check_one_a_layer(config, "no_rope_layers", turned.size(), spec.layers.size());
   const auto types = config.texts("layer_types");
+  if (!types.empty()) check_one_a_layer(config, "layer_types", types.size(), spec.layers.size());
   for (int64_t i = 0; i < layers; ++i) {
     DecoderLayerSpec& layer = spec.layers[size_t(i)];
     layer.turned = turned[size_t(i)] != 0;

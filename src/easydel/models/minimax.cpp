@@ -155,8 +155,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .rope = {.theta = 1e6},
                                            .epsilon = 1e-5});
   const auto types = config.texts("layer_types");
-  if (!types.empty() && types.size() != spec.layers.size())
-    config.refuse_key("layer_types", "does not name each of num_hidden_layers");
+  if (!types.empty()) check_one_a_layer(config, "layer_types", types.size(), spec.layers.size());
   std::vector<int64_t> blocks;
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     const std::string type = types.empty() ? (i % 2 == 0 ? "full_attention" : "linear_attention") : types[i];

@@ -1,6 +1,7 @@
 #include "easydel/models/moe_keys.h"
 
 #include "easydel/base/error.h"
+#include "easydel/models/decoder_keys.h"
 
 namespace easydel::models {
 
@@ -92,14 +93,22 @@ std::vector<bool> read_sparse_layers(const ConfigReader& config, const DecoderSp
     for (int64_t i = 0; i < layers; ++i) sparse.push_back(i >= from);
     return sparse;
   }
-  if (int64_t(types.size()) != layers)
-    config.refuse_key("mlp_layer_types", str("names ", types.size(), " layers; num_hidden_layers is ", layers));
+  check_one_a_layer(config, "mlp_layer_types", types.size(), size_t(layers));
   for (const std::string& type : types) {
     if (type != "dense" && type != "sparse")
       config.refuse_key("mlp_layer_types", str("'", type, "' is not known"), "known: dense, sparse");
     sparse.push_back(type == "sparse");
   }
   return sparse;
+}
+
+void set_corrected_experts(const ConfigReader& config, DecoderSpec& spec, const CorrectedExperts& defaults) {
+  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts", "num_experts"}, defaults.experts),
+                           config.integer("num_experts_per_tok", defaults.top_k),
+                           integer_of(config, {"moe_intermediate_size"}, defaults.inner));
+  read_corrected_router(config, moe, defaults.groups, defaults.top_groups, true, defaults.factor);
+  moe.shared_inner = moe.experts.inner * integer_of(config, {"n_shared_experts"}, 1);
+  set_experts(spec, moe, read_sparse_layers(config, spec, defaults.first));
 }
 
 }  // namespace easydel::models

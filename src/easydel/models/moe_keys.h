@@ -29,6 +29,15 @@ void read_corrected_router(const ConfigReader& config, nn::MoeSpec& moe, int64_t
 RouterLoss read_router_loss(const ConfigReader& config, const ops::RouterSpec& router, double coefficient = 0.001,
                             const char* key = "router_aux_loss_coef");
 
+// What the experts of deepseek_v3 and those after it are where config.json is silent.
+struct CorrectedExperts {
+  int64_t experts = 256, top_k = 8, inner = 2048, groups = 1, top_groups = 1;
+  double factor = 2.5;
+  int64_t first = 3;  // the first layer that has them
+};
+// A corrected router, as many experts more that every token meets, in the layers of read_sparse_layers.
+void set_corrected_experts(const ConfigReader& config, DecoderSpec& spec, const CorrectedExperts& defaults);
+
 // A key that has no default. UserError where it is missing.
 int64_t needed(const ConfigReader& config, const char* key);
 

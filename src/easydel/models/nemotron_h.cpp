@@ -74,7 +74,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec->intermediate = read_size(config, "intermediate_size", 21504);
   spec->max_positions = read_size(config, "max_position_embeddings", 4096);
   spec->norm = {.epsilon = config.number("layer_norm_epsilon", 1e-5)};
-  spec->tied = config.boolean("tie_word_embeddings", false);
   spec->attention_dropout = config.number("attention_dropout", 0.0);
   spec->deviation = spec->output_deviation = config.number("initializer_range", 0.02);
   spec->gated = false;

@@ -1,27 +1,20 @@
 // OLMo 3: OLMo 2 with windows in three of four layers; scaled rotary positions in the others alone.
-#include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
+#include "easydel/models/olmo_keys.h"
 
 namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 50304,
-                                           .hidden = 4096,
-                                           .intermediate = 11008,
-                                           .layers = 32,
-                                           .heads = 32,
-                                           .max_positions = 2048,
-                                           .rope = {.by_layer_type = true},
-                                           .epsilon = 1e-5,
-                                           .padding = 1});
-  spec.norm.wide = true;
-  spec.names.before_mixer = "";
-  spec.names.after_mixer = "post_attention_layernorm";
-  spec.names.before_feed = "";
-  spec.names.after_feed = "post_feedforward_layernorm";
-  spec.qk_norm = QkNorm::whole;
-  spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
+  DecoderSpec spec = read_olmo2(config, {.vocabulary = 50304,
+                                         .hidden = 4096,
+                                         .intermediate = 11008,
+                                         .layers = 32,
+                                         .heads = 32,
+                                         .max_positions = 2048,
+                                         .rope = {.by_layer_type = true},
+                                         .epsilon = 1e-5,
+                                         .padding = 1});
   const auto sliding = read_sliding_layers(config, spec.layers.size(), all_but_each(4));
   set_windows(spec, sliding, read_window(config));
   // An older file's rope_theta is the full layers' alone, as transformers reads it.

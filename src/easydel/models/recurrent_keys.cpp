@@ -8,8 +8,10 @@
 
 namespace easydel::models {
 
-std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key, std::vector<std::string_view> known) {
+std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key, std::vector<std::string_view> known,
+                                    size_t layers) {
   std::vector<std::string> kinds = config.texts(key);
+  if (!kinds.empty() && layers > 0) check_one_a_layer(config, key, kinds.size(), layers);
   for (std::string& kind : kinds) {
     if (kind == "mamba" || kind == "mamba2") kind = "linear_attention";
     if (kind == "attention") kind = "full_attention";
@@ -21,14 +23,17 @@ std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view
 }
 
 std::vector<std::string> read_interval_kinds(const ConfigReader& config, size_t layers) {
-  std::vector<std::string> kinds = read_kinds(config, "layer_types", {"linear_attention", "full_attention"});
+  std::vector<std::string> kinds = read_kinds(config, "layer_types", {"linear_attention", "full_attention"}, layers);
   if (kinds.empty()) {
     const int64_t interval = read_size(config, "full_attention_interval", 4);
     for (size_t i = 0; i < layers; ++i) kinds.push_back((int64_t(i) + 1) % interval ? "linear_attention" : "full_attention");
   }
-  if (kinds.size() != layers)
-    config.refuse_key("layer_types", str("names ", kinds.size(), " layers; num_hidden_layers is ", layers));
   return kinds;
+}
+
+int64_t read_step_rank(const ConfigReader& config, std::string_view key, int64_t hidden) {
+  const Value* rank = config.find(key);
+  return !rank || rank->as_string() == "auto" ? (hidden + 15) / 16 : read_size(config, key, 0);
 }
 
 void read_step_limit(const ConfigReader& config, std::string_view key, nn::Mamba2Spec& spec) {
@@ -84,11 +89,9 @@ DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
   spec.tied = config.boolean("tie_word_embeddings", true);
   spec.deviation = config.number("initializer_range", 0.1);
   mixer.hidden = spec.hidden;
-  mixer.inner = int64_t(config.number("expand", 2) * double(spec.hidden));
-  config.positive("expand", mixer.inner);
+  mixer.inner = read_size(config, "intermediate_size", int64_t(config.number("expand", 2) * double(spec.hidden)));
   mixer.state = read_size(config, "state_size", 16);
-  const Value* rank = config.find("time_step_rank");
-  mixer.rank = !rank || rank->as_string() == "auto" ? (spec.hidden + 15) / 16 : read_size(config, "time_step_rank", 0);
+  mixer.rank = read_step_rank(config, "time_step_rank", spec.hidden);
   mixer.width = read_size(config, "conv_kernel", 4);
   mixer.bias = config.boolean("use_bias", false);
   mixer.convolution_bias = config.boolean("use_conv_bias", true);

@@ -7,12 +7,16 @@
 namespace easydel::models {
 
 // What mixes in each layer: `key`'s list, in transformers' present names ("linear_attention", "full_attention") whatever
-// the file's ("mamba", "attention"); UserError for a name that is not in `known`, and for another number than num_hidden_layers.
-// Empty: there is no such key.
-std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key, std::vector<std::string_view> known);
+// the file's ("mamba", "attention"); UserError for a name that is not in `known`, and for another number of them than
+// `layers` (0: the list itself says how many there are). Empty: there is no such key.
+std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key, std::vector<std::string_view> known,
+                                    size_t layers = 0);
 
 // Which layers attend and which remember: layer_types, else every `full_attention_interval`th attends.
 std::vector<std::string> read_interval_kinds(const ConfigReader& config, size_t layers);
+
+// The rank of a selective scan's steps: a number, or "auto" (also where the key is absent), a sixteenth of `hidden`.
+int64_t read_step_rank(const ConfigReader& config, std::string_view key, int64_t hidden);
 
 // Bounds of the steps of a selective scan: a list of two numbers, the second may be infinite.
 void read_step_limit(const ConfigReader& config, std::string_view key, nn::Mamba2Spec& spec);

@@ -20,7 +20,7 @@ namespace {
 
 struct MatrixMemorySpec {
   int64_t hidden = 0, heads = 0, k_dim = 0, v_dim = 0;  // dims of a head
-  bool bias = false, fused = false;
+  bool fused = false;
   double gate_cap = 15.0, epsilon = 1e-6, norm_epsilon = 1e-6;
   double deviation = 0.02, output_deviation = 0.02;
 };
@@ -28,9 +28,9 @@ struct MatrixMemorySpec {
 class MatrixMemory final : public nn::Part {
  public:
   MatrixMemory(const nn::Scope& scope, const MatrixMemorySpec& spec, int64_t layer)
-      : spec_(spec), layer_(layer), out_(scope / "out_proj", spec.heads * spec.v_dim, spec.hidden, {.bias = spec.bias, .deviation = spec.output_deviation}) {
+      : spec_(spec), layer_(layer), out_(scope / "out_proj", spec.heads * spec.v_dim, spec.hidden, {.deviation = spec.output_deviation}) {
     const auto linear = [&](std::optional<nn::Linear>& to, const char* name, int64_t size) {
-      to.emplace(scope / name, spec.hidden, size, nn::LinearOptions{.bias = spec.bias, .deviation = spec.deviation});
+      to.emplace(scope / name, spec.hidden, size, nn::LinearOptions{.deviation = spec.deviation});
     };
     const int64_t heads = spec.heads, k = heads * spec.k_dim, v = heads * spec.v_dim;
     // Gates begin without an input of their own: little is written, most is kept.
@@ -52,7 +52,6 @@ class MatrixMemory final : public nn::Part {
       keep_ = gates("fgate_preact", heads, nn::Initial::each([=](int64_t i, double) { return forget(i); }));
     }
     norm_ = (scope / "multihead_norm").parameter("weight", {v}, nn::Role::norm, {.initial = nn::Initial::ones(), .easydel_name = "scale"});
-    if (spec.bias) norm_bias_ = (scope / "multihead_norm").parameter("bias", {v}, nn::Role::norm, {.initial = nn::Initial::zeros()});
   }
 
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override {
@@ -81,8 +80,7 @@ class MatrixMemory final : public nn::Part {
     const Tensor read = pass.recurrent(layer_, 0, {}, memory);
     const Tensor weight = at::maximum(read.narrow(2, spec_.v_dim, 1).abs(), (-m.after).exp().unsqueeze(2)) + spec_.epsilon;
     const Tensor h = (read.narrow(2, 0, spec_.v_dim) / weight).to(x.scalar_type());
-    Tensor y = ops::layer_norm(h, {}, {}, spec_.norm_epsilon).reshape({tokens, v_all}) * norm_.value().to(x.scalar_type());
-    if (norm_bias_) y = y + norm_bias_.value().to(x.scalar_type());
+    const Tensor y = ops::layer_norm(h, {}, {}, spec_.norm_epsilon).reshape({tokens, v_all}) * norm_.value().to(x.scalar_type());
     return {out_(at::sigmoid(o) * y, pass, "mixer_output"), {}};
   }
 
@@ -105,7 +103,7 @@ class MatrixMemory final : public nn::Part {
   int64_t layer_;
   std::optional<nn::Linear> qkvo_, q_, k_, v_, o_;
   Gates both_, write_, keep_;
-  nn::Parameter norm_, norm_bias_;
+  nn::Parameter norm_;
   nn::Linear out_;
 };
 
@@ -120,10 +118,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.hidden = read_size(config, "hidden_size", config.integer("embedding_dim", 4096));
   spec.layers.resize(size_t(read_size(config, "num_hidden_layers", config.integer("num_blocks", 32))));
   spec.norm = {.epsilon = config.number("norm_eps", 1e-6)};
-  spec.tied = config.boolean("tie_word_embeddings", false);
   spec.logit_softcap = config.number("output_logit_soft_cap", 30.0);
-  spec.mlp_bias = config.boolean("use_bias", false);
-  if (spec.mlp_bias) config.refuse_key("use_bias", "true is not built: norms would have biases", "use_bias: false");
+  if (config.boolean("use_bias", false)) config.refuse_key("use_bias", "true is not built: norms would have biases", "use_bias: false");
   spec.intermediate = in_multiples(double(spec.hidden) * config.number("ffn_proj_factor", 2.667), read_size(config, "ffn_round_up_to_multiple_of", 64));
   spec.activation = ops::Activation::silu;
   spec.deviation = std::sqrt(2.0 / (5.0 * double(spec.hidden)));

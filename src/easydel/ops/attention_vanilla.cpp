@@ -5,6 +5,7 @@
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
 
 #include <limits>
 
@@ -39,7 +40,9 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   // The least finite number is added, as transformers does, and not put in place of the score: a row that sees nothing
   // then weighs all alike, and its scores still have their gradient.
   constexpr double least = std::numeric_limits<float>::lowest();
-  const Tensor mask = unseen(spec, query, key);
+  // Chunks begin with the text, behind the padding.
+  const Tensor begin = hidden.defined() ? (hidden.logical_not().cumsum(0).eq(0)).sum() : at::zeros({}, options);
+  const Tensor mask = unseen(spec, query - begin, key - begin);
   if (!hidden.defined() || spec.blind == Blind::weighs_all)
     scores = scores + (hidden.defined() ? mask.logical_or(hidden) : mask).to(at::kFloat) * least;
   else if (spec.blind == Blind::weighs_all_cut)

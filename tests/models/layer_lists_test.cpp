@@ -1,0 +1,45 @@
+// Lists of config.json that name one thing a layer must name as many as there are layers.
+#include <gtest/gtest.h>
+
+#include "easydel/models/model.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+struct List {
+  const char *family, *key, *two;  // two: a list of two
+};
+
+class LayerLists : public testing::TestWithParam<List> {};
+
+TEST_P(LayerLists, ThatAreTooShortAreRefused) {
+  const List& list = GetParam();
+  const test::TemporaryFolder work;
+  test::write_file(work / "config.json", str(R"({"model_type": ")", list.family,
+                                             R"(", "hidden_size": 32, "intermediate_size": 48, "vocab_size": 96,
+                       "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 8,
+                       "mamba_n_heads": 8, "num_local_experts": 4, "num_experts_per_tok": 2, ")",
+                                             list.key, "\": ", list.two, "}"));
+  const std::string refusal = test::refusal([&] { load_model(work.path(), {}); });
+  EXPECT_EQ(test::replaced(refusal, (work / "config.json").string(), "FILE"),
+            str("FILE: ", list.key, ": names 2 layers; num_hidden_layers is 3"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LayerLists,
+    testing::Values(List{"gemma3_text", "layer_types", R"(["full_attention", "full_attention"])"},
+                    List{"lfm2", "layer_types", R"(["conv", "full_attention"])"},
+                    List{"granitemoehybrid", "layer_types", R"(["mamba", "attention"])"},
+                    List{"granitemoehybrid", "layers_block_type", R"(["mamba", "attention"])"},
+                    List{"kimi_linear", "layer_types", R"(["linear_attention", "full_attention"])"},
+                    List{"llama4_text", "layer_types", R"(["chunked_attention", "full_attention"])"},
+                    List{"llama4_text", "no_rope_layers", "[1, 0]"},
+                    List{"minimax", "layer_types", R"(["linear_attention", "full_attention"])"},
+                    List{"qwen3_next", "layer_types", R"(["linear_attention", "full_attention"])"},
+                    List{"deepseek_v3", "mlp_layer_types", R"(["dense", "sparse"])"},
+                    List{"smollm3", "no_rope_layers", "[1, 0]"}),
+    [](const auto& info) { return std::string(info.param.family) + "_" + info.param.key; });
+
+}  // namespace
+}  // namespace easydel::models
