@@ -10,7 +10,6 @@ Families in the table below have rules of their own; the others, and all with --
 Needs torch, transformers, numpy and safetensors.
 """
 import argparse
-import inspect
 import json
 import os
 import random
@@ -212,7 +211,8 @@ def config_of(family, r):
     if family in ("phi", "stablelm", "persimmon"):
         c["qk_layernorm"] = r.random() < 0.5
     if family == "stablelm":
-        c.update(use_parallel_residual=r.random() < 0.5, use_qkv_bias=r.random() < 0.5)
+        c.update(use_parallel_residual=r.random() < 0.5, use_qkv_bias=r.random() < 0.5,
+                 partial_rotary_factor=c["rope_parameters"]["partial_rotary_factor"])
     if family == "gpt_neox":
         c["use_parallel_residual"] = r.random() < 0.6
         c["rope_parameters"]["partial_rotary_factor"] = r.choice([0.5, 1.0] if head_dim % 4 == 0 else [1.0])
@@ -314,17 +314,13 @@ def one(family, r, folder, flags):
     for row, keep in zip(prompts, prompt_mask):
         # Another model: dynamic frequencies remember the longest call.
         fresh = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
-        ids_now, past, new = row[keep != 0][None], None, []
-        kept = next((n for n in ("cache_params", "state") if n in inspect.signature(fresh.forward).parameters), "past_key_values")
-        with torch.no_grad():
-            for _ in range(24):
-                step = fresh(input_ids=ids_now, use_cache=True, **{kept: past})
-                past, scores = step[kept], step.logits[0, -1]
-                top = scores.topk(2).values
-                margin = min(margin, float((top[0] - top[1]) / scores.abs().max()))
-                new.append(int(scores.argmax()))
-                ids_now = torch.tensor([[new[-1]]])
-        generated.append(new)
+        fresh.generation_config.eos_token_id = None
+        made = fresh.generate(row[keep != 0][None], max_new_tokens=24, do_sample=False, pad_token_id=0, use_cache=True,
+                              return_dict_in_generate=True, output_logits=True)
+        for scores in made.logits:
+            top = scores[0].topk(2).values
+            margin = min(margin, float((top[0] - top[1]) / scores.abs().max()))
+        generated.append(made.sequences[0, -24:].tolist())
     if margin < 5e-4:
         return False
     expected = dict(input_ids=ids, attention_mask=mask, labels=labels, prompt_ids=prompts, prompt_mask=prompt_mask,

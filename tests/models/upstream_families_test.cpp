@@ -9,6 +9,7 @@
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
 #include "easydel/tensor/mapped.h"
+#include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
 #include "support/data.h"
 

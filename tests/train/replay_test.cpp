@@ -31,11 +31,18 @@ void expect_as_recorded(const std::filesystem::path& case_file, const std::files
           tolerance = std::max(tolerance, 20 * floor->items[i].as_double().value_or(0));
       EXPECT_NEAR(got, want, 1e-6 + tolerance * std::abs(want)) << case_file << " step " << i + 1 << " " << ours;
     }
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (const Value* routers = steps[i].find("metrics")->find("aux_loss")) {
+      const Value* ours = lines[i].find("metrics")->find("aux_loss");
+      ASSERT_TRUE(ours) << case_file;
+      EXPECT_NEAR(*ours->as_double(), *routers->as_double(), 1e-3) << case_file << " step " << i + 1;
+    }
 }
 
 TEST(Replay, RecordedRunsOfTheRepository) {
   const auto root = test::test_data("");
-  for (const char* name : {"sft/plain", "sft/accum4", "sft/packing_bfd", "sft/label_smoothing", "dpo/loss_sigmoid"})
+  for (const char* name : {"sft/plain", "sft/accum4", "sft/packing_bfd", "sft/label_smoothing", "sft/qwen3_moe_aux",
+                           "dpo/loss_sigmoid"})
     expect_as_recorded(root / "trl" / (std::string(name) + ".json"), root);
 }
 

@@ -56,7 +56,8 @@ class Mixer final : public nn::Part {
     const Tensor back = out_(by_choice.index_select(0, rows.choice), rows.begin);
     const Tensor out = ops::combine_rows(back, routing.weights, rows.place);
     nn::LayerOutput made{out + bias_.value().to(out.scalar_type()), {}};
-    made.extras["attention_router_logits"] = logits;
+    // Twice, as transformers gathers them: from its attention, and from the gating within.
+    made.extras["attention_router_logits"] = made.extras["gating_router_logits"] = logits;
     if (!pass.stream().cache) made.extras["attention_expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.router.experts);
     return made;
   }

@@ -52,8 +52,6 @@ class Model {
   virtual bool causal() const { return true; }  // false: a token sees both sides of its sequence
   virtual std::optional<RouterLoss> router_loss() const { return std::nullopt; }  // nothing: transformers has none for it
 
-  virtual std::optional<RouterLoss> router_loss() const { return std::nullopt; }  // nothing: transformers has none for it
-
   virtual int64_t layers() const = 0;
   virtual int64_t vocabulary() const = 0;
   virtual int64_t max_positions() const = 0;  // 0: no limit

@@ -57,7 +57,10 @@ struct KeyRange {
 KeyRange seen(const AttentionSpec& spec, int64_t first, int64_t last, int64_t keys) {
   KeyRange range{0, keys};
   if (spec.kind == AttentionKind::causal) range.end = std::min(range.end, last + 1);
-  if (spec.window > 0) range.begin = std::max<int64_t>(0, first + 1 - spec.window);
+  if (spec.window > 0) {
+    range.begin = std::max<int64_t>(0, first + 1 - spec.window);
+    range.end = std::min(range.end, last + spec.window);
+  }
   if (spec.chunk > 0) {
     range.begin = std::max(range.begin, first / spec.chunk * spec.chunk);
     range.end = std::min(range.end, (last / spec.chunk + 1) * spec.chunk);
