@@ -19,7 +19,7 @@ TEST_P(LayerLists, ThatAreTooShortAreRefused) {
   test::write_file(work / "config.json", str(R"({"model_type": ")", list.family,
                                              R"(", "hidden_size": 32, "intermediate_size": 48, "vocab_size": 96,
                        "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 8,
-                       "mamba_n_heads": 8, "num_local_experts": 4, "num_experts_per_tok": 2, ")",
+                       "mamba_n_heads": 8, "num_local_experts": 8, "num_experts_per_tok": 2, ")",
                                              list.key, "\": ", list.two, "}"));
   const std::string refusal = test::refusal([&] { load_model(work.path(), {}); });
   EXPECT_EQ(test::replaced(refusal, (work / "config.json").string(), "FILE"),

@@ -1,6 +1,7 @@
 // Families that only upstream has, of which there are no golden vectors: each is, under some of its flags, a family
 // that has them, with other names.
 #include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -26,8 +27,10 @@ Tensor logits_of(const std::filesystem::path& folder) {
   return model->head().logits(model->forward({at::arange(20, at::kLong) * 4 % 90}, pass).hidden);
 }
 
-// Random weights of the family `known` under the names of the family `other`: both compute the same.
-void expect_same(const std::string& known, const std::string& other, const Change& change) {
+// Random weights of the family `known` under the names of the family `other`, which may have `more`: both compute the
+// same.
+void expect_same(const std::string& known, const std::string& other, const Change& change,
+                 const std::vector<std::pair<std::string, Tensor>>& more = {}) {
   const test::TemporaryFolder work;
   test::write_file(work / "known/config.json", known);
   save_model(*load_model(work / "known", {}), work / "start");
@@ -41,6 +44,7 @@ void expect_same(const std::string& known, const std::string& other, const Chang
     start.push_back(tensor::to_file(given, value, at::kFloat));
     renamed.push_back(tensor::to_file(name, changed.contiguous(), at::kFloat));
   }
+  for (const auto& [name, value] : more) renamed.push_back(tensor::to_file(name, value, at::kFloat));
   weights::write_safetensors(work / "known/model.safetensors", start);
   test::write_file(work / "other/config.json", other);
   weights::write_safetensors(work / "other/model.safetensors", renamed);
@@ -80,6 +84,9 @@ TEST(Arctic, WithoutExpertsIsLlama) {
 }
 
 TEST(Grok, WithOneExpertIsGemma2WithoutWindows) {
+  // With one expert the router's choice is the same whatever it says.
+  std::vector<std::pair<std::string, Tensor>> gates;
+  for (int i = 0; i < 4; ++i) gates.emplace_back(str("model.layers.", i, ".moe_block.gate.weight"), at::ones({1, 32}));
   expect_same(
       sizes(R"("model_type": "gemma2", "query_pre_attn_scalar": 16, "attn_logit_softcapping": 3.0,
                        "final_logit_softcapping": null, "sliding_window": 64, "rms_norm_eps": 1e-5)"),
@@ -98,7 +105,8 @@ TEST(Grok, WithOneExpertIsGemma2WithoutWindows) {
                                                               {"mlp\\.down_proj", "moe_block.experts.0.linear_1"}})
           other = std::regex_replace(other, std::regex(ours), theirs);
         return std::pair(other, plain_norms(name, value).second);
-      });
+      },
+      gates);
 }
 
 TEST(Xerxes, WithoutExpertsIsGemma2) {
