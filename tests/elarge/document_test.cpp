@@ -121,6 +121,21 @@ TEST(CrossKeyRules, NameTheKeyThatBreaksThem) {
             one("run.yaml:3:18: loader.device: contradicts platform.backend, which is cpu\n    give one of them"));
 }
 
+TEST(GradientCheckpointing, TakesNamesThatThereAre) {
+  const auto with = [](const std::string& values) {
+    return read("model: {name_or_path: a}\nactions: [validate]\nbase_config: {values: {gradient_checkpointing" + values + "}}");
+  };
+  EXPECT_EQ(with(": save_only_these_names").problems.text(),
+            one("run.yaml:3:24: base_config.values.gradient_checkpointing_targets: save_only_these_names needs names\n"
+                "    for example: [attn_output, mlp_down]"));
+  EXPECT_EQ(with("_targets: [mlp_dwon, attn_output], gradient_checkpointing: save_any_names_but_these").problems.text(),
+            one("run.yaml:3:56: base_config.values.gradient_checkpointing_targets: there is no tensor 'mlp_dwon'\n    did you mean 'mlp_down'?"));
+  EXPECT_TRUE(with("_targets: [mlp_down], gradient_checkpointing: save_from_both_policies").problems.empty());
+  const auto idle = with("_targets: [mlp_down], gradient_checkpointing: dots_saveable").problems;
+  EXPECT_TRUE(idle.empty());
+  EXPECT_EQ(idle.notes().size(), 1u);
+}
+
 // Every kind of block that the guide shows, as keys of a minimal run.
 TEST(Guide, EveryKeyIsKnown) {
   const auto notes_or_errors = [](const std::string& block) {

@@ -115,7 +115,7 @@ TEST_P(Checkpointed, GradientsAreThoseOfAPlainPassToTheBit) {
 INSTANTIATE_TEST_SUITE_P(All, Checkpointed, testing::Values(small_llama, small_gpt2, small_moe));
 
 // What a layer keeps is a stack of tensors; a policy that names one more must hold more of it, until the backward.
-TEST(Checkpointed, KeepsTheTensorsThatItsPolicyNames) {
+TEST(Checkpointing, KeepsTheTensorsThatItsPolicyNames) {
   const auto held = [](const nn::CheckpointPolicy& policy) {
     const Folder folder(small_llama);
     LoadOptions options;

@@ -111,6 +111,22 @@ TEST(MethodConfigs, RulesOverSeveralKeys) {
       "run.yaml:1:20: learning_rate_end: 1 is above learning_rate, 2e-05\n1 problem in run.yaml; nothing was run.");
 }
 
+TEST(MethodConfigs, ATrainingStepRefusesWhatOnlyALossOnLogitsHas) {
+  const auto refused = [](const std::string& loss) { return read("loss_config: {" + loss + "}\n").problems; };
+  const std::string end = "\n1 problem in run.yaml; nothing was run.";
+  EXPECT_EQ(refused("ignore_index: 0"),
+            "run.yaml:1:29: loss_config.ignore_index: another ignored label than -100 is not built yet" + end);
+  EXPECT_EQ(refused("shift_tokens: false"),
+            "run.yaml:1:29: loss_config.shift_tokens: training on unshifted labels is not built yet" + end);
+  EXPECT_EQ(refused("reduction: none"),
+            "run.yaml:1:26: loss_config.reduction: a training step needs one number\n    use mean, sum or null" + end);
+  EXPECT_EQ(refused("divide_weight_sum: true, loss_normalizing_factor: NUM_TOTAL_TARGET_TOKENS"),
+            "run.yaml:1:34: loss_config.divide_weight_sum: dividing twice with NUM_TOTAL_TARGET_TOKENS is not built yet" + end);
+  EXPECT_EQ(refused("num_labels: 2"), "run.yaml:1:27: loss_config.num_labels: training classifiers is not built yet" + end);
+  EXPECT_EQ(refused("classification_problem_type: regression"),
+            "run.yaml:1:44: loss_config.classification_problem_type: training classifiers is not built yet" + end);
+}
+
 TEST(MethodConfigs, WhatIsWrittenReadsBack) {
   const Read run = read("trainer_type: dpo\nbeta: 0.3\nsave_steps: 5\n");
   const Value written = config::write(run.section);
