@@ -44,7 +44,7 @@ TEST(Optimizers, AnotherOnesCheckpointIsRefused) {
   trained(folder.path(), "{num_train_epochs: 1, max_training_steps: 2}");
   const std::string text = test::replaced(test::refusal([&] { trained(folder.path(), "{optimizer: muon}"); }), folder.path().string(), "DIR");
   EXPECT_EQ(text,
-            "DIR/out/small/run-2/optimizer-00001-of-00001.safetensors: has no momentum.model.layers.0.self_attn.q_proj.weight\n"
+            "DIR/out/small/run-2/optimizer-00001-of-00001.safetensors: has no momentum.model.layers.0.self_attn.o_proj.weight\n"
             "    the checkpoint is of another optimizer or of another model");
 }
 
