@@ -4,7 +4,7 @@
     python scripts/random_generation.py --models DIR... --out FOLDER [--draws 100] [--seed 0] [--only generate|processors]
     build/bin/easydel probe vectors FOLDER/*/*.json --check
 
-FOLDER/NAME/generate.json: continuations (greedy, beams) of one model; FOLDER/sampling/logits_processors.json: scores.
+FOLDER/NAME/generate.json: continuations (greedy, beams) of a model; FOLDER/NAME/processors.json: changed scores (of the first).
 Needs torch and transformers.
 """
 import argparse
@@ -156,6 +156,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--root", help="name models relative to this folder (the probe looks in the folders above its file)")
     parser.add_argument("--only", choices=["generate", "processors"])
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -174,10 +175,11 @@ def main():
                     cases.append(generate(model, prompts, args))
                 except Exception as error:  # what transformers cannot do is no case
                     print(f"{name}: {type(error).__name__}: {str(error)[:150]}: {args}")
-            write(f"{options.out}/{name}/generate.json", "generate", cases, kind="sampling/generate", model=os.path.abspath(folder))
+            write(f"{options.out}/{name}/generate.json", "generate", cases, kind="sampling/generate",
+                  model=os.path.relpath(folder, options.root) if options.root else os.path.abspath(folder))
         if options.only != "generate" and folder == options.models[0]:
             cases = [draw_processors(r, model, vocabulary) for _ in range(options.draws)]
-            write(f"{options.out}/sampling/logits_processors.json", "processors", cases)
+            write(f"{options.out}/{name}/processors.json", "processors", cases, kind="sampling/logits_processors")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "easydel/base/document.h"
 #include "support/data.h"
@@ -142,6 +143,22 @@ TEST(Commands, GenerateGivesSeveralContinuationsBestFirst) {
   const auto drawn = run_program({"generate", model, "-n", "10", "--do-sample", "--num-return-sequences", "2", "--seed", "4", "-p", "Once upon"});
   EXPECT_EQ(drawn.status, 0) << drawn.err;
   EXPECT_EQ(std::ranges::count(drawn.out, '\n'), 2);
+}
+
+TEST(Commands, CtrlCEndsAReplyWithWhatIsThereAndALineThatSaysSo) {
+  test::TemporaryFolder folder;
+  const test::fs::path story = test::test_data("models/stories260K-hf");
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) test::fs::copy(story / name, folder / name);
+  // Without an end, and far longer than anybody waits.
+  test::write_file(folder / "config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 512, "hidden_size": 32,
+    "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 300000})");
+  const std::string script = "mkfifo text; $0 -q generate . -n 290000 -t 0 -p Once > text & "
+                             "{ head -c 3 > begin; kill -INT $!; cat > rest; } < text; wait $!; exit $?";
+  const auto ran = test::run({"sh", "-c", script, test::program().string()}, {.folder = folder.path()});
+  EXPECT_EQ(ran.status, 128 + SIGINT) << ran.err;
+  EXPECT_TRUE(test::read_file(folder / "rest").ends_with("\n"));
+  EXPECT_TRUE(ran.err.starts_with("stopped by Ctrl-C after ")) << ran.err;
+  EXPECT_TRUE(ran.err.ends_with(" new tokens\n")) << ran.err;
 }
 
 TEST(Commands, GenerateStopsAtTextsAndKeepsThemOut) {

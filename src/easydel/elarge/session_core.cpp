@@ -160,6 +160,7 @@ class TorchSession final : public Session {
     check_together(config);  // before a model is loaded
     std::vector<text::TokenId> negative;
     if (!request.negative_prompt.empty()) negative = tokenizer()->encode(request.negative_prompt);
+    if (!negative.empty() && config.guidance_scale == 1) log::warning("the negative prompt has no effect without guidance_scale");
     std::vector<generation::Request> requests;
     for (const std::string& prompt : request.prompts) requests.push_back({tokenizer()->encode(prompt), config, negative});
     for (const Value& conversation : request.conversations) requests.push_back({render(conversation), config, negative});
