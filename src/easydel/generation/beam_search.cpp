@@ -10,18 +10,6 @@
 namespace easydel::generation {
 namespace {
 
-// Slot `to` becomes equal to slot `from`; the first `begin` tokens of both are the same already.
-void copy_slot(nn::Cache& cache, int64_t layers, int64_t from, int64_t to, int64_t begin) {
-  const int64_t end = cache.length(from), room = cache.room();
-  cache.truncate(to, 0);
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    for (const Tensor& rows : {cache.keys(layer), cache.values(layer)})
-      if (rows.defined()) rows.slice(0, to * room + begin, to * room + end).copy_(rows.slice(0, from * room + begin, from * room + end));
-    for (size_t i = 0; cache.state(layer, i).defined(); ++i) cache.state(layer, i).select(0, to).copy_(cache.state(layer, i).select(0, from));
-  }
-  cache.advance(to, end);
-}
-
 class BeamSearch final : public Search {
  public:
   BeamSearch(const Request& request, size_t first, int64_t max_length, const Surroundings& around)
@@ -80,12 +68,11 @@ class BeamSearch final : public Search {
     }
   }
 
-  void copy(const Lane& from, Lane& to, nn::Cache& cache) const {
+  static void copy(const Lane& from, Lane& to, nn::Cache& cache) {
     // What both begin with lies in both slots already.
     const auto same = std::ranges::mismatch(from.tokens, to.tokens).in1 - from.tokens.begin();
     const bool alike = from.known == to.known;
-    const auto begin = alike ? std::min<int64_t>(same, static_cast<int64_t>(std::min(from.seen, to.seen))) : 0;
-    copy_slot(cache, around_.layers, from.slot, to.slot, begin);
+    cache.copy(from.slot, to.slot, alike ? std::min(same, static_cast<std::ptrdiff_t>(std::min(from.seen, to.seen))) : 0);
     to.tokens = from.tokens, to.seen = from.seen, to.known = from.known;
   }
 

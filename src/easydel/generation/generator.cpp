@@ -132,7 +132,7 @@ Generator::Generator(const models::Model& model, std::shared_ptr<const text::Tok
 std::vector<Result> Generator::run(const std::vector<Request>& requests, const OnText& on_text) {
   const c10::AutoGradMode no_grad(false);
   if (requests.empty()) return {};
-  const Surroundings around{tokenizer_, model_.vocabulary(), model_.layers(), on_text, Clock::now()};
+  const Surroundings around{tokenizer_, model_.vocabulary(), on_text, Clock::now()};
   std::vector<Prepared> prepared;
   for (size_t i = 0; i < requests.size(); ++i) prepared.push_back(prepare(requests[i], i, model_, tokenizer_ != nullptr));
 

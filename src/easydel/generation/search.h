@@ -29,7 +29,7 @@ struct Lane {
 // What searches of one run share.
 struct Surroundings {
   std::shared_ptr<const text::Tokenizer> tokenizer;  // may be null
-  int64_t vocabulary = 0, layers = 0;
+  int64_t vocabulary = 0;
   OnText on_text;
   std::chrono::steady_clock::time_point begin;
 };

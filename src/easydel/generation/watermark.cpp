@@ -1,25 +1,20 @@
 // The watermark of arXiv:2306.04634: which tokens are green depends on the tokens before, through torch's generator and
 // permutations, so that marks are found by transformers' detector.
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/randperm.h>
-
 #include <algorithm>
 
 #include "easydel/generation/processors.h"
-#include "easydel/tensor/torch.h"
+#include "easydel/tensor/permutation.h"
 
 namespace easydel::generation {
 namespace {
 
-Tensor permutation(int64_t size, uint64_t seed) {
-  return at::randperm(size, at::detail::createCPUGenerator(seed), at::TensorOptions().dtype(at::kLong));
-}
+using tensor::torch_permutation;
 
 class Watermark final : public Processor {
  public:
   Watermark(const WatermarkingConfig& config, int64_t vocabulary)
       : config_(config), vocabulary_(vocabulary), green_(static_cast<int64_t>(static_cast<double>(vocabulary) * config.greenlist_ratio)) {
-    if (config.seeding_scheme == SeedingScheme::selfhash) table_ = permutation(kTable, static_cast<uint64_t>(config.hashing_key));
+    if (config.seeding_scheme == SeedingScheme::selfhash) table_ = torch_permutation(kTable, static_cast<uint64_t>(config.hashing_key));
   }
 
   void apply(const History& history, std::span<float> scores) const override {
@@ -27,7 +22,7 @@ class Watermark final : public Processor {
     if (history.tokens.size() < width) return;
     const auto bias = static_cast<float>(config_.bias);
     if (config_.seeding_scheme == SeedingScheme::lefthash) {
-      const Tensor drawn = permutation(vocabulary_, seed(static_cast<uint64_t>(config_.hashing_key) * static_cast<uint64_t>(history.tokens.back())));
+      const Tensor drawn = torch_permutation(vocabulary_, seed(static_cast<uint64_t>(config_.hashing_key) * static_cast<uint64_t>(history.tokens.back())));
       for (const int64_t id : green(drawn)) scores[static_cast<size_t>(id)] += bias;
       return;
     }
@@ -42,7 +37,7 @@ class Watermark final : public Processor {
     tokens.push_back(0);
     for (auto id = order.begin(); id != asked; ++id) {
       tokens.back() = static_cast<TokenId>(*id);
-      const Tensor drawn = permutation(vocabulary_, self_seed(tokens));
+      const Tensor drawn = torch_permutation(vocabulary_, self_seed(tokens));
       if (std::ranges::find(green(drawn), static_cast<int64_t>(*id)) != green(drawn).end()) scores[*id] += bias;
     }
   }

@@ -55,11 +55,7 @@ Cache::Rows Cache::next(int64_t layer, int64_t slot, int64_t tokens) const {
   return {store.keys.select(0, slot).slice(0, begin, end), store.values.select(0, slot).slice(0, begin, end)};
 }
 
-// Undefined where the layer keeps none.
-Tensor Cache::state(int64_t layer, size_t index) const {
-  const auto& states = layers_[size_t(layer)].states;
-  return index < states.size() ? states[index] : Tensor();
-}
+Tensor Cache::state(int64_t layer, size_t index) const { return layers_[size_t(layer)].states.at(index); }
 
 void Cache::advance(int64_t slot, int64_t tokens) { lengths_[size_t(slot)] += tokens; }
 
@@ -74,15 +70,18 @@ void Cache::truncate(int64_t slot, int64_t length) {
   now = length;
 }
 
-// Undefined where the layer keeps none.
-Tensor Cache::keys(int64_t layer) const {
-  const Tensor& keys = layers_[size_t(layer)].keys;
-  return keys.defined() ? keys.flatten(0, 1) : keys;
+void Cache::copy(int64_t from, int64_t to, int64_t begin) {
+  const int64_t end = length(from);
+  for (Store& layer : layers_) {
+    for (const Tensor* rows : {&layer.keys, &layer.values})
+      if (rows->defined() && begin < end) rows->select(0, to).slice(0, begin, end).copy_(rows->select(0, from).slice(0, begin, end));
+    for (const Tensor& state : layer.states) state.select(0, to).copy_(state.select(0, from));
+  }
+  lengths_[size_t(to)] = end;
 }
-Tensor Cache::values(int64_t layer) const {
-  const Tensor& values = layers_[size_t(layer)].values;
-  return values.defined() ? values.flatten(0, 1) : values;
-}
+
+Tensor Cache::keys(int64_t layer) const { return layers_[size_t(layer)].keys.flatten(0, 1); }
+Tensor Cache::values(int64_t layer) const { return layers_[size_t(layer)].values.flatten(0, 1); }
 
 int64_t Cache::bytes() const {
   int64_t sum = 0;

@@ -44,6 +44,8 @@ class Cache {
   // Forgets what is behind; 0 frees the slot. With states only 0 or the present length is possible: they cannot be
   // taken back.
   void truncate(int64_t slot, int64_t length);
+  // Slot `to` becomes equal to slot `from`; the first `begin` tokens of both are the same already.
+  void copy(int64_t from, int64_t to, int64_t begin = 0);
   void reserve(int64_t length);                 // makes room for so many tokens a slot
 
   // [slots * room, kv_heads, dim]; slot s is the rows from s * room. The rows of one head lie side by side, as decoding
