@@ -163,7 +163,7 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "--top-p 2: top_p: 2 is out of range\n    expected a number from 0 to 1 (default 1.0)\n1 problem in command line; nothing was run.\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--num-beans", "2"}), "easydel generate --num-beans: no such flag\n    did you mean '--num-beams'?\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--early-stopping", "soon"}),
-            "--early-stopping soon: early_stopping: unknown value 'soon'\n    expected one of: false, true, never (default 'false')\n"
+            "--early-stopping soon: early_stopping: unknown value 'soon'\n    expected one of: false, true, never (default \"false\")\n"
             "1 problem in command line; nothing was run.\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--prompt-lookup-num-tokens", "3"}),
             "--prompt-lookup-num-tokens 3: prompt_lookup_num_tokens: speculation is not built yet\n    leave the key out, or give its default null\n"

@@ -65,7 +65,7 @@ TEST(Actions, TakeParametersThatAreIndentedTooLittle) {
   const Outcome out = read("model: {name_or_path: a}\nactions:\n  - generate:\n    prompts: [a, b]\n    max_new_tokens: 4\n");
   ASSERT_TRUE(out.problems.empty()) << out.problems.text();
   EXPECT_EQ(to_yaml_flow(normalised(out.run.actions)),
-            "[{generate: {prompts: [a, b], output_path: null, apply_chat_template: false, max_new_tokens: 4}}]");
+            "[{generate: {prompts: [a, b], negative_prompt: \"\", output_path: null, apply_chat_template: false, max_new_tokens: 4}}]");
 }
 
 TEST(Actions, AreCheckedWithTheirParameters) {

@@ -17,7 +17,7 @@ class FolderDefaults : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(FolderDefaults, ComeFromGenerationConfigAndTheEndAlsoFromConfig) {
+TEST_F(FolderDefaults, ComeFromGenerationConfigAndOnlyWithoutItTheEndFromConfig) {
   EXPECT_EQ(read().temperature, 1.0);
   write("config.json", R"({"eos_token_id": 7, "bos_token_id": 1, "temperature": 0.3, "num_beams": 4})");
   EXPECT_EQ(read().eos_token_id, (config::Many<int64_t>{7}));
@@ -27,7 +27,7 @@ TEST_F(FolderDefaults, ComeFromGenerationConfigAndTheEndAlsoFromConfig) {
     "exponential_decay_length_penalty": [10, 1.1], "watermarking_config": {"bias": 3.0}})");
   const GenerationConfig config = read();
   EXPECT_EQ(config.eos_token_id, (config::Many<int64_t>{2, 9}));
-  EXPECT_EQ(config.bos_token_id, 1);
+  EXPECT_EQ(config.bos_token_id, std::nullopt);
   EXPECT_TRUE(config.do_sample);
   EXPECT_EQ(config.num_beams, 2);
   EXPECT_EQ(config.early_stopping, EarlyStopping::never);
@@ -38,7 +38,7 @@ TEST_F(FolderDefaults, GiveWayToWhatWasAskedFor) {
   write("generation_config.json", R"({"temperature": 0.6, "penalty_alpha": 0.6, "top_k": 4})");
   EXPECT_EQ(refusal([&] { read(); }),
             (folder_ / "generation_config.json").string() +
-                ":1:38: penalty_alpha: contrastive search is not built yet\n    leave the key out, or give its default null\n1 problem in " +
+                ":1:39: penalty_alpha: contrastive search is not built yet\n    leave the key out, or give its default null\n1 problem in " +
                 (folder_ / "generation_config.json").string() + "; nothing was run.");
   EXPECT_EQ(read("{penalty_alpha: null, top_k: 9}").top_k, 9);
 }
@@ -91,7 +91,7 @@ TEST(GenerationConfigKeys, ReadAndWriteASequenceBias) {
   EXPECT_EQ(config.stop_strings, (config::Many<std::string>{"END"}));
   EXPECT_EQ(to_yaml_flow(*config::write(config).find("sequence_bias")), "[[[4], 2.5], [[7, 9], -3.0]]");
   EXPECT_EQ(refusal([&] { config::read(parse_yaml("{sequence_bias: [[4, 2.5, 1]]}"), config).throw_if_any(); }),
-            "config:1:17: sequence_bias[0]: a list is not [[token ids], a number]\n"
+            "config:1:18: sequence_bias[0]: a list is not [[token ids], a number]\n"
             "    expected a list, each item [[token ids], a number] (default [])\n1 problem in config; nothing was run.");
 }
 

@@ -127,7 +127,7 @@ TEST(Generator, ScoresOfABeamAreTheSumOfItsRows) {
 }
 
 TEST(Generator, DrawsSeveralContinuationsOfOnePrompt) {
-  Request request{{1, 403, 407}, {.max_new_tokens = 12, .do_sample = true, .seed = 3, .num_return_sequences = 3}};
+  Request request{{1, 403, 407}, {.max_new_tokens = 12, .do_sample = true, .seed = 3, .num_return_sequences = 3, .temperature = 2.0}};
   request.config.output_scores = true;
   const auto results = Generator(*story_model(), nullptr, {.batch = 2}).run({request, request});
   ASSERT_EQ(results.size(), 6u);

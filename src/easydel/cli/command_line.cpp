@@ -62,15 +62,17 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
     std::ranges::replace(flag, '_', '-');
     if (key.name == "max_new_tokens") flag = "-n," + flag;
     if (key.name == "temperature") flag = "-t," + flag;
-    const auto take = [&options, name = key.name](const std::vector<std::string>& values) {
-      for (const std::string& value : values) options.generation.emplace_back(name, value);
+    const bool yes_or_no = key.expects == "true or false";  // --do-sample alone is true
+    const auto take = [&options, yes_or_no, name = key.name](const std::vector<std::string>& values) {
+      for (const std::string& value : values) options.generation.emplace_back(name, yes_or_no && value.empty() ? "true" : value);
+      if (values.empty()) options.generation.emplace_back(name, "true");
     };
     const bool works = key.not_built.empty() && key.no_effect.empty();
     CLI::Option* const option = app->add_option_function<std::vector<std::string>>(flag, take, key.doc)
                                     ->allow_extra_args(false)
                                     ->type_name("")
                                     ->group(works ? "Generation (what is not given comes from the model's generation_config.json)" : "");
-    if (key.expects == "true or false") option->expected(0, 1);  // --do-sample alone is true
+    if (yes_or_no) option->expected(0, 1);
   }
   app->add_option("--negative-prompt", options.negative_prompt, "With --guidance-scale: what the text is led away from");
 }

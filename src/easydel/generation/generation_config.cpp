@@ -28,13 +28,13 @@ GenerationConfig generation_config(const std::filesystem::path& model_folder, co
   const auto special = [](std::string_view name) {
     return name == "eos_token_id" || name == "bos_token_id" || name == "pad_token_id";
   };
-  if (weights::has_config(model_folder)) {
+  const std::filesystem::path settings = model_folder / "generation_config.json";
+  if (std::filesystem::exists(settings)) {
+    take(parse_file(settings), settings.string(), given, [](std::string_view) { return true; }, out);
+  } else if (weights::has_config(model_folder)) {
     const weights::ConfigFile config = weights::read_config(model_folder);
     take(config.document, config.where, given, special, out);
   }
-  const std::filesystem::path settings = model_folder / "generation_config.json";
-  if (std::filesystem::exists(settings))
-    take(parse_file(settings), settings.string(), given, [](std::string_view) { return true; }, out);
   config::Problems problems("generation");
   config::read_section(config::section_of<GenerationConfig>(), given, &out, "", problems);
   problems.throw_if_any();

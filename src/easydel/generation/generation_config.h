@@ -227,8 +227,8 @@ struct GenerationConfig {
   }
 };
 
-// What a model folder's generation_config.json says (tokens that end, begin and pad a text also config.json), with `given`
-// (keys of GenerationConfig, checked before) in its place. Keys of the files that are not ours are passed over; folders
+// What a model folder's generation_config.json says (where there is none, config.json of the tokens that end, begin and pad a
+// text), with `given` (keys of GenerationConfig, checked before) in its place. Keys of the files that are not ours are passed over; folders
 // without the files give the defaults. Who names a temperature or another limit of the draw without saying do_sample
 // wants draws. UserError: a wrong value in a file.
 GenerationConfig generation_config(const std::filesystem::path& model_folder, const Value& given = Value::map());
