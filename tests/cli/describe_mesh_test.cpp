@@ -59,9 +59,9 @@ TEST(DescribeMesh, RefusesSizesAndRulesThatAreWrong) {
             "sharding.axis_dims: cannot reshape array of size 8 into shape (1,3,1,newaxis,1)\n"
             "    the product of the dims must divide the number of ranks, 8; start that many ranks with --nproc, or write -1 for one axis\n");
   EXPECT_EQ(refused("{partition_rules: [[\"q_proj\", [fsdp, pt]]]}"),
-            "run.yaml:2:29: sharding.partition_rules: sharding.partition_rules[0]: the mesh has no axis 'pt'\n    did you mean 'tp'?\n"
+            "run.yaml:2:29: sharding.partition_rules[0]: the mesh has no axis 'pt'\n    did you mean 'tp'?\n"
             "1 problem in run.yaml; nothing was run.\n");
-  EXPECT_EQ(refused("{partition_rules: [[\"q_proj(\", [fsdp]]]}").find("run.yaml:2:29: sharding.partition_rules: sharding.partition_rules[0]: "
+  EXPECT_EQ(refused("{partition_rules: [[\"q_proj(\", [fsdp]]]}").find("run.yaml:2:29: sharding.partition_rules[0]: "
                                                                       "'q_proj(' is no regular expression: "),
             0u);
   EXPECT_EQ(refused("{partition_rules: [[\"q_proj/kernel\", [fsdp, tp, sp]]]}"),

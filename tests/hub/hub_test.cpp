@@ -230,6 +230,28 @@ TEST_F(Hub, ARunSendsItsModel) {
   EXPECT_NE(trained.out.find(" files to org/name"), std::string::npos) << trained.out;
 }
 
+TEST_F(Hub, ARunLearnsFromADataSet) {
+  test::write_file(folder_ / "main/data/train-00000.jsonl", "{\"text\": \"Once upon a time\"}\n{\"text\": \"there was a hat\"}\n");
+  test::write_file(folder_ / "main/dev.jsonl", "{\"text\": \"One day\"}\n");
+  const auto ran_with = [&](const std::string& informs) {
+    test::write_file(folder_ / "run.yaml", "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
+                                               "}\nloader: {dtype: fp32, param_dtype: fp32}\nmixture: {informs: [" + informs +
+                                               "]}\ntrainer: {total_batch_size: 2, max_training_steps: 1, max_length: 32, "
+                                               "do_eval: true, eval_on_start: true, save_directory: out}\nactions: [train]\n");
+    return test::run_program({"elarge", "run.yaml"},
+                             {.environment = {{"HF_ENDPOINT", hub_->endpoint()}, {"HF_HUB_CACHE", (folder_ / "cache").string()}, {"HF_HUB_OFFLINE", "0"}},
+                              .folder = folder_.path()});
+  };
+  const test::Ran ran = ran_with("{type: org/name}, {type: org/name, split: validation}");
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.out.find("2 examples"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("evaluation  1 examples"), std::string::npos) << ran.out;
+  EXPECT_TRUE(fs::exists(folder_ / "cache/datasets--org--name/snapshots" / kCommit / "data/train-00000.jsonl"));
+  EXPECT_EQ(ran_with("{type: org/name}, {type: org/name, split: mine}").err,
+            "run.yaml:3:46: mixture.informs[1].type: 'org/name' has no files of the split 'mine'\n"
+            "    splits: train, validation\n1 problem in run.yaml; nothing was run.\n");
+}
+
 // A cache that huggingface_hub wrote serves us, and ours serves it.
 TEST_F(Hub, SharesItsCacheWithThePythonPackage) {
   const char* python = std::getenv("EASYDEL_TEST_PYTHON");

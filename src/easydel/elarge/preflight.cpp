@@ -95,7 +95,7 @@ void check_models(const Config& config, bool with_tokenizer, config::Problems& p
   }
   if (with_tokenizer && config.model.tokenizer)
     as_problem(problems, "model.tokenizer", [&] { text::Tokenizer::load(hub::resolve_model(*config.model.tokenizer, "model.tokenizer", "main", hub::Wanted::description)); });
-  else if (with_tokenizer && !folder.empty())
+  else if (with_tokenizer && !folder.empty() && !wrong(problems, {"model.name_or_path"}))
     as_problem(problems, "model.name_or_path", [&] { text::Tokenizer::load(folder); });
   if (!config.reference_model) return;
   const fs::path reference = find_model(*config.reference_model, "reference_model", problems);
@@ -165,6 +165,8 @@ void check_built(const Config& config, config::Problems& problems) {
   if (config.quantization.quantizes_weights())
     problems.add(config.quantization.model ? "quantization.model" : "quantization", "quantizing weights is not built yet",
                  "leave it out, or write apply_quantization: false");
+  if (config.sharding.axis_names != mesh::default_axes())
+    problems.add("sharding.axis_names", "other axes than " + join(mesh::default_axes(), ", ") + " are not built yet", "leave them so, in this order");
   if (config.lora) problems.add("lora", "adapters are not built yet", "leave the section out: all weights are trained");
 }
 

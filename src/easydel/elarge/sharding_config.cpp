@@ -9,15 +9,21 @@
 namespace easydel::elarge {
 namespace {
 
-// "where: what\n    hint" as a problem of `key`; the place is the document's.
+// "where: what\n    hint" as a problem of `key`, or of the item of it that `where` names; the place is the document's.
 template <class Action>
 void as_problem(config::Keys& keys, const char* key, Action action) {
   try {
     action();
   } catch (const UserError& error) {
-    const std::string text = error.what();
+    const std::string text = error.what(), path = keys.path_of(key);
     const size_t end = text.find("\n    ");
-    keys.refuse(key, text.substr(0, end), end == std::string::npos ? "" : text.substr(end + 5));
+    std::string what = text.substr(0, end), at, hint = end == std::string::npos ? "" : text.substr(end + 5);
+    if (const size_t colon = what.find(": "); what.starts_with(path) && colon != std::string::npos) {
+      at = what.substr(path.size(), colon - path.size());
+      what.erase(0, colon + 2);
+    }
+    hint = hint.substr(0, hint.find('\n'));  // a section that was read by itself also says how many problems it has
+    keys.problems().add(path + (at.starts_with("[") ? at : ""), what, hint);
   }
 }
 
