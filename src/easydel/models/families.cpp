@@ -1,5 +1,6 @@
 // The model zoo, in alphabetical order. A family is one file, one line here and one in family_configs.cpp.
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "easydel/base/error.h"
@@ -109,7 +110,7 @@ Family zamba2();
 
 namespace {
 std::vector<Family>& all_families() {
-  static std::vector<Family> all = {
+  static const std::array built = {
       apertus(), arcee(), arctic(), bamba(), bert(), bitnet(), bloom(), cohere(), cohere2(), dbrx(), deepseek_v2(), deepseek_v3(),
       deepseek_v32(), dots1(), ernie4_5(), ernie4_5_moe(), exaone(), exaone4(), exaone_moe(), falcon(), falcon_h1(),
       falcon_mamba(), flex_olmo(), gemma(), gemma2(), gemma3_text(), gemma3n_text(), gemma4_text(), glm(), glm4(),
@@ -121,6 +122,7 @@ std::vector<Family>& all_families() {
       phimoe(), qwen2(), qwen2_moe(), qwen3(), qwen3_5_moe_text(), qwen3_5_text(), qwen3_moe(), qwen3_next(), roberta(),
       rwkv(), seed_oss(), smollm3(), stablelm(), starcoder2(), vaultgemma(), xerxes(), xlm_roberta(), xlstm(), zamba2(),
   };
+  static std::vector<Family> all(built.begin(), built.end());
   return all;
 }
 }  // namespace

@@ -1,6 +1,7 @@
 #include "easydel/models/family_configs.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,7 @@ std::string stem_of(const FamilyConfig& family) {
 
 // Alphabetical.
 std::vector<FamilyConfig>& all_configs() {
-  static std::vector<FamilyConfig> all = {
+  static const std::array built = {
       FamilyConfig{"apertus", {"ApertusForCausalLM"}},
       FamilyConfig{"arcee", {"ArceeForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"arctic", {"ArcticForCausalLM"}},
@@ -126,6 +127,7 @@ std::vector<FamilyConfig>& all_configs() {
       FamilyConfig{"xlstm", {"xLSTMForCausalLM"}},
       FamilyConfig{"zamba2", {"Zamba2ForCausalLM"}},
   };
+  static std::vector<FamilyConfig> all(built.begin(), built.end());
   return all;
 }
 
