@@ -73,9 +73,9 @@ TEST(Actions, AreCheckedWithTheirParameters) {
                      "  - to_yaml:\n  - {a: 1, b: 2}\n  - generate: {temperature: -1}\n  - 3\n"),
             "run.yaml:3:5: actions[0]: unknown action 'valdate'\n    did you mean 'validate'?\n"
             "run.yaml:4:12: actions[1].train: takes no parameters\n    write it as '- train'\n"
-            "run.yaml:5:5: actions[2].serve: this action is not built yet\n    known actions: dump_config, generate, print, to_json, to_yaml, train, validate\n"
+            "run.yaml:5:5: actions[2].serve: this action is not built yet\n    known actions: dump_config, generate, print, push_to_hub, to_json, to_yaml, train, validate\n"
             "run.yaml:5:21: actions[2].serve.port: 99999 is out of range\n    expected an integer from 0 to 65535 (default 11556)\n"
-            "run.yaml:6:5: actions[3].eval: this action is not built yet\n    known actions: dump_config, generate, print, to_json, to_yaml, train, validate\n"
+            "run.yaml:6:5: actions[3].eval: this action is not built yet\n    known actions: dump_config, generate, print, push_to_hub, to_json, to_yaml, train, validate\n"
             "run.yaml:7:5: actions[4].to_yaml.path: is missing\n    expected a text\n"
             "run.yaml:8:5: actions[5]: has 2 keys, and none of them is the action's name alone\n"
             "    write '- train', or '- generate:' with its parameters indented below\n"

@@ -124,7 +124,8 @@ TEST(BaseConfig, TransformersLoadsWhatIsWrittenAndKeepsWhatWasAttached) {
 TEST(CommitHash, IsReadFromAPathOfTheCache) {
   const std::string hash = "0123456789abcdef0123456789abcdef01234567";
   EXPECT_EQ(extract_commit_hash("x/snapshots/" + hash + "/config.json", std::nullopt), hash);
-  EXPECT_EQ(extract_commit_hash("snapshots/" + hash + "/", std::nullopt), hash);
+  EXPECT_EQ(extract_commit_hash("snapshots/" + hash + "/a", std::nullopt), hash);
+  EXPECT_EQ(extract_commit_hash("snapshots/" + hash + "/", std::nullopt), std::nullopt);
   EXPECT_EQ(extract_commit_hash("snapshots/" + hash, std::nullopt), std::nullopt);
   EXPECT_EQ(extract_commit_hash("x/snapshots/abc/config.json", std::nullopt), std::nullopt);
   EXPECT_EQ(extract_commit_hash("x/snapshots/0123456789ABCDEF0123456789ABCDEF01234567/c.json", std::nullopt),

@@ -12,6 +12,9 @@ TEST(Registry, KnowsTheClassesOfTheFamilies) {
   EXPECT_EQ(registered_module("causal-language-model", "llama"), "LlamaForCausalLM");
   EXPECT_EQ(registered_module("causal-language-model", "gpt2"), "GPT2LMHeadModel");
   EXPECT_EQ(registered_config("gpt2"), "GPT2Config");
+  EXPECT_EQ(registered_module("sequence-classification", "llama"), "LlamaForSequenceClassification");
+  EXPECT_EQ(registered_module("base-module", "gpt2"), "GPT2Model");
+  EXPECT_EQ(bound_task("llama", {"LlamaForSequenceClassification"}), "sequence-classification");
   EXPECT_EQ(bound_task("llama", {"LlamaForCausalLM"}), "causal-language-model");
   EXPECT_EQ(bound_task("llama", {"SomethingElse"}), "causal-language-model");
   EXPECT_EQ(bound_task("nothing", {}), "");
@@ -38,6 +41,7 @@ TEST(Registry, TakesMoreWhileItRuns) {
 TEST(Registry, LoadsModelsByWhatTheyAreFor) {
   const std::string folder = test::test_data("models/stories260K-hf").string();
   EXPECT_EQ(AutoEasyDeLModelForCausalLM::from_pretrained(folder)->model_type(), "llama");
+  EXPECT_EQ(AutoEasyDeLModelForSequenceClassification::from_pretrained(folder)->task(), Task::sequence_classification);
   EXPECT_EQ(test::refusal([&] { AutoEasyDeLModelForSeq2SeqLM::from_pretrained(folder); }),
             "model_type: 'llama' is not defined for the task sequence-to-sequence\n    no model has this task yet");
   EXPECT_EQ(test::refusal([] { AutoEasyDeLModelForCausalLM::from_pretrained("./nowhere"); }),

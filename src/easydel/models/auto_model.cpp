@@ -16,7 +16,9 @@ std::shared_ptr<Model> load_for_task(std::string_view task, std::string_view nam
   if (!config.is_map()) refuse(file.string(), "is no mapping");
   for (const auto& [key, value] : options.load.overrides.entries) config.set(key, value);
   registered_module(task, family_config_of(config, file.string()).model_type);  // refuses where there is none
-  return load_model(folder, options.load);
+  LoadOptions load = options.load;
+  if (!load.task) load.task = head_of(task);
+  return load_model(folder, load);
 }
 
 }  // namespace easydel::models

@@ -347,7 +347,7 @@ std::optional<std::string> extract_commit_hash(const std::optional<std::string>&
   const size_t begin = file->find(kFolder);
   if (begin == std::string::npos) return std::nullopt;
   const size_t end = file->find('/', begin + kFolder.size());
-  if (end == std::string::npos) return std::nullopt;
+  if (end == std::string::npos || end + 1 == file->size()) return std::nullopt;  // the folder, not a file in it
   const std::string hash = file->substr(begin + kFolder.size(), end - begin - kFolder.size());
   const bool good = hash.size() == 40 && hash.find_first_not_of("0123456789abcdef") == std::string::npos;
   return good ? std::optional(hash) : std::nullopt;

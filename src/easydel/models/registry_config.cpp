@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
@@ -14,18 +15,22 @@ namespace {
 constexpr std::string_view kCausal = "causal-language-model", kClasses = "sequence-classification",
                            kBase = "base-module";
 
-// What a class's name says of its task.
-std::string_view task_of(std::string_view architecture) {
-  if (architecture.ends_with("ForCausalLM") || architecture.ends_with("LMHeadModel")) return kCausal;
-  if (architecture.ends_with("ForSequenceClassification")) return kClasses;
-  return kBase;
-}
+// The registry's words for what families have heads for.
+constexpr std::pair<Task, std::string_view> kHeads[] = {
+    {Task::causal_lm, kCausal}, {Task::sequence_classification, kClasses}, {Task::base, kBase}};
 
 // "Llama" of "LlamaForCausalLM", "GPT2" of "GPT2LMHeadModel".
 std::string stem_of(std::string_view architecture) {
   for (const std::string_view ending : {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForSequenceClassification", "Model"})
     if (architecture.ends_with(ending)) return std::string(architecture.substr(0, architecture.size() - ending.size()));
   return std::string(architecture);
+}
+
+// Every family has heads of classes; a language head, those that name one.
+bool has_head(const FamilyConfig& family, Task task) {
+  return task != Task::causal_lm || std::ranges::any_of(family.architectures, [&](std::string_view architecture) {
+           return task_of(family, architecture) == task;
+         });
 }
 
 struct Registry {
@@ -38,11 +43,10 @@ struct Registry {
     for (const FamilyConfig& family : family_configs()) add(family);
   }
   void add(const FamilyConfig& family) {
-    for (const std::string_view architecture : family.architectures) {
-      const std::string type(family.model_type);
-      configs.try_emplace(type, stem_of(architecture) + "Config");
-      modules[std::string(task_of(architecture))].try_emplace(type, architecture);
-    }
+    const std::string type(family.model_type);
+    configs.try_emplace(type, stem_of(family.architectures.front()) + "Config");
+    for (const auto& [task, word] : kHeads)
+      if (has_head(family, task)) modules[std::string(word)].try_emplace(type, architecture_of(family, task));
   }
 };
 
@@ -110,6 +114,11 @@ std::string bound_task(std::string_view model_type, const std::vector<std::strin
     if (const auto types = all.modules.find(task); types != all.modules.end() && types->second.contains(model_type))
       return std::string(task);
   return "";
+}
+
+std::optional<Task> head_of(std::string_view task) {
+  const auto found = std::ranges::find(kHeads, task, &std::pair<Task, std::string_view>::second);
+  return found == std::end(kHeads) ? std::nullopt : std::optional(found->first);
 }
 
 void register_family_config(const FamilyConfig& config) {

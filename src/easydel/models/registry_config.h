@@ -2,6 +2,7 @@
 // models/family.h's business. A face: no torch.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ std::string registered_config(std::string_view model_type);
 std::string registered_module(std::string_view task, std::string_view model_type);
 // The task that config.json's architectures ask for, what auto-bind does; empty: none that is registered.
 std::string bound_task(std::string_view model_type, const std::vector<std::string>& architectures);
+
+// The head that a registry's task asks for; nullopt: none that is built.
+std::optional<Task> head_of(std::string_view task);
 
 // A family that is not in family_configs.cpp: its configuration, and a class for each of its architectures.
 void register_family_config(const FamilyConfig& config);
