@@ -48,8 +48,6 @@ std::string page() {
   const std::regex row(R"rx(FamilyConfig\{"([a-z0-9_-]+)", \{([^}]*)\})rx");
   for (auto match = std::sregex_iterator(list.begin(), list.end(), row); match != std::sregex_iterator(); ++match) {
     const std::string type = (*match)[1], architectures = std::regex_replace((*match)[2].str(), std::regex("\""), "");
-    std::string file = type;
-    std::replace(file.begin(), file.end(), '-', '_');
     const auto count = held.find(type);
     const std::string file = std::regex_replace(type, std::regex("-"), "_");
     out += "| `" + type + "` | " + architectures + " | " +

@@ -63,8 +63,9 @@ TEST_P(Golden, IsWhatTransformersComputes) {
     const bool of_tokens = want.dim() == 3;
     EXPECT_LE((of_tokens ? difference * mask : difference).abs().max().item<double>(), 2e-5 * want.abs().max().item<double>()) << name;
   }
-  if (const Value* const loss = info.find("loss"))
+  if (const Value* const loss = info.find("loss")) {
     EXPECT_NEAR(value(*found, "loss").item<double>(), *loss->as_double(), 2e-5 * *loss->as_double());
+  }
   if (const Value* const norms = info.find("grad_norms")) {
     const double total = *info.find("grad_norm_total")->as_double();
     EXPECT_NEAR(value(*found, "grad_norm_total").item<double>(), total, 1e-4 * total);
@@ -72,7 +73,9 @@ TEST_P(Golden, IsWhatTransformersComputes) {
       EXPECT_NEAR(value(*found, "grad_norm." + name).item<double>(), *norm.as_double(), 2e-4 * *norm.as_double() + 1e-6 * total)
           << name;
   }
-  if (tokens.defined()) EXPECT_TRUE(value(*found, "generated").equal(tokens));
+  if (tokens.defined()) {
+    EXPECT_TRUE(value(*found, "generated").equal(tokens));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(goldens()), [](const auto& info) {

@@ -210,9 +210,9 @@ void add_token_ids(GgufWriter& out, const ConfigFile& config) {
                                  std::pair("pad_token_id", "padding_token_id")}) {
     const Value* value = config.document.find(from);
     if (value && value->is_list() && !value->items.empty()) value = &value->items.front();
-    const auto id = value ? value->as_int() : std::nullopt;
+    const int64_t id = value ? value->as_int().value_or(-1) : -1;
     const std::string key = str("tokenizer.ggml.", to);
-    if (id && *id >= 0 && *id <= UINT32_MAX && !out.has(key)) out.integer(key, *id);
+    if (id >= 0 && id <= UINT32_MAX && !out.has(key)) out.integer(key, id);
   }
 }
 

@@ -74,6 +74,7 @@ struct Unpickler::Machine {
   std::string file;
   size_t at = 0;
   std::deque<Object> arena;
+  size_t copied = 0;
   std::vector<Object*> stack;
   std::vector<size_t> marks;
   std::unordered_map<uint32_t, Object*> memo;
@@ -224,6 +225,8 @@ struct Unpickler::Machine {
         if (!arguments->items.empty())
           for (const Object* pair : arguments->items[0]->items) {
             if (pair->items.size() != 2) damaged("has a dictionary that is none");
+            // A list that is kept can be copied again and again by a few bytes.
+            if (++copied > most_objects) refuse(file, str("copies more than ", most_objects, " entries in its pickle"), as_safetensors);
             map->items.insert(map->items.end(), pair->items.begin(), pair->items.end());
           }
         return push(map);
@@ -310,7 +313,7 @@ struct Unpickler::Machine {
   }
 
   const Object* run() {
-    arena.clear(), stack.clear(), marks.clear(), memo.clear(), storages.clear(), tensors.clear();
+    copied = 0, arena.clear(), stack.clear(), marks.clear(), memo.clear(), storages.clear(), tensors.clear();
     while (step()) {
     }
     if (stack.size() != 1 || !marks.empty()) damaged("does not end in one object");
