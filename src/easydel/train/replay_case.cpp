@@ -166,7 +166,7 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
   const bool preference = trainer == "DPOTrainer";
   if (!preference && trainer != "SFTTrainer")
     refuse(where, "trainer " + trainer + " is not built yet", "built: SFTTrainer, DPOTrainer");
-  for (const char* name : {"peft", "adapter", "lora"})
+  for (const char* name : {"peft", "adapter", "lora", "start_adapter"})
     if (document.find(name)) refuse(where, "training adapters is not built yet");
   const Value* config = document.find("config");
   if (!config) refuse(where, "the case has no 'config'");
