@@ -95,13 +95,6 @@ class Bpe final : public Model {
     bool all_bytes = true;
     for (int b = 0; b < 256; ++b) all_bytes = all_bytes && (byte_[b] >= 0 || b == 0xc0 || b == 0xc1 || b > 0xf4);
     raw_ = byte_level && (all_bytes || (!has_unknown_ && !byte_fallback_)) && prefix_.empty() && suffix_.empty();
-    if (raw_ && ignore_merges_) {
-      raw_vocabulary_.reserve(vocabulary_.size(), vocabulary_.size() * 8);
-      for (size_t id = 0; id < vocabulary_.id_limit(); ++id)
-        if (vocabulary_.has(static_cast<TokenId>(id)))
-          if (auto bytes = unmap_bytes(vocabulary_.token(static_cast<TokenId>(id))))
-            raw_vocabulary_.add(*bytes, static_cast<TokenId>(id));
-    }
     read_merges(data.merges);
   }
 
@@ -118,6 +111,13 @@ class Bpe final : public Model {
       begin = at;
     }
     remembered(piece.substr(begin), out);
+  }
+
+  void tokenize_characters(std::string_view piece, std::vector<Token>& out) const override {
+    if (!raw_) return tokenize(piece, out);
+    if (TokenId id = ignore_merges_ ? vocabulary_.find(piece) : -1; id >= 0)
+      return out.push_back({id, static_cast<uint32_t>(piece.size())});
+    merge(piece, out, false);
   }
 
  private:
@@ -183,21 +183,28 @@ class Bpe final : public Model {
 
   void whole_or_merged(std::string_view piece, std::vector<Token>& out) const {
     if (ignore_merges_) {
-      TokenId id = (raw_ ? raw_vocabulary_ : vocabulary_).find(piece);
+      TokenId id = vocabulary_.find(raw_ ? mapped(piece) : piece);
       if (id >= 0) return out.push_back({id, static_cast<uint32_t>(piece.size())});
     }
     bool long_one = piece.size() > long_piece && prefix_.empty() && suffix_.empty() && (raw_ || all_known(piece));
     if (long_one && long_.tokenize(
                         piece, out, [this] { return keys(); },
-                        [this](std::string_view text, std::vector<Token>& tokens) { merge(text, tokens); }))
+                        [this](std::string_view text, std::vector<Token>& tokens) { merge(text, tokens, raw_); }))
       return;
-    merge(piece, out);
+    merge(piece, out, raw_);
   }
 
-  void merge(std::string_view piece, std::vector<Token>& out) const {
+  static std::string_view mapped(std::string_view bytes) {
+    thread_local std::string out;
+    out.clear();
+    for (char byte : bytes) append_utf8(out, character_of_byte(static_cast<uint8_t>(byte)));
+    return out;
+  }
+
+  void merge(std::string_view piece, std::vector<Token>& out, bool raw) const {
     std::vector<Symbol>& symbols = scratch_symbols();
     symbols.clear();
-    if (raw_)
+    if (raw)
       raw_symbols(piece, symbols);
     else
       character_symbols(piece, symbols);
@@ -290,7 +297,6 @@ class Bpe final : public Model {
   std::string prefix_, suffix_;
   TokenId unknown_ = -1;
   std::array<TokenId, 256> fallback_{}, byte_{};
-  Vocabulary raw_vocabulary_;
   MergeTable merges_;
   WordMemory memory_;
   LongPieces long_;

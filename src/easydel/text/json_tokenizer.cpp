@@ -105,10 +105,11 @@ void JsonTokenizer::append_pieces(std::string_view text, std::vector<TokenId>& i
     pieces.emplace_back(text, false);
     if (parts_.pre_tokenizer) parts_.pre_tokenizer->apply(pieces);
     for (const NormalizedText& piece : pieces) {
-      if (model.takes_raw_bytes())
-        model.tokenize(unmap_bytes(piece.bytes()).value_or(piece.bytes()), tokens);
+      auto raw = model.takes_raw_bytes() ? unmap_bytes(piece.bytes()) : std::nullopt;
+      if (raw)
+        model.tokenize(*raw, tokens);
       else
-        model.tokenize(piece.bytes(), tokens);
+        model.tokenize_characters(piece.bytes(), tokens);
     }
   }
   for (const Token& token : tokens) ids.push_back(token.id);
@@ -162,7 +163,10 @@ void JsonTokenizer::encode_piece(const NormalizedText& piece, const std::vector<
   const std::string& bytes = piece.bytes();
   std::optional<std::string> raw;
   if (parts_.model->takes_raw_bytes()) raw = unmap_bytes(bytes);
-  parts_.model->tokenize(raw ? *raw : bytes, tokens);
+  if (raw)
+    parts_.model->tokenize(*raw, tokens);
+  else
+    parts_.model->tokenize_characters(bytes, tokens);
   size_t at = 0, begin = 0, byte = 0;
   for (const Token& token : tokens) {
     if (token.length) begin = at;

@@ -29,17 +29,21 @@ class LongPieces {
     size_t before = out.size(), at = 0;
     std::vector<bool> dead(text.size() + 1);
     size_t length = 0;
-    TokenId token = trie_.longest(text, 0, length);
+    TokenId token = first_fitting(text, 0, nullptr, length, encode);
+    bool fitting = true;  // `token` is known to fit
     while (at < text.size()) {
-      while (token >= 0 && (dead[at + length] ||
-                            !fits(text, at, out.size() > before ? &out.back() : nullptr, token, length, encode))) {
+      // The first that fits is most often it; only where it leads nowhere are the others tried one by one.
+      const Token* last = out.size() > before ? &out.back() : nullptr;
+      while (token >= 0 && (dead[at + length] || !(fitting || fits(text, at, last, token, length, encode)))) {
+        fitting = false;
         token = shorter_[static_cast<size_t>(token)];
         if (token >= 0) length = lengths_[static_cast<size_t>(token)];
       }
       if (token >= 0) {
         out.push_back({token, static_cast<uint32_t>(length)});
         at += length;
-        token = at < text.size() ? trie_.longest(text, at, length) : -1;
+        token = at < text.size() ? first_fitting(text, at, &out.back(), length, encode) : -1;
+        fitting = true;
         continue;
       }
       dead[at] = true;
@@ -48,6 +52,7 @@ class LongPieces {
       length = out.back().length;
       at -= length;
       out.pop_back();
+      fitting = true;  // and dead behind it
     }
     return true;
   }
@@ -67,6 +72,36 @@ class LongPieces {
     }
   }
 
+  // The longest token at `at` that can stand behind `last` (or first), and its length; -1: none.
+  template <class Encode>
+  TokenId first_fitting(std::string_view text, size_t at, const Token* last, size_t& length, Encode&& encode) const {
+    struct Known {
+      uint64_t owner = 0;
+      TokenId left = -1, longest = -1, fitting = -1;
+    };
+    thread_local std::vector<Known> memory(size_t{1} << 12);
+    TokenId token = trie_.longest(text, at, length), left = last ? last->id : -1;
+    Known& known = memory[place(left, token)];
+    if (known.owner == owner_ && known.left == left && known.longest == token) {
+      if (known.fitting >= 0) length = lengths_[static_cast<size_t>(known.fitting)];
+      return known.fitting;
+    }
+    known = {owner_, left, token, -1};
+    while (token >= 0 && !fits(text, at, last, token, length, encode)) {
+      token = shorter_[static_cast<size_t>(token)];
+      if (token >= 0) length = lengths_[static_cast<size_t>(token)];
+    }
+    known.fitting = token;
+    return token;
+  }
+
+  // Where a memory of 2^12 has what is known of two neighbours.
+  size_t place(TokenId left, TokenId right) const {
+    uint64_t key =
+        (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right)) ^ owner_ << 20;
+    return (key * 0x9E3779B97F4A7C15u) >> 52;
+  }
+
   // Whether `token` can stand behind `last` (or first).
   template <class Encode>
   bool fits(std::string_view text, size_t at, const Token* last, TokenId token, size_t length, Encode&& encode) const {
@@ -77,9 +112,7 @@ class LongPieces {
     };
     thread_local std::vector<Known> memory(size_t{1} << 12);
     TokenId left = last ? last->id : -1;
-    uint64_t key =
-        (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(token)) ^ owner_ << 20;
-    Known& known = memory[(key * 0x9E3779B97F4A7C15u) >> 52];
+    Known& known = memory[place(left, token)];
     if (known.owner == owner_ && known.left == left && known.right == token) return known.fits;
     size_t begin = last ? at - last->length : at;
     std::vector<Token> row;

@@ -23,6 +23,8 @@ class Model {
   virtual ~Model() = default;
   // Appends the tokens of `piece`. const and thread-safe.
   virtual void tokenize(std::string_view piece, std::vector<Token>& out) const = 0;
+  // Of a model that takes raw bytes: a piece with characters that no byte is mapped to.
+  virtual void tokenize_characters(std::string_view piece, std::vector<Token>& out) const { tokenize(piece, out); }
   virtual bool is_bpe() const { return false; }
   virtual bool takes_raw_bytes() const { return false; }  // pieces are bytes, not the characters they are mapped to
   // Of raw bytes: one that no token has is left out of a piece, and counts in no token's length.

@@ -1,6 +1,8 @@
 // Reading tokenizer.json: the large vocabulary straight from the parser, everything else as documents for the parts.
 #include <simdjson.h>
 
+#include <array>
+
 #include "easydel/base/error.h"
 #include "easydel/text/json_fields.h"
 #include "easydel/text/json_scores.h"
@@ -56,12 +58,27 @@ void read_vocabulary(dom::element vocab, ModelData& out) {
   dom::object map;
   if (vocab.get_object().get(map)) refuse("tokenizer.json", "'model.vocab' is neither a map nor a list", again);
   out.vocabulary.reserve(map.size(), map.size() * 8);
+  // Several at a time, so that waiting for memory overlaps: the table is larger than the caches.
+  struct Row {
+    std::string_view token;
+    uint64_t hash;
+    TokenId id;
+  };
+  std::array<Row, 32> rows;
+  size_t count = 0;
+  auto add = [&] {
+    for (size_t i = 0; i < count; ++i) out.vocabulary.add(rows[i].token, rows[i].id, rows[i].hash);
+    count = 0;
+  };
   for (auto [token, id] : map) {
     int64_t number = 0;
     if (id.get_int64().get(number) || number < 0 || number >= 1 << 24)
       refuse("tokenizer.json", str("the token '", token, "' has no id from 0 to ", (1 << 24) - 1), again);
-    out.vocabulary.add(token, static_cast<TokenId>(number));
+    rows[count] = {token, hash_of(token), static_cast<TokenId>(number)};
+    out.vocabulary.prefetch_slot(rows[count].hash);
+    if (++count == rows.size()) add();
   }
+  add();
 }
 
 void read_merges(dom::element merges, ModelData& out) {

@@ -26,12 +26,12 @@ void Vocabulary::reserve(size_t tokens, size_t bytes) {
   if (slots > slots_.size()) grow(slots);
 }
 
-void Vocabulary::add(std::string_view token, TokenId id) {
+void Vocabulary::add(std::string_view token, TokenId id, uint64_t hash) {
   if (id < 0 || id >= 1 << 24)
     refuse("tokenizer", str("a token has the id ", id), str("ids go from 0 to ", (1 << 24) - 1));
   if ((count_ + 1) * 2 > slots_.size()) grow(std::max<size_t>(64, slots_.size() * 2));
   Slot entry{static_cast<uint32_t>(arena_.size()), static_cast<uint32_t>(token.size()), id};
-  size_t i = hash_of(token) & mask_;
+  size_t i = hash & mask_;
   for (; slots_[i].id >= 0; i = (i + 1) & mask_)
     if (std::string_view(arena_).substr(slots_[i].offset, slots_[i].length) == token) break;
   if (slots_[i].id >= 0) {

@@ -36,7 +36,8 @@ class Vocabulary {
  public:
   void reserve(size_t tokens, size_t bytes);
   // The later of two equal tokens, or of two equal ids, wins. `id` must be below 2^24.
-  void add(std::string_view token, TokenId id);
+  void add(std::string_view token, TokenId id) { add(token, id, hash_of(token)); }
+  void add(std::string_view token, TokenId id, uint64_t hash);
   TokenId find(std::string_view token) const { return find(token, hash_of(token)); }  // -1: not there
   TokenId find(std::string_view token, uint64_t hash) const {
     if (slots_.empty()) return -1;
