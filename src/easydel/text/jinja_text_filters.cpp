@@ -177,7 +177,7 @@ Var filesizeformat(Interpreter& interpreter, const Var& v, const Arguments& a) {
   const bool binary = flag(a, 0, "binary", false);
   if (!v.is_string() && !v.is_numeric())
     fail("float() argument must be a string or a real number, not '", type_name(v), "'");
-  const Var none;
+  const Var none = Var();
   const Var converted = find_filter("float")->run(interpreter, v, Arguments{{none}, {}});
   if (converted.is_undefined()) fail("could not convert string to float: ", repr(v));
   const double bytes = converted.as_number(), base = binary ? 1024 : 1000;
