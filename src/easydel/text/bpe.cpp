@@ -183,7 +183,7 @@ class Bpe final : public Model {
 
   void whole_or_merged(std::string_view piece, std::vector<Token>& out) const {
     if (ignore_merges_) {
-      TokenId id = vocabulary_.find(raw_ ? mapped(piece) : piece);
+      TokenId id = raw_ ? vocabulary_.find(map_bytes(piece)) : vocabulary_.find(piece);
       if (id >= 0) return out.push_back({id, static_cast<uint32_t>(piece.size())});
     }
     bool long_one = piece.size() > long_piece && prefix_.empty() && suffix_.empty() && (raw_ || all_known(piece));
@@ -192,13 +192,6 @@ class Bpe final : public Model {
                         [this](std::string_view text, std::vector<Token>& tokens) { merge(text, tokens, raw_); }))
       return;
     merge(piece, out, raw_);
-  }
-
-  static std::string_view mapped(std::string_view bytes) {
-    thread_local std::string out;
-    out.clear();
-    for (char byte : bytes) append_utf8(out, character_of_byte(static_cast<uint8_t>(byte)));
-    return out;
   }
 
   void merge(std::string_view piece, std::vector<Token>& out, bool raw) const {

@@ -120,7 +120,8 @@ struct BertNormalizer : Normalizer {
       });
     if (strip_accents) {
       text.transform(normalize(text.bytes(), Form::nfd));
-      text.remove_if([](char32_t c) { return category_of(c) == Category::Mn && !is_kept_by_bert(c); });
+      // U+1734 was such a mark before Unicode 14, and upstream's table is older.
+      text.remove_if([](char32_t c) { return (category_of(c) == Category::Mn && !is_kept_by_bert(c)) || c == 0x1734; });
     }
     if (lowercase) Lowercase().apply(text);
   }

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""One hash of the ids that the `tokenizers` package gives ten thousand texts: tests/text/tokenizer_hashes_test.cpp makes the same texts.
+
+hash_tokenizers.py NAME=FILE... > tests/data/tokenizers/hashes.json    FILE: tokenizer.json, also .gz
+"""
+import gzip
+import json
+import pathlib
+import struct
+import sys
+
+from tokenizers import Tokenizer
+
+COUNT, MASK = 10000, (1 << 64) - 1
+FRAGMENTS = json.loads((pathlib.Path(__file__).resolve().parents[1] / "tests/data/tokenizers/fragments.json").read_text())
+
+
+class Texts:
+    """Texts of a linear congruential generator: the same ones in any language."""
+
+    def __init__(self):
+        self.state = 1
+
+    def below(self, n):
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) & MASK
+        return (self.state >> 33) % n
+
+    def character(self):
+        low, high = FRAGMENTS["ranges"][self.below(len(FRAGMENTS["ranges"]))]
+        return chr(low + self.below(high - low))
+
+    def next(self):
+        out = ""
+        for _ in range(1 + self.below(16)):
+            kind = self.below(8)
+            if kind < 5:
+                of = FRAGMENTS["words" if kind < 3 else "blanks"]
+                out += of[self.below(len(of))]
+            elif kind < 7:
+                for _ in range(1 + self.below(6)):
+                    out += self.character()
+            else:
+                one = self.character()
+                out += one * (1 + self.below(60))
+        return out
+
+
+def main():
+    hashes = {}
+    for argument in sys.argv[1:]:
+        name, _, path = argument.partition("=")
+        tokenizer = Tokenizer.from_str((gzip.open if path.endswith(".gz") else open)(path, "rb").read().decode())
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        texts, value = Texts(), 0xCBF29CE484222325
+        for _ in range(COUNT):
+            for byte in struct.pack("<%di" % (len(ids := tokenizer.encode(texts.next(), add_special_tokens=False).ids) + 1), *ids, -1):
+                value = (value ^ byte) * 0x100000001B3 & MASK
+        hashes[name] = f"{value:016x}"
+    print(json.dumps(hashes, indent=1))
+
+
+main()

@@ -1,0 +1,83 @@
+// Ten thousand texts for each tokenizer, against one hash of what the tokenizers package makes of them
+// (scripts/hash_tokenizers.py).
+#include <gtest/gtest.h>
+
+#include "easydel/base/document.h"
+#include "easydel/base/files.h"
+#include "easydel/text/tokenizer.h"
+#include "easydel/text/unicode.h"
+#include "support/data.h"
+
+namespace easydel::text {
+namespace {
+
+class Texts {
+ public:
+  Texts() : fragments_(parse_json(files::read(test::test_data("tokenizers/fragments.json")))) {}
+
+  std::string next() {
+    std::string out;
+    for (size_t parts = 1 + below(16); parts > 0; --parts) {
+      const size_t kind = below(8);
+      if (kind < 5) {
+        const Value& of = *fragments_.find(kind < 3 ? "words" : "blanks");
+        out += of.items[below(of.items.size())].scalar;
+      } else if (kind < 7) {
+        for (size_t count = 1 + below(6); count > 0; --count) append_utf8(out, character());
+      } else {
+        const char32_t one = character();
+        for (size_t count = 1 + below(60); count > 0; --count) append_utf8(out, one);
+      }
+    }
+    return out;
+  }
+
+ private:
+  size_t below(size_t n) {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return (state_ >> 33) % n;
+  }
+  char32_t character() {
+    const auto& ranges = fragments_.find("ranges")->items;
+    const auto& range = ranges[below(ranges.size())].items;
+    const auto low = static_cast<size_t>(*range[0].as_int()), high = static_cast<size_t>(*range[1].as_int());
+    return static_cast<char32_t>(low + below(high - low));
+  }
+  Value fragments_;
+  uint64_t state_ = 1;
+};
+
+std::string hash_of_ids(const Tokenizer& tokenizer) {
+  Texts texts;
+  uint64_t value = 0xCBF29CE484222325u;
+  for (int i = 0; i < 10000; ++i) {
+    std::vector<TokenId> ids = tokenizer.encode(texts.next(), {.add_special_tokens = false});
+    ids.push_back(-1);
+    for (TokenId id : ids)
+      for (int shift = 0; shift < 32; shift += 8)
+        value = (value ^ (static_cast<uint32_t>(id) >> shift & 0xff)) * 0x100000001B3u;
+  }
+  char out[17];
+  std::snprintf(out, sizeof out, "%016lx", static_cast<unsigned long>(value));
+  return out;
+}
+
+TEST(TokenizerHashes, AreThoseOfThePackage) {
+  auto root = test::shared_data("tokenizers");
+  int compared = 0;
+  for (auto& [name, hash] : parse_json(files::read(test::test_data("tokenizers/hashes.json"))).entries) {
+    SCOPED_TRACE(name);
+    std::filesystem::path file = test::test_data("tokenizers/" + name + ".json.gz");
+    if (!std::filesystem::exists(file)) {
+      if (!root) continue;
+      file = *root / name / "tokenizer.json";
+      if (!std::filesystem::exists(file)) file += ".gz";
+    }
+    EXPECT_EQ(hash_of_ids(*Tokenizer::load(file)), hash.scalar);
+    ++compared;
+  }
+  EXPECT_GE(compared, 13);
+}
+
+}  // namespace
+}  // namespace easydel::text
