@@ -182,7 +182,7 @@ class Bpe final : public Model {
   }
 
   void whole_or_merged(std::string_view piece, std::vector<Token>& out) const {
-    if (ignore_merges_) {
+    if (ignore_merges_ && piece.size() <= vocabulary_.longest()) {
       TokenId id = raw_ ? vocabulary_.find(map_bytes(piece)) : vocabulary_.find(piece);
       if (id >= 0) return out.push_back({id, static_cast<uint32_t>(piece.size())});
     }

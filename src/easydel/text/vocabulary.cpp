@@ -1,6 +1,7 @@
 // Filling a vocabulary.
 #include "easydel/text/vocabulary.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "easydel/base/error.h"
@@ -41,6 +42,7 @@ void Vocabulary::add(std::string_view token, TokenId id, uint64_t hash) {
     arena_.append(token);
     ++count_;
   }
+  longest_ = std::max(longest_, token.size());
   slots_[i] = entry;
   if (static_cast<size_t>(id) >= by_id_.size()) by_id_.resize(id + 1);
   by_id_[id] = entry;

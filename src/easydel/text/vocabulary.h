@@ -63,6 +63,7 @@ class Vocabulary {
   }
   size_t size() const { return count_; }              // distinct tokens, or as many as count_all says
   void count_all(size_t tokens) { count_ = tokens; }  // of a list in which a token may stand twice
+  size_t longest() const { return longest_; }         // bytes of the longest token
   bool has_twins() const { return has_twins_; }       // a token has two ids
   size_t id_limit() const { return by_id_.size(); }   // one more than the largest id
 
@@ -74,7 +75,7 @@ class Vocabulary {
   void grow(size_t slots);
   std::string arena_;
   std::vector<Slot> slots_, by_id_;
-  size_t mask_ = 0, count_ = 0;
+  size_t mask_ = 0, count_ = 0, longest_ = 0;
   bool has_twins_ = false;
 };
 
