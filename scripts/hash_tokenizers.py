@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """One hash of the ids that the `tokenizers` package gives ten thousand texts: tests/text/tokenizer_hashes_test.cpp makes the same texts.
 
-hash_tokenizers.py NAME=FILE... > tests/data/tokenizers/hashes.json    FILE: tokenizer.json, also .gz
+hash_tokenizers.py [--count 10000] NAME=FILE... > tests/data/tokenizers/hashes.json    FILE: tokenizer.json, also .gz
 """
+import argparse
 import gzip
 import json
 import pathlib
 import struct
-import sys
 
 from tokenizers import Tokenizer
 
-COUNT, MASK = 10000, (1 << 64) - 1
+MASK = (1 << 64) - 1
 FRAGMENTS = json.loads((pathlib.Path(__file__).resolve().parents[1] / "tests/data/tokenizers/fragments.json").read_text())
 
 
@@ -46,14 +46,17 @@ class Texts:
 
 
 def main():
-    hashes = {}
-    for argument in sys.argv[1:]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=10000)
+    parser.add_argument("files", nargs="+")
+    a, hashes = parser.parse_args(), {}
+    for argument in a.files:
         name, _, path = argument.partition("=")
         tokenizer = Tokenizer.from_str((gzip.open if path.endswith(".gz") else open)(path, "rb").read().decode())
         tokenizer.no_truncation()
         tokenizer.no_padding()
         texts, value = Texts(), 0xCBF29CE484222325
-        for _ in range(COUNT):
+        for _ in range(a.count):
             for byte in struct.pack("<%di" % (len(ids := tokenizer.encode(texts.next(), add_special_tokens=False).ids) + 1), *ids, -1):
                 value = (value ^ byte) * 0x100000001B3 & MASK
         hashes[name] = f"{value:016x}"
