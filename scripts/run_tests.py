@@ -111,7 +111,7 @@ def main():
 
     os.environ.setdefault("EASYDEL_PROGRAM", str(pathlib.Path(arguments.build) / "bin" / "easydel"))
     binaries = sorted(path for path in pathlib.Path(arguments.build, "bin").glob("test_*") if os.access(path, os.X_OK))
-    scripts = sorted(path for folder in ("wire", "golden", "install", "fuzz") for path in (ROOT / "tests" / folder).glob("*_check.py"))
+    scripts = sorted(path for folder in ("wire", "golden", "install") for path in (ROOT / "tests" / folder).glob("*_check.py"))
     if not binaries:
         print(f"no test binaries in {arguments.build}/bin; ./easydel.sh test builds them", file=sys.stderr)
         return 1
