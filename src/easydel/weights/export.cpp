@@ -149,7 +149,10 @@ Sizes add_keys(GgufWriter& out, const GgufFamily& family, const Config& config, 
 // The tensor's values as `type`, a few rows at a time.
 void write_as(const TensorView& view, GgmlType type, const GgufWriter::Sink& sink) {
   const GgmlForm &from = form_of(ggml_type_of(view)), &to = form_of(type);
-  if (from.type == to.type) return sink(view.bytes.data(), view.bytes.size());
+  if (from.type == to.type) {
+    sink(view.bytes.data(), view.bytes.size());
+    return files::Mapped::forget(view.bytes);
+  }
   constexpr int64_t at_once = 1 << 16;  // whole blocks of every type
   std::vector<float> values(at_once);
   std::vector<std::byte> bytes(at_once * sizeof(float));
@@ -159,6 +162,7 @@ void write_as(const TensorView& view, GgmlType type, const GgufWriter::Sink& sin
     encode(to.type, values.data(), bytes.data(), count);
     sink(bytes.data(), static_cast<size_t>(count / to.elements) * to.bytes);
   }
+  files::Mapped::forget(view.bytes);  // a large model is never in memory as a whole
 }
 
 }  // namespace
