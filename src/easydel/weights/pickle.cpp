@@ -256,57 +256,95 @@ struct Unpickler::Machine {
     push_integer(Kind::integer, value);
   }
 
-  // One opcode; false: the pickle has ended.
-  bool step() {
-    const auto opcode = number<uint8_t>();
+  void step(uint8_t opcode) {
     switch (opcode) {
       case 0x80:  // PROTO
         if (const auto protocol = number<uint8_t>(); protocol > 5) damaged(str("is a pickle of protocol ", int(protocol)));
-        return true;
-      case 0x95: take(8); return true;  // FRAME
-      case '.': return false;
-      case '(': marks.push_back(stack.size()); return marks.size() < most_objects || (damaged("piles up too much"), false);
-      case '0': pop(); return true;
-      case '1': pop_to_mark(); return true;
-      case '2': push(top()); return true;
-      case 'N': push(make(Kind::none)); return true;
-      case 0x88: push_integer(Kind::flag, 1); return true;
-      case 0x89: push_integer(Kind::flag, 0); return true;
-      case 'K': push_integer(Kind::integer, number<uint8_t>()); return true;
-      case 'M': push_integer(Kind::integer, number<uint16_t>()); return true;
-      case 'J': push_integer(Kind::integer, number<int32_t>()); return true;
-      case 0x8a: push_long(take(number<uint8_t>())); return true;
-      case 'G': take(8), push(make(Kind::real)); return true;
-      case 'X': push_text(take(number<uint32_t>())); return true;
-      case 0x8c: push_text(take(number<uint8_t>())); return true;
-      case 0x8d: push_text(take(number<uint64_t>())); return true;
-      case 'U': push_text(take(number<uint8_t>())); return true;   // Python 2's strings
-      case 'T': push_text(take(number<uint32_t>())); return true;
-      case ')': push_tuple(size_t{0}); return true;
-      case 0x85: push_tuple(size_t{1}); return true;
-      case 0x86: push_tuple(size_t{2}); return true;
-      case 0x87: push_tuple(size_t{3}); return true;
-      case 't': push_tuple(pop_to_mark()); return true;
-      case ']': push(make(Kind::list)); return true;
-      case 'a': { Object* const item = pop(); extend(Kind::list, {item}); return true; }
-      case 'e': { const auto items = pop_to_mark(); extend(Kind::list, items); return true; }
-      case '}': push(make(Kind::map)); return true;
-      case 's': { Object* const value = pop(); Object* const key = pop(); extend(Kind::map, {key, value}); return true; }
-      case 'u': { const auto items = pop_to_mark(); extend(Kind::map, items); return true; }
-      case 'q': remember(number<uint8_t>()); return true;
-      case 'r': remember(number<uint32_t>()); return true;
-      case 0x94: remember(static_cast<uint32_t>(memo.size())); return true;
-      case 'h': recall(number<uint8_t>()); return true;
-      case 'j': recall(number<uint32_t>()); return true;
-      case 'c': { const auto module = line(); push_global(str(module, ' ', line())); return true; }
-      case 0x93: { const Object* const name = pop(); const Object* const module = pop(); push_global(str(module->text, ' ', name->text)); return true; }
-      case 'Q': push_storage(pop()); return true;
-      case 'R': reduce(); return true;
-      case 0x81: reduce(); return true;  // NEWOBJ, of a dictionary: its class, and nothing
+        return;
+      case 0x95:  // FRAME
+        return void(take(8));
+      case '(':
+        if (marks.size() >= most_objects) damaged("piles up too much");
+        return marks.push_back(stack.size());
+      case '0':
+        return void(pop());
+      case '1':
+        return void(pop_to_mark());
+      case '2':
+        return push(top());
+      case 'N':
+        return push(make(Kind::none));
+      case 0x88:
+      case 0x89:
+        return push_integer(Kind::flag, opcode == 0x88);
+      case 'K':
+        return push_integer(Kind::integer, number<uint8_t>());
+      case 'M':
+        return push_integer(Kind::integer, number<uint16_t>());
+      case 'J':
+        return push_integer(Kind::integer, number<int32_t>());
+      case 0x8a:  // LONG1
+        return push_long(take(number<uint8_t>()));
+      case 'G':
+        take(8);
+        return push(make(Kind::real));
+      case 'X':
+      case 'T':  // Python 2's strings, as 'U'
+        return push_text(take(number<uint32_t>()));
+      case 0x8c:
+      case 'U':
+        return push_text(take(number<uint8_t>()));
+      case 0x8d:
+        return push_text(take(number<uint64_t>()));
+      case ')':
+      case 0x85:
+      case 0x86:
+      case 0x87:
+        return push_tuple(opcode == ')' ? size_t{0} : size_t{opcode} - 0x84);
+      case 't':
+        return push_tuple(pop_to_mark());
+      case ']':
+        return push(make(Kind::list));
+      case 'a':
+        return extend(Kind::list, {pop()});
+      case 'e':
+        return extend(Kind::list, pop_to_mark());
+      case '}':
+        return push(make(Kind::map));
+      case 's': {
+        Object* const value = pop();
+        Object* const key = pop();
+        return extend(Kind::map, {key, value});
+      }
+      case 'u':
+        return extend(Kind::map, pop_to_mark());
+      case 'q':
+        return remember(number<uint8_t>());
+      case 'r':
+        return remember(number<uint32_t>());
+      case 0x94:  // MEMOIZE
+        return remember(static_cast<uint32_t>(memo.size()));
+      case 'h':
+        return recall(number<uint8_t>());
+      case 'j':
+        return recall(number<uint32_t>());
+      case 'c': {
+        const std::string_view module = line();
+        return push_global(str(module, ' ', line()));
+      }
+      case 0x93: {  // STACK_GLOBAL
+        const Object* const name = pop();
+        return push_global(str(pop()->text, ' ', name->text));
+      }
+      case 'Q':
+        return push_storage(pop());
+      case 'R':
+      case 0x81:  // NEWOBJ, of a dictionary: its class, and nothing
+        return reduce();
       case 'b':  // BUILD: what a dictionary's owner hangs on it (_metadata) is not kept
         pop();
         if (top()->kind != Kind::map) damaged("sets what is no dictionary");
-        return true;
+        return;
       default:
         refuse(file, str("its pickle has the opcode ", int(opcode), " at byte ", at - 1, ", which no tensor needs"), as_safetensors);
     }
@@ -314,8 +352,7 @@ struct Unpickler::Machine {
 
   const Object* run() {
     copied = 0, arena.clear(), stack.clear(), marks.clear(), memo.clear(), storages.clear(), tensors.clear();
-    while (step()) {
-    }
+    for (uint8_t opcode; (opcode = number<uint8_t>()) != '.';) step(opcode);
     if (stack.size() != 1 || !marks.empty()) damaged("does not end in one object");
     return stack.front();
   }
