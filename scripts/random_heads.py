@@ -100,8 +100,6 @@ def one(family, head, r, folder):
         given["pad_token_id"] = r.choice([0, 1, 2])
     if family not in ENCODERS and head == "tokcls" and r.random() < 0.3:
         given["token_classification_bias"] = False
-    if family == "mpt":
-        given.pop("token_classification_bias", None)
     loader = HEADS[head][0]
     config = AutoConfig.for_model(family, **given, bos_token_id=1, eos_token_id=2, attn_implementation="eager")
     pad = config.pad_token_id
@@ -154,9 +152,9 @@ def one(family, head, r, folder):
         expected["loss"] = out.loss.detach().reshape(1)
         out.loss.backward()
         tensors = load_file(os.path.join(folder, "model.safetensors"))
-        grads = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-        info.update(loss=float(out.loss), grad_norms={n: float(grads[n].double().norm()) if n in grads else 0.0 for n in tensors},
-                    grad_norm_total=float(torch.sqrt(sum(g.double().pow(2).sum() for g in grads.values()))))
+        norms = {n: float(p.grad.double().norm()) for n, p in model.named_parameters(remove_duplicate=False) if p.grad is not None}
+        info.update(loss=float(out.loss), grad_norms={n: norms.get(n, 0.0) for n in tensors},
+                    grad_norm_total=float(torch.sqrt(sum(p.grad.double().pow(2).sum() for p in model.parameters() if p.grad is not None))))
     save_file({k: v.contiguous() for k, v in expected.items()}, os.path.join(folder, "expected.safetensors"))
     json.dump(info, open(os.path.join(folder, "expected.json"), "w"), indent=1)
     return True

@@ -127,19 +127,21 @@ Answer score_words(const Model& model, const Batch& batch, const Outputs& output
       labels.slice(1, 0, length - 1).copy_(batch.labels.slice(1, 1, length));
     }
     labels = labels.flatten();
-    known = labels.ne(-100).nonzero().squeeze(1);
+    known = labels.ne(-100);
   }
   Answer out;
   const ConfigReader config(model.config(), (model.folder() / "config.json").string());
+  const auto places = [&](const Tensor& chosen) { return chosen.nonzero().squeeze(1).to(hidden.device()); };
   if (known.defined() && config.boolean("sparse_prediction", false)) {
-    const Tensor wanted = labels.ne(config.integer("sparse_pred_ignore_index", -100)).nonzero().squeeze(1).to(hidden.device());
-    out.outputs.emplace_back("logits", model.head().logits(hidden.detach().index_select(0, wanted)));
+    const Tensor wanted = labels.ne(config.integer("sparse_pred_ignore_index", -100));
+    out.outputs.emplace_back("logits", model.head().logits(hidden.detach().index_select(0, places(wanted))));
+    known = known.logical_and(wanted);
   } else {
     out.outputs.emplace_back("logits", model.head().logits(hidden.detach()).view({rows, length, -1}));
   }
   if (!known.defined()) return out;
-  out.loss = -model.head().score(hidden.index_select(0, known.to(hidden.device())),
-                                 labels.index_select(0, known).to(hidden.device())).logps.mean();
+  out.loss = -model.head().score(hidden.index_select(0, places(known)),
+                                 labels.masked_select(known).to(hidden.device())).logps.mean();
   if (const auto router = model.router_loss()) {
     const RouterTerms terms = router_terms(*router, outputs, batch.mask.flatten().ne(0).to(hidden.device()));
     if (terms.sum.defined()) out.outputs.emplace_back("aux_loss", terms.balance.reshape({1}));
