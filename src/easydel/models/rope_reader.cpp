@@ -136,7 +136,11 @@ RopeSpec ConfigReader::rope_of(const std::string& layer_type, int64_t head_dim, 
     for (const auto& [key, value] : over->entries) merged.set(key, value);
   }
   const ConfigReader in(merged, str(where_, ": rope_parameters: ", layer_type));
-  return rope_from(in, head_dim, max_positions, theta, 1.0, {});
+  RopeSpec spec = rope_from(in, head_dim, max_positions, theta, 1.0, {});
+  // transformers looks for this one beside the layers' types, and not inside them.
+  const Value* const truncate = all ? all->find("truncate") : nullptr;
+  spec.truncate = !truncate || truncate->as_bool().value_or(true);
+  return spec;
 }
 
 RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, int64_t max_positions, double theta,
