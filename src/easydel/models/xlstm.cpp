@@ -116,7 +116,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .gate = "proj_up_gate", .up = "proj_up", .down = "proj_down"};
   spec.vocabulary = read_size(config, "vocab_size", 50304);
   spec.hidden = read_size(config, "hidden_size", config.integer("embedding_dim", 4096));
-  spec.layers.resize(size_t(read_size(config, "num_hidden_layers", config.integer("num_blocks", 32))));
+  spec.layers.resize(size_t(read_size(config, "num_blocks", config.integer("num_hidden_layers", 32))));
   spec.norm = {.epsilon = config.number("norm_eps", 1e-6)};
   spec.logit_softcap = config.number("output_logit_soft_cap", 30.0);
   if (config.boolean("use_bias", false)) config.refuse_key("use_bias", "true is not built: norms would have biases", "use_bias: false");

@@ -22,6 +22,7 @@ struct Zamba2Spec {
   int64_t shared_blocks = 1, uses = 0;  // uses: of shared blocks in the whole model
   int64_t rank = 0;                     // of the additions to the mlp; and to attention, where it has them
   bool attention_additions = false, bias = false;
+  bool shared = true;  // transformers ties the blocks where it ties the head; else each layer has a copy of its own
   double dropout = 0, deviation = 0.02;
   ops::Activation activation = ops::Activation::gelu;
   nn::Norm::Options norm;
@@ -122,7 +123,7 @@ class Layer final : public nn::Layer {
     Scope mamba = scope;
     if (use >= 0) {
       const int64_t number = use % spec.shared_blocks;
-      if (number == int64_t(parts_->blocks.size())) {
+      if (!spec.shared || number == int64_t(parts_->blocks.size())) {
         const Scope own = scope / "shared_transformer";
         const size_t before = own.mark();
         parts_->blocks.push_back(std::make_unique<Shared>(own, spec, number));
@@ -130,7 +131,7 @@ class Layer final : public nn::Layer {
       } else {
         shared = parts_->parameters[size_t(number)];
       }
-      shared_ = parts_->blocks[size_t(number)].get();
+      shared_ = (spec.shared ? parts_->blocks[size_t(number)] : parts_->blocks.back()).get();
       linear_.emplace(scope / "linear", spec.hidden, spec.hidden, nn::LinearOptions{.deviation = spec.deviation});
       mamba = scope / "mamba_decoder";
     }
@@ -211,6 +212,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   own.rank = read_size(config, "adapter_rank", 128);
   own.attention_additions = config.boolean("use_shared_attention_adapter", false);
   own.bias = config.boolean("add_bias_linear", false);
+  own.shared = spec.tied;
   own.dropout = config.number("attention_dropout", 0.0);
   own.deviation = spec.deviation;
   own.activation = ops::activation_of(config.text("hidden_act", "gelu"), str(config.where(), ": hidden_act"));
