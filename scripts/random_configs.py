@@ -21,7 +21,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from random_flags import BASES, mutated
+from random_flags import mutated
 
 GOLDENS = os.path.join(os.path.dirname(__file__), "..", "tests", "data", "hf_goldens")
 
@@ -116,10 +116,10 @@ KNOWN = set(OWN_HEAD + ALWAYS_OWN_HEAD + ONE_KEY_PER_HEAD + WITH_BIAS_KEY + PART
 
 
 def base_of(family):
-    if family in BASES:
-        return family, BASES[family]
+    """The model_type and the keys of a golden configuration."""
     infinite = lambda m: float(m["__float__"]) if "__float__" in m else m
-    base = json.load(open(os.path.join(GOLDENS, family, "config.json")), object_hook=infinite)
+    folders = [os.path.join(GOLDENS, name) for name in (family, f"random_{family}_0")]
+    base = json.load(open(os.path.join(next(f for f in folders if os.path.isdir(f)), "config.json")), object_hook=infinite)
     return base["model_type"], base
 
 

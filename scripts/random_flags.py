@@ -2,24 +2,6 @@
 needs no table of its own. What transformers refuses is drawn again by the caller. Used by random_configs.py."""
 import random
 
-# Families of which there is no golden configuration: the keys that are not the configuration class's own small defaults.
-SMALL = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
-             vocab_size=128, max_position_embeddings=64, pad_token_id=0, hidden_act="silu", rms_norm_eps=1e-6,
-             tie_word_embeddings=False, rope_parameters={"rope_type": "default", "rope_theta": 10000.0})
-BASES = {
-    "dots1": dict(SMALL, head_dim=8, moe_intermediate_size=16, n_routed_experts=4, n_shared_experts=1, num_experts_per_tok=2,
-                  n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.5, first_k_dense_replace=1,
-                  attention_bias=False, sliding_window=8, max_window_layers=1),
-    "ernie4_5_moe": dict(SMALL, moe_intermediate_size=16, moe_num_experts=4, moe_k=2, moe_num_shared_experts=1,
-                         moe_layer_start_index=1, moe_layer_end_index=-1, moe_layer_interval=1, moe_norm_min=1e-12, use_bias=False,
-                         output_router_logits=False, router_aux_loss_coef=0.01),
-    "flex_olmo": dict(SMALL, num_experts=4, num_experts_per_tok=2, norm_topk_prob=False, attention_bias=False,
-                      output_router_logits=False, router_aux_loss_coef=0.01),
-    "granitemoe": dict(SMALL, num_local_experts=4, num_experts_per_tok=2, attention_bias=False, embedding_multiplier=2.0,
-                       logits_scaling=3.0, residual_multiplier=0.6, attention_multiplier=0.2, output_router_logits=False,
-                       router_aux_loss_coef=0.01),
-}
-
 # Made from other keys, or without a meaning for what is computed.
 DERIVED = {"architectures", "model_type", "transformers_version", "dtype", "qk_head_dim", "attention_head_dim", "attention_hidden_size",
            "n_mamba_heads", "bos_token_id", "eos_token_id", "hybrid_layer_ids", "use_mamba_kernels", "use_mambapy",
