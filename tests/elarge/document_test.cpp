@@ -126,7 +126,7 @@ TEST(GradientCheckpointing, TakesNamesThatThereAre) {
     return read("model: {name_or_path: a}\nactions: [validate]\nbase_config: {values: {gradient_checkpointing" + values + "}}");
   };
   EXPECT_EQ(with(": save_only_these_names").problems.text(),
-            one("run.yaml:3:24: base_config.values.gradient_checkpointing_targets: save_only_these_names needs names\n"
+            one("run.yaml:3:23: base_config.values.gradient_checkpointing_targets: save_only_these_names needs names\n"
                 "    for example: [attn_output, mlp_down]"));
   EXPECT_EQ(with("_targets: [mlp_dwon, attn_output], gradient_checkpointing: save_any_names_but_these").problems.text(),
             one("run.yaml:3:56: base_config.values.gradient_checkpointing_targets: there is no tensor 'mlp_dwon'\n    did you mean 'mlp_down'?"));
