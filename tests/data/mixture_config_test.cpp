@@ -59,7 +59,7 @@ TEST(MixtureConfig, WhatIsNotBuiltIsRefusedByName) {
             "1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(
       read("informs: [{type: databricks/dolly-15k, dataset_split_name: en}]").problems,
-      "run.yaml:1:60: informs[0].dataset_split_name: choosing a configuration of a data set is not built yet\n    leave it out, or null\n1 problem in run.yaml; nothing was run.");
+      "run.yaml:1:60: informs[0].dataset_split_name: choosing a configuration of a data set is not built yet\n    leave the key out, or give its default null\n1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(read("informs: [{type: dolly}]").problems,
             "run.yaml:1:18: informs[0].type: 'dolly' is no type of file, nor a data set of the hub\n    give json, jsonl "
             "or txt with data_files, or owner/name\n1 problem in run.yaml; nothing was run.");

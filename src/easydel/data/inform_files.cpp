@@ -59,7 +59,7 @@ std::vector<fs::path> files_of(const InformConfig& inform, const std::string& wh
   std::map<std::string, std::vector<fs::path>, std::less<>> by_split;
   std::string other;  // what is there, and cannot be read
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string name = fs::relative(entry.path(), folder).generic_string();
+    const std::string name = entry.path().lexically_relative(folder).generic_string();  // files are links
     if (!entry.is_regular_file() || name.starts_with('.') || name.ends_with("dataset_infos.json")) continue;
     if (source_of_file(entry.path()))
       by_split[std::string(split_of(name))].push_back(entry.path());
