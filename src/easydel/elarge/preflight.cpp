@@ -89,13 +89,11 @@ bool wrong(const config::Problems& problems, std::initializer_list<std::string_v
 void check_models(const Config& config, bool with_tokenizer, config::Problems& problems) {
   const Value& overrides = config.base_config.values.config_json;
   const fs::path folder = find_model(config.model, "model", problems);
-  if (!folder.empty()) {
-    const Value model = check_model(folder, overrides, "model", problems);
-    if (model.is_map()) check_overrides(config.base_config.values, model, problems);
-  }
+  const Value model = folder.empty() ? Value{} : check_model(folder, overrides, "model", problems);
+  if (model.is_map()) check_overrides(config.base_config.values, model, problems);
   if (with_tokenizer && config.model.tokenizer)
     as_problem(problems, "model.tokenizer", [&] { text::Tokenizer::load(hub::resolve_model(*config.model.tokenizer, "model.tokenizer", "main", hub::Wanted::description)); });
-  else if (with_tokenizer && !folder.empty() && !wrong(problems, {"model.name_or_path"}))
+  else if (with_tokenizer && model.is_map())  // a tokenizer reads config.json too
     as_problem(problems, "model.name_or_path", [&] { text::Tokenizer::load(folder); });
   if (!config.reference_model) return;
   const fs::path reference = find_model(*config.reference_model, "reference_model", problems);
