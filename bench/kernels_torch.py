@@ -125,7 +125,7 @@ def serve(threads):
 PARTS = {"product": product, "gradients": gradients, "attention": attention, "fused": fused}
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["serve"]:
+    if sys.argv[1:2] == ["serve"]:
         serve(int(sys.argv[2]))
         sys.exit()
     threads = int(os.environ.get("OMP_NUM_THREADS", len(os.sched_getaffinity(0))))

@@ -315,6 +315,21 @@ TEST(ProductGradients, OfBf16AreNearTheExactOnesForAnyNumberOfThreads) {
   }
 }
 
+TEST(ProductGradients, RoundALongSumOnceToBf16) {
+  constexpr int64_t m = 400, n = 2100, k = 21;
+  const auto dy = narrowed(normal(m * n, 21)), w = narrowed(normal(n * k, 22)), before = narrowed(normal(m * k, 23));
+  on_every_isa([&] {
+    std::vector<float> dx(m * k), sum;
+    product_dx(serial_executor(), {dy.data(), n}, {w.data(), k}, m, n, k, {dx.data(), k}, false);
+    for (size_t i = 0; i < dx.size(); ++i) sum.push_back(dx[i] + widen(before[i]));
+    for (const bool add : {false, true}) {
+      std::vector<bf16> short_dx = before;
+      product_dx(pool_of_five(), {dy.data(), n}, {w.data(), k}, m, n, k, {short_dx.data(), k}, add);
+      EXPECT_TRUE(same_bits(short_dx, narrowed(add ? sum : dx)));
+    }
+  });
+}
+
 TEST(ProductGradients, ReadBf16AsItsWidenedValue) {
   constexpr int64_t m = 30, n = 45, k = 52;
   const auto dy = narrowed(normal(m * n, 18)), x = narrowed(normal(m * k, 19)), w = narrowed(normal(n * k, 20));

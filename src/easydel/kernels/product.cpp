@@ -128,9 +128,26 @@ void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Outp
 
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add) {
   if (m == 0 || k == 0) return;
-  // A long sum goes in stretches, so that the left side of one stays near.
-  constexpr int64_t longest = 2048;
-  if (n > longest && dx.number == Number::f32) {
+  // A long sum goes in stretches, so that the left side of one stays near; to bf16 it goes by rows in fp32, as many as
+  // pay for reading all of w.
+  constexpr int64_t longest = 2048, together = 384;
+  if (n > longest && dx.number == Number::bf16) {
+    thread_local Scratch<float> of_caller;
+    float* const sums = of_caller.at_least(std::min(together, m) * k);
+    for (int64_t first = 0; first < m; first += together) {
+      const int64_t rows = std::min(together, m - first);
+      product_dx(executor, {dy.at(first), dy.number, dy.stride}, w, rows, n, k, {sums, k}, false);
+      const Output to{dx.at(first), dx.number, dx.stride};
+      executor.run(rows, [&](int64_t r) {
+        if (add)
+          loops().sum_rows({sums, k}, to, r, k, to);
+        else
+          loops().copy_row(sums + r * k, Number::f32, k, to.at(r), Number::bf16);
+      });
+    }
+    return;
+  }
+  if (n > longest) {
     for (int64_t begin = 0; begin < n; begin += longest)
       product_dx(executor, {dy.at(0, begin), dy.number, dy.stride}, {w.at(begin), w.number, w.stride}, m,
                  std::min(longest, n - begin), k, dx, add || begin > 0);

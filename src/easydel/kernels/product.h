@@ -43,8 +43,7 @@ void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Outp
 // processor's own products of pairs of bf16 are used where they are faster, whose sums are fp32 too (VDPBF16PS: two
 // neighbouring terms at a time, denormals count as zero).
 
-// dx [m, k] = dy [m, n] W, from the row-major weight [n, k], with fp32 sums; added to dx if `add`. An
-// fp32 dx is the faster one where n is long.
+// dx [m, k] = dy [m, n] W, from the row-major weight [n, k], with fp32 sums; added to dx if `add`.
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add);
 
 // dw [n, k] = dy^T x over m rows, with fp32 sums; added to dw if `add`. The same bits for any number of threads.

@@ -119,17 +119,10 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
 
 Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarType type) {
   if (!tensor::kernels_serve(gradient, weight)) return at::mm(gradient.to(weight.scalar_type()), weight).to(type);
-  const int64_t outputs = weight.size(0), inputs = weight.size(1);
-  // A vocabulary's worth of outputs goes in pieces that the caches hold, summed in fp32.
-  constexpr int64_t piece = 1024;
-  const bool whole = outputs <= 2 * piece;
-  const Tensor dx = at::empty({gradient.size(0), inputs}, gradient.options().dtype(whole ? type : at::kFloat));
-  for (int64_t begin = 0; begin < outputs; begin += whole ? outputs : piece) {
-    const int64_t end = whole ? outputs : std::min(begin + piece, outputs);
-    kernels::product_dx(executor(), input_of(gradient.slice(1, begin, end)), input_of(weight.detach().slice(0, begin, end)),
-                        gradient.size(0), end - begin, inputs, output_of(dx), begin > 0);
-  }
-  return dx.to(type);
+  const Tensor dx = at::empty({gradient.size(0), weight.size(1)}, gradient.options().dtype(type));
+  kernels::product_dx(executor(), input_of(gradient), input_of(weight.detach()), gradient.size(0), weight.size(0),
+                      weight.size(1), output_of(dx), false);
+  return dx;
 }
 
 void add_weight_gradient(const Tensor& sum, const Tensor& gradient, const Tensor& x) {
