@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -43,7 +44,7 @@ TEST_P(Recorded, CasesAreAnsweredAsTheyWere) {
 INSTANTIATE_TEST_SUITE_P(All, Recorded, testing::ValuesIn(recorded_files()), [](const auto& info) {
   std::string name = info.param.substr(0, info.param.find(".json"));
   for (char& c : name)
-    if (c == '.' || c == '/') c = '_';
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return name;
 });
 
