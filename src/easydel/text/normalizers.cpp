@@ -120,8 +120,10 @@ struct BertNormalizer : Normalizer {
       });
     if (strip_accents) {
       text.transform(normalize(text.bytes(), Form::nfd));
-      // U+1734 was such a mark before Unicode 14, and upstream's table is older.
-      text.remove_if([](char32_t c) { return (category_of(c) == Category::Mn && !is_kept_by_bert(c)) || c == 0x1734; });
+      // Two characters have ceased to be such marks since upstream's table was made.
+      text.remove_if([](char32_t c) {
+        return (category_of(c) == Category::Mn && !is_kept_by_bert(c)) || c == 0x1734 || c == 0x1171e;
+      });
     }
     if (lowercase) Lowercase().apply(text);
   }
