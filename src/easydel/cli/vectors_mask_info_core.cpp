@@ -8,12 +8,6 @@ namespace {
 
 using ops::MaskInfo, ops::SegmentIds;
 
-const Value& need(const VectorCase& vector, const char* key) {
-  const Value* const found = vector.body.find(key);
-  if (!found) refuse(vector.id, str("has no \"", key, "\""));
-  return *found;
-}
-
 SegmentIds ids_of(const Value& rows) {
   SegmentIds out;
   for (const Value& row : rows.items) {
@@ -36,7 +30,7 @@ size_t depth_of(const Value& value) { return value.is_list() && !value.items.emp
 
 // [batch, positions], or pairs as [batch, queries, keys] or [batch, 1, queries, keys].
 MaskInfo from_attention_mask(const VectorCase& vector) {
-  const Value& mask = need(vector, "attention_mask");
+  const Value& mask = needed(vector, "attention_mask");
   const size_t depth = depth_of(mask);
   if (depth < 2 || depth > 4)
     refuse("attention_mask", str("has ", depth, " dimensions"), "give [batch, positions], [batch, queries, keys] or [batch, heads, queries, keys]");
@@ -58,23 +52,23 @@ MaskInfo apply(const MaskInfo& mask, const std::string& step, const VectorCase& 
     return mask.apply_causal(offset ? offset->as_int().value_or(0) : 0);
   }
   if (step == "apply_sliding_window") {
-    const Value& window = need(vector, "window");
+    const Value& window = needed(vector, "window");
     const std::vector<int64_t> sides = window.is_list() ? integers_of(window) : std::vector<int64_t>(2, window.as_int().value_or(0));
     if (sides.size() != 2) refuse("window", to_json(window) + " is no window", "give a number, or what is seen before and behind");
     return mask.apply_sliding_window(sides[0], sides[1]);
   }
-  if (step == "apply_chunked") return mask.apply_chunked(need(vector, "chunk").as_int().value_or(0));
+  if (step == "apply_chunked") return mask.apply_chunked(needed(vector, "chunk").as_int().value_or(0));
   if (step == "apply_token_type_ids") {
-    const std::string &combine = need(vector, "combine").scalar, &zero = need(vector, "zero_policy").scalar;
+    const std::string &combine = needed(vector, "combine").scalar, &zero = needed(vector, "zero_policy").scalar;
     using Combine = MaskInfo::Combine;
     using Zero = MaskInfo::ZeroPolicy;
     return mask.apply_token_type_ids(
-        ids_of(need(vector, "token_type_ids")),
+        ids_of(needed(vector, "token_type_ids")),
         combine == "union" ? Combine::unite : combine == "intersect" ? Combine::intersect : Combine::replace,
         zero == "q" ? Zero::q : zero == "kv" ? Zero::kv : zero == "both" ? Zero::both : Zero::none);
   }
-  if (step == "apply_kv_lengths") return mask.apply_kv_lengths(integers_of(need(vector, "kv_lengths")), std::nullopt, std::nullopt);
-  if (step == "apply_kv_lengths(q_len=1)") return mask.apply_kv_lengths(integers_of(need(vector, "kv_lengths")), 1, std::nullopt);
+  if (step == "apply_kv_lengths") return mask.apply_kv_lengths(integers_of(needed(vector, "kv_lengths")), std::nullopt, std::nullopt);
+  if (step == "apply_kv_lengths(q_len=1)") return mask.apply_kv_lengths(integers_of(needed(vector, "kv_lengths")), 1, std::nullopt);
   throw VectorNotBuilt("the mask's " + step);
 }
 
@@ -105,14 +99,14 @@ Value pair(Value a, Value b) {
 }
 
 Value answer_mask(const VectorCase& vector, const VectorFile&) {
-  const std::string& what = need(vector, "op").scalar;
+  const std::string& what = needed(vector, "op").scalar;
   if (what == "from_cu_seqlens")
-    return rows_of(MaskInfo::from_cu_seqlens(integers_of(need(vector, "cu_seqlens_q")), need(vector, "max_q_len").as_int().value_or(0)).q_segment_ids());
+    return rows_of(MaskInfo::from_cu_seqlens(integers_of(needed(vector, "cu_seqlens_q")), needed(vector, "max_q_len").as_int().value_or(0)).q_segment_ids());
   const std::string first = what.substr(0, what.find('.'));
   MaskInfo mask;
   if (first == "from_segments") {
     const Value* const keys = vector.body.find("kv_segment_ids");
-    mask = MaskInfo::from_segments(ids_of(need(vector, "q_segment_ids")), keys ? std::optional(ids_of(*keys)) : std::nullopt);
+    mask = MaskInfo::from_segments(ids_of(needed(vector, "q_segment_ids")), keys ? std::optional(ids_of(*keys)) : std::nullopt);
   } else {
     mask = from_attention_mask(vector);
     if (what == "q_lens,kv_lens") return pair(list_of(mask.q_lengths()), list_of(mask.kv_lengths()));

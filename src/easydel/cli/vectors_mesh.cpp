@@ -6,14 +6,8 @@
 namespace easydel::cli {
 namespace {
 
-const Value& need(const VectorCase& vector, const char* key) {
-  const Value* const found = vector.body.find(key);
-  if (!found) refuse(vector.id, str("has no \"", key, "\""));
-  return *found;
-}
-
 int64_t number(const VectorCase& vector, const char* key) {
-  const auto out = need(vector, key).as_int();
+  const auto out = needed(vector, key).as_int();
   if (!out) refuse(vector.id, str("\"", key, "\" is no whole number"));
   return *out;
 }
@@ -58,7 +52,7 @@ Value described(const mesh::Mesh& mesh) {
 }
 
 Value create_mesh(const VectorCase& vector, const VectorFile&) {
-  mesh::MeshShape shape{.dims = dims_of(need(vector, "axis_dims")), .names = words_of(need(vector, "axis_names")), .ranks = number(vector, "devices")};
+  mesh::MeshShape shape{.dims = dims_of(needed(vector, "axis_dims")), .names = words_of(needed(vector, "axis_names")), .ranks = number(vector, "devices")};
   if (const Value* dcn = vector.body.find("dcn_axis_dims"); dcn && !dcn->is_null()) shape.dcn_dims = dims_of(*dcn);
   // The recordings are of CPUs; there, as here, a backend that is not there is refused.
   if (const Value* backend = vector.body.find("backend"); backend && backend->is_text() && !backend->scalar.empty() && backend->scalar != "cpu")
@@ -67,11 +61,11 @@ Value create_mesh(const VectorCase& vector, const VectorFile&) {
 }
 
 Value parse_mesh_string(const VectorCase& vector, const VectorFile&) {
-  return described(mesh::parse_mesh_string(need(vector, "string").scalar, words_of(need(vector, "names")), number(vector, "devices")));
+  return described(mesh::parse_mesh_string(needed(vector, "string").scalar, words_of(needed(vector, "names")), number(vector, "devices")));
 }
 
 Value expert_mesh(const VectorCase& vector, const VectorFile&) {
-  const mesh::Mesh whole = mesh::create_mesh(dims_of(need(vector, "axis_dims")), mesh::default_axes(), number(vector, "devices"));
+  const mesh::Mesh whole = mesh::create_mesh(dims_of(needed(vector, "axis_dims")), mesh::default_axes(), number(vector, "devices"));
   mesh::ExpertBinding binding;
   if (const Value* bound = vector.body.find("fsdp_is_ep_bound")) binding.fsdp = bound->as_bool().value_or(true);
   if (const Value* bound = vector.body.find("sp_is_ep_bound")) binding.sp = bound->as_bool().value_or(true);

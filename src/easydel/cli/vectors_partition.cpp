@@ -6,12 +6,6 @@
 namespace easydel::cli {
 namespace {
 
-const Value& need(const VectorCase& vector, const char* key) {
-  const Value* const found = vector.body.find(key);
-  if (!found) refuse(vector.id, str("has no \"", key, "\""));
-  return *found;
-}
-
 mesh::PartitionAxis axis_of(const VectorCase& vector) {
   const Value* const given = vector.body.find("partition_axis");
   return given ? mesh::partition_axis_of(*given) : mesh::PartitionAxis{};
@@ -41,29 +35,29 @@ std::optional<std::vector<int64_t>> shape_of(const VectorCase& vector) {
 
 Value resolve(const VectorCase& vector, const VectorFile&) {
   const mesh::PartitionManager manager(axis_of(vector));
-  const std::string& what = need(vector, "op").scalar;
+  const std::string& what = needed(vector, "op").scalar;
   if (what == "fields") return config::write(manager.partition_axis());
-  if (what == "resolve_dynamic") return mesh::write_spec(manager.resolve(mesh::named_sharding(need(vector, "name").scalar), shape_of(vector)));
-  if (what == "resolve") return mesh::write_spec(manager.resolve(axes_of(need(vector, "axes")), mode_of(need(vector, "mode")), shape_of(vector)));
+  if (what == "resolve_dynamic") return mesh::write_spec(manager.resolve(mesh::named_sharding(needed(vector, "name").scalar), shape_of(vector)));
+  if (what == "resolve") return mesh::write_spec(manager.resolve(axes_of(needed(vector, "axes")), mode_of(needed(vector, "mode")), shape_of(vector)));
   throw VectorNotBuilt("the operation '" + what + "'");
 }
 
 Value correct(const VectorCase& vector, const VectorFile&) {
   mesh::Axes names;
   std::vector<int64_t> sizes;
-  for (const auto& [name, size] : need(vector, "mesh").entries) {
+  for (const auto& [name, size] : needed(vector, "mesh").entries) {
     names.push_back(name);
     sizes.push_back(size.as_int().value_or(1));
   }
-  const mesh::PartitionSpec spec = mesh::read_spec(need(vector, "spec"), vector.id);
-  return mesh::write_spec(mesh::corrected_spec(spec, integers_of(need(vector, "shape")), mesh::Mesh(names, sizes)));
+  const mesh::PartitionSpec spec = mesh::read_spec(needed(vector, "spec"), vector.id);
+  return mesh::write_spec(mesh::corrected_spec(spec, integers_of(needed(vector, "shape")), mesh::Mesh(names, sizes)));
 }
 
 Value shard_attention(const VectorCase& vector, const VectorFile&) {
   const mesh::OperationMetadata metadata = mesh::OperationMetadata::from_config({.partition_axis = axis_of(vector)});
-  const mesh::AttentionLayout layout = mesh::attention_layout_of(need(vector, "layout").scalar);
-  const bool mni = need(vector, "qkv_mni_sharding").as_bool().value_or(false);
-  return mesh::write_rules(metadata.get_shardings(mode_of(need(vector, "mode")), layout, mni, need(vector, "softmax_aux_ndim").as_int()));
+  const mesh::AttentionLayout layout = mesh::attention_layout_of(needed(vector, "layout").scalar);
+  const bool mni = needed(vector, "qkv_mni_sharding").as_bool().value_or(false);
+  return mesh::write_rules(metadata.get_shardings(mode_of(needed(vector, "mode")), layout, mni, needed(vector, "softmax_aux_ndim").as_int()));
 }
 
 }  // namespace

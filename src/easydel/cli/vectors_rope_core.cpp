@@ -11,12 +11,6 @@
 namespace easydel::cli {
 namespace {
 
-const Value& need(const VectorCase& vector, const char* key) {
-  const Value* const found = vector.body.find(key);
-  if (!found) refuse(vector.id, str("has no \"", key, "\""));
-  return *found;
-}
-
 Value tensor_of(const Tensor& tensor, std::vector<int64_t> shape) {
   const Tensor values = tensor.to(at::kFloat).contiguous();
   Value data = Value::list();
@@ -36,9 +30,9 @@ Tensor input(int64_t tokens, int64_t heads, int64_t dim, int64_t step, int64_t m
 }
 
 Value apply(const VectorCase& vector, const models::RopeRequest& request) {
-  const Value& config = need(vector, "config");
+  const Value& config = needed(vector, "config");
   std::vector<int64_t> numbers;
-  const Value& rows = need(vector, "positions");
+  const Value& rows = needed(vector, "positions");
   const bool three = rows.items.size() == 3;
   for (const Value& row : rows.items)
     for (const int64_t position : integers_of(three ? row.items[0] : row)) numbers.push_back(position);
@@ -46,8 +40,8 @@ Value apply(const VectorCase& vector, const models::RopeRequest& request) {
   if (three) positions = positions.view({3, -1});
   const models::BasicRope rope = models::get_basic_rope(config, request);
   std::optional<Tensor> table;
-  if (need(vector, "use_frequency_table").as_bool().value_or(false)) table = rounded(models::get_basic_frequencies(config, request));
-  const int64_t dim = need(config.is_map() ? VectorCase{vector.id, config} : vector, "head_dim").as_int().value_or(0), tokens = positions.size(-1);
+  if (needed(vector, "use_frequency_table").as_bool().value_or(false)) table = rounded(models::get_basic_frequencies(config, request));
+  const int64_t dim = needed(config.is_map() ? VectorCase{vector.id, config} : vector, "head_dim").as_int().value_or(0), tokens = positions.size(-1);
   Value out = Value::map();
   out.set("q", tensor_of(rope(input(tokens, 2, dim, 37, 101, 50), positions, table), {1, tokens, 2, dim}));
   out.set("k", tensor_of(rope(input(tokens, 1, dim, 53, 97, 48), positions, table), {1, tokens, 1, dim}));
@@ -56,9 +50,9 @@ Value apply(const VectorCase& vector, const models::RopeRequest& request) {
 }
 
 Value answer_rope(const VectorCase& vector, const VectorFile&) {
-  const Value& config = need(vector, "config");
-  const std::string& what = need(vector, "op").scalar;
-  models::RopeRequest request{.rotary_dim = need(vector, "rotary_dim").as_int()};
+  const Value& config = needed(vector, "config");
+  const std::string& what = needed(vector, "op").scalar;
+  models::RopeRequest request{.rotary_dim = needed(vector, "rotary_dim").as_int()};
   if (const Value* const neox = vector.body.find("is_neox_style")) request.is_neox_style = neox->as_bool().value_or(true);
   if (what == "apply") return apply(vector, request);
   if (what == "get_basic_inv_frequencies") {
@@ -82,7 +76,7 @@ Value answer_rope(const VectorCase& vector, const VectorFile&) {
 // Where a table is in it, a difference in the last bit before rounding may show as one of bfloat16.
 std::optional<double> tolerance(const VectorCase& vector) {
   const Value* const table = vector.body.find("use_frequency_table");
-  const bool rounded = table ? table->as_bool().value_or(false) : need(vector, "op").scalar == "get_basic_frequencies";
+  const bool rounded = table ? table->as_bool().value_or(false) : needed(vector, "op").scalar == "get_basic_frequencies";
   return rounded ? std::optional(std::ldexp(1.0, -8)) : std::nullopt;
 }
 

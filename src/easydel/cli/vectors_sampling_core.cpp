@@ -16,12 +16,6 @@ namespace {
 
 using generation::GenerationConfig, generation::TokenId;
 
-const Value& need(const VectorCase& vector, const char* key) {
-  const Value* const found = vector.body.find(key);
-  if (!found) refuse(vector.id, str("has no \"", key, "\""));
-  return *found;
-}
-
 std::vector<TokenId> tokens_of(const Value& list) {
   const std::vector<int64_t> ids = integers_of(list);
   return {ids.begin(), ids.end()};
@@ -74,12 +68,12 @@ void read_words(const std::string& words, Value& keys) {
 }
 
 ProcessorCase read_case(const VectorCase& vector) {
-  const std::string& name = need(vector, "name").scalar;
+  const std::string& name = needed(vector, "name").scalar;
   const bool encoder = name.starts_with("encoder");
   ProcessorCase out;
   Value keys = Value::map();
   keys.set("top_k", Value::integer(0));
-  for (const auto& [key, value] : need(vector, "args").entries) {
+  for (const auto& [key, value] : needed(vector, "args").entries) {
     const auto number = [&, &value = value] { return value.as_int().value_or(0); };
     if (key == "chain") read_words(value.scalar, keys);
     else if (key == "min_tokens_to_keep") out.setting.keep = number();
@@ -105,7 +99,7 @@ ProcessorCase read_case(const VectorCase& vector) {
 Value answer_processors(const VectorCase& vector, const VectorFile& file) {
   const ProcessorCase test = read_case(vector);
   const auto own = [&](const char* key, const char* otherwise) -> const Value& {
-    const Value& given = need(vector, key);
+    const Value& given = needed(vector, key);
     return given.is_list() ? given : *file.document.find(otherwise);
   };
   const Value &inputs = own("input_ids", "input_ids"), &before = own("scores_in", "scores");
@@ -147,9 +141,9 @@ std::shared_ptr<models::Model> model_of(const VectorFile& file) {
 
 Value answer_generate(const VectorCase& vector, const VectorFile& file) {
   const std::shared_ptr<models::Model> model = model_of(file);
-  const GenerationConfig config = generation::generation_config(model->folder(), need(vector, "args"));
+  const GenerationConfig config = generation::generation_config(model->folder(), needed(vector, "args"));
   if (!config.greedy()) throw VectorNotBuilt("torch's stream of random numbers");
-  const Value &inputs = need(vector, "input_ids"), &masks = need(vector, "attention_mask");
+  const Value &inputs = needed(vector, "input_ids"), &masks = needed(vector, "attention_mask");
   std::vector<generation::Request> requests;
   for (size_t row = 0; row < inputs.items.size(); ++row) {
     const std::vector<TokenId> padded = tokens_of(inputs.items[row]);
@@ -212,7 +206,7 @@ VectorKind sampling_generate_vectors() {
 
 VectorKind sampling_logits_processors_vectors() {
   return {.name = "sampling/logits_processors", .answer = answer_processors,
-          .expected = [](const VectorCase& vector, const VectorFile&) { return need(vector, "scores_out"); }};
+          .expected = [](const VectorCase& vector, const VectorFile&) { return needed(vector, "scores_out"); }};
 }
 
 }  // namespace easydel::cli

@@ -19,14 +19,6 @@ constexpr std::pair<Task, std::string_view> kEndings[] = {{Task::base, "Model"},
                                                           {Task::token_classification, "ForTokenClassification"},
                                                           {Task::question_answering, "ForQuestionAnswering"}};
 
-// What comes before the ending in those: "Llama", "GPT2"; families that are the text part of a larger one say "Gemma3Text".
-std::string stem_of(const FamilyConfig& family) {
-  std::string_view name = family.architectures.front();
-  for (const auto& [task, ending] : kLanguageEndings)
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
-  return std::string(name) + (family.model_type.ends_with("_text") ? "Text" : "");
-}
-
 // Alphabetical.
 std::vector<FamilyConfig>& all_configs() {
   static const std::array built = {
@@ -165,7 +157,7 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
       const std::string name = word_of("architectures", item);
       if (task_of(*found, name)) continue;
       std::vector<std::string> built(found->architectures.begin(), found->architectures.end());
-      for (const auto& [task, ending] : kEndings) built.push_back(stem_of(*found) + std::string(ending));
+      for (const auto& [task, ending] : kEndings) built.push_back(class_stem(*found) + std::string(ending));
       refuse(where + ": architectures", "'" + name + "' is not built yet", "built for '" + type + "': " + join(built, ", "));
     }
   }
@@ -181,18 +173,25 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
 
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture) {
   for (const auto& [task, ending] : kEndings)
-    if (architecture == stem_of(family) + std::string(ending)) return task;
+    if (architecture == class_stem(family) + std::string(ending)) return task;
   if (std::ranges::find(family.architectures, architecture) == family.architectures.end()) return std::nullopt;
   for (const auto& [task, ending] : kLanguageEndings)
     if (architecture.ends_with(ending)) return task;
   return Task::causal_lm;  // a plug-in's, named as it likes
 }
 
+std::string class_stem(const FamilyConfig& family) {
+  std::string_view name = family.architectures.front();
+  for (const auto& [task, ending] : kLanguageEndings)
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  return std::string(name) + (family.model_type.ends_with("_text") ? "Text" : "");
+}
+
 std::string architecture_of(const FamilyConfig& family, Task task) {
   for (const std::string_view architecture : family.architectures)
     if (task_of(family, architecture) == task) return std::string(architecture);
   for (const auto& [known, ending] : kEndings)
-    if (known == task) return stem_of(family) + std::string(ending);
+    if (known == task) return class_stem(family) + std::string(ending);
   refuse("model.task", "'" + std::string(family.model_type) + "' has no head for " + std::string(name_of(task)));
 }
 

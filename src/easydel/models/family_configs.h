@@ -40,6 +40,8 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture);
 // The architecture of a family for a task. UserError where the family has no head of that kind.
 std::string architecture_of(const FamilyConfig& family, Task task);
+// What its classes begin with: "Llama", "GPT2"; families that are the text part of a larger one say "Gemma3Text".
+std::string class_stem(const FamilyConfig& family);
 // By the first of config.json's architectures; the family's language head where it names none. For a configuration that
 // family_config_of took.
 Task task_of(const Value& config, const FamilyConfig& family);

@@ -19,13 +19,6 @@ constexpr std::string_view kCausal = "causal-language-model", kClasses = "sequen
 constexpr std::pair<Task, std::string_view> kHeads[] = {
     {Task::causal_lm, kCausal}, {Task::sequence_classification, kClasses}, {Task::base, kBase}};
 
-// "Llama" of "LlamaForCausalLM", "GPT2" of "GPT2LMHeadModel".
-std::string stem_of(std::string_view architecture) {
-  for (const std::string_view ending : {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForSequenceClassification", "Model"})
-    if (architecture.ends_with(ending)) return std::string(architecture.substr(0, architecture.size() - ending.size()));
-  return std::string(architecture);
-}
-
 // Every family has heads of classes; a language head, those that name one.
 bool has_head(const FamilyConfig& family, Task task) {
   return task != Task::causal_lm || std::ranges::any_of(family.architectures, [&](std::string_view architecture) {
@@ -44,7 +37,7 @@ struct Registry {
   }
   void add(const FamilyConfig& family) {
     const std::string type(family.model_type);
-    configs.try_emplace(type, stem_of(family.architectures.front()) + "Config");
+    configs.try_emplace(type, class_stem(family) + "Config");
     for (const auto& [task, word] : kHeads)
       if (has_head(family, task)) modules[std::string(word)].try_emplace(type, architecture_of(family, task));
   }
