@@ -255,15 +255,8 @@ def gradient_norms(model, tensors, folder):
     return {name: float(saved[name].double().norm()) for name in tensors}
 
 
-def one(family, r, folder, flags):
-    torch.manual_seed(r.randrange(1 << 30))
-    if flags or family not in KNOWN:
-        family, base = base_of(family)
-        given = mutated(base, r)
-    else:
-        given = config_of(family, r)
-    config = AutoConfig.for_model(family, **given, bos_token_id=1, eos_token_id=2, attn_implementation="eager")
-    model = AutoModelForCausalLM.from_config(config).eval()
+def randomise(model, family):
+    """Weights that tell parts from one another; norms stay near what they begin with."""
     with torch.no_grad():
         for name, p in model.named_parameters():
             if p.dim() > 1:
@@ -277,6 +270,18 @@ def one(family, r, folder, flags):
         for name, b in model.named_buffers():
             if name.endswith(("correction_bias", "expert_bias")):
                 b.normal_(0, 0.1)
+
+
+def one(family, r, folder, flags):
+    torch.manual_seed(r.randrange(1 << 30))
+    if flags or family not in KNOWN:
+        family, base = base_of(family)
+        given = mutated(base, r)
+    else:
+        given = config_of(family, r)
+    config = AutoConfig.for_model(family, **given, bos_token_id=1, eos_token_id=2, attn_implementation="eager")
+    model = AutoModelForCausalLM.from_config(config).eval()
+    randomise(model, family)
     os.makedirs(folder)
     model.save_pretrained(folder)
     path = os.path.join(folder, "config.json")

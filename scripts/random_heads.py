@@ -53,19 +53,6 @@ def encoder_config(family, r):
     return c
 
 
-def randomise(model, family):
-    with torch.no_grad():
-        for name, p in model.named_parameters():
-            if p.dim() > 1:
-                p.normal_(0, (0.07 if "gemma" in family else 0.4) if "embed" in name or "wte" in name else 0.2)
-            elif "bias" in name:
-                p.normal_(0, 0.1)
-            elif "act_fn" in name:
-                p.add_(0.1 * torch.randn_like(p))
-            else:
-                p.copy_((0 if "gemma" in family else 1) + 0.1 * torch.randn_like(p))
-
-
 def labels_of(head, r, config, ids, mask):
     """Inputs beside ids and mask that make a loss, and the configuration's problem_type."""
     rows, length = ids.shape
@@ -126,7 +113,7 @@ def one(family, head, r, folder):
     if family in ("bert", "roberta", "xlm-roberta") and r.random() < 0.6:
         inputs["token_type_ids"] = torch.randint(0, config.type_vocab_size, ids.shape)
     model = loader.from_config(config).eval()
-    randomise(model, family)
+    random_configs.randomise(model, family)
     os.makedirs(folder)
     model.save_pretrained(folder)
     path = os.path.join(folder, "config.json")
