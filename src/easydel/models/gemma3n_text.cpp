@@ -262,14 +262,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   plan->scale_corrected = config.boolean("altup_correct_scale", true);
   plan->row.emplace(spec, plan->streams * spec.hidden, plan->input,
                     shared_sources(config, sliding, config.integer("num_kv_shared_layers", 15)));
-
-  DecoderSpec model = spec;
-  for (DecoderLayerSpec& layer : model.layers)
-    layer.block = [plan](const Scope& scope, int64_t index) -> std::unique_ptr<nn::Layer> {
-      return std::make_unique<Block>(scope, plan, index);
-    };
-  model.ends = [plan](const Scope& base) -> std::unique_ptr<DecoderEnds> { return std::make_unique<Ends>(base, plan); };
-  return build_decoder(std::move(model), building);
+  return build_decoder(with_parts<Block, Ends>(plan), building);
 }
 
 }  // namespace

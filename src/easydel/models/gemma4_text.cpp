@@ -167,14 +167,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   plan->input = config.integer("hidden_size_per_layer_input", config.has("hidden_size_per_layer_input") ? 0 : 256);
   plan->input_rows = read_size(config, "vocab_size_per_layer_input", 262144);
   plan->row.emplace(spec, spec.hidden, plan->input, std::move(sources));
-
-  DecoderSpec model = spec;
-  for (DecoderLayerSpec& layer : model.layers)
-    layer.block = [plan](const Scope& scope, int64_t index) -> std::unique_ptr<nn::Layer> {
-      return std::make_unique<Block>(scope, plan, index);
-    };
-  model.ends = [plan](const Scope& base) -> std::unique_ptr<DecoderEnds> { return std::make_unique<Ends>(base, plan); };
-  return build_decoder(std::move(model), building);
+  return build_decoder(with_parts<Block, Ends>(plan), building);
 }
 
 }  // namespace

@@ -38,6 +38,18 @@ class GemmaRow {
   std::vector<int64_t> sources_, widths_;  // widths_: of a layer's keys and values together
 };
 
+// plan->spec with these blocks and ends: Block(scope, plan, index), Ends(base, plan).
+template <class Block, class Ends, class Plan>
+DecoderSpec with_parts(const std::shared_ptr<Plan>& plan) {
+  DecoderSpec spec = plan->spec;
+  for (DecoderLayerSpec& layer : spec.layers)
+    layer.block = [plan](const nn::Scope& scope, int64_t index) -> std::unique_ptr<nn::Layer> {
+      return std::make_unique<Block>(scope, plan, index);
+    };
+  spec.ends = [plan](const nn::Scope& base) -> std::unique_ptr<DecoderEnds> { return std::make_unique<Ends>(base, plan); };
+  return spec;
+}
+
 // Attention with normed queries, keys and values, unscaled.
 class GemmaAttention {
  public:
