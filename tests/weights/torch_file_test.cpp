@@ -98,6 +98,16 @@ std::string one_tensor(const std::string& offset, const std::string& shape, cons
   return file + "X\x01\x00\x00\x00"s + "0a.\x04\x00\x00\x00\x00\x00\x00\x00"s + storage;
 }
 
+// A few bytes that copy a list that is kept: memory must not grow with what they ask for.
+TEST(TorchFile, CopiesNoListWithoutEnd) {
+  using namespace std::string_literals;
+  std::string pickle = "NN\x86q\x01\x30]("s, copy = "h\x03h\x02\x85R0"s;
+  for (int i = 0; i < 4096; ++i) pickle += "h\x01"s;
+  pickle += "eq\x02\x30" "ccollections\nOrderedDict\nq\x03\x30"s;
+  for (int i = 0; i < 1100; ++i) pickle += copy;
+  EXPECT_EQ(refused(old_file(pickle + "}.")), "x.bin: copies more than 4194304 entries in its pickle\n    save the model as safetensors");
+}
+
 TEST(TorchFile, HoldsEveryTensorAgainstItsStorage) {
   using namespace std::string_literals;
   const std::string floats(16, '\0');
