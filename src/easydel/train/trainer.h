@@ -2,6 +2,7 @@
 // method's business.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -81,6 +82,7 @@ class Trainer {
     double loss = 0, gradient_norm = 0;
     int64_t tokens = 0, examples = 0;
     std::vector<std::pair<std::string, double>> metrics;
+    bool finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
   };
   // This rank's part of a micro-batch. A rank that has nothing to learn from in it goes along with an example of
   // another rank's, with share 0: all ranks must do the same gathers and sums.
@@ -90,7 +92,7 @@ class Trainer {
     int64_t first_token = 0;  // of the part in the whole micro-batch
     int64_t tokens = 0;       // of the whole micro-batch
   };
-  class Pace;
+  class Course;  // of a run, from step to step
   const TrainerConfig& config() const { return parts_.trainer.common; }
   void freeze();
   void build_data();
