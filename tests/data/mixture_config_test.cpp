@@ -29,11 +29,11 @@ TEST(MixtureConfig, TheGuidesOwnSpellingsAreRead) {
       "block_mixture: true\nmixture_block_size: 1000\nstop_strategy: first_exhausted\nprefetch_workers: 4\n"
       "prefetch_buffer_size: 100\ncache_remote_files: true\n"
       "tokenization: {max_length: 2048, truncation: true, padding: max_length}\n"
-      "save: {path: ./processed_dataset, format: parquet}\n");
+      "save: {path: ./processed_dataset, format: jsonl}\n");
   EXPECT_EQ(run.problems, "");
   EXPECT_EQ(training_informs(run.config).size(), 1u);
   EXPECT_EQ(evaluation_informs(run.config).size(), 1u);
-  EXPECT_EQ(run.config.save.output_path, "./processed_dataset");
+  EXPECT_EQ(run.config.save->output_path, "./processed_dataset");
   EXPECT_EQ(run.config.stop_strategy, StopStrategy::first_exhausted);
 }
 
@@ -57,15 +57,46 @@ TEST(MixtureConfig, WhatIsNotBuiltIsRefusedByName) {
   EXPECT_EQ(read("informs: [{type: parquet, data_files: a.parquet}]").problems,
             "run.yaml:1:18: informs[0].type: reading parquet files is not built yet\n    convert them to jsonl\n"
             "1 problem in run.yaml; nothing was run.");
-  EXPECT_EQ(
-      read("informs: [{type: databricks/dolly-15k, dataset_split_name: en}]").problems,
-      "run.yaml:1:60: informs[0].dataset_split_name: choosing a configuration of a data set is not built yet\n    leave the key out, or give its default null\n1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(read("informs: [{type: dolly}]").problems,
-            "run.yaml:1:18: informs[0].type: 'dolly' is no type of file, nor a data set of the hub\n    give json, jsonl "
-            "or txt with data_files, or owner/name\n1 problem in run.yaml; nothing was run.");
+            "run.yaml:1:18: informs[0].type: 'dolly' is no type of file, nor a data set of the hub\n    give csv, json, "
+            "jsonl, tsv or txt with data_files, or owner/name\n1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(read("informs: [{type: visual, data_files: a.json}]").problems,
-            "run.yaml:1:18: informs[0].type: training on images is not built yet\n    text rows are: json, jsonl, txt\n"
+            "run.yaml:1:18: informs[0].type: training on images is not built yet\n    text rows are: csv, json, jsonl, tsv or txt\n"
             "1 problem in run.yaml; nothing was run.");
+}
+
+TEST(MixtureConfig, WeightsMayNameSourcesThatAreOnlyEvaluatedOn) {
+  EXPECT_EQ(read("{informs: [{data_files: a.json, name: a}, {data_files: b.json, name: b, split: test}], block_mixture: true, mixture_weights: {a: 1, b: 1}}").problems, "");
+}
+
+TEST(MixtureConfig, WhatIsSavedSaysWhereAndInWhichForm) {
+  const std::string end = "\n1 problem in run.yaml; nothing was run.";
+  EXPECT_EQ(read("save: {path: out, format: jsonl, max_shard_size: 2 MiB}").problems, "");
+  EXPECT_EQ(read("save: {format: jsonl}").problems, "run.yaml:1:7: save.output_path: is missing\n    give the folder to write" + end);
+  EXPECT_EQ(read("save: {path: out}").problems,
+            "run.yaml:1:7: save.format: writing parquet, the default, is not built yet\n    use jsonl or json" + end);
+  EXPECT_EQ(read("save: {path: out, format: arrow}").problems,
+            "run.yaml:1:27: save.format: writing arrow is not built yet\n    use jsonl or json" + end);
+  EXPECT_EQ(read("save: {path: out, format: json, max_shard_size: large}").problems,
+            "run.yaml:1:49: save.max_shard_size: is no size\n    write 500MB, 2GiB or a number of bytes" + end);
+  EXPECT_EQ(read("save: {path: out, format: json, push_to_hub: true}").problems,
+            "run.yaml:1:46: save.push_to_hub: does not say where to\n    give hub_repo_id: owner/name" + end);
+}
+
+TEST(MixtureConfig, SizesAreInPowersOfAThousandOrOf1024) {
+  const auto bytes = [](std::variant<std::string, int64_t> size) {
+    SaveConfig save;
+    save.max_shard_size = std::move(size);
+    return save.shard_bytes();
+  };
+  EXPECT_EQ(bytes("500MB"), 500'000'000);
+  EXPECT_EQ(bytes("1.5 GiB"), 1'610'612'736);
+  EXPECT_EQ(bytes("7kb"), 7000);
+  EXPECT_EQ(bytes("12"), 12);
+  EXPECT_EQ(bytes("12B"), 12);
+  EXPECT_EQ(bytes(int64_t{9}), 9);
+  for (const char* none : {"", "MB", "5XB", "5M", "5MiBs", "-1MB", "0"}) EXPECT_EQ(bytes(none), std::nullopt) << none;
+  EXPECT_EQ(bytes(int64_t{0}), std::nullopt);
 }
 
 TEST(MixtureConfig, AMissingFileListIsNamed) {

@@ -39,6 +39,14 @@ TEST(Example, LabelsAreTheNextTokensWithinTheSequence) {
   EXPECT_EQ(example.labelled(), 2);
 }
 
+TEST(Example, UnshiftedLabelsAreTheTokensThemselves) {
+  Example example;
+  example.add_unshifted(std::vector<int32_t>{5, 6, 7}, std::vector<uint8_t>{1, 0, 1});
+  EXPECT_EQ(example.tokens, (std::vector<int32_t>{5, 6, 7}));
+  EXPECT_EQ(example.labels, (std::vector<int32_t>{5, no_label, 7}));
+  EXPECT_EQ(example.lengths, (std::vector<int32_t>{3}));
+}
+
 TEST(Packing, GreedyFillsRowsToTheBrimAndKeepsDocumentsApart) {
   PackingReport report;
   const auto rows = pack(documents({5, 4, 2}), Packing::greedy, 4, report);

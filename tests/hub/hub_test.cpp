@@ -8,6 +8,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
+#include "easydel/data/inform_files.h"
 #include "easydel/hub/blob.h"
 #include "easydel/hub/push.h"
 #include "easydel/hub/repository.h"
@@ -228,6 +229,21 @@ TEST_F(Hub, ARunSendsItsModel) {
   const test::Ran trained = ran_with(train + ", hub_model_id: org/name}\nactions: [train]\n", with_token);
   EXPECT_EQ(trained.status, 0) << trained.err;
   EXPECT_NE(trained.out.find(" files to org/name"), std::string::npos) << trained.out;
+  EXPECT_NE(hub_->log().find("model.safetensors"), std::string::npos);
+  for (const char* of_training : {"optimizer-", "state.json", "manifest.json"})  // the last checkpoint's, which is sent
+    EXPECT_EQ(hub_->log().find(of_training), std::string::npos) << of_training;
+}
+
+TEST_F(Hub, AModelWithoutATokenizerIsSentToo) {
+  for (const char* file : {"config.json", "model.safetensors"})
+    test::write_file(folder_ / "plain" / file, test::read_file(test::test_data("models/stories260K-hf") / file));
+  test::write_file(folder_ / "run.yaml", "model: {name_or_path: plain}\nactions: [{push_to_hub: org/name}]\n");
+  const test::Ran ran = test::run_program(
+      {"--quiet", "elarge", "run.yaml"},
+      {.environment = {{"HF_ENDPOINT", hub_->endpoint()}, {"HF_TOKEN", "secret"}, {"HF_HUB_OFFLINE", "0"}}, .folder = folder_.path()});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(hub_->log().find("model.safetensors"), std::string::npos);
+  EXPECT_EQ(hub_->log().find("tokenizer"), std::string::npos);
 }
 
 TEST_F(Hub, ARunLearnsFromADataSet) {
@@ -247,9 +263,37 @@ TEST_F(Hub, ARunLearnsFromADataSet) {
   EXPECT_NE(ran.out.find("2 examples"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("evaluation  1 examples"), std::string::npos) << ran.out;
   EXPECT_TRUE(fs::exists(folder_ / "cache/datasets--org--name/snapshots" / kCommit / "data/train-00000.jsonl"));
+  EXPECT_EQ(ran_with("{type: org/name, dataset_split_name: train}, {type: org/name, dataset_split_name: dev, split: test}").status, 0);
   EXPECT_EQ(ran_with("{type: org/name}, {type: org/name, split: mine}").err,
             "run.yaml:3:46: mixture.informs[1].type: 'org/name' has no files of the split 'mine'\n"
             "    splits: train, validation\n1 problem in run.yaml; nothing was run.\n");
+}
+
+TEST_F(Hub, ADataSetsCardNamesItsConfigurations) {
+  test::write_file(folder_ / "main/README.md",
+                   "---\nlicense: mit\nconfigs:\n- config_name: small\n  default: true\n  data_files: a.jsonl\n"
+                   "- config_name: large\n  data_dir: big\n  data_files:\n  - {split: train, path: [\"*.csv\"]}\n  - {split: dev, path: \"**/held.csv\"}\n"
+                   "---\n# A data set\n");
+  test::write_file(folder_ / "main/a.jsonl", "{\"text\": \"a\"}\n");
+  test::write_file(folder_ / "main/big/b.csv", "text\nb\n");
+  test::write_file(folder_ / "main/big/deep/held.csv", "text\nc\n");
+  ::setenv("HF_ENDPOINT", settings_.endpoint.c_str(), 1);
+  ::setenv("HF_HUB_CACHE", settings_.cache.c_str(), 1);
+  ::setenv("HF_HUB_OFFLINE", "0", 1);
+  const auto names = [&](const std::string& keys) {
+    data::InformConfig inform;
+    config::read(parse_yaml("{type: org/name" + keys + "}"), inform, "inform").throw_if_any();
+    std::string out;
+    for (const fs::path& file : data::files_of(inform, "informs[0].type")) out += file.filename().string() + " ";
+    return out;
+  };
+  EXPECT_EQ(names(""), "a.jsonl ");
+  EXPECT_EQ(names(", dataset_split_name: large"), "b.csv ");
+  EXPECT_EQ(names(", dataset_split_name: large, split: validation"), "held.csv ");
+  EXPECT_EQ(names(", dataset_split_name: train"), "a.jsonl ");
+  EXPECT_EQ(test::refusal([&] { names(", dataset_split_name: huge"); }),
+            "informs[0].type: 'org/name' has no files of the split 'huge'\n    splits: train; configurations: small, large");
+  for (const char* variable : {"HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE"}) ::unsetenv(variable);
 }
 
 // A cache that huggingface_hub wrote serves us, and ours serves it.

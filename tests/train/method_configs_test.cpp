@@ -114,10 +114,6 @@ TEST(MethodConfigs, RulesOverSeveralKeys) {
 TEST(MethodConfigs, ATrainingStepRefusesWhatOnlyALossOnLogitsHas) {
   const auto refused = [](const std::string& loss) { return read("loss_config: {" + loss + "}\n").problems; };
   const std::string end = "\n1 problem in run.yaml; nothing was run.";
-  EXPECT_EQ(refused("ignore_index: 0"),
-            "run.yaml:1:29: loss_config.ignore_index: another ignored label than -100 is not built yet" + end);
-  EXPECT_EQ(refused("shift_tokens: false"),
-            "run.yaml:1:29: loss_config.shift_tokens: training on unshifted labels is not built yet" + end);
   EXPECT_EQ(refused("reduction: none"),
             "run.yaml:1:26: loss_config.reduction: a training step needs one number\n    use mean, sum or null" + end);
   EXPECT_EQ(refused("divide_weight_sum: true, loss_normalizing_factor: NUM_TOTAL_TARGET_TOKENS"),

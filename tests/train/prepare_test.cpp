@@ -49,6 +49,21 @@ data::Example expected_pair(const Value& row) {
   return out;
 }
 
+double evaluated(const std::string& loss_config) {
+  const test::LogLines log;
+  const test::TemporaryFolder folder;
+  const std::string lines = "evaluation: [{data_files: \"" + (folder / "lines.txt").string() + "\"}]";
+  TrainerParts parts = test::small_run(folder.path(), "{eval_on_start: true, max_training_steps: 1, loss_config: {" + loss_config + "}}", "{" + lines + "}");
+  return Trainer(std::move(parts)).run().before->loss;
+}
+
+// What transformers' model gives in float64 for the same lines, its log-probabilities added up in Python.
+TEST(Prepare, LabelsAreShiftedAndLeftOutAsTheLossSays) {
+  EXPECT_NEAR(evaluated(""), 2.946496745653718, 3e-5);
+  EXPECT_NEAR(evaluated("ignore_index: 2"), 2.0814543940879253, 3e-5);  // nobody learns to end
+  EXPECT_NEAR(evaluated("shift_tokens: false"), 9.749203341843199, 1e-4);
+}
+
 // Texts, prompts with answers, conversations, pairs, cut and packed: the tokens and labels that TRL makes of them.
 TEST(Prepare, RowsBecomeWhatTrlMakesOfThem) {
   const test::LogLines log;

@@ -65,13 +65,40 @@ Recorded recorded_of(const std::string& name, const Given& given) {
   if (name == "torch.RMSprop")
     return {train::rmsprop({given.number("alpha", 0.99), given.number("eps", 1e-8), given.number("momentum", 0), given.flag("centered")}),
             {{"square", "square_avg"}, {"momentum", "momentum_buffer"}, {"mean", "grad_avg"}}, rate, decay};
-  if (name == "torch.Adagrad") return {train::adagrad(given.number("eps", 1e-10)), {{"square", "sum"}}, rate, decay};
+  if (name == "torch.Adagrad")
+    return {train::adagrad({given.number("eps", 1e-10), given.number("lr_decay", 0), given.number("initial_accumulator_value", 0)}),
+            {{"square", "sum"}}, given.number("lr", 1e-2), decay};
+  if (name == "torch.Adadelta")
+    return {train::adadelta(given.number("rho", 0.9), given.number("eps", 1e-6)), {{"square", "square_avg"}, {"change", "acc_delta"}},
+            given.number("lr", 1), decay};
+  const train::AdamOptions adam{given.beta(0, 0.9), given.beta(1, 0.999), given.number("eps", 1e-8), given.flag("decoupled_weight_decay")};
+  const double adam_rate = given.number("lr", 2e-3);
+  if (name == "torch.Adamax") return {train::adamax(adam), {{"mean", "exp_avg"}, {"most", "exp_inf"}}, adam_rate, decay};
+  if (name == "torch.NAdam")
+    return {train::nadam(adam, given.number("momentum_decay", 4e-3)),
+            {{"mean", "exp_avg"}, {"square", "exp_avg_sq"}, {"product", "mu_product"}}, adam_rate, decay};
+  if (name == "torch.RAdam") return {train::radam(adam), {{"mean", "exp_avg"}, {"square", "exp_avg_sq"}}, rate, decay};
+  if (name == "torch.Adafactor") {
+    train::TorchAdafactorOptions options;
+    options.clip = given.number("d", 1), options.decay_rate = given.number("beta2_decay", -0.8);
+    return {train::torch_adafactor(options), {{"row", "row_var"}, {"column", "col_var"}, {"square", "variance"}}, given.number("lr", 1e-2), decay};
+  }
+  if (name.starts_with("formula (MARS"))
+    return {train::mars({given.beta(0, 0.95), given.beta(1, 0.99), given.number("eps", 1e-8), given.number("gamma", 0.025), given.number("clip", 1)}),
+            {}, rate, decay};
+  if (name.starts_with("formula (SOAP")) {
+    train::SoapOptions options;
+    options.frequency = static_cast<int64_t>(given.number("precondition_frequency", 10));
+    options.most_rows = static_cast<int64_t>(given.number("max_precond_dim", 10000));
+    return {train::soap(options), {}, rate, decay};
+  }
   if (name == "transformers.Adafactor") {
     train::AdafactorOptions options;
     options.b1 = given.number("beta1", 0);
     options.scale_parameter = given.flag("scale_parameter", true);
     options.relative_step = given.flag("relative_step", true);
-    if (given.flag("warmup_init")) throw VectorNotBuilt("warmup_init");
+    options.warmup = given.flag("warmup_init");
+    options.clip = given.number("clip_threshold", 1), options.decay_rate = given.number("decay_rate", -0.8);
     return {train::adafactor(options), {{"row", "exp_avg_sq_row"}, {"column", "exp_avg_sq_col"}, {"square", "exp_avg_sq"}, {"mean", "exp_avg"}},
             rate, decay};
   }

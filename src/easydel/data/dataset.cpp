@@ -59,7 +59,7 @@ class InformReader {
       const Source* reader = source ? source : source_of_file(file);
       if (!reader)
         refuse(name_ + ".data_files", str("what kind of file is '", file.string(), "'?"),
-               "say it with type: json, jsonl or txt");
+               "say it with type: " + source_names());
       if (!reader->read(file, {inform_.sample_by}, [&](Row row) { return take(std::move(row)); })) break;
     }
     flush();

@@ -23,6 +23,8 @@ struct Example {
   // Appends a sequence. `learn[i]` says whether token i may be a label; empty: all may. The label of the last token is
   // no_label, as is the first token's place as a label: nothing stands before it.
   void add_sequence(std::span<const int32_t> ids, std::span<const uint8_t> learn = {});
+  // The same where a token's label is the token itself.
+  void add_unshifted(std::span<const int32_t> ids, std::span<const uint8_t> learn = {});
 };
 
 }  // namespace easydel::data

@@ -26,11 +26,7 @@ std::vector<fs::path> deep_matches(const std::string& pattern) {
     if (!it->is_regular_file(error)) continue;
     std::string path = it->path().string();
     if (slash == std::string::npos && path.starts_with("./")) path.erase(0, 2);
-    // `**/` also means no folder at all.
-    std::string shallow = pattern;
-    if (const size_t at = shallow.find("**/"); at != std::string::npos) shallow.erase(at, 3);
-    if (fnmatch(pattern.c_str(), path.c_str(), 0) == 0 || fnmatch(shallow.c_str(), path.c_str(), FNM_PATHNAME) == 0)
-      out.emplace_back(path);
+    if (is_match(path, pattern)) out.emplace_back(path);
   }
   std::sort(out.begin(), out.end());
   return out;
@@ -49,6 +45,14 @@ std::vector<fs::path> matches(const std::string& pattern) {
 }
 
 }  // namespace
+
+bool is_match(const std::string& path, const std::string& pattern) {
+  const size_t stars = pattern.find("**");
+  if (stars == std::string::npos) return fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0;
+  std::string shallow = pattern;
+  if (const size_t at = shallow.find("**/"); at != std::string::npos) shallow.erase(at, 3);
+  return fnmatch(pattern.c_str(), path.c_str(), 0) == 0 || fnmatch(shallow.c_str(), path.c_str(), FNM_PATHNAME) == 0;
+}
 
 std::vector<fs::path> expand(std::span<const std::string> patterns, const std::string& where) {
   std::vector<fs::path> out;

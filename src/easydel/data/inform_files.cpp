@@ -6,6 +6,7 @@
 #include <map>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
 #include "easydel/hub/resolve.h"
@@ -47,6 +48,77 @@ std::string_view split_named(std::string_view word) {
   return word;
 }
 
+// `configs:` at the head of the card, as Hugging Face's `datasets` reads it; null: it has none.
+Value configurations_of(const fs::path& folder) {
+  const fs::path card = folder / "README.md";
+  std::error_code missing;
+  if (!fs::exists(card, missing)) return {};
+  const std::string text = files::read(card);
+  const size_t end = text.find("\n---", 3);
+  if (!text.starts_with("---") || end == std::string::npos) return {};
+  const Value head = parse_yaml(text.substr(4, end - 3), card.string());
+  const Value* const configs = head.is_map() ? head.find("configs") : nullptr;
+  return configs && configs->is_list() ? *configs : Value{};
+}
+
+std::string text_at(const Value& map, std::string_view key) {
+  const Value* const value = map.is_map() ? map.find(key) : nullptr;
+  return value && !value->is_map() && !value->is_list() && !value->is_null() ? value->scalar : "";
+}
+
+// Of one configuration: which pattern of files is of which split.
+std::vector<std::pair<std::string, std::string>> patterns_of(const Value& configuration) {
+  std::vector<std::pair<std::string, std::string>> out;
+  const auto add = [&](const std::string& split, const Value& paths) {
+    for (const Value& path : paths.is_list() ? paths.items : std::vector<Value>{paths})
+      if (const auto pattern = path.as_string()) out.emplace_back(split, *pattern);
+  };
+  const Value* const files = configuration.find("data_files");
+  if (!files) return out;
+  for (const Value& entry : files->is_list() ? files->items : std::vector<Value>{*files}) {
+    if (!entry.is_map())
+      add("train", entry);
+    else if (const Value* path = entry.find("path"))
+      add(std::string(split_named(text_at(entry, "split"))), *path);
+    else
+      for (const auto& [split, paths] : entry.entries) add(std::string(split_named(split)), paths);
+  }
+  return out;
+}
+
+using FilesBySplit = std::map<std::string, std::vector<fs::path>, std::less<>>;
+
+struct Found {
+  FilesBySplit by_split;
+  std::string other;  // a file that is there and cannot be read; empty: none
+};
+
+// The files of a snapshot by their splits: those of a configuration, else all by their names.
+Found found_in(const fs::path& folder, const Value* configuration) {
+  Found out;
+  const auto patterns = configuration ? patterns_of(*configuration) : std::vector<std::pair<std::string, std::string>>{};
+  const std::string below = configuration ? text_at(*configuration, "data_dir") : "";
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().lexically_relative(folder).generic_string();  // files are links
+    if (!entry.is_regular_file() || name.starts_with('.') || name == "README.md" || name.ends_with("dataset_infos.json")) continue;
+    if (!below.empty() && !name.starts_with(below + "/")) continue;
+    std::string split(split_of(name));
+    if (!patterns.empty()) {
+      const std::string inside = below.empty() ? name : name.substr(below.size() + 1);
+      const auto match = std::ranges::find_if(patterns, [&](const auto& one) { return is_match(inside, one.second); });
+      if (match == patterns.end()) continue;
+      split = match->first;
+    }
+    if (source_of_file(entry.path()))
+      out.by_split[split].push_back(entry.path());
+    else if (out.other.empty())
+      out.other = name;
+  }
+  // Without a name that says a split, all of it is for training.
+  if (out.by_split.size() == 1 && out.by_split.contains("")) out.by_split["train"] = std::move(out.by_split[""]);
+  return out;
+}
+
 }  // namespace
 
 bool is_hub_dataset(const InformConfig& inform) {
@@ -56,28 +128,30 @@ bool is_hub_dataset(const InformConfig& inform) {
 std::vector<fs::path> files_of(const InformConfig& inform, const std::string& where) {
   if (!is_hub_dataset(inform)) return expand(inform.data_files, where);
   const fs::path folder = hub::resolve_dataset(*inform.type, where);
-  std::map<std::string, std::vector<fs::path>, std::less<>> by_split;
-  std::string other;  // what is there, and cannot be read
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string name = entry.path().lexically_relative(folder).generic_string();  // files are links
-    if (!entry.is_regular_file() || name.starts_with('.') || name.ends_with("dataset_infos.json")) continue;
-    if (source_of_file(entry.path()))
-      by_split[std::string(split_of(name))].push_back(entry.path());
-    else if (other.empty())
-      other = name;
+  const Value configurations = configurations_of(folder);
+  const std::string asked = inform.dataset_split_name.value_or("");
+  const Value *chosen = nullptr, *standard = configurations.items.size() == 1 ? &configurations.items[0] : nullptr;
+  for (const Value& one : configurations.items) {
+    if (!asked.empty() && text_at(one, "config_name") == asked) chosen = &one;
+    const Value* const flag = one.find("default");
+    if (text_at(one, "config_name") == "default" || (flag && flag->as_bool().value_or(false))) standard = &one;
   }
-  // Without a name that says a split, all of it is for training.
-  if (by_split.size() == 1 && by_split.contains("")) by_split["train"] = std::move(by_split[""]);
-  auto found = by_split.find(split_named(inform.split));
+  // A word that is no configuration is a split.
+  const std::string& word = asked.empty() || chosen ? inform.split : asked;
+  auto [by_split, other] = found_in(folder, chosen ? chosen : standard);
+  auto found = by_split.find(split_named(word));
   if (found == by_split.end() || found->second.empty()) {
     std::vector<std::string> splits;
     for (const auto& [split, files] : by_split)
       if (!split.empty()) splits.push_back(split);
     if (splits.empty() && !other.empty())
-      refuse(where, "'" + *inform.type + "' has no files of json, jsonl or txt, but for example " + other + ", which cannot be read yet",
+      refuse(where, "'" + *inform.type + "' has no files of " + source_names() + ", but for example " + other + ", which cannot be read yet",
              "convert them to jsonl");
-    refuse(where, "'" + *inform.type + "' has no files of the split '" + inform.split + "'",
-           splits.empty() ? "it has no data files" : "splits: " + join(splits, ", "));
+    std::vector<std::string> names;
+    for (const Value& one : configurations.items) names.push_back(text_at(one, "config_name"));
+    refuse(where, "'" + *inform.type + "' has no files of the split '" + word + "'",
+           (splits.empty() ? "it has no data files" : "splits: " + join(splits, ", ")) +
+               (names.empty() ? "" : "; configurations: " + join(names, ", ")));
   }
   std::ranges::sort(found->second);
   return found->second;

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
 
+#include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
 
@@ -16,14 +20,14 @@ bool trains(const InformConfig& inform) { return inform.split == "train" || info
 void InformConfig::settle(config::Keys& keys) {
   const std::string word = canonical(type.value_or(""));
   if (word == "visual" || word == "image")
-    return keys.refuse("type", "training on images is not built yet", "text rows are: json, jsonl, txt");
+    return keys.refuse("type", "training on images is not built yet", "text rows are: " + source_names());
   const auto& later = sources_not_built();
   if (std::find(later.begin(), later.end(), word) != later.end())
     return keys.refuse("type", "reading " + word + " files is not built yet", "convert them to jsonl");
   const bool on_hub = is_hub_dataset(*this);
   if (type && !on_hub && !find_source(word) && word != "text")
     return keys.refuse("type", "'" + *type + "' is no type of file, nor a data set of the hub",
-                       "give json, jsonl or txt with data_files, or owner/name");
+                       "give " + source_names() + " with data_files, or owner/name");
   if (data_files.empty() && !on_hub)
     return keys.refuse("data_files", "is missing", "give a path or a pattern such as data/*.jsonl");
   if (split.find('[') != std::string::npos)
@@ -37,17 +41,42 @@ void InformConfig::settle(config::Keys& keys) {
   }
 }
 
+std::optional<int64_t> SaveConfig::shard_bytes() const {
+  if (const auto* bytes = std::get_if<int64_t>(&max_shard_size)) return *bytes > 0 ? std::optional(*bytes) : std::nullopt;
+  const std::string& text = std::get<std::string>(max_shard_size);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string unit;
+  for (const char* c = end; c != text.data() + text.size(); ++c)
+    if (*c != ' ') unit += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+  static constexpr std::string_view powers = "KMGT";
+  const size_t power = unit.empty() || unit == "B" ? 0 : powers.find(unit[0]) + 1;  // 0 also of what is no power: npos + 1
+  const std::string rest = power ? unit.substr(1) : unit;
+  if (error != std::errc() || number <= 0 || (power ? rest != "B" && rest != "IB" : !unit.empty() && unit != "B")) return std::nullopt;
+  return static_cast<int64_t>(number * std::pow(rest == "IB" ? 1024.0 : 1000.0, double(power)));
+}
+
+void SaveConfig::settle(config::Keys& keys) {
+  if (!output_path) keys.refuse("output_path", "is missing", "give the folder to write");
+  if (format == SaveFormat::parquet || format == SaveFormat::arrow)
+    keys.refuse("format", str("writing ", format == SaveFormat::arrow ? "arrow" : keys.given("format") ? "parquet" : "parquet, the default,", " is not built yet"),
+                "use jsonl or json");
+  if (!shard_bytes()) keys.refuse("max_shard_size", "is no size", "write 500MB, 2GiB or a number of bytes");
+  if (push_to_hub && !hub_repo_id) keys.refuse("push_to_hub", "does not say where to", "give hub_repo_id: owner/name");
+}
+
 void MixtureConfig::settle(config::Keys& keys) {
   if (tokenization.text_field) text_target_field = *tokenization.text_field;
   if (mixture_weights.empty()) return;
   if (!block_mixture) keys.no_effect("mixture_weights", "only a block mixture has weights: set block_mixture: true");
-  const auto sources = names_of(training_informs(*this));
+  const auto sources = names_of(training_informs(*this)), others = names_of(evaluation_informs(*this));
   std::vector<std::string> missing, extra;
   for (const std::string& name : sources)
     if (!mixture_weights.contains(name)) missing.push_back(name);
   double sum = 0;
   for (const auto& [name, weight] : mixture_weights) {
-    if (std::find(sources.begin(), sources.end(), name) == sources.end()) extra.push_back(name);
+    // Sources that are only evaluated on may be named, too.
+    if (std::ranges::find(sources, name) == sources.end() && std::ranges::find(others, name) == others.end()) extra.push_back(name);
     sum += weight;
   }
   if (block_mixture && (!missing.empty() || !extra.empty())) {

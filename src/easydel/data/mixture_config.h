@@ -63,12 +63,11 @@ struct InformConfig {
     using namespace config;
     using C = InformConfig;
     return std::tuple{
-        field<&C::type>("json, jsonl or txt; null: by the file's extension. Or a data set of the hub, owner/name, without data_files."),
+        field<&C::type>("csv, json, jsonl, tsv or txt; null: by the file's extension. Or a data set of the hub, owner/name, without data_files."),
         field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), or a list of them."),
         field<&C::name>("What mixture_weights calls it; null: after its first file."),
         field<&C::split>("train, or a name for data that are only evaluated on."),
-        field<&C::dataset_split_name>("Configuration of a Hugging Face dataset.",
-                                      not_built("choosing a configuration of a data set")),
+        field<&C::dataset_split_name>("Of a data set of the hub: the configuration that its card (README.md) names so, else the split; null: the default ones."),
         field<&C::content_field>("The row's field with the text, the conversation, or a pair's prompt; null: by the "
                                  "standard names (messages, prompt, completion, chosen, rejected, text), then content.",
                                  alias("text_field")),
@@ -113,9 +112,9 @@ struct TokenizationConfig {
         field<&C::truncation>("Rows that are too long are cut (and counted); false: they are an error."),
         field<&C::padding>("Padding.", flat),
         field<&C::add_special_tokens>("Whether the tokenizer adds its BOS and the like to plain texts; null: yes."),
-        field<&C::return_attention_mask>("Attention masks.", flat),
+        field<&C::return_attention_mask>("Whether mixture.save writes a column attention_mask."),
         field<&C::text_field>("As text_target_field."),
-        field<&C::output_field>("Column of the tokens.", streamed),
+        field<&C::output_field>("Column of the tokens in what mixture.save writes."),
         field<&C::num_proc>("Processes.", streamed),
         field<&C::batched>("Rows by batches.", streamed),
         field<&C::batch_size>("Rows in a batch.", streamed),
@@ -125,9 +124,15 @@ struct TokenizationConfig {
   }
 };
 
+enum class SaveFormat : uint8_t { parquet, arrow, json, jsonl };
+constexpr auto choices(SaveFormat) {
+  using enum SaveFormat;
+  return std::array{config::Choice{parquet, "parquet"}, config::Choice{arrow, "arrow"}, config::Choice{json, "json"}, config::Choice{jsonl, "jsonl"}};
+}
+
 struct SaveConfig {
   std::optional<std::string> output_path;
-  std::string format = "parquet";
+  SaveFormat format = SaveFormat::parquet;
   std::optional<int64_t> num_shards;
   std::string compression = "snappy";
   std::variant<std::string, int64_t> max_shard_size = "500MB";
@@ -137,23 +142,26 @@ struct SaveConfig {
   bool hub_private = false;
   std::optional<std::string> hub_token;
 
-  static constexpr auto doc = "Writing the processed data out; read by the action that does so, not by training.";
+  static constexpr auto doc = "Write the examples that are trained on as rows of tokens, before the first step.";
   static constexpr auto fields() {
     using namespace config;
     using C = SaveConfig;
     return std::tuple{
         field<&C::output_path>("Folder.", alias("path")),
-        field<&C::format>("parquet, arrow, json or jsonl."),
-        field<&C::num_shards>("Files.", at_least(1)),
-        field<&C::compression>("snappy, gzip or zstd."),
-        field<&C::max_shard_size>("Most bytes of a file."),
-        field<&C::overwrite>("Whether what is there may be replaced."),
-        field<&C::push_to_hub>("Upload.", not_built("uploading to a hub")),
-        field<&C::hub_repo_id>("Repository.", not_built("uploading to a hub")),
-        field<&C::hub_private>("Private repository.", not_built("uploading to a hub")),
-        field<&C::hub_token>("Token.", not_built("uploading to a hub")),
+        field<&C::format>("json (a list) or jsonl (a row a line); parquet and arrow are not built yet."),
+        field<&C::num_shards>("Files; null: by max_shard_size.", at_least(1)),
+        field<&C::compression>("How parquet is compressed.", no_effect("json and jsonl are written as they are")),
+        field<&C::max_shard_size>("Most bytes of a file: a number, or one with KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB."),
+        field<&C::overwrite>("Whether a folder that is there already may get these files."),
+        field<&C::push_to_hub>("Send the folder to the hub, too."),
+        field<&C::hub_repo_id>("The data set's repository, owner/name."),
+        field<&C::hub_private>("Where it is made now: only for its owner."),
+        field<&C::hub_token>("A token that may write; null: HF_TOKEN's."),
     };
   }
+  void settle(config::Keys& keys);
+  // Of max_shard_size; nullopt: it says no size.
+  std::optional<int64_t> shard_bytes() const;
 };
 
 struct MixtureConfig {
@@ -173,7 +181,7 @@ struct MixtureConfig {
   StopStrategy stop_strategy = StopStrategy::restart;
   std::map<std::string, double> mixture_weights;
   TokenizationConfig tokenization;
-  SaveConfig save;
+  std::optional<SaveConfig> save;
   std::string cache_dir = "~/.cache/easydel";
   bool streaming = true;
   int64_t shuffle_buffer_size = 1000;
@@ -214,7 +222,7 @@ struct MixtureConfig {
         field<&C::stop_strategy>("When an epoch of a block mixture ends."),
         field<&C::mixture_weights>("Share of each source, by its name; none: equal.", at_least(0)),
         field<&C::tokenization>("How texts become tokens."),
-        field<&C::save>("Where the processed data are written."),
+        field<&C::save>("Write the processed data; null: do not."),
         field<&C::cache_dir>("Folder of cached data.", ready),
         field<&C::streaming>("Read without loading all.", no_effect("files are always read by rows")),
         field<&C::shuffle_buffer_size>("Rows in the shuffle buffer.", whole),

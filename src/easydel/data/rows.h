@@ -37,6 +37,7 @@ struct Source {
 };
 
 std::span<const Source> sources();                                // by name
+std::string source_names();                                       // "csv, json, jsonl, tsv or txt"
 const Source* find_source(std::string_view name);                 // nullptr: no such type
 const Source* source_of_file(const std::filesystem::path& file);  // by extension
 
@@ -46,6 +47,9 @@ std::span<const std::string_view> sources_not_built();
 // Files that match the patterns (`*`, `?`, `[a-z]`, `{a,b}`, and `**` for any depth), sorted within each pattern,
 // without doubles. UserError "where: no file matches 'x'" where a pattern matches nothing.
 std::vector<std::filesystem::path> expand(std::span<const std::string> patterns, const std::string& where);
+
+// Whether a pattern (`*`, `?`, `[a-z]`; `**/` is any depth, also none) means this path.
+bool is_match(const std::string& path, const std::string& pattern);
 
 // Lines of a text file without holding it: calls `line(text, number)` until it gives false. Gunzips *.gz (whole).
 bool for_each_line(const std::filesystem::path& file, const std::function<bool(std::string_view, int64_t)>& line);

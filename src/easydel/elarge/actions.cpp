@@ -113,7 +113,7 @@ std::span<const ActionEntry> action_entries() {
        .doc = "Send the model, as it is now, to a repository of the hub; only what changed.",
        .parameters = section_for<PushConfig>, .make_parameters = make<PushConfig>,
        .alone = "repo_id",
-       .needs = {.model = true, .tokenizer = true, .computing = true},
+       .needs = {.model = true, .computing = true},
        .check = check_push,
        .run = run_push},
       {.name = "serve",

@@ -82,7 +82,7 @@ class Session {
   virtual std::shared_ptr<train::Trainer> build_trainer() = 0;  // reads the data; each call makes a new one
   virtual TrainerOutput train(const Output& out) = 0;           // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
-  // The model as it is now, with its tokenizer, to a repository of the hub; only what changed is sent. Errors say
+  // The model as it is now, with its tokenizer if it has one, to a repository of the hub; only what changed is sent. Errors say
   // `where`. Collective: every rank calls it, the first one sends.
   virtual hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) = 0;
 };

@@ -8,6 +8,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
+#include "easydel/data/save_dataset.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/elarge/push.h"
 #include "easydel/generation/generation_config.h"
@@ -113,6 +114,8 @@ void check_data(const Config& config, config::Problems& problems) {
   };
   check_informs(config.mixture.informs, "informs");
   check_informs(config.mixture.evaluation, "evaluation");
+  if (config.mixture.save)
+    as_problem(problems, "mixture.save", [&] { data::check_save("mixture.save", *config.mixture.save, config.trainer.common.trainer_type); });
 }
 
 // Whether `path` can be made or written: no file in the way, and the first folder above it that exists is writable.

@@ -18,6 +18,7 @@
 #include "easydel/text/render_chat.h"
 #include "easydel/text/tokenizer.h"
 #include "easydel/train/progress.h"
+#include "easydel/train/state_files.h"
 #include "easydel/train/trainer.h"
 
 namespace easydel::elarge {
@@ -128,6 +129,8 @@ class TorchSession final : public Session {
     if (out) out(trainer->plan().text());
     const train::Outcome outcome = trainer->run();
     if (outcome.signal != 0) throw Interrupted(outcome.signal);
+    const bool is_last = outcome.checkpoint.filename() == str("run-", outcome.step);
+    saved_ = is_last ? outcome.checkpoint : std::filesystem::path();
     if (out) out(told(outcome));
     if (config_.trainer.common.push_to_hub) push(out);
     TrainerOutput result{outcome.step, outcome.steps, {{"train_loss", outcome.train_loss}}, outcome.checkpoint};
@@ -138,13 +141,14 @@ class TorchSession final : public Session {
 
   hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) override {
     if (team_->first()) hub::check_push(where, options);
+    if (!saved_.empty()) return push_checkpoint(where, options);
     std::string pattern = (std::filesystem::temp_directory_path() / "easydel-push-XXXXXX").string();
     if (team_->first() && !::mkdtemp(pattern.data())) refuse(pattern, str("cannot be made: ", std::strerror(errno)));
     hub::Pushed pushed;
     try {
       models::save_model(*model(), pattern, std::string(name_of(config_.loader.param_dtype)));
       if (team_->first()) {
-        text::save_tokenizer(*tokenizer(), pattern);
+        if (config_.model.tokenizer || text::Tokenizer::exists(folder())) text::save_tokenizer(*tokenizer(), pattern);
         pushed = hub::push_folder(where, pattern, options);
       }
     } catch (...) {
@@ -183,6 +187,13 @@ class TorchSession final : public Session {
   }
 
  private:
+  // The model as it is now lies on the disk already, beside what only a trainer reads.
+  hub::Pushed push_checkpoint(const std::string& where, hub::PushOptions options) const {
+    if (!team_->first()) return {};
+    options.wanted = [](const std::string& name) { return !train::is_of_training(name); };
+    return hub::push_folder(where, saved_, options);
+  }
+
   static std::string told(const train::Outcome& outcome) {
     std::string text;
     if (outcome.before && outcome.after && outcome.before->step != outcome.after->step)
@@ -226,6 +237,7 @@ class TorchSession final : public Session {
   bool trains_;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
   std::shared_ptr<models::Model> model_;
+  std::filesystem::path saved_;  // the checkpoint that holds the model as it is; empty: none does
   std::map<std::string, std::shared_ptr<models::Model>> side_models_;  // by section
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::unique_ptr<const text::ChatRenderer> chat_;  // when a conversation first comes

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct PushOptions {
   std::string message = "Upload with easydel", description = {};
   bool is_private = false;    // of a repository that is made now
   bool pull_request = false;  // as a pull request instead of a commit to the revision
+  std::function<bool(const std::string& name)> wanted = {};  // of the folder's files; null: all
   Settings settings = hub::settings();
 };
 

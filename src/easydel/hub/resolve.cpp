@@ -94,7 +94,7 @@ fs::path resolve_dataset(std::string_view name, const std::string& where, std::s
   const auto takes = [](std::string_view file) {
     for (const std::string_view packed : {".gz", ".zst"})
       if (file.ends_with(packed)) file.remove_suffix(packed.size());
-    return ends_with_any(file, {".parquet", ".json", ".jsonl", ".csv", ".tsv", ".txt", ".arrow"});
+    return file == "README.md" || ends_with_any(file, {".parquet", ".json", ".jsonl", ".csv", ".tsv", ".txt", ".arrow"});
   };
   return repository.fetch_all(takes, telling(now.progress));
 }

@@ -22,7 +22,7 @@ enum class Wanted : uint8_t {
 std::filesystem::path resolve_model(std::string_view name, const std::string& where, std::string_view revision = "main",
                                     Wanted wanted = Wanted::all);
 
-// The same of a data set: its data files (parquet, json, jsonl, csv, tsv, txt, arrow, also compressed).
+// The same of a data set: its card and its data files (parquet, json, jsonl, csv, tsv, txt, arrow, also compressed).
 std::filesystem::path resolve_dataset(std::string_view name, const std::string& where,
                                       std::string_view revision = "main");
 

@@ -46,7 +46,7 @@ struct LossConfig {
     using namespace config;
     using C = LossConfig;
     return std::tuple{
-        field<&C::ignore_index>("Label that is not learned (trainers: -100 only, not built yet)."),
+        field<&C::ignore_index>("Label that is not learned, beside -100: the id of a token that is never to be predicted."),
         field<&C::label_smoothing>("Share of the loss that is the mean over the vocabulary (torch's form).",
                                    between(0, 1)),
         field<&C::z_loss>("Weight of the squared log-normalizer.", at_least(0)),
@@ -57,7 +57,7 @@ struct LossConfig {
         field<&C::reduction>("mean or sum over the labelled tokens; none: not reduced (not for training); null: by "
                              "loss_normalizing_factor."),
         field<&C::divide_weight_sum>("Divide once more, by what the tokens weigh."),
-        field<&C::shift_tokens>("Whether a token's label is the next token (trainers: always, false is not built yet)."),
+        field<&C::shift_tokens>("Whether a token's label is the next token; false: it is the token itself."),
         field<&C::break_on_nan>("Stop (after a save of the last good step) when the loss is not a number."),
         field<&C::chunk_vocab_size>("Vocabulary entries at a time (trainers go by tokens).", at_least(1)),
         field<&C::chunk_token_size>("Tokens whose logits exist at one time; null: by size.", at_least(1)),

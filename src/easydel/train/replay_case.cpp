@@ -47,7 +47,7 @@ OptimizerRules read_rules(Arguments& arguments, const std::string& optimizer) {
   const double eps = arguments.number("adam_epsilon", 1e-8);
   if (optimizer == "adamw_torch" || optimizer == "adamw_torch_fused" || optimizer == "adamw_hf") return {adamw({b1, b2, eps})};
   if (optimizer == "adafactor") return {adafactor({})};
-  if (optimizer == "adagrad") return {adagrad()};
+  if (optimizer == "adagrad") return {adagrad({})};
   if (optimizer == "lion_32bit") return {lion(b1, b2)};
   if (optimizer == "rmsprop") return {rmsprop({})};
   if (optimizer == "sgd") return {sgd({})};

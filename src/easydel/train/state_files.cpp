@@ -82,6 +82,10 @@ std::string order_class(at::ScalarType compute) {
   return str("ascending-1, ", of_bf16, kernels::openmp_executor().size(), " threads");
 }
 
+bool is_of_training(std::string_view name) {
+  return name == state_name || name == "manifest.json" || (name.starts_with("optimizer-") && name.ends_with(".safetensors"));
+}
+
 void write_state(const fs::path& folder, const RunState& state) {
   Value out = Value::map(), randomness = Value::map();
   randomness.set("generator", Value::text("philox4x32-10"));

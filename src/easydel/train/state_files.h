@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
@@ -28,6 +29,9 @@ struct RunState {
 // The order in which this process adds: runs of one class have the same bits. Kernels add alike on every instruction
 // set; torch's sums depend on the number of threads.
 std::string order_class(at::ScalarType compute);
+
+// Whether a checkpoint's file is there for going on alone, and not part of the model.
+bool is_of_training(std::string_view name);
 
 void write_state(const std::filesystem::path& folder, const RunState& state);
 RunState read_state(const std::filesystem::path& folder);  // UserError for what is no state.json

@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "easydel/base/error.h"
+#include "easydel/base/names.h"
 
 namespace easydel::train {
 namespace {
@@ -18,10 +19,11 @@ bool is_regex(const std::string& pattern) {
 }
 
 // What a loss on logits can have, and a training step cannot, or not yet.
-void settle_loss(const LossConfig& loss, config::Keys keys) {
+void settle_loss(const LossConfig& loss, const std::string& method, config::Keys keys) {
+  if (method != "sft")
+    for (const char* key : {"ignore_index", "label_smoothing", "z_loss", "loss_normalizing_factor", "reduction", "divide_weight_sum", "shift_tokens"})
+      if (keys.given(key)) keys.no_effect(key, "with trainer_type " + method);
   const auto refuse = [&](const char* key, const char* what) { keys.refuse(key, str(what, " is not built yet")); };
-  if (loss.ignore_index != -100) refuse("ignore_index", "another ignored label than -100");
-  if (!loss.shift_tokens) refuse("shift_tokens", "training on unshifted labels");
   if (loss.reduction == Reduction::none)
     keys.refuse("reduction", "a training step needs one number", "use mean, sum or null");
   const auto* named = loss.loss_normalizing_factor ? std::get_if<Normalizer>(&*loss.loss_normalizing_factor) : nullptr;
@@ -49,7 +51,7 @@ std::optional<double> seconds_of(const std::string& text) {
 }
 
 void TrainerConfig::settle(config::Keys& keys) {
-  if (loss_config) settle_loss(*loss_config, keys.below("loss_config"));
+  if (loss_config) settle_loss(*loss_config, canonical(trainer_type), keys.below("loss_config"));
   if (total_batch_size % gradient_accumulation_steps != 0)
     keys.refuse("total_batch_size",
                 str("an update of ", total_batch_size, " examples does not divide into ", gradient_accumulation_steps,

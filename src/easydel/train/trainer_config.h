@@ -19,10 +19,10 @@ enum class OptimizerName : uint8_t { adamw, adafactor, lion, mars, muon, quad, r
 constexpr auto choices(OptimizerName) {
   using enum OptimizerName;
   return std::array{config::Choice{adamw, "adamw"}.also("adam"),    config::Choice{adafactor, "adafactor"},
-                    config::Choice{lion, "lion"},       config::Choice{mars, "mars"}.not_built(),
+                    config::Choice{lion, "lion"},       config::Choice{mars, "mars"},
                     config::Choice{muon, "muon"},       config::Choice{quad, "quad"}.not_built(),
                     config::Choice{rmsprop, "rmsprop"}, config::Choice{skew, "skew"}.not_built(),
-                    config::Choice{soap, "soap"}.not_built()};
+                    config::Choice{soap, "soap"}};
 }
 
 enum class Scheduler : uint8_t { none, linear, cosine };
@@ -45,25 +45,29 @@ constexpr auto choices(ProgressBar) {
 }
 
 struct OptimizerArguments {
-  double b1 = 0.9;
-  std::optional<double> b2, eps, momentum;
-  double decay = 0.99;
+  std::optional<double> b1, b2, eps, momentum;
+  double decay = 0.99, gamma = 0.025;
   bool nesterov = true, centered = false;
+  int64_t precondition_frequency = 10, max_precond_dim = 10000;
 
   static constexpr auto doc = "More of the optimizer.";
   static constexpr auto fields() {
     using namespace config;
     using C = OptimizerArguments;
     return std::tuple{
-        field<&C::b1>("adamw, lion: decay of the mean of gradients.", between(0, 1), alias("beta1"), alias("adam_beta1")),
-        field<&C::b2>("adamw, lion: decay of the mean of squared gradients (lion: of gradients); null: 0.999, lion 0.99.",
+        field<&C::b1>("adamw, lion, mars, soap: decay of the mean of gradients; null: 0.9, mars and soap 0.95.", between(0, 1), alias("beta1"),
+                      alias("adam_beta1")),
+        field<&C::b2>("adamw, mars, soap: decay of the mean of squared gradients; null: 0.999, mars 0.99, soap 0.95. lion: of gradients; null: 0.99.",
                       between(0, 1), alias("beta2"), alias("adam_beta2")),
-        field<&C::eps>("adamw, rmsprop: added to the root; null: 1e-8. adafactor: added to squares; null: 1e-30.", at_least(0),
+        field<&C::eps>("adamw, mars, rmsprop, soap: added to the root; null: 1e-8. adafactor: added to squares; null: 1e-30.", at_least(0),
                        alias("epsilon"), alias("adam_epsilon")),
         field<&C::momentum>("rmsprop, muon: share of the last update that goes on; null: rmsprop 0, muon 0.95.", between(0, 1)),
         field<&C::decay>("rmsprop: decay of the mean of squared gradients.", between(0, 1), alias("alpha")),
+        field<&C::gamma>("mars: how much the last gradient corrects this one.", at_least(0)),
         field<&C::nesterov>("muon: look a step ahead."),
         field<&C::centered>("rmsprop: subtract the square of the mean."),
+        field<&C::precondition_frequency>("soap: updates after which the bases follow.", at_least(1)),
+        field<&C::max_precond_dim>("soap: longer dimensions have no basis.", at_least(1)),
     };
   }
 };

@@ -5,6 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/data/save_dataset.h"
 #include "easydel/train/router_watch.h"
 #include "easydel/train/sft_config.h"
 #include "easydel/train/state_files.h"
@@ -57,16 +58,23 @@ int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
 
 OptimizerRules rules_of(const TrainerConfig& config) {
   const OptimizerArguments& more = config.extra_optimizer_kwargs;
-  const auto adam = [&] { return adamw({.b1 = more.b1, .b2 = more.b2.value_or(0.999), .eps = more.eps.value_or(1e-8)}); };
+  const auto adam = [&] { return adamw({.b1 = more.b1.value_or(0.9), .b2 = more.b2.value_or(0.999), .eps = more.eps.value_or(1e-8)}); };
   switch (config.optimizer) {
     case OptimizerName::adafactor:
       return {adafactor({.eps = more.eps.value_or(1e-30)})};
     case OptimizerName::lion:
-      return {lion(more.b1, more.b2.value_or(0.99))};
+      return {lion(more.b1.value_or(0.9), more.b2.value_or(0.99))};
+    case OptimizerName::mars:
+      return {mars({.b1 = more.b1.value_or(0.95), .b2 = more.b2.value_or(0.99), .eps = more.eps.value_or(1e-8), .gamma = more.gamma})};
     case OptimizerName::muon:
       return {muon({.momentum = more.momentum.value_or(0.95), .nesterov = more.nesterov}), adam()};
     case OptimizerName::rmsprop:
       return {rmsprop({.alpha = more.decay, .eps = more.eps.value_or(1e-8), .momentum = more.momentum.value_or(0), .centered = more.centered})};
+    case OptimizerName::soap: {
+      const double b2 = more.b2.value_or(0.95);
+      return {soap({.b1 = more.b1.value_or(0.95), .b2 = b2, .shampoo_b = b2, .eps = more.eps.value_or(1e-8),
+                    .frequency = more.precondition_frequency, .most_rows = more.max_precond_dim})};
+    }
     default:
       return {adam()};
   }
@@ -111,8 +119,10 @@ std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data:
                                              std::shared_ptr<const text::Tokenizer> tokenizer) {
   limit_length(trainer, mixture);
   const std::unique_ptr<Method> method = build_method({trainer, mixture, std::move(tokenizer), nullptr, nullptr});
-  return std::make_shared<data::Dataset>(data::Dataset::build(
+  auto dataset = std::make_shared<data::Dataset>(data::Dataset::build(
       training_data(trainer, mixture), [&](const data::TypedRow& row) { return method->prepare(row); }));
+  if (mixture.save) data::save_dataset("mixture.save", *dataset, mixture, trainer.common.trainer_type);
+  return dataset;
 }
 
 void Trainer::freeze() {
@@ -139,6 +149,7 @@ void Trainer::build_data() {
   const auto prepare = [this](const data::TypedRow& row) { return method_->prepare(row); };
   data::DatasetOptions options = training_data(parts_.trainer, parts_.mixture);
   training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
+  if (parts_.mixture.save && ranks_.first()) data::save_dataset("mixture.save", *training_, parts_.mixture, config().trainer_type);
   source_ = std::make_unique<DatasetSource>(training_, config().total_batch_size, config().gradient_accumulation_steps,
                                             config().per_epoch_training_steps.value_or(0));
 

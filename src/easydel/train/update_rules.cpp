@@ -3,6 +3,7 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mm.h>
@@ -15,10 +16,12 @@
 #include <cmath>
 
 namespace easydel::train {
-namespace {
 
-Tensor& state(const Update& u, const char* name) { return u.states.find(name)->second; }
-Tensor decayed(const Update& u) { return u.decay != 0 ? u.gradient.add(u.value, u.decay) : u.gradient; }
+Tensor& Update::state(std::string_view name) const { return states.find(name)->second; }
+Tensor Update::coupled_gradient() const { return decay != 0 ? gradient.add(value, decay) : gradient; }
+double root_mean_square(const Tensor& t) { return at::linalg_vector_norm(t).item<double>() / std::sqrt(double(t.numel())); }
+
+namespace {
 
 class AdamW final : public UpdateRule {
  public:
@@ -30,18 +33,38 @@ class AdamW final : public UpdateRule {
   }
   void update(const Update& u) const override {
     const Tensor count = at::full({}, double(u.step), u.value.options());
-    std::vector<Tensor> value = {u.value}, gradient = {decayed_or_plain(u)}, mean = {state(u, "mean")}, square = {state(u, "square")}, most;
-    if (o_.amsgrad) most = {state(u, "most")};
+    std::vector<Tensor> value = {u.value}, gradient = {o_.coupled ? u.coupled_gradient() : u.gradient}, mean = {u.state("mean")}, square = {u.state("square")}, most;
+    if (o_.amsgrad) most = {u.state("most")};
     at::_fused_adamw_(value, gradient, mean, square, most, {count}, u.rate, o_.b1, o_.b2, o_.coupled ? 0.0 : u.decay, o_.eps,
                       o_.amsgrad, false);
   }
 
  private:
-  Tensor decayed_or_plain(const Update& u) const { return o_.coupled ? decayed(u) : u.gradient; }
   AdamWOptions o_;
 };
 
-double root_mean_square(const Tensor& t) { return at::linalg_vector_norm(t).item<double>() / std::sqrt(double(t.numel())); }
+class Mars final : public UpdateRule {
+ public:
+  explicit Mars(const MarsOptions& options) : o_(options) {}
+  bool whole() const override { return o_.clip > 0; }
+  OptimizerStates start(const Tensor& value) const override {
+    return {{"mean", at::zeros_like(value)}, {"square", at::zeros_like(value)}, {"last", at::zeros_like(value)}};
+  }
+  void update(const Update& u) const override {
+    Tensor &mean = u.state("mean"), &square = u.state("square"), &last = u.state("last");
+    Tensor corrected = u.gradient.add(u.gradient - last, o_.gamma * o_.b1 / (1 - o_.b1));
+    if (const double norm = o_.clip > 0 ? at::linalg_vector_norm(corrected).item<double>() : 0; norm > o_.clip)
+      corrected.mul_(o_.clip / norm);
+    last.copy_(u.gradient);
+    mean.mul_(o_.b1).add_(corrected, 1 - o_.b1);
+    square.mul_(o_.b2).addcmul_(corrected, corrected, 1 - o_.b2);
+    const double step = double(u.step), left1 = 1 - std::pow(o_.b1, step), left2 = 1 - std::pow(o_.b2, step);
+    u.value.mul_(1 - u.rate * u.decay).addcdiv_(mean, square.sqrt().div_(std::sqrt(left2)).add_(o_.eps), -u.rate / left1);
+  }
+
+ private:
+  MarsOptions o_;
+};
 
 class Adafactor final : public UpdateRule {
  public:
@@ -62,23 +85,23 @@ class Adafactor final : public UpdateRule {
   }
   void update(const Update& u) const override {
     const double step = double(u.step), kept = 1 - std::pow(step, o_.decay_rate);
-    double rate = o_.relative_step ? std::min(1e-2, 1 / std::sqrt(step)) : u.rate;
+    double rate = o_.relative_step ? std::min(o_.warmup ? 1e-6 * step : 1e-2, 1 / std::sqrt(step)) : u.rate;
     if (o_.scale_parameter) rate *= std::max(o_.least_scale, root_mean_square(u.value));
     const Tensor squares = u.gradient.square().add(o_.eps);
     Tensor change;
     if (u.value.dim() >= 2) {
-      Tensor &row = state(u, "row"), &column = state(u, "column");
+      Tensor &row = u.state("row"), &column = u.state("column");
       row.mul_(kept).add_(squares.mean(-1), 1 - kept);
       column.mul_(kept).add_(squares.mean(-2), 1 - kept);
       change = (row / row.mean(-1, true)).rsqrt_().unsqueeze(-1) * column.unsqueeze(-2).rsqrt();
     } else {
-      Tensor& square = state(u, "square");
+      Tensor& square = u.state("square");
       square.mul_(kept).add_(squares, 1 - kept);
       change = square.rsqrt();
     }
     change.mul_(u.gradient);
     change.div_(std::max(1.0, root_mean_square(change) / o_.clip)).mul_(rate);
-    if (o_.b1 > 0) change = state(u, "mean").mul_(o_.b1).add_(change, 1 - o_.b1);
+    if (o_.b1 > 0) change = u.state("mean").mul_(o_.b1).add_(change, 1 - o_.b1);
     if (u.decay != 0) u.value.add_(u.value, -u.decay * rate);
     u.value.sub_(change);
   }
@@ -92,7 +115,7 @@ class Lion final : public UpdateRule {
   Lion(double b1, double b2) : b1_(b1), b2_(b2) {}
   OptimizerStates start(const Tensor& value) const override { return {{"mean", at::zeros_like(value)}}; }
   void update(const Update& u) const override {
-    Tensor& mean = state(u, "mean");
+    Tensor& mean = u.state("mean");
     const Tensor way = mean.mul(b1_).add_(u.gradient, 1 - b1_).sign_();
     u.value.mul_(1 - u.rate * u.decay).add_(way, -u.rate);
     mean.mul_(b2_).add_(u.gradient, 1 - b2_);
@@ -108,7 +131,7 @@ class Muon final : public UpdateRule {
   bool whole() const override { return true; }
   OptimizerStates start(const Tensor& value) const override { return {{"momentum", at::zeros_like(value)}}; }
   void update(const Update& u) const override {
-    Tensor& momentum = state(u, "momentum");
+    Tensor& momentum = u.state("momentum");
     momentum.lerp_(u.gradient, 1 - o_.momentum);
     const Tensor way = orthogonal(o_.nesterov ? u.gradient.lerp(momentum, o_.momentum) : momentum);
     const double rows = double(u.value.size(0)), columns = double(u.value.size(1));
@@ -141,12 +164,12 @@ class Rmsprop final : public UpdateRule {
     return out;
   }
   void update(const Update& u) const override {
-    const Tensor gradient = decayed(u);
-    Tensor& square = state(u, "square");
+    const Tensor gradient = u.coupled_gradient();
+    Tensor& square = u.state("square");
     square.mul_(o_.alpha).addcmul_(gradient, gradient, 1 - o_.alpha);
     Tensor root;
     if (o_.centered) {
-      Tensor& mean = state(u, "mean");
+      Tensor& mean = u.state("mean");
       mean.lerp_(gradient, 1 - o_.alpha);
       root = square.addcmul(mean, mean, -1).sqrt_();
     } else {
@@ -154,7 +177,7 @@ class Rmsprop final : public UpdateRule {
     }
     root.add_(o_.eps);
     if (o_.momentum > 0)
-      u.value.add_(state(u, "momentum").mul_(o_.momentum).addcdiv_(gradient, root), -u.rate);
+      u.value.add_(u.state("momentum").mul_(o_.momentum).addcdiv_(gradient, root), -u.rate);
     else
       u.value.addcdiv_(gradient, root, -u.rate);
   }
@@ -171,9 +194,9 @@ class Sgd final : public UpdateRule {
     return {{"momentum", at::zeros_like(value)}};
   }
   void update(const Update& u) const override {
-    Tensor gradient = decayed(u);
+    Tensor gradient = u.coupled_gradient();
     if (o_.momentum != 0) {
-      Tensor& momentum = state(u, "momentum");
+      Tensor& momentum = u.state("momentum");
       momentum.mul_(o_.momentum).add_(gradient, u.step == 1 ? 1.0 : 1 - o_.dampening);
       gradient = o_.nesterov ? gradient.add(momentum, o_.momentum) : momentum;
     }
@@ -186,17 +209,17 @@ class Sgd final : public UpdateRule {
 
 class Adagrad final : public UpdateRule {
  public:
-  explicit Adagrad(double eps) : eps_(eps) {}
-  OptimizerStates start(const Tensor& value) const override { return {{"square", at::zeros_like(value)}}; }
+  explicit Adagrad(const AdagradOptions& options) : o_(options) {}
+  OptimizerStates start(const Tensor& value) const override { return {{"square", at::full_like(value, o_.initial)}}; }
   void update(const Update& u) const override {
-    const Tensor gradient = decayed(u);
-    Tensor& square = state(u, "square");
+    const Tensor gradient = u.coupled_gradient();
+    Tensor& square = u.state("square");
     square.addcmul_(gradient, gradient);
-    u.value.addcdiv_(gradient, square.sqrt().add_(eps_), -u.rate);
+    u.value.addcdiv_(gradient, square.sqrt().add_(o_.eps), -u.rate / (1 + double(u.step - 1) * o_.rate_decay));
   }
 
  private:
-  double eps_;
+  AdagradOptions o_;
 };
 
 }  // namespace
@@ -207,6 +230,7 @@ std::unique_ptr<UpdateRule> lion(double b1, double b2) { return std::make_unique
 std::unique_ptr<UpdateRule> muon(const MuonOptions& options) { return std::make_unique<Muon>(options); }
 std::unique_ptr<UpdateRule> rmsprop(const RmspropOptions& options) { return std::make_unique<Rmsprop>(options); }
 std::unique_ptr<UpdateRule> sgd(const SgdOptions& options) { return std::make_unique<Sgd>(options); }
-std::unique_ptr<UpdateRule> adagrad(double eps) { return std::make_unique<Adagrad>(eps); }
+std::unique_ptr<UpdateRule> adagrad(const AdagradOptions& options) { return std::make_unique<Adagrad>(options); }
+std::unique_ptr<UpdateRule> mars(const MarsOptions& options) { return std::make_unique<Mars>(options); }
 
 }  // namespace easydel::train

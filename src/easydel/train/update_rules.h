@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "easydel/tensor/torch.h"
 
@@ -19,7 +20,12 @@ struct Update {
   OptimizerStates& states;
   int64_t step = 1;        // this update's number, from 1
   double rate = 0, decay = 0;
+
+  Tensor& state(std::string_view name) const;
+  Tensor coupled_gradient() const;  // with the decay in it, as Adam's and older rules' is
 };
+
+double root_mean_square(const Tensor& tensor);
 
 class UpdateRule {
  public:
@@ -44,8 +50,25 @@ struct AdafactorOptions {
   double eps = 1e-30, least_scale = 1e-3, clip = 1.0, decay_rate = -0.8;
   double b1 = 0;                                         // 0: no mean
   bool scale_parameter = false, relative_step = false;  // the second takes the place of the rate
+  bool warmup = false;                                   // the relative step begins small
 };
 std::unique_ptr<UpdateRule> adafactor(const AdafactorOptions& options);
+
+// arXiv:2411.10438 (MARS-AdamW with the last gradient instead of a second one, as its authors' program), for every
+// parameter. States mean, square, last. What is corrected by the last gradient is clipped, each tensor to norm `clip`.
+struct MarsOptions {
+  double b1 = 0.95, b2 = 0.99, eps = 1e-8, gamma = 0.025, clip = 1.0;
+};
+std::unique_ptr<UpdateRule> mars(const MarsOptions& options);
+
+// arXiv:2409.11321 as its authors' program has it: Adam in the eigenbases of Shampoo's two (or more) second moments, which
+// follow by one power iteration every `frequency` updates; the first update only begins them. Dimensions above
+// `most_rows`, and vectors, have no basis. States mean, square, count, and of each dimension gram<d>, basis<d>.
+struct SoapOptions {
+  double b1 = 0.95, b2 = 0.95, shampoo_b = 0.95, eps = 1e-8;
+  int64_t frequency = 10, most_rows = 10000;
+};
+std::unique_ptr<UpdateRule> soap(const SoapOptions& options);
 
 // arXiv:2302.06675. State mean.
 std::unique_ptr<UpdateRule> lion(double b1 = 0.9, double b2 = 0.99);
@@ -73,6 +96,23 @@ struct SgdOptions {
 std::unique_ptr<UpdateRule> sgd(const SgdOptions& options);
 
 // torch.optim.Adagrad. State square, a sum.
-std::unique_ptr<UpdateRule> adagrad(double eps = 1e-10);
+struct AdagradOptions {
+  double eps = 1e-10, rate_decay = 0, initial = 0;
+};
+std::unique_ptr<UpdateRule> adagrad(const AdagradOptions& options);
+
+// Those of torch that no trainer offers; recorded cases hold them to it.
+std::unique_ptr<UpdateRule> adadelta(double rho = 0.9, double eps = 1e-6);  // states square, change
+struct AdamOptions {
+  double b1 = 0.9, b2 = 0.999, eps = 1e-8;
+  bool decoupled = false;  // the decay; else it goes into the gradient
+};
+std::unique_ptr<UpdateRule> adamax(const AdamOptions& options);  // states mean, most; its decay is never decoupled
+std::unique_ptr<UpdateRule> nadam(const AdamOptions& options, double momentum_decay = 4e-3);  // mean, square; product: a scalar
+std::unique_ptr<UpdateRule> radam(const AdamOptions& options);  // states mean, square
+struct TorchAdafactorOptions {
+  double eps = 1.1920928955078125e-7, least_scale = 1e-3, clip = 1.0, decay_rate = -0.8;
+};
+std::unique_ptr<UpdateRule> torch_adafactor(const TorchAdafactorOptions& options);  // states row, column, or square of a vector
 
 }  // namespace easydel::train

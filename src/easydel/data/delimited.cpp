@@ -1,0 +1,96 @@
+#include "easydel/data/delimited.h"
+
+#include <set>
+
+#include "easydel/base/error.h"
+
+namespace easydel::data {
+namespace {
+
+struct Field {
+  std::string text;
+  bool quoted = false;
+};
+
+// Fields of one row, which may be several lines long; line ends inside of quotes become \n.
+class Splitter {
+ public:
+  explicit Splitter(char separator) : separator_(separator) {}
+
+  // false: the row goes on in the next line.
+  bool take(std::string_view line) {
+    if (inside_) {
+      fields_.back().text += '\n';
+    } else {
+      fields_.assign(1, {});
+    }
+    for (size_t i = 0; i < line.size(); ++i) {
+      Field& field = fields_.back();
+      const char c = line[i];
+      if (inside_ && c == '"' && i + 1 < line.size() && line[i + 1] == '"')
+        field.text += line[++i];
+      else if (inside_ && c == '"')
+        inside_ = false;
+      else if (inside_)
+        field.text += c;
+      else if (c == '"' && field.text.empty() && !field.quoted)
+        inside_ = field.quoted = true;
+      else if (c == separator_)
+        fields_.emplace_back();
+      else
+        field.text += c;
+    }
+    return !inside_;
+  }
+  const std::vector<Field>& fields() const { return fields_; }
+
+ private:
+  char separator_;
+  bool inside_ = false;
+  std::vector<Field> fields_;
+};
+
+std::vector<std::string> names_in(const std::vector<Field>& fields, const std::string& where) {
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (const Field& field : fields) {
+    names.push_back(field.text);
+    if (names.back().empty()) refuse(where, str("field ", names.size(), " has no name"), "the first line names the fields");
+    if (!seen.insert(names.back()).second) refuse(where, "two fields are called '" + names.back() + "'", "the first line names the fields");
+  }
+  return names;
+}
+
+}  // namespace
+
+bool read_delimited(const std::filesystem::path& file, char separator, const RowSink& sink) {
+  Splitter splitter(separator);
+  std::vector<std::string> names;
+  std::string where;
+  bool whole = true;
+  const bool more = for_each_line(file, [&](std::string_view line, int64_t number) {
+    if (whole) where = str(file.string(), ":", number);
+    if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+    if (whole && line.empty()) return true;
+    whole = splitter.take(line);
+    if (!whole) return true;
+    const std::vector<Field>& fields = splitter.fields();
+    if (names.empty()) {
+      names = names_in(fields, where);
+      return true;
+    }
+    if (fields.size() > names.size())
+      refuse(where, str("the row has ", fields.size(), " fields, the first line names ", names.size()),
+             "put quotes around a text that holds the separator");
+    Row row{Value::map(), where};
+    for (size_t i = 0; i < names.size(); ++i) {
+      const bool there = i < fields.size() && (fields[i].quoted || !fields[i].text.empty());
+      row.fields.set(names[i], there ? Value::text(fields[i].text) : Value{});
+    }
+    return sink(std::move(row));
+  });
+  if (!whole) refuse(where, "a quote is opened and never closed");
+  return more;
+}
+
+}  // namespace easydel::data

@@ -1,0 +1,17 @@
+// type: tsv. Fields between tabs.
+#include <array>
+
+#include "easydel/data/delimited.h"
+
+namespace easydel::data {
+namespace {
+
+constexpr std::array<std::string_view, 1> extensions{".tsv"};
+
+bool read(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) { return read_delimited(file, '\t', sink); }
+
+}  // namespace
+
+extern const Source tsv_source{"tsv", extensions, read};
+
+}  // namespace easydel::data
