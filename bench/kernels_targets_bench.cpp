@@ -2,7 +2,6 @@
 // beside it the least ratio wanted. Rows against torch need EASYDEL_PEER_PYTHON, a python that has it (see
 // kernels_torch.py). `kernels_targets_bench [words]` takes only rows whose name has one of the words. Under two minutes
 // on an idle machine of two cores.
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,6 +19,7 @@
 #include "easydel/kernels/peak.h"
 #include "easydel/kernels/quantized.h"
 #include "measure.h"
+#include "peer.h"
 
 namespace {
 
@@ -38,41 +38,6 @@ double least_seconds(const Call& call) {
   }
   return least;
 }
-
-// kernels_torch.py as a child that answers the name of a case with its seconds.
-class Torch {
- public:
-  Torch(const char* python, int threads) {
-    int to[2], from[2];
-    if (!python || pipe(to) != 0 || pipe(from) != 0) return;
-    if (fork() == 0) {
-      dup2(to[0], 0), dup2(from[1], 1);
-      close(to[1]), close(from[0]);
-      const std::string script = (easydel::bench::source_root() / "bench/kernels_torch.py").string();
-      execlp(python, python, script.c_str(), "serve", std::to_string(threads).c_str(), nullptr);
-      _exit(127);
-    }
-    close(to[0]), close(from[1]);
-    to_ = fdopen(to[1], "w"), from_ = fdopen(from[0], "r");
-  }
-  ~Torch() {
-    if (to_) std::fclose(to_);
-    if (from_) std::fclose(from_);
-  }
-  explicit operator bool() const { return to_ && from_; }
-  double seconds(const std::string& name) {
-    std::fprintf(to_, "%s\n", name.c_str());
-    std::fflush(to_);
-    double seconds = 0;
-    if (std::fscanf(from_, "%lf", &seconds) != 1)
-      std::exit(std::fprintf(stderr, "torch has no answer to '%s'\n", name.c_str()));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // its threads spin for a while
-    return seconds;
-  }
-
- private:
-  std::FILE *to_ = nullptr, *from_ = nullptr;
-};
 
 std::vector<std::string> wanted;
 bool want(const std::string& name) {
@@ -121,7 +86,7 @@ const Shape shapes[] = {{2048, 2048}, {1536, 576}, {576, 1536}, {49152, 576}, {3
 class Targets {
  public:
   Targets()
-      : team_(make_pool()), torch_(std::getenv("EASYDEL_PEER_PYTHON"), team_->size()), memory_(numbers(64 << 20)) {
+      : team_(make_pool()), torch_("kernels_torch.py", {"serve", std::to_string(team_->size())}), memory_(numbers(64 << 20)) {
     look_at_peaks();
     tiles_ = isa() == Isa::amx;
     std::printf("%s, %d threads: fp32 %.0f GFLOP/s, bf16 %.0f, int8 %.0f GOP/s, read %.1f GB/s\n",
@@ -225,7 +190,7 @@ class Targets {
           call,
           [&] {
             return against
-                       ? torch_.seconds("product " + kind + " 512 " + std::to_string(s.n) + " " + std::to_string(s.k))
+                       ? torch_.number("product " + kind + " 512 " + std::to_string(s.n) + " " + std::to_string(s.k))
                        : 1.0;
           },
           against ? 2 : 1);
@@ -267,7 +232,7 @@ class Targets {
           product_dx(*team_, {dy.data(), s.n}, {w.data(), s.k}, m, s.n, s.k, {dx.data(), s.k}, false);
           product_dw(*team_, {dy.data(), s.n}, {x.data(), s.k}, m, s.n, s.k, {dw.data(), s.k}, false);
         },
-        [&] { return torch_.seconds("training bf16 1024 " + std::to_string(s.n) + " " + std::to_string(s.k)); }, 2);
+        [&] { return torch_.number("training bf16 1024 " + std::to_string(s.n) + " " + std::to_string(s.k)); }, 2);
     show(what, 6.0 * double(m * s.n * s.k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "torch", 1.4);
   }
 
@@ -285,7 +250,7 @@ class Targets {
     const auto to = [](std::vector<bf16>& into) { return MutableHeads{into.data(), Number::bf16, row, dim}; };
     const auto forward = [&] { attend(*team_, spec, sequences, in(q), in(k), in(v), to(out), lse.data()); };
     const double flops = 2.0 * tokens * tokens * row;
-    const Both f = in_turns(forward, [&] { return torch_.seconds("attention forward"); });
+    const Both f = in_turns(forward, [&] { return torch_.number("attention forward"); });
     show(what + ", forward", flops / f.ours * 1e-9, "GFLOP/s", f.theirs / f.ours, "torch", 1.6);
     const Both b = in_turns(
         [&] {
@@ -301,7 +266,7 @@ class Targets {
                            .dk = to(dk),
                            .dv = to(dv)});
         },
-        [&] { return torch_.seconds("attention both"); });
+        [&] { return torch_.number("attention both"); });
     show(what + ", both", 3.5 * flops / b.ours * 1e-9, "GFLOP/s", b.theirs / b.ours, "torch", 1.5);
   }
 
@@ -359,7 +324,7 @@ class Targets {
   }
 
   std::unique_ptr<Executor> team_;
-  Torch torch_;
+  easydel::bench::Peer torch_;
   std::vector<float> memory_;
   Peaks peaks_;
   bool tiles_ = false;

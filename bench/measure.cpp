@@ -10,7 +10,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
+#include "easydel/base/document.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/kernels/executor.h"
@@ -101,10 +103,35 @@ fs::path smol_shape(const fs::path& folder) {
   "attention_bias": false, "mlp_bias": false, "bos_token_id": 1, "eos_token_id": 2
 }
 )");
+  copy_tokenizer(folder);
+  return folder;
+}
+
+fs::path prose() { return source_root() / "tests/data/text/war_and_peace_book_one.txt"; }
+
+void copy_tokenizer(const fs::path& model) {
   const fs::path story = source_root() / "tests/data/models/stories260K-hf";
   for (const char* name : {"tokenizer.json", "tokenizer_config.json"})
-    files::write(folder / name, files::read(story / name));
-  return folder;
+    files::write(model / name, files::read(story / name));
+}
+
+std::vector<TrainingStep> training_steps(const fs::path& folder) {
+  const auto number = [](const Value& record, const std::string& name) {
+    const Value* value = record.find(name);
+    if (!value) value = record.find("train/" + name);
+    check(value != nullptr && value->as_double(), "no '", name, "' in ", to_json(record));
+    return *value->as_double();
+  };
+  std::vector<TrainingStep> steps;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().filename() != "metrics.jsonl") continue;
+    std::istringstream lines(files::read(entry.path()));
+    for (std::string line; std::getline(lines, line);) {
+      const Value record = parse_json(line);
+      steps.push_back({number(record, "step"), number(record, "loss"), number(record, "tokens_per_second")});
+    }
+  }
+  return steps;
 }
 
 std::string argument(int count, char** values, const std::string& name, const std::string& otherwise) {

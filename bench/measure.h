@@ -30,6 +30,16 @@ std::string text(const Spread& spread, int digits);  // "least / median / most"
 std::filesystem::path smol_shape(const std::filesystem::path& folder);
 constexpr double smol_parameters = 134515008;
 
+// Text to read and to learn from, and the story model's tokenizer for a folder of a model.
+std::filesystem::path prose();
+void copy_tokenizer(const std::filesystem::path& model);
+
+// What a training run with log_steps 1 wrote below `folder`, step by step.
+struct TrainingStep {
+  double step = 0, loss = 0, tokens_per_second = 0;
+};
+std::vector<TrainingStep> training_steps(const std::filesystem::path& folder);
+
 // "--name value" among the program's arguments, else `otherwise`.
 std::string argument(int count, char** values, const std::string& name, const std::string& otherwise);
 

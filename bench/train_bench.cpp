@@ -16,13 +16,6 @@ struct Result {
   double peak_mebibytes = 0, first_loss = 0, last_loss = 0;
 };
 
-double number(const Value& record, const std::string& name) {
-  const Value* value = record.find(name);
-  if (!value) value = record.find("train/" + name);
-  check(value != nullptr && value->as_double(), "no '", name, "' in ", to_json(record));
-  return *value->as_double();
-}
-
 struct Kept {
   std::string policy, targets;
 };
@@ -30,13 +23,12 @@ struct Kept {
 Result ours(const std::string& dtype, const Kept& kept, int rows, int length, int steps, int warmup) {
   Scratch scratch;
   const auto model = smol_shape(scratch / "smol135m");
-  const auto text = source_root() / "tests/data/text/war_and_peace_book_one.txt";
   const auto yaml = scratch / "run.yaml";
   files::write(yaml,
                str("model: {name_or_path: ", model.string(), "}\n", "loader: {dtype: ", dtype, ", param_dtype: ", dtype,
                    "}\n", "base_config:\n  values:\n    gradient_checkpointing: ", kept.policy, "\n",
                    kept.targets.empty() ? "" : str("    gradient_checkpointing_targets: [", kept.targets, "]\n"),
-                   "mixture:\n  informs: [{type: txt, data_files: ", text.string(), "}]\n",
+                   "mixture:\n  informs: [{type: txt, data_files: ", prose().string(), "}]\n",
                    "  pack_tokens: true\n  pack_seq_length: ", length, "\n",
                    "trainer:\n  trainer_type: sft\n  packing_strategy: wrapped\n  learning_rate: 1.0e-4\n",
                    "  total_batch_size: ", rows, "\n  max_training_steps: ", steps + warmup,
@@ -46,16 +38,10 @@ Result ours(const std::string& dtype, const Kept& kept, int rows, int length, in
   Result result;
   result.peak_mebibytes = run.peak_mebibytes;
   std::vector<double> speeds;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch / "out")) {
-    if (entry.path().filename() != "metrics.jsonl") continue;
-    std::istringstream lines(files::read(entry.path()));
-    for (std::string line; std::getline(lines, line);) {
-      const Value record = parse_json(line);
-      const double step = number(record, "step");
-      result.last_loss = number(record, "loss");
-      if (step == 1) result.first_loss = result.last_loss;
-      if (step > warmup) speeds.push_back(number(record, "tokens_per_second"));
-    }
+  for (const TrainingStep& step : training_steps(scratch / "out")) {
+    result.last_loss = step.loss;
+    if (step.step == 1) result.first_loss = step.loss;
+    if (step.step > warmup) speeds.push_back(step.tokens_per_second);
   }
   result.tokens_per_second = spread(speeds);
   return result;
@@ -72,9 +58,10 @@ void peer(const std::string& dtype, int rows, int length, int steps, int warmup,
     return;
   }
   const Value record = parse_json(run.out.substr(begin == std::string::npos ? 0 : begin + 1));
-  const double speed = number(record, "tok_s_median"), memory = number(record, "peak_rss_mib");
+  const auto number = [&](const char* name) { return record.find(name)->as_double().value(); };
+  const double speed = number("tok_s_median"), memory = number("peak_rss_mib");
   std::printf("TRL %s: %.0f / %.0f / %.0f tokens/s, peak %.0f MiB\n", record.find("trl")->scalar.c_str(),
-              number(record, "tok_s_min"), speed, number(record, "tok_s_max"), memory);
+              number("tok_s_min"), speed, number("tok_s_max"), memory);
   std::printf("ratio to TRL: speed %.2f, peak memory %.2f\n", mine.tokens_per_second.median / speed,
               mine.peak_mebibytes / memory);
 }

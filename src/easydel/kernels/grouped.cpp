@@ -1,0 +1,240 @@
+// Cuts grouped products into pieces of rows, packs their left sides, and multiplies them panel by panel.
+#include "easydel/kernels/grouped.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/loops.h"
+
+namespace easydel::kernels {
+namespace {
+
+// How left sides are packed; see product_layout.h.
+enum class Left : uint8_t { rows, tiles, pairs };
+
+int64_t block_of(Left left) { return left == Left::tiles ? tile_rows : block_rows; }
+
+// Rows of one group's result, a product of their own.
+struct Piece {
+  ProductStep step;
+  int64_t group = 0, first = 0;  // of the group's rows
+  uint8_t* left = nullptr;       // where its left side is packed
+
+  int64_t row_bytes(Left how) const { return step.padded_k * (how == Left::tiles ? 2 : 4); }
+};
+
+struct Work {
+  Left left = Left::rows;
+  std::vector<Piece> pieces;
+  // Rows [first, first + rows) of a piece's left side, packed; one panel of its result.
+  std::function<void(const Piece& piece, int64_t first, int64_t rows, void* to)> fill;
+  std::function<void(const Piece& piece, int64_t panel)> multiply;
+
+  // The product of a whole group in pieces whose left sides, near 1 MiB, stay in the second cache.
+  void add(const ProductStep& whole, int64_t group) {
+    const int64_t block = block_of(left), bytes = Piece{whole}.row_bytes(left) * whole.m;
+    const int64_t rows = std::max<int64_t>(96, round_up(divide_up(whole.m, divide_up(bytes + 1, 1 << 20)), block));
+    for (int64_t first = 0; first < whole.m; first += rows) {
+      Piece& piece = pieces.emplace_back(Piece{whole, group, first});
+      piece.step.m = std::min(rows, whole.m - first);
+      piece.step.y = {whole.y.at(first), whole.y.number, whole.y.stride};
+    }
+  }
+};
+
+// Blocks of a piece's rows, or panels of its columns.
+struct Part {
+  const Piece* piece;
+  int64_t begin, end;
+};
+
+// Each piece's `count(piece)` units in parts of about `size(piece)` of them.
+template <class Count, class Size>
+std::vector<Part> parts_of(std::span<const Piece> pieces, const Count& count, const Size& size) {
+  std::vector<Part> parts;
+  for (const Piece& piece : pieces) {
+    const int64_t all = count(piece), together = std::clamp<int64_t>(size(piece), 1, all);
+    for (int64_t i = 0; i < all; i += together) parts.push_back({&piece, i, std::min(all, i + together)});
+  }
+  return parts;
+}
+
+void run(Executor& executor, Work& work) {
+  thread_local Scratch<uint8_t> of_caller;
+  const int64_t block = block_of(work.left);
+  const auto bytes = [&](const Piece& piece) { return round_up(piece.step.m * piece.row_bytes(work.left), 64); };
+  for (std::span<Piece> rest = work.pieces; !rest.empty();) {
+    // As many left sides at a time as 32 MiB hold.
+    int64_t held = 0, columns = 0;
+    size_t count = 0;
+    for (; count < rest.size() && (count == 0 || held + bytes(rest[count]) <= 32 << 20); ++count) {
+      held += bytes(rest[count]);
+      columns += divide_up(rest[count].step.n, panel_columns);
+    }
+    const std::span<Piece> pieces = rest.first(count);
+    rest = rest.subspan(count);
+    uint8_t* to = of_caller.at_least(std::max<int64_t>(held, 1));
+    for (Piece& piece : pieces) {
+      piece.left = to, to += bytes(piece);
+      piece.step.a = work.left == Left::rows ? reinterpret_cast<const float*>(piece.left) : nullptr;
+      piece.step.a_tiles = work.left == Left::tiles ? reinterpret_cast<const bf16*>(piece.left) : nullptr;
+      piece.step.a_pairs = work.left == Left::pairs ? reinterpret_cast<const uint32_t*>(piece.left) : nullptr;
+    }
+
+    const std::vector<Part> packing = parts_of(
+        pieces, [&](const Piece& p) { return divide_up(p.step.m, block); },
+        [&](const Piece& p) { return (1 << 18) / std::max<int64_t>(p.row_bytes(work.left) * block, 1); });
+    executor.run(int64_t(packing.size()), [&](int64_t i) {
+      const Piece& piece = *packing[size_t(i)].piece;
+      for (int64_t b = packing[size_t(i)].begin; b < packing[size_t(i)].end; ++b)
+        work.fill(piece, b * block, std::min(block, piece.step.m - b * block),
+                  piece.left + b * block * piece.row_bytes(work.left));
+    });
+
+    // Parts of some 100 us, but no fewer than the threads.
+    const int64_t most = divide_up(columns, 2 * executor.size());
+    const std::vector<Part> products = parts_of(
+        pieces, [](const Piece& p) { return divide_up(p.step.n, panel_columns); },
+        [&](const Piece& p) {
+          const int64_t panel = p.step.padded_k * panel_columns * (p.step.m + 16);
+          return std::min(most, (int64_t(1) << 23) / std::max<int64_t>(panel, 1));
+        });
+    executor.run(int64_t(products.size()), [&](int64_t i) {
+      const Part& part = products[size_t(i)];
+      for (int64_t panel = part.begin; panel < part.end; ++panel) work.multiply(*part.piece, panel);
+    });
+  }
+}
+
+void check_groups(std::span<const int64_t> begin) {
+  check(!begin.empty() && std::is_sorted(begin.begin(), begin.end()), "grouped product: rows do not ascend");
+}
+
+Input at(Input x, int64_t row) { return {x.at(row), x.number, x.stride}; }
+Output at(Output x, int64_t row) { return {x.at(row), x.number, x.stride}; }
+
+void multiply_panel(Left left, const ProductStep& step, int64_t panel) {
+  const Loops& isa = loops();
+  const auto one = left == Left::tiles ? isa.multiply_tiles : left == Left::pairs ? isa.multiply_pairs : isa.multiply;
+  if (step.order == Order::fp32_chain) return one(step, panel, 0, step.m);
+  const FlushDenormals flush;
+  one(step, panel, 0, step.m);
+}
+
+// The 32 columns of a panel as a product of their own, from a weight that is packed for them alone.
+void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int64_t panel) {
+  thread_local Scratch<uint8_t> of_thread;
+  uint8_t* const packed = of_thread.at_least(panel_elements(w.number, w.k) * bytes_of(w.number));
+  loops().pack_panel(at(w.rows, piece.group * w.n), w.n, w.k, panel, w.number, packed);
+  ProductStep own = piece.step;
+  const int64_t column = panel * panel_columns;
+  own.n = std::min(panel_columns, w.n - column);
+  own.panels = packed;
+  own.y.data = own.y.at(0, column);
+  if (own.bias) own.bias += column;
+  multiply_panel(left, own, 0);
+}
+
+// Whether a gradient goes by pairs of bf16.
+Left left_of_gradient(Input left, Input right) {
+  const bool pairs = loops().multiply_pairs && left.number == Number::bf16 && right.number == Number::bf16;
+  return pairs ? Left::pairs : Left::rows;
+}
+
+}  // namespace
+
+void grouped_product(Executor& executor, std::span<const int64_t> begin, const GroupWeights& w, Input x, Output y,
+                     const float* bias, Order order) {
+  check_groups(begin);
+  const bool wide = w.number == Number::f32, rounded = order != Order::fp32_chain;
+  check(!(wide && rounded), "grouped product: a weight in fp32 has the order fp32_chain only");
+  const Loops& isa = loops();
+  Work work;
+  if (order == Order::bf16_tile && isa.multiply_tiles) work.left = Left::tiles;
+  if (order == Order::bf16_pairs && isa.multiply_pairs) work.left = Left::pairs;
+  ProductStep step{.n = w.n, .k = w.k, .padded_k = wide ? w.k : round_up(w.k, k_block)};
+  if (work.left == Left::pairs) step.padded_k /= 2;
+  step.right = wide ? RightSide::panels_f32 : RightSide::panels_bf16;
+  step.order = order;
+  for (size_t g = 0; g + 1 < begin.size(); ++g) {
+    step.m = begin[g + 1] - begin[g];
+    step.y = at(y, begin[g]);
+    step.bias = bias ? bias + int64_t(g) * w.n : nullptr;
+    const PackedWeight* const packed = w.packed.empty() ? nullptr : w.packed[g];
+    step.panels = packed ? packed->data() : nullptr;
+    work.add(step, int64_t(g));
+  }
+  work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
+    const int64_t row = begin[size_t(piece.group)] + piece.first + first, padded = piece.step.padded_k;
+    switch (work.left) {
+      case Left::tiles: return isa.pack_tile_rows(x, row, rows, w.k, static_cast<bf16*>(to));
+      case Left::pairs: return isa.pack_pair_rows(x, row, rows, w.k, padded, static_cast<uint32_t*>(to));
+      case Left::rows: return isa.pack_rows(x, row, rows, w.k, padded, rounded, static_cast<float*>(to));
+    }
+  };
+  work.multiply = [&](const Piece& piece, int64_t panel) {
+    if (piece.step.panels) return multiply_panel(work.left, piece.step, panel);
+    multiply_unpacked(work.left, w, piece, panel);
+  };
+  run(executor, work);
+}
+
+void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Input dy, Input w, int64_t n, int64_t k,
+                        Output dx) {
+  check_groups(begin);
+  constexpr int64_t longest = 2048;  // longer sums go in stretches, and are work enough by themselves
+  if (n > longest) {
+    for (size_t g = 0; g + 1 < begin.size(); ++g)
+      product_dx(executor, at(dy, begin[g]), at(w, int64_t(g) * n), begin[g + 1] - begin[g], n, k, at(dx, begin[g]), false);
+    return;
+  }
+  const Loops& isa = loops();
+  Work work;
+  work.left = left_of_gradient(dy, w);
+  ProductStep step{.n = k, .k = n, .padded_k = work.left == Left::pairs ? divide_up(n, 2) : n, .right = RightSide::rows};
+  for (size_t g = 0; g + 1 < begin.size(); ++g) {
+    step.m = begin[g + 1] - begin[g];
+    step.rows = at(w, int64_t(g) * n);
+    step.y = at(dx, begin[g]);
+    work.add(step, int64_t(g));
+  }
+  work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
+    const int64_t row = begin[size_t(piece.group)] + piece.first + first;
+    if (work.left == Left::pairs)
+      isa.pack_pair_rows(dy, row, rows, n, piece.step.padded_k, static_cast<uint32_t*>(to));
+    else
+      isa.pack_rows(dy, row, rows, n, n, false, static_cast<float*>(to));
+  };
+  work.multiply = [&](const Piece& piece, int64_t panel) { multiply_panel(work.left, piece.step, panel); };
+  run(executor, work);
+}
+
+void grouped_product_dw(Executor& executor, std::span<const int64_t> begin, Input dy, Input x, int64_t n, int64_t k,
+                        Output dw) {
+  check_groups(begin);
+  const Loops& isa = loops();
+  Work work;
+  work.left = left_of_gradient(dy, x);
+  ProductStep step{.m = n, .n = k, .right = RightSide::rows};
+  for (size_t g = 0; g + 1 < begin.size(); ++g) {
+    step.k = begin[g + 1] - begin[g];
+    step.padded_k = work.left == Left::pairs ? divide_up(step.k, 2) : step.k;
+    step.rows = at(x, begin[g]);
+    step.y = at(dw, int64_t(g) * n);
+    work.add(step, int64_t(g));
+  }
+  work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
+    const Input of_group = at(dy, begin[size_t(piece.group)]);
+    if (work.left == Left::pairs)
+      isa.pack_pair_columns(of_group, piece.first + first, rows, piece.step.k, static_cast<uint32_t*>(to));
+    else
+      isa.pack_columns(of_group, piece.first + first, rows, piece.step.k, static_cast<float*>(to));
+  };
+  work.multiply = [&](const Piece& piece, int64_t panel) { multiply_panel(work.left, piece.step, panel); };
+  run(executor, work);
+}
+
+}  // namespace easydel::kernels

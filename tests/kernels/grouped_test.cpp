@@ -1,0 +1,127 @@
+#include "easydel/kernels/grouped.h"
+
+#include <memory>
+
+#include "kernels/support.h"
+
+namespace easydel::kernels {
+namespace {
+
+using namespace testing;
+
+// Groups of no rows, of one, of a block and its neighbours, and one that has most of them.
+const std::vector<int64_t> uneven = {0, 0, 1, 13, 13, 24, 61, 400, 400};
+const int64_t groups = int64_t(uneven.size()) - 1, rows = uneven.back();
+
+struct Case {
+  Number weight, activation;
+  Order order;
+};
+const Case cases[] = {{Number::f32, Number::f32, Order::fp32_chain},
+                      {Number::bf16, Number::bf16, Order::fp32_chain},
+                      {Number::bf16, Number::f32, Order::bf16_tile},
+                      {Number::bf16, Number::bf16, Order::bf16_tile},
+                      {Number::bf16, Number::bf16, Order::bf16_pairs}};
+
+// Numbers in either type.
+struct Values {
+  Values(int64_t count, unsigned seed) : wide(normal(count, seed)), narrow(narrowed(wide)) {}
+  Input in(Number number, int64_t stride, int64_t row = 0) const {
+    return number == Number::f32 ? Input(wide.data() + row * stride, stride) : Input(narrow.data() + row * stride, stride);
+  }
+  std::vector<float> wide;
+  std::vector<bf16> narrow;
+};
+
+struct Result {
+  explicit Result(int64_t count) : wide(size_t(count), 7.0f), narrow(size_t(count), kernels::narrow(7.0f)) {}
+  Output out(Number number, int64_t stride, int64_t row = 0) {
+    return number == Number::f32 ? Output(wide.data() + row * stride, stride) : Output(narrow.data() + row * stride, stride);
+  }
+  void expect(const Result& other) const {
+    EXPECT_TRUE(same_bits(wide, other.wide));
+    EXPECT_TRUE(same_bits(narrow, other.narrow));
+  }
+  std::vector<float> wide;
+  std::vector<bf16> narrow;
+};
+
+TEST(GroupedProduct, GivesARowTheBitsOfItsGroupAlone) {
+  constexpr int64_t n = 70, k = 75;
+  const Values x(rows * k, 1), w(groups * n * k, 2);
+  const auto bias = normal(groups * n, 3);
+  on_every_isa([&] {
+    for (const Case& c : cases) {
+      std::vector<PackedWeight> packed;
+      for (int64_t g = 0; g < groups; ++g) packed.push_back(pack(serial_executor(), w.in(c.weight, k, g * n), n, k, c.weight));
+      std::vector<const PackedWeight*> some;
+      for (int64_t g = 0; g < groups; ++g) some.push_back(g % 2 ? &packed[size_t(g)] : nullptr);
+      Result expected(rows * n);
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t first = uneven[size_t(g)];
+        product(serial_executor(), packed[size_t(g)], x.in(c.activation, k, first), uneven[size_t(g) + 1] - first,
+                expected.out(c.activation, n, first), bias.data() + g * n, c.order);
+      }
+      for (Executor* const executor : {&serial_executor(), &pool_of_five()})
+        for (const bool kept : {false, true}) {
+          GroupWeights weights{.n = n, .k = k, .rows = w.in(c.weight, k), .number = c.weight};
+          if (kept) weights.packed = some;
+          Result y(rows * n);
+          grouped_product(*executor, uneven, weights, x.in(c.activation, k), y.out(c.activation, n), bias.data(), c.order);
+          y.expect(expected);
+        }
+    }
+  });
+}
+
+TEST(GroupedProduct, CutsAGroupThatIsTooLargeForOnePiece) {
+  constexpr int64_t n = 33, k = 4000;
+  const std::vector<int64_t> begin = {0, 5, 700};
+  const auto x = normal(700 * k, 4), w = normal(2 * n * k, 5);
+  std::vector<float> y(700 * n), expected(700 * n);
+  for (size_t g = 0; g < 2; ++g)
+    product(serial_executor(), pack(serial_executor(), {w.data() + int64_t(g) * n * k, k}, n, k, Number::f32),
+            {x.data() + begin[g] * k, k}, begin[g + 1] - begin[g], {expected.data() + begin[g] * n, n}, nullptr,
+            Order::fp32_chain);
+  grouped_product(pool_of_two(), begin, {.n = n, .k = k, .rows = {w.data(), k}}, {x.data(), k}, {y.data(), n}, nullptr,
+                  Order::fp32_chain);
+  EXPECT_TRUE(same_bits(y, expected));
+}
+
+TEST(GroupedProduct, HasTheGradientsOfEachGroupAlone) {
+  for (const int64_t n : {70, 2100})  // the second is summed in stretches
+    for (const Number number : {Number::f32, Number::bf16}) {
+      constexpr int64_t k = 45;
+      const Values x(rows * k, 6), dy(rows * n, 7), w(groups * n * k, 8);
+      on_every_isa([&] {
+        Result expected_dx(rows * k), expected_dw(groups * n * k);
+        for (int64_t g = 0; g < groups; ++g) {
+          const int64_t first = uneven[size_t(g)], count = uneven[size_t(g) + 1] - first;
+          product_dx(serial_executor(), dy.in(number, n, first), w.in(number, k, g * n), count, n, k,
+                     expected_dx.out(number, k, first), false);
+          product_dw(serial_executor(), dy.in(number, n, first), x.in(number, k, first), count, n, k,
+                     expected_dw.out(Number::f32, k, g * n), false);
+        }
+        for (Executor* const executor : {&serial_executor(), &pool_of_five()}) {
+          Result dx(rows * k), dw(groups * n * k);
+          grouped_product_dx(*executor, uneven, dy.in(number, n), w.in(number, k), n, k, dx.out(number, k));
+          grouped_product_dw(*executor, uneven, dy.in(number, n), x.in(number, k), n, k, dw.out(Number::f32, k));
+          dx.expect(expected_dx);
+          dw.expect(expected_dw);
+        }
+      });
+    }
+}
+
+TEST(GroupedProduct, TakesNoRowsAtAll) {
+  const std::vector<int64_t> begin = {0, 0, 0};
+  const auto w = normal(2 * 3 * 4, 9);
+  std::vector<float> dw(24, 5.0f);
+  grouped_product(pool_of_two(), begin, {.n = 3, .k = 4, .rows = {w.data(), 4}}, {w.data(), 4}, {dw.data(), 3}, nullptr,
+                  Order::fp32_chain);
+  grouped_product_dw(pool_of_two(), begin, {w.data(), 3}, {w.data(), 4}, 3, 4, {dw.data(), 4});
+  EXPECT_EQ(dw, std::vector<float>(24, 0.0f));
+}
+
+}  // namespace
+}  // namespace easydel::kernels
