@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "easydel/kernels/attention.h"
+#include "easydel/kernels/grouped.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/peak.h"
@@ -98,6 +99,8 @@ class Targets {
     for (const Shape& s : shapes) one_row(s);
     for (const Shape& s : shapes) many_rows(s);
     for (const Shape& s : {Shape{1536, 576}, Shape{5632, 2048}}) training(s);
+    for (const int64_t groups : {8, 64})
+      for (const bool skewed : {false, true}) grouped(groups, skewed);
     attention();
     for (const int64_t keys : {2048, 8192}) decode(keys);
     neighbour();
@@ -234,6 +237,51 @@ class Targets {
         },
         [&] { return torch_.number("training bf16 1024 " + std::to_string(s.n) + " " + std::to_string(s.k)); }, 2);
     show(what, 6.0 * double(m * s.n * s.k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "torch", 1.4);
+  }
+
+  // 4096 rows on many weights against as many on one: with packed weights, and as a training step has them.
+  void grouped(int64_t groups, bool skewed) {
+    constexpr int64_t m = 4096, n = 768, k = 2048;
+    const std::string what = std::to_string(m) + " rows on " + std::to_string(groups) + " experts of " + Shape{n, k}.text() +
+                             (skewed ? ", skewed" : "") + ", bf16";
+    if (!want(what)) return;
+    // Skewed: expert e has a share of 1 / (e + 1).
+    const auto share = [&](int64_t e) { return skewed ? 1.0 / double(e + 1) : 1.0; };
+    double all = 0, below = 0;
+    for (int64_t e = 0; e < groups; ++e) all += share(e);
+    std::vector<int64_t> begin = {0};
+    for (int64_t e = 0; e < groups; ++e) below += share(e), begin.push_back(int64_t(double(m) * below / all + 0.5));
+    const auto w = short_numbers(groups * n * k), x = short_numbers(m * k), dy = short_numbers(m * n);
+    std::vector<bf16> y(size_t(m * n)), dx(size_t(m * k));
+    std::vector<float> dw(size_t(groups * n * k));
+    std::vector<PackedWeight> packed;
+    std::vector<const PackedWeight*> kept;
+    for (int64_t e = 0; e < groups; ++e)
+      packed.push_back(pack(*team_, {w.data() + e * n * k, k}, n, k, Number::bf16));
+    for (const PackedWeight& one : packed) kept.push_back(&one);
+    const Input from(x.data(), k), back(dy.data(), n), weights(w.data(), k);
+    const Output to(y.data(), n), to_x(dx.data(), k), to_w(dw.data(), k);
+    GroupWeights stacked{.n = n, .k = k, .rows = weights, .number = Number::bf16, .packed = kept};
+    const auto row = [&](const std::string& name, double products, const Call& many, const Call& one) {
+      const Both t = in_turns(many, [&] { return least_seconds(one); });
+      show(what + name, 2.0 * products * double(m * n * k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "one weight", 0.8);
+    };
+    row(
+        "", 1, [&] { grouped_product(*team_, begin, stacked, from, to, nullptr, bf16_order()); },
+        [&] { product(*team_, packed[0], from, m, to, nullptr, bf16_order()); });
+    stacked.packed = {};
+    row(
+        ", y, dx, dw", 3,
+        [&] {
+          grouped_product(*team_, begin, stacked, from, to, nullptr, bf16_order());
+          grouped_product_dx(*team_, begin, back, weights, n, k, to_x);
+          grouped_product_dw(*team_, begin, back, from, n, k, to_w);
+        },
+        [&] {
+          product(*team_, pack(*team_, weights, n, k, Number::bf16), from, m, to, nullptr, bf16_order());
+          product_dx(*team_, back, weights, m, n, k, to_x, false);
+          product_dw(*team_, back, from, m, n, k, to_w, false);
+        });
   }
 
   void attention() {

@@ -8,6 +8,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/kernels/grouped.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/tensor/kernels.h"
 
@@ -72,13 +73,11 @@ Tensor rows_of(const Tensor& x, const std::vector<int64_t>& begin, size_t expert
 Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor& bias, const std::vector<int64_t>& begin) {
   const Tensor x = given.detach().contiguous(), w = weights.compute;
   const Tensor y = at::empty({x.size(0), w.size(1)}, x.options());
-  std::vector<size_t> busy;
-  for (size_t e = 0; e + 1 < begin.size(); ++e)
-    if (begin[e + 1] > begin[e]) busy.push_back(e);
   if (!tensor::kernels_serve(x, w)) {
-    for (const size_t e : busy)
-      rows_of(y, begin, e).copy_(multiply(rows_of(x, begin, e), weights.of(int64_t(e)),
-                                          bias.defined() ? bias.detach()[int64_t(e)] : Tensor(), x.scalar_type()));
+    for (size_t e = 0; e + 1 < begin.size(); ++e)
+      if (begin[e + 1] > begin[e])
+        rows_of(y, begin, e).copy_(multiply(rows_of(x, begin, e), weights.of(int64_t(e)),
+                                            bias.defined() ? bias.detach()[int64_t(e)] : Tensor(), x.scalar_type()));
     return y;
   }
   const bool wide = w.scalar_type() == at::kFloat;
@@ -86,24 +85,26 @@ Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor&
   // A bias is rounded as a model of the computation's number type would hold it.
   const Tensor own = bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor();
   const int64_t out = w.size(1), in = w.size(2);
-  const kernels::Input from = tensor::input_of(x), matrix = tensor::input_of(w.view({-1, in}));
-  const kernels::Output to = tensor::output_of(y);
-  const auto one = [&](size_t e) {
-    auto& executor = tensor::executor();
-    std::shared_ptr<const kernels::PackedWeight> packed = weights.packed.empty() ? nullptr : weights.packed[e];
-    if (!packed)
-      packed = std::make_shared<kernels::PackedWeight>(
-          kernels::pack(executor, {matrix.at(int64_t(e) * out), matrix.number, matrix.stride}, out, in, matrix.number));
-    kernels::product(executor, *packed, {from.at(begin[e]), from.number, from.stride}, begin[e + 1] - begin[e],
-                     {to.at(begin[e]), to.number, to.stride},
-                     own.defined() ? own.const_data_ptr<float>() + int64_t(e) * out : nullptr, order);
-  };
-  // Many small products go to a thread each; few large ones are cut themselves.
-  if (int64_t(busy.size()) >= 4 * tensor::executor().size())
-    tensor::executor().run(int64_t(busy.size()), [&](int64_t i) { one(busy[size_t(i)]); });
-  else
-    for (const size_t e : busy) one(e);
+  std::vector<const kernels::PackedWeight*> packed;
+  for (const auto& one : weights.packed) packed.push_back(one.get());
+  const kernels::Input stacked = tensor::input_of(w.view({-1, in}));
+  kernels::grouped_product(tensor::executor(), begin,
+                           {.n = out, .k = in, .rows = stacked, .number = stacked.number, .packed = packed},
+                           tensor::input_of(x), tensor::output_of(y), own.defined() ? own.const_data_ptr<float>() : nullptr,
+                           order);
   return y;
+}
+
+// The gradients of each expert by itself, on any device.
+void of_each(const Tensor& gradient, const Tensor& x, const Tensor& w, const std::vector<int64_t>& begin, const Tensor& dx,
+             const Tensor& dw) {
+  if (dw.defined()) dw.zero_();
+  for (size_t e = 0; e + 1 < begin.size(); ++e) {
+    if (begin[e] == begin[e + 1]) continue;
+    const Tensor dy = rows_of(gradient, begin, e);
+    if (dx.defined()) rows_of(dx, begin, e).copy_(multiply_back(dy, w[int64_t(e)], gradient.scalar_type()));
+    if (dw.defined()) add_weight_gradient(dw[int64_t(e)], dy, rows_of(x, begin, e));
+  }
 }
 
 struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
@@ -118,33 +119,28 @@ struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const Tensor &x = saved[0], &w = saved[1], gradient = gradients[0].contiguous();
+    const Tensor x = saved[0].defined() ? saved[0].contiguous() : saved[0], &w = saved[1];
+    const Tensor gradient = gradients[0].contiguous();
     const auto begin = context->saved_data["begin"].toIntVector();
     const bool wants_bias = context->saved_data.count("bias_type") && context->needs_input_grad(2);
     Tensor dx, dw, db;
     if (context->needs_input_grad(0)) dx = at::empty({gradient.size(0), w.size(2)}, gradient.options());
     if (context->needs_input_grad(1)) dw = at::empty(w.sizes(), w.options().dtype(at::kFloat));
     if (wants_bias) db = at::empty({w.size(0), w.size(1)}, w.options().dtype(at::kFloat));
-    for (size_t e = 0; e + 1 < begin.size(); ++e) {
-      const auto expert = int64_t(e);
-      if (begin[e] == begin[e + 1]) {
-        if (dw.defined()) dw[expert].zero_();
-        if (db.defined()) db[expert].zero_();
-        continue;
-      }
-      const Tensor dy = rows_of(gradient, begin, e);
-      if (dx.defined()) rows_of(dx, begin, e).copy_(multiply_back(dy, w[expert], gradient.scalar_type()));
-      if (dw.defined()) {
-        const Tensor sum = dw[expert], rows = rows_of(x, begin, e);
-        if (tensor::kernels_serve(dy, rows)) {
-          kernels::product_dw(tensor::executor(), tensor::input_of(dy), tensor::input_of(rows), rows.size(0), w.size(1),
-                              w.size(2), tensor::output_of(sum), false);
-        } else {
-          add_weight_gradient(sum.zero_(), dy, rows);
-        }
-      }
-      if (db.defined()) db[expert].copy_(dy.sum(0, false, at::kFloat));
+    if (tensor::kernels_serve(gradient, w)) {
+      const kernels::Input dy = tensor::input_of(gradient);
+      const int64_t out = w.size(1), in = w.size(2);
+      if (dx.defined())
+        kernels::grouped_product_dx(tensor::executor(), begin, dy, tensor::input_of(w.view({-1, in})), out, in,
+                                    tensor::output_of(dx));
+      if (dw.defined())
+        kernels::grouped_product_dw(tensor::executor(), begin, dy, tensor::input_of(x), out, in,
+                                    tensor::output_of(dw.view({-1, in})));
+    } else {
+      of_each(gradient, x, w, begin, dx, dw);
     }
+    for (size_t e = 0; db.defined() && e + 1 < begin.size(); ++e)
+      db[int64_t(e)].copy_(rows_of(gradient, begin, e).sum(0, false, at::kFloat));
     const auto typed = [&](const Tensor& t, const char* key) {
       return t.defined() ? t.to(at::ScalarType(context->saved_data[key].toInt())) : t;
     };
