@@ -51,6 +51,26 @@ TEST(KeptMemory, NeverHoldsMoreThanTensorsNeededAtTheirPeak) {
   EXPECT_LE(use.in_use + use.kept, use.peak);
 }
 
+TEST(KeptMemory, GivesPartsOfALargerBlockWithoutFreshPages) {
+  use_kept_memory();
+  const char* first = nullptr;
+  {
+    const Tensor large = at::full({int64_t(memory_use().peak) + 64 * kMega}, 1, at::kByte);
+    first = static_cast<const char*>(large.data_ptr());
+  }
+  const int64_t peak = int64_t(memory_use().peak - memory_use().in_use);
+  std::vector<Tensor> parts;
+  // They fill what tensors needed at their peak, so that there is no room for other pages.
+  for (int64_t left = peak; left >= 9 * kMega; left -= 9 * kMega) parts.push_back(at::empty({9 * kMega}, at::kByte));
+  int64_t inside = 0;
+  for (const Tensor& part : parts) inside += first <= part.data_ptr() && part.data_ptr() < first + peak;
+  EXPECT_GE(inside, 7);
+  parts.clear();
+  // Parts that were given back beside each other are one again.
+  EXPECT_GE(memory_use().kept, uint64_t(peak) / 2);
+  EXPECT_LE(memory_use().in_use + memory_use().kept, memory_use().peak);
+}
+
 TEST(KeptMemory, SmallTensorsAndResizesWork) {
   use_kept_memory();
   const MemoryUse before = memory_use();

@@ -3,13 +3,17 @@
 #include <c10/core/CPUAllocator.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 namespace easydel::tensor {
 namespace {
@@ -32,22 +36,23 @@ void* map_block(size_t bytes) {
   return block;
 }
 
+// Free ranges by address, so that neighbours become one, and by size.
 class Blocks {
  public:
   void* take(size_t bytes) {
     const std::lock_guard lock(mutex_);
     use_.in_use += bytes;
     if (use_.in_use > use_.peak) use_.peak = use_.in_use;
+    // A free range of the very size; fresh pages while there is room; a part of a larger range; the oldest ranges' room.
+    const auto fits = by_size_.lower_bound({bytes, nullptr});
     void* block = nullptr;
-    if (const auto found = free_.find(bytes); found != free_.end()) {
-      block = found->second.block;
-      use_.kept -= bytes;
-      free_.erase(found);
+    if (fits != by_size_.end() && (fits->first == bytes || use_.in_use + use_.kept > use_.peak)) {
+      block = cut(fits->second, bytes);
     } else {
-      while (!free_.empty() && use_.in_use + use_.kept > use_.peak) drop_oldest();
+      while (!free_.empty() && use_.in_use + use_.kept > use_.peak) drop_oldest(use_.in_use + use_.kept - use_.peak);
       block = map_block(bytes);
       while (!block && !free_.empty()) {
-        drop_oldest();
+        drop_oldest(bytes);
         block = map_block(bytes);
       }
       if (!block) {
@@ -63,10 +68,18 @@ class Blocks {
     const std::lock_guard lock(mutex_);
     const auto found = size_of_.find(block);
     if (found == size_of_.end()) return false;
-    const size_t bytes = found->second;
+    size_t bytes = found->second;
     size_of_.erase(found);
     use_.in_use -= bytes, use_.kept += bytes;
-    free_.insert({bytes, {block, ++clock_}});
+    char* begin = static_cast<char*>(block);
+    const auto next = free_.lower_bound(begin);
+    if (next != free_.end() && next->first == begin + bytes) bytes += remove(next);
+    if (const auto after = free_.lower_bound(begin); after != free_.begin())
+      if (const auto before = std::prev(after); before->first + before->second.bytes == begin) {
+        begin = before->first;
+        bytes += remove(before);
+      }
+    add(begin, bytes, ++clock_);
     return true;
   }
 
@@ -76,21 +89,45 @@ class Blocks {
   }
 
  private:
-  struct Kept {
-    void* block;
+  struct Range {
+    size_t bytes;
     uint64_t since;
   };
-  void drop_oldest() {
+  using Free = std::map<char*, Range>;
+
+  void add(char* begin, size_t bytes, uint64_t since) {
+    free_.emplace(begin, Range{bytes, since});
+    by_size_.insert({bytes, begin});
+  }
+  size_t remove(Free::iterator range) {
+    const size_t bytes = range->second.bytes;
+    by_size_.erase({bytes, range->first});
+    free_.erase(range);
+    return bytes;
+  }
+  // The beginning of a free range is taken, the rest stays.
+  void* cut(char* begin, size_t bytes) {
+    const auto range = free_.find(begin);
+    const uint64_t since = range->second.since;
+    const size_t all = remove(range);
+    if (all > bytes) add(begin + bytes, all - bytes, since);
+    use_.kept -= bytes;
+    return begin;
+  }
+  // At least `wanted` bytes of the oldest range, or all of it.
+  void drop_oldest(size_t wanted) {
     auto oldest = free_.begin();
     for (auto it = free_.begin(); it != free_.end(); ++it)
       if (it->second.since < oldest->second.since) oldest = it;
-    munmap(oldest->second.block, oldest->first);
-    use_.kept -= oldest->first;
-    free_.erase(oldest);
+    const size_t whole = (wanted + kHugePage - 1) / kHugePage * kHugePage;
+    char* const begin = oldest->first;
+    const size_t bytes = std::min(whole, oldest->second.bytes);
+    munmap(cut(begin, bytes), bytes);
   }
 
   std::mutex mutex_;
-  std::multimap<size_t, Kept> free_;  // by size
+  Free free_;
+  std::set<std::pair<size_t, char*>> by_size_;
   std::unordered_map<void*, size_t> size_of_;  // blocks in use
   MemoryUse use_;
   uint64_t clock_ = 0;
