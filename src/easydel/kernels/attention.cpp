@@ -94,7 +94,8 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
     });
     return;
   }
-  // Few rows over many keys: the chunks on all threads, then the same merges.
+  // Few rows over many keys: the chunks on all threads, then the same merges. Chunks that follow one another go
+  // together, because each asks for the keys and values behind its own, and the first of a run waits for them.
   struct Piece {
     const AttentionRows* rows;
     int64_t chunk, of_rows;
@@ -106,8 +107,10 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
   }
   thread_local Scratch<float> of_caller;
   float* const data = of_caller.at_least(parts * floats);
-  executor.run(parts, [&](int64_t i) {
-    isa.attend_chunk(step, *chunks[size_t(i)].rows, chunks[size_t(i)].chunk, partial_at(data + i * floats));
+  const int64_t runs = std::min<int64_t>(parts, 2 * executor.size());
+  executor.run(runs, [&](int64_t run) {
+    for (int64_t i = parts * run / runs; i < parts * (run + 1) / runs; ++i)
+      isa.attend_chunk(step, *chunks[size_t(i)].rows, chunks[size_t(i)].chunk, partial_at(data + i * floats));
   });
   for (int64_t i = 0; i < parts; i += chunks[size_t(i)].of_rows) {
     const Piece& piece = chunks[size_t(i)];

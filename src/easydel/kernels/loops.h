@@ -30,10 +30,12 @@ struct Loops {
   void (*pack_tile_rows)(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) = nullptr;
   void (*multiply_tiles)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
 
-  // The same by pairs of k, of which the left side has `pairs`: order bf16_pairs from panels, an order of its own from
-  // rows of bf16; null where FMAs are as good.
+  // The same by pairs of k, of which both sides have `pairs`, a multiple of 16: order bf16_pairs. Columns are those of
+  // several blocks; panels are made of row-major rows [k, n] of bf16. Null where FMAs are as good.
   void (*pack_pair_rows)(Input x, int64_t first, int64_t rows, int64_t k, int64_t pairs, uint32_t* to) = nullptr;
-  void (*pack_pair_columns)(Input x, int64_t first, int64_t columns, int64_t k, uint32_t* to) = nullptr;
+  void (*pack_pair_columns)(Input x, int64_t first, int64_t columns, int64_t k, int64_t pairs, uint32_t* to) = nullptr;
+  void (*pack_pair_panels)(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
+                           uint32_t* to) = nullptr;
   void (*multiply_pairs)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
 
   // The left side and a panel of a product with a quantized weight.

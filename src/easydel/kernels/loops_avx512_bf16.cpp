@@ -19,6 +19,7 @@ void add_pair_loops(Loops& all) {
   if (!has_fast_pairs()) return;
   all.pack_pair_rows = PairLoops::pack_rows;
   all.pack_pair_columns = PairLoops::pack_columns;
+  all.pack_pair_panels = PairLoops::pack_panels;
   all.multiply_pairs = PairLoops::multiply;
   all.peak_bf16 = PairLoops::peak;
 }

@@ -30,6 +30,7 @@ constexpr Loops make_loops() {
       .multiply_tiles = nullptr,
       .pack_pair_rows = nullptr,
       .pack_pair_columns = nullptr,
+      .pack_pair_panels = nullptr,
       .multiply_pairs = nullptr,
       .pack_byte_row = Bytes::pack_row,
       .multiply_bytes = Bytes::multiply,

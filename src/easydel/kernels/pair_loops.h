@@ -44,9 +44,37 @@ struct PairLoops {
         to[i / 2 * rows + r] = uint32_t(row[r][i].bits) | (i + 1 < k ? uint32_t(row[r][i + 1].bits) << 16 : 0);
     std::memset(to + i / 2 * rows, 0, size_t((pairs_in_all - i / 2) * rows) * sizeof(uint32_t));
   }
-  static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, uint32_t* to) {
-    const __mmask16 own = __mmask16((1u << columns) - 1);
-    for (int64_t i = 0; i < k; i += 2, to += columns) _mm512_mask_storeu_epi32(to, own, together(x, i, k, first, own));
+  // Several blocks, each behind the one before: a row's lines are read once for all of them.
+  static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, int64_t pairs, uint32_t* to) {
+    constexpr int64_t ahead = 16;  // rows
+    for (int64_t i = 0; i < k; i += 2) {
+      for (int64_t r = i + ahead; r < std::min(i + ahead + 2, k); ++r)
+        for (int64_t c = 0; c < columns; c += line) V::prefetch(x.at(r, first + c));
+      for (int64_t c = 0; c < columns; c += block_rows) {
+        const int64_t count = std::min(block_rows, columns - c);
+        const __mmask16 own = __mmask16((1u << count) - 1);
+        _mm512_mask_storeu_epi32(to + c * pairs + i / 2 * count, own, together(x, i, k, first + c, own));
+      }
+    }
+    for (int64_t c = 0, done = divide_up(k, 2); c < columns; c += block_rows) {
+      const int64_t count = std::min(block_rows, columns - c);
+      std::memset(to + c * pairs + done * count, 0, size_t((pairs - done) * count) * sizeof(uint32_t));
+    }
+  }
+  // Panels of the right side from row-major rows [k, n], as a packed weight has them; a missing k or column is 0.
+  static void pack_panels(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs, uint32_t* to) {
+    constexpr int64_t ahead = 16;  // rows
+    for (int64_t i = 0; i < pairs; ++i) {
+      for (int64_t r = 2 * i + ahead; r < std::min(2 * i + ahead + 2, k); ++r)
+        for (int64_t p = panel; p < panel + panels; ++p) V::prefetch(rows.at(r, p * panel_columns));
+      for (int64_t c = 0; c < panels * panel_columns; c += lanes) {
+        const int64_t column = panel * panel_columns + c, left = std::clamp<int64_t>(n - column, 0, lanes);
+        const __mmask16 own = __mmask16((1u << left) - 1);
+        uint32_t* const block = to + (c / panel_columns * pairs + i / lanes * lanes) * panel_columns;
+        _mm512_store_si512(block + c % panel_columns / lanes * tile + i % lanes * lanes,
+                           2 * i < k ? together(rows, 2 * i, k, column, own) : _mm512_setzero_si512());
+      }
+    }
   }
 
   // Floating point operations of `rounds` of as many chains as hide the instruction's latency.
@@ -68,20 +96,14 @@ struct PairLoops {
     constexpr int64_t most_pairs = 128;
     thread_local Scratch<float> sums_of_thread;
     float* const c = sums_of_thread.at_least(round_up(rows, block_rows) * panel_columns);
-    alignas(64) uint32_t gathered[most_pairs * panel_columns];
-    const bool packed = step.right == RightSide::panels_bf16;
-    const int64_t piece = packed && rows <= block_rows ? step.padded_k : most_pairs;
+    const uint32_t* const right = static_cast<const uint32_t*>(step.panels) + panel * step.padded_k * panel_columns;
+    const int64_t piece = rows <= block_rows ? step.padded_k : most_pairs;
     for (int64_t pair = 0; pair < step.padded_k; pair += piece) {
       const int64_t pairs = std::min(piece, step.padded_k - pair);
-      const uint32_t* right = gathered;
-      if (packed)
-        right = static_cast<const uint32_t*>(step.panels) + (panel * step.padded_k + pair) * panel_columns;
-      else
-        gather(step, panel, pair, pairs, gathered);
       for (int64_t r = 0; r < rows; r += block_rows) {
         const int64_t count = std::min(block_rows, rows - r);
         const uint32_t* const a = step.a_pairs + (first + r) * step.padded_k + pair * count;
-        some_rows(count, a, right, pairs, c + r * panel_columns, pair == 0);
+        some_rows(count, a, right + pair * panel_columns, pairs, c + r * panel_columns, pair == 0);
       }
     }
     if (step.padded_k == 0) std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
@@ -89,19 +111,8 @@ struct PairLoops {
   }
 
  private:
-  static constexpr int64_t lanes = 16, tile = tile_elements / 2;  // a tile in pairs
-
-  // Pairs of rows of the right side as a packed weight has them.
-  static void gather(const ProductStep& step, int64_t panel, int64_t pair, int64_t pairs, uint32_t* to) {
-    const int64_t columns = std::min(panel_columns, step.n - panel * panel_columns);
-    for (int64_t i = 0; i < pairs; ++i)
-      for (int64_t v = 0; v < panel_columns; v += lanes) {
-        const int64_t left = std::clamp<int64_t>(columns - v, 0, lanes);
-        const __mmask16 own = __mmask16((1u << left) - 1);
-        _mm512_store_si512(to + i / lanes * 2 * tile + v / lanes * tile + i % lanes * lanes,
-                           together(step.rows, 2 * (pair + i), step.k, panel * panel_columns + v, own));
-      }
-  }
+  static constexpr int64_t lanes = 16, line = 32;  // of bf16
+  static constexpr int64_t tile = tile_elements / 2;  // in pairs
 
   // Rows i and i + 1 of x, side by side in each column from `first` on.
   static __m512i together(const Input& x, int64_t i, int64_t k, int64_t first, __mmask16 own) {

@@ -24,7 +24,7 @@ int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block, bool gathered) {
 void multiply(Executor& executor, const ProductStep& step) {
   const Loops& isa = loops();
   const auto one = step.a_tiles ? isa.multiply_tiles : step.a_pairs ? isa.multiply_pairs : isa.multiply;
-  const bool gathered = step.right == RightSide::rows && !step.a_pairs;  // pairs are gathered at little cost
+  const bool gathered = step.right == RightSide::rows;
   const int64_t chunk = step.a_tiles ? chunk_of(step.m, step.padded_k * 2, tile_rows, gathered)
                                      : chunk_of(step.m, step.padded_k * 4, block_rows, gathered);
   const int64_t panels = divide_up(step.n, panel_columns), chunks = divide_up(step.m, std::max<int64_t>(chunk, 1));
@@ -48,6 +48,31 @@ void multiply(Executor& executor, const ProductStep& step) {
   });
 }
 
+// The same from row-major rows by pairs: those are packed first, for all rows of the left side, as many columns at a
+// time as 8 MiB hold, which the multiplication then finds in the last cache.
+void pack_right_and_multiply(Executor& executor, ProductStep step) {
+  constexpr int64_t together = 4;  // panels, so that whole lines of a row are read
+  const int64_t panel = step.padded_k * panel_columns, panels = divide_up(step.n, panel_columns);
+  const int64_t most = std::max(together, (2 << 20) / std::max<int64_t>(panel, 1) / together * together);
+  thread_local Scratch<uint32_t> of_thread;
+  uint32_t* const packed = of_thread.at_least(std::min(panels, most) * panel);
+  const Loops& isa = loops();
+  const int64_t n = step.n;
+  const Output y = step.y;
+  step.right = RightSide::panels_bf16, step.panels = packed;
+  for (int64_t begin = 0; begin < panels; begin += most) {
+    const int64_t count = std::min(most, panels - begin);
+    executor.run(divide_up(count, together), [&](int64_t part) {
+      const int64_t first = part * together;
+      isa.pack_pair_panels(step.rows, step.k, n, begin + first, std::min(together, count - first), step.padded_k,
+                           packed + first * panel);
+    });
+    step.n = std::min(n - begin * panel_columns, count * panel_columns);
+    step.y = {y.at(0, begin * panel_columns), y.number, y.stride};
+    multiply(executor, step);
+  }
+}
+
 // Packs the left side, fill(first row, rows, where), in blocks of up to `block` rows, into the calling thread's scratch
 // and multiplies; no more rows at a time than 32 MiB hold, so that a vocabulary on the left costs no more than that.
 template <class T, class Fill>
@@ -68,7 +93,10 @@ void pack_and_multiply(Executor& executor, ProductStep step, const T* ProductSte
       for (int64_t b = part * together; b < std::min(blocks, (part + 1) * together); ++b)
         fill(begin + b * block, std::min(block, step.m - b * block), to + b * block * step.padded_k);
     });
-    multiply(executor, step);
+    if (step.a_pairs && step.right == RightSide::rows)
+      pack_right_and_multiply(executor, step);
+    else
+      multiply(executor, step);
   }
 }
 
@@ -128,6 +156,14 @@ void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Outp
 
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add) {
   if (m == 0 || k == 0) return;
+  ProductStep step{.m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
+  const Loops& isa = loops();
+  if (in_pairs(dy, w)) {
+    step.padded_k = round_up(n, k_block) / 2;
+    return pack_and_multiply(
+        executor, step, &ProductStep::a_pairs, block_rows,
+        [&](int64_t first, int64_t rows, uint32_t* to) { isa.pack_pair_rows(dy, first, rows, n, step.padded_k, to); });
+  }
   // A long sum goes in stretches, so that the left side of one stays near; to bf16 it goes by rows in fp32, as many as
   // pay for reading all of w.
   constexpr int64_t longest = 2048, together = 384;
@@ -153,14 +189,6 @@ void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int
                  std::min(longest, n - begin), k, dx, add || begin > 0);
     return;
   }
-  ProductStep step{.m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
-  const Loops& isa = loops();
-  if (in_pairs(dy, w)) {
-    step.padded_k = divide_up(n, 2);
-    return pack_and_multiply(
-        executor, step, &ProductStep::a_pairs, block_rows,
-        [&](int64_t first, int64_t rows, uint32_t* to) { isa.pack_pair_rows(dy, first, rows, n, step.padded_k, to); });
-  }
   pack_and_multiply(executor, step, &ProductStep::a, block_rows,
                     [&](int64_t first, int64_t rows, float* to) { isa.pack_rows(dy, first, rows, n, n, false, to); });
 }
@@ -170,10 +198,12 @@ void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int
   ProductStep step{.m = n, .n = k, .k = m, .padded_k = m, .right = RightSide::rows, .rows = x, .y = dw, .add = add};
   const Loops& isa = loops();
   if (in_pairs(dy, x)) {
-    step.padded_k = divide_up(m, 2);
-    return pack_and_multiply(
-        executor, step, &ProductStep::a_pairs, block_rows,
-        [&](int64_t first, int64_t rows, uint32_t* to) { isa.pack_pair_columns(dy, first, rows, m, to); });
+    step.padded_k = round_up(m, k_block) / 2;
+    constexpr int64_t columns_together = 8 * block_rows;  // three lines of a row
+    return pack_and_multiply(executor, step, &ProductStep::a_pairs, columns_together,
+                             [&](int64_t first, int64_t columns, uint32_t* to) {
+                               isa.pack_pair_columns(dy, first, columns, m, step.padded_k, to);
+                             });
   }
   pack_and_multiply(executor, step, &ProductStep::a, block_rows,
                     [&](int64_t first, int64_t rows, float* to) { isa.pack_columns(dy, first, rows, m, to); });
