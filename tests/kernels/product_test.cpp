@@ -330,6 +330,39 @@ TEST(ProductGradients, RoundALongSumOnceToBf16) {
   });
 }
 
+TEST(ProductGradients, GiveAColumnTheSameBitsInARightSideTooLargeForOneSweep) {
+  constexpr int64_t m = 3, n = 4096, k = 1100, first = 1056, some = k - first;
+  const auto dy = narrowed(normal(m * n, 31)), w = narrowed(normal(n * k, 32));
+  on_every_isa([&] {
+    std::vector<float> dx(m * k), alone(m * some), of_all;
+    product_dx(pool_of_two(), {dy.data(), n}, {w.data(), k}, m, n, k, {dx.data(), k}, false);
+    product_dx(serial_executor(), {dy.data(), n}, {w.data() + first, k}, m, n, some, {alone.data(), some}, false);
+    for (int64_t r = 0; r < m; ++r) of_all.insert(of_all.end(), &dx[size_t(r * k + first)], &dx[size_t(r * k)] + k);
+    EXPECT_TRUE(same_bits(of_all, alone));
+  });
+}
+
+TEST(ProductGradients, CarryInfinitiesAndNansToTheirElementsOnly) {
+  constexpr int64_t m = 5, n = 7, k = 35;
+  auto dy = normal(m * n, 41), x = normal(m * k, 42), w = normal(n * k, 43);
+  dy[2 * n + 3] = INFINITY, w[4 * k + 33] = NAN, x[1 * k + 6] = -INFINITY;
+  const auto check = [&](const auto& dy, const auto& x, const auto& w) {
+    std::vector<float> dx(m * k), dw(n * k);
+    product_dx(pool_of_two(), {dy.data(), n}, {w.data(), k}, m, n, k, {dx.data(), k}, false);
+    product_dw(pool_of_two(), {dy.data(), n}, {x.data(), k}, m, n, k, {dw.data(), k}, false);
+    for (int64_t r = 0; r < m; ++r)
+      for (int64_t j = 0; j < k; ++j)
+        EXPECT_EQ(std::isfinite(dx[size_t(r * k + j)]), r != 2 && j != 33) << r << ", " << j;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < k; ++j)
+        EXPECT_EQ(std::isfinite(dw[size_t(i * k + j)]), i != 3 && j != 6) << i << ", " << j;
+  };
+  on_every_isa([&] {
+    check(dy, x, w);
+    check(narrowed(dy), narrowed(x), narrowed(w));
+  });
+}
+
 TEST(ProductGradients, ReadBf16AsItsWidenedValue) {
   constexpr int64_t m = 30, n = 45, k = 52;
   const auto dy = narrowed(normal(m * n, 18)), x = narrowed(normal(m * k, 19)), w = narrowed(normal(n * k, 20));

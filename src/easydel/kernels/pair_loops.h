@@ -62,7 +62,8 @@ struct PairLoops {
     }
   }
   // Panels of the right side from row-major rows [k, n], as a packed weight has them; a missing k or column is 0.
-  static void pack_panels(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs, uint32_t* to) {
+  static void pack_panels(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
+                          uint32_t* to) {
     constexpr int64_t ahead = 16;  // rows
     for (int64_t i = 0; i < pairs; ++i) {
       for (int64_t r = 2 * i + ahead; r < std::min(2 * i + ahead + 2, k); ++r)
@@ -111,7 +112,7 @@ struct PairLoops {
   }
 
  private:
-  static constexpr int64_t lanes = 16, line = 32;  // of bf16
+  static constexpr int64_t lanes = 16, line = 32;     // of bf16
   static constexpr int64_t tile = tile_elements / 2;  // in pairs
 
   // Rows i and i + 1 of x, side by side in each column from `first` on.
