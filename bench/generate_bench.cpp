@@ -1,7 +1,9 @@
-// Generation speed of the whole program on SmolLM2-135M's shape: generate_bench [--dtype fp32|bf16] [--prompt 512]
-// [--new 64] [--runs 3], from the seconds that `generate --jsonl` tells. Each run first reads the prompt once unmeasured,
-// so that weights are packed and pages are there.
+// Generation speed of the whole program on SmolLM2-135M's shape: generate_bench [--dtype fp32|bf16] [--context 512]
+// [--new 64] [--runs 3] [--peer transformers|openvino], from the seconds that `generate --jsonl` tells. Several
+// contexts stand with commas between them. Each run first reads the prompt once unmeasured, so that weights are packed
+// and pages are there. A peer (see peer_generate.sh) does the same work afterwards.
 #include <cstdio>
+#include <sstream>
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
@@ -17,36 +19,77 @@ std::string prompt_of(int tokens) {
   return text;
 }
 
-int main_of(int count, char** values) {
-  const std::string dtype = argument(count, values, "dtype", "fp32");
-  const int prompt = std::stoi(argument(count, values, "prompt", "512"));
-  const int fresh = std::stoi(argument(count, values, "new", "64"));
-  const int runs = std::stoi(argument(count, values, "runs", "3"));
-  Scratch scratch;
-  const std::string model = smol_shape(scratch / "smol135m").string();
-  const Ceiling ceiling = measure_ceiling();
-  std::printf("%s\n", describe(ceiling).c_str());
+struct Speeds {
+  Spread prefill, decode;  // tokens a second
+};
+
+Speeds ours(const std::string& model, const std::string& dtype, int context, int fresh, int runs) {
+  const std::string new_tokens = std::to_string(fresh + 1);  // the first comes out of the prefill
   std::vector<double> prefill, decode;
   for (int run = 0; run < runs; ++run) {
-    const std::string new_tokens = std::to_string(fresh + 1);  // the first comes out of the prefill
     const Measured got = run_program({"generate", model, "--dtype", dtype, "--jsonl", "--batch", "1", "--prompt",
-                                      prompt_of(prompt), "--prompt", prompt_of(prompt), "--max-new-tokens", new_tokens,
-                                      "--temperature", "0", "--min-new-tokens", new_tokens});
-    check(got.status == 0, "generate: ", got.err);
+                                      prompt_of(context), "--prompt", prompt_of(context), "--max-new-tokens",
+                                      new_tokens, "--temperature", "0", "--min-new-tokens", new_tokens});
     const size_t second = got.out.find('\n') + 1;
     const Value line = parse_json(got.out.substr(second, got.out.find('\n', second) - second));
     const auto value = [&](const char* key) { return line.find(key)->as_double().value(); };
     prefill.push_back(value("prompt_tokens") / value("prefill_seconds"));
     decode.push_back(fresh / value("decode_seconds"));
   }
-  const double element = dtype == "fp32" ? 4 : 2;
-  const double gflops = 2 * smol_parameters * spread(prefill).median * 1e-9;
-  const double gbytes = element * smol_parameters * spread(decode).median * 1e-9;
-  std::printf("prefill of %d tokens, %s: %s tokens/s; %.0f GFLOP/s, %.0f%% of the peak\n", prompt, dtype.c_str(),
-              text(spread(prefill), 0).c_str(), gflops,
-              100 * gflops / (dtype == "fp32" ? ceiling.fp32_gflops : ceiling.bf16_gflops));
-  std::printf("decode, batch 1, %s: %s tokens/s; weights %.1f GB/s, %.0f%% of what memory gives\n", dtype.c_str(),
-              text(spread(decode), 1).c_str(), gbytes, 100 * gbytes / ceiling.read_gbytes);
+  return {spread(prefill), spread(decode)};
+}
+
+// The median of what the peer says of `test` ("pp512": prefill; "tg64@512": decode); 0 where it says nothing.
+double said(const Measured& peer, const std::string& test) {
+  std::istringstream lines(peer.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line[0] != '{') continue;
+    const Value record = parse_json(line);
+    if (record.find("test")->scalar == test) return record.find("tok_s")->find("median")->as_double().value();
+  }
+  return 0;
+}
+
+int main_of(int count, char** values) {
+  const std::string dtype = argument(count, values, "dtype", "fp32"), list = argument(count, values, "context", "512");
+  const int fresh = std::stoi(argument(count, values, "new", "64"));
+  const int runs = std::stoi(argument(count, values, "runs", "3"));
+  const std::string peer = argument(count, values, "peer", "");
+  Scratch scratch;
+  const std::string model = smol_shape(scratch / "smol135m").string();
+  const Ceiling ceiling = measure_ceiling();
+  std::printf("%s\n", describe(ceiling).c_str());
+  const double element = dtype == "fp32" ? 4 : 2, peak = dtype == "fp32" ? ceiling.fp32_gflops : ceiling.bf16_gflops;
+  std::vector<std::pair<int, Speeds>> all;
+  std::istringstream contexts(list);
+  for (std::string context; std::getline(contexts, context, ',');) {
+    const int tokens = std::stoi(context);
+    const Speeds s = ours(model, dtype, tokens, fresh, runs);
+    all.emplace_back(tokens, s);
+    const double gflops = 2 * smol_parameters * s.prefill.median * 1e-9;
+    // A token reads all weights, and the keys and values of those before it: 30 layers of 3 heads of 64, twice.
+    const double bytes = element * (smol_parameters + 30.0 * 3 * 64 * 2 * (tokens + fresh / 2.0));
+    const double gbytes = bytes * s.decode.median * 1e-9;
+    std::printf("prefill of %d tokens, %s: %s tokens/s; %.0f GFLOP/s, %.0f%% of the peak\n", tokens, dtype.c_str(),
+                text(s.prefill, 0).c_str(), gflops, 100 * gflops / peak);
+    std::printf("decode at context %d, batch 1, %s: %s tokens/s; weights and cache %.1f GB/s, %.0f%% of reading\n",
+                tokens, dtype.c_str(), text(s.decode, 1).c_str(), gbytes, 100 * gbytes / ceiling.read_gbytes);
+  }
+  if (all.size() > 1)
+    std::printf("a step at context %d is %.2f of one at %d\n", all.back().first,
+                all.front().second.decode.median / all.back().second.decode.median, all.front().first);
+  if (peer.empty()) return 0;
+  const Measured theirs = bench::run({(source_root() / "bench/peer_generate.sh").string(), peer, dtype, list,
+                                      std::to_string(fresh), std::to_string(runs)});
+  if (theirs.status != 0) {
+    std::printf("%s: not run (%s)\n", peer.c_str(), theirs.err.c_str());
+    return 1;
+  }
+  for (const auto& [tokens, s] : all) {
+    const double prefill = said(theirs, str("pp", tokens)), decode = said(theirs, str("tg", fresh, "@", tokens));
+    std::printf("%s at %d: prefill %.0f tokens/s, ratio %.2f; decode %.1f tokens/s, ratio %.2f\n", peer.c_str(), tokens,
+                prefill, s.prefill.median / prefill, decode, s.decode.median / decode);
+  }
   return 0;
 }
 
