@@ -1,7 +1,7 @@
-// Generation speed of the whole program on SmolLM2-135M's shape: generate_bench [--dtype fp32|bf16] [--context 512]
-// [--new 64] [--runs 3] [--peer transformers|openvino], from the seconds that `generate --jsonl` tells. Several
-// contexts stand with commas between them. Each run first reads the prompt once unmeasured, so that weights are packed
-// and pages are there. A peer (see peer_generate.sh) does the same work afterwards.
+// Generation speed of the whole program on SmolLM2-135M's shape: generate_bench [--dtype fp32|bf16|int8|nf4|q4]
+// [--head codes|plain] [--context 512] [--new 64] [--runs 3] [--peer transformers|openvino], from the seconds that
+// `generate --jsonl` tells. Several contexts stand with commas between them. Each run first reads the prompt once
+// unmeasured, so that weights are packed and pages are there. A peer (see peer_generate.sh) does the same work afterwards.
 #include <cstdio>
 #include <sstream>
 
@@ -19,17 +19,36 @@ std::string prompt_of(int tokens) {
   return text;
 }
 
+// How weights are held: their number type, or the codes of linear layers and what a weight then takes. Beside codes all
+// else is bf16; the head is read by codes too, unless it is asked to stay plain.
+struct Held {
+  std::vector<std::string> flags;
+  double bytes = 0;  // that a token reads
+  bool wide = false;
+};
+Held held(const std::string& dtype, bool plain_head) {
+  if (dtype == "fp32" || dtype == "bf16") return {{"--dtype", dtype}, smol_parameters * (dtype == "fp32" ? 4 : 2), dtype == "fp32"};
+  const std::string method = dtype == "int8" ? "8bit" : dtype == "q4" ? "a4q" : dtype;
+  std::vector<std::string> flags = {"--dtype", "bf16", "--set", "quantization.model.quantization_method=" + method};
+  if (!plain_head) flags.insert(flags.end(), {"--set", "quantization.model.pattern=.*"});
+  const double weight = dtype == "int8" ? 1 : 0.5 + 4.0 / 64, head = plain_head ? 2 : weight;
+  return {flags, (smol_parameters - smol_table) * weight + smol_table * head, false};
+}
+
 struct Speeds {
   Spread prefill, decode;  // tokens a second
 };
 
-Speeds ours(const std::string& model, const std::string& dtype, int context, int fresh, int runs) {
+Speeds ours(const std::string& model, const Held& weights, int context, int fresh, int runs) {
   const std::string new_tokens = std::to_string(fresh + 1);  // the first comes out of the prefill
   std::vector<double> prefill, decode;
   for (int run = 0; run < runs; ++run) {
-    const Measured got = run_program({"generate", model, "--dtype", dtype, "--jsonl", "--batch", "1", "--prompt",
-                                      prompt_of(context), "--prompt", prompt_of(context), "--max-new-tokens",
-                                      new_tokens, "--temperature", "0", "--min-new-tokens", new_tokens});
+    std::vector<std::string> command = {"generate", model, "--jsonl", "--batch", "1", "--prompt", prompt_of(context),
+                                        "--prompt", prompt_of(context), "--max-new-tokens", new_tokens,
+                                        "--temperature", "0", "--min-new-tokens", new_tokens};
+    command.insert(command.end(), weights.flags.begin(), weights.flags.end());
+    const Measured got = run_program(command);
+    check(got.status == 0, "generate: ", got.err);
     const size_t second = got.out.find('\n') + 1;
     const Value line = parse_json(got.out.substr(second, got.out.find('\n', second) - second));
     const auto value = [&](const char* key) { return line.find(key)->as_double().value(); };
@@ -52,6 +71,7 @@ double said(const Measured& peer, const std::string& test) {
 
 int main_of(int count, char** values) {
   const std::string dtype = argument(count, values, "dtype", "fp32"), list = argument(count, values, "context", "512");
+  const Held weights = held(dtype, argument(count, values, "head", "codes") == "plain");
   const int fresh = std::stoi(argument(count, values, "new", "64"));
   const int runs = std::stoi(argument(count, values, "runs", "3"));
   const std::string peer = argument(count, values, "peer", "");
@@ -59,16 +79,16 @@ int main_of(int count, char** values) {
   const std::string model = smol_shape(scratch / "smol135m").string();
   const Ceiling ceiling = measure_ceiling();
   std::printf("%s\n", describe(ceiling).c_str());
-  const double element = dtype == "fp32" ? 4 : 2, peak = dtype == "fp32" ? ceiling.fp32_gflops : ceiling.bf16_gflops;
+  const double element = weights.wide ? 4 : 2, peak = weights.wide ? ceiling.fp32_gflops : ceiling.bf16_gflops;
   std::vector<std::pair<int, Speeds>> all;
   std::istringstream contexts(list);
   for (std::string context; std::getline(contexts, context, ',');) {
     const int tokens = std::stoi(context);
-    const Speeds s = ours(model, dtype, tokens, fresh, runs);
+    const Speeds s = ours(model, weights, tokens, fresh, runs);
     all.emplace_back(tokens, s);
     const double gflops = 2 * smol_parameters * s.prefill.median * 1e-9;
     // A token reads all weights, and the keys and values of those before it: 30 layers of 3 heads of 64, twice.
-    const double bytes = element * (smol_parameters + 30.0 * 3 * 64 * 2 * (tokens + fresh / 2.0));
+    const double bytes = weights.bytes + element * 30.0 * 3 * 64 * 2 * (tokens + fresh / 2.0);
     const double gbytes = bytes * s.decode.median * 1e-9;
     std::printf("prefill of %d tokens, %s: %s tokens/s; %.0f GFLOP/s, %.0f%% of the peak\n", tokens, dtype.c_str(),
                 text(s.prefill, 0).c_str(), gflops, 100 * gflops / peak);

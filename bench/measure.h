@@ -29,6 +29,7 @@ std::string text(const Spread& spread, int digits);  // "least / median / most"
 // program draws them. The tokenizer is the story model's, so ids stay below 512; the arithmetic is that of the shape.
 std::filesystem::path smol_shape(const std::filesystem::path& folder);
 constexpr double smol_parameters = 134515008;
+constexpr double smol_table = 28311552;  // of them: the table of tokens, which is the head too
 
 // Text to read and to learn from, and the story model's tokenizer for a folder of a model.
 std::filesystem::path prose();

@@ -126,9 +126,25 @@ TEST_F(BadInput, AnOutputThatCannotBeWritten) {
 
 TEST_F(BadInput, QuantizationAndAdaptersThatWouldBeUsed) {
   expect_refusal(run(run_of(kData + "\nquantization: {model: {quantization_method: nf4}}\nlora: {r: 8}")),
-                 "run.yaml:5:23: quantization.model: quantizing weights is not built yet\n    leave it out, or write apply_quantization: false\n"
+                 "run.yaml:5:23: quantization.model: training on quantized weights is not built yet\n    leave it out, or write apply_quantization: false\n"
                  "run.yaml:6:7: lora: adapters are not built yet\n    leave the section out: all weights are trained\n"
                  "2 problems in run.yaml; nothing was run.\n");
+}
+
+TEST_F(BadInput, NumberFormatsThatAreNotBuilt) {
+  const auto told = [&](const std::string& quantization, const std::string& problem) {
+    expect_one_problem(run(run_of("quantization: " + quantization, "[{generate: {prompts: x}}]")), "run.yaml:3:" + problem);
+  };
+  told("{model: {quantization_method: mxfp4}}", "23: quantization.model: weights of mxfp4 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4");
+  told("{model: {dtype: nf4, group_size: 48}}",
+       "48: quantization.model.group_size: groups of 48 values are not built yet\n    give a multiple of 32");
+  told("{model: {dtype: nf4, bits: 8}}", "42: quantization.model.bits: nf4 has 4 bits, not 8\n    leave it out");
+  told("{model: {dtype: nf4, runtime_dtype: int8}}",
+       "51: quantization.model.runtime_dtype: computing in another format than the weights' is not built yet\n    leave it out");
+  told("{kv_cache: {dtype: 8bit}}", "26: quantization.kv_cache: quantizing keys and values is not built yet\n    leave it out");
+  expect_refusal(run(run_of("quantization: {model: {pattern: q_project}}", "[{generate: {prompts: x}}]")),
+                 "quantization.model.pattern: no linear layer is called as 'q_project' asks\n"
+                 "    one is called model.layers.4.mlp.down_proj\n");
 }
 
 TEST_F(BadInput, AKeyThatNeitherEasyDeLNorTheModelHas) {
@@ -175,6 +191,10 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
   EXPECT_EQ(refused({"generate", story, "-p", "x", "--num-return-sequences", "2"}),
             "generation: num_return_sequences: 2 continuations of the likeliest tokens would all be equal\n"
             "    set do_sample, or num_beams to at least as many\n1 problem in generation; nothing was run.\n");
+  EXPECT_EQ(refused({"generate", story, "-p", "x", "--set", "quantization.method=mxfp8"}),
+            "command line: quantization: weights of mxfp8 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4\n1 problem in command line; nothing was run.\n");
+  EXPECT_EQ(refused({"probe", "logits", story, "--inputs", "a", "--output", "b", "--set", "loader.dtype=bf16"}),
+            "--set loader.dtype: has no effect on probe logits\n    quantization.* has\n");
   EXPECT_EQ(refused({"generate", "m"}), "easydel generate: there is no prompt\n    give one with -p 'text', or on standard input\n");
   EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}), "x.json: no such file\n    give files of recorded cases\n");
   EXPECT_EQ(refused({"probe", "constrain"}), "probe constrain: is not built yet\n    built: logits, replay, vectors, tokenize, render, tools\n");

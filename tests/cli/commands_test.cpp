@@ -128,6 +128,35 @@ TEST(Commands, GenerateStreamsOrAnswersLineByLine) {
   EXPECT_EQ(first.find("finish_reason")->scalar, "length");
 }
 
+TEST(Commands, GenerateReadsWeightsOfTheFormatThatItIsTold) {
+  const std::string model = test::test_data("models/stories260K-hf").string();
+  const std::vector<std::string> usual = {"generate", model, "-n", "20", "-t", "0", "-p", "Once upon a time", "-p", "The little dog was"};
+  const auto texts = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), usual.begin(), usual.end());
+    const auto ran = run_program(more);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return std::pair(ran.out, ran.err);
+  };
+  const auto plain = texts({}).first;
+  for (const char* method : {"8bit", "a8q", "nf4", "a4q"}) {
+    const std::string set = str("quantization.model.quantization_method=", method);
+    const auto [together, told] = texts({"--set", set});
+    EXPECT_TRUE(told.find(str("35 weights in ", method)) != std::string::npos) << told;
+    EXPECT_EQ(texts({"--set", set, "--batch", "1"}).first, together) << method;
+    // The action reads the same section.
+    test::TemporaryFolder folder;
+    test::write_file(folder / "run.yaml", str("model: {name_or_path: ", model, "}\nloader: {dtype: auto, param_dtype: auto}\nquantization: {model: {quantization_method: ", method,
+                                              "}}\nactions: [{generate: {prompts: [Once upon a time, The little dog was], "
+                                              "max_new_tokens: 20, temperature: 0, output_path: out.jsonl}}]\n"));
+    const auto ran = run_program({"elarge", "run.yaml"}, {.folder = folder.path()});
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    const std::string lines = test::read_file(folder / "out.jsonl");
+    const auto text = [&](const std::string& line) { return parse_json(line).find("text")->scalar + "\n"; };
+    EXPECT_EQ(text(lines.substr(0, lines.find('\n'))) + text(lines.substr(lines.find('\n') + 1)), together) << method;
+  }
+  EXPECT_EQ(texts({"--set", "quantization.model.quantization_method=nf4", "--set", "quantization.apply_quantization=false"}).first, plain);
+}
+
 TEST(Commands, GenerateGivesSeveralContinuationsBestFirst) {
   const std::string model = test::test_data("models/stories260K-hf").string();
   const std::vector<std::string> beams = {"generate", model, "-n", "10", "--num-beams", "3", "--num-return-sequences", "2", "--early-stopping", "true", "-p", "Once upon"};

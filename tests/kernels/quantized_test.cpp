@@ -213,6 +213,10 @@ TEST(QuantizedWeight, KeepsTheCodesAndScalesItWasGiven) {
         const float value = kind.spec.codes == Codes::bytes ? float(int8_t(code)) : kind.spec.table[code];
         ASSERT_EQ(values[size_t(c * k + i)], value * w.scales[size_t(c * packed.groups() + i / group)]);
       }
+    Plain back{std::vector<uint8_t>(w.codes.size()), std::vector<float>(w.scales.size())};
+    unpack_codes(pool_of_two(), packed, back.codes.data(), back.scales.data());
+    EXPECT_EQ(back.codes, w.codes);
+    EXPECT_EQ(back.scales, w.scales);
   }
 }
 

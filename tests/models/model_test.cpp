@@ -57,12 +57,17 @@ Tensor cached(const Model& model, const Tensor& tokens, const std::vector<int64_
   return at::cat(out);
 }
 
-class Invariance : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+struct Invariant {
+  const char *config, *dtype, *quantization = nullptr;
+};
+class Invariance : public testing::TestWithParam<Invariant> {};
 
 TEST_P(Invariance, OfATokensLogitsInAnyCompany) {
-  const Folder folder(GetParam().first);
+  const Folder folder(GetParam().config);
   LoadOptions options;
-  options.dtype = GetParam().second;
+  options.dtype = GetParam().dtype;
+  if (const char* const method = GetParam().quantization)
+    options.quantization = {.format = quant::format_of({.method = method}, "quantization")};
   const auto model = load_model(folder.path(), options);
   const Tensor a = some_tokens(21), b = some_tokens(13);
   const Tensor alone = logits(*model, a, {0, 21});
@@ -75,8 +80,11 @@ TEST_P(Invariance, OfATokensLogitsInAnyCompany) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Invariance,
-                         testing::Values(std::pair(small_llama, "fp32"), std::pair(small_llama, "bf16"),
-                                         std::pair(small_gpt2, "fp32"), std::pair(small_gpt2, "bf16")));
+                         testing::Values(Invariant{small_llama, "fp32"}, Invariant{small_llama, "bf16"},
+                                         Invariant{small_gpt2, "fp32"}, Invariant{small_gpt2, "bf16"},
+                                         Invariant{small_llama, "fp32", "8bit"}, Invariant{small_llama, "bf16", "8bit"},
+                                         Invariant{small_llama, "fp32", "nf4"}, Invariant{small_llama, "bf16", "nf4"},
+                                         Invariant{small_gpt2, "fp32", "a8q"}, Invariant{small_gpt2, "bf16", "a4q"}));
 
 std::map<std::string, Tensor> gradients(const char* config, nn::CheckpointPolicy checkpointing) {
   const Folder folder(config);

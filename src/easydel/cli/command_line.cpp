@@ -74,6 +74,7 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
                                     ->group(works ? "Generation (what is not given comes from the model's generation_config.json)" : "");
     if (yes_or_no) option->expected(0, 1);
   }
+  app->add_option("--set", options.set, "Set a key of a run: --set quantization.method=nf4 (YAML; may be repeated)")->allow_extra_args(false);
   app->add_option("--negative-prompt", options.negative_prompt, "With --guidance-scale: what the text is led away from");
 }
 
@@ -99,6 +100,7 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--trace", o.logits.trace, "Safetensors file for named intermediate tensors");
   one->add_option("--device", o.logits.device, "auto, cpu or gpu");
   one->add_option("--dtype", o.logits.dtype, "Number type of the computation: fp32, bf16, auto (the file's)");
+  one->add_option("--set", o.logits.set, "Set a key of a run's quantization: --set quantization.method=nf4")->allow_extra_args(false);
   one = add_command(*probe, o, "replay", "A recorded training run, through the real trainer", "", [&o] { return run_probe_replay(o.replay); });
   one->add_option("case", o.replay.test_case, "The case's JSON file")->required();
   one->add_option("--root", o.replay.root, "Folder that models and batches are looked up in")->required();

@@ -33,6 +33,7 @@ struct ModelOptions {
   // Keys of generation::GenerationConfig as they were written: {"temperature", "0.7"}.
   std::vector<std::pair<std::string, std::string>> generation;
   std::string negative_prompt;
+  std::vector<std::string> set;  // keys of a run: "quantization.method=nf4"
 };
 struct GenerateOptions : ModelOptions {
   std::vector<std::string> prompts;  // none: standard input is the prompt
@@ -50,6 +51,7 @@ int run_chat(const ChatOptions& options);
 struct ProbeLogitsOptions {
   std::string dtype = "fp32";
   std::string model, inputs, output, trace, device = "auto";
+  std::vector<std::string> set;  // keys of a run's section `quantization`
 };
 int run_probe_logits(const ProbeLogitsOptions& options);
 struct ProbeReplayOptions {

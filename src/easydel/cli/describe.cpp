@@ -48,10 +48,17 @@ class Work {
     if (!in_layer) outside_ = std::max(outside_, static_cast<double>(elements));
     if (in_layer) layers_ = std::max(layers_, index_of(name) + 1);
     const bool expert = name.find(".experts.") != std::string::npos && experts_ > 0 && chosen_ > 0;
+    // What `quantization` takes: no norms, no routers, no experts.
+    const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+    if (in_layer && shape.size() == 2 && !has(".experts.") && !has("router") && !has("norm") && !has(".gate.")) linear_ += elements;
     if (in_layer) inside_ += static_cast<double>(elements) * (expert ? std::min(1.0, chosen_ / experts_) : 1.0);
   }
   int64_t layers() const { return layers_; }
   double flops() const { return 2 * (inside_ + outside_); }
+  // Of `elements` in all, the linear layers' at so many bits, the others in bf16.
+  uint64_t quantized_bytes(int64_t elements, double bits) const {
+    return static_cast<uint64_t>(static_cast<double>(elements - linear_) * 2 + static_cast<double>(linear_) * bits / 8);
+  }
 
  private:
   static int64_t index_of(const std::string& name) {
@@ -60,7 +67,7 @@ class Work {
   }
 
   double experts_ = 0, chosen_ = 0, inside_ = 0, outside_ = 0;
-  int64_t layers_ = 0;
+  int64_t layers_ = 0, linear_ = 0;
 };
 
 // What stands behind the stack; empty where family or architecture are unknown here.
@@ -127,7 +134,8 @@ int run_describe_model(const DescribeModelOptions& options) {
   if (!order.empty()) {
     const auto as = [&](uint64_t bits) { return bytes_text(static_cast<uint64_t>(elements) * bits / 8); };
     out += "layers        " + std::to_string(work.layers()) + "\n";
-    out += "memory        fp32 " + as(32) + ", bf16 " + as(16) + ", 8 bits " + as(8) + ", 4 bits " + as(4) +
+    out += "memory        fp32 " + as(32) + ", bf16 " + as(16) + ", linear layers in 8bit " +
+           bytes_text(work.quantized_bytes(elements, 8)) + ", in nf4 " + bytes_text(work.quantized_bytes(elements, 4.5)) +
            "; training in fp32 with adamw " + as(128) + "\n";
     out += "work          " + count_text(static_cast<int64_t>(work.flops())) +
            "FLOP a token and forward, three times that in training; attention's own not counted\n";

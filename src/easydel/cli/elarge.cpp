@@ -4,6 +4,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/cli/commands.h"
+#include "easydel/cli/overrides.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/mesh/world.h"
 
@@ -13,13 +14,7 @@ namespace {
 elarge::Run read(const RunOptions& options) {
   if (options.file.empty())
     refuse("easydel " + options.command, "which file?", "give the run: easydel " + options.command + " run.yaml");
-  std::vector<elarge::Override> overrides;
-  for (const std::string& text : options.set) {
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0)
-      refuse("--set " + text, "has no '='", "write for example --set trainer.learning_rate=1e-4");
-    overrides.push_back({text.substr(0, equals), text.substr(equals + 1)});
-  }
+  const std::vector<elarge::Override> overrides = overrides_of(options.set);
   const int ranks = options.ranks > 0 ? options.ranks : mesh::read_world().size;
   return elarge::read_run(options.file, overrides, ranks);
 }

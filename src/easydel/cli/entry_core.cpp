@@ -24,6 +24,7 @@ class TorchCore final : public elarge::Core {
     if (probe.trace) options.trace = *probe.trace;
     options.device = probe.device;
     options.dtype = probe.dtype;
+    options.quantization = elarge::quantization_of(probe.quantization, false);
     models::probe_logits(probe.model, probe.inputs, probe.output, options);
   }
   void probe_replay(const elarge::ProbeReplay& probe) override {

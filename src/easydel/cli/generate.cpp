@@ -11,6 +11,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/cli/commands.h"
+#include "easydel/cli/overrides.h"
 #include "easydel/elarge/core.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/mesh/world.h"
@@ -28,11 +29,7 @@ std::unique_ptr<elarge::Session> open(const ModelOptions& options) {
   loader.set("verbose", Value::boolean(false));
   document.set("model", model);
   document.set("loader", loader);
-  elarge::Config config;
-  config::Problems problems("command line");
-  config::read_section(config::section_of<elarge::Config>(), document, &config, "", problems);
-  problems.throw_if_any();
-  return elarge::core().open(config, false);
+  return elarge::core().open(configuration(document, options.set), false);
 }
 
 // The generation flags as the YAML's keys, by their limits.

@@ -4,6 +4,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/cli/commands.h"
+#include "easydel/cli/overrides.h"
 #include "easydel/elarge/core.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/text/probe.h"
@@ -48,6 +49,13 @@ int run_probe_logits(const ProbeLogitsOptions& options) {
   elarge::ProbeLogits probe{hub::resolve_model(options.model, "probe logits"), options.inputs, options.output, std::nullopt, options.device};
   probe.dtype = options.dtype;
   if (!options.trace.empty()) probe.trace = options.trace;
+  for (const elarge::Override& given : overrides_of(options.set))
+    if (!given.path.starts_with("quantization"))
+      refuse("--set " + given.path, "has no effect on probe logits", "quantization.* has");
+  Value document = Value::map(), model = Value::map();
+  model.set("name_or_path", Value::text(options.model));
+  document.set("model", model);
+  probe.quantization = configuration(document, options.set).quantization;
   elarge::core().probe_logits(probe);
   return 0;
 }

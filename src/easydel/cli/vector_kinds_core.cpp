@@ -14,7 +14,15 @@ VectorKind losses_vectors();
 VectorKind mask_info_vectors();
 VectorKind model_param_mapping_vectors();
 VectorKind model_partition_specs_vectors();
+VectorKind model_quantize_vectors();
 VectorKind moe_load_balancing_vectors();
+VectorKind quant_bnb_4bit_vectors();
+VectorKind quant_bnb_4bit_double_quant_vectors();
+VectorKind quant_fp8_vectors();
+VectorKind quant_gguf_vectors();
+VectorKind quant_int8_vectors();
+VectorKind quant_mxfp4_gpt_oss_vectors();
+VectorKind quantization_vectors();
 VectorKind rope_vectors();
 VectorKind sampling_generate_vectors();
 VectorKind sampling_logits_processors_vectors();
@@ -33,7 +41,15 @@ const std::vector<VectorKind>& core_vector_kinds() {
       mask_info_vectors(),
       model_param_mapping_vectors(),
       model_partition_specs_vectors(),
+      model_quantize_vectors(),
       moe_load_balancing_vectors(),
+      quant_bnb_4bit_vectors(),
+      quant_bnb_4bit_double_quant_vectors(),
+      quant_fp8_vectors(),
+      quant_gguf_vectors(),
+      quant_int8_vectors(),
+      quant_mxfp4_gpt_oss_vectors(),
+      quantization_vectors(),
       rope_vectors(),
       sampling_generate_vectors(),
       sampling_logits_processors_vectors(),

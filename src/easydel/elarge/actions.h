@@ -69,6 +69,8 @@ void run_actions(const Run& run, const Output& out);
 // What some action of the run needs.
 Needs needs_of(const Run& run);
 
+// Adds to `problems` what is written in the configuration and would change the numbers, but is not built yet.
+void check_built(const Config& config, bool training, config::Problems& problems);
 // Adds to `problems` what would stop the run later, as far as it can be found out without torch.
 void check_needs(const Run& run, config::Problems& problems);
 // The same for the parameters of single actions.

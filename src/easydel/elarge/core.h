@@ -92,6 +92,7 @@ struct ProbeLogits {
   std::optional<std::filesystem::path> trace;
   std::string device = "auto";
   std::string dtype = "fp32";  // of the computation
+  QuantizationConfig quantization = {};
 };
 struct ProbeReplay {
   std::filesystem::path test_case, root, output;

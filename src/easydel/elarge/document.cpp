@@ -126,7 +126,8 @@ std::optional<Value> config_of(const Value& document, config::Problems& problems
   return std::nullopt;
 }
 
-Config read_config(Value config, config::Problems& problems) {
+Config read_config(Value config, config::Problems& problems, std::span<const Override> overrides) {
+  for (const Override& given : overrides) apply(given, config, problems);
   Config out;
   share_batch_size(config);
   config::read_section(config::section_of<Config>(), config, &out, "", problems);
@@ -142,8 +143,7 @@ Run read_document(const Value& document, std::span<const Override> overrides, co
     return run;
   }
   if (std::optional<Value> config = config_of(document, problems)) {
-    for (const Override& given : overrides) apply(given, *config, problems);
-    run.config = read_config(std::move(*config), problems);
+    run.config = read_config(std::move(*config), problems, overrides);
   }
   run.actions = read_actions(document.find("actions"), problems);
   return run;

@@ -91,8 +91,8 @@ Run read_run(const std::filesystem::path& file, std::span<const Override> overri
 // The part of it that looks at the document alone, at no file.
 Run read_document(const Value& document, std::span<const Override> overrides, config::Problems& problems);
 
-// The configuration alone, as a document without wrapper and actions has it.
-Config read_config(Value config, config::Problems& problems);
+// The configuration alone, as a document without wrapper and actions has it, with what the command line sets.
+Config read_config(Value config, config::Problems& problems, std::span<const Override> overrides = {});
 
 // The actions as a document: names, and parameters with their defaults.
 Value normalised(std::span<const Action> actions);

@@ -24,7 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs a check of another layer, whose UserError "where: what\n    remedy" becomes a problem of `path`.
+// Runs a check of another layer, whose UserError "where: what\n    remedy" becomes a problem of `path`, or of the key below
+// it that it names.
 template <class Check>
 void as_problem(config::Problems& problems, const std::string& path, Check check) {
   try {
@@ -33,10 +34,14 @@ void as_problem(config::Problems& problems, const std::string& path, Check check
     const std::string text = error.what();
     const size_t line = text.find('\n');
     std::string what = text.substr(0, line);
-    if (what.starts_with(path + ": ")) what = what.substr(path.size() + 2);
+    std::string at = path;
+    if (const size_t colon = what.find(": "); colon != std::string::npos && (what.starts_with(path + ": ") || what.starts_with(path + "."))) {
+      at = what.substr(0, colon);
+      what = what.substr(colon + 2);
+    }
     std::string hint = line == std::string::npos ? "" : text.substr(line + 1);
     hint.erase(0, std::min(hint.find_first_not_of(' '), hint.size()));
-    problems.add(path, what, hint);
+    problems.add(at, what, hint);
   }
 }
 
@@ -161,24 +166,21 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
   });
 }
 
-// What is written in the configuration and would change the numbers, but is not built yet.
-void check_built(const Config& config, config::Problems& problems) {
-  if (config.quantization.quantizes_weights())
-    problems.add(config.quantization.model ? "quantization.model" : "quantization", "quantizing weights is not built yet",
-                 "leave it out, or write apply_quantization: false");
+}  // namespace
+
+void check_built(const Config& config, bool training, config::Problems& problems) {
+  as_problem(problems, "quantization", [&] { config.quantization.weight_format(training); });
   if (config.sharding.axis_names != mesh::default_axes())
     problems.add("sharding.axis_names", "other axes than " + join(mesh::default_axes(), ", ") + " are not built yet", "leave them so, in this order");
   if (config.lora) problems.add("lora", "adapters are not built yet", "leave the section out: all weights are trained");
 }
-
-}  // namespace
 
 void check_needs(const Run& run, config::Problems& problems) {
   const Config& config = run.config;
   const Needs needs = needs_of(run);
   if (needs.model && !wrong(problems, {"model", "reference_model"})) check_models(config, needs.tokenizer, problems);
   if (needs.data) check_data(config, problems);
-  if (needs.computing) check_built(config, problems);
+  if (needs.computing) check_built(config, needs.training, problems);
   if (needs.training) {
     if (config.teacher_model) problems.add("teacher_model", "distilling from a teacher is not built yet", "leave the section out");
     if (config.reward_model) problems.add("reward_model", "training with a reward model is not built yet", "leave the section out");

@@ -8,16 +8,18 @@
 
 #include "easydel/config/fields.h"
 #include "easydel/elarge/sharding_config.h"
+#include "easydel/quant/format_config.h"
 
 namespace easydel::elarge {
 
-enum class QuantizationMethod { nf4, int8, a8bit, a8q, a4q, affine, ternary, binary, mxfp4, mxfp8, nvfp8 };
+enum class QuantizationMethod { nf4, int8, a8bit, a8q, a4q, affine, ternary, binary, mxfp4, mxfp8, nvfp4, nvfp8, turboquant };
 constexpr auto choices(QuantizationMethod) {
   using enum QuantizationMethod;
   using config::Choice;
   return std::array{Choice{nf4, "nf4"},       Choice{int8, "8bit"}.also("int8"), Choice{a8bit, "a8bit"},   Choice{a8q, "a8q"},
                     Choice{a4q, "a4q"},       Choice{affine, "affine"},          Choice{ternary, "ternary"}, Choice{binary, "binary"},
-                    Choice{mxfp4, "mxfp4"}, Choice{mxfp8, "mxfp8"},            Choice{nvfp8, "nvfp8"}};
+                    Choice{mxfp4, "mxfp4"},   Choice{mxfp8, "mxfp8"},            Choice{nvfp4, "nvfp4"},     Choice{nvfp8, "nvfp8"},
+                    Choice{turboquant, "turboquant"}};
 }
 
 struct QuantizedPart {
@@ -46,6 +48,14 @@ struct QuantizedPart {
   }
 };
 
+// What becomes of a model's weights when it is loaded; see nn/quantization.h.
+struct WeightFormat {
+  quant::Format format;
+  std::string pattern, linear_pattern;
+  bool simulate = false;
+  std::string where;  // "quantization.model"
+};
+
 struct QuantizationConfig {
   std::optional<KernelPlatform> platform;
   std::optional<QuantizedPart> kv_cache;
@@ -67,16 +77,18 @@ struct QuantizationConfig {
         field<&QuantizationConfig::kv_cache>("Of keys and values."),
         field<&QuantizationConfig::model>("Of the weights."),
         field<&QuantizationConfig::apply_quantization>("Quantize the weights; null: where `model` is given.", alias("quantize_tensors")),
-        field<&QuantizationConfig::method>("The weights' format in short."),
+        field<&QuantizationConfig::method>("The weights' format in short, in groups of group_size."),
         field<&QuantizationConfig::group_size>("Values that share a scale.", at_least(1), alias("block_size")),
         field<&QuantizationConfig::linear_pattern>("Regex on the paths of linear layers."),
-        field<&QuantizationConfig::linear_group_size>("Values that share a scale in linear layers.", at_least(1), alias("linear_block_size")),
+        field<&QuantizationConfig::linear_group_size>("Values that share a scale in linear layers.", at_least(1), alias("linear_block_size"),
+                                                             no_effect("group_size says it")),
         field<&QuantizationConfig::use_qmm_best_config>("Tuned TPU kernels.", no_effect("kernels are chosen for the machine")),
         field<&QuantizationConfig::qmm_platform_override>("Whose kernels.", no_effect("kernels are chosen for the machine")),
         field<&QuantizationConfig::qmm_tpu_path_override>("Which TPU kernels.", no_effect("kernels are chosen for the machine")),
     };
   }
-  bool quantizes_weights() const { return (model || method || apply_quantization == true) && apply_quantization != false; }
+  // Nothing: the weights stay as they are. UserError, at its key, for what is wrong or not built.
+  std::optional<WeightFormat> weight_format(bool training) const;
 };
 
 struct LoraConfig {

@@ -68,6 +68,7 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
   options.overrides = config.base_config.values.config_json;
   options.team = std::move(team);
   options.partition_rules = config.sharding.rules();
+  options.quantization = quantization_of(config.quantization, training);
   return options;
 }
 
@@ -244,6 +245,12 @@ class TorchSession final : public Session {
 };
 
 }  // namespace
+
+std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config, bool training) {
+  const auto weights = config.weight_format(training);
+  if (!weights) return std::nullopt;
+  return nn::Quantization{weights->format, weights->pattern, weights->linear_pattern, weights->simulate, weights->where};
+}
 
 void check_session(const Config& config, int64_t ranks, bool trains) {
   const mesh::Mesh mesh = mesh_of(config, ranks);

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "easydel/elarge/core.h"
+#include "easydel/nn/quantization.h"
 
 namespace easydel::elarge {
+
+// What models are loaded with; UserError as QuantizationConfig::weight_format.
+std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config, bool training);
 
 // As Core::check.
 void check_session(const Config& config, int64_t ranks, bool trains);

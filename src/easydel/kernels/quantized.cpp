@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/loops.h"
@@ -44,12 +43,30 @@ uint8_t* code_at(const QuantizedStep& step, int64_t row, int64_t k) {
   return block + (j / together * tile_columns + c % tile_columns) * 4 + j % together * 4 / together;
 }
 
-void put(const QuantizedStep& step, int64_t row, int64_t k, uint8_t code) {
-  uint8_t* const at = code_at(step, row, k);
-  if (step.k_bytes == panel_columns)
-    *at = uint8_t(code + 128);
-  else
-    *at = uint8_t(k % 2 ? (*at & 0x0f) | code << 4 : (*at & 0xf0) | code);
+// A code as pack_codes has it.
+uint8_t code_of(const QuantizedStep& step, int64_t row, int64_t k) {
+  const uint8_t byte = *code_at(step, row, k);
+  if (step.k_bytes == panel_columns) return uint8_t(byte - 128);
+  return k % 2 ? byte >> 4 : byte & 15;
+}
+
+// Writes the codes of a row, which lie side by side, 0 behind the last k.
+void put_row(const QuantizedStep& step, int64_t row, const uint8_t* codes) {
+  const bool bytes = step.k_bytes == panel_columns;
+  const int64_t c = row % panel_columns, line = tile_columns * 4;
+  const int64_t tile = tile_columns * step.block * step.k_bytes / panel_columns;
+  for (int64_t g = 0; g < step.groups; ++g) {
+    uint8_t* to = const_cast<uint8_t*>(step.group_at(row / panel_columns, g)) + scale_bytes + c / tile_columns * tile +
+                  c % tile_columns * 4;
+    for (int64_t k = 0; k < step.length_of(g); k += step.block, to += step.block * step.k_bytes) {
+      uint8_t* at = to;
+      for (int64_t j = 0; j < step.block; j += bytes ? 4 : 8, at += line)
+        for (int64_t i = 0; i < 4; ++i) {
+          at[i] = bytes ? uint8_t(codes[0] + 128) : uint8_t(codes[0] | codes[1] << 4);
+          codes += bytes ? 1 : 2;
+        }
+    }
+  }
 }
 
 // Sets every code that no element has, and its scale.
@@ -62,16 +79,35 @@ void clear(const QuantizedStep& step, int64_t panel) {
   }
 }
 
-float element(Input w, int64_t row, int64_t k) {
-  return w.number == Number::f32 ? *static_cast<const float*>(w.at(row, k))
-                                 : widen(*static_cast<const bf16*>(w.at(row, k)));
+// A row in fp32: as it is, or widened into `room`.
+const float* row_of(Input w, int64_t row, int64_t k, float* room) {
+  if (w.number == Number::f32) return static_cast<const float*>(w.at(row));
+  const bf16* const from = static_cast<const bf16*>(w.at(row));
+  for (int64_t i = 0; i < k; ++i) room[i] = widen(from[i]);
+  return room;
 }
 
-uint8_t nearest(const CodeTable& table, float x) {
-  uint8_t best = 0;
-  for (uint8_t i = 1; i < 16; ++i)
-    if (std::fabs(x - table[i]) < std::fabs(x - table[best])) best = i;
-  return best;
+float of_greatest_size(const float* x, int64_t count) {
+  float high = 0, low = 0;
+  for (int64_t i = 0; i < count; ++i) high = std::max(high, x[i]), low = std::min(low, x[i]);
+  return high >= -low ? high : low;
+}
+
+// x / scale to the nearest whole number, of two as near the even one.
+void to_bytes(const float* x, int64_t count, float scale, uint8_t* codes) {
+  constexpr float whole = 0x1.8p23f;  // beside it fp32 has no fractions
+  for (int64_t i = 0; i < count; ++i)
+    codes[i] = uint8_t(int8_t(int(std::clamp(x[i] / scale, -127.0f, 127.0f) + whole - whole)));
+}
+
+// x / scale to the nearest number of an ascending table, of two as near the lower one.
+void to_codes(const float* x, int64_t count, float scale, const std::array<float, 15>& between, uint8_t* codes) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = x[i] / scale;
+    int code = 0;
+    for (const float edge : between) code += value > edge;
+    codes[i] = uint8_t(code);
+  }
 }
 
 }  // namespace
@@ -117,39 +153,56 @@ QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float
   QuantizedWeight w(n, k, spec);
   const QuantizedStep step = layout_of(w);
   executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
+    thread_local Scratch<uint8_t> of_thread;
+    uint8_t* const row_codes = of_thread.at_least(step.padded_k);
+    std::memset(row_codes + k, 0, size_t(step.padded_k - k));
     clear(step, panel);
     for (int64_t row = panel * panel_columns; row < std::min(n, (panel + 1) * panel_columns); ++row) {
       for (int64_t g = 0; g < step.groups; ++g) *scale_at(step, row, g) = scales[row * step.groups + g];
-      for (int64_t i = 0; i < k; ++i) put(step, row, i, codes[row * k + i]);
+      std::memcpy(row_codes, codes + row * k, size_t(k));
+      put_row(step, row, row_codes);
     }
   });
   return w;
+}
+
+void unpack_codes(Executor& executor, const QuantizedWeight& w, uint8_t* codes, float* scales) {
+  const QuantizedStep step = layout_of(w);
+  executor.run(w.n(), [&](int64_t row) {
+    for (int64_t g = 0; g < step.groups; ++g) scales[row * step.groups + g] = *scale_at(step, row, g);
+    for (int64_t i = 0; i < w.k(); ++i) codes[row * w.k() + i] = code_of(step, row, i);
+  });
 }
 
 QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, const QuantizedSpec& spec) {
   QuantizedWeight w(n, k, spec);
   const QuantizedStep step = layout_of(w);
   const bool bytes = spec.codes == Codes::bytes;
-  const float high = *std::ranges::max_element(spec.table), low = *std::ranges::min_element(spec.table);
+  const float low = spec.table.front(), high = spec.table.back();
+  std::array<float, 15> between{};
+  for (size_t i = 0; i < between.size(); ++i) between[i] = float((double(spec.table[i]) + double(spec.table[i + 1])) / 2);
   executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
+    thread_local Scratch<uint8_t> codes_of_thread;
+    thread_local Scratch<float> floats_of_thread;
+    uint8_t* const codes = codes_of_thread.at_least(step.padded_k);
+    float* const room = floats_of_thread.at_least(k);
+    std::memset(codes + k, 0, size_t(step.padded_k - k));
     clear(step, panel);
-    for (int64_t row = panel * panel_columns; row < std::min(n, (panel + 1) * panel_columns); ++row)
+    for (int64_t row = panel * panel_columns; row < std::min(n, (panel + 1) * panel_columns); ++row) {
+      const float* const x = row_of(from, row, k, room);
       for (int64_t g = 0; g < step.groups; ++g) {
-        const int64_t begin = g * step.group, end = std::min(k, begin + step.group);
-        float most = 0;
-        for (int64_t i = begin; i < end; ++i)
-          if (std::fabs(element(from, row, i)) > std::fabs(most)) most = element(from, row, i);
-        const float scale = bytes          ? std::fabs(most) / 127
-                            : high == -low ? std::fabs(most) / high
-                                           : most / (high > -low ? high : low);
+        const int64_t begin = g * step.group, count = std::min(k - begin, step.group);
+        const float most = of_greatest_size(x + begin, count), size = std::fabs(most);
+        const float scale = bytes ? size / 127 : high == -low ? size / high : most / (high > -low ? high : low);
         *scale_at(step, row, g) = scale;
-        const float factor = scale == 0 ? 0 : 1 / scale;
-        for (int64_t i = begin; i < end; ++i) {
-          const float x = element(from, row, i) * factor;
-          put(step, row, i,
-              bytes ? uint8_t(int8_t(std::clamp(std::nearbyint(x), -127.0f, 127.0f))) : nearest(spec.table, x));
-        }
+        const float divisor = scale == 0 ? 1 : scale;  // then every value is 0
+        if (bytes)
+          to_bytes(x + begin, count, divisor, codes + begin);
+        else
+          to_codes(x + begin, count, divisor, between, codes + begin);
       }
+      put_row(step, row, codes);
+    }
   });
   return w;
 }
@@ -158,9 +211,8 @@ void dequantize(Executor& executor, const QuantizedWeight& w, Output to) {
   const QuantizedStep step = layout_of(w);
   executor.run(w.n(), [&](int64_t row) {
     for (int64_t i = 0; i < w.k(); ++i) {
-      const uint8_t byte = *code_at(step, row, i);
-      const float value =
-          w.spec().codes == Codes::bytes ? float(int(byte) - 128) : w.spec().table[i % 2 ? byte >> 4 : byte & 15];
+      const uint8_t code = code_of(step, row, i);
+      const float value = w.spec().codes == Codes::bytes ? float(int8_t(code)) : w.spec().table[code];
       const float x = value * *scale_at(step, row, i / step.group);
       if (to.number == Number::f32)
         *static_cast<float*>(to.at(row, i)) = x;

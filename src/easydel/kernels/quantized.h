@@ -53,9 +53,12 @@ class QuantizedWeight {
 // From codes [n, k] (bytes: as int8_t, -127 to 127; table4: 0 to 15) and scales [n, groups].
 QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float* scales, int64_t n, int64_t k,
                            const QuantizedSpec& spec);
+// And back.
+void unpack_codes(Executor& executor, const QuantizedWeight& w, uint8_t* codes, float* scales);
 
-// The nearest codes to row-major w. The scale of a group is its greatest size over the table's (bytes: over 127); it
-// has the sign that makes the table's longer side the one that is used.
+// The nearest codes to row-major w; of two as near the even one, of a table, which must ascend, the lower. The scale of
+// a group is its greatest size over the table's (bytes: over 127); it has the sign that makes the table's longer side
+// the one that is used.
 QuantizedWeight quantize(Executor& executor, Input w, int64_t n, int64_t k, const QuantizedSpec& spec);
 
 // w [n, k]: code x scale in fp32, rounded once if it is bf16.

@@ -111,7 +111,8 @@ class Decoder final : public Model {
         weight = scope.parameter("weight", {spec_.vocabulary, width}, nn::Role::weight,
                                  {Split::vocabulary, Initial::normal(spec_.deviation), "kernel", false});
       if (spec_.head_bias) bias = scope.parameter("bias", {spec_.vocabulary}, nn::Role::bias, {Split::none, Initial::zeros()});
-      head_ = std::make_unique<nn::LmHead>(weight, bias, spec_.logit_multiplier, spec_.logit_softcap);
+      head_ = std::make_unique<nn::LmHead>(weight, bias, spec_.logit_multiplier, spec_.logit_softcap,
+                                           spec_.tied ? scope.reads(weight) : nullptr);
     }
   }
 

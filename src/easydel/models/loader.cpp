@@ -61,6 +61,13 @@ void check_mesh(const mesh::Mesh& mesh, at::Device device) {
     refuse("loader.device", "a model on several ranks of a GPU is not built yet", "run one rank, or set it to cpu");
 }
 
+void check_quantization(const nn::Quantization& wanted, bool training, const mesh::Mesh& mesh, at::Device device) {
+  const auto not_built = [&](const char* what, const char* remedy) { refuse(wanted.where, str(what, " is not built yet"), remedy); };
+  if (training) not_built("training on quantized weights", "leave the section out, or write apply_quantization: false");
+  if (mesh.ranks() > 1) not_built("a quantized model on several ranks", "run one rank");
+  if (!device.is_cpu()) not_built("a quantized model on a GPU", "set loader.device to cpu");
+}
+
 // Everything of a folder but the values of its weights.
 struct Opened {
   Value config;  // with the overrides
@@ -101,6 +108,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   ops::check_attention_name(options.attention, "attention");
   out.device = tensor::choose_device(options.device);
   check_mesh(mesh, out.device);
+  if (options.quantization) check_quantization(*options.quantization, options.training, mesh, out.device);
   if (weights::Folder::has_weights(folder)) {
     const bool tied = reader.boolean("tie_word_embeddings", out.family->tied_by_default);
     const nn::HeadPlan head = head_plan(reader, *out.family);
@@ -186,7 +194,18 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
     if (options.training) entry.shard.set_requires_grad(entry.trainable);
   };
 
+  std::optional<nn::Quantizer> quantizer;
+  if (options.quantization) {
+    quantizer.emplace(*options.quantization);
+    building.weight_policy = [&](nn::Entry& entry, const std::string& layer, bool shared) {
+      return quantizer->takes(entry, layer) ? quantizer->weight_of(entry, shared) : nullptr;
+    };
+  }
   std::shared_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
+  if (quantizer) {
+    quantizer->refuse_none();
+    log::info(folder.string(), ": ", quantizer->told());
+  }
   if (dropped > 0 && options.team->first())
     log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
                  ") does not divide them");
@@ -209,6 +228,7 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
     const nn::Entry* source = from.parameters_->find(entry.path);
     check(source != nullptr, "copy: no parameter ", entry.path);
+    if (!source->shard.defined()) refuse(from.folder_.string(), "copying a quantized model is not built yet", "load it once more");
     entry.team = source->team;
     entry.slice = source->slice;
     entry.layout = source->layout;
@@ -243,7 +263,16 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
     if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) opened.checkpoint->match(entry, sources);
   };
+  std::optional<nn::Quantizer> quantizer;
+  if (options.quantization) {
+    quantizer.emplace(*options.quantization);
+    building.weight_policy = [&](nn::Entry& entry, const std::string& layer, bool) {
+      quantizer->takes(entry, layer);
+      return nullptr;
+    };
+  }
   const std::unique_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
+  if (quantizer) quantizer->refuse_none();
   if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers());
   return task_of(opened.reader());
 }

@@ -17,6 +17,7 @@
 #include "easydel/nn/head.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/nn/pass.h"
+#include "easydel/nn/quantization.h"
 #include "easydel/ops/moe.h"
 
 namespace easydel::models {
@@ -101,6 +102,7 @@ struct LoadOptions {
   Value overrides;                   // config.json keys to put over the file's
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that share the model
   std::vector<mesh::Rule> partition_rules;                                   // before the layers' own
+  std::optional<nn::Quantization> quantization = {};  // of linear layers, as they are loaded: on one rank, on a CPU, not to train
 };
 
 // A folder with config.json and weights; without weights it starts from random values (transformers'

@@ -206,7 +206,8 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
   load.dtype = options.dtype;
   load.attention = options.attention;
   load.device = options.device;
-  load.training = options.gradients && (file->has("labels") || file->has("start_positions"));
+  load.quantization = options.quantization;
+  load.training = options.gradients && !options.quantization && (file->has("labels") || file->has("start_positions"));
   const auto model = load_model(folder, load);
   const at::Device device = model->device();
 

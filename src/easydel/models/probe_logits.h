@@ -14,7 +14,8 @@ struct ProbeOptions {
   std::string attention = "auto";
   std::string device = "auto";  // cpu, gpu
   std::filesystem::path trace;  // a file for named intermediate tensors, or a folder to put trace.safetensors into; empty: none
-  bool gradients = true;        // of the loss, where there are labels
+  bool gradients = true;        // of the loss, where there are labels; none of a quantized model
+  std::optional<nn::Quantization> quantization = {};
 };
 
 // Inputs (safetensors): input_ids int64 [rows, T]; attention_mask, token_type_ids of that shape; labels as the task has

@@ -61,6 +61,8 @@ void save_model(const Model& model, const std::filesystem::path& folder, const s
   std::map<const nn::Entry*, Tensor> values;
   for (const nn::Entry& entry : model.parameters().entries()) {
     const at::NoGradGuard no_gradient;
+    if (!entry.shard.defined())
+      refuse(folder.string(), "saving a quantized model is not built yet", "load it without quantization to save it");
     const Tensor whole = entry.team->whole(entry.shard.detach(), entry.layout);
     if (first) values[&entry] = whole;
   }

@@ -5,9 +5,11 @@
 
 namespace easydel::nn {
 
+ops::Matrix LmHead::matrix() const { return (read_ ? read_ : weight_.entry().weight)->matrix(); }
+
 Tensor LmHead::logits(const Tensor& hidden) const {
   const at::NoGradGuard no_gradient;
-  Tensor logits = ops::multiply(hidden, weight_.entry().weight->matrix(), bias_ ? bias_.value() : Tensor(), at::kFloat);
+  Tensor logits = ops::multiply(hidden, matrix(), bias_ ? bias_.value() : Tensor(), at::kFloat);
   if (multiplier_ != 1.0) logits.mul_(multiplier_);
   if (softcap_ > 0) logits.div_(softcap_).tanh_().mul_(softcap_);
   return logits;
@@ -25,7 +27,7 @@ Scores LmHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOpti
   request.multiplier = multiplier_;
   request.softcap = softcap_;
   ops::ScoreResult found =
-      ops::score(hidden, weight_.entry().weight->matrix(), bias_ ? bias_.value() : Tensor(), labels, request);
+      ops::score(hidden, matrix(), bias_ ? bias_.value() : Tensor(), labels, request);
   return {found.logps, found.uniform, found.log_normalizer, found.entropy, found.correct, found.mean_logit};
 }
 

@@ -10,7 +10,7 @@ Router::Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, co
                double deviation)
     : spec_(spec) {
   weight_ = scope.parameter(names.weight, {spec.experts, size}, Role::weight,
-                            {.initial = Initial::normal(deviation), .exact = exact});
+                            {.initial = Initial::normal(deviation), .exact = exact, .plain = true});
   if (!names.bias.empty()) bias_ = scope.parameter(names.bias, {spec.experts}, Role::bias, {.exact = exact});
   if (!names.correction.empty())
     correction_ = scope.parameter(names.correction, names.correction_is_row ? std::vector<int64_t>{1, spec.experts} : std::vector<int64_t>{spec.experts}, Role::other, {.exact = true, .trainable = false});

@@ -2,6 +2,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/nn/gather.h"
+#include "easydel/nn/weight.h"
 
 namespace easydel::nn {
 
@@ -11,7 +12,10 @@ int64_t Entry::elements() const {
   return n;
 }
 
-Tensor Parameter::value() const { return entry_->team->size() == 1 ? entry_->shard : gathered(*entry_); }
+Tensor Parameter::value() const {
+  if (!entry_->shard.defined() && entry_->weight) return entry_->weight->values();
+  return entry_->team->size() == 1 ? entry_->shard : gathered(*entry_);
+}
 
 Entry& ParameterTable::add(Entry entry) {
   check(!by_path_.contains(entry.path), "two parameters are named ", entry.path);

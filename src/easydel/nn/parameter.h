@@ -56,7 +56,7 @@ struct Entry {
   int use_dimension = 0;  // Use::part
 
   // This rank's part. The leaf that the optimizer owns: fp32 while training (the master), else the parameter's
-  // number type. Its gradient is shard.grad(), in the same number type.
+  // number type. Its gradient is shard.grad(), in the same number type. Undefined where `weight` is codes.
   Tensor shard;
   Slice slice;           // of `shard` in the global tensor
   uint64_t version = 0;  // counts writes of `shard`; derived copies (compute, packed) compare it
@@ -78,7 +78,8 @@ class Parameter {
   explicit operator bool() const { return entry_ != nullptr; }
   Entry& entry() const { return *entry_; }
   // What this forward reads: gathered over the mesh, in the shard's number type (ops round to the computation's), with
-  // a gradient path to the shard where gradients are on. The one place where a weight is gathered.
+  // a gradient path to the shard where gradients are on. Of codes, what they stand for. The one place where a weight is
+  // gathered.
   Tensor value() const;
 
  private:

@@ -58,13 +58,21 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   entry.layout.resize(entry.shape.size());
   entry.slice = {std::vector<int64_t>(entry.shape.size(), 0), entry.shape};
   entry.compute = options.exact ? at::kFloat : building_->compute;
+  const bool linear = role == Role::weight && entry.shape.size() == 2 && !options.plain;
   if (building_->place) building_->place(entry);
   Entry& added = building_->table.add(std::move(entry));
   building_->fill(added, options.initial, sources);
   const Parameter parameter(&added);
-  if (role == Role::weight || role == Role::embedding)
-    added.weight = building_->weight_policy ? building_->weight_policy(parameter) : dense_weight(parameter);
+  if (linear && building_->weight_policy) added.weight = building_->weight_policy(added, path_, false);
+  if ((role == Role::weight || role == Role::embedding) && !added.weight) added.weight = dense_weight(parameter);
   return parameter;
+}
+
+std::shared_ptr<Weight> Scope::reads(Parameter shared) const {
+  Entry& entry = shared.entry();
+  std::shared_ptr<Weight> own;
+  if (building_->weight_policy) own = building_->weight_policy(entry, path_, true);
+  return own ? own : entry.weight;
 }
 
 }  // namespace easydel::nn

@@ -44,8 +44,9 @@ struct Building {
   // Makes entry.shard: this rank's slice, in its number type, from the first of `sources` that the checkpoint has, or
   // from `initial`. Sets entry.source to what it took.
   std::function<void(Entry&, const Initial&, const std::vector<Source>& sources)> fill;
-  // The form in which products read a weight (quantization, adapters); null: dense.
-  std::function<std::shared_ptr<Weight>(Parameter)> weight_policy;
+  // The form in which products read a linear layer's weight (codes); null, also what it gives: dense. `layer` is the
+  // layer's dotted path as EasyDeL has it; `shared`: the entry holds the values for another layer too.
+  std::function<std::shared_ptr<Weight>(Entry&, const std::string& layer, bool shared)> weight_policy;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   HeadPlan head;
 };
@@ -61,6 +62,7 @@ struct ParameterOptions {
   std::vector<Source> sources = {};
   bool exact = false;             // kept and computed in fp32, whatever the model's number type
   bool trainable = true;
+  bool plain = false;             // of no linear layer: no weight_policy is asked
 };
 
 class Scope {
@@ -73,6 +75,9 @@ class Scope {
   Scope head() const;           // what is built below belongs to the head
 
   Parameter parameter(std::string_view name, std::vector<int64_t> shape, Role role, const ParameterOptions& options) const;
+
+  // How this linear layer reads a weight that another layer holds.
+  std::shared_ptr<Weight> reads(Parameter shared) const;
 
   // Everything that was asked for since an earlier mark: what a layer built in between reads.
   size_t mark() const { return building_->table.entries().size(); }

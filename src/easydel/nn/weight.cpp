@@ -1,6 +1,8 @@
 #include "easydel/nn/weight.h"
 
+#include "easydel/base/error.h"
 #include "easydel/nn/gather.h"
+#include "easydel/ops/quantized_product.h"
 #include "easydel/tensor/mapped.h"
 
 namespace easydel::nn {
@@ -55,7 +57,29 @@ class DenseWeight final : public Weight {
   uint64_t version_ = 0;
 };
 
+class QuantizedWeight final : public Weight {
+ public:
+  QuantizedWeight(std::shared_ptr<const kernels::QuantizedWeight> codes, at::ScalarType type)
+      : codes_(std::move(codes)), type_(type) {}
+
+  Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given) override {
+    return ops::product(x, matrix(), bias, given);
+  }
+  ops::Matrix matrix() override { return {Tensor(), Tensor(), nullptr, codes_}; }
+  Tensor values() const override { return ops::dequantized(*codes_, type_); }
+
+ private:
+  std::shared_ptr<const kernels::QuantizedWeight> codes_;
+  at::ScalarType type_;
+};
+
 }  // namespace
+
+Tensor Weight::values() const { throw Bug("weight: its values are its parameter's"); }
+
+std::shared_ptr<Weight> quantized_weight(std::shared_ptr<const kernels::QuantizedWeight> codes, at::ScalarType type) {
+  return std::make_shared<QuantizedWeight>(std::move(codes), type);
+}
 
 std::shared_ptr<Weight> dense_weight(Parameter parameter) { return std::make_shared<DenseWeight>(parameter); }
 

@@ -1,5 +1,5 @@
 // A weight of a product and its representations: the master shard in the table, a copy in the number type of the
-// computation, later packed, quantized or adapted forms. Replaceable after construction through Entry::weight.
+// computation, a packed one; codes; later adapted forms. Replaceable after construction through Entry::weight.
 #pragma once
 
 #include <memory>
@@ -21,10 +21,15 @@ class Weight {
   }
   // For ops that multiply on their own terms (the head's chunks). Bug where the form has no such thing.
   virtual ops::Matrix matrix() = 0;
+  // The values in full, [out, in], of a form whose parameter does not hold them itself; else Bug.
+  virtual Tensor values() const;
 };
 
 // The parameter's values as they are; a copy in the computation's number type is made where that differs from the
 // shard's, and made again after the shard was written.
 std::shared_ptr<Weight> dense_weight(Parameter parameter);
+
+// Codes for good; `type` is that of values(). Gradients flow to x and to the bias alone.
+std::shared_ptr<Weight> quantized_weight(std::shared_ptr<const kernels::QuantizedWeight> codes, at::ScalarType type);
 
 }  // namespace easydel::nn

@@ -10,6 +10,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/ops/quantized_product.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
@@ -89,8 +90,8 @@ struct GatedProduct : torch::autograd::Function<GatedProduct> {
 };
 
 void check_shapes(const Tensor& x, const Matrix& weight) {
-  check(x.dim() == 2 && x.size(1) == weight.compute.size(1), "product: x is ", x.sizes(), ", the weight ",
-        weight.compute.sizes());
+  check(x.dim() == 2 && x.size(1) == weight.in(), "product: x is ", x.sizes(), ", the weight [", weight.out(), ", ",
+        weight.in(), "]");
 }
 
 }  // namespace
@@ -102,6 +103,7 @@ std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight) {
 }
 
 Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type) {
+  if (weight.quantized) return multiply_quantized(x, *weight.quantized, bias, type);
   const auto& w = weight.compute;
   if (!tensor::kernels_serve(x, w)) {
     // A bias is rounded as a model of x's number type would hold it.
@@ -135,6 +137,7 @@ void add_weight_gradient(const Tensor& sum, const Tensor& gradient, const Tensor
 
 Tensor product(const Tensor& x, const Matrix& weight, const Tensor& bias, const Tensor& given) {
   check_shapes(x, weight);
+  if (weight.quantized && wants_gradient(x, bias)) return quantized_product(x, weight.quantized, bias);
   if (!wants_gradient(x, weight.master, bias)) return given.defined() ? given : multiply(x, weight, bias, x.scalar_type());
   return Product::apply(x, weight.master, argument(bias), weight, argument(given));
 }
@@ -142,6 +145,7 @@ Tensor product(const Tensor& x, const Matrix& weight, const Tensor& bias, const 
 Tensor gated_product(const Tensor& gate, const Tensor& up, Activation kind, const Matrix& weight, const Tensor& bias,
                      const Tensor& given) {
   check_shapes(gate, weight);
+  if (weight.quantized) return product(gated(gate, up, kind), weight, bias, given);
   if (!wants_gradient(gate, up, weight.master, bias))
     return given.defined() ? given : multiply(gated(gate, up, kind), weight, bias, gate.scalar_type());
   return GatedProduct::apply(gate, up, weight.master, argument(bias), weight, int64_t(kind), argument(given));

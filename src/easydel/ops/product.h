@@ -5,17 +5,22 @@
 #include <memory>
 
 #include "easydel/kernels/product.h"
+#include "easydel/kernels/quantized.h"
 #include "easydel/ops/activation.h"
 #include "easydel/tensor/torch.h"
 
 namespace easydel::ops {
 
-// A weight as a product reads it.
+// A weight as a product reads it: dense, or quantized.
 struct Matrix {
   Tensor master;   // [out, in]: where the gradient goes, in the master's number type
   Tensor compute;  // [out, in], no gradient: the same values in the number type of the computation; may be the master
   // The same packed for kernels; null: packed for each call, which costs little where many rows follow.
   std::shared_ptr<const kernels::PackedWeight> packed;
+  std::shared_ptr<const kernels::QuantizedWeight> quantized = {};  // instead of all the others: quantized_product.h
+
+  int64_t out() const { return quantized ? quantized->n() : compute.size(0); }
+  int64_t in() const { return quantized ? quantized->k() : compute.size(1); }
 };
 
 // Null where kernels do not serve this weight (another device, another number type).

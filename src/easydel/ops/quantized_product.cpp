@@ -20,21 +20,11 @@ struct WeightHolder : torch::CustomClassHolder {
   Weight weight;
 };
 
-Tensor multiply_quantized(const Tensor& x, const kernels::QuantizedWeight& weight, const Tensor& bias) {
-  const Tensor in = x.numel() == 0 || x.stride(-1) == 1 ? x : x.contiguous();
-  const Tensor y = at::empty({x.size(0), weight.n()}, x.options());
-  const Tensor own = bias.defined() ? bias.detach().to(x.scalar_type()).to(at::kFloat).contiguous() : Tensor();
-  kernels::product(tensor::executor(), weight, tensor::input_of(in.detach()), x.size(0), tensor::output_of(y),
-                   own.defined() ? own.const_data_ptr<float>() : nullptr,
-                   x.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::Order::bf16_tile);
-  return y;
-}
-
 struct QuantizedProduct : torch::autograd::Function<QuantizedProduct> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& bias, Weight weight) {
     if (bias) context->saved_data["bias_type"] = int64_t(bias->scalar_type());
     context->saved_data["weight"] = c10::IValue::make_capsule(c10::make_intrusive<WeightHolder>(weight));
-    return multiply_quantized(x, *weight, bias.value_or(Tensor()));
+    return multiply_quantized(x, *weight, bias.value_or(Tensor()), x.scalar_type());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -51,11 +41,22 @@ struct QuantizedProduct : torch::autograd::Function<QuantizedProduct> {
 
 }  // namespace
 
+Tensor multiply_quantized(const Tensor& x, const kernels::QuantizedWeight& weight, const Tensor& bias,
+                          at::ScalarType type) {
+  check(x.dim() == 2 && x.size(1) == weight.k(), "quantized product: x is ", x.sizes(), ", the weight [", weight.n(),
+        ", ", weight.k(), "]");
+  const Tensor in = x.numel() == 0 || x.stride(-1) == 1 ? x : x.contiguous();
+  check(tensor::kernels_serve(in), "quantized product: x is on a CPU in fp32 or bf16");
+  const Tensor y = at::empty({x.size(0), weight.n()}, x.options().dtype(type));
+  const Tensor own = bias.defined() ? bias.detach().to(x.scalar_type()).to(at::kFloat).contiguous() : Tensor();
+  kernels::product(tensor::executor(), weight, tensor::input_of(in.detach()), x.size(0), tensor::output_of(y),
+                   own.defined() ? own.const_data_ptr<float>() : nullptr,
+                   x.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::Order::bf16_tile);
+  return y;
+}
+
 Tensor quantized_product(const Tensor& x, const Weight& weight, const Tensor& bias) {
-  check(x.dim() == 2 && x.size(1) == weight->k(), "quantized product: x is ", x.sizes(), ", the weight [", weight->n(),
-        ", ", weight->k(), "]");
-  check(tensor::kernels_serve(x), "quantized product: x is on a CPU in fp32 or bf16");
-  if (!wants_gradient(x, bias)) return multiply_quantized(x, *weight, bias);
+  if (!wants_gradient(x, bias)) return multiply_quantized(x, *weight, bias, x.scalar_type());
   return QuantizedProduct::apply(x, argument(bias), weight);
 }
 

@@ -16,6 +16,9 @@ namespace easydel::ops {
 Tensor quantized_product(const Tensor& x, const std::shared_ptr<const kernels::QuantizedWeight>& weight,
                          const Tensor& bias = {});
 
+// The sums themselves, in another number type and without a gradient.
+Tensor multiply_quantized(const Tensor& x, const kernels::QuantizedWeight& weight, const Tensor& bias, at::ScalarType type);
+
 // The weight [out, in] in full.
 Tensor dequantized(const kernels::QuantizedWeight& weight, at::ScalarType type);
 

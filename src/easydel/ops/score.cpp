@@ -11,6 +11,7 @@
 #include "easydel/base/error.h"
 #include "easydel/kernels/log_probability.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/ops/quantized_product.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
@@ -86,8 +87,8 @@ struct Score : torch::autograd::Function<Score> {
                                const std::optional<Tensor>& own_bias, Matrix weight, const Tensor& labels,
                                const ScoreRequest& request) {
     const Tensor bias = own_bias.value_or(Tensor());
-    if (!weight.packed) weight.packed = pack(weight.compute);  // once for all chunks
-    const int64_t n = hidden.size(0), vocabulary = weight.compute.size(0), chunk = chunk_for(vocabulary, request.chunk);
+    if (!weight.packed && !weight.quantized) weight.packed = pack(weight.compute);  // once for all chunks
+    const int64_t n = hidden.size(0), vocabulary = weight.out(), chunk = chunk_for(vocabulary, request.chunk);
     const auto options = hidden.options().dtype(at::kFloat);
     const auto when = [&](bool wanted) { return wanted ? at::empty({n}, options) : Tensor(); };
     const Tensor logps = at::empty({n}, options), normalizer = at::empty({n}, options);
@@ -176,6 +177,10 @@ ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias
                   const ScoreRequest& request) {
   check(hidden.dim() == 2 && labels.dim() == 1 && labels.size(0) == hidden.size(0), "score: hidden is ", hidden.sizes(),
         ", labels ", labels.sizes());
+  if (weight.quantized && wants_gradient(hidden, bias)) {
+    const Tensor values = dequantized(*weight.quantized, hidden.scalar_type());
+    return score(hidden, {values, values, nullptr}, bias, labels, request);
+  }
   const variable_list out = wants_gradient(hidden, weight.master, bias)
                                 ? Score::apply(hidden, weight.master, argument(bias), weight, labels, request)
                                 : Score::forward(nullptr, hidden, weight.master, argument(bias), weight, labels, request);

@@ -1,0 +1,33 @@
+#include "easydel/elarge/quantization_config.h"
+
+#include "easydel/base/error.h"
+
+namespace easydel::elarge {
+
+std::optional<WeightFormat> QuantizationConfig::weight_format(bool training) const {
+  if (kv_cache) refuse("quantization.kv_cache", "quantizing keys and values is not built yet", "leave it out");
+  const bool asked = model || method || apply_quantization == true;
+  if (!asked || apply_quantization == false) return std::nullopt;
+  WeightFormat out;
+  out.where = model ? "quantization.model" : "quantization";
+  if (training)
+    refuse(out.where, "training on quantized weights is not built yet", "leave it out, or write apply_quantization: false");
+  const QuantizedPart part = model.value_or(QuantizedPart{});
+  // The documents' defaults: of a section nf4, of the bare flag whole numbers of eight bits.
+  const auto usual = model ? QuantizationMethod::nf4 : QuantizationMethod::int8;
+  const QuantizationMethod stored = part.quantization_method.value_or(method.value_or(usual));
+  if (part.runtime_dtype && *part.runtime_dtype != stored)
+    refuse(out.where + ".runtime_dtype", "computing in another format than the weights' is not built yet", "leave it out");
+  quant::FormatConfig format;
+  format.method = config::Codec<QuantizationMethod>::write(stored).scalar;
+  format.group_size = part.group_size;
+  format.bits = part.bits;
+  if (!model && method) format.group_size = group_size;
+  out.format = quant::format_of(format, out.where);
+  out.pattern = part.pattern.value_or("");
+  out.linear_pattern = linear_pattern;
+  out.simulate = part.simulate;
+  return out;
+}
+
+}  // namespace easydel::elarge

@@ -1,0 +1,67 @@
+#include "easydel/nn/quantization.h"
+
+#include <cstdio>
+
+#include "easydel/base/error.h"
+#include "easydel/nn/weight.h"
+#include "easydel/quant/quantize.h"
+#include "easydel/tensor/mapped.h"
+
+namespace easydel::nn {
+namespace {
+
+std::regex compiled(const std::string& pattern, const std::string& where) {
+  try {
+    return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error&) {
+    refuse(where, "'" + pattern + "' is no regular expression", R"(for example: "self_attn|mlp")");
+  }
+}
+
+std::string megabytes(int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", double(bytes) * 1e-6);
+  return text;
+}
+
+}  // namespace
+
+Quantizer::Quantizer(const Quantization& wanted)
+    : wanted_(wanted), pattern_(compiled(wanted.pattern, wanted.where + ".pattern")),
+      linear_pattern_(compiled(wanted.linear_pattern, "quantization.linear_pattern")) {}
+
+bool Quantizer::takes(const Entry& entry, const std::string& layer) {
+  const bool by_default = !entry.head && entry.role == Role::weight;
+  const bool taken = (wanted_.pattern.empty() ? by_default : std::regex_search(layer, pattern_)) &&
+                     std::regex_search(layer, linear_pattern_);
+  if (taken) ++weights_;
+  if (!taken && by_default) seen_ = layer;
+  return taken;
+}
+
+std::shared_ptr<Weight> Quantizer::weight_of(Entry& entry, bool shared) {
+  const Tensor values = entry.shard;
+  bytes_before_ += int64_t(values.nbytes());
+  if (wanted_.simulate && !shared) {
+    entry.shard = quant::rounded(values, wanted_.format);
+    bytes_ += int64_t(values.nbytes());
+    return nullptr;
+  }
+  const quant::Codes codes = quant::quantize(values, wanted_.format);
+  bytes_ += codes->bytes();
+  if (!shared) entry.shard = Tensor();
+  tensor::forget(values);  // the file's own bytes are not needed beside the codes
+  return quantized_weight(codes, entry.compute);
+}
+
+void Quantizer::refuse_none() const {
+  if (weights_ == 0)
+    refuse(wanted_.where + ".pattern", str("no linear layer is called as '", wanted_.pattern, "' asks"),
+           seen_.empty() ? "leave it out" : "one is called " + seen_);
+}
+
+std::string Quantizer::told() const {
+  return str(weights_, " weights in ", wanted_.format.name, ": ", megabytes(bytes_), " of ", megabytes(bytes_before_), " MB");
+}
+
+}  // namespace easydel::nn

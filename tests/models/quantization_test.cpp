@@ -1,0 +1,193 @@
+// Models whose linear layers are quantized while they are loaded.
+#include <ATen/ops/arange.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "easydel/base/document.h"
+#include "easydel/models/model.h"
+#include "easydel/models/probe_logits.h"
+#include "easydel/nn/weight.h"
+#include "easydel/tensor/mapped.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+nn::Quantization quantization(const char* method, std::string pattern = "", bool simulate = false) {
+  return {.format = quant::format_of({.method = method}, "quantization"),
+          .pattern = std::move(pattern),
+          .linear_pattern = ".*",
+          .simulate = simulate,
+          .where = "quantization.model"};
+}
+
+const char* const llama = R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 96,
+  "max_position_embeddings": 64, "initializer_range": 0.2, "tie_word_embeddings": false})";
+
+struct Folder {
+  test::TemporaryFolder temporary;
+  explicit Folder(std::string config = llama) { test::write_file(path() / "config.json", config); }
+  std::filesystem::path path() const { return temporary / "model"; }
+  std::shared_ptr<Model> load(std::optional<nn::Quantization> wanted = {}) const {
+    LoadOptions options;
+    options.quantization = std::move(wanted);
+    return load_model(path(), options);
+  }
+};
+
+Tensor logits(const Model& model) {
+  const at::NoGradGuard no_gradient;
+  nn::Pass pass = nn::Pass::over({0, 40});
+  return model.head().logits(model.forward({at::arange(40, at::TensorOptions().dtype(at::kLong))}, pass).hidden);
+}
+
+// The parameters that the model no longer holds as values.
+std::vector<std::string> codes_of(const Model& model) {
+  std::vector<std::string> out;
+  for (const nn::Entry& entry : model.parameters().entries())
+    if (!entry.shard.defined()) out.push_back(entry.path);
+  std::ranges::sort(out);
+  return out;
+}
+
+TEST(QuantizedModel, HoldsCodesOfItsLinearLayersAndNoOtherValues) {
+  const Folder folder;
+  const auto found = codes_of(*folder.load(quantization("nf4")));
+  EXPECT_EQ(found.size(), 14u);  // seven of each layer: no embedding, no norm, no head
+  for (const std::string& path : found) EXPECT_TRUE(path.find("_proj.weight") != std::string::npos) << path;
+  EXPECT_TRUE(codes_of(*folder.load()).empty());
+}
+
+TEST(QuantizedModel, TakesTheLayersThatThePatternsName) {
+  const Folder folder;
+  EXPECT_EQ(codes_of(*folder.load(quantization("8bit", "layers\\.1.*q_proj|lm_head"))),
+            (std::vector<std::string>{"lm_head.weight", "model.layers.1.self_attn.q_proj.weight"}));
+  // The documents' own default.
+  EXPECT_EQ(codes_of(*folder.load(quantization("8bit", "^(?!.*(?:embedding|norm|lm_head)).*$"))).size(), 14u);
+  auto both = quantization("8bit", "mlp");
+  both.linear_pattern = "layers\\.0";
+  EXPECT_EQ(codes_of(*folder.load(both)).size(), 3u);
+}
+
+TEST(QuantizedModel, LeavesRoutersAndExpertsAsTheyAre) {
+  const auto folder = test::test_data("hf_goldens/mixtral");
+  LoadOptions options;
+  options.quantization = quantization("8bit", ".*");
+  const auto model = load_model(folder, options);
+  for (const std::string& path : codes_of(*model))
+    EXPECT_TRUE(path.find("self_attn") != std::string::npos || path == "lm_head.weight") << path;
+}
+
+// The same numbers as a model whose weights were rounded first: codes lose nothing more.
+TEST(QuantizedModel, ComputesWithTheRoundedWeights) {
+  const Folder folder;
+  for (const char* method : {"nf4", "a4q"}) {
+    const Tensor by_codes = logits(*folder.load(quantization(method)));
+    const auto rounded = folder.load(quantization(method, "", true));
+    EXPECT_TRUE(codes_of(*rounded).empty());
+    EXPECT_TRUE(by_codes.allclose(logits(*rounded), 1e-4, 1e-4)) << method;
+    EXPECT_FALSE(by_codes.allclose(logits(*folder.load()), 1e-3, 1e-3)) << method;
+  }
+}
+
+TEST(QuantizedModel, ReadsATiedHeadByCodesWhereThePatternNamesIt) {
+  std::string tied = llama;
+  tied.replace(tied.find("\"tie_word_embeddings\": false"), 28, "\"tie_word_embeddings\": true ");
+  const Folder folder(tied);
+  const Tensor plain = logits(*folder.load()), by_codes = logits(*folder.load(quantization("8bit", "lm_head")));
+  EXPECT_TRUE(codes_of(*folder.load(quantization("8bit", "lm_head"))).empty()) << "the embedding is still looked up";
+  EXPECT_FALSE(by_codes.equal(plain));
+  EXPECT_TRUE(by_codes.allclose(plain, 0, 0.05 * plain.abs().max().item<double>()));
+}
+
+TEST(QuantizedModel, GivesTheValuesThatItsCodesStandFor) {
+  const Folder folder;
+  const auto plain = folder.load(), coded = folder.load(quantization("8bit"));
+  const std::string path = "model.layers.0.mlp.down_proj.weight";
+  const Tensor from = nn::Parameter(plain->parameters().find(path)).value();
+  const Tensor found = nn::Parameter(coded->parameters().find(path)).value();
+  EXPECT_EQ(found.sizes(), from.sizes());
+  EXPECT_TRUE(found.allclose(from, 0, from.abs().max().item<double>() / 127));
+}
+
+TEST(QuantizedModel, RefusesWhatIsNotBuilt) {
+  const Folder folder;
+  LoadOptions options;
+  options.quantization = quantization("nf4");
+  options.training = true;
+  const auto refused = [](const auto& action) { return test::refusal(action); };
+  EXPECT_EQ(refused([&] { load_model(folder.path(), options); }),
+            "quantization.model: training on quantized weights is not built yet\n"
+            "    leave the section out, or write apply_quantization: false");
+  const auto model = folder.load(quantization("nf4"));
+  EXPECT_EQ(test::replaced(refused([&] { save_model(*model, folder.temporary / "out"); }), folder.temporary.path().string(), "TMP"),
+            "TMP/out: saving a quantized model is not built yet\n    load it without quantization to save it");
+  EXPECT_EQ(test::replaced(refused([&] { copy_model(*model); }), folder.temporary.path().string(), "TMP"),
+            "TMP/model: copying a quantized model is not built yet\n    load it once more");
+}
+
+TEST(QuantizedModel, RefusesPatternsThatTakeNothing) {
+  const Folder folder;
+  LoadOptions options;
+  options.quantization = quantization("nf4", "q_project");
+  const std::string none =
+      "quantization.model.pattern: no linear layer is called as 'q_project' asks\n    one is called model.layers.1.mlp.down_proj";
+  EXPECT_EQ(test::refusal([&] { load_model(folder.path(), options); }), none);
+  EXPECT_EQ(test::refusal([&] { check_model(folder.path(), options, mesh::Mesh()); }), none);
+  options.quantization = quantization("nf4", "q_proj(");
+  EXPECT_EQ(test::refusal([&] { check_model(folder.path(), options, mesh::Mesh()); }),
+            "quantization.model.pattern: 'q_proj(' is no regular expression\n    for example: \"self_attn|mlp\"");
+}
+
+// Every family: with four-bit codes it computes what it would with weights that were rounded to them. With eight bits the
+// activations are rounded too, which costs no more than a few times what rounding the weights alone does.
+class QuantizedFamily : public testing::TestWithParam<std::string> {};
+
+TEST_P(QuantizedFamily, ComputesWithTheRoundedWeights) {
+  const auto folder = test::test_data("hf_goldens/" + GetParam());
+  const auto expected = weights::SafetensorsFile::open(folder / "expected.safetensors");
+  if (!expected->has("input_ids") || !expected->has("logits")) GTEST_SKIP() << "no logits of tokens";
+  test::TemporaryFolder work;
+  std::vector<weights::OutTensor> inputs;
+  for (const char* name : {"input_ids", "attention_mask", "token_type_ids"}) {
+    if (!expected->has(name)) continue;
+    const Tensor tensor = tensor::from_view(expected->at(name));
+    inputs.push_back(tensor::to_file(name, tensor, tensor.scalar_type()));
+  }
+  weights::write_safetensors(work / "inputs.safetensors", inputs);
+  const auto run = [&](std::optional<nn::Quantization> wanted) {
+    ProbeOptions options;
+    options.quantization = std::move(wanted);
+    probe_logits(folder, work / "inputs.safetensors", work / "out.safetensors", options);
+    return tensor::from_view(weights::SafetensorsFile::open(work / "out.safetensors")->at("logits")).clone();
+  };
+  const Tensor plain = run({}), mask = tensor::from_view(expected->at("attention_mask")).ne(0);
+  const bool of_tokens = plain.dim() == 3;
+  const auto seen = [&](const Tensor& t) { return of_tokens ? t * mask.unsqueeze(-1) : t; };
+  const Tensor codes = run(quantization("nf4")), values = run(quantization("nf4", "", true));
+  EXPECT_LT(seen(codes - values).abs().max().item<double>(), 2e-4 * plain.abs().max().item<double>());
+  // Of all logits together: a token that meets another expert is far from where it was.
+  const auto error = [&](const nn::Quantization& wanted) {
+    return (seen(run(wanted) - plain).square().mean() / seen(plain).square().mean()).sqrt().item<double>();
+  };
+  EXPECT_LT(error(quantization("8bit")), 4 * error(quantization("8bit", "", true)) + 0.05);
+}
+
+std::vector<std::string> goldens() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens")))
+    if (const std::string name = entry.path().filename().string(); !name.starts_with("random_")) names.push_back(name);
+  std::ranges::sort(names);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, QuantizedFamily, testing::ValuesIn(goldens()), [](const auto& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace easydel::models
