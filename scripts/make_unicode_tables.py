@@ -2,9 +2,11 @@
 """Writes src/easydel/text/unicode_tables.cpp by asking the `tokenizers` package what each code point is to it.
 
 The package mixes several versions of Unicode (its regex engine's, Rust's, and older tables for punctuation, marks
-and normalization), so the only table that is right is the one it answers with. Usage: make_unicode_tables.py unicode_tables.cpp unicode_scripts.cpp
+and normalization), so the only table that is right is the one it answers with.
+Usage: make_unicode_tables.py unicode_tables.cpp unicode_scripts.cpp unicode_graphemes.cpp
 """
 import ctypes
+import struct
 import sys
 
 import tokenizers
@@ -64,6 +66,49 @@ def scripts():
     return runs(lambda c: number.get(c, 0))
 
 
+def charsmap_of_first_bytes():
+    """A SentencePiece character map that makes one P of whatever begins with an "a" or a byte above 127."""
+    units = [0] * 1280
+    units[0] = 512 << 10  # the root's children stand at 512 ^ byte
+    for first in (ord("a"), *range(0xC2, 0xF5)):
+        units[512 ^ first] = first | 1 << 8 | ((512 ^ first) ^ 1024) << 10  # a word ends here; its value stands at 1024
+    units[1024] = 1 << 31
+    blob = struct.pack("<%dI" % len(units), *units)
+    return struct.pack("<I", len(blob)) + blob + b"P\0"
+
+
+GRAPHEME_CLASSES = "other control extend spacing prepend pictograph consonant linker conjunct_extend".split()
+
+
+def grapheme_classes():
+    """Class by code point, from how Precompiled groups characters: it looks a cluster of less than six bytes up as a whole."""
+    normalizer = normalizers.Precompiled(charsmap_of_first_bytes())
+    assert [normalizer.normalize_str(t) for t in ("b\u00e9\u0301x", "a\u0301\u0302\u0303")] == ["bPx", "PPPP"]
+
+    def those(before, after, wanted):
+        """Code points that add so many to the P of `before` and `after`, of which each character gives one where nothing is joined."""
+        found = set()
+        for begin in range(0, len(CHARS), 4096):
+            some = [c for c in CHARS[begin:begin + 4096] if c not in "\nP"]
+            answers = normalizer.normalize_str("\n".join(before + c + after for c in some)).split("\n")
+            for c, answer in zip(some, answers, strict=True):
+                if answer.count("P") - (c >= "\x80" or c == "a") == wanted:
+                    found.add(c)
+        return found
+
+    joined = those("a", "", 0)
+    control = {"\n"} | those("", "\u0301\u0302", 1)  # marks stand alone behind it
+    extend = joined & those("\u00a9", "\u200d\u00a9\u0301", 4)  # may stand between pictographs
+    linker = joined & those("\u0915", "\u0937\u0301", 3)  # joins consonants
+    conjunct = joined & those("\u0915", "\u094d\u0937\u0301", 4) - linker  # may stand between them
+    sets = [control, extend, joined, those("", "a", 0), those("\u00a9\u200d", "", 2) - joined, those("", "\u094d\u0937\u0301", 3) - joined]
+    number = {c: 0 for c in CHARS}
+    for index, members in reversed(list(enumerate(sets, 1))):
+        number.update(dict.fromkeys(members, index))
+    number.update(dict.fromkeys(linker, 7) | dict.fromkeys(conjunct, 8))
+    return runs(lambda c: number[c])
+
+
 def main():
     category = {}
     for index, name in enumerate(CATEGORIES):
@@ -107,7 +152,7 @@ def main():
                 undecomposed.add(ord(c))
     undecomposed_rows = rows_of(undecomposed)
 
-    script_rows = scripts()
+    script_rows, grapheme_rows = scripts(), grapheme_classes()
 
     def block(items, per_line):
         lines = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
@@ -131,6 +176,12 @@ def main():
         out.write('#include "easydel/text/unicode_tables.h"\n\nnamespace easydel::text::tables {\n\n// clang-format off\n')
         out.write("const uint32_t scripts[] = {\n%s\n};\nconst size_t script_count = sizeof(scripts) / sizeof(scripts[0]);\n"
                   % block(["0x%x" % (c << 8 | v) for c, v in script_rows], 14))
+        out.write("// clang-format on\n\n}  // namespace easydel::text::tables\n")
+    with open(sys.argv[3], "w") as out:
+        out.write("// How each code point joins in a cluster to the normalizer Precompiled: written by scripts/make_unicode_tables.py.\n")
+        out.write('#include "easydel/text/unicode_tables.h"\n\nnamespace easydel::text::tables {\n\n// clang-format off\n')
+        out.write("const uint32_t graphemes[] = {\n%s\n};\nconst size_t grapheme_count = sizeof(graphemes) / sizeof(graphemes[0]);\n"
+                  % block(["0x%x" % (c << 8 | v) for c, v in grapheme_rows], 14))
         out.write("// clang-format on\n\n}  // namespace easydel::text::tables\n")
 
 

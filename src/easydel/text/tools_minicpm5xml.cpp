@@ -163,13 +163,17 @@ std::optional<Call> call_of(const ToolSchemas& schemas, const std::string& raw) 
 Task<> read_minicpm_calls(ReadContext& context) {
   Incoming& in = context.in;
   context.sink.content_excludes_calls = true;
-  const Take content = [&context](std::string_view piece) { context.sink.content(undecoded(piece)); };
-  const Markers opens{"<function name=", "<functionname=", "<functionĠname="}, ends{"</function>", "<![CDATA["},
-      cdata_end{"]]>"};
-  // A character must not be cut from what says that it is a blank.
+  const Take content = [&context](std::string_view piece) { context.sink.content(piece); };
+  const Markers stops{"Ġ", "Ċ", "<function name=", "<functionname=", "<functionĠname="},
+      ends{"</function>", "<![CDATA["}, cdata_end{"]]>"};
   while (true) {
-    const size_t open = co_await read_until(in, opens, content);
-    if (open == kNone) co_return;
+    const size_t stop = co_await read_until(in, stops, content);
+    if (stop == kNone) co_return;
+    if (stop < 2) {  // one of the undecoded
+      in.take(stops[stop].size());
+      context.sink.content(undecoded(stops[stop]));
+      continue;
+    }
     in.mark();
     std::string raw;
     const Take take = [&raw](std::string_view piece) { raw += piece; };

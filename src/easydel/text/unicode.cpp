@@ -300,21 +300,6 @@ bool surely_nfc(std::string_view text) {
   return true;
 }
 
-size_t grapheme_end(std::string_view text, size_t at) {
-  if (at >= text.size()) return at;
-  auto before = static_cast<utf8proc_int32_t>(next_character(text, at));
-  utf8proc_int32_t state = 0;
-  while (at < text.size()) {
-    size_t next = at;
-    auto c = static_cast<utf8proc_int32_t>(next_character(text, next));
-    if (before < 0x80 && c < 0x80 && !(before == '\r' && c == '\n')) break;
-    if (utf8proc_grapheme_break_stateful(before, c, &state)) break;
-    before = c;
-    at = next;
-  }
-  return at;
-}
-
 uint8_t script_of(char32_t c) {
   auto* end = tables::scripts + tables::script_count;
   auto* after = std::upper_bound(tables::scripts, end, c, [](char32_t x, uint32_t row) { return x < row >> 8; });

@@ -33,4 +33,8 @@ extern const size_t kept_by_bert_count;
 extern const uint32_t scripts[];
 extern const size_t script_count;
 
+// A run of one kind of graphemes.cpp begins at code point (entry >> 8).
+extern const uint32_t graphemes[];
+extern const size_t grapheme_count;
+
 }  // namespace easydel::text::tables
