@@ -138,6 +138,20 @@ void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int
   multiply_panel(left, own, 0);
 }
 
+// A gradient's panel: the right side lies as rows, of which pairs are packed for the 32 columns alone.
+void multiply_rows(Left left, const ProductStep& step, int64_t panel) {
+  if (left != Left::pairs) return multiply_panel(left, step, panel);
+  thread_local Scratch<uint32_t> of_thread;
+  uint32_t* const packed = of_thread.at_least(step.padded_k * panel_columns);
+  loops().pack_pair_panels(step.rows, step.k, step.n, panel, 1, step.padded_k, packed);
+  ProductStep own = step;
+  const int64_t column = panel * panel_columns;
+  own.n = std::min(panel_columns, step.n - column);
+  own.right = RightSide::panels_bf16, own.panels = packed;
+  own.y.data = own.y.at(0, column);
+  multiply_panel(left, own, 0);
+}
+
 // Whether a gradient goes by pairs of bf16.
 Left left_of_gradient(Input left, Input right) {
   const bool pairs = loops().multiply_pairs && left.number == Number::bf16 && right.number == Number::bf16;
@@ -194,7 +208,7 @@ void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Inpu
   const Loops& isa = loops();
   Work work;
   work.left = left_of_gradient(dy, w);
-  ProductStep step{.n = k, .k = n, .padded_k = work.left == Left::pairs ? divide_up(n, 2) : n, .right = RightSide::rows};
+  ProductStep step{.n = k, .k = n, .padded_k = work.left == Left::pairs ? round_up(n, k_block) / 2 : n, .right = RightSide::rows};
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
     step.m = begin[g + 1] - begin[g];
     step.rows = at(w, int64_t(g) * n);
@@ -208,7 +222,7 @@ void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Inpu
     else
       isa.pack_rows(dy, row, rows, n, n, false, static_cast<float*>(to));
   };
-  work.multiply = [&](const Piece& piece, int64_t panel) { multiply_panel(work.left, piece.step, panel); };
+  work.multiply = [&](const Piece& piece, int64_t panel) { multiply_rows(work.left, piece.step, panel); };
   run(executor, work);
 }
 
@@ -221,7 +235,7 @@ void grouped_product_dw(Executor& executor, std::span<const int64_t> begin, Inpu
   ProductStep step{.m = n, .n = k, .right = RightSide::rows};
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
     step.k = begin[g + 1] - begin[g];
-    step.padded_k = work.left == Left::pairs ? divide_up(step.k, 2) : step.k;
+    step.padded_k = work.left == Left::pairs ? round_up(step.k, k_block) / 2 : step.k;
     step.rows = at(x, begin[g]);
     step.y = at(dw, int64_t(g) * n);
     work.add(step, int64_t(g));
@@ -229,11 +243,12 @@ void grouped_product_dw(Executor& executor, std::span<const int64_t> begin, Inpu
   work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
     const Input of_group = at(dy, begin[size_t(piece.group)]);
     if (work.left == Left::pairs)
-      isa.pack_pair_columns(of_group, piece.first + first, rows, piece.step.k, static_cast<uint32_t*>(to));
+      isa.pack_pair_columns(of_group, piece.first + first, rows, piece.step.k, piece.step.padded_k,
+                            static_cast<uint32_t*>(to));
     else
       isa.pack_columns(of_group, piece.first + first, rows, piece.step.k, static_cast<float*>(to));
   };
-  work.multiply = [&](const Piece& piece, int64_t panel) { multiply_panel(work.left, piece.step, panel); };
+  work.multiply = [&](const Piece& piece, int64_t panel) { multiply_rows(work.left, piece.step, panel); };
   run(executor, work);
 }
 
