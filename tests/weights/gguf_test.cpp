@@ -118,7 +118,7 @@ TEST(Gguf, RefusesWhatItDoesNotKnow) {
   experts.out.integer("llama.expert_count", 8);
   EXPECT_EQ(refused(experts), "F: is a mixture of experts; that is not built yet for GGUF\n    load the model from safetensors");
   split.out.integer("split.count", 3);
-  EXPECT_EQ(refused(split), "F: is a part of a model; that is not built yet\n    join the parts with llama-gguf-split --merge");
+  EXPECT_EQ(refused(split), "F: is one of 3 parts of a model\n    keep the names of the parts: NAME-00001-of-0000N.gguf");
   rope.out.text("llama.rope.scaling.type", "longrope");
   EXPECT_EQ(refused(rope), "F: llama.rope.scaling.type is 'longrope', which is not built yet\n    built: none, linear, yarn");
   partial.out.integer("llama.rope.dimension_count", 2);
@@ -128,6 +128,48 @@ TEST(Gguf, RefusesWhatItDoesNotKnow) {
   nothing.write(missing.folder / "n.gguf");
   EXPECT_EQ(refusal([&] { GgufCheckpoint::open(missing.folder / "n.gguf")->config(); }),
             (missing.folder / "n.gguf").string() + ": has no token_embd.weight of two dimensions" + again);
+}
+
+// Keys in the first part, a tensor in each.
+struct Parts {
+  test::TemporaryFolder folder;
+  Model first;
+  std::string path(int part) const { return (folder / ("big-0000" + std::to_string(part) + "-of-00002.gguf")).string(); }
+  void write(int64_t second_number, int64_t tensors) {
+    first.tensor("token_embd.weight", {5, 8});
+    const std::pair<const char*, int64_t> keys[] = {{"split.no", 0}, {"split.count", 2}, {"split.tensors.count", tensors}};
+    for (const auto& [key, value] : keys) first.out.integer(key, value);
+    first.out.write(path(1));
+    Model second;
+    second.out = GgufWriter();
+    second.out.integer("split.no", second_number);
+    second.out.integer("split.count", 2);
+    second.tensor("output_norm.weight", {8}).out.write(path(2));
+  }
+};
+
+TEST(Gguf, IsReadFromAllItsPartsWhicheverIsNamed) {
+  Parts parts;
+  parts.write(1, 2);
+  const std::vector<std::string> names = {"model.embed_tokens.weight", "model.norm.weight"};
+  for (const std::string& model : {parts.path(1), parts.path(2), parts.folder.path().string()}) {
+    const Folder folder = Folder::open(model);
+    EXPECT_EQ(folder.names(), names) << model;
+    EXPECT_EQ(floats(folder.at("model.norm.weight")), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(*read_config(model).document.find("vocab_size")->as_int(), 5);
+  }
+}
+
+TEST(Gguf, RefusesPartsThatAreNotOneModel) {
+  const auto refused = [](int64_t number, int64_t tensors, bool without_second) {
+    Parts parts;
+    parts.write(number, tensors);
+    if (without_second) std::filesystem::remove(parts.path(2));
+    return test::replaced(refusal([&] { Folder::open(parts.path(1)); }), parts.folder.path().string(), "F");
+  };
+  EXPECT_EQ(refused(1, 2, true), "F/big-00001-of-00002.gguf: its part big-00002-of-00002.gguf is missing\n    fetch all parts of the model");
+  EXPECT_EQ(refused(0, 2, false), "F/big-00002-of-00002.gguf: is no part 2 of 2 of big-00001-of-00002.gguf\n    fetch the file again");
+  EXPECT_EQ(refused(1, 3, false), "F/big-00001-of-00002.gguf: its parts hold 2 tensors, and it says 3\n    fetch the file again");
 }
 
 TEST(Gguf, RefusesDamagedFiles) {

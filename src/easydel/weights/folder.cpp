@@ -88,18 +88,20 @@ fs::path safetensors_of(const fs::path& folder) {
   return found.empty() ? fs::path() : found[0];
 }
 
+// Of models in parts the first of each.
 std::vector<fs::path> gguf_files(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code ignored;
   for (auto& entry : fs::directory_iterator(folder, ignored))
-    if (is_gguf(entry.path()) && entry.path().filename() != vocabulary_file) found.push_back(entry.path());
+    if (is_gguf(entry.path()) && entry.path().filename() != vocabulary_file) found.push_back(first_gguf_part(entry.path()));
   std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 
 // The file that holds a model's weights, or their index; empty: none.
 fs::path weights_file(const fs::path& model) {
-  if (!fs::is_directory(model)) return is_gguf(model) && fs::exists(model) ? model : fs::path();
+  if (!fs::is_directory(model)) return is_gguf(model) && fs::exists(model) ? first_gguf_part(model) : fs::path();
   if (const fs::path found = safetensors_of(model); !found.empty()) return found;
   for (const char* name : {"pytorch_model.bin.index.json", "pytorch_model.bin"})
     if (fs::exists(model / name)) return model / name;

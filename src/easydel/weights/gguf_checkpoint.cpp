@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <regex>
 
 #include "easydel/base/error.h"
 #include "easydel/weights/gguf_rope.h"
@@ -19,26 +20,91 @@ bool is_no_parameter(std::string_view name) { return name == rope_factors || nam
 
 }  // namespace
 
-std::shared_ptr<const GgufCheckpoint> GgufCheckpoint::open(const std::filesystem::path& path) {
-  return std::make_shared<GgufCheckpoint>(GgufFile::open(path));
+namespace {
+
+// "name-00002-of-00003.gguf": "name", 2 and 3.
+struct PartName {
+  std::string stem;
+  int64_t part = 0, parts = 0;
+};
+
+std::optional<PartName> part_name(const std::filesystem::path& path) {
+  static const std::regex pattern(R"((.*)-(\d{5})-of-(\d{5})\.gguf)");
+  const std::string name = path.filename().string();
+  std::smatch found;
+  if (!std::regex_match(name, found, pattern)) return std::nullopt;
+  return PartName{found[1], std::stoll(found[2]), std::stoll(found[3])};
 }
 
-GgufCheckpoint::GgufCheckpoint(std::shared_ptr<const GgufFile> file)
-    : path_(file->name()), file_(std::move(file)), family_(gguf_family(file_->metadata())) {
-  const GgufMetadata& metadata = file_->metadata();
-  if (metadata.integer("split.count").value_or(1) > 1)
-    refuse(path_.string(), "is a part of a model; that is not built yet", "join the parts with llama-gguf-split --merge");
+std::filesystem::path path_of(const std::filesystem::path& beside, const PartName& name, int64_t part) {
+  const auto digits = [](int64_t number) {
+    const std::string text = std::to_string(number);
+    return std::string(5 - std::min<size_t>(5, text.size()), '0') + text;
+  };
+  return beside.parent_path() / str(name.stem, "-", digits(part), "-of-", digits(name.parts), ".gguf");
+}
+
+}  // namespace
+
+std::filesystem::path first_gguf_part(const std::filesystem::path& part) {
+  const auto name = part_name(part);
+  return name ? path_of(part, *name, 1) : part;
+}
+
+std::shared_ptr<const GgufCheckpoint> GgufCheckpoint::open(const std::filesystem::path& path) {
+  const std::filesystem::path first = first_gguf_part(path);
+  const auto need = [&](const std::filesystem::path& part) {
+    if (!std::filesystem::exists(part)) refuse(path.string(), "its part " + part.filename().string() + " is missing", "fetch all parts of the model");
+    return GgufFile::open(part);
+  };
+  const auto file = need(first);
+  const int64_t parts = file->metadata().integer("split.count").value_or(1);
+  std::vector<std::shared_ptr<const GgufFile>> others;
+  if (const auto name = part_name(first); name && name->parts == parts)
+    for (int64_t part = 2; part <= parts; ++part) others.push_back(need(path_of(first, *name, part)));
+  return std::make_shared<GgufCheckpoint>(file, std::move(others));
+}
+
+void GgufCheckpoint::check_parts() const {
+  const auto parts = file_->metadata().integer("split.count").value_or(1);
+  if (parts > 1 && static_cast<int64_t>(files_.size()) != parts)
+    refuse(path_.string(), str("is one of ", parts, " parts of a model"), "keep the names of the parts: NAME-00001-of-0000N.gguf");
+  size_t tensors = 0;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const GgufMetadata& metadata = files_[i]->metadata();
+    tensors += files_[i]->tensors().size();
+    const auto number = metadata.integer("split.no");
+    if (parts > 1 && (number != static_cast<int64_t>(i) || metadata.integer("split.count") != parts))
+      refuse(files_[i]->name(), str("is no part ", i + 1, " of ", parts, " of ", path_.filename().string()), again);
+  }
+  const auto all = file_->metadata().integer("split.tensors.count");
+  if (all && *all != static_cast<int64_t>(tensors))
+    refuse(path_.string(), str("its parts hold ", tensors, " tensors, and it says ", *all), again);
+}
+
+GgufCheckpoint::GgufCheckpoint(std::shared_ptr<const GgufFile> file, std::vector<std::shared_ptr<const GgufFile>> others)
+    : path_(file->name()), file_(std::move(file)), files_{file_}, family_(gguf_family(file_->metadata())) {
+  files_.insert(files_.end(), others.begin(), others.end());
+  check_parts();
   if (integer("expert_count", 0) > 0)
     refuse(path_.string(), "is a mixture of experts; that is not built yet for GGUF", "load the model from safetensors");
-  for (const auto& [name, entry] : file_->tensors()) {
-    if (is_no_parameter(name)) continue;
-    const std::string known = hugging_face_name(name);
-    if (known.empty())
-      refuse(path_.string(), str("has the tensor ", in_quotes(name), ", which models of '", family_.model_type, "' do not have"), again);
-    if (entry.type == GgmlType::i8 || entry.type == GgmlType::i16 || entry.type == GgmlType::i32 || entry.type == GgmlType::i64)
-      refuse(path_.string(), str("tensor ", in_quotes(name), " holds integers"), again);
-    of_.emplace(known, &entry);
-  }
+  for (const auto& part : files_)
+    for (const auto& [name, entry] : part->tensors()) {
+      if (is_no_parameter(name)) continue;
+      const std::string known = hugging_face_name(name);
+      if (known.empty())
+        refuse(part->name(), str("has the tensor ", in_quotes(name), ", which models of '", family_.model_type, "' do not have"), again);
+      if (entry.type == GgmlType::i8 || entry.type == GgmlType::i16 || entry.type == GgmlType::i32 || entry.type == GgmlType::i64)
+        refuse(part->name(), str("tensor ", in_quotes(name), " holds integers"), again);
+      if (!of_.emplace(known, Place{part.get(), &entry}).second)
+        refuse(part->name(), str("has the tensor ", in_quotes(name), ", and so has an earlier part"), again);
+    }
+}
+
+std::optional<TensorView> GgufCheckpoint::find(std::string_view gguf_name) const {
+  for (const auto& part : files_)
+    if (const GgufFile::Entry* const entry = part->find(gguf_name)) return part->view(*entry);
+  return std::nullopt;
 }
 
 std::string GgufCheckpoint::key(std::string_view name) const { return str(family_.architecture, ".", name); }
@@ -78,9 +144,9 @@ Value GgufCheckpoint::rope() const {
   const double theta = metadata.number(key("rope.freq_base")).value_or(10000.0);
   out.set("rope_theta", Value::number(theta));
   const int64_t length = integer("context_length"), original = integer("rope.scaling.original_context_length", length);
-  if (const GgufFile::Entry* entry = file_->find(rope_factors)) {
-    std::vector<float> factors(static_cast<size_t>(file_->view(*entry).elements()));
-    decode(entry->type, file_->view(*entry).bytes.data(), factors.data(), static_cast<int64_t>(factors.size()));
+  if (const auto stored = find(rope_factors)) {
+    std::vector<float> factors(static_cast<size_t>(stored->elements()));
+    decode(ggml_type_of(*stored), stored->bytes.data(), factors.data(), static_cast<int64_t>(factors.size()));
     if (static_cast<int64_t>(factors.size()) != turned / 2)
       refuse(path_.string(), str(rope_factors, " has ", factors.size(), " numbers, not ", turned / 2), again);
     set_rope_factors(out, factors, original);
@@ -112,20 +178,20 @@ Value GgufCheckpoint::rope() const {
 
 Value GgufCheckpoint::config() const {
   const GgufMetadata& metadata = file_->metadata();
-  const auto* embedding = file_->find("token_embd.weight");
+  const auto embedding = find("token_embd.weight");
   if (!embedding || embedding->shape.size() != 2) refuse(path_.string(), "has no token_embd.weight of two dimensions", again);
   Value out = Value::map();
   Value classes = Value::list();
   classes.items.push_back(Value::text(std::string(family_.model_class)));
   out.set("architectures", classes);
-  const auto has_bias = [&](const char* stem) { return file_->find(str("blk.0.", stem, ".bias")) != nullptr; };
+  const auto has_bias = [&](const char* stem) { return find(str("blk.0.", stem, ".bias")).has_value(); };
   if (family_.model_type == "llama" || family_.model_type == "qwen3" || family_.model_type == "gemma")
     out.set("attention_bias", Value::boolean(has_bias("attn_q")));
   const auto id = [&](const char* from, const char* to) {
     if (const auto number = metadata.integer(from)) out.set(to, Value::integer(*number));
   };
   id("tokenizer.ggml.bos_token_id", "bos_token_id");
-  const GgmlForm& form = form_of(embedding->type);
+  const GgmlForm& form = form_of(ggml_type_of(*embedding));
   out.set("dtype", Value::text(form.dtype == DType::bf16 ? "bfloat16" : form.dtype == DType::f16 ? "float16" : "float32"));
   id("tokenizer.ggml.eos_token_id", "eos_token_id");
   out.set("head_dim", Value::integer(head_size()));
@@ -147,26 +213,26 @@ Value GgufCheckpoint::config() const {
     const int64_t window = integer("attention.sliding_window", 0);
     out.set("sliding_window", window > 0 ? Value::integer(window) : Value());
   }
-  out.set("tie_word_embeddings", Value::boolean(file_->find("output.weight") == nullptr));
+  out.set("tie_word_embeddings", Value::boolean(!find("output.weight")));
   out.set("vocab_size", Value::integer(embedding->shape[0]));
   return out;
 }
 
 std::vector<std::string> GgufCheckpoint::names() const {
   std::vector<std::string> out;
-  for (const auto& [name, entry] : of_) out.push_back(name);
+  for (const auto& [name, place] : of_) out.push_back(name);
   return out;
 }
 
 TensorView GgufCheckpoint::info(std::string_view name) const {
   const auto it = of_.find(name);
-  return it == of_.end() ? at(name) : file_->view(*it->second);
+  return it == of_.end() ? at(name) : it->second.file->view(*it->second.entry);
 }
 
 TensorView GgufCheckpoint::at(std::string_view name) const {
   const auto it = of_.find(name);
   if (it == of_.end()) refuse(path_.string(), "has no tensor " + in_quotes(name), str("it has ", of_.size(), " other tensors"));
-  TensorView view = file_->view(*it->second);
+  TensorView view = it->second.file->view(*it->second.entry);
   if (family_.turned && !view.shape.empty()) {
     if (name.find(".q_proj.") != std::string_view::npos) return with_turned_rows(std::move(view), heads(), true);
     if (name.find(".k_proj.") != std::string_view::npos) return with_turned_rows(std::move(view), kv_heads(), true);

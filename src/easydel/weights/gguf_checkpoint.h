@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,10 +42,15 @@ struct GgufName {
 std::string hugging_face_name(std::string_view gguf_name);
 std::string gguf_name(std::string_view hugging_face_name);
 
+// Models in several files are called NAME-00001-of-00003.gguf and so on: the first of `part`'s model. Of another file itself.
+std::filesystem::path first_gguf_part(const std::filesystem::path& part);
+
 class GgufCheckpoint final : public TensorFile {
  public:
-  // UserError "path: ..." for an architecture or a tensor that is not known.
-  explicit GgufCheckpoint(std::shared_ptr<const GgufFile> file);
+  // The file that says what the model is, and those that hold the rest of its tensors. UserError "path: ..." for an
+  // architecture or a tensor that is not known, or where these are not all parts of one model in their order.
+  explicit GgufCheckpoint(std::shared_ptr<const GgufFile> file, std::vector<std::shared_ptr<const GgufFile>> others = {});
+  // With the other parts of its model, which lie beside it. UserError where one is missing.
   static std::shared_ptr<const GgufCheckpoint> open(const std::filesystem::path& path);
 
   Value config() const;  // as transformers writes it
@@ -63,12 +69,20 @@ class GgufCheckpoint final : public TensorFile {
   int64_t kv_heads() const;
   int64_t head_size() const;
   Value rope() const;
+  void check_parts() const;
+  // By the file's own name; nullopt: there is none.
+  std::optional<TensorView> find(std::string_view gguf_name) const;
   std::string key(std::string_view name) const;
 
   std::filesystem::path path_;
   std::shared_ptr<const GgufFile> file_;
+  std::vector<std::shared_ptr<const GgufFile>> files_;  // file_ and the others
   const GgufFamily& family_;
-  std::map<std::string, const GgufFile::Entry*, std::less<>> of_;  // by Hugging Face's name
+  struct Place {
+    const GgufFile* file;
+    const GgufFile::Entry* entry;
+  };
+  std::map<std::string, Place, std::less<>> of_;  // by Hugging Face's name
 };
 
 }  // namespace easydel::weights
