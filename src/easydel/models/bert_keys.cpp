@@ -84,36 +84,46 @@ double read_classifier_dropout(const ConfigReader& config) {
   return config.number("classifier_dropout", config.number("hidden_dropout_prob", 0.1));
 }
 
-std::unique_ptr<Model> build_roberta(const ConfigReader& config, nn::Building& building, int64_t vocabulary) {
-  DecoderSpec spec =
-      read_bert(config, {.stack = "roberta", .vocabulary = vocabulary, .padding = 1, .skips_padding = true});
-  const Task task = task_of(config);
+std::unique_ptr<Model> build_bert(const ConfigReader& config, nn::Building& building, const BertDefaults& defaults,
+                                  const BertHeads& heads) {
+  DecoderSpec spec = read_bert(config, defaults);
   if (building.head.language) {
-    spec.masked_head = {.dense = "lm_head.dense",
-                        .norm = "lm_head.layer_norm",
-                        .decoder = "lm_head.decoder",
-                        .shared_bias = "lm_head.bias",
+    spec.masked_head = {.dense = heads.dense,
+                        .norm = heads.norm,
+                        .decoder = heads.decoder,
+                        .shared_bias = heads.shared_bias,
+                        .activation = heads.activated_as_stack ? spec.activation : ops::Activation::gelu,
                         .norm_options = spec.norm,
                         .deviation = spec.deviation,
                         .output_deviation = spec.deviation};
     return build_decoder(std::move(spec), building);
   }
+  const Task task = task_of(config);
   nn::ClassHeadSpec classes = read_encoder_classes(config, read_classifier_dropout(config), spec.deviation);
-  if (task == Task::sequence_classification) {
-    classes.pooling = nn::Pooling::first;
-    classes.dropout_before_dense = true;
-    classes.dense = "classifier.dense";
-    classes.output = "classifier.out_proj";
-  } else if (task == Task::base) {
-    classes.pooling = nn::Pooling::first;
-    classes.dense = "pooler.dense";
-    classes.dropout = 0.0;
+  const std::string pooler = building.head.stack_name(defaults.stack + ".pooler.dense");
+  if (task == Task::base) {
+    classes.dense = pooler;
+  } else if (task == Task::sequence_classification) {
+    classes.dense = heads.sequence_dense.empty() ? pooler : heads.sequence_dense;
+    classes.dropout_before_dense = !heads.sequence_dense.empty();
+    classes.output = heads.sequence_output;
   } else {
     classes.output = task == Task::question_answering ? "qa_outputs" : "classifier";
-    if (task == Task::question_answering) classes.dropout = 0.0;
   }
+  if (!classes.dense.empty()) classes.pooling = nn::Pooling::first;
+  if (task == Task::base || task == Task::question_answering) classes.dropout = 0.0;
   spec.classes = std::move(classes);
   return build_decoder(std::move(spec), building);
+}
+
+std::unique_ptr<Model> build_roberta(const ConfigReader& config, nn::Building& building, int64_t vocabulary) {
+  return build_bert(config, building, {.stack = "roberta", .vocabulary = vocabulary, .padding = 1, .skips_padding = true},
+                    {.dense = "lm_head.dense",
+                     .norm = "lm_head.layer_norm",
+                     .decoder = "lm_head.decoder",
+                     .shared_bias = "lm_head.bias",
+                     .sequence_dense = "classifier.dense",
+                     .sequence_output = "classifier.out_proj"});
 }
 
 }  // namespace easydel::models

@@ -20,6 +20,16 @@ nn::ClassHeadSpec read_encoder_classes(const ConfigReader& config, double dropou
 // classifier_dropout, else hidden_dropout_prob.
 double read_classifier_dropout(const ConfigReader& config);
 
+// What stands behind the stack: names, from the model's root.
+struct BertHeads {
+  std::string dense, norm, decoder, shared_bias;  // of the masked language head
+  bool activated_as_stack = false;                // that head's activation; else gelu
+  // Of sequence classification; without a dense layer of its own it reads the stack's pooler.
+  std::string sequence_dense = "", sequence_output = "classifier";
+};
+std::unique_ptr<Model> build_bert(const ConfigReader& config, nn::Building& building, const BertDefaults& defaults,
+                                  const BertHeads& heads);
+
 // RoBERTa under the name `model_type`: XLM-RoBERTa is the same with another vocabulary.
 std::unique_ptr<Model> build_roberta(const ConfigReader& config, nn::Building& building, int64_t vocabulary);
 
