@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "easydel/ops/dropout.h"
+
 namespace easydel::ops {
 namespace {
 
@@ -47,6 +49,29 @@ TEST(Router, OfSparseMixerWeighsOnlyWhatIsNear) {
   EXPECT_EQ(far.weights[0][0].item<float>(), 1.0f);
   const Routing near = route(logits, {.experts = 4, .top_k = 2, .scoring = Scoring::sparsemixer, .jitter = 0.2});
   EXPECT_LT(near.weights[0][0].item<float>(), 1.0f);
+}
+
+TEST(Router, OfSparseMixerDrawsInProportionWhileTraining) {
+  const RouterSpec spec{.experts = 3, .top_k = 2, .scoring = Scoring::sparsemixer, .jitter = 0.2};
+  constexpr int64_t rows = 65536;
+  // The first two are near one another, the third is far from both.
+  const Tensor scores = at::tensor({1.0f, 0.8f, -4.0f}).expand({rows, 3}).contiguous().requires_grad_(true);
+  ASSERT_EQ(lots_of(spec), 8);
+  const Routing found = route(scores, spec, {}, uniform(rows, 8, 7, 0));
+  const Tensor first = found.indices.select(1, 0), weight = found.weights.select(1, 0).detach();
+  const double best = 1 / (1 + std::exp(-0.2));
+  EXPECT_NEAR(first.eq(0).to(at::kDouble).mean().item<double>(), best, 0.01);
+  EXPECT_NEAR(weight.masked_select(first.eq(0)).min().item<double>(), best, 1e-6);
+  // Of the others one in four counts whole, the rest a third.
+  const Tensor other = weight.masked_select(first.eq(1));
+  EXPECT_NEAR(other.max().item<double>(), 1 - best, 1e-6);
+  EXPECT_NEAR(other.min().item<double>(), (1 - best) * 0.3333, 1e-6);
+  EXPECT_NEAR(other.gt(0.9 * (1 - best)).to(at::kDouble).mean().item<double>(), 0.25, 0.02);
+  // Gradients are those of the softmax, whatever a weight counts.
+  found.weights.select(1, 0).sum().backward();
+  const double slope = best * (1 - best);
+  EXPECT_NEAR(scores.grad().select(1, 0).abs().min().item<double>(), slope, 1e-5);
+  EXPECT_NEAR(scores.grad().select(1, 0).abs().max().item<double>(), slope, 1e-5);
 }
 
 TEST(TokensOfExperts, CountsChoicesOfExpertsThatNobodyChoseToo) {

@@ -36,15 +36,16 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.head_bias = config.boolean("lm_head_bias", false);
   for (DecoderLayerSpec& layer : spec.layers) layer.window = read_window(config, 0);
   read_scales(config, *spec.rope);
+  // The mixer chooses two whatever num_experts_per_tok says; the balancing loss counts by it, as in transformers.
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts"}, 16), 2, spec.intermediate);
-  if (const int64_t top = config.integer("num_experts_per_tok", 2); top != 2)
-    config.refuse_key("num_experts_per_tok", std::to_string(top) + ": the sparse mixer of this family chooses 2");
   moe.router.scoring = ops::Scoring::sparsemixer;
   moe.router.jitter = config.number("router_jitter_noise", 0.01);
   moe.input_jitter = config.number("input_jitter_noise", 0.0);
+  moe.jittered_twice = true;
   moe.name = "block_sparse_moe";
   moe.experts.files = nn::ExpertFiles::numbered();
   spec.router_loss = read_router_loss(config, moe.router);
+  spec.router_loss->top_k = integer_of(config, {"num_experts_per_tok"}, 2);
   set_experts(spec, moe, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }

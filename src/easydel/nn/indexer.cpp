@@ -1,12 +1,13 @@
 #include "easydel/nn/indexer.h"
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/matmul.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/topk.h>
 
 #include <cmath>
 #include <limits>
+
+#include "easydel/ops/product.h"
 
 namespace easydel::nn {
 namespace {
@@ -39,15 +40,19 @@ std::vector<Indexer::Choice> Indexer::choose(const Query& query, const Tensor& k
   const at::NoGradGuard no_gradient;
   constexpr double nothing = -std::numeric_limits<double>::infinity();
   const int64_t rows = query.q.size(0), n = keys.size(0);
-  const Tensor transposed = keys.to(at::kFloat).t();
+  // Each score in one order of additions, whatever else is in the pass: the keys are a weight that queries meet.
+  const Tensor wide = keys.to(at::kFloat).contiguous();
+  const ops::Matrix matrix{wide, wide, ops::pack(wide)};
   const Tensor place = at::arange(n, keys.options().dtype(at::kLong));
   std::vector<Choice> out;
   constexpr int64_t at_once = 64;  // [rows, heads, keys] scores at a time
   for (int64_t begin = 0; begin < rows; begin += at_once) {
     const int64_t count = std::min(at_once, rows - begin);
-    const Tensor q = query.q.narrow(0, begin, count).to(at::kFloat);
-    const Tensor scores = at::relu(at::matmul(q, transposed) * std::pow(double(dim_), -0.5));
-    Tensor sums = (scores * query.weights.narrow(0, begin, count).unsqueeze(-1)).sum(1);
+    const Tensor q = query.q.narrow(0, begin, count).to(at::kFloat).reshape({count * heads_, dim_});
+    const Tensor products = ops::multiply(q, matrix, {}, at::kFloat).view({count, heads_, n});
+    const Tensor scores = at::relu(products * std::pow(double(dim_), -0.5)), weights = query.weights.narrow(0, begin, count);
+    Tensor sums = scores.select(1, 0) * weights.narrow(1, 0, 1);
+    for (int64_t head = 1; head < heads_; ++head) sums = sums + scores.select(1, head) * weights.narrow(1, head, 1);
     const Tensor own = at::arange(n - rows + begin, n - rows + begin + count, place.options()).unsqueeze(1);
     Tensor unseen = place > own;
     if (hidden.defined()) unseen = unseen.logical_or(hidden);

@@ -20,7 +20,9 @@ std::pair<ops::Routing, Tensor> Router::operator()(const Tensor& x, Pass& pass) 
   const Tensor logits = weight_.entry().weight->product(x.to(weight_.entry().compute), bias_ ? bias_.value() : Tensor(),
                                                         pass.given("moe_router_logits"));
   pass.name("moe_router_logits", logits);
-  return {ops::route(logits, spec_, correction_ ? correction_.value() : Tensor()), logits};
+  const int64_t lots = pass.training ? ops::lots_of(spec_) : 0;
+  const Tensor drawn = lots > 0 ? pass.uniform("moe_router_lots", x.size(0), lots).to(logits.device()) : Tensor();
+  return {ops::route(logits, spec_, correction_ ? correction_.value() : Tensor(), drawn), logits};
 }
 
 Moe::Moe(const Scope& block, MoeSpec spec)
@@ -39,7 +41,8 @@ Moe::Moe(const Scope& block, MoeSpec spec)
 }
 
 LayerOutput Moe::forward(const Tensor& given, Pass& pass) const {
-  const Tensor x = pass.jitter("moe_input", given, spec_.input_jitter);
+  Tensor x = pass.jitter("moe_input", given, spec_.input_jitter);
+  if (spec_.jittered_twice) x = pass.jitter("moe_router_input", x, spec_.input_jitter);
   auto [routing, logits] = router_(x, pass);
   Tensor out = pass.name("moe_expert_output", experts_(x, routing.indices, routing.weights, pass));
   if (shared_) {

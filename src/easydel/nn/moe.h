@@ -41,6 +41,7 @@ struct MoeSpec {
   ExpertsSpec experts;
   double output_dropout = 0;
   double input_jitter = 0;        // while training what the layer reads is multiplied by 1 +- this
+  bool jittered_twice = false;    // and so again
   int64_t shared_inner = 0;       // of the experts that all tokens meet; 0: none
   bool shared_bias = false, output_bias = false;  // output_bias: a parameter "bias" added to the result
   ops::Activation shared_activation = ops::Activation::silu;

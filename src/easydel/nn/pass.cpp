@@ -192,6 +192,10 @@ uint64_t Pass::dropout_key(std::string_view name) const {
   return ops::dropout_key(seed, step, prefix_ + "." + std::string(name));
 }
 
+Tensor Pass::uniform(std::string_view name, int64_t tokens, int64_t channels) const {
+  return ops::uniform(tokens, channels, dropout_key(name), first_token);
+}
+
 Tensor Pass::jitter(std::string_view name, const Tensor& x, double amount) {
   if (!training || amount <= 0.0) return x;
   return ops::jitter(x, amount, dropout_key(name), first_token);

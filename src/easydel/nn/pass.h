@@ -83,6 +83,8 @@ class Pass {
   Tensor dropout(std::string_view name, const Tensor& x, double rate);
 
   uint64_t dropout_key(std::string_view name) const;  // of what a layer calls so
+  // fp32 [tokens, channels]: random numbers in [0, 1).
+  Tensor uniform(std::string_view name, int64_t tokens, int64_t channels) const;
   // x times random numbers in [1 - amount, 1 + amount] while training.
   Tensor jitter(std::string_view name, const Tensor& x, double amount);
 

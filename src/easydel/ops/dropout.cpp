@@ -51,6 +51,10 @@ Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_token) 
   return x * kept.view(x.sizes()).to(x.device(), x.scalar_type());
 }
 
+Tensor uniform(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token) {
+  return drawn(tokens, channels, key, first_token, 0, [](float u) { return u; });
+}
+
 Tensor jitter(const Tensor& x, double amount, uint64_t key, int64_t first_token) {
   if (amount <= 0.0 || x.numel() == 0) return x;
   const float from = float(1.0 - amount), width = float(2.0 * amount);

@@ -37,7 +37,9 @@ Tensor within_groups(const Tensor& scores, const RouterSpec& spec) {
 }
 
 // One choice of the sparse mixer: the best of `left`, weighed among those of `left` that lie within twice the jitter.
-std::pair<Tensor, Tensor> mix_one(const Tensor& scores, const Tensor& left, double jitter) {
+// With lots [tokens, experts + 1] one of those in proportion to its weight, by Gumbel's numbers; where it is not the
+// best, three of four count a third, and gradients flow as if they counted whole (Heun's third order).
+std::pair<Tensor, Tensor> mix_one(const Tensor& scores, const Tensor& left, double jitter, const Tensor& lots) {
   Tensor chosen, far;
   {
     const at::NoGradGuard no_gradient;
@@ -45,15 +47,21 @@ std::pair<Tensor, Tensor> mix_one(const Tensor& scores, const Tensor& left, doub
     chosen = index;
     far = ((most - scores) / at::maximum(scores.abs(), most)) > 2 * jitter;
   }
-  const Tensor weights = at::softmax(left.masked_fill(far, nothing), -1);
-  return {chosen, weights.gather(-1, chosen)};
+  const Tensor near = left.masked_fill(far, nothing), weights = at::softmax(near, -1);
+  if (!lots.defined()) return {chosen, weights.gather(-1, chosen)};
+  const Tensor waits = lots.narrow(1, 0, scores.size(1)).neg().log1p().neg();  // exponential
+  const Tensor drawn = (near.detach() - waits.log()).argmax(-1, true), weight = weights.gather(-1, drawn);
+  const Tensor whole = drawn.eq(weights.argmax(-1, true)).logical_or(lots.narrow(1, scores.size(1), 1).gt(0.75));
+  const Tensor counts = whole.to(weight.scalar_type()) * 0.6667 + 0.3333;
+  return {drawn, weight + (weight * (counts - 1)).detach()};
 }
 
-Routing sparse_mixer(const Tensor& scores, const RouterSpec& spec) {
+Routing sparse_mixer(const Tensor& scores, const RouterSpec& spec, const Tensor& lots) {
   std::vector<Tensor> indices, weights;
   Tensor left = scores;
+  const int64_t each = spec.experts + 1;
   for (int64_t i = 0; i < spec.top_k; ++i) {
-    auto [index, weight] = mix_one(scores, left, spec.jitter);
+    auto [index, weight] = mix_one(scores, left, spec.jitter, lots.defined() ? lots.narrow(1, i * each, each) : Tensor());
     left = left.scatter(-1, index, nothing);
     indices.push_back(index);
     weights.push_back(weight);
@@ -67,13 +75,15 @@ Tensor counted(const Tensor& per_token, const Tensor& counts) {
 
 }  // namespace
 
-Routing route(const Tensor& given, const RouterSpec& spec, const Tensor& correction) {
+int64_t lots_of(const RouterSpec& spec) { return spec.scoring == Scoring::sparsemixer ? spec.top_k * (spec.experts + 1) : 0; }
+
+Routing route(const Tensor& given, const RouterSpec& spec, const Tensor& correction, const Tensor& lots) {
   check(given.dim() == 2 && given.size(1) == spec.experts, "route: logits are ", given.sizes(), " for ", spec.experts,
         " experts");
   const Tensor logits = given.to(at::kFloat);
   Routing out;
   switch (spec.scoring) {
-    case Scoring::sparsemixer: out = sparse_mixer(logits, spec); break;
+    case Scoring::sparsemixer: out = sparse_mixer(logits, spec, lots); break;
     case Scoring::softmax_of_chosen:
     case Scoring::sigmoid_of_chosen: {
       out.indices = best(logits.detach(), spec.top_k);

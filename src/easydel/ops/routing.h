@@ -15,6 +15,7 @@ enum class Scoring : uint8_t {
   softmax_of_chosen,  // the best logits, softmax among them
   sigmoid_of_chosen,  // the best logits, sigmoid of each
   sparsemixer         // one after the other, each softmax over those near the best left (arXiv 2409.12136)
+                      // while training, one of them by lot, in proportion to that softmax
 };
 
 struct RouterSpec {
@@ -38,8 +39,11 @@ struct Routing {
 };
 
 // logits [tokens, experts]; correction fp32 [experts] or undefined: added to scores for the choice alone (arXiv
-// 2408.15664). A row's result depends on that row alone.
-Routing route(const Tensor& logits, const RouterSpec& spec, const Tensor& correction = {});
+// 2408.15664). `lots` fp32 [tokens, lots_of(spec)] or undefined: even numbers in [0, 1), for what is drawn while training.
+// A row's result depends on that row alone.
+Routing route(const Tensor& logits, const RouterSpec& spec, const Tensor& correction = {}, const Tensor& lots = {});
+// How many random numbers a token's choice takes while training; 0: nothing is drawn.
+int64_t lots_of(const RouterSpec& spec);
 
 // fp32 [experts]: how many of indices [tokens, top_k] are each expert.
 Tensor tokens_of_experts(const Tensor& indices, int64_t experts);
