@@ -19,6 +19,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .tied = true});
   // "gelu" stands in old files and means the tanh approximation.
   if (spec.activation == ops::Activation::gelu) spec.activation = ops::Activation::gelu_tanh;
+  refuse_both_sides(config);
   read_gemma(config, spec);
   return build_decoder(std::move(spec), building);
 }

@@ -10,7 +10,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qk_norm = QkNorm::head;
   const auto sliding =
       read_sliding_layers(config, spec.layers.size(), all_but_each(config.integer("sliding_window_pattern", 6)));
-  set_windows(spec, sliding, read_window(config));
+  // EmbeddingGemma's tokens see both sides, and half of the window to each.
+  spec.causal = !config.boolean("use_bidirectional_attention", false);
+  const int64_t window = read_window(config);
+  set_windows(spec, sliding, spec.causal || window == 0 ? window : window / 2 + 1);
   const auto local = std::make_shared<const ops::RopeSpec>(config.rope_of(
       "sliding_attention", spec.head_dim, spec.max_positions, config.number("rope_local_base_freq", 10000.0)));
   spec.rope = config.rope_of("full_attention", spec.head_dim, spec.max_positions, config.number("rope_theta", 1e6),

@@ -1,5 +1,5 @@
-// Gemma 4, text: Gemma 3 with inputs for each layer, heads of two sizes, and last layers that read the keys and values of
-// earlier ones.
+// Gemma 4, text: Gemma 3 with inputs for each layer, heads of two sizes, last layers that read the keys and values of
+// earlier ones, and in some models experts beside each mlp.
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "easydel/models/decoder_parts.h"
 #include "easydel/models/family.h"
 #include "easydel/models/gemma_parts.h"
+#include "easydel/models/moe_keys.h"
 
 namespace easydel::models {
 namespace {
@@ -24,6 +25,55 @@ struct Plan {
   bool keys_as_values = false;        // in layers of full attention
   std::vector<bool> sliding;
   std::optional<GemmaRow> row;
+  std::optional<nn::MoeSpec> experts;  // beside each mlp
+};
+
+// Experts that read what enters a block's feed-forward, before its norm: the router norms and scales it by itself.
+class Mixture {
+ public:
+  Mixture(const Scope& block, const DecoderSpec& spec, const nn::MoeSpec& experts)
+      : spec_(experts.router), root_(std::pow(double(spec.hidden), -0.5)),
+        choosing_(block / "router" / "norm", spec.hidden, without_weight(spec)),
+        logits_(block / "router" / "proj", spec.hidden, spec_.experts, {.deviation = spec.deviation}),
+        experts_(block, experts.experts),
+        after_mlp_(block / "post_feedforward_layernorm_1", spec.hidden, spec.norm),
+        after_(block / "post_feedforward_layernorm_2", spec.hidden, spec.norm),
+        before_(block / "pre_feedforward_layernorm_2", spec.hidden, spec.norm) {
+    const auto ones = [&](const char* name, int64_t size) {
+      return (block / "router").parameter(name, {size}, nn::Role::other, {.initial = nn::Initial::ones()});
+    };
+    scale_ = ones("scale", spec.hidden);
+    of_expert_ = ones("per_expert_scale", spec_.experts);
+  }
+
+  // x [tokens, hidden] and what the mlp made of it -> both parts' sum, and what the layer returns beside it.
+  nn::LayerOutput operator()(const Tensor& x, const Tensor& fed, Pass& pass) const {
+    const Tensor seen = choosing_(x) * scale_.value().to(x.scalar_type()) * root_;
+    const Tensor logits = logits_(seen, pass, "moe_router_logits");
+    const ops::Routing routing = ops::route(logits, spec_);
+    const Tensor scales = of_expert_.value().to(at::kFloat).index_select(0, routing.indices.flatten());
+    const Tensor made = experts_(before_(x), routing.indices, routing.weights * scales.view(routing.weights.sizes()), pass);
+    nn::LayerOutput out{after_mlp_(fed) + after_(pass.name("moe_expert_output", made)), {}};
+    out.extras["router_logits"] = logits;
+    if (!pass.stream().cache) out.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.experts);
+    return out;
+  }
+  double idle_elements() const { return experts_.idle_elements(spec_.top_k); }
+
+ private:
+  static nn::Norm::Options without_weight(const DecoderSpec& spec) {
+    nn::Norm::Options options = spec.norm;
+    options.weight = false;
+    return options;
+  }
+
+  ops::RouterSpec spec_;
+  double root_;
+  nn::Norm choosing_;
+  nn::Linear logits_;
+  nn::Experts experts_;
+  nn::Norm after_mlp_, after_, before_;
+  nn::Parameter scale_, of_expert_;
 };
 
 class Block final : public nn::Layer {
@@ -42,6 +92,7 @@ class Block final : public nn::Layer {
     norm(before_feed_, "pre_feedforward_layernorm");
     feed_ = build_feed(scope / "mlp", spec, layer);
     norm(after_feed_, "post_feedforward_layernorm");
+    if (plan_->experts) mixture_.emplace(scope, spec, *plan_->experts);
     if (plan_->input > 0) gate_.emplace(scope, spec, plan_->input);
     scalar_ = scope.parameter("layer_scalar", {1}, nn::Role::other,
                               {.initial = nn::Initial::ones(), .trainable = false});
@@ -54,14 +105,17 @@ class Block final : public nn::Layer {
     const Tensor mixed = (*attention_)((*before_mixer_)(parts.hidden.contiguous()), pass, parts.stored,
                                        plan_->row->keeps(layer_) ? &made : nullptr);
     Tensor hidden = parts.hidden + (*after_mixer_)(pass.name("self_attn", mixed));
-    const Tensor fed = pass.name("mlp", feed_->forward((*before_feed_)(hidden), pass).x);
-    hidden = hidden + (*after_feed_)(fed);
+    nn::LayerOutput fed{pass.name("mlp", feed_->forward((*before_feed_)(hidden), pass).x), {}};
+    if (mixture_) fed = (*mixture_)(hidden, fed.x, pass);
+    hidden = hidden + (*after_feed_)(fed.x);
     if (gate_) hidden = hidden + (*gate_)(hidden, parts.input, pass);
-    return {plan_->row->join(layer_, parts, hidden * scalar_.value().to(hidden.scalar_type()), made), {}};
+    return {plan_->row->join(layer_, parts, hidden * scalar_.value().to(hidden.scalar_type()), made),
+            std::move(fed.extras)};
   }
 
   nn::CacheLayer cache() const override { return attention_->cache(); }
   double mixing_flops(int64_t length) const override { return attention_->mixing_flops(length); }
+  double idle_elements() const override { return mixture_ ? mixture_->idle_elements() : 0.0; }
 
  private:
   std::shared_ptr<const Plan> plan_;
@@ -69,6 +123,7 @@ class Block final : public nn::Layer {
   std::optional<nn::Norm> before_mixer_, after_mixer_, before_feed_, after_feed_;
   std::optional<GemmaAttention> attention_;
   std::unique_ptr<nn::Part> feed_;
+  std::optional<Mixture> mixture_;
   std::optional<GemmaInputGate> gate_;
   nn::Parameter scalar_;
 };
@@ -139,8 +194,6 @@ void read_ropes(const ConfigReader& config, Plan& plan) {
 }
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  for (const char* key : {"enable_moe_block"})
-    if (config.boolean(key, false)) config.refuse_key(key, "true is not built yet");
   if (config.find("use_bidirectional_attention") && config.text("use_bidirectional_attention", "") == "all")
     config.refuse_key("use_bidirectional_attention", "'all' is not built for this family");
   const auto plan = std::make_shared<Plan>();
@@ -166,6 +219,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       if (sources[i] != int64_t(i)) spec.layers[i].intermediate = 2 * spec.intermediate;
   plan->input = config.integer("hidden_size_per_layer_input", config.has("hidden_size_per_layer_input") ? 0 : 256);
   plan->input_rows = read_size(config, "vocab_size_per_layer_input", 262144);
+  if (config.boolean("enable_moe_block", false)) {
+    plan->experts = moe_of(config, spec, needed(config, "num_experts"), needed(config, "top_k_experts"), needed(config, "moe_intermediate_size"));
+    plan->experts->router.normalise = true;
+  }
   plan->row.emplace(spec, spec.hidden, plan->input, std::move(sources));
   return build_decoder(with_parts<Block, Ends>(plan), building);
 }

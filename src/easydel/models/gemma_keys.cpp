@@ -5,8 +5,6 @@
 namespace easydel::models {
 
 void read_gemma(const ConfigReader& config, DecoderSpec& spec) {
-  if (config.boolean("use_bidirectional_attention", false))
-    config.refuse_key("use_bidirectional_attention", "true is not built for this family");
   spec.norm.offset = 1.0;
   spec.embedding_multiplier = std::sqrt(double(spec.hidden));
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
@@ -38,7 +36,13 @@ DecoderSpec read_gemma2(const ConfigReader& config, int64_t vocabulary, int64_t 
   return spec;
 }
 
+void refuse_both_sides(const ConfigReader& config) {
+  if (config.boolean("use_bidirectional_attention", false))
+    config.refuse_key("use_bidirectional_attention", "true is not built for this family");
+}
+
 void read_gemma2_windows_and_caps(const ConfigReader& config, DecoderSpec& spec) {
+  refuse_both_sides(config);
   set_windows(spec, read_sliding_layers(config, spec.layers.size(), all_but_each(2)), read_window(config));
   // Absent: the family's own; null: none.
   const auto cap = [&](const char* key, double otherwise) {
