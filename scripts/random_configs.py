@@ -19,7 +19,7 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
 from random_flags import mutated
 
@@ -121,6 +121,23 @@ def base_of(family):
     folders = [os.path.join(GOLDENS, name) for name in (family, f"random_{family}_0")]
     base = json.load(open(os.path.join(next(f for f in folders if os.path.isdir(f)), "config.json")), object_hook=infinite)
     return base["model_type"], base
+
+
+def class_of(config):
+    """Of a model that also sees or hears the class that reads text alone, too."""
+    return AutoModelForImageTextToText if hasattr(config, "text_config") else AutoModelForCausalLM
+
+
+def varied(base, r):
+    """Another configuration of the same model; of one that also sees or hears, its language model alone is another."""
+    if "text_config" not in base:
+        return mutated(base, r)
+    text = base["text_config"]
+    given = {k: v for k, v in base.items() if k not in ("architectures", "model_type", "transformers_version", "dtype")}
+    given["text_config"] = dict(mutated({k: v for k, v in text.items() if k != "vocab_size"}, r), model_type=text["model_type"],
+                                vocab_size=text["vocab_size"])
+    given["tie_word_embeddings"] = given["text_config"]["tie_word_embeddings"] = r.random() < 0.5
+    return given
 
 
 def config_of(family, r):
@@ -229,6 +246,8 @@ def config_of(family, r):
 def old_style(config):
     """The spelling of older files."""
     p = config.pop("rope_parameters", None)
+    if "text_config" in config:
+        old_style(config["text_config"])
     if p and "full_attention" in p:  # each type of layer has its own: there is one spelling
         config["rope_parameters"] = p
     elif p:
@@ -276,11 +295,11 @@ def one(family, r, folder, flags):
     torch.manual_seed(r.randrange(1 << 30))
     if flags or family not in KNOWN:
         family, base = base_of(family)
-        given = mutated(base, r)
+        given = varied(base, r)
     else:
         given = config_of(family, r)
-    config = AutoConfig.for_model(family, **given, bos_token_id=1, eos_token_id=2, attn_implementation="eager")
-    model = AutoModelForCausalLM.from_config(config).eval()
+    config = AutoConfig.for_model(family, **{"bos_token_id": 1, "eos_token_id": 2, **given}, attn_implementation="eager")
+    model = class_of(config).from_config(config).eval()
     randomise(model, family)
     os.makedirs(folder)
     model.save_pretrained(folder)
@@ -291,10 +310,12 @@ def one(family, r, folder, flags):
         old_style(written)
         json.dump(written, open(path, "w"), indent=2)
     # What is compared is what transformers makes of the folder.
-    model = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    load = lambda: class_of(config).from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    model = load()
 
-    vocab, length = model.config.vocab_size, 24
-    ids = torch.randint(3, vocab, (2, length))
+    vocab, length = model.config.get_text_config().vocab_size, 24
+    first = 12 if hasattr(config, "text_config") else 3  # images' tokens stand before
+    ids = torch.randint(first, vocab, (2, length))
     mask = torch.ones_like(ids)
     pad = r.randrange(3, 9)
     side = r.choice(["left", "right"])
@@ -309,16 +330,18 @@ def one(family, r, folder, flags):
     out.loss.backward()
     tensors = load_file(os.path.join(folder, "model.safetensors"))
     norms = gradient_norms(model, tensors, folder)
+    if hasattr(config, "text_config"):
+        norms = {n: v for n, v in norms.items() if "language_model." in n or "text_model." in n or n.startswith("lm_head.")}
     total = float(torch.sqrt(sum(p.grad.double().pow(2).sum() for p in model.parameters() if p.grad is not None)))
 
-    prompts = torch.randint(3, vocab, (2, 6))
+    prompts = torch.randint(first, vocab, (2, 6))
     prompt_mask = torch.ones_like(prompts)
     prompt_mask[1, :2] = 0
     prompts = prompts.masked_fill(prompt_mask == 0, 0)
     generated, margin = [], 1e9
     for row, keep in zip(prompts, prompt_mask):
         # Another model: dynamic frequencies remember the longest call.
-        fresh = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+        fresh = load()
         fresh.generation_config.eos_token_id = None
         made = fresh.generate(row[keep != 0][None], max_new_tokens=24, do_sample=False, pad_token_id=0, use_cache=True,
                               return_dict_in_generate=True, output_logits=True)

@@ -54,6 +54,17 @@ std::string page() {
            opening(read_file(source_root() / ("src/easydel/models/" + file + ".cpp"))) + " | " +
            (count == held.end() ? "none" : std::to_string(count->second)) + " |\n";
   }
+  out += "\n## The text part of models that also see or hear\n\n"
+         "A folder of these is loaded as its language model, and saved as what it was: tensors of the other parts are left alone\n"
+         "and written back. Text is computed as the class of the whole model computes it without images.\n\n"
+         "| model_type | language model, where text_config does not say | goldens |\n|---|---|---|\n";
+  const std::string wholes = read_file(source_root() / "src/easydel/models/text_config.cpp");
+  const std::regex whole(R"rx(\n    \{"([a-z0-9_]+)", "([a-z0-9_]+)")rx");
+  for (auto match = std::sregex_iterator(wholes.begin(), wholes.end(), whole); match != std::sregex_iterator(); ++match) {
+    const auto count = held.find((*match)[1]);
+    out += "| `" + (*match)[1].str() + "` | `" + (*match)[2].str() + "` | " +
+           (count == held.end() ? "none" : std::to_string(count->second)) + " |\n";
+  }
   return out;
 }
 

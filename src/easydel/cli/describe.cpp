@@ -10,6 +10,7 @@
 #include "easydel/elarge/actions.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/family_configs.h"
+#include "easydel/models/text_config.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::cli {
@@ -95,7 +96,9 @@ struct Group {
 int run_describe_model(const DescribeModelOptions& options) {
   const fs::path folder = hub::resolve_model(options.model, "describe model");
   if (!weights::has_config(folder)) refuse(folder.string(), "has no config.json", "give a Hugging Face model folder");
-  const Value config = weights::read_config(folder).document;
+  weights::ConfigFile read = weights::read_config(folder);
+  const auto part = models::text_part_of(read.document, read.where);
+  const Value config = part ? part->config : std::move(read.document);
   std::map<std::string, Group> groups;
   std::vector<std::string> order;
   int64_t elements = 0;
@@ -123,7 +126,8 @@ int run_describe_model(const DescribeModelOptions& options) {
   Value json = Value::map(), list = Value::list(), files = Value::list();
   std::string out = folder.string() + "\n";
   const std::string architecture = config.find("architectures") ? to_yaml_flow(*config.find("architectures")) : "not said";
-  out += "family        " + (word("model_type").empty() ? "not said" : word("model_type")) + ", architectures " + architecture + "\n";
+  out += "family        " + (word("model_type").empty() ? "not said" : word("model_type")) + ", architectures " + architecture +
+         (part ? ", the text part of " + part->whole : "") + "\n";
   if (const std::string head = head_text(config); !head.empty()) out += "head          " + head + "\n";
   std::vector<std::string> sizes;
   for (const auto& [key, value] : config.entries)

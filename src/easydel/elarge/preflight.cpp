@@ -16,6 +16,7 @@
 #include "easydel/mesh/mesh.h"
 #include "easydel/mesh/world.h"
 #include "easydel/models/family_configs.h"
+#include "easydel/models/text_config.h"
 #include "easydel/text/tokenizer.h"
 #include "easydel/weights/folder.h"
 
@@ -62,6 +63,7 @@ Value check_model(const fs::path& folder, const Value& overrides, const std::str
   Value config;
   as_problem(problems, path + ".name_or_path", [&] {
     weights::ConfigFile read = weights::read_config(folder);
+    if (auto part = models::text_part_of(read.document, read.where)) read.document = std::move(part->config);
     config = read.document;
     for (const auto& [key, value] : overrides.entries) read.document.set(key, value);
     models::family_config_of(read.document, read.where);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
+#include "easydel/models/text_config.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::generation {
@@ -32,7 +33,8 @@ GenerationConfig generation_config(const std::filesystem::path& model_folder, co
   if (std::filesystem::exists(settings)) {
     take(parse_file(settings), settings.string(), given, [](std::string_view) { return true; }, out);
   } else if (weights::has_config(model_folder)) {
-    const weights::ConfigFile config = weights::read_config(model_folder);
+    weights::ConfigFile config = weights::read_config(model_folder);
+    if (auto part = models::text_part_of(config.document, config.where)) config.document = std::move(part->config);
     take(config.document, config.where, given, special, out);
   }
   config::Problems problems("generation");

@@ -8,6 +8,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/models/text_config.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/tensor/mxfp4.h"
@@ -34,9 +35,23 @@ Tensor slice_of(const Tensor& values, const nn::Entry& entry) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head)
+Checkpoint::Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head,
+                       bool part)
     : folder_(std::move(folder)), family_(family), tied_(tied), stack_(std::move(stack)), other_head_(other_head) {
-  for (const std::string& name : folder_.names()) unused_.insert(name);
+  for (const std::string& file : folder_.names()) {
+    const std::string name = part ? text_tensor_name(file, stack_) : file;
+    if (name.empty()) {
+      left_alone_.push_back(file);
+      continue;
+    }
+    names_.emplace(name, file);
+    unused_.emplace(file, name);
+  }
+}
+
+const std::string* Checkpoint::in_file(const std::string& name) const {
+  const auto found = names_.find(name);
+  return found == names_.end() ? nullptr : &found->second;
 }
 
 Checkpoint::Found Checkpoint::find(const std::string& name) const {
@@ -47,12 +62,12 @@ Checkpoint::Found Checkpoint::find(const std::string& name) const {
         candidates.push_back(std::string(candidates[i]).replace(at, ours.size(), other));
   const std::string own = stack_.empty() ? "" : stack_ + ".", usual = str(family_.base_prefix, ".");
   for (const std::string& candidate : candidates) {
-    if (folder_.has(candidate)) return {candidate, candidate};
+    if (const std::string* const file = in_file(candidate)) return {candidate, *file};
     if (!candidate.starts_with(own)) continue;
     // The bare stack's checkpoint has no prefix, and some heads have one of their own.
     const std::string rest = candidate.substr(own.size());
-    for (const std::string& file : {rest, usual + rest})
-      if (folder_.has(file)) return {candidate, file};
+    for (const std::string& name : {rest, usual + rest})
+      if (const std::string* const file = in_file(name)) return {candidate, *file};
   }
   return {};
 }
@@ -111,7 +126,7 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources)
     source = choose({head});
     if (source) source->tensors = sources.front().tensors;
   }
-  if (shared) unused_.erase("lm_head.weight");
+  if (const std::string* const head = in_file("lm_head.weight"); head && shared) unused_.erase(*head);
   if (!source) return missing_.push_back(missing_name(sources.front())), false;
   entry.source = std::move(*source);
   for (const std::string& name : entry.source.found) unused_.erase(name);
@@ -175,16 +190,29 @@ int64_t layer_of(const std::string& name) {
 
 }  // namespace
 
+bool Checkpoint::unties(const nn::ParameterTable& untied) const {
+  const auto tensor_of = [&](nn::Role role) -> std::optional<weights::TensorView> {
+    for (const nn::Entry& entry : untied.entries())
+      if (entry.role == role && entry.split == nn::Split::vocabulary && !entry.source.tensors.empty())
+        if (const std::string file = find(entry.source.tensors.front()).file; !file.empty()) return folder_.at(file);
+    return std::nullopt;
+  };
+  const auto embedding = tensor_of(nn::Role::embedding), head = tensor_of(nn::Role::weight);
+  if (!embedding || !head) return false;
+  if (embedding->dtype != head->dtype || embedding->shape != head->shape) return true;
+  return embedding->bytes.data() != head->bytes.data() && !std::ranges::equal(embedding->bytes, head->bytes);
+}
+
 // What nobody asked for and nobody may ignore.
 std::vector<std::string> Checkpoint::unexpected(int64_t layers) const {
   std::vector<std::string> out;
   // The head of another task stands beside a stack with a prefix.
-  const bool has_stack = other_head_ && std::ranges::any_of(folder_.names(), [&](const auto& name) { return in_stack(name); });
-  for (const std::string& name : unused_) {
+  const bool has_stack = other_head_ && std::ranges::any_of(names_, [&](const auto& known) { return in_stack(known.first); });
+  for (const auto& [file, name] : unused_) {
     bool ignored = (family_.extra_layers && layer_of(name) >= layers) || (has_stack && !in_stack(name));
     for (const std::string_view part : family_.ignored_parts) ignored = ignored || name.find(part) != std::string::npos;
     for (const std::string_view ending : family_.ignored) ignored = ignored || name.ends_with(ending);
-    if (!ignored) out.push_back(name);
+    if (!ignored) out.push_back(file);
   }
   return out;
 }
@@ -205,13 +233,13 @@ void Checkpoint::refuse_unfit(const std::string& where, int64_t layers) const {
 
 int64_t Checkpoint::elements() const {
   int64_t out = 0;
-  for (const std::string& name : folder_.names()) out += folder_.info(name).elements();
+  for (const auto& [name, file] : names_) out += folder_.info(file).elements();
   return out;
 }
 
 at::ScalarType Checkpoint::type() const {
-  for (const std::string& name : folder_.names()) {
-    const at::ScalarType type = tensor::scalar_type(folder_.info(name).dtype);
+  for (const auto& [name, file] : names_) {
+    const at::ScalarType type = tensor::scalar_type(folder_.info(file).dtype);
     if (at::isFloatingType(type)) return type;
   }
   return at::kFloat;

@@ -2,8 +2,8 @@
 // what does not fit. What is read of it is one tensor at a time.
 #pragma once
 
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,9 +15,11 @@ namespace easydel::models {
 
 class Checkpoint {
  public:
-  // `family` must outlive it. `tied`: the head's values are the embedding's. `stack`: what the model's names of its stack
-  // begin with. `other_head`: the file is of another task, or may be.
-  Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head);
+  // `family` must outlive it. `tied`: the head's values are the embedding's. `stack`: what the model's names of its
+  // stack begin with. `other_head`: the file is of another task, or may be. `part`: the model is the text part of the
+  // folder's, whose other tensors are left alone.
+  Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head,
+             bool part = false);
 
   // Whether an entry of the head is to start from random values, since the file has another head.
   bool starts(const nn::Entry& entry, const std::vector<nn::Source>& sources) const;
@@ -31,7 +33,15 @@ class Checkpoint {
   // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen or not in the model.
   void refuse_unfit(const std::string& where, int64_t layers) const;
 
-  int64_t elements() const;  // of all its tensors
+  // Whether embedding and head are both there and differ, so that they are two whatever config.json says, as
+  // transformers takes it. `untied`: the plan of the model with a head of its own.
+  bool unties(const nn::ParameterTable& untied) const;
+
+  // Of a part: the tensors that are none of its own, by the file's names.
+  const std::vector<std::string>& left_alone() const { return left_alone_; }
+  const weights::Folder& folder() const { return folder_; }
+
+  int64_t elements() const;  // of all the model's tensors
   at::ScalarType type() const;  // of its weights: the first that is a floating number
 
  private:
@@ -40,6 +50,7 @@ class Checkpoint {
     std::string spelled, file;  // empty: there is none
   };
   Found find(const std::string& name) const;
+  const std::string* in_file(const std::string& name) const;  // what the file calls the tensor; null: it has none
   std::optional<nn::Source> choose(const std::vector<nn::Source>& sources) const;
   std::string missing_name(const nn::Source& source) const;
   bool has_shapes(const nn::Entry& entry);
@@ -51,7 +62,9 @@ class Checkpoint {
   bool tied_;
   std::string stack_;
   bool other_head_;
-  std::set<std::string> unused_;
+  std::map<std::string, std::string> names_;  // of its tensors: as the model alone calls them, and the file's
+  std::vector<std::string> left_alone_;
+  std::map<std::string, std::string> unused_;  // the file's names, and the model's
   std::vector<std::string> missing_, misshapen_;
 };
 

@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/models/file_tensors.h"
 #include "easydel/models/model.h"
+#include "easydel/models/text_config.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/safetensors.h"
@@ -69,12 +70,20 @@ void save_model(const Model& model, const std::filesystem::path& folder, const s
   if (!first) return;
   files::make_directories(folder);
   std::vector<weights::OutTensor> tensors;
-  for (const FileTensor& file : file_tensors(model.parameters())) {
-    const bool as_loaded = (dtype == "auto" || dtype.empty()) && file.type != at::ScalarType::Undefined;
+  const bool all_as_loaded = dtype == "auto" || dtype.empty();
+  for (FileTensor& file : file_tensors(model.parameters())) {
+    const bool as_loaded = all_as_loaded && file.type != at::ScalarType::Undefined;
+    if (model.whole()) file.name = file.found;
     tensors.push_back(written(file, values, as_loaded ? file.type : type));
   }
+  if (const WholeModel* const whole = model.whole())
+    for (const std::string& name : whole->left_alone) {
+      const Tensor value = tensor::from_view(whole->folder.at(name));
+      tensors.push_back(
+          tensor::to_file(name, value, all_as_loaded || !value.is_floating_point() ? value.scalar_type() : type));
+    }
   weights::write_folder(folder, tensors, max_shard_bytes);
-  Value config = model.config();
+  Value config = model.whole() ? model.whole()->config : model.config();
   // The one spelling of the number type that the file already has.
   config.set(config.find("torch_dtype") && !config.find("dtype") ? "torch_dtype" : "dtype", Value::text(config_name(type)));
   // Packed weights were read as plain ones, and are written so.

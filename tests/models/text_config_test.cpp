@@ -1,0 +1,118 @@
+// Folders of models that also see or hear: their language model's configuration and tensors, and what is saved of them.
+#include "easydel/models/text_config.h"
+
+#include <gtest/gtest.h>
+
+#include "easydel/models/model.h"
+#include "easydel/tensor/mapped.h"
+#include "easydel/weights/safetensors.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+Value parsed(const std::string& text) { return parse_json(text, "test"); }
+
+Value part(const std::string& text) { return text_part_of(parsed(text), "config.json").value().config; }
+
+std::string said(const Value& config, const char* key) { return to_json(*config.find(key)); }
+
+TEST(TextPart, IsNothingOfALanguageModel) {
+  EXPECT_FALSE(text_part_of(parsed(R"({"model_type": "llama"})"), "config.json"));
+  EXPECT_FALSE(text_part_of(parsed(R"({"model_type": "gemma3_text", "text_config": {}})"), "config.json"));
+}
+
+TEST(TextPart, SaysWhatTheLanguageModelsOwnFileWouldSay) {
+  const Value config = part(R"({"model_type": "mistral3", "architectures": ["Mistral3ForConditionalGeneration"], "dtype": "bfloat16",
+    "eos_token_id": 2, "text_config": {"hidden_size": 64, "eos_token_id": 7}, "vision_config": {"hidden_size": 9}})");
+  EXPECT_EQ(said(config, "model_type"), "\"mistral\"");
+  EXPECT_EQ(said(config, "architectures"), "[\"MistralForCausalLM\"]");
+  EXPECT_EQ(said(config, "hidden_size"), "64");
+  EXPECT_EQ(said(config, "dtype"), "\"bfloat16\"");
+  EXPECT_EQ(said(config, "eos_token_id"), "7");
+  EXPECT_EQ(said(config, "tie_word_embeddings"), "true");  // the class's default
+  EXPECT_FALSE(config.find("vision_config"));
+}
+
+TEST(TextPart, KeepsTheLanguageModelThatItNames) {
+  EXPECT_EQ(said(part(R"({"model_type": "mistral3", "text_config": {"model_type": "ministral3"}})"), "architectures"),
+            "[\"Ministral3ForCausalLM\"]");
+}
+
+TEST(TextPart, TiesAsTheClassOfTheWholeDoes) {
+  const auto tied = [](const char* type, const char* keys, const char* text) {
+    return said(part(str("{\"model_type\": \"", type, "\", ", keys, "\"text_config\": {", text, "}}")), "tie_word_embeddings");
+  };
+  EXPECT_EQ(tied("gemma3", "", ""), "true");
+  EXPECT_EQ(tied("gemma3", "\"tie_word_embeddings\": false, ", "\"tie_word_embeddings\": true"), "false");
+  EXPECT_EQ(tied("llava", "", ""), "false");
+  EXPECT_EQ(tied("llava", "", "\"tie_word_embeddings\": true"), "true");
+}
+
+TEST(TextPart, LeavesTheHeadsScaleToTheClassOfTheWhole) {
+  EXPECT_EQ(said(part(R"({"model_type": "aya_vision", "text_config": {"logit_scale": 0.25}})"), "logit_scale"), "1.0");
+  EXPECT_EQ(said(part(R"({"model_type": "gemma4", "text_config": {"final_logit_softcapping": 30.0}})"), "final_logit_softcapping"), "30.0");
+}
+
+TEST(TextPart, RefusesWhatHasNone) {
+  const auto refused = [](const char* text) { return test::refusal([&] { part(text); }); };
+  EXPECT_EQ(refused(R"({"model_type": "mistral3"})"), "config.json: text_config: is missing\n    it holds the language model's keys");
+  EXPECT_EQ(refused(R"({"model_type": "llava", "text_config": 3})"),
+            "config.json: text_config: 3 is no mapping\n    it holds the language model's keys");
+  EXPECT_EQ(refused(R"({"model_type": "gemma3", "architectures": ["Gemma3Vision"], "text_config": {}})"),
+            "config.json: architectures: 'Gemma3Vision' is not built yet\n"
+            "    of a model that sees or hears the text part is built: ...ForConditionalGeneration");
+}
+
+TEST(TextTensor, HasTheNameThatTheLanguageModelGivesIt) {
+  const auto name = [](const char* of_file) { return text_tensor_name(of_file, "model"); };
+  EXPECT_EQ(name("model.language_model.layers.0.mlp.up_proj.weight"), "model.layers.0.mlp.up_proj.weight");
+  EXPECT_EQ(name("language_model.model.layers.0.mlp.up_proj.weight"), "model.layers.0.mlp.up_proj.weight");
+  EXPECT_EQ(name("model.text_model.norm.weight"), "model.norm.weight");
+  EXPECT_EQ(name("language_model.lm_head.weight"), "lm_head.weight");
+  EXPECT_EQ(name("lm_head.weight"), "lm_head.weight");
+  for (const char* other : {"model.vision_tower.layers.0.weight", "vision_tower.text_model.weight", "multi_modal_projector.linear_1.bias",
+                            "model.visual.blocks.0.attn.qkv.weight", "mtp.layers.0.weight"})
+    EXPECT_EQ(name(other), "") << other;
+}
+
+std::vector<std::string> names_of(const std::filesystem::path& folder) {
+  return weights::SafetensorsFile::open(folder / "model.safetensors")->names();
+}
+
+TEST(TextPart, IsSavedAsALanguageModelOnceItHasAnotherHead) {
+  LoadOptions options;
+  options.task = Task::sequence_classification;
+  const test::TemporaryFolder work;
+  save_model(*load_model(test::test_data("hf_goldens/random_mistral3_0"), options), work.path());
+  const Value config = parse_file(work / "config.json");
+  EXPECT_EQ(said(config, "model_type"), "\"mistral\"");
+  EXPECT_EQ(said(config, "architectures"), "[\"MistralForSequenceClassification\"]");
+  const auto names = names_of(work.path());
+  EXPECT_EQ(names.front(), "model.embed_tokens.weight");
+  EXPECT_EQ(names.back(), "score.weight");
+}
+
+TEST(Ties, AreLeftWhereHeadAndEmbeddingDiffer) {
+  const auto golden = test::test_data("hf_goldens/qwen2");
+  const test::TemporaryFolder work;
+  const auto before = weights::SafetensorsFile::open(golden / "model.safetensors");
+  Value config = parse_file(golden / "config.json");
+  config.set("tie_word_embeddings", Value::boolean(true));
+  test::write_file(work / "config.json", to_json(config));
+  std::vector<weights::OutTensor> tensors;
+  for (const std::string& name : before->names())
+    if (name != "lm_head.weight") tensors.push_back(tensor::to_file(name, tensor::from_view(before->at(name)), at::kFloat));
+  const Tensor embedding = tensor::from_view(before->at("model.embed_tokens.weight"));
+  const auto tied_with = [&](const Tensor& head) {
+    std::vector<weights::OutTensor> all = tensors;
+    all.push_back(tensor::to_file("lm_head.weight", head, at::kFloat));
+    weights::write_safetensors(work / "model.safetensors", all);
+    return said(load_model(work.path(), {})->config(), "tie_word_embeddings");
+  };
+  EXPECT_EQ(tied_with(embedding), "true");
+  EXPECT_EQ(tied_with(embedding * 2), "false");
+}
+
+}  // namespace
+}  // namespace easydel::models
