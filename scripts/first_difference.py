@@ -3,10 +3,11 @@
     easydel probe logits MODEL --inputs IN.safetensors --output OUT.safetensors --trace TRACE.safetensors
     python scripts/first_difference.py MODEL IN.safetensors TRACE.safetensors [--tolerance 2e-4]
 
-The trace holds named tensors [rows, time, ...]. A name is the module path that transformers gives
-(model.layers.0.self_attn, model.norm, ...), or a layer's path and a checkpoint name (model.layers.0.attn_query), which
-stands for the module that makes it. transformers runs the same inputs in float32 with forward hooks. Differences are
-relative to the largest absolute value of the tensor; padding is left out.
+The trace holds named tensors [rows, time, ...], those of a head that reads whole rows [rows, ...]. A name is the module
+path that transformers gives (model.layers.0.self_attn, model.norm, ...), or a layer's path and a checkpoint name
+(model.layers.0.attn_query), which stands for the module that makes it. transformers runs the class that config.json
+names, on the same inputs in float32 with forward hooks. Differences are relative to the largest absolute value of the
+tensor; padding is left out.
 Needs: torch, transformers, safetensors.
 """
 import argparse
@@ -19,15 +20,19 @@ from safetensors.torch import load_file
 
 # Checkpoint names, and the ends of the paths of the modules that make them.
 MADE_BY = {
-    "attn_query": ("self_attn.q_proj",),
-    "attn_key": ("self_attn.k_proj",),
-    "attn_value": ("self_attn.v_proj",),
-    "attn_qkv": ("attn.c_attn",),
-    "attn_output": ("self_attn.o_proj", "attn.c_proj"),
+    "attn_query": ("self_attn.q_proj", "attention.self.query"),
+    "attn_key": ("self_attn.k_proj", "attention.self.key"),
+    "attn_value": ("self_attn.v_proj", "attention.self.value"),
+    "attn_qkv": ("attn.c_attn", "attn.Wqkv"),
+    "attn_output": ("self_attn.o_proj", "attn.c_proj", "attention.output.dense", "attn.Wo"),
     "mlp_gate": ("mlp.gate_proj",),
-    "mlp_up": ("mlp.up_proj", "mlp.c_fc"),
-    "mlp_down": ("mlp.down_proj", "mlp.c_proj"),
-    "embeddings": ("model.embed_tokens", "transformer.drop"),
+    "mlp_up": ("mlp.up_proj", "mlp.c_fc", "intermediate.dense"),
+    "mlp_down": ("mlp.down_proj", "mlp.c_proj", "output.dense", "mlp.Wo"),
+    "embeddings": ("model.embed_tokens", "transformer.drop", "embeddings"),
+    # Of heads, whose modules stand at the root.
+    "head": ("cls.predictions.transform", "lm_head.layer_norm", "head"),
+    "head_dense": ("pooler.dense", "classifier.dense", "head.dense"),
+    "head_output": ("classifier.out_proj", "classifier", "score", "qa_outputs"),
 }
 
 
@@ -37,15 +42,23 @@ def traced_as(module, trace):
         return module
     for name, ends in MADE_BY.items():
         for end in ends:
-            path = module[: -len(end)] + name if module.endswith(end) else None
-            if path in trace:
-                return path
+            if module != end and not module.endswith("." + end):
+                continue
+            for path in (module[: -len(end)] + name, name):
+                if path in trace:
+                    return path
     return None
 
 
+def class_of(folder):
+    """The class that config.json names; without one that of a causal language model."""
+    named = transformers.AutoConfig.from_pretrained(folder).architectures
+    return getattr(transformers, named[0], None) if named else transformers.AutoModelForCausalLM
+
+
 def module_outputs(folder, inputs):
-    """Outputs of every module in the order in which they were computed: name -> [rows, time, ...]."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+    """Outputs of every module in the order in which they were computed: name -> [rows, time, ...] or [rows, ...]."""
+    model = class_of(folder).from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
     model.eval()
     outputs = {}
 
@@ -61,15 +74,16 @@ def module_outputs(folder, inputs):
             module.register_forward_hook(keep(name))
     known = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
     with torch.no_grad():
-        model(**{key: inputs[key] for key in known if key in inputs}, use_cache=False)
+        uses_cache = getattr(model.config.get_text_config(), "is_decoder", False) or model.can_generate()
+        model(**{key: inputs[key] for key in known if key in inputs}, **({"use_cache": False} if uses_cache else {}))
     return outputs
 
 
 def without_padding(tensor, mask):
-    """[rows, time, ...] -> [tokens, ...]; None where the tensor is not over rows and time."""
-    if tensor.dim() < 2 or tensor.shape[:2] != mask.shape:
-        return None
-    return tensor[mask.bool()]
+    """[rows, time, ...] -> [tokens, ...]; [rows, size] as it is; None where the tensor is not over rows."""
+    if tensor.dim() >= 2 and tensor.shape[:2] == mask.shape:
+        return tensor[mask.bool()]
+    return tensor if tensor.dim() == 2 and tensor.shape[0] == mask.shape[0] else None
 
 
 def compare(ours, theirs):
@@ -102,6 +116,8 @@ def main():
         if traced is None or theirs is None:
             continue
         ours = without_padding(trace[traced].float(), mask)
+        if ours is not None and ours.shape[0] == mask.shape[0] < theirs.shape[0]:
+            continue  # transformers scores every token and pools then
         result = None if ours is None else compare(ours, theirs)
         compared += 1
         if result is None:

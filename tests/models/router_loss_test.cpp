@@ -52,6 +52,26 @@ TEST_P(RouterLosses, AreInTheLossWhereConfigJsonAsksForThem) {
 INSTANTIATE_TEST_SUITE_P(All, RouterLosses, testing::ValuesIn(goldens_with_router_losses()),
                          [](const auto& info) { return info.param; });
 
+// transformers' loss for the same inputs: 5.125441 without.
+TEST(LogitLoss, OfBambaCountsTheLogNormalizersOfAllTokens) {
+  const auto golden = test::test_data("hf_goldens/bamba");
+  const auto expected = weights::SafetensorsFile::open(golden / "expected.safetensors");
+  const test::TemporaryFolder work;
+  std::filesystem::create_directories(work / "model");
+  std::filesystem::create_symlink(golden / "model.safetensors", work / "model/model.safetensors");
+  Value config = parse_file(golden / "config.json");
+  config.set("z_loss_coefficient", Value::number(0.1));
+  test::write_file(work / "model/config.json", to_json(config));
+  std::vector<weights::OutTensor> inputs;
+  for (const char* name : {"input_ids", "attention_mask", "labels"})
+    inputs.push_back(tensor::to_file(name, tensor::from_view(expected->at(name)), at::kLong));
+  weights::write_safetensors(work / "inputs.safetensors", inputs);
+  probe_logits(work / "model", work / "inputs.safetensors", work / "out.safetensors", {});
+  const auto found = weights::SafetensorsFile::open(work / "out.safetensors");
+  EXPECT_NEAR(tensor::from_view(found->at("loss")).item<double>(), 8.174518585, 2e-4);
+  EXPECT_NEAR(tensor::from_view(found->at("grad_norm_total")).item<double>(), 6.102133838, 6e-4);
+}
+
 const char* const small_mixtral = R"({"model_type": "mixtral", "hidden_size": 32, "intermediate_size": 24, "vocab_size": 96,
   "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2,
   "initializer_range": 0.3, "output_router_logits": true, "router_aux_loss_coef": 0.5, "router_z_loss_coef": 0.25})";

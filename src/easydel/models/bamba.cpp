@@ -20,6 +20,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.mlp_bias = config.boolean("mlp_bias", false);
   const nn::PartBuilder mixer = mixer_builder<nn::Mamba2>("mamba", read_bamba_mixer(config, spec));
+  if (const double z = config.number("z_loss_coefficient", 0.0); z > 0.0) spec.router_loss = RouterLoss{.asked = true, .logit_z = z};
   std::vector<int64_t> attending;
   if (const Value* indices = config.find("attn_layer_indices")) {
     for (const Value& item : indices->items) {

@@ -66,7 +66,11 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
   if (spec.heads % spec.kv_heads != 0)
     config.refuse_key("num_key_value_heads", str(spec.kv_heads, " does not divide num_attention_heads, ", spec.heads));
   const bool own_head_dim = defaults.reads_head_dim && (config.find("head_dim") || (defaults.head_dim && !config.has("head_dim")));
-  spec.head_dim = own_head_dim ? size("head_dim", defaults.head_dim) : head_size(config, "hidden_size", spec);
+  if (own_head_dim)
+    spec.head_dim = size("head_dim", defaults.head_dim);
+  else
+    spec.head_dim = defaults.whole_heads ? head_size(config, "hidden_size", spec) : spec.hidden / spec.heads;
+  if (spec.head_dim < 1) config.refuse_key("hidden_size", str(spec.hidden, " is less than num_attention_heads, ", spec.heads));
   spec.max_positions = size("max_position_embeddings", defaults.max_positions);
   if (!defaults.rope.none && !defaults.rope.by_layer_type) spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
   if (spec.rope && !turns_in_pairs(*spec.rope, spec.head_dim))

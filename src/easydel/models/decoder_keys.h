@@ -15,6 +15,7 @@ struct DecoderDefaults {
   int64_t max_positions = 0;
   bool reads_layer_config = false;  // per_layer_config
   bool reads_head_dim = true;  // false: always from hidden and heads
+  bool whole_heads = false;    // heads that do not divide hidden are refused, as transformers does; else a head is rounded down
   RopeDefaults rope = {};
   std::string_view epsilon_key = "rms_norm_eps", activation_key = "hidden_act";
   double epsilon = 1e-6;
@@ -34,7 +35,7 @@ int64_t read_size(const ConfigReader& config, std::string_view key, std::string_
 int64_t read_padding(const ConfigReader& config, int64_t otherwise, int64_t vocabulary);
 // The activation under `key`; xielu has parameters of its own.
 void read_activation(const ConfigReader& config, std::string_view key, std::string_view otherwise, DecoderSpec& spec);
-// Heads must divide hidden: their size.
+// Heads must divide hidden, for families whose class in transformers asks for it: their size.
 int64_t head_size(const ConfigReader& config, const char* hidden_key, const DecoderSpec& spec);
 
 // sliding_window; `otherwise` where it is absent, 0 (none) where it is null.

@@ -16,6 +16,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
        .heads = 64,
        .max_positions = 2048,
        .reads_head_dim = false,
+       .whole_heads = true,
        .rope = {.partial = 0.25, .reads_partial = true, .theta_key = "rotary_emb_base", .partial_key = "rotary_pct"},
        .epsilon_key = "layer_norm_eps",
        .epsilon = 1e-5,

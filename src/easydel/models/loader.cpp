@@ -1,9 +1,12 @@
 // From a folder to a model: reads config.json, picks the family, fills its parameters from files (checkpoint.h) or from
 // random values.
 #include <ATen/ops/empty.h>
+#include <ATen/ops/special_ndtri.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "easydel/base/error.h"
@@ -11,6 +14,8 @@
 #include "easydel/models/checkpoint.h"
 #include "easydel/models/family.h"
 #include "easydel/models/heads.h"
+#include "easydel/models/parameter_plan.h"
+#include "easydel/models/text_config.h"
 #include "easydel/nn/placement.h"
 #include "easydel/nn/scope.h"
 #include "easydel/ops/attention_backends.h"
@@ -74,6 +79,7 @@ struct Opened {
   std::string where;
   const Family* family = nullptr;
   std::unique_ptr<Checkpoint> checkpoint;  // null: the model starts from random values
+  std::shared_ptr<WholeModel> whole;       // null: the folder's model is all language model
   at::Device device = at::kCPU;
   at::ScalarType file_type = at::kFloat;
   Types types = {};
@@ -95,13 +101,36 @@ bool change_task(Value& config, const std::string& where, Task wanted) {
   return true;
 }
 
+// What the folder says, with the overrides; of a model that also sees or hears, its text part.
+void read_configuration(const fs::path& folder, const Value& overrides, Opened& out) {
+  weights::ConfigFile config = weights::read_config(folder);
+  out.where = std::move(config.where);
+  std::optional<TextPart> part = text_part_of(config.document, out.where);
+  out.config = part ? std::move(part->config) : config.document;
+  for (const auto& [key, value] : overrides.entries) out.config.set(key, value);
+  if (!part) return;
+  out.whole = std::make_shared<WholeModel>();
+  out.whole->config = std::move(config.document);
+  Value text = *out.whole->config.find("text_config");
+  for (const auto& [key, value] : overrides.entries) text.set(key, value);
+  out.whole->config.set("text_config", std::move(text));
+}
+
+// The checkpoint may hold a head of its own where config.json says that the embedding is one.
+bool untie_what_differs(const fs::path& folder, Opened& out) {
+  Value untied = out.config;
+  untied.set("tie_word_embeddings", Value::boolean(false));
+  if (!out.checkpoint->unties(*plan_parameters(untied, out.where))) return false;
+  log::warning(folder.string(),
+               ": tie_word_embeddings is true, but lm_head and the embedding differ; they are not tied");
+  out.config = std::move(untied);
+  if (out.whole) out.whole->config.set("tie_word_embeddings", Value::boolean(false));
+  return true;
+}
+
 Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {
   Opened out;
-  weights::ConfigFile config = weights::read_config(folder);
-  out.config = std::move(config.document);
-  out.where = std::move(config.where);
-  for (const auto& [key, value] : options.overrides.entries) out.config.set(key, value);
-
+  read_configuration(folder, options.overrides, out);
   const bool changed = options.task && change_task(out.config, out.where, *options.task);
   const ConfigReader reader = out.reader();
   out.family = &family_of(reader);
@@ -113,11 +142,24 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
     const bool tied = reader.boolean("tie_word_embeddings", out.family->tied_by_default);
     const nn::HeadPlan head = head_plan(reader, *out.family);
     const bool bare = !head.language && !head.classes;  // its pooling layer is not always saved
-    out.checkpoint = std::make_unique<Checkpoint>(weights::Folder::open(folder), *out.family, tied, head.stack, changed || bare);
+    const auto hold = [&](bool one) {
+      out.checkpoint = std::make_unique<Checkpoint>(weights::Folder::open(folder), *out.family, one, head.stack,
+                                                    changed || bare, out.whole != nullptr);
+    };
+    hold(tied);
+    if (tied && task_of(reader) == Task::causal_lm && untie_what_differs(folder, out)) hold(false);
     out.file_type = out.checkpoint->type();
+    if (out.whole) {
+      log::info(folder.string(), ": the text part of ", out.whole->config.find("model_type")->scalar, "; ",
+                out.checkpoint->left_alone().size(), " tensors of its other parts are left alone");
+      out.whole->folder = out.checkpoint->folder();
+      out.whole->left_alone = out.checkpoint->left_alone();
+    }
   } else {
     out.file_type = number_type(reader.text("dtype", reader.text("torch_dtype", "float32")), at::kFloat, "dtype");
   }
+  // With another head, or without the values of the other parts, it is a text model from here on.
+  if (changed || !out.checkpoint) out.whole.reset();
   out.types = types_of(options, out.file_type, out.device);
   return out;
 }
@@ -142,9 +184,20 @@ class Progress {
   Clock::time_point next_ = Clock::now() + std::chrono::seconds(2);
 };
 
+// By the inverse of the normal distribution's function between the two cuts.
+void fill_cut_normal(Tensor& values, tensor::Key key, const nn::Initial& initial, const nn::Entry& entry) {
+  const double below = 0.5 * std::erfc(initial.cutoff / std::numbers::sqrt2), between = 1.0 - 2.0 * below;
+  const Tensor shares = at::empty(values.sizes(), at::TensorOptions().dtype(at::kDouble));
+  tensor::fill_each(shares, key, [&](int64_t, double u) { return below + between * (u + 0x1p-25); }, entry.shape, entry.slice.begin);
+  values.copy_(at::special_ndtri(shares).mul_(initial.deviation));
+}
+
 Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64_t seed, at::ScalarType type) {
   Tensor values = at::empty(entry.slice.size, at::TensorOptions().dtype(type));
-  if (initial.kind == nn::Initial::Kind::normal)
+  const bool cut = initial.kind == nn::Initial::Kind::normal && initial.cutoff > 0.0;
+  if (cut)
+    fill_cut_normal(values, tensor::key_of(seed, "initial/" + entry.path), initial, entry);
+  else if (initial.kind == nn::Initial::Kind::normal)
     tensor::fill_normal(values, tensor::key_of(seed, "initial/" + entry.path), initial.deviation, entry.shape, entry.slice.begin);
   else if (initial.kind == nn::Initial::Kind::each)
     tensor::fill_each(values, tensor::key_of(seed, "initial/" + entry.path), initial.element, entry.shape, entry.slice.begin);
@@ -219,6 +272,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   model->attention_ = options.attention;
   model->moe_method_ = building.moe_method;
   model->team_ = options.team;
+  model->whole_ = std::move(opened.whole);
   return model;
 }
 

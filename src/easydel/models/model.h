@@ -22,6 +22,8 @@
 
 namespace easydel::models {
 
+struct WholeModel;  // models/text_config.h
+
 struct Inputs {
   Tensor tokens;            // int64 [tokens]: one flat list; the pass's stream "text" says where sequences begin
   Tensor token_types = {};  // int64 [tokens], for families that know kinds of tokens; undefined: all of the first
@@ -38,6 +40,7 @@ struct RouterLoss {
   double coefficient = 0.0;    // of the load balancing loss: config.json's router_aux_loss_coef
   double z_coefficient = 0.0;  // of the routers' z-loss: router_z_loss_coef, which no family of transformers' decoders has
   bool asked = false;          // output_router_logits: the model's own loss has it
+  double logit_z = 0.0;        // of the mean squared log-normalizer of all tokens' logits, in every loss: z_loss_coefficient
 };
 
 class Model {
@@ -66,7 +69,7 @@ class Model {
 
   nn::ParameterTable& parameters() { return *parameters_; }
   const nn::ParameterTable& parameters() const { return *parameters_; }
-  const Value& config() const { return config_; }                  // config.json as it was read
+  const Value& config() const { return config_; }  // config.json as it was read; of a text part, its own
   const std::filesystem::path& folder() const { return folder_; }  // where it came from; empty: nowhere
   std::string model_type() const;
   Task task() const;  // by config.json's architectures
@@ -75,6 +78,9 @@ class Model {
   at::Device device() const { return device_; }
   const collective::Team& team() const { return *team_; }
   const std::string& attention() const { return attention_; }  // backend of passes that say "auto"
+  const WholeModel* whole() const {
+    return whole_.get();
+  }  // what it is the text part of; null: it is all of its folder
 
  protected:
   friend struct Loader;
@@ -84,6 +90,7 @@ class Model {
   at::ScalarType compute_ = at::kFloat, file_type_ = at::kFloat;
   at::Device device_ = at::kCPU;
   std::string attention_ = "auto";
+  std::shared_ptr<const WholeModel> whole_;
   ops::MoeMethod moe_method_ = ops::MoeMethod::fused_moe;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
 };
@@ -107,7 +114,8 @@ struct LoadOptions {
 
 // A folder with config.json and weights; without weights it starts from random values (transformers'
 // distributions, our generator: f(seed, path, element)). UserError: no config, unknown model type or architecture,
-// missing, unexpected or misshapen tensors (all of them named at once), a config key's value that is not supported.
+// missing, unexpected or misshapen tensors (all of them named at once), a config key's value that is not supported. Of
+// a model that also sees or hears, its text part.
 std::shared_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options);
 // All of load_model's UserErrors, found without room for the weights and without reading one. `mesh`: of the ranks that
 // will share the model, who have not met yet (options.team is this rank alone).
@@ -117,7 +125,8 @@ Task check_model(const std::filesystem::path& folder, const LoadOptions& options
 std::shared_ptr<Model> copy_model(const Model& model);
 
 // Writes config.json, generation_config.json and the weights under Hugging Face's names and in the number type
-// `dtype` ("auto": as loaded), so that transformers loads the folder. Collective: every rank calls it, rank 0 writes.
+// `dtype` ("auto": as loaded), so that transformers loads the folder; of a text part, the whole that it came from.
+// Collective: every rank calls it, rank 0 writes.
 // Tokenizer files are the caller's.
 void save_model(const Model& model, const std::filesystem::path& folder, const std::string& dtype = "auto",
                 uint64_t max_shard_bytes = 5ull << 30);

@@ -38,8 +38,6 @@ void read_groups(const ConfigReader& config, ops::RouterSpec& router, int64_t gr
     config.refuse_key("n_group", str(router.groups, " does not divide the ", router.experts, " experts"));
   if (router.top_groups > router.groups)
     config.refuse_key("topk_group", str(router.top_groups, " of n_group, ", router.groups));
-  if (router.top_groups * (router.experts / router.groups) < router.top_k)
-    config.refuse_key("topk_group", str(router.top_groups, " groups hold fewer experts than num_experts_per_tok, ", router.top_k));
 }
 
 void read_corrected_router(const ConfigReader& config, nn::MoeSpec& moe, int64_t groups, int64_t top_groups,

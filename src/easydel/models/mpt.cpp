@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
+#include "easydel/base/log.h"
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 
@@ -26,10 +27,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const Value none = Value::map();
   const Value* given = config.find("attn_config");
   const ConfigReader attention(given ? *given : none, str(config.where(), ": attn_config"));
-  if (attention.text("attn_type", "multihead_attention") != "multihead_attention")
-    attention.refuse_key("attn_type", "only multihead_attention is built for this family");
-  for (const char* key : {"prefix_lm", "qk_ln"})
-    if (attention.boolean(key, false)) attention.refuse_key(key, "true is not built for this family");
+  // transformers computes the same model whatever these say.
+  for (const char* key : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"})
+    if (attention.boolean(key, false)) log::warning(attention.where(), ": ", key, ": true changes nothing in this family");
   DecoderSpec spec;
   spec.names = {.base = "transformer",
                 .embedding = "wte",

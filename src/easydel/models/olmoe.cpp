@@ -12,7 +12,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .intermediate = 2048,
                                            .layers = 16,
                                            .heads = 16,
-                                           .max_positions = 4096,
+                                           .max_positions = 4096, .whole_heads = true,
                                            .epsilon = 1e-5,
                                            .padding = 1});
   spec.qk_norm = QkNorm::whole;

@@ -12,7 +12,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .layers = 36,
                                            .heads = 64,
                                            .max_positions = 16384,
-                                           .reads_head_dim = false,
+                                           .reads_head_dim = false, .whole_heads = true,
                                            .rope = {.partial = 0.5, .reads_partial = true},
                                            .epsilon_key = "layer_norm_eps",
                                            .epsilon = 1e-5,

@@ -63,7 +63,7 @@ Batch read_inputs(const weights::SafetensorsFile& file, Task task) {
 }
 
 // All rows behind one another, padding and all: positions are then those of a plain forward in transformers.
-nn::Pass pass_over_rows(const Batch& batch, Task task, at::Device device) {
+nn::Pass pass_over_rows(const Batch& batch, const Model& model) {
   const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
   std::vector<int64_t> begins;
   for (int64_t row = 0; row <= rows; ++row) begins.push_back(row * length);
@@ -72,8 +72,9 @@ nn::Pass pass_over_rows(const Batch& batch, Task task, at::Device device) {
   // where tokens see both sides or a padded token's own numbers count.
   const Tensor padded = batch.mask.eq(0);
   const Tensor before_text = padded.slice(1, 0, length - 1).logical_and(batch.mask.slice(1, 1, length).ne(0));
-  const bool counts = task != Task::causal_lm && padded.any().item<bool>();
-  if (counts || (length > 1 && before_text.any().item<bool>())) pass.stream().hidden = padded.flatten().to(device);
+  const bool all_count = model.router_loss() && model.router_loss()->logit_z > 0.0;
+  const bool counts = (all_count || !model.causal() || model.task() != Task::causal_lm) && padded.any().item<bool>();
+  if (counts || (length > 1 && before_text.any().item<bool>())) pass.stream().hidden = padded.flatten().to(model.device());
   return pass;
 }
 
@@ -143,8 +144,8 @@ Answer score_words(const Model& model, const Batch& batch, const Outputs& output
   out.loss = -model.head().score(hidden.index_select(0, places(known)),
                                  labels.masked_select(known).to(hidden.device())).logps.mean();
   if (const auto router = model.router_loss()) {
-    const RouterTerms terms = router_terms(*router, outputs, batch.mask.flatten().ne(0).to(hidden.device()));
-    if (terms.sum.defined()) out.outputs.emplace_back("aux_loss", terms.balance.reshape({1}));
+    const RouterTerms terms = router_terms(model, outputs, batch.mask.flatten().ne(0).to(hidden.device()));
+    if (terms.balance.defined()) out.outputs.emplace_back("aux_loss", terms.balance.reshape({1}));
     if (terms.sum.defined() && router->asked) out.loss = out.loss + terms.sum;
   }
   return out;
@@ -221,7 +222,7 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
     const Batch batch = read_inputs(*file, task);
     const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
     const at::AutoGradMode gradients(load.training);
-    nn::Pass pass = pass_over_rows(batch, task, device);
+    nn::Pass pass = pass_over_rows(batch, *model);
     std::map<std::string, Tensor> seen;
     if (!options.trace.empty())
       pass.capture = [&](std::string_view name, const Tensor& value) { seen[std::string(name)] = value.detach(); };
@@ -229,19 +230,22 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
     if (batch.types.defined()) inputs.token_types = batch.types.flatten().to(device);
     const Outputs outputs = model->forward(inputs, pass);
     const Tensor& hidden = outputs.hidden;
-    pass.capture = {};
     Answer answer;
     if (task == Task::causal_lm || task == Task::masked_lm)
       answer = score_words(*model, batch, outputs);
     else if (model->class_head())
       answer = score_classes(*model, batch, hidden, pass);
+    pass.capture = {};
     if (task == Task::base)
       answer.outputs.emplace_back("embeddings", embeddings(read_embedding(*model), hidden, inputs.tokens, pass));
     for (const auto& [name, value] : answer.outputs) give(name, value);
     const Tensor entering = task == Task::masked_lm ? model->head().features(hidden) : hidden;
     give("last_hidden_state", entering.to(at::kFloat).view({rows, length, -1}));
-    for (const auto& [name, value] : seen)
-      traced.push_back(tensor::to_file(name, value.view({rows, length, -1}), value.scalar_type()));
+    if (!options.trace.empty() && task == Task::masked_lm) seen["head"] = entering.detach();
+    for (const auto& [name, value] : seen) {
+      const bool of_tokens = value.size(0) == rows * length;  // else a head made it of whole rows
+      traced.push_back(tensor::to_file(name, of_tokens ? value.view({rows, length, -1}) : value, value.scalar_type()));
+    }
     if (answer.loss.defined()) {
       give("loss", answer.loss.reshape({1}));
       if (load.training) {

@@ -20,7 +20,7 @@ namespace {
 
 struct MatrixMemorySpec {
   int64_t hidden = 0, heads = 0, k_dim = 0, v_dim = 0;  // dims of a head
-  bool fused = false;
+  bool fused = false, bias = false;
   double gate_cap = 15.0, epsilon = 1e-6, norm_epsilon = 1e-6;
   double deviation = 0.02, output_deviation = 0.02;
 };
@@ -28,9 +28,9 @@ struct MatrixMemorySpec {
 class MatrixMemory final : public nn::Part {
  public:
   MatrixMemory(const nn::Scope& scope, const MatrixMemorySpec& spec, int64_t layer)
-      : spec_(spec), layer_(layer), out_(scope / "out_proj", spec.heads * spec.v_dim, spec.hidden, {.deviation = spec.output_deviation}) {
+      : spec_(spec), layer_(layer), out_(scope / "out_proj", spec.heads * spec.v_dim, spec.hidden, {.bias = spec.bias, .deviation = spec.output_deviation}) {
     const auto linear = [&](std::optional<nn::Linear>& to, const char* name, int64_t size) {
-      to.emplace(scope / name, spec.hidden, size, nn::LinearOptions{.deviation = spec.deviation});
+      to.emplace(scope / name, spec.hidden, size, nn::LinearOptions{.bias = spec.bias, .deviation = spec.deviation});
     };
     const int64_t heads = spec.heads, k = heads * spec.k_dim, v = heads * spec.v_dim;
     // Gates begin without an input of their own: little is written, most is kept.
@@ -51,6 +51,7 @@ class MatrixMemory final : public nn::Part {
       write_ = gates("igate_preact", heads, nn::Initial::constant(-10.0));
       keep_ = gates("fgate_preact", heads, nn::Initial::each([=](int64_t i, double) { return forget(i); }));
     }
+    if (spec.bias) norm_bias_ = (scope / "multihead_norm").parameter("bias", {v}, nn::Role::norm, {});
     norm_ = (scope / "multihead_norm").parameter("weight", {v}, nn::Role::norm, {.initial = nn::Initial::ones(), .easydel_name = "scale"});
   }
 
@@ -80,7 +81,8 @@ class MatrixMemory final : public nn::Part {
     const Tensor read = pass.recurrent(layer_, 0, {}, memory);
     const Tensor weight = at::maximum(read.narrow(2, spec_.v_dim, 1).abs(), (-m.after).exp().unsqueeze(2)) + spec_.epsilon;
     const Tensor h = (read.narrow(2, 0, spec_.v_dim) / weight).to(x.scalar_type());
-    const Tensor y = ops::layer_norm(h, {}, {}, spec_.norm_epsilon).reshape({tokens, v_all}) * norm_.value().to(x.scalar_type());
+    Tensor y = ops::layer_norm(h, {}, {}, spec_.norm_epsilon).reshape({tokens, v_all}) * norm_.value().to(x.scalar_type());
+    if (norm_bias_) y = y + norm_bias_.value().to(x.scalar_type());
     return {out_(at::sigmoid(o) * y, pass, "mixer_output"), {}};
   }
 
@@ -103,7 +105,7 @@ class MatrixMemory final : public nn::Part {
   int64_t layer_;
   std::optional<nn::Linear> qkvo_, q_, k_, v_, o_;
   Gates both_, write_, keep_;
-  nn::Parameter norm_;
+  nn::Parameter norm_, norm_bias_;
   nn::Linear out_;
 };
 
@@ -119,7 +121,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.layers.resize(size_t(read_size(config, "num_blocks", config.integer("num_hidden_layers", 32))));
   spec.norm = {.epsilon = config.number("norm_eps", 1e-6)};
   spec.logit_softcap = config.number("output_logit_soft_cap", 30.0);
-  if (config.boolean("use_bias", false)) config.refuse_key("use_bias", "true is not built: norms would have biases", "use_bias: false");
+  const bool bias = config.boolean("use_bias", false);
+  spec.mlp_bias = spec.norm.shift = bias;
+  spec.last_norm = spec.norm;
+  spec.last_norm->shift = false;
   spec.intermediate = in_multiples(double(spec.hidden) * config.number("ffn_proj_factor", 2.667), read_size(config, "ffn_round_up_to_multiple_of", 64));
   spec.activation = ops::Activation::silu;
   spec.deviation = std::sqrt(2.0 / (5.0 * double(spec.hidden)));
@@ -143,6 +148,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const std::string mode = config.text("weight_mode", "single");
   if (mode != "single" && mode != "fused") config.refuse_key("weight_mode", str("'", mode, "' is not known"), "known: single, fused");
   memory.fused = mode == "fused";
+  memory.bias = bias;
   if (memory.fused) spec.names.gate_up = "proj_up_gate_z";
   for (DecoderLayerSpec& layer : spec.layers)
     layer.mixer = [memory](const nn::Scope& block, int64_t index) {

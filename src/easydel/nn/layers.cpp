@@ -66,22 +66,28 @@ Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(
   const Use use = options.in_region ? Use::shared : Use::whole;
   weight_ = scope.parameter("weight", {size}, Role::norm,
                             {Split::none, initial, layer ? "scale" : "kernel", false, use});
-  if (layer && options.bias)
+  if (layer ? options.bias : options.shift)
     bias_ = scope.parameter("bias", {size}, Role::norm, {Split::none, Initial::zeros(), {}, false, use});
 }
+
+// An rms norm's bias, in the computation's number type.
+Tensor Norm::shifted(const Tensor& x) const { return bias_ ? x + bias_.value().to(x.scalar_type()) : x; }
 
 Tensor Norm::operator()(const Tensor& x) const {
   Tensor weight = weight_ ? weight_.value() : Tensor();
   if (options_.kind == NormKind::rms)
-    return ops::rms_norm(x, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
+    return shifted(ops::rms_norm(x, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide));
   if (weight_ && options_.offset != 0.0) weight = weight + options_.offset;
   return ops::layer_norm(x, weight, bias_ ? bias_.value() : Tensor(), options_.epsilon);
 }
 
 ops::NormOfSum Norm::behind(const Tensor& x, const Tensor& made) const {
   Tensor weight = weight_ ? weight_.value() : Tensor();
-  if (options_.kind == NormKind::rms)
-    return ops::add_rms_norm(x, made, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
+  if (options_.kind == NormKind::rms) {
+    ops::NormOfSum out = ops::add_rms_norm(x, made, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
+    out.norm = shifted(out.norm);
+    return out;
+  }
   if (weight_ && options_.offset != 0.0) weight = weight + options_.offset;
   return ops::add_layer_norm(x, made, weight, bias_ ? bias_.value() : Tensor(), options_.epsilon);
 }

@@ -61,6 +61,7 @@ class Norm {
     double epsilon = 1e-6;
     double offset = 0.0;  // the weight counts as offset + weight
     bool bias = true;     // layer norms only
+    bool shift = false;   // rms: there is a bias, too
     bool in_region = false;  // it norms what ranks of the tensor axis divide
     bool weight = true;      // false: it has no parameter at all
     bool wide = false;       // rms: scaled in fp32 and then rounded, as with an offset
@@ -70,6 +71,8 @@ class Norm {
   ops::NormOfSum behind(const Tensor& x, const Tensor& made) const;  // of x + made, and the sum
 
  private:
+  Tensor shifted(const Tensor& x) const;
+
   Options options_;
   Parameter weight_, bias_;
 };

@@ -61,7 +61,9 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   const bool linear = role == Role::weight && entry.shape.size() == 2 && !options.plain;
   if (building_->place) building_->place(entry);
   Entry& added = building_->table.add(std::move(entry));
-  building_->fill(added, options.initial, sources);
+  Initial initial = options.initial;
+  initial.cutoff = building_->normal_cutoff;
+  building_->fill(added, initial, sources);
   const Parameter parameter(&added);
   if (linear && building_->weight_policy) added.weight = building_->weight_policy(added, path_, false);
   if ((role == Role::weight || role == Role::embedding) && !added.weight) added.weight = dense_weight(parameter);

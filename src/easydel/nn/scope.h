@@ -20,17 +20,18 @@ struct Initial {
   enum class Kind : uint8_t { normal, zeros, ones, constant, each };
   Kind kind = Kind::zeros;
   double deviation = 0.0;  // normal
+  double cutoff = 0.0;     // normal: drawn within so many deviations of 0; 0: as far as it goes
   int64_t zero_row = -1;   // a row that is zero all the same; -1: none
   double value = 0.0;      // constant
   std::function<double(int64_t last, double uniform)> element = {};  // each
 
-  static Initial normal(double deviation) { return {Kind::normal, deviation, -1, 0.0}; }
-  static Initial zeros() { return {Kind::zeros, 0.0, -1, 0.0}; }
-  static Initial ones() { return {Kind::ones, 0.0, -1, 1.0}; }
-  static Initial constant(double value) { return {Kind::constant, 0.0, -1, value}; }
+  static Initial normal(double deviation) { return {Kind::normal, deviation}; }
+  static Initial zeros() { return {Kind::zeros}; }
+  static Initial ones() { return {.kind = Kind::ones, .value = 1.0}; }
+  static Initial constant(double value) { return {.kind = Kind::constant, .value = value}; }
   // Of an element's index along the last dimension and a random number in [0, 1) of its own.
   static Initial each(std::function<double(int64_t last, double uniform)> element) {
-    return {Kind::each, 0.0, -1, 0.0, std::move(element)};
+    return {.kind = Kind::each, .element = std::move(element)};
   }
 };
 
@@ -49,6 +50,7 @@ struct Building {
   std::function<std::shared_ptr<Weight>(Entry&, const std::string& layer, bool shared)> weight_policy;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   HeadPlan head;
+  double normal_cutoff = 0.0;  // Initial::cutoff of every normal value
 };
 
 struct ParameterOptions {

@@ -14,7 +14,7 @@ bool wants_router_losses(const models::Model& model, bool enabled) {
 void RouterWatch::see(const models::Model& model, const models::Outputs& outputs, bool metrics) {
   if (&model != &model_) return;
   if (wanted_)
-    if (models::RouterTerms terms = models::router_terms(*model.router_loss(), outputs); terms.sum.defined())
+    if (models::RouterTerms terms = models::router_terms(model, outputs); terms.sum.defined())
       terms_.push_back(std::move(terms));
   if (metrics)
     if (const auto found = models::router_statistics(outputs)) statistics_.push_back(*found);
@@ -25,10 +25,10 @@ void RouterWatch::add_to(Loss& loss, double share) const {
   const auto seen = static_cast<double>(terms_.size());
   for (const models::RouterTerms& terms : terms_) {
     loss.sum = loss.sum + terms.sum * (share / seen);
-    balance += terms.balance.item<double>();
+    if (terms.balance.defined()) balance += terms.balance.item<double>();
     if (terms.z.defined()) z += terms.z.item<double>();
   }
-  if (!terms_.empty()) loss.metrics.push_back({"aux_loss", balance, seen});
+  if (!terms_.empty() && terms_.front().balance.defined()) loss.metrics.push_back({"aux_loss", balance, seen});
   if (!terms_.empty() && terms_.front().z.defined()) loss.metrics.push_back({"router_z_loss", z, seen});
   models::RouterStatistics sum;
   for (const models::RouterStatistics& one : statistics_) {
