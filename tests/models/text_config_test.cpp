@@ -1,6 +1,7 @@
 // Folders of models that also see or hear: their language model's configuration and tensors, and what is saved of them.
 #include "easydel/models/text_config.h"
 
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "easydel/models/model.h"
@@ -91,6 +92,24 @@ TEST(TextPart, IsSavedAsALanguageModelOnceItHasAnotherHead) {
   const auto names = names_of(work.path());
   EXPECT_EQ(names.front(), "model.embed_tokens.weight");
   EXPECT_EQ(names.back(), "score.weight");
+}
+
+TEST(SharingLayers, MayHaveKeysAndValuesInTheFileThatNobodyReads) {
+  for (const char* const name : {"gemma3n_text", "gemma4_text"}) {
+    const auto golden = test::test_data(str("hf_goldens/", name));
+    const test::TemporaryFolder work;
+    const Value config = parse_file(golden / "config.json");
+    ASSERT_GT(*config.find("num_kv_shared_layers")->as_int(), 0);
+    test::write_file(work / "config.json", to_json(config));
+    const auto before = weights::SafetensorsFile::open(golden / "model.safetensors");
+    std::vector<weights::OutTensor> tensors;
+    for (const std::string& tensor : before->names()) tensors.push_back(tensor::to_file(tensor, tensor::from_view(before->at(tensor)), at::kFloat));
+    const std::string last = str("model.layers.", *config.find("num_hidden_layers")->as_int() - 1, ".self_attn.k_proj.weight");
+    ASSERT_FALSE(before->has(last));
+    tensors.push_back(tensor::to_file(last, at::zeros({2, 2}), at::kFloat));
+    weights::write_safetensors(work / "model.safetensors", tensors);
+    EXPECT_NO_THROW(load_model(work.path(), {})) << name;
+  }
 }
 
 TEST(Ties, AreLeftWhereHeadAndEmbeddingDiffer) {

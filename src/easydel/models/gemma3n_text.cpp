@@ -267,6 +267,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family gemma3n_text() { return {"gemma3n_text", "model", {"rotary_emb.inv_freq"}, build, true}; }
+Family gemma3n_text() {
+  return {"gemma3n_text", "model", {"rotary_emb.inv_freq"}, build, true, {}, unused_keys_and_values()};
+}
 
 }  // namespace easydel::models

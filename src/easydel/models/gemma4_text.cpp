@@ -229,6 +229,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family gemma4_text() { return {"gemma4_text", "model", {"rotary_emb.inv_freq"}, build, true}; }
+Family gemma4_text() {
+  return {"gemma4_text", "model", {"rotary_emb.inv_freq"}, build, true, {}, unused_keys_and_values()};
+}
 
 }  // namespace easydel::models

@@ -42,6 +42,10 @@ std::vector<int64_t> shared_sources(const ConfigReader& config, const std::vecto
   return sources;
 }
 
+std::vector<std::string_view> unused_keys_and_values() {
+  return {".self_attn.k_proj.", ".self_attn.v_proj.", ".self_attn.k_norm.", ".self_attn.v_norm."};
+}
+
 GemmaRow::GemmaRow(const DecoderSpec& spec, int64_t hidden, int64_t input, std::vector<int64_t> sources)
     : hidden_(hidden), input_(input), sources_(std::move(sources)) {
   for (size_t i = 0; i < sources_.size(); ++i) {

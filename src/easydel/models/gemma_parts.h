@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "easydel/models/config_reader.h"
@@ -14,6 +15,9 @@ namespace easydel::models {
 // Which layer's keys and values each layer reads: its own number, or that of the last layer of its kind before the
 // sharing ones. UserError where a kind of layer has nobody to share with.
 std::vector<int64_t> shared_sources(const ConfigReader& config, const std::vector<bool>& sliding, int64_t sharing);
+
+// Family::ignored_parts: published files hold keys and values of their own of layers that read an earlier one's.
+std::vector<std::string_view> unused_keys_and_values();
 
 // A row of x on its way: [hidden | keys and values that later layers read | inputs of this layer and later ones].
 class GemmaRow {
