@@ -94,7 +94,8 @@ TEST(Product, HasTheBitsOfTheContractOnEveryInstructionSet) {
                         {25, 17, 300},
                         {1, 40, 515},
                         {12, 32, 64},
-                        {31, 70, 129}})
+                        {31, 70, 129},
+                        {14, 230, 1060}})
     for (const Kind& kind : kinds)
       for (const bool rough : {false, true}) {
         SCOPED_TRACE(str(kind.text, " ", s.m, " x ", s.n, " x ", s.k, rough ? ", rough" : ""));

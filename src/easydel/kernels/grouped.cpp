@@ -118,10 +118,13 @@ Output at(Output x, int64_t row) { return {x.at(row), x.number, x.stride}; }
 
 void multiply_panel(Left left, const ProductStep& step, int64_t panel) {
   const Loops& isa = loops();
-  const auto one = left == Left::tiles ? isa.multiply_tiles : left == Left::pairs ? isa.multiply_pairs : isa.multiply;
-  if (step.order == Order::fp32_chain) return one(step, panel, 0, step.m);
+  const auto one = [&] {
+    if (left == Left::pairs) return isa.multiply_pairs(step, panel, 1, 0, step.m);
+    (left == Left::tiles ? isa.multiply_tiles : isa.multiply)(step, panel, 0, step.m);
+  };
+  if (step.order == Order::fp32_chain) return one();
   const FlushDenormals flush;
-  one(step, panel, 0, step.m);
+  one();
 }
 
 // The 32 columns of a panel as a product of their own, from a weight that is packed for them alone.

@@ -36,7 +36,7 @@ struct Loops {
   void (*pack_pair_columns)(Input x, int64_t first, int64_t columns, int64_t k, int64_t pairs, uint32_t* to) = nullptr;
   void (*pack_pair_panels)(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
                            uint32_t* to) = nullptr;
-  void (*multiply_pairs)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
+  void (*multiply_pairs)(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) = nullptr;
 
   // The left side and a panel of a product with a quantized weight.
   void (*pack_byte_row)(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale);

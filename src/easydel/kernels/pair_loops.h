@@ -46,7 +46,7 @@ struct PairLoops {
   }
   // Several blocks, each behind the one before: a row's lines are read once for all of them.
   static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, int64_t pairs, uint32_t* to) {
-    constexpr int64_t ahead = 16;  // rows
+    constexpr int64_t ahead = 8;  // rows
     for (int64_t i = 0; i < k; i += 2) {
       for (int64_t r = i + ahead; r < std::min(i + ahead + 2, k); ++r)
         for (int64_t c = 0; c < columns; c += line) V::prefetch(x.at(r, first + c));
@@ -64,7 +64,7 @@ struct PairLoops {
   // Panels of the right side from row-major rows [k, n], as a packed weight has them; a missing k or column is 0.
   static void pack_panels(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
                           uint32_t* to) {
-    constexpr int64_t ahead = 16;  // rows
+    constexpr int64_t ahead = 8;  // rows
     for (int64_t i = 0; i < pairs; ++i) {
       for (int64_t r = 2 * i + ahead; r < std::min(2 * i + ahead + 2, k); ++r)
         for (int64_t p = panel; p < panel + panels; ++p) V::prefetch(rows.at(r, p * panel_columns));
@@ -93,22 +93,33 @@ struct PairLoops {
     return 2.0 * chains * 2 * lanes * double(rounds);
   }
 
-  static void multiply(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) {
-    constexpr int64_t most_pairs = 128;
+  // near_pairs of the left side stay in the second cache while all panels go by, 128 of a panel's in the first while
+  // all rows do. Few rows read each panel front to back.
+  static void multiply(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) {
+    const bool few = rows <= block_rows;
+    const int64_t all = step.padded_k, stretch = few ? all : near_pairs, piece = few ? all : 128;
+    const int64_t of_panel = round_up(rows, block_rows) * panel_columns, kept = all > stretch ? of_panel : 0;
     thread_local Scratch<float> sums_of_thread;
-    float* const c = sums_of_thread.at_least(round_up(rows, block_rows) * panel_columns);
-    const uint32_t* const right = static_cast<const uint32_t*>(step.panels) + panel * step.padded_k * panel_columns;
-    const int64_t piece = rows <= block_rows ? step.padded_k : most_pairs;
-    for (int64_t pair = 0; pair < step.padded_k; pair += piece) {
-      const int64_t pairs = std::min(piece, step.padded_k - pair);
-      for (int64_t r = 0; r < rows; r += block_rows) {
-        const int64_t count = std::min(block_rows, rows - r);
-        const uint32_t* const a = step.a_pairs + (first + r) * step.padded_k + pair * count;
-        some_rows(count, a, right + pair * panel_columns, pairs, c + r * panel_columns, pair == 0);
+    float* const sums = sums_of_thread.at_least(kept > 0 ? panels * kept : of_panel);
+    const uint32_t* const right = static_cast<const uint32_t*>(step.panels) + panel * all * panel_columns;
+    int64_t begin = 0;
+    do {
+      const int64_t end = std::min(begin + stretch, all);
+      for (int64_t p = 0; p < panels; ++p) {
+        float* const c = sums + p * kept;
+        for (int64_t pair = begin; pair < end; pair += piece) {
+          const int64_t pairs = std::min(piece, end - pair);
+          for (int64_t r = 0; r < rows; r += block_rows) {
+            const int64_t count = std::min(block_rows, rows - r);
+            const uint32_t* const a = step.a_pairs + (first + r) * all + pair * count;
+            some_rows(count, a, right + (p * all + pair) * panel_columns, pairs, c + r * panel_columns, pair == 0);
+          }
+        }
+        if (all == 0) std::memset(c, 0, size_t(of_panel) * sizeof(float));
+        if (end == all) ProductLoops<V>::write_rows(step, panel + p, first, rows, c);
       }
-    }
-    if (step.padded_k == 0) std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
-    ProductLoops<V>::write_rows(step, panel, first, rows, c);
+      begin = end;
+    } while (begin < all);
   }
 
  private:

@@ -10,12 +10,10 @@ namespace easydel::kernels {
 
 namespace {
 
-// How many rows of the left side, a multiple of `block`, go through all panels before the next: near 1 MiB of it, which
-// stays in the second cache or streams from the third, while each panel piece is read from memory once per chunk. Where
-// panels are gathered, no fewer than 384, which pay for that.
-int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block, bool gathered) {
-  const int64_t least = (gathered ? 384 : 96) / block;
-  const int64_t most = std::max(least, (1 << 20) / (std::max<int64_t>(row_bytes, 1) * block));
+// How many rows of the left side, a multiple of `block`, go through all panels before the next: as many as `near` bytes
+// hold, while each panel piece is read from memory once per chunk; but no fewer than `least`.
+int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block, int64_t near, int64_t least) {
+  const int64_t most = std::max(least / block, near / (std::max<int64_t>(row_bytes, 1) * block));
   const int64_t blocks = divide_up(m, block), chunks = divide_up(blocks, most);
   return divide_up(blocks, std::max<int64_t>(chunks, 1)) * block;
 }
@@ -23,21 +21,31 @@ int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block, bool gathered) {
 // All parts of a product whose left side is packed already.
 void multiply(Executor& executor, const ProductStep& step) {
   const Loops& isa = loops();
-  const auto one = step.a_tiles ? isa.multiply_tiles : step.a_pairs ? isa.multiply_pairs : isa.multiply;
-  const bool gathered = step.right == RightSide::rows;
-  const int64_t chunk = step.a_tiles ? chunk_of(step.m, step.padded_k * 2, tile_rows, gathered)
-                                     : chunk_of(step.m, step.padded_k * 4, block_rows, gathered);
+  const auto one = step.a_tiles ? isa.multiply_tiles : isa.multiply;
+  // Near 1 MiB stays in the second cache or streams from the third; of pairs what is read again stays in the second.
+  // Panels that are gathered want 384 rows, which pay for that.
+  constexpr int64_t near = 1 << 20, least = 96;
+  const int64_t chunk =
+      step.a_pairs ? chunk_of(step.m, std::min(step.padded_k, near_pairs) * 4, block_rows, near / 16 * 9, least)
+      : step.a_tiles
+          ? chunk_of(step.m, step.padded_k * 2, tile_rows, near, least)
+          : chunk_of(step.m, step.padded_k * 4, block_rows, near, step.right == RightSide::rows ? 384 : least);
   const int64_t panels = divide_up(step.n, panel_columns), chunks = divide_up(step.m, std::max<int64_t>(chunk, 1));
-  // Parts of some 100 us, so that a thread which comes late finds work left, but no fewer than the threads.
+  // Parts of some 100 us, so that a thread which comes late finds work left, and as large as each other where they are
+  // few; of long pairs more panels, for which a stretch of the left side comes once.
   const int64_t work = step.padded_k * panel_columns * std::min(chunk, step.m) + step.padded_k * panel_columns * 16;
-  const int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
-                                               divide_up(panels * chunks, 2 * executor.size()));
+  const int64_t most = std::max<int64_t>(1, divide_up(panels * chunks, 3 * executor.size()));
+  const bool in_stretches = step.a_pairs && step.padded_k > near_pairs && step.m > block_rows;
+  const int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1),
+                                               std::min<int64_t>(in_stretches ? 6 : 1, most), most);
   const int64_t groups = divide_up(panels, together);
   executor.run(chunks * groups, [&](int64_t part) {
     const int64_t first = part / groups * chunk, rows = std::min(chunk, step.m - first);
     const int64_t end = std::min(panels, (part % groups + 1) * together);
     const auto all = [&] {
-      for (int64_t panel = part % groups * together; panel < end; ++panel) one(step, panel, first, rows);
+      const int64_t begin = part % groups * together;
+      if (step.a_pairs) return isa.multiply_pairs(step, begin, end - begin, first, rows);
+      for (int64_t panel = begin; panel < end; ++panel) one(step, panel, first, rows);
     };
     if (step.order != Order::fp32_chain) {
       const FlushDenormals flush;

@@ -18,6 +18,8 @@ namespace easydel::kernels {
 constexpr int64_t panel_columns = 32, block_rows = 12, tile_rows = 32, k_block = 32, tile_columns = 16;
 constexpr int64_t tile_elements = tile_columns * k_block;  // of bf16
 
+constexpr int64_t near_pairs = 256;  // of a row of the left side that are read again and again, see pair_loops.h
+
 // Elements of one panel.
 inline int64_t panel_elements(Number number, int64_t k) {
   return panel_columns * (number == Number::f32 ? k : round_up(k, k_block));

@@ -264,7 +264,7 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
   const int64_t panels = divide_up(w.n(), panel_columns), chunks = divide_up(m, chunk);
   const int64_t work = step.padded_k * panel_columns * (std::min(chunk, m) + 16) / (bytes ? 4 : 1);
   const int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
-                                               divide_up(panels * chunks, 2 * executor.size()));
+                                               divide_up(panels * chunks, 3 * executor.size()));
   const int64_t parts = divide_up(panels, together);
   const auto one = bytes ? isa.multiply_bytes : isa.multiply_codes;
   executor.run(chunks * parts, [&](int64_t part) {
