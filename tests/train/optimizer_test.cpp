@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "easydel/nn/weight.h"
 #include "train/small_run.h"
 
 namespace easydel::train {
@@ -36,6 +39,29 @@ TEST(Optimizers, MuonIsForMatricesAndTheOthersHaveAdamW) {
   const Optimizer optimizer(model->parameters(), {.rules = {muon({}), adamw({})}});
   for (const Optimizer::Slot& slot : optimizer.slots())
     EXPECT_EQ(slot.states.contains("momentum"), slot.entry->path.ends_with("_proj.weight")) << slot.entry->path;
+}
+
+TEST(Optimizers, AdamWWritesTheCopyThatProductsRead) {
+  models::LoadOptions options;
+  options.dtype = "bf16", options.param_dtype = "fp32";
+  options.training = true;
+  const auto model = models::load_model(test::test_data("models/stories260K-hf"), options);
+  Optimizer optimizer(model->parameters(), {.rules = {adamw({}), adamw({})}});
+  for (int step = 0; step < 2; ++step) {
+    std::map<std::string, Tensor> copies;
+    for (nn::Entry& entry : model->parameters().entries()) {
+      entry.shard.mutable_grad() = entry.shard.detach().sign();
+      if (entry.weight) copies[entry.path] = entry.weight->matrix().compute;
+    }
+    optimizer.step(0.01);
+    for (const nn::Entry& entry : model->parameters().entries()) {
+      if (!entry.weight) continue;
+      const Tensor now = entry.weight->matrix().compute;
+      EXPECT_TRUE(now.equal(entry.shard.detach().to(at::kBFloat16))) << entry.path;
+      EXPECT_EQ(now.const_data_ptr(), copies.at(entry.path).const_data_ptr()) << entry.path;
+    }
+    EXPECT_GT(copies.size(), 10u);
+  }
 }
 
 TEST(Optimizers, AnotherOnesCheckpointIsRefused) {

@@ -35,7 +35,10 @@ class DenseWeight final : public Weight {
     }
     ops::Matrix out{master, master, nullptr};
     if (master.scalar_type() != entry.compute) {
-      if (!compute_.defined()) compute_ = master.detach().to(entry.compute);
+      if (!compute_.defined()) {
+        const c10::InferenceMode kept_for_training(false);
+        compute_ = master.detach().to(entry.compute);
+      }
       out.compute = compute_;
     }
     // A weight that learns is packed where it is used: it changes every step, and the room is needed for activations.
@@ -48,6 +51,12 @@ class DenseWeight final : public Weight {
     }
     out.packed = packed_;
     return out;
+  }
+
+  Tensor copy() override { return version_ == parameter_.entry().version ? compute_ : Tensor(); }
+  void copied() override {
+    version_ = parameter_.entry().version;
+    packed_ = nullptr;
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/nn/shards.h"
+#include "easydel/nn/weight.h"
 
 namespace easydel::train {
 
@@ -26,13 +27,13 @@ Optimizer::Optimizer(nn::ParameterTable& parameters, const OptimizerOptions& opt
   }
 }
 
-void Optimizer::update(Slot& slot, double rate) const {
+void Optimizer::update(Slot& slot, double rate, const Tensor& copy) const {
   nn::Entry& entry = *slot.entry;
   const double decay = slot.decayed ? weight_decay_ : 0.0;
   Tensor value = entry.shard.detach();
   const Tensor gradient = entry.shard.grad();
   if (!slot.rule->whole() || entry.team->size() == 1)
-    return slot.rule->update({value, gradient, slot.states, steps_, rate, decay});
+    return slot.rule->update({value, gradient, slot.states, steps_, rate, decay, copy});
   Tensor whole = nn::whole_of(entry, value).clone();
   slot.rule->update({whole, nn::whole_of(entry, gradient), slot.states, steps_, rate, decay});
   value.copy_(entry.team->cut(whole, entry.layout));
@@ -42,8 +43,12 @@ void Optimizer::step(double rate) {
   const c10::AutoGradMode no_grad(false);
   ++steps_;
   for (Slot& slot : slots_) {
-    if (slot.entry->shard.grad().defined()) update(slot, rate);
-    slot.entry->written();
+    nn::Entry& entry = *slot.entry;
+    const bool changes = entry.shard.grad().defined();
+    const Tensor copy = changes && slot.rule->copies() && entry.weight ? entry.weight->copy() : Tensor();
+    if (changes) update(slot, rate, copy);
+    entry.written();
+    if (copy.defined()) entry.weight->copied();
   }
   drop_gradients();
 }

@@ -52,7 +52,7 @@ class Optimizer {
   int64_t state_bytes() const;
 
  private:
-  void update(Slot& slot, double rate) const;
+  void update(Slot& slot, double rate, const Tensor& copy) const;
 
   double weight_decay_;
   std::vector<Slot> slots_;

@@ -15,6 +15,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "easydel/kernels/fused.h"
+#include "easydel/tensor/kernels.h"
+
 namespace easydel::train {
 
 Tensor& Update::state(std::string_view name) const { return states.find(name)->second; }
@@ -31,15 +34,29 @@ class AdamW final : public UpdateRule {
     if (o_.amsgrad) out.emplace("most", at::zeros_like(value));
     return out;
   }
+  bool copies() const override { return true; }
   void update(const Update& u) const override {
-    const Tensor count = at::full({}, double(u.step), u.value.options());
-    std::vector<Tensor> value = {u.value}, gradient = {o_.coupled ? u.coupled_gradient() : u.gradient}, mean = {u.state("mean")}, square = {u.state("square")}, most;
-    if (o_.amsgrad) most = {u.state("most")};
-    at::_fused_adamw_(value, gradient, mean, square, most, {count}, u.rate, o_.b1, o_.b2, o_.coupled ? 0.0 : u.decay, o_.eps,
-                      o_.amsgrad, false);
+    const Tensor gradient = o_.coupled ? u.coupled_gradient() : u.gradient, &mean = u.state("mean"), &square = u.state("square");
+    const auto served = [](const Tensor& t) { return tensor::kernels_serve(t) && t.is_contiguous(); };
+    const bool short_copy = !u.copy.defined() || (served(u.copy) && u.copy.scalar_type() == at::kBFloat16);
+    if (o_.amsgrad || !served(u.value) || u.value.scalar_type() != at::kFloat || !served(gradient) || !short_copy)
+      return by_torch(u, gradient);
+    const kernels::AdamW spec{u.rate, o_.b1, o_.b2, o_.eps, o_.coupled ? 0.0 : u.decay, u.step};
+    kernels::adamw(tensor::executor(), spec, u.value.numel(), u.value.mutable_data_ptr<float>(), gradient.const_data_ptr(),
+                   tensor::number_of(gradient.scalar_type()), mean.mutable_data_ptr<float>(), square.mutable_data_ptr<float>(),
+                   u.copy.defined() ? static_cast<kernels::bf16*>(u.copy.mutable_data_ptr()) : nullptr);
   }
 
  private:
+  void by_torch(const Update& u, const Tensor& of) const {
+    const Tensor count = at::full({}, double(u.step), u.value.options());
+    std::vector<Tensor> value = {u.value}, gradient = {of}, mean = {u.state("mean")}, square = {u.state("square")}, most;
+    if (o_.amsgrad) most = {u.state("most")};
+    at::_fused_adamw_(value, gradient, mean, square, most, {count}, u.rate, o_.b1, o_.b2, o_.coupled ? 0.0 : u.decay, o_.eps,
+                      o_.amsgrad, false);
+    if (u.copy.defined()) u.copy.copy_(u.value);
+  }
+
   AdamWOptions o_;
 };
 

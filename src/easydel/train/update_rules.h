@@ -20,6 +20,7 @@ struct Update {
   OptimizerStates& states;
   int64_t step = 1;        // this update's number, from 1
   double rate = 0, decay = 0;
+  Tensor copy{};  // gets the new value too, rounded to its number type; undefined: none
 
   Tensor& state(std::string_view name) const;
   Tensor coupled_gradient() const;  // with the decay in it, as Adam's and older rules' is
@@ -32,6 +33,8 @@ class UpdateRule {
   virtual ~UpdateRule() = default;
   // Whether an element's update depends on others: then a parameter that is cut over ranks is updated as a whole on each.
   virtual bool whole() const { return false; }
+  // Whether update() writes Update::copy; other rules are given none.
+  virtual bool copies() const { return false; }
   virtual OptimizerStates start(const Tensor& value) const = 0;
   virtual void update(const Update& update) const = 0;  // gradients are off
 };
