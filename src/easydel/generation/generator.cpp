@@ -130,7 +130,7 @@ Generator::Generator(const models::Model& model, std::shared_ptr<const text::Tok
 }
 
 std::vector<Result> Generator::run(const std::vector<Request>& requests, const OnText& on_text) {
-  const c10::AutoGradMode no_grad(false);
+  const c10::InferenceMode no_grad;
   if (requests.empty()) return {};
   const Surroundings around{tokenizer_, model_.vocabulary(), on_text, Clock::now()};
   std::vector<Prepared> prepared;

@@ -9,20 +9,39 @@
 namespace easydel::nn {
 namespace {
 
-Tensor room_for(int64_t slots, int64_t room, int64_t heads, int64_t dim, const at::TensorOptions& options) {
-  return at::zeros({heads, slots, room, dim}, options).permute({1, 2, 0, 3});
-}
+// One block for the keys and values of all layers: large enough for huge pages, which one layer's often are not.
+class Block {
+ public:
+  Block(int64_t slots, int64_t room) : slots_(slots), room_(room) {}
+  void count(int64_t heads, int64_t dim) { size_ += elements(heads, dim); }
+  void allocate(const at::TensorOptions& options) { all_ = at::zeros({size_}, options); }
+  // What was counted, in any order.
+  Tensor take(int64_t heads, int64_t dim) {
+    const Tensor own = all_.narrow(0, taken_, heads * slots_ * room_ * dim);
+    taken_ += elements(heads, dim);
+    return own.view({heads, slots_, room_, dim}).permute({1, 2, 0, 3});
+  }
+
+ private:
+  int64_t elements(int64_t heads, int64_t dim) const { return (heads * slots_ * room_ * dim + 63) / 64 * 64; }
+
+  int64_t slots_, room_, size_ = 0, taken_ = 0;
+  Tensor all_;
+};
 
 }  // namespace
 
 Cache::Cache(CacheShape shape, int64_t slots, int64_t length, bool growing) : growing_(growing), lengths_(size_t(slots), 0) {
   room_ = std::max<int64_t>(length, 1);
   const auto options = at::TensorOptions().dtype(shape.type).device(shape.device);
+  Block block(slots, room_);
+  for (const CacheLayer& layer : shape.layers) block.count(layer.kv_heads, layer.k_dim), block.count(layer.kv_heads, layer.v_dim);
+  block.allocate(options);
   for (const CacheLayer& layer : shape.layers) {
     Store store;
     if (layer.kv_heads > 0) {
-      store.keys = room_for(slots, room_, layer.kv_heads, layer.k_dim, options);
-      store.values = room_for(slots, room_, layer.kv_heads, layer.v_dim, options);
+      store.keys = block.take(layer.kv_heads, layer.k_dim);
+      store.values = block.take(layer.kv_heads, layer.v_dim);
     }
     for (std::vector<int64_t> size : layer.states) {
       size.insert(size.begin(), slots);
@@ -38,13 +57,18 @@ void Cache::reserve(int64_t length) {
   check(growing_, "cache: ", length, " tokens in slots of ", room_);
   const int64_t room = std::max(length, 2 * room_);
   const int64_t used = lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
+  std::vector<Tensor*> all;
   for (Store& layer : layers_)
-    for (Tensor* old : {&layer.keys, &layer.values}) {
-      if (!old->defined()) continue;
-      Tensor grown = room_for(old->size(0), room, old->size(2), old->size(3), old->options());
-      grown.slice(1, 0, used).copy_(old->slice(1, 0, used));
-      *old = std::move(grown);
-    }
+    for (Tensor* one : {&layer.keys, &layer.values})
+      if (one->defined()) all.push_back(one);
+  Block block(slots(), room);
+  for (const Tensor* old : all) block.count(old->size(2), old->size(3));
+  if (!all.empty()) block.allocate(all.front()->options());
+  for (Tensor* old : all) {
+    const Tensor grown = block.take(old->size(2), old->size(3));
+    grown.slice(1, 0, used).copy_(old->slice(1, 0, used));
+    *old = grown;
+  }
   room_ = room;
 }
 

@@ -63,8 +63,11 @@ struct Flash : torch::autograd::Function<Flash> {
     if (memory && memory->out.defined()) {
       out = memory->out.detach(), lse = memory->normalizers;
     } else {
-      // Zeros: rows of no sequence are left alone.
-      out = at::zeros({q.size(0), q.size(1), v.size(2)}, q.options());
+      // Rows of no sequence are left alone, so they are zeros before.
+      int64_t rows = 0;
+      for (const kernels::AttentionSequence& s : shape.sequences) rows += s.queries;
+      out = at::empty({q.size(0), q.size(1), v.size(2)}, q.options());
+      if (rows < q.size(0)) out.zero_();
       if (context || memory) lse = at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat));
       kernels::AttentionSpec spec = shape.spec;
       spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);

@@ -98,7 +98,7 @@ void check_shapes(const Tensor& x, const Matrix& weight) {
 
 std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight) {
   if (!tensor::kernels_serve(weight)) return nullptr;
-  return std::make_shared<kernels::PackedWeight>(kernels::pack(executor(), input_of(weight.detach()), weight.size(0),
+  return std::make_shared<kernels::PackedWeight>(kernels::pack(executor(), input_of(weight), weight.size(0),
                                                                weight.size(1), tensor::number_of(weight.scalar_type())));
 }
 
@@ -114,7 +114,7 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
   const Tensor own = bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor();
   const auto packed = weight.packed ? weight.packed : pack(w);
   const auto order = w.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::bf16_order();
-  kernels::product(executor(), *packed, input_of(rows(x.detach())), x.size(0), output_of(y),
+  kernels::product(executor(), *packed, input_of(rows(x)), x.size(0), output_of(y),
                    own.defined() ? own.const_data_ptr<float>() : nullptr, order);
   return y;
 }
