@@ -10,6 +10,7 @@
 #include "easydel/nn/weight.h"
 #include "easydel/tensor/mapped.h"
 #include "support/data.h"
+#include "support/memory.h"
 
 namespace easydel::models {
 namespace {
@@ -110,6 +111,21 @@ TEST(QuantizedModel, GivesTheValuesThatItsCodesStandFor) {
   const Tensor found = nn::Parameter(coded->parameters().find(path)).value();
   EXPECT_EQ(found.sizes(), from.sizes());
   EXPECT_TRUE(found.allclose(from, 0, from.abs().max().item<double>() / 127));
+}
+
+TEST(QuantizedModel, HoldsOneWeightBesideTheCodesWhileItIsLoaded) {
+  const Folder folder(R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 256,
+    "intermediate_size": 512, "num_hidden_layers": 6, "num_attention_heads": 4, "vocab_size": 96})");
+  const test::PeakMemory memory;
+  const auto model = folder.load(quantization("nf4"));
+  int64_t kept = 0, largest = 0, all = 0;
+  for (const nn::Entry& entry : model->parameters().entries()) {
+    const int64_t bytes = entry.elements() * int64_t(sizeof(float));
+    if (entry.shard.defined()) kept += bytes;
+    largest = std::max(largest, bytes), all += bytes;
+  }
+  EXPECT_LE(memory.bytes(), kept + 2 * largest);
+  EXPECT_LT(memory.bytes(), all / 8);
 }
 
 TEST(QuantizedModel, RefusesWhatIsNotBuilt) {
