@@ -29,7 +29,7 @@ TEST(MixtureConfig, TheGuidesOwnSpellingsAreRead) {
       "block_mixture: true\nmixture_block_size: 1000\nstop_strategy: first_exhausted\nprefetch_workers: 4\n"
       "prefetch_buffer_size: 100\ncache_remote_files: true\n"
       "tokenization: {max_length: 2048, truncation: true, padding: max_length}\n"
-      "save: {path: ./processed_dataset, format: jsonl}\n");
+      "save: {path: ./processed_dataset, format: parquet}\n");
   EXPECT_EQ(run.problems, "");
   EXPECT_EQ(training_informs(run.config).size(), 1u);
   EXPECT_EQ(evaluation_informs(run.config).size(), 1u);
@@ -73,10 +73,6 @@ TEST(MixtureConfig, WhatIsSavedSaysWhereAndInWhichForm) {
   const std::string end = "\n1 problem in run.yaml; nothing was run.";
   EXPECT_EQ(read("save: {path: out, format: jsonl, max_shard_size: 2 MiB}").problems, "");
   EXPECT_EQ(read("save: {format: jsonl}").problems, "run.yaml:1:7: save.output_path: is missing\n    give the folder to write" + end);
-  EXPECT_EQ(read("save: {path: out}").problems,
-            "run.yaml:1:7: save.format: writing parquet, the default, is not built yet\n    use jsonl or json" + end);
-  EXPECT_EQ(read("save: {path: out, format: arrow}").problems,
-            "run.yaml:1:27: save.format: writing arrow is not built yet\n    use jsonl or json" + end);
   EXPECT_EQ(read("save: {path: out, format: json, max_shard_size: large}").problems,
             "run.yaml:1:49: save.max_shard_size: is no size\n    write 500MB, 2GiB or a number of bytes" + end);
   EXPECT_EQ(read("save: {path: out, format: json, push_to_hub: true}").problems,

@@ -85,6 +85,8 @@ TEST_F(SaveDataset, RefusesWhatItCannotSave) {
     return test::replaced(test::refusal([&] { save_dataset("mixture.save", data, mixture(save), method); }), folder_.path().string(), "DIR");
   };
   EXPECT_EQ(refused("format: jsonl", "dpo"), "mixture.save: saving what dpo learns from is not built yet\n    leave the section out");
+  EXPECT_EQ(refused("overwrite: true", "sft"), "mixture.save.format: writing parquet is not built yet\n    use jsonl or json");
+  EXPECT_EQ(refused("format: arrow", "sft"), "mixture.save.format: writing arrow is not built yet\n    use jsonl or json");
   test::write_file(folder_ / "out/mine.txt", "");
   EXPECT_EQ(refused("format: jsonl", "sft"),
             "mixture.save.output_path: 'DIR/out' is there already\n    set overwrite: true, or name another folder");

@@ -58,9 +58,6 @@ std::optional<int64_t> SaveConfig::shard_bytes() const {
 
 void SaveConfig::settle(config::Keys& keys) {
   if (!output_path) keys.refuse("output_path", "is missing", "give the folder to write");
-  if (format == SaveFormat::parquet || format == SaveFormat::arrow)
-    keys.refuse("format", str("writing ", format == SaveFormat::arrow ? "arrow" : keys.given("format") ? "parquet" : "parquet, the default,", " is not built yet"),
-                "use jsonl or json");
   if (!shard_bytes()) keys.refuse("max_shard_size", "is no size", "write 500MB, 2GiB or a number of bytes");
   if (push_to_hub && !hub_repo_id) keys.refuse("push_to_hub", "does not say where to", "give hub_repo_id: owner/name");
 }

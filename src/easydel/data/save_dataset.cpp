@@ -106,6 +106,8 @@ hub::PushOptions push_options(const SaveConfig& save) {
 
 void check_save(const std::string& where, const SaveConfig& save, const std::string& method) {
   if (method != "sft") refuse(where, "saving what " + method + " learns from is not built yet", "leave the section out");
+  if (save.format == SaveFormat::parquet || save.format == SaveFormat::arrow)
+    refuse(where + ".format", str("writing ", save.format == SaveFormat::arrow ? "arrow" : "parquet", " is not built yet"), "use jsonl or json");
   std::error_code missing;
   if (!save.overwrite && fs::exists(folder_of(save), missing))
     refuse(where + ".output_path", "'" + *save.output_path + "' is there already", "set overwrite: true, or name another folder");

@@ -9,8 +9,8 @@
 
 namespace easydel::data {
 
-// UserError where nothing can be saved: the folder is there already, nothing may be sent to the hub, or `method` learns from
-// something else than texts.
+// UserError where nothing can be saved: a form that is not built, the folder is there already, nothing may be sent to the
+// hub, or `method` learns from something else than texts.
 void check_save(const std::string& where, const SaveConfig& save, const std::string& method);
 
 // Writes the examples in their order to `mixture.save`'s folder, as train-00000-of-00002.jsonl ...: the tokens, an
