@@ -46,6 +46,10 @@ TEST_F(BadConfiguration, RulesOfPartitioning) {
   EXPECT_EQ(refused("sharding: {partition_rules: [[\"q_proj\", [fsdp, tp, ep, sp]]]}"),
             "sharding.partition_rules[0]: the spec has 4 entries, 'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
             "    give at most one entry for each dimension\n");
+  test::write_file(folder_ / "run.yaml", "model: {name_or_path: model}\nsharding: {partition_rules: [[\"q_proj\", [fsdp, tp, ep, sp]]]}\nactions: [validate]\n");
+  EXPECT_EQ(test::run_program({"--quiet", "elarge", "run.yaml"}, {.folder = folder_.path()}).err,  // and not only when it is loaded
+            "sharding.partition_rules[0]: the spec has 4 entries, 'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
+            "    give at most one entry for each dimension\n");
   EXPECT_EQ(refused("sharding: {partition_axis: {heads_axis: tp}}"),
             one("run.yaml:2:28: sharding.partition_axis: heads_axis: no such key\n    did you mean 'head_axis'?"));
 }

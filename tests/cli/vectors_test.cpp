@@ -61,6 +61,11 @@ TEST(Vectors, ACasePassesFailsOrIsNotBuilt) {
   EXPECT_EQ(line(R"({"numbers": [98], "expect": {"error": "ValueError"}})", Outcome::failed),
             R"({"id": "a", "error": "Bug", "message": "broken"} broken)");
   EXPECT_EQ(line(R"({"numbers": [1]})", Outcome::unknown), R"({"id": "a", "ok": 1} )");
+  const VectorKind unreadable{.name = "sum", .answer = sum, .expected = [](const VectorCase& vector, const VectorFile&) { return needed(vector, "sum"); }};
+  const VectorFile file = file_of(R"({"numbers": [1]})");
+  const Answered answered = answer({"a", file.document}, file, &unreadable);
+  EXPECT_EQ(answered.outcome, Outcome::failed);
+  EXPECT_EQ(answered.why, "what it expects cannot be read: a: has no \"sum\"");
 }
 
 TEST(Vectors, TheFirstDifferenceIsNamedByItsPlace) {

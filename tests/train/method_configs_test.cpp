@@ -111,6 +111,13 @@ TEST(MethodConfigs, RulesOverSeveralKeys) {
       "run.yaml:1:20: learning_rate_end: 1 is above learning_rate, 2e-05\n1 problem in run.yaml; nothing was run.");
 }
 
+TEST(MethodConfigs, WhatAMethodDoesNotReadIsNamed) {
+  const std::string notes = read("trainer_type: dpo\npacking: true\nloss_config: {z_loss: 0.1, chunk_token_size: 4}\n").notes;
+  EXPECT_NE(notes.find("packing (a key of other methods than dpo)"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("loss_config.z_loss (with trainer_type dpo)"), std::string::npos) << notes;
+  EXPECT_EQ(notes.find("chunk_token_size"), std::string::npos) << notes;
+}
+
 TEST(MethodConfigs, ATrainingStepRefusesWhatOnlyALossOnLogitsHas) {
   const auto refused = [](const std::string& loss) { return read("loss_config: {" + loss + "}\n").problems; };
   const std::string end = "\n1 problem in run.yaml; nothing was run.";

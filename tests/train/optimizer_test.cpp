@@ -22,7 +22,7 @@ std::string trained(const std::filesystem::path& folder, const std::string& keys
 
 TEST(Optimizers, GoOnFromACheckpointToTheBit) {
   test::LogLines log;
-  for (const std::string name : {"adamw", "adafactor", "lion", "mars", "muon", "rmsprop", "soap"}) {
+  for (const std::string name : {"adamw", "adafactor", "lion", "mars", "muon", "quad", "rmsprop", "skew", "soap"}) {
     const test::TemporaryFolder whole, parts;
     const std::string keys = "{optimizer: " + name + ", weight_decay: 0.1, extra_optimizer_kwargs: {momentum: 0.9, centered: true, precondition_frequency: 2}, ";
     const std::string expected = trained(whole.path(), keys + "num_train_epochs: 1}");

@@ -4,6 +4,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "easydel/base/error.h"
+#include "easydel/train/auto_state.h"
 #include "easydel/train/losses.h"
 #include "support/data.h"
 #include "train/small_run.h"
@@ -68,6 +70,19 @@ TEST(State, ReadsWhatATrainerWroteAndIsReadByTransformersFolders) {
   EXPECT_TRUE(test::weights_of(state.model()) == test::weights_of(trainer.model()));
   const auto model = models::load_model(state.save(folder / "mine", false), for_training());
   EXPECT_TRUE(test::weights_of(*model) == test::weights_of(state.model()));
+}
+
+TEST(State, IsLoadedByWhatItsModelIsFor) {
+  models::FromHub options;
+  options.load.dtype = options.load.param_dtype = "fp32";
+  State state = AutoStateForCausalLM::from_pretrained(test::test_data("models/stories260K-hf").string(), options);
+  EXPECT_EQ(state.step(), 0);
+  EXPECT_FALSE(state.has_optimizer());
+  state.init_tx(some_tx());
+  backward(state);
+  state.apply_gradients();
+  EXPECT_EQ(state.step(), 1);
+  EXPECT_THROW(AutoStateForSpeechSeq2Seq::from_pretrained(test::test_data("models/stories260K-hf").string(), options), UserError);
 }
 
 TEST(State, TakesGradientsByName) {

@@ -30,6 +30,7 @@ struct VectorDifference {
   std::string_view version;  // "0.2.0.1": only recordings of it (the end of "upstream"); empty: all
   std::string_view id;       // a regular expression for the whole id
   std::string_view reason;
+  std::string_view says = {};  // only where ours refuses, in these words among others; empty: whatever is not equal
 };
 const std::vector<VectorDifference>& vector_differences();
 

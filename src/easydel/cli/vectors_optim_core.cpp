@@ -104,6 +104,13 @@ Recorded recorded_of(const std::string& name, const Given& given) {
   }
   if (name.starts_with("formula (Chen") || name == "bitsandbytes.Lion32bit")
     return {train::lion(given.beta(0, 0.9), given.beta(1, 0.99)), {}, rate, decay};
+  if (name.starts_with("formula (quad") || name.starts_with("formula (skew")) {
+    train::KronOptions options;
+    options.block = static_cast<int64_t>(given.number("block_size", 256));
+    options.most_dense = static_cast<int64_t>(given.number("max_size_dense", 16384));
+    options.skew = name.starts_with("formula (skew");
+    return {train::kron(options), {}, rate, decay};
+  }
   throw VectorNotBuilt("the optimizer " + name);
 }
 

@@ -55,8 +55,10 @@ std::vector<std::string> names_in(const std::vector<Field>& fields, const std::s
   std::set<std::string> seen;
   for (const Field& field : fields) {
     names.push_back(field.text);
-    if (names.back().empty()) refuse(where, str("field ", names.size(), " has no name"), "the first line names the fields");
-    if (!seen.insert(names.back()).second) refuse(where, "two fields are called '" + names.back() + "'", "the first line names the fields");
+    if (names.back().empty())
+      refuse(where, str("field ", names.size(), " has no name"), "the first line names the fields");
+    if (!seen.insert(names.back()).second)
+      refuse(where, "two fields are called '" + names.back() + "'", "the first line names the fields");
   }
   return names;
 }

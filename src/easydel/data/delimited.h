@@ -1,5 +1,5 @@
-// Rows of a table in text, as csv and tsv files are (RFC 4180): the first line names the fields; a field in quotes holds
-// separators, line ends (which become \n) and doubled quotes.
+// Rows of a table in text, as csv and tsv files are (RFC 4180): the first line names the fields; a field in quotes
+// holds separators, line ends (which become \n) and doubled quotes.
 #pragma once
 
 #include "easydel/data/rows.h"

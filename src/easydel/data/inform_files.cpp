@@ -9,8 +9,8 @@
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
-#include "easydel/hub/resolve.h"
 #include "easydel/hub/repository.h"
+#include "easydel/hub/resolve.h"
 
 namespace easydel::data {
 namespace {
@@ -27,7 +27,9 @@ constexpr std::array kSplits{SplitWords{"validation", {"validation", "valid", "d
 
 // Whether `word` stands in the path between what is no letter or digit.
 bool has_word(const std::string& path, std::string_view word) {
-  const auto apart = [&](size_t at) { return at >= path.size() || !std::isalnum(static_cast<unsigned char>(path[at])); };
+  const auto apart = [&](size_t at) {
+    return at >= path.size() || !std::isalnum(static_cast<unsigned char>(path[at]));
+  };
   for (size_t at = path.find(word); at != std::string::npos; at = path.find(word, at + 1))
     if ((at == 0 || apart(at - 1)) && apart(at + word.size())) return true;
   return false;
@@ -96,11 +98,14 @@ struct Found {
 // The files of a snapshot by their splits: those of a configuration, else all by their names.
 Found found_in(const fs::path& folder, const Value* configuration) {
   Found out;
-  const auto patterns = configuration ? patterns_of(*configuration) : std::vector<std::pair<std::string, std::string>>{};
+  const auto patterns =
+      configuration ? patterns_of(*configuration) : std::vector<std::pair<std::string, std::string>>{};
   const std::string below = configuration ? text_at(*configuration, "data_dir") : "";
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().lexically_relative(folder).generic_string();  // files are links
-    if (!entry.is_regular_file() || name.starts_with('.') || name == "README.md" || name.ends_with("dataset_infos.json")) continue;
+    if (!entry.is_regular_file() || name.starts_with('.') || name == "README.md" ||
+        name.ends_with("dataset_infos.json"))
+      continue;
     if (!below.empty() && !name.starts_with(below + "/")) continue;
     std::string split(split_of(name));
     if (!patterns.empty()) {
@@ -122,7 +127,8 @@ Found found_in(const fs::path& folder, const Value* configuration) {
 }  // namespace
 
 bool is_hub_dataset(const InformConfig& inform) {
-  return inform.type && inform.data_files.empty() && inform.type->find('/') != std::string::npos && hub::is_hub_name(*inform.type);
+  return inform.type && inform.data_files.empty() && inform.type->find('/') != std::string::npos &&
+         hub::is_hub_name(*inform.type);
 }
 
 std::vector<fs::path> files_of(const InformConfig& inform, const std::string& where) {
@@ -145,7 +151,9 @@ std::vector<fs::path> files_of(const InformConfig& inform, const std::string& wh
     for (const auto& [split, files] : by_split)
       if (!split.empty()) splits.push_back(split);
     if (splits.empty() && !other.empty())
-      refuse(where, "'" + *inform.type + "' has no files of " + source_names() + ", but for example " + other + ", which cannot be read yet",
+      refuse(where,
+             "'" + *inform.type + "' has no files of " + source_names() + ", but for example " + other +
+                 ", which cannot be read yet",
              "convert them to jsonl");
     std::vector<std::string> names;
     for (const Value& one : configurations.items) names.push_back(text_at(one, "config_name"));

@@ -35,7 +35,8 @@ class RowWriter {
   std::string row(const Example& example) const {
     std::string line;
     add(line, name_.c_str(), example.tokens);
-    if (tokenization_.return_attention_mask) add(line, "attention_mask", std::vector<int32_t>(example.tokens.size(), 1));
+    if (tokenization_.return_attention_mask)
+      add(line, "attention_mask", std::vector<int32_t>(example.tokens.size(), 1));
     if (example.lengths.size() > 1) add(line, "seq_lengths", example.lengths);
     return line + "}";
   }
@@ -88,7 +89,8 @@ fs::path folder_of(const SaveConfig& save) { return hub::expand_home(*save.outpu
 void remove_earlier(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("train-") && name.find("-of-") != std::string::npos && (name.ends_with(".json") || name.ends_with(".jsonl")))
+    if (name.starts_with("train-") && name.find("-of-") != std::string::npos &&
+        (name.ends_with(".json") || name.ends_with(".jsonl")))
       files::remove_all(entry.path());
   }
 }
@@ -105,16 +107,21 @@ hub::PushOptions push_options(const SaveConfig& save) {
 }
 
 void check_save(const std::string& where, const SaveConfig& save, const std::string& method) {
-  if (method != "sft") refuse(where, "saving what " + method + " learns from is not built yet", "leave the section out");
+  if (method != "sft")
+    refuse(where, "saving what " + method + " learns from is not built yet", "leave the section out");
   if (save.format == SaveFormat::parquet || save.format == SaveFormat::arrow)
-    refuse(where + ".format", str("writing ", save.format == SaveFormat::arrow ? "arrow" : "parquet", " is not built yet"), "use jsonl or json");
+    refuse(where + ".format",
+           str("writing ", save.format == SaveFormat::arrow ? "arrow" : "parquet", " is not built yet"),
+           "use jsonl or json");
   std::error_code missing;
   if (!save.overwrite && fs::exists(folder_of(save), missing))
-    refuse(where + ".output_path", "'" + *save.output_path + "' is there already", "set overwrite: true, or name another folder");
+    refuse(where + ".output_path", "'" + *save.output_path + "' is there already",
+           "set overwrite: true, or name another folder");
   if (save.push_to_hub) hub::check_push(where + ".push_to_hub", push_options(save));
 }
 
-std::vector<fs::path> save_dataset(const std::string& where, const Dataset& dataset, const MixtureConfig& mixture, const std::string& method) {
+std::vector<fs::path> save_dataset(const std::string& where, const Dataset& dataset, const MixtureConfig& mixture,
+                                   const std::string& method) {
   const SaveConfig& save = *mixture.save;
   check_save(where, save, method);
   const fs::path folder = folder_of(save);
@@ -125,11 +132,13 @@ std::vector<fs::path> save_dataset(const std::string& where, const Dataset& data
   std::vector<fs::path> out;
   for (size_t file = 0; file + 1 < at.size(); ++file) {
     char name[64];
-    std::snprintf(name, sizeof name, "train-%05zu-of-%05zu.%s", file, at.size() - 1, save.format == SaveFormat::json ? "json" : "jsonl");
+    std::snprintf(name, sizeof name, "train-%05zu-of-%05zu.%s", file, at.size() - 1,
+                  save.format == SaveFormat::json ? "json" : "jsonl");
     out.push_back(folder / name);
     writer.write(out.back(), dataset, at[file], at[file + 1]);
   }
-  log::info(where, ": ", at.back(), " rows in ", out.size(), out.size() == 1 ? " file of " : " files of ", folder.string());
+  log::info(where, ": ", at.back(), " rows in ", out.size(), out.size() == 1 ? " file of " : " files of ",
+            folder.string());
   if (!save.push_to_hub) return out;
   const hub::Pushed pushed = hub::push_folder(where + ".push_to_hub", folder, push_options(save));
   log::info(where, ": ", pushed.sent.size(), " files sent to ", *save.hub_repo_id);

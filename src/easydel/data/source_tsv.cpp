@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::array<std::string_view, 1> extensions{".tsv"};
 
-bool read(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) { return read_delimited(file, '\t', sink); }
+bool read(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
+  return read_delimited(file, '\t', sink);
+}
 
 }  // namespace
 

@@ -314,6 +314,8 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   nn::ParameterTable table;
   nn::Building building{table, opened.types.compute, options.team, {}, {}, {}, {}, {}};
   building.moe_method = ops::moe_method_of(options.moe_method, "moe_method");
+  const mesh::PartitionRules rules(options.partition_rules, mesh);
+  building.place = [&](nn::Entry& entry) { rules.find(entry.easydel_path, entry.shape.size()); };  // its spec has to fit
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
     if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) opened.checkpoint->match(entry, sources);
   };

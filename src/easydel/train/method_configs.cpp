@@ -87,11 +87,8 @@ const config::Key* find(const config::Section& section, std::string_view word) {
 
 bool knows(const config::Section& section, std::string_view word) { return find(section, word) != nullptr; }
 
-// The method whose key this is, for a note; empty: nobody's.
-std::string_view owner_of(std::string_view word) {
-  for (const MethodConfig& method : methods)
-    if (knows(method.section(), word)) return method.name;
-  return "";
+bool some_method_knows(std::string_view word) {
+  return std::ranges::any_of(methods, [&](const MethodConfig& method) { return knows(method.section(), word); });
 }
 
 // The chosen method; nullptr, with a problem noted, where there is none such.
@@ -139,12 +136,9 @@ void read_trainer(const Value& value, void* object, const std::string& path, con
   own.key_places.clear();
   for (size_t i = 0; i < value.entries.size(); ++i) {
     const std::string& word = value.entries[i].first;
-    const std::string_view owner = owner_of(word);
     const bool known = knows(common, word) || knows(python, word) || (method && knows(method->section(), word));
-    if (!known && !owner.empty()) {
-      if (method)
-        problems.no_effect(config::join_path(path, word),
-                           str("with trainer_type ", method->name, " (a key of ", owner, ")"));
+    if (!known && some_method_knows(word)) {
+      if (method) problems.no_effect(config::join_path(path, word), str("a key of other methods than ", method->name));
       continue;
     }
     own.entries.push_back(value.entries[i]);

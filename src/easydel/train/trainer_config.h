@@ -20,8 +20,8 @@ constexpr auto choices(OptimizerName) {
   using enum OptimizerName;
   return std::array{config::Choice{adamw, "adamw"}.also("adam"),    config::Choice{adafactor, "adafactor"},
                     config::Choice{lion, "lion"},       config::Choice{mars, "mars"},
-                    config::Choice{muon, "muon"},       config::Choice{quad, "quad"}.not_built(),
-                    config::Choice{rmsprop, "rmsprop"}, config::Choice{skew, "skew"}.not_built(),
+                    config::Choice{muon, "muon"},       config::Choice{quad, "quad"},
+                    config::Choice{rmsprop, "rmsprop"}, config::Choice{skew, "skew"},
                     config::Choice{soap, "soap"}};
 }
 
@@ -49,13 +49,15 @@ struct OptimizerArguments {
   double decay = 0.99, gamma = 0.025;
   bool nesterov = true, centered = false;
   int64_t precondition_frequency = 10, max_precond_dim = 10000;
+  double preconditioner_lr = 0.7;
+  int64_t block_size = 256, max_size_dense = 16384;
 
   static constexpr auto doc = "More of the optimizer.";
   static constexpr auto fields() {
     using namespace config;
     using C = OptimizerArguments;
     return std::tuple{
-        field<&C::b1>("adamw, lion, mars, soap: decay of the mean of gradients; null: 0.9, mars and soap 0.95.", between(0, 1), alias("beta1"),
+        field<&C::b1>("adamw, lion, mars, quad, skew, soap: decay of the mean of gradients; null: adamw and lion 0.9, else 0.95.", between(0, 1), alias("beta1"),
                       alias("adam_beta1")),
         field<&C::b2>("adamw, mars, soap: decay of the mean of squared gradients; null: 0.999, mars 0.99, soap 0.95. lion: of gradients; null: 0.99.",
                       between(0, 1), alias("beta2"), alias("adam_beta2")),
@@ -68,6 +70,9 @@ struct OptimizerArguments {
         field<&C::centered>("rmsprop: subtract the square of the mean."),
         field<&C::precondition_frequency>("soap: updates after which the bases follow.", at_least(1)),
         field<&C::max_precond_dim>("soap: longer dimensions have no basis.", at_least(1)),
+        field<&C::preconditioner_lr>("quad, skew: how fast factors follow, at first.", above(0)),
+        field<&C::block_size>("quad, skew: rows and columns of a block.", at_least(1)),
+        field<&C::max_size_dense>("quad, skew: longer dimensions have diagonal factors.", at_least(1)),
     };
   }
 };

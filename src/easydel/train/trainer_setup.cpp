@@ -70,6 +70,10 @@ OptimizerRules rules_of(const TrainerConfig& config) {
       return {muon({.momentum = more.momentum.value_or(0.95), .nesterov = more.nesterov}), adam()};
     case OptimizerName::rmsprop:
       return {rmsprop({.alpha = more.decay, .eps = more.eps.value_or(1e-8), .momentum = more.momentum.value_or(0), .centered = more.centered})};
+    case OptimizerName::quad:
+    case OptimizerName::skew:
+      return {kron({.b1 = more.b1.value_or(0.95), .preconditioner_rate = more.preconditioner_lr, .block = more.block_size,
+                    .most_dense = more.max_size_dense, .skew = config.optimizer == OptimizerName::skew})};
     case OptimizerName::soap: {
       const double b2 = more.b2.value_or(0.95);
       return {soap({.b1 = more.b1.value_or(0.95), .b2 = b2, .shampoo_b = b2, .eps = more.eps.value_or(1e-8),

@@ -73,6 +73,16 @@ struct SoapOptions {
 };
 std::unique_ptr<UpdateRule> soap(const SoapOptions& options);
 
+// EasyDeL's quad and skew (eformer/optimizers/_tx/white_kron.py), in fp32: the momentum of each block of a matrix made white
+// by two factors that follow it; dimensions above `most_dense` have a diagonal one, vectors one alone. The update is a fifth
+// of that, at most as large as 1.1 on average. States mean, left, left_bound, right, right_bound.
+struct KronOptions {
+  double b1 = 0.95, preconditioner_rate = 0.7;
+  int64_t block = 256, most_dense = 16384;
+  bool skew = false;  // a factor is turned to be symmetric, and not averaged with its transpose (quad)
+};
+std::unique_ptr<UpdateRule> kron(const KronOptions& options);
+
 // arXiv:2302.06675. State mean.
 std::unique_ptr<UpdateRule> lion(double b1 = 0.9, double b2 = 0.99);
 

@@ -1,4 +1,5 @@
-// SOAP: Adam in slowly turning bases. How a basis is found and followed; what Adam is, is the paper's (arXiv:2409.11321).
+// SOAP: Adam in slowly turning bases. How a basis is found and followed; what Adam is, is the paper's
+// (arXiv:2409.11321).
 #include <ATen/ops/argsort.h>
 #include <ATen/ops/diagonal.h>
 #include <ATen/ops/linalg_eigh.h>
@@ -24,11 +25,13 @@ class Soap final : public UpdateRule {
   bool whole() const override { return true; }
 
   OptimizerStates start(const Tensor& value) const override {
-    OptimizerStates out = {{"mean", at::zeros_like(value)}, {"square", at::zeros_like(value)}, {"count", at::zeros({}, value.options())}};
+    OptimizerStates out = {
+        {"mean", at::zeros_like(value)}, {"square", at::zeros_like(value)}, {"count", at::zeros({}, value.options())}};
     for (int64_t dim = 0; dim < value.dim(); ++dim) {
       if (!has_basis(value, dim)) continue;
       const int64_t rows = value.size(dim);
-      for (const std::string& name : {gram_of(dim), basis_of(dim)}) out.emplace(name, at::zeros({rows, rows}, value.options()));
+      for (const std::string& name : {gram_of(dim), basis_of(dim)})
+        out.emplace(name, at::zeros({rows, rows}, value.options()));
     }
     return out;
   }
@@ -40,7 +43,8 @@ class Soap final : public UpdateRule {
     if (step == 0) {
       gather(u);
       for (int64_t dim = 0; dim < u.value.dim(); ++dim)
-        if (has_basis(u.value, dim)) u.state(basis_of(dim)).copy_(std::get<1>(at::linalg_eigh(u.state(gram_of(dim)).to(at::kDouble))).flip(1));
+        if (has_basis(u.value, dim))
+          u.state(basis_of(dim)).copy_(std::get<1>(at::linalg_eigh(u.state(gram_of(dim)).to(at::kDouble))).flip(1));
       return;
     }
     const Tensor turned = turn(u, u.gradient);
@@ -85,7 +89,8 @@ class Soap final : public UpdateRule {
       if (!has_basis(u.value, dim)) continue;
       const Tensor& gram = u.state(gram_of(dim));
       Tensor& basis = u.state(basis_of(dim));
-      const Tensor order = at::argsort(at::diagonal(basis.t().mm(gram).mm(basis)), /*stable=*/true, 0, /*descending=*/true);
+      const Tensor order =
+          at::argsort(at::diagonal(basis.t().mm(gram).mm(basis)), /*stable=*/true, 0, /*descending=*/true);
       square.copy_(square.index_select(dim, order));
       basis.copy_(std::get<0>(at::linalg_qr(gram.mm(basis.index_select(1, order)))));
     }

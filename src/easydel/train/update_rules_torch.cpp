@@ -1,4 +1,5 @@
-// torch's optimizers that no trainer offers; recorded cases hold them to torch (torch/optim/*.py, its order of operations).
+// torch's optimizers that no trainer offers; recorded cases hold them to torch (torch/optim/*.py, its order of
+// operations).
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/maximum.h>
@@ -70,7 +71,8 @@ class Nadam final : public UpdateRule {
  public:
   Nadam(const AdamOptions& options, double momentum_decay) : o_(options), momentum_decay_(momentum_decay) {}
   OptimizerStates start(const Tensor& value) const override {
-    return {{"mean", at::zeros_like(value)}, {"square", at::zeros_like(value)}, {"product", at::ones({}, value.options())}};
+    return {
+        {"mean", at::zeros_like(value)}, {"square", at::zeros_like(value)}, {"product", at::ones({}, value.options())}};
   }
   void update(const Update& u) const override {
     const Tensor gradient = decayed_gradient(u, o_.decoupled);
@@ -98,7 +100,8 @@ class Radam final : public UpdateRule {
     const Tensor gradient = decayed_gradient(u, o_.decoupled);
     average(u, gradient, o_);
     const double step = double(u.step), kept = std::pow(o_.b2, step), left = 1 - kept;
-    const double most = 2 / (1 - o_.b2) - 1, length = most - 2 * step * kept / left;  // of the average of squares, in steps
+    const double most = 2 / (1 - o_.b2) - 1,
+                 length = most - 2 * step * kept / left;  // of the average of squares, in steps
     Tensor change = u.state("mean").div(1 - std::pow(o_.b1, step)).mul_(u.rate);
     if (length > 5) {
       const double rectified = std::sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length));
@@ -153,6 +156,8 @@ std::unique_ptr<UpdateRule> nadam(const AdamOptions& options, double momentum_de
   return std::make_unique<Nadam>(options, momentum_decay);
 }
 std::unique_ptr<UpdateRule> radam(const AdamOptions& options) { return std::make_unique<Radam>(options); }
-std::unique_ptr<UpdateRule> torch_adafactor(const TorchAdafactorOptions& options) { return std::make_unique<TorchAdafactor>(options); }
+std::unique_ptr<UpdateRule> torch_adafactor(const TorchAdafactorOptions& options) {
+  return std::make_unique<TorchAdafactor>(options);
+}
 
 }  // namespace easydel::train
