@@ -162,7 +162,7 @@ TEST(Guide, EveryKeyIsKnown) {
                             "shuffle_buffer_size: 10000, seed: 42, pack_tokens: true, pack_seq_length: 2048, pack_eos_token_id: 2, pack_shuffle: true, "
                             "pack_shuffle_buffer_factor: 10, pack_on_the_fly: true, block_mixture: true, mixture_block_size: 1000, "
                             "stop_strategy: first_exhausted, prefetch_workers: 4, prefetch_buffer_size: 100, cache_remote_files: true, "
-                            "tokenization: {max_length: 2048, truncation: true, padding: max_length}, save: {path: ./processed, format: jsonl}}"),
+                            "tokenization: {max_length: 2048, truncation: true, padding: max_length}, save: {path: ./processed, format: parquet}}"),
             "valid");
   EXPECT_EQ(notes_or_errors("trainer: {trainer_type: sft, learning_rate: 2.0e-5, num_train_epochs: 3, total_batch_size: 32, "
                             "gradient_accumulation_steps: 4, warmup_steps: 100, weight_decay: 0.01, clip_grad: 1.0, optimizer: adamw, scheduler: cosine, "
