@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up what is missing, builds, then runs the program:  ./easydel.sh elarge examples/01_quickstart.yaml
-#   ./easydel.sh test [filter]   builds and runs the tests (those whose suite or name holds the filter)
+#   ./easydel.sh test [filter]   builds and runs the tests (those whose suite or name holds the filter); with --fuzz
+#                                libFuzzer searches on behind them, for which clang is installed where it can be
 #   ./easydel.sh build           sets up and builds only
 #   ./easydel.sh format          clang-format over the sources
 # What it says itself goes to stderr. The environment variables that it reads stand in docs/environment.md.
@@ -64,6 +65,17 @@ install_packages() {
   fi
   [ ${#needed[@]} -gt 0 ] || return 0
   fail "these Debian packages are missing: ${needed[*]}" "install them: sudo apt-get install ${missing[*]}"
+}
+
+# clang with libFuzzer. Without it the search is skipped, so nothing here is an error.
+install_clang() {
+  ! python3 "$root/tests/fuzz/fuzz_check.py" --compiler >/dev/null || return 0
+  command -v apt-get >/dev/null || return 0
+  [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; } || return 0
+  say "installing clang"
+  { as_root timeout 120 apt-get -q update &&
+    as_root timeout 600 env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install clang libclang-rt-dev; } \
+    >/dev/null 2>&1 </dev/null || say "clang could not be installed: libFuzzer does not search"
 }
 
 # The folder site-packages/torch, given by EASYDEL_TORCH or in the private venv.
@@ -157,6 +169,7 @@ case "${1:-}" in
     shift
     if [ -z "${EASYDEL_NO_BUILD:-}" ]; then
       set_up
+      [[ " $* " != *" --fuzz "* ]] || install_clang
       build all
     fi
     python=python3

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""One hash of the ids that the `tokenizers` package gives ten thousand texts: tests/text/tokenizer_hashes_test.cpp makes the same texts.
+"""One hash of the ids that the package of a file's kind gives ten thousand texts: tests/text/tokenizer_hashes_test.cpp makes the same texts.
 
-hash_tokenizers.py [--count 10000] NAME=FILE... > tests/data/tokenizers/hashes.json    FILE: tokenizer.json, also .gz
+hash_tokenizers.py [--count 10000] NAME=FILE... > tests/data/tokenizers/hashes.json    FILE: whatever reference_tokenizers.py reads
+In hashes_shared.json NAME is the file's path below the shared data's folder. Only tokenizer.json finds special tokens in texts.
 """
 import argparse
-import gzip
 import json
 import pathlib
 import struct
 
-from tokenizers import Tokenizer
+from reference_tokenizers import open_reference
 
 MASK = (1 << 64) - 1
 FRAGMENTS = json.loads((pathlib.Path(__file__).resolve().parents[1] / "tests/data/tokenizers/fragments.json").read_text())
@@ -52,12 +52,11 @@ def main():
     a, hashes = parser.parse_args(), {}
     for argument in a.files:
         name, _, path = argument.partition("=")
-        tokenizer = Tokenizer.from_str((gzip.open if path.endswith(".gz") else open)(path, "rb").read().decode())
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
+        reference = open_reference(path)
         texts, value = Texts(), 0xCBF29CE484222325
         for _ in range(a.count):
-            for byte in struct.pack("<%di" % (len(ids := tokenizer.encode(texts.next(), add_special_tokens=False).ids) + 1), *ids, -1):
+            ids = reference.encode(texts.next(), add=False, parse=reference.whole)["ids"]
+            for byte in struct.pack("<%di" % (len(ids) + 1), *ids, -1):
                 value = (value ^ byte) * 0x100000001B3 & MASK
         hashes[name] = f"{value:016x}"
     print(json.dumps(hashes, indent=1))

@@ -19,6 +19,7 @@ class Suite:
     def __init__(self, name):
         self.name, self.passed, self.failed, self.skipped = name, 0, 0, 0
         self.details = []  # texts of failures
+        self.said = []  # lines of a check about its parts
 
 
 def environment(suite_name):
@@ -87,6 +88,8 @@ def run_script(script, filter_text):
         suite.failed = max(suite.failed, 1)
     if suite.failed:
         suite.details.append(f"{suite.name} ended with {status}\n" + output[-4000:])
+    else:
+        suite.said = output.strip().splitlines()[:-1]
     return suite
 
 
@@ -107,11 +110,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("filter", nargs="?", default="", help="a part of a suite's or a test's name")
     parser.add_argument("--build", default=str(ROOT / "build"))
+    parser.add_argument("--fuzz", action="store_true", help="search on with libFuzzer too, 30 s each, where clang is")
     arguments = parser.parse_args()
 
     os.environ.setdefault("EASYDEL_PROGRAM", str(pathlib.Path(arguments.build) / "bin" / "easydel"))
     binaries = sorted(path for path in pathlib.Path(arguments.build, "bin").glob("test_*") if os.access(path, os.X_OK))
-    scripts = sorted(path for folder in ("wire", "golden", "install") for path in (ROOT / "tests" / folder).glob("*_check.py"))
+    folders = ["wire", "golden", "install"] + ["fuzz"] * arguments.fuzz
+    scripts = sorted(path for folder in folders for path in (ROOT / "tests" / folder).glob("*_check.py"))
     if not binaries:
         print(f"no test binaries in {arguments.build}/bin; ./easydel.sh test builds them", file=sys.stderr)
         return 1
@@ -126,6 +131,8 @@ def main():
         # Indented, so that the only line that is nothing but counts is the last.
         print(f"  {suite.name:<28} {suite.passed} passed, {suite.failed} failed{skipped}"
               f"  ({time.monotonic() - started:.1f} s)", flush=True)
+        for line in suite.said:
+            print("    " + line, flush=True)
         for detail in suite.details:
             print("    FAILED " + detail.replace("\n", "\n      "), flush=True)
             failures.append(f"{suite.name}: {detail.splitlines()[0]}")

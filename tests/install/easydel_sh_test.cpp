@@ -103,6 +103,17 @@ TEST(TestRunner, FailsWhereNothingRan) {
   EXPECT_EQ(last_line(ran.out), "0 passed, 0 failed, 0 skipped");
 }
 
+TEST(FuzzCheck, IsSkippedWhereThereIsNoClang) {
+  const std::string script = (source_root() / "tests/fuzz/fuzz_check.py").string();
+  const std::string program =
+      "import os, runpy, sys; os.environ['PATH'] = '/nowhere'; "
+      "sys.argv = ['fuzz_check.py', '--only', 'document']; runpy.run_path('" +
+      script + "', run_name='__main__')";
+  const Ran ran = run({"python3", "-c", program});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.out, "fuzz_document: skipped: no clang++ with libFuzzer\n0 passed, 0 failed, 1 skipped\n");
+}
+
 TEST(Readme, HasExactlyTheTwoCommands) {
   const std::string readme = read_file(source_root() / "README.md");
   const std::regex fence("```[a-z]*\n([^`]*)```");

@@ -338,12 +338,59 @@ TEST(OutputParser, LooksForNoCallsInThinkingThatNobodySeparates) {
                    "<tool_calls>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_calls>"),
             "content[<think>I use <tool_calls>\n{\"name\": \"no\", \"arguments\": {}}\n</tool_calls></think> Now.] "
             "reasoning[] :f{}");
+  EXPECT_EQ(parsed("hunyuan_a13b",
+                   "<think>like <tool_calls>[{\"name\": \"no\", \"arguments\": {}}]</tool_calls></think>\n"
+                   "<tool_calls>[{\"name\": \"f\", \"arguments\": {}}]</tool_calls>"),
+            "content[<think>like <tool_calls>[{\"name\": \"no\", \"arguments\": {}}]</tool_calls></think>\n] "
+            "reasoning[] :f{}");
   EXPECT_EQ(parsed("seed_oss",
                    "<seed:think>like "
                    "<seed:tool_call><function=f></function></seed:tool_call></"
                    "seed:think>\n<seed:tool_call>\n<function=g>\n</function>\n</seed:tool_call>"),
             "content[<seed:think>like <seed:tool_call><function=f></function></seed:tool_call></seed:think>\n] "
             "reasoning[] :g{}");
+}
+
+TEST(OutputParser, TakesTheWordNullForNullInFormatsOfBareText) {
+  const OutputOptions options = with_tools(
+      R"([{"name": "f", "parameters": {"properties": {"s": {"type": "string"}, "i": {"type": "integer"}}}}])");
+  const auto qwen = [&](const std::string& s, const std::string& i) {
+    const std::string call =
+        "<function=f>\n<parameter=s>\n" + s + "\n</parameter>\n<parameter=i>" + i + "</parameter>\n</function>";
+    EXPECT_EQ(parsed("seed_oss", call, "", options), parsed("qwen3_coder", call, "", options));
+    return parsed("qwen3_coder", call, "", options);
+  };
+  EXPECT_EQ(qwen("null", "NULL"), "content[] reasoning[] :f{\"s\": null, \"i\": null}");
+  EXPECT_EQ(qwen("nullify", "7"), "content[] reasoning[] :f{\"s\": \"nullify\", \"i\": 7}");
+  EXPECT_EQ(qwen("None", "null "), "content[] reasoning[] :f{\"s\": \"None\", \"i\": \"null \"}");
+  EXPECT_EQ(qwen("\n nu\n", "x"), "content[] reasoning[] :f{\"s\": \"\\n nu\\n\", \"i\": \"x\"}");
+  const auto minimax = [&](const std::string& s) {
+    return parsed("minimax_m2",
+                  "<minimax:tool_call><invoke name=\"f\"><parameter name=\"s\">" + s +
+                      "</parameter></invoke></minimax:tool_call>",
+                  "", options);
+  };
+  EXPECT_EQ(minimax(" \n a  b \n\n"), "content[] reasoning[] :f{\"s\": \"a  b\"}");
+  EXPECT_EQ(minimax(" nu \n"), "content[] reasoning[] :f{\"s\": \"nu\"}");
+  EXPECT_EQ(minimax(" Nil\n"), "content[] reasoning[] :f{\"s\": null}");
+  EXPECT_EQ(minimax(" \n"), "content[] reasoning[] :f{\"s\": \"\"}");
+}
+
+TEST(OutputParser, PassesOverWhatStandsBetweenParameters) {
+  EXPECT_EQ(
+      parsed("qwen3_coder", "<function=f>\n<parameter=a>1</parameter>\nand\n<parameter=b>2</parameter>\n</function>"),
+      "content[] reasoning[] :f{\"a\": \"1\", \"b\": \"2\"}");
+  EXPECT_EQ(parsed("glm45", "<tool_call>f\n<arg_key> a </arg_key>\n<arg_value> some text\n</arg_value></tool_call>"),
+            "content[] reasoning[] :f{\"a\": \"some text\"}");
+}
+
+TEST(OutputParser, KeepsWhatAHarmonyAnswerSaysBehindACall) {
+  EXPECT_EQ(
+      parsed(
+          "openai",
+          "<|channel|>analysis<|message|>A<|end|><|start|>assistant<|channel|>commentary to=functions.f "
+          "<|constrain|>json<|message|>{\"a\": 1}<|call|><|start|>assistant<|channel|>final<|message|>Done.<|return|>"),
+      "content[Done.] reasoning[A] :f{\"a\": 1}");
 }
 
 TEST(OutputParser, GoesOnBehindALineThatIsNoCall) {

@@ -41,7 +41,7 @@ TEST_P(AgainstThePackage, GivesTheSameIdsTokensOffsetsAndTexts) {
 INSTANTIATE_TEST_SUITE_P(Synthetic, AgainstThePackage,
                          ::testing::Values("cl100k", "nfc_single_digit", "o200k", "roberta", "falcon_like",
                                            "prepend_fallback", "metaspace_first", "clip_like", "prefixed_bpe",
-                                           "word_piece", "word_level", "unigram_charsmap", "unigram_bytes"),
+                                           "word_piece", "word_level", "unigram_charsmap", "unigram_bytes", "clusters"),
                          [](auto& info) { return std::string(info.param); });
 
 TEST(Tokenizer, FastPathGivesTheIdsOfTheFullOne) {

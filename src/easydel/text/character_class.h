@@ -1,5 +1,5 @@
 // A set of characters that a regular expression for one character tells: Oniguruma is asked about each block of
-// characters once, so the set is its own, whatever version of Unicode it knows.
+// characters once.
 #pragma once
 
 #include <array>

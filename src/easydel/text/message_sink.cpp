@@ -17,7 +17,7 @@ size_t trailing_space(std::string_view text) {
 }  // namespace
 
 void MessageSink::content(std::string_view text) {
-  if (calls_ > 0 || text.empty()) return;
+  if ((calls_ > 0 && !content_after_calls) || text.empty()) return;
   if (skips_space_) {
     text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
     if (text.empty()) return;

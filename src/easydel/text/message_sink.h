@@ -13,8 +13,9 @@ class MessageSink {
  public:
   bool trims_before_calls = true;       // white space between content and a call is none of the content
   bool content_excludes_calls = false;  // an answer with a call has no content at all
+  bool content_after_calls = false;     // what follows a call is content too
 
-  // Once there is a call, content is passed over: what formats allow between and behind calls is white space, and
+  // Once there is a call, content is passed over (unless content_after_calls): what formats allow between and behind calls is white space, and
   // what models write there repeats the call.
   void content(std::string_view text);
   void reasoning(std::string_view text);

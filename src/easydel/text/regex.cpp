@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "easydel/base/error.h"
+#include "easydel/text/regex_classes.h"
 #include "easydel/text/split_pattern.h"
 
 namespace easydel::text {
@@ -41,7 +42,8 @@ Regex::Regex(const std::string& pattern, Engine engine) : impl_(std::make_unique
   (void)ready;
   impl_->pattern = pattern;
   OnigErrorInfo info;
-  int status = onig_new(&impl_->compiled, bytes(pattern.data()), bytes(pattern.data() + pattern.size()),
+  const std::string spelled = spelled_out(pattern);
+  int status = onig_new(&impl_->compiled, bytes(spelled.data()), bytes(spelled.data() + spelled.size()),
                         ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_RUBY, &info);
   if (status != ONIG_NORMAL) {
     impl_->compiled = nullptr;

@@ -70,7 +70,9 @@ struct TaggedCalls {
   std::string value_close = {};
   bool needs_section = false;  // without it calls are content
   bool keeps_space = false;    // of values; else a line break at either end is cut off
+  bool strips_values = false;  // all white space at their ends
   bool guesses_types = false;
+  std::vector<std::string_view> nulls = {};  // words in lower case that are null whatever the type
 };
 Task<> read_tagged_calls(ReadContext& context, const TaggedCalls& format);
 

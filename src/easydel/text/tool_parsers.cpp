@@ -36,7 +36,8 @@ Task<> read_tool_calls_tag(ReadContext& context) {
 
 Task<> read_hunyuan(ReadContext& context) {
   context.sink.trims_before_calls = false;
-  return read_tool_calls_tag(context);
+  co_await read_thinking_as_content(context, "<think>", "</think>");
+  co_await read_tool_calls_tag(context);
 }
 
 Task<> read_minimax(ReadContext& context) {
@@ -145,7 +146,8 @@ Task<> read_qwen_tags(ReadContext& context) {
                                   .close = "</function>",
                                   .parameter = "<parameter=",
                                   .parameter_name_end = ">",
-                                  .value_close = "</parameter>"};
+                                  .value_close = "</parameter>",
+                                  .nulls = {"null"}};
   context.sink.trims_before_calls = false;
   return read_tagged_calls(context, format);
 }
@@ -159,7 +161,7 @@ Task<> read_seed_oss(ReadContext& context) {
                                   .parameter = "<parameter=",
                                   .parameter_name_end = ">",
                                   .value_close = "</parameter>",
-                                  .needs_section = true};
+                                  .nulls = {"null"}};
   context.sink.trims_before_calls = false;
   co_await read_thinking_as_content(context, "<seed:think>", "</seed:think>");
   co_await read_tagged_calls(context, format);
@@ -189,7 +191,9 @@ Task<> read_minimax_m2(ReadContext& context) {
                                   .parameter = "<parameter name=",
                                   .parameter_name_end = ">",
                                   .value_close = "</parameter>",
-                                  .needs_section = true};
+                                  .needs_section = true,
+                                  .strips_values = true,
+                                  .nulls = {"null", "none", "nil"}};
   context.sink.trims_before_calls = false;
   return read_tagged_calls(context, format);
 }

@@ -75,12 +75,6 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-std::string lowered(std::string_view text) {
-  std::string out(text.substr(0, 16));
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
 }  // namespace
 
 ToolSchemas::ToolSchemas(Value tools) : tools_(std::move(tools)) {}
@@ -123,6 +117,12 @@ const Value* ToolSchemas::property(std::string_view name, std::string_view param
 ArgumentType ToolSchemas::type_of(std::string_view name, std::string_view parameter) const {
   ArgumentType out;
   if (const Value* schema = property(name, parameter)) add_schema(*schema, *parameters(name), out);
+  return out;
+}
+
+std::string lowered(std::string_view text) {
+  std::string out(text.substr(0, 16));
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
   return out;
 }
 

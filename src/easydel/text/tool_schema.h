@@ -37,6 +37,8 @@ class ToolSchemas {
   Value tools_;
 };
 
+std::string lowered(std::string_view text);  // ASCII, of a word: at most its first 16 bytes
+
 // `text` as JSON of one of the types, the narrowest that fits; else as a string. Of an unknown type: a string, or
 // where `guesses` whatever value it reads as.
 std::string coerced(std::string_view text, const ArgumentType& type, bool guesses);

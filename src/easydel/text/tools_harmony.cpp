@@ -26,6 +26,7 @@ Header header_of(const std::string& text) {
 
 Task<> read_harmony(ReadContext& context) {
   Incoming& in = context.in;
+  context.sink.content_after_calls = true;
   const Markers headers{"<|channel|>", "<|start|>", " to=", "to=", "<|message|>"};
   const Markers header_end{"<|message|>", "<|end|>"};
   const Markers ends{"<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"};

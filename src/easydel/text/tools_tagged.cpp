@@ -9,10 +9,9 @@ namespace {
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr size_t kLongestTag = 1024, kLongestBetween = 256;
 
-std::string trimmed(std::string_view text) {
+std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(kSpace);
-  return first == std::string_view::npos ? ""
-                                         : std::string(text.substr(first, text.find_last_not_of(kSpace) - first + 1));
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
 // What stands in a tag: a name, perhaps quoted, perhaps with `string="true"` behind it.
@@ -23,7 +22,7 @@ struct Tag {
 
 Tag tag_of(const std::string& raw) {
   Tag out;
-  std::string text = trimmed(raw);
+  const std::string text(trimmed(raw));
   if (!text.empty() && (text[0] == '"' || text[0] == '\'')) {
     const size_t end = text.find(text[0], 1);
     out.name = text.substr(1, end == std::string::npos ? end : end - 1);
@@ -31,41 +30,74 @@ Tag tag_of(const std::string& raw) {
     if (rest.find("string=\"true\"") != std::string::npos) out.is_string = true;
     if (rest.find("string=\"false\"") != std::string::npos) out.is_string = false;
   } else {
-    out.name = std::move(text);
+    out.name = text;
   }
   return out;
 }
 
-// A string value while it arrives: a line break at either end is none of it.
+// A value without the white space that is none of it.
+std::string_view inner(std::string_view text, const TaggedCalls& format) {
+  if (format.strips_values || format.guesses_types) return trimmed(text);
+  if (format.keeps_space) return text;
+  if (text.starts_with('\n')) text.remove_prefix(1);
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  return text;
+}
+
+bool is_null(std::string_view value, const TaggedCalls& format) {
+  return std::find(format.nulls.begin(), format.nulls.end(), lowered(value)) != format.nulls.end();
+}
+
+// A string value while it arrives: given out as soon as it is certain that it is one.
 class StringValue {
  public:
-  StringValue(MessageSink& sink, bool keeps_space) : sink_(sink), keeps_space_(keeps_space), at_start_(!keeps_space) {
+  StringValue(MessageSink& sink, const TaggedCalls& format) : sink_(sink), format_(format) {}
+
+  void add(std::string_view piece) {
+    held_ += piece;
+    if (!begun_) {
+      const bool blank = held_.find_first_not_of(kSpace) == std::string::npos;
+      if ((blank && !format_.keeps_space) || may_be_null()) return;
+      begin();
+    }
+    // White space at the end waits: it may be the end of the value.
+    const size_t solid = format_.keeps_space ? held_.size() : held_.find_last_not_of(kSpace) + 1;
+    write(std::string_view(held_).substr(0, solid));
+    held_.erase(0, solid);
+  }
+  void end() {
+    if (!begun_ && is_null(inner(held_, format_), format_)) return sink_.arguments("null");
+    if (!begun_) begin();
+    if (format_.strips_values) held_.erase(held_.find_last_not_of(kSpace) + 1);
+    if (!format_.keeps_space && held_.ends_with('\n')) held_.pop_back();
+    write(held_);
     sink_.arguments("\"");
   }
-  void add(std::string_view piece) {
-    if (at_start_ && !piece.empty()) {
-      at_start_ = false;
-      if (piece[0] == '\n') piece.remove_prefix(1);
-    }
-    if (piece.empty()) return;
-    write(std::exchange(held_, {}));
-    if (!keeps_space_ && piece.back() == '\n') {
-      held_ = "\n";
-      piece.remove_suffix(1);
-    }
-    write(piece);
-  }
-  void end() { sink_.arguments("\""); }
 
  private:
+  void begin() {
+    begun_ = true;
+    sink_.arguments("\"");
+    if (format_.strips_values)
+      held_.erase(0, held_.find_first_not_of(kSpace));
+    else if (!format_.keeps_space && held_.starts_with('\n'))
+      held_.erase(0, 1);
+  }
+  bool may_be_null() const {
+    const std::string_view value = inner(held_, format_);
+    const std::string lower = lowered(value);
+    return std::any_of(format_.nulls.begin(), format_.nulls.end(),
+                       [&](std::string_view word) { return word.starts_with(lower) && value.size() <= word.size(); });
+  }
   void write(std::string_view piece) {
     std::string out;
     append_json_escaped(out, piece);
     sink_.arguments(out);
   }
   MessageSink& sink_;
-  bool keeps_space_, at_start_;
+  const TaggedCalls& format_;
   std::string held_;
+  bool begun_ = false;
 };
 
 struct TaggedCall {
@@ -102,7 +134,7 @@ Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, Tagge
   }
   size_t end = kNone;
   if (!again && !wraps && (type.only_string() || (type.unknown() && !guesses))) {
-    StringValue value(context.sink, format.keeps_space);
+    StringValue value(context.sink, format);
     const Take take = [&value](std::string_view piece) { value.add(piece); };
     end = co_await read_until(in, ends, take);
     if (end == kNone) co_return false;
@@ -112,8 +144,7 @@ Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, Tagge
     const Take take = [&text](std::string_view piece) { text += piece; };
     end = co_await read_until(in, ends, take);
     if (end == kNone) co_return false;
-    if (!format.keeps_space && text.starts_with('\n')) text.erase(0, 1);
-    if (!format.keeps_space && text.ends_with('\n')) text.pop_back();
+    text = inner(text, format);
     std::optional<std::string> object;
     if (wraps) object = value_as_json(text, Notation::json);
     if (object && object->front() == '{') {
@@ -124,7 +155,7 @@ Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, Tagge
         context.sink.arguments(json_quoted(tag.name) + ": ");
         call.seen.push_back(tag.name);
       }
-      context.sink.arguments(coerced(text, type, guesses));
+      context.sink.arguments(is_null(text, format) ? "null" : coerced(text, type, guesses));
     }
   }
   if (end == 0) in.take(format.value_close.size());
@@ -148,8 +179,8 @@ Task<bool> read_tagged_call(ReadContext& context, const TaggedCalls& format) {
   Markers next{format.parameter, format.close};
   next.insert(next.end(), format.section_ends.begin(), format.section_ends.end());
   while (true) {
-    co_await skip_space(in);
-    const size_t what = co_await next_is(in, next);
+    std::string between;
+    const size_t what = co_await read_until(in, next, between, kLongestBetween);
     if (what == kNone) co_return false;
     if (what != 0) {
       if (what == 1) in.take(format.close.size());
