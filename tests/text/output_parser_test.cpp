@@ -11,6 +11,7 @@
 #include "easydel/text/reading.h"
 #include "easydel/text/unicode.h"
 #include "support/data.h"
+#include "text/parsed_answer.h"
 
 namespace easydel::text {
 namespace {
@@ -23,12 +24,6 @@ std::vector<Value> cases() {
   const std::string text = files::read_compressed(test::test_data("toolcalls/cases.jsonl.gz"));
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
     out.push_back(parse_json(text.substr(begin, end - begin), "cases"));
-  return out;
-}
-
-std::string as_text(const Message& message) {
-  std::string out = "content[" + message.content + "] reasoning[" + message.reasoning + "]";
-  for (const ToolCall& call : message.tool_calls) out += " " + call.id + ":" + call.name + call.arguments;
   return out;
 }
 
@@ -217,17 +212,6 @@ TEST(OutputParser, StreamsArgumentsAsPrefixesOfJson) {
   EXPECT_GT(seen, 5000);
 }
 
-std::string parsed(const std::string& format, const std::string& text, const std::string& reasoning = "",
-                   OutputOptions options = {}) {
-  return as_text(parse_output(text, {format, reasoning}, std::move(options)));
-}
-
-OutputOptions with_tools(const std::string& tools) {
-  OutputOptions out;
-  out.tools = parse_json(tools);
-  return out;
-}
-
 TEST(OutputParser, KnowsEveryNameOfTheGuideAndItsAliases) {
   for (const char* name :
        {"deepseek_v3",    "deepseek_v31", "deepseek_v32",    "ernie45",        "functiongemma", "gemma4",
@@ -246,68 +230,6 @@ TEST(OutputParser, KnowsEveryNameOfTheGuideAndItsAliases) {
     EXPECT_NO_THROW(OutputParser({"", name})) << name;
   const std::string text = refusal([] { OutputParser({"hermez", ""}); });
   EXPECT_TRUE(text.starts_with("tool parser: there is none called 'hermez'\n    apertus, cohere_command, ")) << text;
-}
-
-TEST(OutputParser, ReadsTheFormatsThatNoRecordedCaseShows) {
-  const std::string call = "content[Hi] reasoning[] :get_weather{\"city\": \"Rom \\\"E\\\"\", \"n\": 2}";
-  const OutputOptions typed = with_tools(R"([{"type": "function", "function": {"name": "get_weather", "parameters":
-      {"type": "object", "properties": {"city": {"type": "string"}, "n": {"type": "integer"}}}}}])");
-  const std::string json = R"({"city": "Rom \"E\"", "n": 2})";
-  EXPECT_EQ(parsed("deepseek_v31", "Hi<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>" + json +
-                                       "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
-            call);
-  EXPECT_EQ(parsed("deepseek_v32",
-                   "Hi<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter "
-                   "name=\"city\" string=\"true\">Rom "
-                   "\"E\"</｜DSML｜parameter>\n<｜DSML｜parameter name=\"n\" "
-                   "string=\"false\">2</｜DSML｜parameter>\n</｜DSML｜invoke>\n"
-                   "</｜DSML｜function_calls>"),
-            call);
-  EXPECT_EQ(parsed("gemma4", "Hi<|tool_call>call:get_weather{city:<|\"|>Rom \"E\"<|\"|>,n:2}<tool_call|>"), call);
-  EXPECT_EQ(parsed("gigachat3", "Hi<|function_call|>{\"name\": \"get_weather\", \"arguments\": " + json + "}"), call);
-  EXPECT_EQ(parsed("glm45",
-                   "Hi<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rom "
-                   "\"E\"</arg_value>\n<arg_key>n</arg_key>\n<arg_value>2</arg_value>\n</tool_call>"),
-            call);
-  EXPECT_EQ(parsed("glm47",
-                   "Hi<tool_call>get_weather<arg_key>city</arg_key><arg_value>Rom "
-                   "\"E\"</arg_value><arg_key>n</arg_key><arg_value>2</arg_value></tool_call>"),
-            call);
-  EXPECT_EQ(
-      parsed("hunyuan_a13b", "Hi<tool_calls>[{\"name\": \"get_weather\", \"arguments\": " + json + "}]</tool_calls>"),
-      call);
-  EXPECT_EQ(
-      parsed("kimi_k2",
-             "Hi<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>" +
-                 json + "<|tool_call_end|><|tool_calls_section_end|>"),
-      "content[Hi] reasoning[] functions.get_weather:0:get_weather" + json);
-  EXPECT_EQ(
-      parsed("minimax", "Hi<tool_calls>\n{\"name\": \"get_weather\", \"arguments\": " + json + "}\n</tool_calls>"),
-      call);
-  EXPECT_EQ(parsed("minimax_m2",
-                   "Hi<minimax:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Rom "
-                   "\"E\"</parameter>\n<parameter name=\"n\">2</parameter>\n</invoke>\n</minimax:tool_call>",
-                   "", typed),
-            call);
-  EXPECT_EQ(parsed("openai",
-                   "<|channel|>final<|message|>Hi<|end|><|start|>assistant<|channel|>commentary "
-                   "to=functions.get_weather <|constrain|>json<|message|>" +
-                       json + "<|call|>"),
-            call);
-  EXPECT_EQ(parsed("seed_oss",
-                   "Hi<seed:tool_call>\n<function=get_weather>\n<parameter=city>Rom "
-                   "\"E\"</parameter>\n<parameter=n>2</parameter>\n</function>\n</seed:tool_call>",
-                   "", typed),
-            call);
-  EXPECT_EQ(parsed("cohere_command",
-                   "Hi<|START_ACTION|>[{\"tool_call_id\": \"0\", \"tool_name\": \"get_weather\", \"parameters\": " +
-                       json + "}]<|END_ACTION|>"),
-            "content[Hi] reasoning[] 0:get_weather" + json);
-  EXPECT_EQ(parsed("nemotron", "Hi<TOOLCALL>[{\"name\": \"get_weather\", \"arguments\": " + json + "}]</TOOLCALL>"),
-            call);
-  EXPECT_EQ(parsed("apertus", "Hi<|tools_prefix|>[{\"get_weather\": " + json + "}]<|tools_suffix|>"), call);
-  EXPECT_EQ(parsed("lfm2", "Hi<|tool_call_start|>[get_weather(city='Rom \"E\"', n=2)]<|tool_call_end|>"), call);
-  EXPECT_EQ(parsed("functionary", "Hi<function=get_weather>" + json + "</function>"), call);
 }
 
 TEST(OutputParser, LeavesWhatIsNoCallInTheContent) {
@@ -330,104 +252,6 @@ TEST(OutputParser, SaysWhenACallThatItBeganIsNone) {
   ASSERT_EQ(delta.calls.size(), 1U);
   EXPECT_TRUE(delta.calls[0].withdrawn);
   EXPECT_EQ(delta.content, " <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1");
-}
-
-TEST(OutputParser, LooksForNoCallsInThinkingThatNobodySeparates) {
-  EXPECT_EQ(parsed("minimax",
-                   "<think>I use <tool_calls>\n{\"name\": \"no\", \"arguments\": {}}\n</tool_calls></think> Now. "
-                   "<tool_calls>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_calls>"),
-            "content[<think>I use <tool_calls>\n{\"name\": \"no\", \"arguments\": {}}\n</tool_calls></think> Now.] "
-            "reasoning[] :f{}");
-  EXPECT_EQ(parsed("hunyuan_a13b",
-                   "<think>like <tool_calls>[{\"name\": \"no\", \"arguments\": {}}]</tool_calls></think>\n"
-                   "<tool_calls>[{\"name\": \"f\", \"arguments\": {}}]</tool_calls>"),
-            "content[<think>like <tool_calls>[{\"name\": \"no\", \"arguments\": {}}]</tool_calls></think>\n] "
-            "reasoning[] :f{}");
-  EXPECT_EQ(parsed("seed_oss",
-                   "<seed:think>like "
-                   "<seed:tool_call><function=f></function></seed:tool_call></"
-                   "seed:think>\n<seed:tool_call>\n<function=g>\n</function>\n</seed:tool_call>"),
-            "content[<seed:think>like <seed:tool_call><function=f></function></seed:tool_call></seed:think>\n] "
-            "reasoning[] :g{}");
-}
-
-TEST(OutputParser, TakesTheWordNullForNullInFormatsOfBareText) {
-  const OutputOptions options = with_tools(
-      R"([{"name": "f", "parameters": {"properties": {"s": {"type": "string"}, "i": {"type": "integer"}}}}])");
-  const auto qwen = [&](const std::string& s, const std::string& i) {
-    const std::string call =
-        "<function=f>\n<parameter=s>\n" + s + "\n</parameter>\n<parameter=i>" + i + "</parameter>\n</function>";
-    EXPECT_EQ(parsed("seed_oss", call, "", options), parsed("qwen3_coder", call, "", options));
-    return parsed("qwen3_coder", call, "", options);
-  };
-  EXPECT_EQ(qwen("null", "NULL"), "content[] reasoning[] :f{\"s\": null, \"i\": null}");
-  EXPECT_EQ(qwen("nullify", "7"), "content[] reasoning[] :f{\"s\": \"nullify\", \"i\": 7}");
-  EXPECT_EQ(qwen("None", "null "), "content[] reasoning[] :f{\"s\": \"None\", \"i\": \"null \"}");
-  EXPECT_EQ(qwen("\n nu\n", "x"), "content[] reasoning[] :f{\"s\": \"\\n nu\\n\", \"i\": \"x\"}");
-  const auto minimax = [&](const std::string& s) {
-    return parsed("minimax_m2",
-                  "<minimax:tool_call><invoke name=\"f\"><parameter name=\"s\">" + s +
-                      "</parameter></invoke></minimax:tool_call>",
-                  "", options);
-  };
-  EXPECT_EQ(minimax(" \n a  b \n\n"), "content[] reasoning[] :f{\"s\": \"a  b\"}");
-  EXPECT_EQ(minimax(" nu \n"), "content[] reasoning[] :f{\"s\": \"nu\"}");
-  EXPECT_EQ(minimax(" Nil\n"), "content[] reasoning[] :f{\"s\": null}");
-  EXPECT_EQ(minimax(" \n"), "content[] reasoning[] :f{\"s\": \"\"}");
-}
-
-TEST(OutputParser, PassesOverWhatStandsBetweenParameters) {
-  EXPECT_EQ(
-      parsed("qwen3_coder", "<function=f>\n<parameter=a>1</parameter>\nand\n<parameter=b>2</parameter>\n</function>"),
-      "content[] reasoning[] :f{\"a\": \"1\", \"b\": \"2\"}");
-  EXPECT_EQ(parsed("glm45", "<tool_call>f\n<arg_key> a </arg_key>\n<arg_value> some text\n</arg_value></tool_call>"),
-            "content[] reasoning[] :f{\"a\": \"some text\"}");
-}
-
-TEST(OutputParser, KeepsWhatAHarmonyAnswerSaysBehindACall) {
-  EXPECT_EQ(
-      parsed(
-          "openai",
-          "<|channel|>analysis<|message|>A<|end|><|start|>assistant<|channel|>commentary to=functions.f "
-          "<|constrain|>json<|message|>{\"a\": 1}<|call|><|start|>assistant<|channel|>final<|message|>Done.<|return|>"),
-      "content[Done.] reasoning[A] :f{\"a\": 1}");
-}
-
-TEST(OutputParser, GoesOnBehindALineThatIsNoCall) {
-  EXPECT_EQ(parsed("minimax",
-                   "<tool_calls>\n{\"name\": \"f\", \"arguments\": {}}\n{bad}\n{\"name\": \"no\"}\n{\"name\": \"g\", "
-                   "\"arguments\": {\"a\": 1}}\n</tool_calls>"),
-            "content[] reasoning[] :f{} :g{\"a\": 1}");
-}
-
-TEST(OutputParser, FindsTheToolOfACallThatSaysOnlyItsNumber) {
-  const std::string open = "<|tool_call_begin|>", arguments = "<|tool_call_argument_begin|>",
-                    close = "<|tool_call_end|>";
-  const OutputOptions both = with_tools(
-      R"([{"name": "f", "parameters": {"properties": {"a": {}, "b": {}}}}, {"name": "g", "parameters": {"properties": {"a": {}}}}])");
-  EXPECT_EQ(parsed("kimi_k2", open + "0 " + arguments + "{\"a\": 1, \"b\": 2}" + close, "", both),
-            "content[] reasoning[] 0:f{\"a\": 1, \"b\": 2}");
-  EXPECT_EQ(parse_output(open + "0" + arguments + "{\"a\": 1}" + close, {"kimi_k2", ""}, both).tool_calls.size(), 0U);
-  const OutputOptions one = with_tools(R"([{"name": "f"}])");
-  EXPECT_EQ(parsed("kimi_k2", open + "0" + arguments + "{\"a\": 1" + close, "", one),
-            "content[] reasoning[] 0:f{\"a\": 1");
-  EXPECT_EQ(parse_output(open + "functions.f.0" + arguments + "{}" + close, {"kimi_k2", ""}, one).tool_calls.size(),
-            0U);
-}
-
-TEST(OutputParser, TakesArgumentsOutOfOneThatTheToolDoesNotHave) {
-  const OutputOptions options =
-      with_tools(R"([{"name": "f", "parameters": {"properties": {"n": {"type": "integer"}}}}])");
-  const auto written = [&](const std::string& parameter) {
-    return parsed("deepseek_v32",
-                  "<｜DSML｜function_calls><｜DSML｜invoke name=\"f\"><｜DSML｜parameter name=" + parameter +
-                      "</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>",
-                  "", options);
-  };
-  EXPECT_EQ(written("\"arguments\" string=\"false\">{\"n\": 1}"), "content[] reasoning[] :f{\"n\": 1}");
-  EXPECT_EQ(written("\"input\" string=\"true\">{\"n\": 1}"), "content[] reasoning[] :f{\"n\": 1}");
-  EXPECT_EQ(written("\"n\" string=\"true\">42"), "content[] reasoning[] :f{\"n\": 42}");
-  EXPECT_EQ(written("\"x\" string=\"true\">42"), "content[] reasoning[] :f{\"x\": \"42\"}");
 }
 
 TEST(OutputParser, IsBoundedOnHostileText) {
