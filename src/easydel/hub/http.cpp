@@ -1,13 +1,11 @@
 #include "easydel/hub/http.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cctype>
 #include <memory>
-#include <mutex>
 
 #include "easydel/base/error.h"
+#include "easydel/hub/curl.h"
 
 namespace easydel::hub {
 namespace {
@@ -23,28 +21,30 @@ std::string lower(std::string_view text) {
 
 // "https://host:port", by which two addresses are the same host or not; an http address is another than its https one.
 std::string host_of(const std::string& url) {
-  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), curl_url_cleanup);
-  if (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) refuse(url, "is no address");
+  const Curl& api = curl();
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(api.url(), api.url_cleanup);
+  if (api.url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) refuse(url, "is no address");
   std::string out;
   for (const CURLUPart part : {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT}) {
     char* text = nullptr;
-    if (curl_url_get(parsed.get(), part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) continue;
+    if (api.url_get(parsed.get(), part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) continue;
     out += lower(text) + "|";
-    curl_free(text);
+    api.free(text);
   }
   if (!out.starts_with("http|") && !out.starts_with("https|")) refuse(url, "is neither http nor https");
   return out;
 }
 
 std::string resolved(const std::string& base, const std::string& location) {
-  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), curl_url_cleanup);
+  const Curl& api = curl();
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(api.url(), api.url_cleanup);
   char* text = nullptr;
-  if (curl_url_set(parsed.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK ||
-      curl_url_set(parsed.get(), CURLUPART_URL, location.c_str(), 0) != CURLUE_OK ||
-      curl_url_get(parsed.get(), CURLUPART_URL, &text, 0) != CURLUE_OK)
+  if (api.url_set(parsed.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK ||
+      api.url_set(parsed.get(), CURLUPART_URL, location.c_str(), 0) != CURLUE_OK ||
+      api.url_get(parsed.get(), CURLUPART_URL, &text, 0) != CURLUE_OK)
     throw NetworkError(base + " redirects to '" + location + "', which is no address");
   std::string out = text;
-  curl_free(text);
+  api.free(text);
   return out;
 }
 
@@ -73,7 +73,7 @@ size_t on_body(char* data, size_t size, size_t count, void* context) {
   auto& hop = *static_cast<Hop*>(context);
   const std::string_view bytes(data, size * count);
   long status = 0;
-  curl_easy_getinfo(hop.curl, CURLINFO_RESPONSE_CODE, &status);
+  curl().easy_getinfo(hop.curl, CURLINFO_RESPONSE_CODE, &status);
   try {
     if (hop.request->on_data && status / 100 == 2) {
       if (!hop.begun && hop.request->begin)
@@ -96,46 +96,47 @@ size_t on_upload(char* buffer, size_t size, size_t count, void* context) {
 }
 
 Response exchange(const Request& request, const std::string& url, bool with_token) {
-  const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(), curl_easy_cleanup);
-  check(curl.get(), "libcurl could not be set up");
-  Hop hop{.curl = curl.get(), .request = &request, .response = {}, .begun = false, .failure = {}};
-  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(nullptr, curl_slist_free_all);
-  const auto add = [&](const std::string& line) { headers.reset(curl_slist_append(headers.release(), line.c_str())); };
+  const Curl& api = curl();
+  const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle(api.easy_init(), api.easy_cleanup);
+  check(handle.get(), "libcurl could not be set up");
+  Hop hop{.curl = handle.get(), .request = &request, .response = {}, .begun = false, .failure = {}};
+  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(nullptr, api.slist_free_all);
+  const auto add = [&](const std::string& line) { headers.reset(api.slist_append(headers.release(), line.c_str())); };
   for (const std::string& line : request.headers) add(line);
   if (with_token && !request.token.empty()) add("Authorization: Bearer " + request.token);
   if (request.resume_from > 0) add(str("Range: bytes=", request.resume_from, "-"));
   add("Expect:");
-  CURL* const c = curl.get();
-  curl_easy_setopt(c, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(c, CURLOPT_USERAGENT, "easydel/" EASYDEL_VERSION);
-  curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_seconds * 1000));
-  curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(request.stall_seconds)));
-  curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
-  curl_easy_setopt(c, CURLOPT_HEADERDATA, &hop);
-  curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-  curl_easy_setopt(c, CURLOPT_WRITEDATA, &hop);
+  CURL* const c = handle.get();
+  api.easy_setopt(c, CURLOPT_URL, url.c_str());
+  api.easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+  api.easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+  api.easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+  api.easy_setopt(c, CURLOPT_USERAGENT, "easydel/" EASYDEL_VERSION);
+  api.easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_seconds * 1000));
+  api.easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  api.easy_setopt(c, CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(request.stall_seconds)));
+  api.easy_setopt(c, CURLOPT_HTTPHEADER, headers.get());
+  api.easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+  api.easy_setopt(c, CURLOPT_HEADERDATA, &hop);
+  api.easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+  api.easy_setopt(c, CURLOPT_WRITEDATA, &hop);
   if (request.method == "HEAD") {
-    curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+    api.easy_setopt(c, CURLOPT_NOBODY, 1L);
   } else if (request.upload) {
-    curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(c, CURLOPT_READFUNCTION, on_upload);
-    curl_easy_setopt(c, CURLOPT_READDATA, &hop);
-    curl_easy_setopt(c, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.upload_bytes));
+    api.easy_setopt(c, CURLOPT_UPLOAD, 1L);
+    api.easy_setopt(c, CURLOPT_READFUNCTION, on_upload);
+    api.easy_setopt(c, CURLOPT_READDATA, &hop);
+    api.easy_setopt(c, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.upload_bytes));
   } else if (request.method != "GET") {
-    curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-    curl_easy_setopt(c, CURLOPT_POSTFIELDS, request.body.c_str());
-    curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    api.easy_setopt(c, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+    api.easy_setopt(c, CURLOPT_POSTFIELDS, request.body.c_str());
+    api.easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
   }
-  const CURLcode code = curl_easy_perform(c);
+  const CURLcode code = api.easy_perform(c);
   if (hop.failure) std::rethrow_exception(hop.failure);
-  if (code != CURLE_OK) throw NetworkError(url + ": " + curl_easy_strerror(code));
+  if (code != CURLE_OK) throw NetworkError(url + ": " + api.easy_strerror(code));
   long status = 0;
-  curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+  api.easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
   hop.response.status = static_cast<int>(status);
   hop.response.url = url;
   if (!hop.begun && status / 100 == 2 && request.begin && request.on_data) request.begin(hop.response.status, 0);
@@ -150,8 +151,6 @@ std::string Response::header(const std::string& name) const {
 }
 
 Response perform(const Request& request) {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   const std::string home = host_of(request.url);
   std::string url = request.url;
   for (int hop = 0; hop <= kMostRedirects; ++hop) {
