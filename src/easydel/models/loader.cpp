@@ -9,6 +9,7 @@
 #include <numbers>
 #include <vector>
 
+#include "easydel/base/bar.h"
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/models/checkpoint.h"
@@ -164,24 +165,29 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   return out;
 }
 
-// Says how far a load is that takes long.
+// Says how far a load is that takes long: by a bar on a terminal, else by a line now and then.
 class Progress {
  public:
-  Progress(std::string what, const Checkpoint* checkpoint, bool told) : what_(std::move(what)), total_(checkpoint ? checkpoint->elements() : 0), told_(told) {}
+  Progress(const std::string& what, const Checkpoint* checkpoint, bool told)
+      : what_(what), total_(checkpoint && told ? checkpoint->elements() : 0), bar_("loading " + what) {}
   void add(int64_t elements) {
     done_ += elements;
     const auto now = Clock::now();
-    if (!told_ || total_ == 0 || now < next_) return;
-    next_ = now + std::chrono::seconds(2);
-    log::info(what_, ": loading, ", std::min<int64_t>(100, done_ * 100 / total_), " %");
+    if (total_ == 0 || now < next_) return;
+    const double share = std::min(1.0, double(done_) / double(total_));
+    next_ = now + (bar_.on_terminal() ? std::chrono::milliseconds(100) : std::chrono::milliseconds(2000));
+    if (bar_.on_terminal())
+      bar_.draw(share);
+    else
+      log::info(what_, ": loading, ", int64_t(100 * share), " %");
   }
 
  private:
   using Clock = std::chrono::steady_clock;
   std::string what_;
   int64_t total_, done_ = 0;
-  bool told_;
-  Clock::time_point next_ = Clock::now() + std::chrono::seconds(2);
+  TerminalBar bar_;
+  Clock::time_point next_ = Clock::now() + (bar_.on_terminal() ? std::chrono::milliseconds(500) : std::chrono::milliseconds(2000));
 };
 
 // By the inverse of the normal distribution's function between the two cuts.

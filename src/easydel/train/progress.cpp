@@ -1,13 +1,12 @@
 #include "easydel/train/progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <mutex>
 
+#include "easydel/base/bar.h"
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 
@@ -91,7 +90,7 @@ class JsonLines : public Watcher {
 
 class Bar : public Watcher {
  public:
-  explicit Bar(std::FILE* stream) : stream_(stream), colour_(!std::getenv("NO_COLOR") || !*std::getenv("NO_COLOR")) {
+  explicit Bar(std::FILE* stream) : stream_(stream), colour_(wants_colour()) {
     log::set_sink([this](log::Level level, std::string_view text) {
       const char* name = level == log::Level::warning ? "warning: " : level == log::Level::error ? "error: " : "";
       above(str(name, text));
@@ -115,22 +114,12 @@ class Bar : public Watcher {
   }
 
  private:
-  int columns() const {
-    winsize size = {};
-    return ioctl(fileno(stream_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-  }
-
   std::string line(const StepReport& r) const {
     const std::string before = str("step ", r.step, "/", r.steps, " "),
                       after = str("  ", figures(r), "  left ", duration(r.seconds_left));
-    const int room = std::clamp(columns() - static_cast<int>(before.size() + after.size()) - 3, 0, 40);
+    const int room = std::clamp(columns_of(stream_) - static_cast<int>(before.size() + after.size()) - 1, 0, 42);
     const double share = r.steps > 0 ? static_cast<double>(r.step) / static_cast<double>(r.steps) : 1;
-    const auto full = static_cast<int>(share * room + 0.5);
-    if (room < 5) return str(before, after);
-    std::string bar =
-        str("[", std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(room - full), '.'), "]");
-    if (colour_) bar = str("\033[36m", bar, "\033[0m");
-    return str(before, bar, after);
+    return str(before, bar_of(share, room, colour_), after);
   }
 
   void above(const std::string& text) {
