@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <map>
 
 #include "easydel/base/error.h"
@@ -84,7 +85,14 @@ class TorchSession final : public Session {
     if (world.size > 1) team_ = collective::Team::join(world, mesh_of(config, world.size));
   }
 
-  std::shared_ptr<models::Model> build_model() override { return model(); }
+  std::shared_ptr<models::Model> build_model() override {
+    if (!tokenizer_ && !loading_.valid()) {
+      // Of a local folder it is read while the model is; what is wrong with it is said when it is asked for.
+      const std::string& name = config_.model.tokenizer.value_or(config_.model.name_or_path);
+      if (std::filesystem::is_directory(name)) loading_ = std::async(std::launch::async, &text::Tokenizer::load, name);
+    }
+    return model();
+  }
   std::shared_ptr<const text::Tokenizer> build_tokenizer() override { return tokenizer(); }
 
   std::shared_ptr<models::Model> build_side_model(const std::string& section) override {
@@ -222,6 +230,7 @@ class TorchSession final : public Session {
   }
 
   const std::shared_ptr<const text::Tokenizer>& tokenizer() {
+    if (!tokenizer_ && loading_.valid()) tokenizer_ = loading_.get();
     if (!tokenizer_)
       tokenizer_ = text::Tokenizer::load(config_.model.tokenizer ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer") : folder());
     return tokenizer_;
@@ -241,6 +250,7 @@ class TorchSession final : public Session {
   std::filesystem::path saved_;  // the checkpoint that holds the model as it is; empty: none does
   std::map<std::string, std::shared_ptr<models::Model>> side_models_;  // by section
   std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::future<std::shared_ptr<const text::Tokenizer>> loading_;
   std::unique_ptr<const text::ChatRenderer> chat_;  // when a conversation first comes
 };
 
