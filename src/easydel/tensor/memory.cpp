@@ -22,12 +22,13 @@ constexpr size_t kSmall = size_t{256} << 10;  // below it malloc does well
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kAlignment = 64;  // as libtorch's own
 
-void* map_block(size_t bytes) {
+// Pages of the system's, huge ones where there is room for them.
+char* map_pages(size_t bytes) {
   // Longer than wanted, and cut to a boundary of huge pages.
   const size_t slack = bytes >= kHugePage ? kHugePage : 0;
   void* raw = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
-  if (!slack) return raw;
+  if (!slack) return static_cast<char*>(raw);
   char* const begin = static_cast<char*>(raw);
   char* const block = begin + (kHugePage - reinterpret_cast<uintptr_t>(raw) % kHugePage) % kHugePage;
   if (block != begin) munmap(begin, static_cast<size_t>(block - begin));
@@ -35,6 +36,28 @@ void* map_block(size_t bytes) {
   madvise(block, bytes, MADV_HUGEPAGE);
   return block;
 }
+
+// New blocks. Those below the size of a region lie one behind the other, so that they share huge pages; what is not
+// given out yet is no memory yet.
+class Fresh {
+ public:
+  void* take(size_t bytes) {
+    if (bytes > kRegion / 2) return map_pages(bytes);
+    if (left_ < bytes) {
+      char* const region = map_pages(kRegion);
+      if (!region) return map_pages(bytes);
+      if (left_ > 0) munmap(next_, left_);
+      next_ = region, left_ = kRegion;
+    }
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
+  }
+
+ private:
+  static constexpr size_t kRegion = size_t{32} << 20;
+  char* next_ = nullptr;
+  size_t left_ = 0;
+};
 
 // Free ranges by address, so that neighbours become one, and by size.
 class Blocks {
@@ -50,10 +73,10 @@ class Blocks {
       block = cut(fits->second, bytes);
     } else {
       while (!free_.empty() && use_.in_use + use_.kept > use_.peak) drop_oldest(use_.in_use + use_.kept - use_.peak);
-      block = map_block(bytes);
+      block = fresh_.take(bytes);
       while (!block && !free_.empty()) {
         drop_oldest(bytes);
-        block = map_block(bytes);
+        block = fresh_.take(bytes);
       }
       if (!block) {
         use_.in_use -= bytes;
@@ -126,6 +149,7 @@ class Blocks {
   }
 
   std::mutex mutex_;
+  Fresh fresh_;
   Free free_;
   std::set<std::pair<size_t, char*>> by_size_;
   std::unordered_map<void*, size_t> size_of_;  // blocks in use
