@@ -52,5 +52,23 @@ TEST(Score, DoesNotDependOnTheChunk) {
   EXPECT_TRUE(logps(3).equal(logps(23)));
 }
 
+TEST(Score, KeepsTheLastChunkForABackwardThatMayComeAgain) {
+  Case c;
+  const auto gradients = [&](int64_t chunk, bool twice) {
+    ScoreRequest request;
+    request.chunk = chunk;
+    const Tensor loss = score(c.hidden, {c.weight, c.weight, nullptr}, {}, c.labels, request).logps.square().sum();
+    const auto forget = [&] { c.hidden.mutable_grad() = c.weight.mutable_grad() = Tensor(); };
+    forget();
+    if (twice) loss.backward({}, /*retain_graph=*/true), forget();
+    loss.backward();
+    return std::pair(c.hidden.grad(), c.weight.grad());
+  };
+  const auto once = gradients(23, false), again = gradients(23, true), pieces = gradients(10, true);
+  EXPECT_TRUE(again.first.equal(once.first) && again.second.equal(once.second));
+  EXPECT_TRUE(pieces.first.equal(once.first));
+  EXPECT_TRUE(pieces.second.allclose(once.second, 1e-5, 1e-6));
+}
+
 }  // namespace
 }  // namespace easydel::ops

@@ -33,10 +33,12 @@ struct Work {
   std::function<void(const Piece& piece, int64_t first, int64_t rows, void* to)> fill;
   std::function<void(const Piece& piece, int64_t panel)> multiply;
 
-  // The product of a whole group in pieces whose left sides, near 1 MiB, stay in the second cache.
+  // The product of a whole group in pieces whose left sides, near 1 MiB, stay in the second cache; larger ones where
+  // each piece gathers or packs its right side anew.
   void add(const ProductStep& whole, int64_t group) {
-    const int64_t block = block_of(left), bytes = Piece{whole}.row_bytes(left) * whole.m;
-    const int64_t rows = std::max<int64_t>(96, round_up(divide_up(whole.m, divide_up(bytes + 1, 1 << 20)), block));
+    const bool gathers = whole.right == RightSide::rows && left == Left::rows, packs = whole.right != RightSide::rows && !whole.panels;
+    const int64_t block = block_of(left), bytes = Piece{whole}.row_bytes(left) * whole.m, near = packs ? 2 << 20 : 1 << 20;
+    const int64_t rows = std::max<int64_t>(gathers ? 384 : 96, round_up(divide_up(whole.m, divide_up(bytes + 1, near)), block));
     for (int64_t first = 0; first < whole.m; first += rows) {
       Piece& piece = pieces.emplace_back(Piece{whole, group, first});
       piece.step.m = std::min(rows, whole.m - first);

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/grouped.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/ops/quantized_product.h"
 #include "easydel/tensor/kernels.h"
@@ -112,10 +113,19 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
   }
   const Tensor y = at::empty({x.size(0), w.size(0)}, x.options().dtype(type));
   const Tensor own = bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor();
-  const auto packed = weight.packed ? weight.packed : pack(w);
   const auto order = w.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::bf16_order();
-  kernels::product(executor(), *packed, input_of(rows(x)), x.size(0), output_of(y),
-                   own.defined() ? own.const_data_ptr<float>() : nullptr, order);
+  const float* const added = own.defined() ? own.const_data_ptr<float>() : nullptr;
+  const Tensor from = rows(x);
+  if (weight.packed) {
+    kernels::product(executor(), *weight.packed, input_of(from), x.size(0), output_of(y), added, order);
+  } else {
+    // A weight that is used once: each panel is packed when it is multiplied by.
+    const int64_t begin[] = {0, x.size(0)};
+    const Tensor plain = rows(w);
+    kernels::grouped_product(executor(), begin,
+                             {.n = w.size(0), .k = w.size(1), .rows = input_of(plain), .number = tensor::number_of(w.scalar_type())},
+                             input_of(from), output_of(y), added, order);
+  }
   return y;
 }
 

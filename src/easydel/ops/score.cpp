@@ -1,7 +1,6 @@
 #include "easydel/ops/score.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/exp.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -56,22 +55,22 @@ void log_softmax_of(const Tensor& logits, const Tensor& labels, const Tensor& lo
   logps.copy_(logits.gather(1, labels.unsqueeze(1)).squeeze(1) - lse);
 }
 
-// Logits become scale x the gradient by what flows to each row's results; undefined: nothing does.
-void differentiate(Tensor& logits, const Tensor& labels, const Tensor& lse, const Tensor& on_label,
+// Into g, which may be the logits: scale x the gradient by what flows to each row's results; undefined: nothing does.
+void differentiate(const Tensor& given, const Tensor& g, const Tensor& labels, const Tensor& lse, const Tensor& on_label,
                    const Tensor& on_uniform, const Tensor& on_lse, double scale) {
-  if (tensor::kernels_serve(logits)) {
+  if (tensor::kernels_serve(given)) {
     const auto numbers = [](const Tensor& t) { return t.defined() ? t.const_data_ptr<float>() : nullptr; };
     const kernels::LogProbabilityGradient gradient{.lse = numbers(lse),
                                                    .of_label = numbers(on_label),
                                                    .of_uniform = numbers(on_uniform),
                                                    .of_lse = numbers(on_lse),
                                                    .scale = float(scale)};
-    kernels::log_probabilities_backward(tensor::executor(), gradient, tensor::input_of(logits),
-                                        labels.const_data_ptr<int64_t>(), logits.size(0), logits.size(1),
-                                        tensor::output_of(logits));
+    kernels::log_probabilities_backward(tensor::executor(), gradient, tensor::input_of(given),
+                                        labels.const_data_ptr<int64_t>(), given.size(0), given.size(1),
+                                        tensor::output_of(g));
     return;
   }
-  logits.sub_(lse.unsqueeze(1)).exp_();  // probabilities
+  Tensor logits = (given - lse.unsqueeze(1)).exp_();  // probabilities
   Tensor on_all = at::zeros({logits.size(0)}, lse.options());
   if (on_label.defined()) on_all.sub_(on_label);
   if (on_uniform.defined()) on_all.sub_(on_uniform);
@@ -80,6 +79,7 @@ void differentiate(Tensor& logits, const Tensor& labels, const Tensor& lse, cons
   if (on_uniform.defined()) logits.add_((on_uniform / double(logits.size(1))).unsqueeze(1));
   if (on_label.defined()) logits.scatter_add_(1, labels.unsqueeze(1), on_label.unsqueeze(1));
   if (scale != 1.0) logits.mul_(scale);
+  g.copy_(logits);
 }
 
 struct Score : torch::autograd::Function<Score> {
@@ -87,17 +87,19 @@ struct Score : torch::autograd::Function<Score> {
                                const std::optional<Tensor>& own_bias, Matrix weight, const Tensor& labels,
                                const ScoreRequest& request) {
     const Tensor bias = own_bias.value_or(Tensor());
-    if (!weight.packed && !weight.quantized) weight.packed = pack(weight.compute);  // once for all chunks
     const int64_t n = hidden.size(0), vocabulary = weight.out(), chunk = chunk_for(vocabulary, request.chunk);
+    if (!weight.packed && !weight.quantized && n > chunk) weight.packed = pack(weight.compute);  // once for all chunks
     const auto options = hidden.options().dtype(at::kFloat);
     const auto when = [&](bool wanted) { return wanted ? at::empty({n}, options) : Tensor(); };
     const Tensor logps = at::empty({n}, options), normalizer = at::empty({n}, options);
     const Tensor uniform = when(request.uniform), entropy = when(request.entropy), mean = when(request.mean_logit);
     const Tensor correct = request.correct ? at::empty({n}, options.dtype(at::kBool)) : Tensor();
+    const Shape shape{request.multiplier, request.softcap, request.temperature};
+    Tensor last;  // the last chunk's logits: the backward has room for one chunk as well, and begins with it
     for (int64_t begin = 0; begin < n; begin += chunk) {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
-      Tensor logits = chunk_logits(part(hidden), weight, bias, {request.multiplier, request.softcap, request.temperature});
+      Tensor logits = chunk_logits(part(hidden), weight, bias, shape);
       const Tensor label = part(labels), lse = part(normalizer);
       log_softmax_of(logits, label, part(logps), lse);
       if (request.correct) part(correct).copy_(logits.argmax(1) == label);
@@ -106,13 +108,11 @@ struct Score : torch::autograd::Function<Score> {
         if (request.mean_logit) part(mean).copy_(average);
         if (request.uniform) part(uniform).copy_(average - lse);
       }
-      if (request.entropy) {
-        logits.sub_(lse.unsqueeze(1));
-        part(entropy).copy_((at::exp(logits).mul_(logits)).sum(1).neg_());
-      }
+      if (request.entropy) part(entropy).copy_(lse - (logits - lse.unsqueeze(1)).exp_().mul_(logits).sum(1));
+      if (context && shape.softcap <= 0 && end == n) last = std::move(logits);
     }
     if (context) {
-      context->save_for_backward({hidden, weight.compute.detach(), bias, labels.contiguous(), normalizer});
+      context->save_for_backward({hidden, weight.compute.detach(), bias, labels.contiguous(), normalizer, last});
       context->saved_data["chunk"] = chunk;
       context->saved_data["temperature"] = request.temperature;
       context->saved_data["multiplier"] = request.multiplier;
@@ -138,7 +138,6 @@ struct Score : torch::autograd::Function<Score> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const Tensor &hidden = saved[0], &weight = saved[1], &bias = saved[2], &labels = saved[3], &normalizer = saved[4];
-    const Matrix matrix{weight, weight, pack(weight)};
     const int64_t n = hidden.size(0), vocabulary = weight.size(0), chunk = context->saved_data["chunk"].toInt();
     const auto number = [&](const char* name) { return context->saved_data[name].toDouble(); };
     const Shape shape{number("multiplier"), number("softcap"), number("temperature")};
@@ -147,6 +146,8 @@ struct Score : torch::autograd::Function<Score> {
     const auto dense = [](const Tensor& t) { return t.defined() ? t.contiguous() : t; };
     const Tensor on_label = dense(gradients[next++]), on_uniform = dense(take("uniform"));
     const Tensor on_normalizer = dense(take("log_normalizer"));
+    Tensor last = saved[5];
+    const Matrix matrix{weight, weight, n > chunk ? pack(weight) : nullptr};
     const bool want_hidden = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
     Tensor dx = want_hidden ? at::empty(hidden.sizes(), hidden.options()) : Tensor();
     Tensor dw = want_weight ? at::zeros(weight.sizes(), weight.options().dtype(at::kFloat)) : Tensor();
@@ -155,13 +156,18 @@ struct Score : torch::autograd::Function<Score> {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
       Tensor bent;
-      Tensor g = chunk_logits(part(hidden), matrix, bias, shape, &bent);
+      const bool kept = end == n && last.defined();
+      const Tensor logits = kept ? last : chunk_logits(part(hidden), matrix, bias, shape, &bent);
+      // At once as any gradient between layers, where nothing else is to be done to it.
+      const bool done = !bent.defined() && !db.defined();
+      const bool in_place = !kept && (!done || hidden.scalar_type() == at::kFloat);
+      Tensor g = in_place ? logits : at::empty(logits.sizes(), done ? hidden.options() : logits.options());
       const auto some = [&](const Tensor& t) { return t.defined() ? part(t) : t; };
-      differentiate(g, part(labels), part(normalizer), some(on_label), some(on_uniform), some(on_normalizer),
+      differentiate(logits, g, part(labels), part(normalizer), some(on_label), some(on_uniform), some(on_normalizer),
                     shape.multiplier / shape.temperature);
       if (bent.defined()) g.mul_(bent.square_().neg_().add_(1.0));
       if (db.defined()) db.add_(g.sum(0));
-      g = g.to(hidden.scalar_type());  // as any gradient between layers
+      g = g.to(hidden.scalar_type());
       if (want_hidden) part(dx).copy_(multiply_back(g, weight, hidden.scalar_type()));
       if (want_weight) add_weight_gradient(dw, g, part(hidden));
     }
