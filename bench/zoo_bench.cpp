@@ -83,12 +83,20 @@ std::string prompt() {
 // Seconds to read the prompt, of 512 tokens.
 double prefill(const fs::path& model, const std::string& dtype, const std::string& prompt) {
   const Measured got = run_program({"generate", model.string(), "--dtype", dtype, "--jsonl", "--batch", "1", "--prompt",
-                                    prompt, "--prompt", prompt, "--max-new-tokens", "1", "--temperature", "0"});
-  const size_t second = got.out.find('\n') + 1;  // in the first, weights were packed
-  const Value line = parse_json(got.out.substr(second, got.out.find('\n', second) - second));
+                                    prompt, "--prompt", prompt, "--prompt", prompt, "--max-new-tokens", "1",
+                                    "--temperature", "0"});
+  // The third: when weights are used for the second time, they are packed.
+  const size_t end = got.out.rfind('\n'), begin = got.out.rfind('\n', end - 1) + 1;
+  const Value line = parse_json(got.out.substr(begin, end - begin));
   const auto value = [&](const char* key) { return line.find(key)->as_double().value(); };
   return value("prefill_seconds") / value("prompt_tokens") * prompt_tokens;
 }
+
+// What transformers is asked for, and its answers.
+struct Side {
+  std::string dtype;
+  std::vector<double> seconds;
+};
 
 int main_of(int count, char** values) {
   const int rounds = std::stoi(argument(count, values, "rounds", "3"));
@@ -105,25 +113,31 @@ int main_of(int count, char** values) {
         if (name.find(only) == std::string::npos) continue;
         const fs::path model = write_model(family, scratch / family.name);
         const bool trains = kind == "training step";
-        const std::string asked = str(trains ? "training" : "prefill", " ", dtype, " ", trains ? rows : 1, " ",
-                                      trains ? length : prompt_tokens, " ", trains ? steps : 1, " ", model.string());
-        std::vector<double> ours, theirs;
+        const std::string asked = str(" ", trains ? rows : 1, " ", trains ? length : prompt_tokens, " ",
+                                      trains ? steps : 1, " ", model.string());
+        // A training step in bf16 of ours has masters in fp32; transformers may have weights in bf16 or autocast.
+        std::vector<Side> sides = {{dtype, {}}};
+        if (trains && dtype == "bf16") sides.push_back({"autocast", {}});
+        std::vector<double> ours;
         for (int round = 0; round < rounds; ++round) {
           const std::vector<double> mine = trains ? training(model, dtype, steps) : std::vector{prefill(model, dtype, read)};
           ours.insert(ours.end(), mine.begin(), mine.end());
           if (!peer) continue;
-          const std::vector<double> other = peer.numbers(asked);
-          theirs.insert(theirs.end(), other.begin(), other.end());
+          for (Side& side : sides) {
+            const auto other = peer.numbers(str(trains ? "training " : "prefill ", side.dtype, asked));
+            side.seconds.insert(side.seconds.end(), other.begin(), other.end());
+          }
         }
         const auto rate = [](std::vector<double> seconds) {
           for (double& s : seconds) s = 512 / s;
           return spread(seconds);
         };
         std::printf("%-32s %s tokens/s", name.c_str(), text(rate(ours), 0).c_str());
-        if (peer) {
-          const double ratio = rate(ours).median / rate(theirs).median, least = dtype == "bf16" ? 1.5 : 1.1;
-          std::printf("; transformers %s; ratio %.2f, at least %.1f%s", text(rate(theirs), 0).c_str(), ratio, least,
-                      ratio < least ? "  SHORT" : "");
+        for (const Side& side : sides) {
+          if (!peer) break;
+          const double ratio = rate(ours).median / rate(side.seconds).median, least = dtype == "bf16" ? 1.5 : 1.1;
+          std::printf("; transformers, %s %s: ratio %.2f, at least %.1f%s", side.dtype.c_str(),
+                      text(rate(side.seconds), 0).c_str(), ratio, least, ratio < least ? " SHORT" : "");
         }
         std::printf("\n");
       }

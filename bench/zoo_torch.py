@@ -1,5 +1,6 @@
 """The other side of zoo_bench: `zoo_torch.py THREADS` reads lines "training|prefill DTYPE ROWS LENGTH TIMES FOLDER" and
-answers each with the seconds of TIMES steps of transformers' model of that config.json."""
+answers each with the seconds of TIMES steps of transformers' model of that config.json. DTYPE is fp32, bf16 (weights and
+the optimizer's state too), or autocast (computation in bf16, weights in fp32)."""
 
 import os
 import sys
@@ -15,7 +16,8 @@ transformers.logging.set_verbosity_error()
 def made(folder, dtype):
     torch.manual_seed(0)
     config = transformers.AutoConfig.from_pretrained(folder)
-    return transformers.AutoModelForCausalLM.from_config(config, dtype=dtype)
+    number = torch.bfloat16 if dtype == "bf16" else torch.float32
+    return transformers.AutoModelForCausalLM.from_config(config, dtype=number)
 
 
 def step_of(kind, folder, dtype, rows, length):
@@ -33,7 +35,9 @@ def step_of(kind, folder, dtype, rows, length):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
     def train():
-        model(input_ids=ids, labels=ids, use_cache=False).loss.backward()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype == "autocast"):
+            loss = model(input_ids=ids, labels=ids, use_cache=False).loss
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
@@ -43,13 +47,15 @@ def step_of(kind, folder, dtype, rows, length):
 
 def main():
     torch.set_num_threads(int(sys.argv[1]))
-    known, step = None, None
+    steps, what = {}, None
     for line in sys.stdin:
         kind, dtype, rows, length, times, folder = line.rstrip("\n").split(" ", 5)
-        if known != line:
-            step = None  # one model at a time
-            step = step_of(kind, folder, torch.bfloat16 if dtype == "bf16" else torch.float32, int(rows), int(length))
-            known = line
+        if what != (kind, folder):
+            steps.clear()
+            what = kind, folder
+        if line not in steps:
+            steps[line] = step_of(kind, folder, dtype, int(rows), int(length))
+        step = steps[line]
         step()
         seconds = []
         for _ in range(int(times)):
