@@ -31,6 +31,7 @@ class DenseWeight final : public Weight {
     if (version_ != entry.version) {
       compute_ = Tensor();
       packed_ = nullptr;
+      used_ = false;
       version_ = entry.version;
     }
     ops::Matrix out{master, master, nullptr};
@@ -44,6 +45,8 @@ class DenseWeight final : public Weight {
     // A weight that learns is packed where it is used: it changes every step, and the room is needed for activations.
     if (master.requires_grad() && at::GradMode::is_enabled()) {
       packed_ = nullptr;
+    } else if (!used_) {
+      used_ = true;  // what is used once need not be packed as a whole: a prompt's answer begins sooner
     } else if (!packed_) {
       packed_ = ops::pack(out.compute);
       // The file's own bytes are not needed beside the packed ones.
@@ -64,6 +67,7 @@ class DenseWeight final : public Weight {
   Tensor compute_;
   std::shared_ptr<const kernels::PackedWeight> packed_;
   uint64_t version_ = 0;
+  bool used_ = false;
 };
 
 class QuantizedWeight final : public Weight {
