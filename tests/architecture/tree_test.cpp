@@ -52,6 +52,19 @@ TEST(Files, AreShortOrSayWhyNot) {
   }
 }
 
+// clang-format of another version breaks lines in other places.
+TEST(Files, AreFormatted) {
+  const Ran version = run({"clang-format", "--version"});
+  if (version.status != 0 || version.out.find("version 14.") == std::string::npos)
+    GTEST_SKIP() << "clang-format 14 is not here";
+  std::vector<std::string> command = {"clang-format", "--dry-run", "-Werror", "--ferror-limit=1"};
+  for (const char* folder : {"src", "tests", "bench", "examples"})
+    for (const SourceFile& file : source_files(folder, {".h", ".cpp", ".cu"}))
+      if (!file.path.starts_with("tests/data/")) command.push_back((source_root() / file.path).string());
+  const Ran checked = run(command);
+  EXPECT_EQ(checked.status, 0) << "run ./easydel.sh format\n" << checked.err.substr(0, 2000);
+}
+
 TEST(Files, OpenWithWhatTheyAreFor) {
   for (const SourceFile& file : source_files("src/easydel", {".h"})) {
     EXPECT_TRUE(file.text.starts_with("// ")) << file.path;
