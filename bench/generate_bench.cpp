@@ -1,7 +1,8 @@
 // Generation speed of the whole program on SmolLM2-135M's shape: generate_bench [--dtype fp32|bf16|int8|nf4|q4]
 // [--head codes|plain] [--context 512] [--new 64] [--runs 3] [--peer transformers|openvino], from the seconds that
 // `generate --jsonl` tells. Several contexts stand with commas between them. Each run first reads the prompt once
-// unmeasured, so that weights are packed and pages are there. A peer (see peer_generate.sh) does the same work afterwards.
+// unmeasured, so that weights are packed and pages are there. A peer (see peer_generate.sh) does the same work
+// afterwards.
 #include <cstdio>
 #include <sstream>
 
@@ -27,7 +28,8 @@ struct Held {
   bool wide = false;
 };
 Held held(const std::string& dtype, bool plain_head) {
-  if (dtype == "fp32" || dtype == "bf16") return {{"--dtype", dtype}, smol_parameters * (dtype == "fp32" ? 4 : 2), dtype == "fp32"};
+  if (dtype == "fp32" || dtype == "bf16")
+    return {{"--dtype", dtype}, smol_parameters * (dtype == "fp32" ? 4 : 2), dtype == "fp32"};
   const std::string method = dtype == "int8" ? "8bit" : dtype == "q4" ? "a4q" : dtype;
   std::vector<std::string> flags = {"--dtype", "bf16", "--set", "quantization.model.quantization_method=" + method};
   if (!plain_head) flags.insert(flags.end(), {"--set", "quantization.model.pattern=.*"});
@@ -43,9 +45,21 @@ Speeds ours(const std::string& model, const Held& weights, int context, int fres
   const std::string new_tokens = std::to_string(fresh + 1);  // the first comes out of the prefill
   std::vector<double> prefill, decode;
   for (int run = 0; run < runs; ++run) {
-    std::vector<std::string> command = {"generate", model, "--jsonl", "--batch", "1", "--prompt", prompt_of(context),
-                                        "--prompt", prompt_of(context), "--max-new-tokens", new_tokens,
-                                        "--temperature", "0", "--min-new-tokens", new_tokens};
+    std::vector<std::string> command = {"generate",
+                                        model,
+                                        "--jsonl",
+                                        "--batch",
+                                        "1",
+                                        "--prompt",
+                                        prompt_of(context),
+                                        "--prompt",
+                                        prompt_of(context),
+                                        "--max-new-tokens",
+                                        new_tokens,
+                                        "--temperature",
+                                        "0",
+                                        "--min-new-tokens",
+                                        new_tokens};
     command.insert(command.end(), weights.flags.begin(), weights.flags.end());
     const Measured got = run_program(command);
     check(got.status == 0, "generate: ", got.err);

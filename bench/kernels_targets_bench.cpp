@@ -87,7 +87,9 @@ const Shape shapes[] = {{2048, 2048}, {1536, 576}, {576, 1536}, {49152, 576}, {3
 class Targets {
  public:
   Targets()
-      : team_(make_pool()), torch_("kernels_torch.py", {"serve", std::to_string(team_->size())}), memory_(numbers(64 << 20)) {
+      : team_(make_pool()),
+        torch_("kernels_torch.py", {"serve", std::to_string(team_->size())}),
+        memory_(numbers(64 << 20)) {
     look_at_peaks();
     tiles_ = isa() == Isa::amx;
     std::printf("%s, %d threads: fp32 %.0f GFLOP/s, bf16 %.0f, int8 %.0f GOP/s, read %.1f GB/s\n",
@@ -242,8 +244,8 @@ class Targets {
   // 4096 rows on many weights against as many on one: with packed weights, and as a training step has them.
   void grouped(int64_t groups, bool skewed) {
     constexpr int64_t m = 4096, n = 768, k = 2048;
-    const std::string what = std::to_string(m) + " rows on " + std::to_string(groups) + " experts of " + Shape{n, k}.text() +
-                             (skewed ? ", skewed" : "") + ", bf16";
+    const std::string what = std::to_string(m) + " rows on " + std::to_string(groups) + " experts of " +
+                             Shape{n, k}.text() + (skewed ? ", skewed" : "") + ", bf16";
     if (!want(what)) return;
     // Skewed: expert e has a share of 1 / (e + 1).
     const auto share = [&](int64_t e) { return skewed ? 1.0 / double(e + 1) : 1.0; };
@@ -256,15 +258,15 @@ class Targets {
     std::vector<float> dw(size_t(groups * n * k));
     std::vector<PackedWeight> packed;
     std::vector<const PackedWeight*> kept;
-    for (int64_t e = 0; e < groups; ++e)
-      packed.push_back(pack(*team_, {w.data() + e * n * k, k}, n, k, Number::bf16));
+    for (int64_t e = 0; e < groups; ++e) packed.push_back(pack(*team_, {w.data() + e * n * k, k}, n, k, Number::bf16));
     for (const PackedWeight& one : packed) kept.push_back(&one);
     const Input from(x.data(), k), back(dy.data(), n), weights(w.data(), k);
     const Output to(y.data(), n), to_x(dx.data(), k), to_w(dw.data(), k);
     GroupWeights stacked{.n = n, .k = k, .rows = weights, .number = Number::bf16, .packed = kept};
     const auto row = [&](const std::string& name, double products, const Call& many, const Call& one) {
       const Both t = in_turns(many, [&] { return least_seconds(one); });
-      show(what + name, 2.0 * products * double(m * n * k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "one weight", 0.8);
+      show(what + name, 2.0 * products * double(m * n * k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "one weight",
+           0.8);
     };
     row(
         "", 1, [&] { grouped_product(*team_, begin, stacked, from, to, nullptr, bf16_order()); },

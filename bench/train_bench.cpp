@@ -1,6 +1,6 @@
 // Training speed and memory of the whole program on SmolLM2-135M's shape: train_bench [--dtype fp32|bf16] [--rows 2]
-// [--length 512] [--steps 10] [--warmup 2] [--checkpointing none] [--targets attn_output,mlp_up] [--peer yes|no]. With a
-// Python that has TRL (bench/peer_trl.sh), the peer runs the same shape in the same run.
+// [--length 512] [--steps 10] [--warmup 2] [--checkpointing none] [--targets attn_output,mlp_up] [--peer yes|no]. With
+// a Python that has TRL (bench/peer_trl.sh), the peer runs the same shape in the same run.
 #include <cstdio>
 
 #include "easydel/base/document.h"
@@ -79,9 +79,11 @@ int main_of(int count, char** values) {
   // Six operations a parameter and token: two forward, four backward; attention's own are not counted.
   const double gflops = 6 * smol_parameters * result.tokens_per_second.median * 1e-9;
   const double peak = dtype == "fp32" ? ceiling.fp32_gflops : ceiling.bf16_gflops;
-  std::printf("train SmolLM2-135M shape, %s, %d x %d, %d steps: %s tokens/s (least / median / most), peak %.0f MiB, checkpointing %s\n",
-              dtype.c_str(), rows, length, steps, text(result.tokens_per_second, 0).c_str(), result.peak_mebibytes,
-              kept.policy.c_str());
+  std::printf(
+      "train SmolLM2-135M shape, %s, %d x %d, %d steps: %s tokens/s (least / median / most), peak %.0f MiB, "
+      "checkpointing %s\n",
+      dtype.c_str(), rows, length, steps, text(result.tokens_per_second, 0).c_str(), result.peak_mebibytes,
+      kept.policy.c_str());
   std::printf("%.0f GFLOP/s, %.0f%% of the measured %s peak; loss %.3f -> %.3f\n", gflops, 100 * gflops / peak,
               dtype.c_str(), result.first_loss, result.last_loss);
   if (argument(count, values, "peer", "yes") != "no") peer(dtype, rows, length, steps, warmup, result);

@@ -34,11 +34,13 @@ const Family families[] = {
   "num_key_value_heads": 1, "head_dim": 256, "query_pre_attn_scalar": 256, "sliding_window": 256,
   "max_position_embeddings": 2048, "rms_norm_eps": 1e-06, "hidden_activation": "gelu_pytorch_tanh",
   "tie_word_embeddings": true)"},
-    {"mixtral", R"("architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "vocab_size": 8192, "hidden_size": 576,
+    {"mixtral",
+     R"("architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "vocab_size": 8192, "hidden_size": 576,
   "intermediate_size": 2016, "num_hidden_layers": 6, "num_attention_heads": 9, "num_key_value_heads": 3, "head_dim": 64,
   "num_local_experts": 8, "num_experts_per_tok": 2, "max_position_embeddings": 2048, "rms_norm_eps": 1e-05,
   "hidden_act": "silu", "tie_word_embeddings": false)"},
-    {"mamba2", R"("architectures": ["Mamba2ForCausalLM"], "model_type": "mamba2", "vocab_size": 16384, "hidden_size": 768,
+    {"mamba2",
+     R"("architectures": ["Mamba2ForCausalLM"], "model_type": "mamba2", "vocab_size": 16384, "hidden_size": 768,
   "num_hidden_layers": 8, "state_size": 128, "num_heads": 24, "head_dim": 64, "expand": 2, "n_groups": 1,
   "conv_kernel": 4, "chunk_size": 256, "layer_norm_epsilon": 1e-05, "tie_word_embeddings": true)"}};
 
@@ -57,8 +59,8 @@ std::vector<double> training(const fs::path& model, const std::string& dtype, in
   constexpr int warmup = 2;
   Scratch scratch;
   const auto yaml = scratch / "run.yaml";
-  files::write(yaml, str("model: {name_or_path: ", model.string(), "}\nloader: {dtype: ", dtype, ", param_dtype: ", dtype,
-                         "}\nmixture:\n  informs: [{type: txt, data_files: ", prose().string(),
+  files::write(yaml, str("model: {name_or_path: ", model.string(), "}\nloader: {dtype: ", dtype, ", param_dtype: ",
+                         dtype, "}\nmixture:\n  informs: [{type: txt, data_files: ", prose().string(),
                          "}]\n  pack_tokens: true\n  pack_seq_length: ", length,
                          "\ntrainer:\n  trainer_type: sft\n  packing_strategy: wrapped\n  learning_rate: 1.0e-4\n",
                          "  total_batch_size: ", rows, "\n  max_training_steps: ", steps + warmup,
@@ -74,7 +76,8 @@ std::vector<double> training(const fs::path& model, const std::string& dtype, in
 // The story tokenizer's reading of so much prose.
 std::string prompt() {
   const auto tokenizer = text::Tokenizer::load(source_root() / "tests/data/models/stories260K-hf");
-  std::vector<text::TokenId> ids = tokenizer->encode(files::read(prose()).substr(0, 8000), {.add_special_tokens = false});
+  std::vector<text::TokenId> ids =
+      tokenizer->encode(files::read(prose()).substr(0, 8000), {.add_special_tokens = false});
   check(ids.size() >= prompt_tokens, "the prompt is short");
   ids.resize(prompt_tokens);
   return tokenizer->decode(ids);
@@ -82,9 +85,9 @@ std::string prompt() {
 
 // Seconds to read the prompt, of 512 tokens.
 double prefill(const fs::path& model, const std::string& dtype, const std::string& prompt) {
-  const Measured got = run_program({"generate", model.string(), "--dtype", dtype, "--jsonl", "--batch", "1", "--prompt",
-                                    prompt, "--prompt", prompt, "--prompt", prompt, "--max-new-tokens", "1",
-                                    "--temperature", "0"});
+  const Measured got =
+      run_program({"generate", model.string(), "--dtype", dtype, "--jsonl", "--batch", "1", "--prompt", prompt,
+                   "--prompt", prompt, "--prompt", prompt, "--max-new-tokens", "1", "--temperature", "0"});
   // The third: when weights are used for the second time, they are packed.
   const size_t end = got.out.rfind('\n'), begin = got.out.rfind('\n', end - 1) + 1;
   const Value line = parse_json(got.out.substr(begin, end - begin));
@@ -120,7 +123,8 @@ int main_of(int count, char** values) {
         if (trains && dtype == "bf16") sides.push_back({"autocast", {}});
         std::vector<double> ours;
         for (int round = 0; round < rounds; ++round) {
-          const std::vector<double> mine = trains ? training(model, dtype, steps) : std::vector{prefill(model, dtype, read)};
+          const std::vector<double> mine =
+              trains ? training(model, dtype, steps) : std::vector{prefill(model, dtype, read)};
           ours.insert(ours.end(), mine.begin(), mine.end());
           if (!peer) continue;
           for (Side& side : sides) {

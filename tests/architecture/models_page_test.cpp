@@ -38,11 +38,14 @@ std::string page() {
   const auto held = goldens();
   std::string out =
       "# Families of models\n\nMade of the opening lines of `src/easydel/models/*.cpp`, of the list in\n"
-      "`models/family_configs.cpp` and of the golden vectors in `tests/data/hf_goldens`; a test holds this page to them.\n\n"
-      "Goldens: models with random weights of which logits, loss, every gradient's norm and greedy tokens are compared with\n"
+      "`models/family_configs.cpp` and of the golden vectors in `tests/data/hf_goldens`; a test holds this page to "
+      "them.\n\n"
+      "Goldens: models with random weights of which logits, loss, every gradient's norm and greedy tokens are compared "
+      "with\n"
       "what transformers computes; none: made from a description, tested by properties and by random models.\n\n"
       "Beside the architectures of the list every family has `...Model`, `...ForSequenceClassification`,\n"
-      "`...ForTokenClassification` and `...ForQuestionAnswering` (`model.task`: `base-module`, `sequence-classification`,\n"
+      "`...ForTokenClassification` and `...ForQuestionAnswering` (`model.task`: `base-module`, "
+      "`sequence-classification`,\n"
       "`embedding`), under the names that transformers gives their parameters.\n\n"
       "| model_type | architectures | | goldens |\n|---|---|---|---|\n";
   const std::regex row(R"rx(FamilyConfig\{"([a-z0-9_-]+)", \{([^}]*)\})rx");
@@ -54,13 +57,16 @@ std::string page() {
            opening(read_file(source_root() / ("src/easydel/models/" + file + ".cpp"))) + " | " +
            (count == held.end() ? "none" : std::to_string(count->second)) + " |\n";
   }
-  out += "\n## The text part of models that also see or hear\n\n"
-         "A folder of these is loaded as its language model, and saved as what it was: tensors of the other parts are left alone\n"
-         "and written back. Text is computed as the class of the whole model computes it without images.\n\n"
-         "| model_type | language model, where text_config does not say | goldens |\n|---|---|---|\n";
+  out +=
+      "\n## The text part of models that also see or hear\n\n"
+      "A folder of these is loaded as its language model, and saved as what it was: tensors of the other parts are "
+      "left alone\n"
+      "and written back. Text is computed as the class of the whole model computes it without images.\n\n"
+      "| model_type | language model, where text_config does not say | goldens |\n|---|---|---|\n";
   const std::string wholes = read_file(source_root() / "src/easydel/models/text_config.cpp");
   const std::regex whole(R"rx(\n    \{"([a-z0-9_]+)", "([a-z0-9_]+)")rx");
-  for (auto match = std::sregex_iterator(wholes.begin(), wholes.end(), whole); match != std::sregex_iterator(); ++match) {
+  for (auto match = std::sregex_iterator(wholes.begin(), wholes.end(), whole); match != std::sregex_iterator();
+       ++match) {
     const auto count = held.find((*match)[1]);
     out += "| `" + (*match)[1].str() + "` | `" + (*match)[2].str() + "` | " +
            (count == held.end() ? "none" : std::to_string(count->second)) + " |\n";

@@ -14,10 +14,8 @@ struct Registry {
 };
 
 const std::vector<Registry> registries = {
-    {"models/families.cpp", "models/"},
-    {"models/family_configs.cpp", "models/"},
-    {"train/method_configs.cpp", "train/"},
-    {"ops/attention_backends.cpp", "ops/attention_"},
+    {"models/families.cpp", "models/"},     {"models/family_configs.cpp", "models/"},
+    {"train/method_configs.cpp", "train/"}, {"ops/attention_backends.cpp", "ops/attention_"},
     {"data/sources.cpp", "data/source_"},
 };
 

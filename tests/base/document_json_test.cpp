@@ -36,9 +36,12 @@ TEST(Json, ReadsADocumentThatIsOneScalar) {
 
 TEST(Json, RefusesWhatPythonRefuses) {
   for (const char* text :
-       {"3 4", "\"a\" 1", "[1 2]", "[1,]", "[1,,2]", "[,]", "{\"a\" 1}", "{\"a\":1,}", "{,}", "{a:1}", "{'a':1}", "{\"a\":}", "{1:2}", "[1] 2",
-        "[1", "[1}", "{\"a\":1]", "]", "}", "[01]", "[1.]", "[.5]", "[+1]", "[--1]", "[1e]", "[tru]", "[nan]", "nul", "[\"\\x\"]", "[\"\t\"]",
-        "\"abc", "[1:2]", "// c\n1", "", "  ", "[\"a\"\"b\"]", "[\"a\" \"b\"]", "[NaN1]", "[-NaN]", "[True]", "[\"\xff\"]"})
+       {"3 4",          "\"a\" 1",       "[1 2]",     "[1,]",    "[1,,2]",   "[,]",       "{\"a\" 1}",
+        "{\"a\":1,}",   "{,}",           "{a:1}",     "{'a':1}", "{\"a\":}", "{1:2}",     "[1] 2",
+        "[1",           "[1}",           "{\"a\":1]", "]",       "}",        "[01]",      "[1.]",
+        "[.5]",         "[+1]",          "[--1]",     "[1e]",    "[tru]",    "[nan]",     "nul",
+        "[\"\\x\"]",    "[\"\t\"]",      "\"abc",     "[1:2]",   "// c\n1",  "",          "  ",
+        "[\"a\"\"b\"]", "[\"a\" \"b\"]", "[NaN1]",    "[-NaN]",  "[True]",   "[\"\xff\"]"})
     EXPECT_NE(refused(text), "(nothing was refused)") << text;
 }
 
@@ -51,7 +54,8 @@ TEST(Json, SaysWhereItStopsBeingJson) {
 }
 
 TEST(Json, RefusesNestingWithoutEnd) {
-  EXPECT_EQ(refused(std::string(300, '[') + std::string(300, ']')), "a.json:1:202: is nested more than 200 levels deep");
+  EXPECT_EQ(refused(std::string(300, '[') + std::string(300, ']')),
+            "a.json:1:202: is nested more than 200 levels deep");
 }
 
 TEST(Documents, AreReadByTheirExtension) {
@@ -82,11 +86,13 @@ TEST(Documents, KeepCharactersThatReadersDropOrBreakLinesAt) {
 
 TEST(Documents, AreWrittenForReadersOfYaml11Too) {
   // PyYAML takes 1e-5 for a text and yes for a boolean.
-  EXPECT_EQ(to_yaml(parse_yaml("{rate: 1e-5, word: 'yes', version: '1.0'}")), "rate: 1.0e-5\nword: \"yes\"\nversion: \"1.0\"\n");
+  EXPECT_EQ(to_yaml(parse_yaml("{rate: 1e-5, word: 'yes', version: '1.0'}")),
+            "rate: 1.0e-5\nword: \"yes\"\nversion: \"1.0\"\n");
 }
 
 TEST(Documents, WriteNumbersInTheirShortestForm) {
-  for (const double number : {0.1, 1e-5, 2.0, 1e300, -0.0, 123456789.0}) EXPECT_EQ(Value::number(number).as_double(), number);
+  for (const double number : {0.1, 1e-5, 2.0, 1e300, -0.0, 123456789.0})
+    EXPECT_EQ(Value::number(number).as_double(), number);
   EXPECT_EQ(Value::number(2).scalar, "2.0");
   EXPECT_EQ(Value::number(5e-5).scalar, "5e-05");
 }

@@ -93,20 +93,26 @@ TEST(Yaml, RefusesNestingWithoutEnd) {
 
 TEST(Yaml, NamesATabThatIndents) {
   EXPECT_EQ(refused("a:\n\tb: 1\n"),
-            "run.yaml:2:1: is not YAML: found character that cannot start any token (while scanning for the next token that begins in "
+            "run.yaml:2:1: is not YAML: found character that cannot start any token (while scanning for the next token "
+            "that begins in "
             "line 2)\n    this is a tab; YAML indents with spaces");
 }
 
 TEST(Yaml, RefusesWhatIsNotText) {
-  EXPECT_EQ(refused("ab: \xff"), "run.yaml:1:5: is not YAML: invalid leading UTF-8 octet\n    a YAML file is text in UTF-8");
+  EXPECT_EQ(refused("ab: \xff"),
+            "run.yaml:1:5: is not YAML: invalid leading UTF-8 octet\n    a YAML file is text in UTF-8");
 }
 
 TEST(Yaml, RefusesTagsThatItDoesNotKnow) {
-  EXPECT_EQ(refused("a: !python/name:os.system x"), "run.yaml:1:4: the tag !python/name:os.system is not known\n    leave it out; !!str, !!int, !!float, !!bool and !!null are");
+  EXPECT_EQ(refused("a: !python/name:os.system x"),
+            "run.yaml:1:4: the tag !python/name:os.system is not known\n    leave it out; !!str, !!int, !!float, "
+            "!!bool and !!null are");
   EXPECT_TRUE(parse_yaml("!!str 5").is_text());
 }
 
-TEST(Yaml, RefusesAKeyThatIsNoWord) { EXPECT_EQ(refused("[a]: 1"), "run.yaml:1:1: a key must be a word, not a list or a map"); }
+TEST(Yaml, RefusesAKeyThatIsNoWord) {
+  EXPECT_EQ(refused("[a]: 1"), "run.yaml:1:1: a key must be a word, not a list or a map");
+}
 
 TEST(Yaml, TakesAnEmptyFileForNull) {
   EXPECT_TRUE(parse_yaml("").is_null());

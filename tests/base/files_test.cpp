@@ -19,7 +19,9 @@ class Files : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-size_t entries_in(const fs::path& folder) { return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {})); }
+size_t entries_in(const fs::path& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
 
 TEST_F(Files, AreWrittenWholeOrNotAtAll) {
   write(folder_ / "a", "old");
@@ -118,7 +120,9 @@ TEST_F(Files, GoOnWhereTheyStopped) {
   writer.write("two");
   EXPECT_EQ(writer.size(), 7u);
   set_fault([](Operation operation, const fs::path&) { return operation == Operation::write ? ENOSPC : 0; });
-  const std::string refused = (folder_ / "a").string() + ": cannot write: No space left on device\n    free some space, or choose a folder on another disk";
+  const std::string refused =
+      (folder_ / "a").string() +
+      ": cannot write: No space left on device\n    free some space, or choose a folder on another disk";
   EXPECT_EQ(refusal([&] { writer.write("three"); }), refused);
   EXPECT_EQ(refusal([&] { writer.begin_at(0); }), refused);
   set_fault({});
@@ -133,8 +137,9 @@ TEST_F(Files, AreHashedAsSha256Has) {
 }
 
 TEST_F(Files, AreGunzippedMemberByMember) {
-  const auto ran = test::run({"sh", "-c", "printf one | gzip > a.gz; printf two | gzip >> a.gz; printf one | gzip | head -c 12 > cut.gz"},
-                             {.folder = folder_.path()});
+  const auto ran = test::run(
+      {"sh", "-c", "printf one | gzip > a.gz; printf two | gzip >> a.gz; printf one | gzip | head -c 12 > cut.gz"},
+      {.folder = folder_.path()});
   ASSERT_EQ(ran.status, 0);
   EXPECT_EQ(read_compressed(folder_ / "a.gz"), "onetwo");
   const std::string cut = (folder_ / "cut.gz").string(), fake = (folder_ / "fake.gz").string();
@@ -145,18 +150,23 @@ TEST_F(Files, AreGunzippedMemberByMember) {
 
 TEST_F(Files, FailAsTheEnvironmentSays) {
   const auto ran = [&](const char* fault) {
-    test::write_file(folder_ / "run.yaml", "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
-                                               "}\nactions: [{to_yaml: out.yaml}]\n");
-    return test::run_program({"elarge", "run.yaml"}, {.environment = {{"EASYDEL_FAULT", fault}}, .folder = folder_.path()});
+    test::write_file(folder_ / "run.yaml",
+                     "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
+                         "}\nactions: [{to_yaml: out.yaml}]\n");
+    return test::run_program({"elarge", "run.yaml"},
+                             {.environment = {{"EASYDEL_FAULT", fault}}, .folder = folder_.path()});
   };
   const auto full = ran("fsync:1:ENOSPC");
   EXPECT_EQ(full.status, 2);
-  EXPECT_EQ(full.err, "out.yaml: cannot write: No space left on device\n    free some space, or choose a folder on another disk\n");
+  EXPECT_EQ(
+      full.err,
+      "out.yaml: cannot write: No space left on device\n    free some space, or choose a folder on another disk\n");
   EXPECT_FALSE(fs::exists(folder_ / "out.yaml"));
   EXPECT_EQ(ran("rename:1:kill").status, 128 + 9);
   EXPECT_FALSE(fs::exists(folder_ / "out.yaml"));
   EXPECT_EQ(ran("fsync:x:ENOSPC").err,
-            "EASYDEL_FAULT: 'fsync:x:ENOSPC': the count must be 1 or more\n    write it as operation:n:errno, for example fsync:3:ENOSPC or any:7:kill\n");
+            "EASYDEL_FAULT: 'fsync:x:ENOSPC': the count must be 1 or more\n    write it as operation:n:errno, for "
+            "example fsync:3:ENOSPC or any:7:kill\n");
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ class BadInput : public testing::Test {
 
   // A whole run with `changes` (YAML lines) behind its usual sections.
   std::string run_of(const std::string& changes, const std::string& actions = "[train]") const {
-    return "model: {name_or_path: " + model_ + "}\nloader: {dtype: fp32, param_dtype: fp32}\n" + changes + "\nactions: " + actions + "\n";
+    return "model: {name_or_path: " + model_ + "}\nloader: {dtype: fp32, param_dtype: fp32}\n" + changes +
+           "\nactions: " + actions + "\n";
   }
   test::Ran run(const std::string& text, std::vector<std::string> flags = {}) const {
     write_file(folder_ / "run.yaml", text);
@@ -32,8 +33,8 @@ class BadInput : public testing::Test {
     EXPECT_EQ(ran.out, "");
     EXPECT_EQ(test::replaced(ran.err, model_, "MODEL"), text);
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
-      EXPECT_TRUE(entry.path().filename() == "run.yaml" || entry.path().filename() == "data.txt" || !entry.path().has_extension() ||
-                  entry.path().extension() == ".safetensors")
+      EXPECT_TRUE(entry.path().filename() == "run.yaml" || entry.path().filename() == "data.txt" ||
+                  !entry.path().has_extension() || entry.path().extension() == ".safetensors")
           << entry.path() << " was left behind";
   }
   void expect_one_problem(const test::Ran& ran, const std::string& problem) const {
@@ -44,7 +45,8 @@ class BadInput : public testing::Test {
   TemporaryFolder folder_;
 };
 
-const std::string kData = "mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 2, max_training_steps: 1}";
+const std::string kData =
+    "mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 2, max_training_steps: 1}";
 
 TEST_F(BadInput, AnUnknownKey) {
   expect_one_problem(run(run_of("mixture: {informs: [{data_files: data.txt}]}\nesurge:\n  page_sise: 32")),
@@ -52,10 +54,13 @@ TEST_F(BadInput, AnUnknownKey) {
 }
 
 TEST_F(BadInput, AWrongTypeAndAWrongValueAtOnce) {
-  expect_refusal(run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer:\n  learning_rate: fast\n  optimizer: adamv")),
-                 "run.yaml:5:18: trainer.learning_rate: 'fast' is not a number\n    expected a number of at least 0 (default 5e-05)\n"
-                 "run.yaml:6:14: trainer.optimizer: unknown value 'adamv'\n    did you mean 'adamw'? expected one of: adamw, adafactor, lion, mars, muon, quad, rmsprop, skew, soap (default adamw)\n"
-                 "2 problems in run.yaml; nothing was run.\n");
+  expect_refusal(
+      run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer:\n  learning_rate: fast\n  optimizer: adamv")),
+      "run.yaml:5:18: trainer.learning_rate: 'fast' is not a number\n    expected a number of at least 0 (default "
+      "5e-05)\n"
+      "run.yaml:6:14: trainer.optimizer: unknown value 'adamv'\n    did you mean 'adamw'? expected one of: adamw, "
+      "adafactor, lion, mars, muon, quad, rmsprop, skew, soap (default adamw)\n"
+      "2 problems in run.yaml; nothing was run.\n");
 }
 
 TEST_F(BadInput, AMissingRun) {
@@ -66,49 +71,62 @@ TEST_F(BadInput, AMissingRun) {
 TEST_F(BadInput, AModelFolderThatIsNotThere) {
   write_file(folder_ / "run.yaml", "model: {name_or_path: ./no-model}\nactions: [validate]\n");
   expect_one_problem(run_program({"elarge", "run.yaml"}, {.folder = folder_.path()}),
-                     "run.yaml:1:23: model.name_or_path: './no-model': no such folder\n    give a folder with config.json and *.safetensors, or a name of the hub");
+                     "run.yaml:1:23: model.name_or_path: './no-model': no such folder\n    give a folder with "
+                     "config.json and *.safetensors, or a name of the hub");
   write_file(folder_ / "run.yaml", "model: {name_or_path: owner/name}\nactions: [validate]\n");
-  const auto ran = run_program({"elarge", "run.yaml"}, {.environment = {{"HF_HUB_CACHE", "/nowhere"}, {"HF_HUB_OFFLINE", "1"}},
-                                                      .folder = folder_.path()});
-  expect_one_problem(ran,
-                     "run.yaml:1:23: model.name_or_path: 'owner/name' is not in the cache /nowhere, and HF_HUB_OFFLINE is set\n"
-                     "    give a folder, or try again");
+  const auto ran =
+      run_program({"elarge", "run.yaml"},
+                  {.environment = {{"HF_HUB_CACHE", "/nowhere"}, {"HF_HUB_OFFLINE", "1"}}, .folder = folder_.path()});
+  expect_one_problem(
+      ran,
+      "run.yaml:1:23: model.name_or_path: 'owner/name' is not in the cache /nowhere, and HF_HUB_OFFLINE is set\n"
+      "    give a folder, or try again");
 }
 
 TEST_F(BadInput, DataThatAreNotThereAndAModelThatIsNone) {
   std::filesystem::create_directory(folder_ / "empty");
-  write_file(folder_ / "run.yaml", "model: {name_or_path: empty}\nmixture: {informs: [{data_files: 'more/*.txt'}]}\nactions: [validate]\n");
+  write_file(folder_ / "run.yaml",
+             "model: {name_or_path: empty}\nmixture: {informs: [{data_files: 'more/*.txt'}]}\nactions: [validate]\n");
   expect_refusal(run_program({"elarge", "run.yaml"}, {.folder = folder_.path()}),
                  "run.yaml:1:23: model.name_or_path: 'empty' has no config.json\n    give a Hugging Face model folder\n"
-                 "run.yaml:2:34: mixture.informs[0].data_files: no file matches 'more/*.txt'\n    looked from " + folder_.path().string() +
+                 "run.yaml:2:34: mixture.informs[0].data_files: no file matches 'more/*.txt'\n    looked from " +
+                     folder_.path().string() +
                      "; give a path or a pattern such as data/*.jsonl\n"
-                 "2 problems in run.yaml; nothing was run.\n");
+                     "2 problems in run.yaml; nothing was run.\n");
 }
 
 TEST_F(BadInput, TrainingWithoutData) {
-  expect_one_problem(run(run_of("")), "run.yaml: mixture.informs: there is nothing to train on\n    give at least one inform with data_files");
+  expect_one_problem(
+      run(run_of("")),
+      "run.yaml: mixture.informs: there is nothing to train on\n    give at least one inform with data_files");
 }
 
 TEST_F(BadInput, ABatchThatDoesNotDivide) {
-  expect_one_problem(run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 7, gradient_accumulation_steps: 2}")),
-                     "run.yaml:4:29: trainer.total_batch_size: an update of 7 examples does not divide into 2 accumulation steps\n"
-                     "    make it a multiple of gradient_accumulation_steps, such as 8");
+  expect_one_problem(
+      run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 7, "
+                 "gradient_accumulation_steps: 2}")),
+      "run.yaml:4:29: trainer.total_batch_size: an update of 7 examples does not divide into 2 accumulation steps\n"
+      "    make it a multiple of gradient_accumulation_steps, such as 8");
 }
 
 TEST_F(BadInput, MoreRanksThanTheMesh) {
   expect_one_problem(run(run_of(kData + "\nsharding: {axis_dims: [1, 2, 1, 1, 1]}")),
                      "run.yaml:5:23: sharding.axis_dims: cannot reshape array of size 1 into shape (1,2,1,1,1)\n"
-                     "    the product of the dims must be the number of ranks, 1; start that many ranks with --nproc, or write -1 for one axis");
+                     "    the product of the dims must be the number of ranks, 1; start that many ranks with --nproc, "
+                     "or write -1 for one axis");
   const auto ran = run(run_of(kData + "\nsharding: {axis_dims: [1, 2, 1, 1, 1]}"), {"--nproc", "3"});
   expect_one_problem(ran,
                      "run.yaml:5:23: sharding.axis_dims: cannot reshape array of size 3 into shape (1,2,1,1,1)\n"
-                     "    the product of the dims must be the number of ranks, 3; start that many ranks with --nproc, or write -1 for one axis");
+                     "    the product of the dims must be the number of ranks, 3; start that many ranks with --nproc, "
+                     "or write -1 for one axis");
 }
 
 TEST_F(BadInput, ABatchThatTheRanksCannotShare) {
-  expect_one_problem(run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 3}"), {"--nproc", "2"}),
-                     "run.yaml:4:29: trainer.total_batch_size: 3 examples cannot be divided over 2 ranks and 1 parts (gradient_accumulation_steps)\n"
-                     "    give a multiple of 2");
+  expect_one_problem(
+      run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 3}"), {"--nproc", "2"}),
+      "run.yaml:4:29: trainer.total_batch_size: 3 examples cannot be divided over 2 ranks and 1 parts "
+      "(gradient_accumulation_steps)\n"
+      "    give a multiple of 2");
 }
 
 TEST_F(BadInput, AnActionThatIsNotBuiltYet) {
@@ -118,39 +136,48 @@ TEST_F(BadInput, AnActionThatIsNotBuiltYet) {
 }
 
 TEST_F(BadInput, AnOutputThatCannotBeWritten) {
-  expect_one_problem(run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 2, save_directory: data.txt}")),
-                     "run.yaml:4:48: trainer.save_directory: 'data.txt' is a file, not a folder\n    choose another name");
+  expect_one_problem(
+      run(run_of(
+          "mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 2, save_directory: data.txt}")),
+      "run.yaml:4:48: trainer.save_directory: 'data.txt' is a file, not a folder\n    choose another name");
   expect_one_problem(run(run_of("", "[{to_yaml: nowhere/out.yaml}]")),
-                     "run.yaml:4:21: actions[0].to_yaml.path: 'nowhere/out.yaml': there is no folder nowhere\n    make it, or choose another path");
+                     "run.yaml:4:21: actions[0].to_yaml.path: 'nowhere/out.yaml': there is no folder nowhere\n    make "
+                     "it, or choose another path");
 }
 
 TEST_F(BadInput, QuantizationAndAdaptersThatWouldBeUsed) {
   expect_refusal(run(run_of(kData + "\nquantization: {model: {quantization_method: nf4}}\nlora: {r: 8}")),
-                 "run.yaml:5:23: quantization.model: training on quantized weights is not built yet\n    leave it out, or write apply_quantization: false\n"
+                 "run.yaml:5:23: quantization.model: training on quantized weights is not built yet\n    leave it out, "
+                 "or write apply_quantization: false\n"
                  "run.yaml:6:7: lora: adapters are not built yet\n    leave the section out: all weights are trained\n"
                  "2 problems in run.yaml; nothing was run.\n");
 }
 
 TEST_F(BadInput, NumberFormatsThatAreNotBuilt) {
   const auto told = [&](const std::string& quantization, const std::string& problem) {
-    expect_one_problem(run(run_of("quantization: " + quantization, "[{generate: {prompts: x}}]")), "run.yaml:3:" + problem);
+    expect_one_problem(run(run_of("quantization: " + quantization, "[{generate: {prompts: x}}]")),
+                       "run.yaml:3:" + problem);
   };
-  told("{model: {quantization_method: mxfp4}}", "23: quantization.model: weights of mxfp4 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4");
+  told("{model: {quantization_method: mxfp4}}",
+       "23: quantization.model: weights of mxfp4 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4");
   told("{model: {dtype: nf4, group_size: 48}}",
        "48: quantization.model.group_size: groups of 48 values are not built yet\n    give a multiple of 32");
   told("{model: {dtype: nf4, bits: 8}}", "42: quantization.model.bits: nf4 has 4 bits, not 8\n    leave it out");
   told("{model: {dtype: nf4, runtime_dtype: int8}}",
-       "51: quantization.model.runtime_dtype: computing in another format than the weights' is not built yet\n    leave it out");
-  told("{kv_cache: {dtype: 8bit}}", "26: quantization.kv_cache: quantizing keys and values is not built yet\n    leave it out");
+       "51: quantization.model.runtime_dtype: computing in another format than the weights' is not built yet\n    "
+       "leave it out");
+  told("{kv_cache: {dtype: 8bit}}",
+       "26: quantization.kv_cache: quantizing keys and values is not built yet\n    leave it out");
   expect_refusal(run(run_of("quantization: {model: {pattern: q_project}}", "[{generate: {prompts: x}}]")),
                  "quantization.model.pattern: no linear layer is called as 'q_project' asks\n"
                  "    one is called model.layers.4.mlp.down_proj\n");
 }
 
 TEST_F(BadInput, AKeyThatNeitherEasyDeLNorTheModelHas) {
-  expect_one_problem(run(run_of("base_config: {values: {rope_thet: 3}}", "[validate]")),
-                     "run.yaml:3:35: base_config.values.rope_thet: no such key, neither of EasyDeL nor in the model's config.json\n"
-                     "    did you mean 'rope_theta'?");
+  expect_one_problem(
+      run(run_of("base_config: {values: {rope_thet: 3}}", "[validate]")),
+      "run.yaml:3:35: base_config.values.rope_thet: no such key, neither of EasyDeL nor in the model's config.json\n"
+      "    did you mean 'rope_theta'?");
 }
 
 TEST_F(BadInput, ATokenizerThatIsMissing) {
@@ -171,18 +198,25 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
   };
   EXPECT_EQ(refused({"generat"}), "easydel: no command 'generat'\n    did you mean 'generate'?\n");
   EXPECT_EQ(refused({"describe", "modl"}), "easydel describe: no command 'modl'\n    did you mean 'model'?\n");
-  EXPECT_EQ(refused({"elarge", "a.yaml", "--dry-rn"}), "easydel elarge --dry-rn: no such flag\n    did you mean '--dry-run'?\n");
-  EXPECT_EQ(refused({"elarge", "a.yaml", "b.yaml"}), "easydel elarge: 'b.yaml' is one word too many\n    see easydel elarge --help\n");
+  EXPECT_EQ(refused({"elarge", "a.yaml", "--dry-rn"}),
+            "easydel elarge --dry-rn: no such flag\n    did you mean '--dry-run'?\n");
+  EXPECT_EQ(refused({"elarge", "a.yaml", "b.yaml"}),
+            "easydel elarge: 'b.yaml' is one word too many\n    see easydel elarge --help\n");
   EXPECT_EQ(refused({"elarge"}), "easydel elarge: which file?\n    give the run: easydel elarge run.yaml\n");
-  EXPECT_EQ(refused({"elarge", "a.yaml", "--set", "x"}), "--set x: has no '='\n    write for example --set trainer.learning_rate=1e-4\n");
+  EXPECT_EQ(refused({"elarge", "a.yaml", "--set", "x"}),
+            "--set x: has no '='\n    write for example --set trainer.learning_rate=1e-4\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--top-p", "2"}),
-            "--top-p 2: top_p: 2 is out of range\n    expected a number from 0 to 1 (default 1.0)\n1 problem in command line; nothing was run.\n");
-  EXPECT_EQ(refused({"generate", "m", "-p", "x", "--num-beans", "2"}), "easydel generate --num-beans: no such flag\n    did you mean '--num-beams'?\n");
+            "--top-p 2: top_p: 2 is out of range\n    expected a number from 0 to 1 (default 1.0)\n1 problem in "
+            "command line; nothing was run.\n");
+  EXPECT_EQ(refused({"generate", "m", "-p", "x", "--num-beans", "2"}),
+            "easydel generate --num-beans: no such flag\n    did you mean '--num-beams'?\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--early-stopping", "soon"}),
-            "--early-stopping soon: early_stopping: unknown value 'soon'\n    expected one of: false, true, never (default \"false\")\n"
+            "--early-stopping soon: early_stopping: unknown value 'soon'\n    expected one of: false, true, never "
+            "(default \"false\")\n"
             "1 problem in command line; nothing was run.\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--prompt-lookup-num-tokens", "3"}),
-            "--prompt-lookup-num-tokens 3: prompt_lookup_num_tokens: speculation is not built yet\n    leave the key out, or give its default null\n"
+            "--prompt-lookup-num-tokens 3: prompt_lookup_num_tokens: speculation is not built yet\n    leave the key "
+            "out, or give its default null\n"
             "1 problem in command line; nothing was run.\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--cache-implementation", "quantized"}),
             "--cache-implementation quantized: cache_implementation: 'quantized' is not built yet\n    built: dynamic\n"
@@ -192,13 +226,18 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "generation: num_return_sequences: 2 continuations of the likeliest tokens would all be equal\n"
             "    set do_sample, or num_beams to at least as many\n1 problem in generation; nothing was run.\n");
   EXPECT_EQ(refused({"generate", story, "-p", "x", "--set", "quantization.method=mxfp8"}),
-            "command line: quantization: weights of mxfp8 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4\n1 problem in command line; nothing was run.\n");
+            "command line: quantization: weights of mxfp8 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4\n1 "
+            "problem in command line; nothing was run.\n");
   EXPECT_EQ(refused({"probe", "logits", story, "--inputs", "a", "--output", "b", "--set", "loader.dtype=bf16"}),
             "--set loader.dtype: has no effect on probe logits\n    quantization.* has\n");
-  EXPECT_EQ(refused({"generate", "m"}), "easydel generate: there is no prompt\n    give one with -p 'text', or on standard input\n");
-  EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}), "x.json: no such file\n    give files of recorded cases\n");
-  EXPECT_EQ(refused({"probe", "constrain"}), "probe constrain: is not built yet\n    built: logits, replay, vectors, tokenize, render, tools\n");
-  EXPECT_EQ(refused({"describe", "keys", "trainer.learning_rat"}), "trainer.learning_rat: no such key\n    did you mean 'learning_rate'?\n");
+  EXPECT_EQ(refused({"generate", "m"}),
+            "easydel generate: there is no prompt\n    give one with -p 'text', or on standard input\n");
+  EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}),
+            "x.json: no such file\n    give files of recorded cases\n");
+  EXPECT_EQ(refused({"probe", "constrain"}),
+            "probe constrain: is not built yet\n    built: logits, replay, vectors, tokenize, render, tools\n");
+  EXPECT_EQ(refused({"describe", "keys", "trainer.learning_rat"}),
+            "trainer.learning_rat: no such key\n    did you mean 'learning_rate'?\n");
 }
 
 }  // namespace

@@ -13,15 +13,19 @@ class BadModel : public testing::Test {
  protected:
   BadModel() {
     fs::copy(test::test_data("models/stories260K-hf"), folder_ / "model", fs::copy_options::recursive);
-    for (const auto& entry : fs::directory_iterator(folder_ / "model")) fs::permissions(entry, fs::perms::owner_write, fs::perm_options::add);
+    for (const auto& entry : fs::directory_iterator(folder_ / "model"))
+      fs::permissions(entry, fs::perms::owner_write, fs::perm_options::add);
     test::write_file(folder_ / "rows.jsonl", "{\"text\": \"Once upon a time\"}\n{\"text\": \"there was a test\"}\n");
   }
   // The run's errors, without what it logged on the way.
   test::Ran train(std::vector<std::pair<std::string, std::string>> environment = {}) const {
     test::write_file(folder_ / "run.yaml",
-                     "model: {name_or_path: model}\nloader: {dtype: fp32, param_dtype: fp32, verbose: false}\nmixture: {informs: [{data_files: rows.jsonl}]}\n"
-                     "trainer: {total_batch_size: 2, max_training_steps: 1, max_length: 32, save_directory: out}\nactions: [train]\n");
-    return test::run_program({"--quiet", "elarge", "run.yaml"}, {.environment = std::move(environment), .folder = folder_.path()});
+                     "model: {name_or_path: model}\nloader: {dtype: fp32, param_dtype: fp32, verbose: false}\nmixture: "
+                     "{informs: [{data_files: rows.jsonl}]}\n"
+                     "trainer: {total_batch_size: 2, max_training_steps: 1, max_length: 32, save_directory: "
+                     "out}\nactions: [train]\n");
+    return test::run_program({"--quiet", "elarge", "run.yaml"},
+                             {.environment = std::move(environment), .folder = folder_.path()});
   }
   void expect_refusal(const std::string& text) const {
     const auto ran = train();
@@ -31,14 +35,16 @@ class BadModel : public testing::Test {
   }
   void expect_problem(const std::string& problem) const;
   void change_config(std::string_view from, std::string_view to) const {
-    test::write_file(folder_ / "model/config.json", test::replaced(test::read_file(folder_ / "model/config.json"), from, to));
+    test::write_file(folder_ / "model/config.json",
+                     test::replaced(test::read_file(folder_ / "model/config.json"), from, to));
   }
   test::TemporaryFolder folder_;
 };
 
 // What is wrong with the folder is found before anything runs, by training and by validation alike.
 void BadModel::expect_problem(const std::string& problem) const {
-  const std::string text = "run.yaml:1:23: model.name_or_path: " + problem + "\n1 problem in run.yaml; nothing was run.\n";
+  const std::string text =
+      "run.yaml:1:23: model.name_or_path: " + problem + "\n1 problem in run.yaml; nothing was run.\n";
   expect_refusal(text);
   const auto ran = test::run_program({"validate", "run.yaml"}, {.folder = folder_.path()});
   EXPECT_EQ(ran.status, 2);
@@ -46,9 +52,11 @@ void BadModel::expect_problem(const std::string& problem) const {
 }
 
 TEST_F(BadModel, WeightsThatAreCutShort) {
-  test::write_file(folder_ / "model/model.safetensors", test::read_file(folder_ / "model/model.safetensors").substr(0, 100000));
+  test::write_file(folder_ / "model/model.safetensors",
+                   test::read_file(folder_ / "model/model.safetensors").substr(0, 100000));
   expect_problem(
-      "model/model.safetensors: tensor 'model.embed_tokens.weight' ends at byte 131072 of the data, but there are only 95136\n"
+      "model/model.safetensors: tensor 'model.embed_tokens.weight' ends at byte 131072 of the data, but there are only "
+      "95136\n"
       "    the file is cut short; fetch or save it again");
 }
 
@@ -92,7 +100,8 @@ TEST_F(BadModel, AnUnknownModelType) {
 TEST_F(BadModel, AnArchitectureThatIsNotBuilt) {
   change_config("LlamaForCausalLM", "LlamaForMultipleChoice");
   expect_problem(
-      "model/config.json: architectures: 'LlamaForMultipleChoice' is not built yet\n    built for 'llama': LlamaForCausalLM, "
+      "model/config.json: architectures: 'LlamaForMultipleChoice' is not built yet\n    built for 'llama': "
+      "LlamaForCausalLM, "
       "LlamaModel, LlamaForSequenceClassification, LlamaForTokenClassification, LlamaForQuestionAnswering");
 }
 
@@ -104,8 +113,9 @@ TEST_F(BadModel, AConfigThatIsNotJson) {
 TEST_F(BadModel, NoTokenizer) {
   for (const auto& entry : fs::directory_iterator(folder_ / "model"))
     if (entry.path().filename().string().starts_with("tokenizer")) fs::remove(entry);
-  expect_problem("model: has no tokenizer (tokenizer.json)\n    give the folder of a tokenizer, or a tokenizer.json, "
-                 "tokenizer.model, *.tiktoken, tekken.json, vocab.txt or *.gguf");
+  expect_problem(
+      "model: has no tokenizer (tokenizer.json)\n    give the folder of a tokenizer, or a tokenizer.json, "
+      "tokenizer.model, *.tiktoken, tekken.json, vocab.txt or *.gguf");
 }
 
 TEST_F(BadModel, SeveralThingsAtOnce) {
@@ -115,14 +125,17 @@ TEST_F(BadModel, SeveralThingsAtOnce) {
   fs::remove(folder_ / "rows.jsonl");
   const auto ran = train();
   EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(test::replaced(ran.err, folder_.path().string(), "FOLDER"), 
-            "run.yaml:1:23: model.name_or_path: model/config.json: model_type: 'lama' is not built yet\n    did you mean 'llama'?\n"
-            "run.yaml:1:23: model.name_or_path: model/model.safetensors: says that its header has 2334385649822622055 bytes; at most "
-            "100000000 are allowed\n    the file is damaged or was not written as safetensors; fetch or save it again\n"
-            "run.yaml:1:23: model.name_or_path: model/tokenizer.json: has no 'model'\n    is it the file of a tokenizer?\n"
-            "run.yaml:3:34: mixture.informs[0].data_files: no file matches 'rows.jsonl'\n"
-            "    looked from FOLDER; give a path or a pattern such as data/*.jsonl\n"
-            "4 problems in run.yaml; nothing was run.\n");
+  EXPECT_EQ(
+      test::replaced(ran.err, folder_.path().string(), "FOLDER"),
+      "run.yaml:1:23: model.name_or_path: model/config.json: model_type: 'lama' is not built yet\n    did you mean "
+      "'llama'?\n"
+      "run.yaml:1:23: model.name_or_path: model/model.safetensors: says that its header has 2334385649822622055 bytes; "
+      "at most "
+      "100000000 are allowed\n    the file is damaged or was not written as safetensors; fetch or save it again\n"
+      "run.yaml:1:23: model.name_or_path: model/tokenizer.json: has no 'model'\n    is it the file of a tokenizer?\n"
+      "run.yaml:3:34: mixture.informs[0].data_files: no file matches 'rows.jsonl'\n"
+      "    looked from FOLDER; give a path or a pattern such as data/*.jsonl\n"
+      "4 problems in run.yaml; nothing was run.\n");
 }
 
 TEST_F(BadModel, ADeviceThatIsNotThere) {
@@ -132,9 +145,10 @@ TEST_F(BadModel, ADeviceThatIsNotThere) {
   EXPECT_EQ(ran.status, 2);
   EXPECT_EQ(ran.err, "device: 'gpu' was asked for, but torch finds no GPU here\n    use cpu or auto\n");
   const auto golden = test::test_data("hf_goldens/llama");
-  const auto probe = test::run_program({"probe", "logits", golden.string(), "--inputs", (golden / "expected.safetensors").string(), "--output",
-                                        "out.safetensors", "--device", "gpu"},
-                                       {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}, .folder = folder_.path()});
+  const auto probe =
+      test::run_program({"probe", "logits", golden.string(), "--inputs", (golden / "expected.safetensors").string(),
+                         "--output", "out.safetensors", "--device", "gpu"},
+                        {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}, .folder = folder_.path()});
   EXPECT_EQ(probe.status, 2);
   EXPECT_EQ(probe.err, ran.err);
   EXPECT_FALSE(fs::exists(folder_ / "out.safetensors"));
@@ -149,13 +163,17 @@ TEST_F(BadModel, ARowWithoutItsField) {
 
 TEST_F(BadModel, DataWithoutRows) {
   test::write_file(folder_ / "rows.jsonl", "");
-  expect_refusal("mixture.informs: there is nothing to learn in 0 rows\n    give at least one row with a text, a conversation or an answer\n");
+  expect_refusal(
+      "mixture.informs: there is nothing to learn in 0 rows\n    give at least one row with a text, a conversation or "
+      "an answer\n");
 }
 
 TEST_F(BadModel, ADiskThatFillsUpWhileItIsSaved) {
   const auto ran = train({{"EASYDEL_FAULT", "write:3:ENOSPC"}});
   EXPECT_EQ(ran.status, 2);
-  EXPECT_NE(ran.err.find("cannot write: No space left on device\n    free some space, or choose a folder on another disk\n"), std::string::npos)
+  EXPECT_NE(
+      ran.err.find("cannot write: No space left on device\n    free some space, or choose a folder on another disk\n"),
+      std::string::npos)
       << ran.err;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "out"))
     EXPECT_FALSE(entry.path().filename().string().starts_with("run-")) << entry.path() << " was saved by half";

@@ -30,7 +30,8 @@ TEST(Commands, ThePageOfKeysIsUpToDate) {
 TEST(Commands, TheSchemaKnowsEverySectionAndAction) {
   const Value schema = parse_json(run_program({"config-schema"}).out);
   const Value& properties = *schema.find("properties");
-  for (const char* key : {"model", "loader", "sharding", "mixture", "trainer", "esurge", "eval", "config", "elm", "actions"})
+  for (const char* key :
+       {"model", "loader", "sharding", "mixture", "trainer", "esurge", "eval", "config", "elm", "actions"})
     EXPECT_NE(properties.find(key), nullptr) << key;
   EXPECT_EQ(schema.find("additionalProperties")->as_bool(), false);
   EXPECT_EQ(to_json(*properties.find("trainer")->find("properties")->find("scheduler")->find("enum")),
@@ -41,7 +42,8 @@ TEST(Commands, ADryRunPrintsTheWholeConfigurationAndRunsAgain) {
   const test::TemporaryFolder folder;
   test::write_file(folder / "run.yaml", "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
                                             "}\nactions: [validate, {to_json: out.json}]\n");
-  const auto dry = run_program({"elarge", "--config", "run.yaml", "--dry-run", "--set", "trainer.learning_rate=3e-4"}, {.folder = folder.path()});
+  const auto dry = run_program({"elarge", "--config", "run.yaml", "--dry-run", "--set", "trainer.learning_rate=3e-4"},
+                               {.folder = folder.path()});
   ASSERT_EQ(dry.status, 0) << dry.err;
   EXPECT_FALSE(std::filesystem::exists(folder / "out.json"));
   const Value document = parse_yaml(dry.out);
@@ -61,18 +63,24 @@ TEST(Commands, ValidateChecksARunAndDoesNothingOfIt) {
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.out, "run.yaml is valid: 3 actions\n");
   EXPECT_FALSE(std::filesystem::exists(folder / "out.json"));
-  const auto wrong = run_program({"validate", "run.yaml", "--set", "trainer.learning_rate=fast"}, {.folder = folder.path()});
+  const auto wrong =
+      run_program({"validate", "run.yaml", "--set", "trainer.learning_rate=fast"}, {.folder = folder.path()});
   EXPECT_EQ(wrong.status, 2);
   EXPECT_EQ(wrong.out, "");
   EXPECT_EQ(wrong.err,
             "--set trainer.learning_rate=fast: trainer.learning_rate: 'fast' is not a number\n"
             "    expected a number of at least 0 (default 5e-05)\n1 problem in run.yaml; nothing was run.\n");
-  const auto ranks = run_program({"--nproc", "2", "validate", "run.yaml", "--set", "sharding.axis_dims=[1, 3, 1, 1, 1]"}, {.folder = folder.path()});
+  const auto ranks =
+      run_program({"--nproc", "2", "validate", "run.yaml", "--set", "sharding.axis_dims=[1, 3, 1, 1, 1]"},
+                  {.folder = folder.path()});
   EXPECT_EQ(ranks.err,
-            "--set sharding.axis_dims=[1, 3, 1, 1, 1]: sharding.axis_dims: cannot reshape array of size 2 into shape (1,3,1,1,1)\n"
-            "    the product of the dims must be the number of ranks, 2; start that many ranks with --nproc, or write -1 for one axis\n"
+            "--set sharding.axis_dims=[1, 3, 1, 1, 1]: sharding.axis_dims: cannot reshape array of size 2 into shape "
+            "(1,3,1,1,1)\n"
+            "    the product of the dims must be the number of ranks, 2; start that many ranks with --nproc, or write "
+            "-1 for one axis\n"
             "1 problem in run.yaml; nothing was run.\n");
-  EXPECT_EQ(run_program({"validate"}).err, "easydel validate: which file?\n    give the run: easydel validate run.yaml\n");
+  EXPECT_EQ(run_program({"validate"}).err,
+            "easydel validate: which file?\n    give the run: easydel validate run.yaml\n");
 }
 
 TEST(Commands, DescribeAModelFromItsFilesAlone) {
@@ -100,16 +108,20 @@ TEST(Commands, TokenizeAndDetokenizeAreInverse) {
 
 TEST(Commands, ProbesAnswerEveryLineAlsoWithAnError) {
   const std::string model = test::test_data("models/stories260K-hf").string();
-  const auto ran = run_program({"probe", "tokenize", "--tokenizer", model}, {.input = "{\"text\": \"Once\"}\n{\"tex\": 1}\n\n{\"ids\": [1]}\n"});
+  const auto ran = run_program({"probe", "tokenize", "--tokenizer", model},
+                               {.input = "{\"text\": \"Once\"}\n{\"tex\": 1}\n\n{\"ids\": [1]}\n"});
   EXPECT_EQ(ran.status, 0);
   EXPECT_EQ(std::ranges::count(ran.out, '\n'), 3);
   EXPECT_NE(ran.out.find("\n{\"error\": "), std::string::npos) << ran.out;
 }
 
 TEST(Commands, RenderAndChatUseTheModelsTemplate) {
-  const std::string model = test::test_data("models/stories260K-hf").string(), chat = test::test_data("models/stories260K-chat").string();
-  EXPECT_EQ(run_program({"render", chat, "-"}, {.input = R"([{"role": "user", "content": "hi"}])"}).out, "<s>Question: hi\nAnswer: \n");
-  const auto talk = run_program({"chat", model, "--tokenizer", chat, "-n", "5", "-t", "0"}, {.input = "Hello\n/reset\nHello\n"});
+  const std::string model = test::test_data("models/stories260K-hf").string(),
+                    chat = test::test_data("models/stories260K-chat").string();
+  EXPECT_EQ(run_program({"render", chat, "-"}, {.input = R"([{"role": "user", "content": "hi"}])"}).out,
+            "<s>Question: hi\nAnswer: \n");
+  const auto talk =
+      run_program({"chat", model, "--tokenizer", chat, "-n", "5", "-t", "0"}, {.input = "Hello\n/reset\nHello\n"});
   ASSERT_EQ(talk.status, 0) << talk.err;
   // After a reset the same words get the same reply.
   const std::string first = talk.out.substr(0, talk.out.size() / 2);
@@ -121,7 +133,8 @@ TEST(Commands, GenerateStreamsOrAnswersLineByLine) {
   const std::string model = test::test_data("models/stories260K-hf").string();
   const auto streamed = run_program({"generate", model, "-n", "12", "-t", "0"}, {.input = "Once upon a time\n"});
   ASSERT_EQ(streamed.status, 0) << streamed.err;
-  const auto lines = run_program({"generate", model, "-n", "12", "-t", "0", "--jsonl", "-p", "Once upon a time", "-p", "The dog"});
+  const auto lines =
+      run_program({"generate", model, "-n", "12", "-t", "0", "--jsonl", "-p", "Once upon a time", "-p", "The dog"});
   const Value first = parse_json(lines.out.substr(0, lines.out.find('\n')));
   EXPECT_EQ(first.find("text")->scalar + "\n", streamed.out);
   EXPECT_EQ(first.find("new_tokens")->as_int(), 12);
@@ -130,7 +143,8 @@ TEST(Commands, GenerateStreamsOrAnswersLineByLine) {
 
 TEST(Commands, GenerateReadsWeightsOfTheFormatThatItIsTold) {
   const std::string model = test::test_data("models/stories260K-hf").string();
-  const std::vector<std::string> usual = {"generate", model, "-n", "20", "-t", "0", "-p", "Once upon a time", "-p", "The little dog was"};
+  const std::vector<std::string> usual = {
+      "generate", model, "-n", "20", "-t", "0", "-p", "Once upon a time", "-p", "The little dog was"};
   const auto texts = [&](std::vector<std::string> more) {
     more.insert(more.begin(), usual.begin(), usual.end());
     const auto ran = run_program(more);
@@ -145,21 +159,29 @@ TEST(Commands, GenerateReadsWeightsOfTheFormatThatItIsTold) {
     EXPECT_EQ(texts({"--set", set, "--batch", "1"}).first, together) << method;
     // The action reads the same section.
     test::TemporaryFolder folder;
-    test::write_file(folder / "run.yaml", str("model: {name_or_path: ", model, "}\nloader: {dtype: auto, param_dtype: auto}\nquantization: {model: {quantization_method: ", method,
-                                              "}}\nactions: [{generate: {prompts: [Once upon a time, The little dog was], "
-                                              "max_new_tokens: 20, temperature: 0, output_path: out.jsonl}}]\n"));
+    test::write_file(
+        folder / "run.yaml",
+        str("model: {name_or_path: ", model,
+            "}\nloader: {dtype: auto, param_dtype: auto}\nquantization: {model: {quantization_method: ", method,
+            "}}\nactions: [{generate: {prompts: [Once upon a time, The little dog was], "
+            "max_new_tokens: 20, temperature: 0, output_path: out.jsonl}}]\n"));
     const auto ran = run_program({"elarge", "run.yaml"}, {.folder = folder.path()});
     ASSERT_EQ(ran.status, 0) << ran.err;
     const std::string lines = test::read_file(folder / "out.jsonl");
     const auto text = [&](const std::string& line) { return parse_json(line).find("text")->scalar + "\n"; };
     EXPECT_EQ(text(lines.substr(0, lines.find('\n'))) + text(lines.substr(lines.find('\n') + 1)), together) << method;
   }
-  EXPECT_EQ(texts({"--set", "quantization.model.quantization_method=nf4", "--set", "quantization.apply_quantization=false"}).first, plain);
+  EXPECT_EQ(
+      texts({"--set", "quantization.model.quantization_method=nf4", "--set", "quantization.apply_quantization=false"})
+          .first,
+      plain);
 }
 
 TEST(Commands, GenerateGivesSeveralContinuationsBestFirst) {
   const std::string model = test::test_data("models/stories260K-hf").string();
-  const std::vector<std::string> beams = {"generate", model, "-n", "10", "--num-beams", "3", "--num-return-sequences", "2", "--early-stopping", "true", "-p", "Once upon"};
+  const std::vector<std::string> beams = {
+      "generate",         model,  "-n", "10",       "--num-beams", "3", "--num-return-sequences", "2",
+      "--early-stopping", "true", "-p", "Once upon"};
   const auto shown = run_program(beams);
   ASSERT_EQ(shown.status, 0) << shown.err;
   std::vector<std::string> with_lines = beams;
@@ -169,7 +191,8 @@ TEST(Commands, GenerateGivesSeveralContinuationsBestFirst) {
   const Value first = parse_json(lines.out.substr(0, end)), second = parse_json(lines.out.substr(end + 1));
   EXPECT_GT(first.find("score")->as_double(), second.find("score")->as_double());
   EXPECT_EQ(shown.out, first.find("text")->scalar + "\n" + second.find("text")->scalar + "\n");
-  const auto drawn = run_program({"generate", model, "-n", "10", "--do-sample", "--num-return-sequences", "2", "--seed", "4", "-p", "Once upon"});
+  const auto drawn = run_program(
+      {"generate", model, "-n", "10", "--do-sample", "--num-return-sequences", "2", "--seed", "4", "-p", "Once upon"});
   EXPECT_EQ(drawn.status, 0) << drawn.err;
   EXPECT_EQ(std::ranges::count(drawn.out, '\n'), 2);
 }
@@ -179,10 +202,13 @@ TEST(Commands, CtrlCEndsAReplyWithWhatIsThereAndALineThatSaysSo) {
   const test::fs::path story = test::test_data("models/stories260K-hf");
   for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) test::fs::copy(story / name, folder / name);
   // Without an end, and far longer than anybody waits.
-  test::write_file(folder / "config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 512, "hidden_size": 32,
+  test::write_file(
+      folder / "config.json",
+      R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 512, "hidden_size": 32,
     "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 300000})");
-  const std::string script = "mkfifo text; $0 -q generate . -n 290000 -t 0 -p Once > text & "
-                             "{ head -c 3 > begin; kill -INT $!; cat > rest; } < text; wait $!; exit $?";
+  const std::string script =
+      "mkfifo text; $0 -q generate . -n 290000 -t 0 -p Once > text & "
+      "{ head -c 3 > begin; kill -INT $!; cat > rest; } < text; wait $!; exit $?";
   const auto ran = test::run({"sh", "-c", script, test::program().string()}, {.folder = folder.path()});
   EXPECT_EQ(ran.status, 128 + SIGINT) << ran.err;
   EXPECT_TRUE(test::read_file(folder / "rest").ends_with("\n"));
@@ -192,7 +218,8 @@ TEST(Commands, CtrlCEndsAReplyWithWhatIsThereAndALineThatSaysSo) {
 
 TEST(Commands, GenerateStopsAtTextsAndKeepsThemOut) {
   const std::string model = test::test_data("models/stories260K-hf").string();
-  const auto ran = run_program({"generate", model, "-n", "60", "-t", "0", "--stop", " there was", "--stop", "zzz", "--jsonl", "-p", "Once upon a time"});
+  const auto ran = run_program({"generate", model, "-n", "60", "-t", "0", "--stop", " there was", "--stop", "zzz",
+                                "--jsonl", "-p", "Once upon a time"});
   const Value line = parse_json(ran.out);
   EXPECT_EQ(line.find("finish_reason")->scalar, "stop_string") << ran.out << ran.err;
   EXPECT_EQ(line.find("text")->scalar, ",");

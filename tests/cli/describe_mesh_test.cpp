@@ -13,8 +13,9 @@ using test::run_program;
 
 // A Llama of 70 G parameters: its config.json alone.
 void write_large(const test::TemporaryFolder& folder, const std::string& sharding) {
-  test::write_file(folder / "model/config.json",
-                   R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80,
+  test::write_file(
+      folder / "model/config.json",
+      R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80,
                        "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072,
                        "tie_word_embeddings": false})");
   test::write_file(folder / "run.yaml", "model: {name_or_path: model}\nsharding: " + sharding + "\nactions: [train]\n");
@@ -27,7 +28,8 @@ TEST(DescribeMesh, SaysWhatEachRankHolds) {
   const std::string measured =
       "import resource, subprocess, sys; status = subprocess.run(sys.argv[1:]).returncode; "
       "sys.stderr.write('\\n%d' % resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(status)";
-  const auto ran = test::run({"python3", "-c", measured, test::program().string(), "describe", "mesh", "run.yaml", "--devices", "256", "--rank", "9"},
+  const auto ran = test::run({"python3", "-c", measured, test::program().string(), "describe", "mesh", "run.yaml",
+                              "--devices", "256", "--rank", "9"},
                              {.folder = folder.path()});
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out.find("mesh        dp 1, fsdp 32, ep 1, tp 8, sp 1: 256 ranks\n"), std::string::npos) << ran.out;
@@ -40,7 +42,9 @@ TEST(DescribeMesh, SaysWhatEachRankHolds) {
 
 TEST(DescribeMesh, RulesOfTheRunComeFirst) {
   const test::TemporaryFolder folder;
-  write_large(folder, "{axis_dims: [1, 2, 1, 4, 1], partition_rules: [[\"embed_tokens/embedding\", [tp, fsdp]], [\"mlp/.*\", []]]}");
+  write_large(
+      folder,
+      "{axis_dims: [1, 2, 1, 4, 1], partition_rules: [[\"embed_tokens/embedding\", [tp, fsdp]], [\"mlp/.*\", []]]}");
   const auto ran = run_program({"describe", "mesh", "run.yaml", "--devices", "8"}, {.folder = folder.path()});
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out.find("2 of sharding.partition_rules, then the family's"), std::string::npos);
@@ -59,16 +63,19 @@ TEST(DescribeMesh, RefusesSizesAndRulesThatAreWrong) {
   };
   EXPECT_EQ(refused("{axis_dims: [1, 3, 1, -1, 1]}"),
             "sharding.axis_dims: cannot reshape array of size 8 into shape (1,3,1,newaxis,1)\n"
-            "    the product of the dims must divide the number of ranks, 8; start that many ranks with --nproc, or write -1 for one axis\n");
+            "    the product of the dims must divide the number of ranks, 8; start that many ranks with --nproc, or "
+            "write -1 for one axis\n");
   EXPECT_EQ(refused("{partition_rules: [[\"q_proj\", [fsdp, pt]]]}"),
             "run.yaml:2:29: sharding.partition_rules[0]: the mesh has no axis 'pt'\n    did you mean 'tp'?\n"
             "1 problem in run.yaml; nothing was run.\n");
-  EXPECT_EQ(refused("{partition_rules: [[\"q_proj(\", [fsdp]]]}").find("run.yaml:2:29: sharding.partition_rules[0]: "
-                                                                      "'q_proj(' is no regular expression: "),
+  EXPECT_EQ(refused("{partition_rules: [[\"q_proj(\", [fsdp]]]}")
+                .find("run.yaml:2:29: sharding.partition_rules[0]: "
+                      "'q_proj(' is no regular expression: "),
             0u);
-  EXPECT_EQ(refused("{partition_rules: [[\"q_proj/kernel\", [fsdp, tp, sp]]]}"),
-            "sharding.partition_rules[0]: the spec has 3 entries, 'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
-            "    give at most one entry for each dimension\n");
+  EXPECT_EQ(
+      refused("{partition_rules: [[\"q_proj/kernel\", [fsdp, tp, sp]]]}"),
+      "sharding.partition_rules[0]: the spec has 3 entries, 'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
+      "    give at most one entry for each dimension\n");
   EXPECT_EQ(refused("{dcn_axis_dims: [1, 2]}"),
             "run.yaml:2:27: sharding.dcn_axis_dims: 2 dims for 5 axis names (dp, fsdp, ep, tp, sp)\n"
             "    give one for each axis; 1 where it stays within a host\n1 problem in run.yaml; nothing was run.\n");

@@ -46,8 +46,9 @@ TEST(Export, ToGgufAndBackKeepsEveryBit) {
   ASSERT_EQ(ran.status, 0) << ran.err;
   expect_equal(weights::Folder::open(back), weights::Folder::open(story));
   const Value config = weights::read_config(back).document, own = weights::read_config(story).document;
-  for (const char* key : {"model_type", "hidden_size", "head_dim", "num_key_value_heads", "rms_norm_eps", "vocab_size", "tie_word_embeddings",
-                          "max_position_embeddings", "bos_token_id", "eos_token_id", "hidden_act", "architectures"})
+  for (const char* key : {"model_type", "hidden_size", "head_dim", "num_key_value_heads", "rms_norm_eps", "vocab_size",
+                          "tie_word_embeddings", "max_position_embeddings", "bos_token_id", "eos_token_id",
+                          "hidden_act", "architectures"})
     EXPECT_EQ(*config.find(key), *own.find(key)) << key;
   EXPECT_EQ(continued(back), continued(story));
 }
@@ -62,7 +63,8 @@ TEST(Export, AModelInGgufWritesTheSameText) {
 TEST(Export, TokenizesTheSameOutOfGguf) {
   const Exported gguf("q8_0");
   // Not with a blank at the begin: before that one llama.cpp puts another, and transformers does not.
-  for (const char* text : {"Once upon a time, there was a little girl.", "two  blanks ", "caf\xC3\xA9 \xE6\x97\xA5 1234", "", "</s>and"}) {
+  for (const char* text :
+       {"Once upon a time, there was a little girl.", "two  blanks ", "caf\xC3\xA9 \xE6\x97\xA5 1234", "", "</s>and"}) {
     const auto a = run_program({"tokenize", gguf.file, text}), b = run_program({"tokenize", story, text});
     EXPECT_EQ(a.out, b.out) << text;
     EXPECT_EQ(a.status, 0) << a.err;
@@ -86,14 +88,16 @@ TEST(Export, RefusesWhatHasNoForm) {
     EXPECT_EQ(ran.status, 2);
     return ran.err;
   };
-  EXPECT_EQ(refused({"--dtype", "q3_k"}), "--dtype: 'q3_k' is no number type that GGUF files are written in here\n    known: f32, f16, bf16, q8_0\n");
+  EXPECT_EQ(refused({"--dtype", "q3_k"}),
+            "--dtype: 'q3_k' is no number type that GGUF files are written in here\n    known: f32, f16, bf16, q8_0\n");
   EXPECT_EQ(refused({"--format", "onnx"}), "--format: 'onnx' is no form of a model\n    known: gguf, safetensors\n");
   EXPECT_FALSE(std::filesystem::exists(folder / "x.gguf"));
   test::write_file(folder / "model/config.json", R"({"model_type": "falcon", "hidden_size": 8})");
   test::write_file(folder / "model/model.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
   const auto ran = run_program({"export", (folder / "model").string(), "-o", (folder / "x.gguf").string()});
   EXPECT_EQ(test::replaced(ran.err, folder.path().string(), "F"),
-            "F/model/config.json: models of 'falcon' are not written as GGUF; that is not built yet\n    built: gemma, llama, mistral, qwen2, qwen3\n");
+            "F/model/config.json: models of 'falcon' are not written as GGUF; that is not built yet\n    built: gemma, "
+            "llama, mistral, qwen2, qwen3\n");
 }
 
 TEST(Gguf, IsDescribed) {
@@ -113,25 +117,31 @@ TEST(Gguf, RefusesAnArchitectureByName) {
   test::write_file(other, bytes);
   const auto ran = run_program({"generate", other, "-p", "x"});
   EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(ran.err, other + ": is a GGUF file of the architecture 'mamba', which is not built yet\n"
-                             "    built: gemma, llama, mistral, qwen2, qwen3; other models load from safetensors\n");
+  EXPECT_EQ(ran.err, other +
+                         ": is a GGUF file of the architecture 'mamba', which is not built yet\n"
+                         "    built: gemma, llama, mistral, qwen2, qwen3; other models load from safetensors\n");
 }
 
 TEST(Gguf, TrainsAndKeepsItsVocabulary) {
   const Exported gguf("f32");
-  test::write_file(gguf.folder / "data.jsonl", "{\"text\": \"Once upon a time there was a cat.\"}\n{\"text\": \"The cat was red.\"}\n");
-  test::write_file(gguf.folder / "run.yaml",
-                   "model: {name_or_path: f32.gguf}\nmixture: {informs: [{type: jsonl, data_files: data.jsonl}], batch_size: 2}\n"
-                   "trainer: {trainer_type: sft, max_training_steps: 1, save_directory: out, total_batch_size: 2, max_length: 32}\nactions: [train]\n");
+  test::write_file(gguf.folder / "data.jsonl",
+                   "{\"text\": \"Once upon a time there was a cat.\"}\n{\"text\": \"The cat was red.\"}\n");
+  test::write_file(
+      gguf.folder / "run.yaml",
+      "model: {name_or_path: f32.gguf}\nmixture: {informs: [{type: jsonl, data_files: data.jsonl}], batch_size: 2}\n"
+      "trainer: {trainer_type: sft, max_training_steps: 1, save_directory: out, total_batch_size: 2, max_length: "
+      "32}\nactions: [train]\n");
   const auto ran = run_program({"elarge", "run.yaml"}, {.folder = gguf.folder.path()});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const std::string at = "saved in ";
   const size_t begin = ran.out.find(at);
   ASSERT_NE(begin, std::string::npos) << ran.out;
-  const auto saved = gguf.folder.path() / ran.out.substr(begin + at.size(), ran.out.find('\n', begin) - begin - at.size());
+  const auto saved =
+      gguf.folder.path() / ran.out.substr(begin + at.size(), ran.out.find('\n', begin) - begin - at.size());
   EXPECT_TRUE(std::filesystem::exists(saved / "model.safetensors"));
   EXPECT_LT(std::filesystem::file_size(saved / "tokenizer.gguf"), 32768u);
-  EXPECT_EQ(run_program({"tokenize", saved.string(), "a red cat"}).out, run_program({"tokenize", story, "a red cat"}).out);
+  EXPECT_EQ(run_program({"tokenize", saved.string(), "a red cat"}).out,
+            run_program({"tokenize", story, "a red cat"}).out);
 }
 
 }  // namespace

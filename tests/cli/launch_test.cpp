@@ -4,8 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <fcntl.h>
+#include <csignal>
 
 #include <gtest/gtest.h>
 
@@ -50,8 +50,9 @@ class Launched {
 };
 
 TEST(Launch, TellsEachRankWhoItIs) {
-  Launched run(3, "echo $RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $MASTER_ADDR ${OMP_NUM_THREADS:+threads} "
-                  "> $1/is$RANK; echo $MASTER_PORT > $1/port$RANK");
+  Launched run(3,
+               "echo $RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $MASTER_ADDR ${OMP_NUM_THREADS:+threads} "
+               "> $1/is$RANK; echo $MASTER_PORT > $1/port$RANK");
   EXPECT_EQ(run.wait(), 0);
   EXPECT_EQ(run.read("is0"), "0 0 3 3 127.0.0.1 threads\n");
   EXPECT_EQ(run.read("is1"), "1 1 3 3 127.0.0.1 threads\n");
@@ -119,7 +120,9 @@ TEST(Launch, LeavesNoRankBehindWhenItIsKilled) {
 
 TEST(Launch, RefusesInsideAnotherLaunch) {
   setenv("RANK", "0", 1);
-  EXPECT_EQ(test::refusal([] { launch({2, {}, "/bin/true", 1}); }),
+  EXPECT_EQ(test::refusal([] {
+              launch({2, {}, "/bin/true", 1});
+            }),
             "--nproc: this process is already a rank (RANK or WORLD_SIZE is set)\n"
             "    leave --nproc out under torchrun, or unset RANK and WORLD_SIZE");
   unsetenv("RANK");

@@ -1,4 +1,5 @@
-// What EasyDeL, torch and transformers were seen to do, kind by kind: every recorded case is answered as it was, or is another on purpose.
+// What EasyDeL, torch and transformers were seen to do, kind by kind: every recorded case is answered as it was, or is
+// another on purpose.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,8 +38,8 @@ TEST_P(Recorded, CasesAreAnsweredAsTheyWere) {
     EXPECT_NE(answered.outcome, Outcome::unknown) << vector.id;
   }
   EXPECT_GT(counts[Outcome::passed], 0);
-  std::printf("%s: %d passed, %d differ on purpose, %d not built yet\n", GetParam().c_str(), counts[Outcome::passed], counts[Outcome::differs],
-              counts[Outcome::not_built]);
+  std::printf("%s: %d passed, %d differ on purpose, %d not built yet\n", GetParam().c_str(), counts[Outcome::passed],
+              counts[Outcome::differs], counts[Outcome::not_built]);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Recorded, testing::ValuesIn(recorded_files()), [](const auto& info) {
@@ -52,9 +53,11 @@ TEST(RecordedVectors, TheDocumentGivesTheReasonOfEveryDifference) {
   const std::string page = test::read_file(test::source_root() / "docs/differences.md");
   for (const VectorDifference& difference : vector_differences()) {
     std::string id(difference.id);
-    for (size_t at = id.find('|'); at != std::string::npos; at = id.find('|', at + 2)) id.insert(at, "\\");  // as a table's cell
-    const std::string row = "| " + std::string(difference.kind) + " | " + (difference.version.empty() ? "both" : std::string(difference.version)) +
-                            " | `" + id + "` | " + std::string(difference.reason) + " |";
+    for (size_t at = id.find('|'); at != std::string::npos; at = id.find('|', at + 2))
+      id.insert(at, "\\");  // as a table's cell
+    const std::string row = "| " + std::string(difference.kind) + " | " +
+                            (difference.version.empty() ? "both" : std::string(difference.version)) + " | `" + id +
+                            "` | " + std::string(difference.reason) + " |";
     EXPECT_NE(page.find(row), std::string::npos) << row;
   }
 }

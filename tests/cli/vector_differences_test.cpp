@@ -52,7 +52,8 @@ TEST(VectorDifferences, MeanNoCaseThatIsEqual) {
         Answered answered;
         for (size_t i = 0; i < met.size(); ++i) {
           const VectorDifference& difference = vector_differences()[i];
-          if (difference.kind != name || (!difference.version.empty() && (difference.version == "0.3.0") != (std::string_view(tag) == "v0300")) ||
+          if (difference.kind != name ||
+              (!difference.version.empty() && (difference.version == "0.3.0") != (std::string_view(tag) == "v0300")) ||
               !std::regex_match(vector.id, ids[i]))
             continue;
           if (answered.id.empty()) answered = answer(vector, file, kind);

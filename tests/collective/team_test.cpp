@@ -166,8 +166,9 @@ TEST(Team, SaysWhoDoesNotCome) {
     world.rank = 1, world.size = 2, world.local_size = 2, world.master_port = 1;
     TeamOptions options;
     options.connect_seconds = 1;
-    std::string said =
-        test::refusal([&] { Team::join(world, mesh::Mesh(mesh::default_axes(), {2, 1, 1, 1, 1}), options); });
+    std::string said = test::refusal([&] {
+      Team::join(world, mesh::Mesh(mesh::default_axes(), {2, 1, 1, 1, 1}), options);
+    });
     EXPECT_EQ(said.rfind("collective: rank 1 of 2 does not meet the others at 127.0.0.1:1 within 1 s (", 0), 0u)
         << said;
   });

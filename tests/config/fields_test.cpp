@@ -10,7 +10,8 @@ namespace {
 
 enum class Optimizer { adamw, lion, sgd };
 constexpr auto choices(Optimizer) {
-  return std::array{Choice{Optimizer::adamw, "adamw"}.also("adam_w"), Choice{Optimizer::lion, "lion"}.not_built(), Choice{Optimizer::sgd, "sgd"}};
+  return std::array{Choice{Optimizer::adamw, "adamw"}.also("adam_w"), Choice{Optimizer::lion, "lion"}.not_built(),
+                    Choice{Optimizer::sgd, "sgd"}};
 }
 
 struct Source {
@@ -19,7 +20,8 @@ struct Source {
 
   static constexpr auto doc = "A source of rows.";
   static constexpr auto fields() {
-    return std::tuple{field<&Source::file>("Its file.", required()), field<&Source::rows>("Rows taken.", between(0, 100))};
+    return std::tuple{field<&Source::file>("Its file.", required()),
+                      field<&Source::rows>("Rows taken.", between(0, 100))};
   }
   void settle(Keys& keys) {
     if (rows == 13) keys.refuse("rows", "13 brings bad luck", "take 12");
@@ -117,30 +119,47 @@ TEST(Fields, AreWrittenBackAsADocumentThatReadsTheSame) {
 }
 
 TEST(Fields, TellWhatIsWrongWithEachTypeOfValue) {
-  EXPECT_EQ(mistakes("rate: fast"), one("run.yaml:1:7: rate: 'fast' is not a number\n    expected a number of at least 0 (default 5e-05)"));
-  EXPECT_EQ(mistakes("rate: -1"), one("run.yaml:1:7: rate: -1 is out of range\n    expected a number of at least 0 (default 5e-05)"));
-  EXPECT_EQ(mistakes("rate: '1e-5'"),
-            one("run.yaml:1:7: rate: '1e-5' is not a number\n    expected a number of at least 0 (default 5e-05); it is in quotes, which makes it a text"));
-  EXPECT_EQ(mistakes("steps: 2.5"), one("run.yaml:1:8: steps: '2.5' is not an integer\n    expected an integer of at least 1, or null (default null)"));
-  EXPECT_EQ(mistakes("steps: [1]"), one("run.yaml:1:8: steps: a list is not an integer\n    expected an integer of at least 1, or null (default null)"));
-  EXPECT_EQ(mistakes("verbose: yes"), one("run.yaml:1:10: verbose: 'yes' is not true or false\n    'yes' is a text in YAML 1.2; write true"));
-  EXPECT_EQ(mistakes("verbose: 1"), one("run.yaml:1:10: verbose: '1' is not true or false\n    expected true or false (default true)"));
-  EXPECT_EQ(mistakes("sizes: [1, 2]"), one("run.yaml:1:8: sizes: has 2 items, not 3\n    expected a list of 3, each item an integer above 0 (default [1, 2, 3])"));
-  EXPECT_EQ(mistakes("weights: 3"), one("run.yaml:1:10: weights: '3' is not a map of keys\n    expected a map, each value a number (default {})"));
-  EXPECT_EQ(mistakes("weights: {a: b}"), one("run.yaml:1:14: weights.a: 'b' is not a number\n    expected a map, each value a number (default {})"));
-  EXPECT_EQ(mistakes("padding: [1]"), one("run.yaml:1:10: padding: a list does not fit\n    expected true or false, or a text (default false)"));
-  EXPECT_EQ(mistakes("threads: none"), one("run.yaml:1:10: threads: 'none' is not an integer\n    expected auto, or an integer of at least 1 (default auto)"));
-  EXPECT_EQ(mistakes("files: true"),
-            one("run.yaml:1:8: files: true is not a text\n    expected a text, or a list of them (default []); write \"true\" where the word is meant"));
-  EXPECT_EQ(mistakes("rest: 3"), one("run.yaml:1:7: rest: is not a section\n    expected keys below it, one a line: 'key: value'"));
+  EXPECT_EQ(mistakes("rate: fast"),
+            one("run.yaml:1:7: rate: 'fast' is not a number\n    expected a number of at least 0 (default 5e-05)"));
+  EXPECT_EQ(mistakes("rate: -1"),
+            one("run.yaml:1:7: rate: -1 is out of range\n    expected a number of at least 0 (default 5e-05)"));
+  EXPECT_EQ(mistakes("rate: '1e-5'"), one("run.yaml:1:7: rate: '1e-5' is not a number\n    expected a number of at "
+                                          "least 0 (default 5e-05); it is in quotes, which makes it a text"));
+  EXPECT_EQ(mistakes("steps: 2.5"), one("run.yaml:1:8: steps: '2.5' is not an integer\n    expected an integer of at "
+                                        "least 1, or null (default null)"));
+  EXPECT_EQ(mistakes("steps: [1]"), one("run.yaml:1:8: steps: a list is not an integer\n    expected an integer of at "
+                                        "least 1, or null (default null)"));
+  EXPECT_EQ(mistakes("verbose: yes"),
+            one("run.yaml:1:10: verbose: 'yes' is not true or false\n    'yes' is a text in YAML 1.2; write true"));
+  EXPECT_EQ(mistakes("verbose: 1"),
+            one("run.yaml:1:10: verbose: '1' is not true or false\n    expected true or false (default true)"));
+  EXPECT_EQ(mistakes("sizes: [1, 2]"), one("run.yaml:1:8: sizes: has 2 items, not 3\n    expected a list of 3, each "
+                                           "item an integer above 0 (default [1, 2, 3])"));
+  EXPECT_EQ(
+      mistakes("weights: 3"),
+      one("run.yaml:1:10: weights: '3' is not a map of keys\n    expected a map, each value a number (default {})"));
+  EXPECT_EQ(mistakes("weights: {a: b}"),
+            one("run.yaml:1:14: weights.a: 'b' is not a number\n    expected a map, each value a number (default {})"));
+  EXPECT_EQ(mistakes("padding: [1]"),
+            one("run.yaml:1:10: padding: a list does not fit\n    expected true or false, or a text (default false)"));
+  EXPECT_EQ(mistakes("threads: none"), one("run.yaml:1:10: threads: 'none' is not an integer\n    expected auto, or an "
+                                           "integer of at least 1 (default auto)"));
+  EXPECT_EQ(mistakes("files: true"), one("run.yaml:1:8: files: true is not a text\n    expected a text, or a list of "
+                                         "them (default []); write \"true\" where the word is meant"));
+  EXPECT_EQ(mistakes("rest: 3"),
+            one("run.yaml:1:7: rest: is not a section\n    expected keys below it, one a line: 'key: value'"));
 }
 
 TEST(Fields, KnowWordsThatAreNotBuiltYetFromWordsThatAreNone) {
-  EXPECT_EQ(mistakes("optimizer: lion"), one("run.yaml:1:12: optimizer: 'lion' is not built yet\n    built: adamw, sgd"));
-  EXPECT_EQ(mistakes("optimizer: adamv"),
-            one("run.yaml:1:12: optimizer: unknown value 'adamv'\n    did you mean 'adamw'? expected one of: adamw, sgd (default adamw)"));
-  EXPECT_EQ(mistakes("optimizer: newton"), one("run.yaml:1:12: optimizer: unknown value 'newton'\n    expected one of: adamw, sgd (default adamw)"));
-  EXPECT_EQ(mistakes("remote: s3"), one("run.yaml:1:9: remote: a remote store is not built yet\n    leave the key out, or give its default \"\""));
+  EXPECT_EQ(mistakes("optimizer: lion"),
+            one("run.yaml:1:12: optimizer: 'lion' is not built yet\n    built: adamw, sgd"));
+  EXPECT_EQ(mistakes("optimizer: adamv"), one("run.yaml:1:12: optimizer: unknown value 'adamv'\n    did you mean "
+                                              "'adamw'? expected one of: adamw, sgd (default adamw)"));
+  EXPECT_EQ(mistakes("optimizer: newton"),
+            one("run.yaml:1:12: optimizer: unknown value 'newton'\n    expected one of: adamw, sgd (default adamw)"));
+  EXPECT_EQ(
+      mistakes("remote: s3"),
+      one("run.yaml:1:9: remote: a remote store is not built yet\n    leave the key out, or give its default \"\""));
   Training t;
   EXPECT_TRUE(read_text("remote: ''", t).empty());
 }
@@ -148,12 +167,14 @@ TEST(Fields, KnowWordsThatAreNotBuiltYetFromWordsThatAreNone) {
 TEST(Fields, AnswerAnUnknownKeyWithWhatWasMeant) {
   EXPECT_EQ(mistakes("stepz: 1"), one("run.yaml:1:1: stepz: no such key\n    did you mean 'steps'?"));
   EXPECT_EQ(mistakes("rest: {}\nknown: true"), one("run.yaml:2:1: known: no such key\n    did you mean 'rest.known'?"));
-  EXPECT_EQ(mistakes("sources: [{file: a, colour: 1}]"), one("run.yaml:1:21: sources[0].colour: no such key\n    known keys: file, rows"));
+  EXPECT_EQ(mistakes("sources: [{file: a, colour: 1}]"),
+            one("run.yaml:1:21: sources[0].colour: no such key\n    known keys: file, rows"));
 }
 
 TEST(Fields, RefuseAKeyUnderTwoNames) {
-  EXPECT_EQ(mistakes("rate: 1\nlr: 2"),
-            one("run.yaml:2:1: rate: is given twice, as 'rate' and as 'lr'\n    they are the same key; keep one of them"));
+  EXPECT_EQ(
+      mistakes("rate: 1\nlr: 2"),
+      one("run.yaml:2:1: rate: is given twice, as 'rate' and as 'lr'\n    they are the same key; keep one of them"));
 }
 
 TEST(Fields, AskForWhatIsRequired) {
@@ -195,14 +216,17 @@ TEST(Fields, OfSeveralStructsMakeOneFlatSection) {
 TEST(Fields, MakeASchemaAndAPage) {
   const Value schema = json_schema(section_of<Training>());
   const Value& properties = *schema.find("properties");
-  EXPECT_EQ(to_json(*properties.find("steps")),
-            R"({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": null, "description": "Steps."})");
+  EXPECT_EQ(
+      to_json(*properties.find("steps")),
+      R"({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": null, "description": "Steps."})");
   EXPECT_EQ(to_json(*properties.find("optimizer")->find("enum")), R"(["adamw", "adam_w", "sgd"])");
   EXPECT_EQ(to_json(*properties.find("sources")->find("items")->find("required")), R"(["file"])");
   EXPECT_EQ(properties.find("lr")->find("deprecated")->as_bool(), true);
   EXPECT_EQ(schema.find("additionalProperties")->as_bool(), false);
   const std::string page = markdown(section_of<Training>(), "training");
-  EXPECT_NE(page.find("| `rate` | `5e-05` | a number of at least 0 | Step size. Also `learning_rate`. Old name: `lr`. |\n"), std::string::npos);
+  EXPECT_NE(
+      page.find("| `rate` | `5e-05` | a number of at least 0 | Step size. Also `learning_rate`. Old name: `lr`. |\n"),
+      std::string::npos);
   EXPECT_NE(page.find("## training.sources[]\n\nSources.\n\nA source of rows.\n\n"), std::string::npos);
 }
 

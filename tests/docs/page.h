@@ -19,8 +19,8 @@ class Page : public testing::Test {
     std::string rows, pairs;
     for (const char* name : {"Max", "Lily", "Tom", "Anna"}) {
       rows += str("{\"text\": \"One day, ", name, " the dog saw a warm hat in the river.\"}\n");
-      pairs += str(pairs.empty() ? "" : ",\n", "{\"prompt\": \"One day, ", name, " saw\", \"chosen\": \" a hat and shared it.\", ",
-                   "\"rejected\": \" a cat and was mad.\"}");
+      pairs += str(pairs.empty() ? "" : ",\n", "{\"prompt\": \"One day, ", name,
+                   " saw\", \"chosen\": \" a hat and shared it.\", ", "\"rejected\": \" a cat and was mad.\"}");
     }
     test::write_file(folder_ / "data/train.jsonl", rows);
     test::write_file(folder_ / "preference_data.json", "[" + pairs + "]");

@@ -121,7 +121,9 @@ TEST(Builder, RefusesWhatIsNotBuiltYet) {
   const Builder built = Builder::from_pretrained("x");
   EXPECT_EQ(test::refusal([&] { built.build_esurge(); }),
             "build_esurge: the engine is not built yet\n    generate() continues prompts");
-  EXPECT_EQ(test::refusal([&] { built.eval({{"tasks", {"hellaswag"}}}); }),
+  EXPECT_EQ(test::refusal([&] {
+              built.eval({{"tasks", {"hellaswag"}}});
+            }),
             "eval: evaluation by tasks is not built yet\n    mixture.evaluation gives a held-out loss while training");
 }
 

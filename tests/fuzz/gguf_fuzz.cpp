@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto file = std::make_shared<const weights::GgufFile>(std::as_bytes(std::span(data, size)), "fuzz");
     for (const auto& [name, entry] : file->tensors()) {
       const weights::TensorView view = file->view(entry);
-      if (view.blocks || view.dtype == weights::DType::f32 || view.dtype == weights::DType::f16) weights::with_added(view, 1);
+      if (view.blocks || view.dtype == weights::DType::f32 || view.dtype == weights::DType::f16)
+        weights::with_added(view, 1);
       if (!view.shape.empty()) weights::with_turned_rows(view, 2, true);
     }
     const weights::GgufCheckpoint model(file);

@@ -58,7 +58,11 @@ std::map<float, std::vector<TokenId>, std::greater<>> everything(double length_p
 
 TEST(Beams, FindTheBestOfAllSequencesWhereTheyAreWideEnough) {
   for (const double penalty : {0.0, 1.0, 2.0}) {
-    const GenerationConfig config{.eos_token_id = {kEnd}, .num_return_sequences = 5, .num_beams = 200, .early_stopping = EarlyStopping::never, .length_penalty = penalty};
+    const GenerationConfig config{.eos_token_id = {kEnd},
+                                  .num_return_sequences = 5,
+                                  .num_beams = 200,
+                                  .early_stopping = EarlyStopping::never,
+                                  .length_penalty = penalty};
     const auto expected = everything(penalty, 6);
     const std::vector<Beam> found = search(config, 6);
     ASSERT_EQ(found.size(), 5u);
@@ -72,7 +76,11 @@ TEST(Beams, FindTheBestOfAllSequencesWhereTheyAreWideEnough) {
 }
 
 TEST(Beams, StopAtTheFirstCompleteOnesWhereThatIsAskedFor) {
-  GenerationConfig config{.eos_token_id = {kEnd}, .num_return_sequences = 2, .num_beams = 2, .early_stopping = EarlyStopping::yes, .length_penalty = 2.0};
+  GenerationConfig config{.eos_token_id = {kEnd},
+                          .num_return_sequences = 2,
+                          .num_beams = 2,
+                          .early_stopping = EarlyStopping::yes,
+                          .length_penalty = 2.0};
   const auto early = search(config, 40);
   config.early_stopping = EarlyStopping::never;
   const auto late = search(config, 40);

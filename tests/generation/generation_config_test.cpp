@@ -13,7 +13,9 @@ using test::refusal;
 class FolderDefaults : public testing::Test {
  protected:
   void write(const std::string& name, const std::string& text) { test::write_file(folder_ / name, text); }
-  GenerationConfig read(const std::string& given = "{}") { return generation_config(folder_.path(), parse_yaml(given)); }
+  GenerationConfig read(const std::string& given = "{}") {
+    return generation_config(folder_.path(), parse_yaml(given));
+  }
   test::TemporaryFolder folder_;
 };
 
@@ -22,7 +24,8 @@ TEST_F(FolderDefaults, ComeFromGenerationConfigAndOnlyWithoutItTheEndFromConfig)
   write("config.json", R"({"eos_token_id": 7, "bos_token_id": 1, "temperature": 0.3, "num_beams": 4})");
   EXPECT_EQ(read().eos_token_id, (config::Many<int64_t>{7}));
   EXPECT_EQ(read().num_beams, 1);  // what is no token there is not ours
-  write("generation_config.json", R"({"eos_token_id": [2, 9], "do_sample": true, "temperature": 0.6, "top_p": 0.9, "num_beams": 2,
+  write("generation_config.json",
+        R"({"eos_token_id": [2, 9], "do_sample": true, "temperature": 0.6, "top_p": 0.9, "num_beams": 2,
     "early_stopping": "never", "pad_token_id": null, "transformers_version": "4.57.1", "chat_format": "x", "cache_implementation": "hybrid",
     "exponential_decay_length_penalty": [10, 1.1], "watermarking_config": {"bias": 3.0}})");
   const GenerationConfig config = read();
@@ -36,10 +39,10 @@ TEST_F(FolderDefaults, ComeFromGenerationConfigAndOnlyWithoutItTheEndFromConfig)
 
 TEST_F(FolderDefaults, GiveWayToWhatWasAskedFor) {
   write("generation_config.json", R"({"temperature": 0.6, "penalty_alpha": 0.6, "top_k": 4})");
-  EXPECT_EQ(refusal([&] { read(); }),
-            (folder_ / "generation_config.json").string() +
-                ":1:39: penalty_alpha: contrastive search is not built yet\n    leave the key out, or give its default null\n1 problem in " +
-                (folder_ / "generation_config.json").string() + "; nothing was run.");
+  EXPECT_EQ(refusal([&] { read(); }), (folder_ / "generation_config.json").string() +
+                                          ":1:39: penalty_alpha: contrastive search is not built yet\n    leave the "
+                                          "key out, or give its default null\n1 problem in " +
+                                          (folder_ / "generation_config.json").string() + "; nothing was run.");
   EXPECT_EQ(read("{penalty_alpha: null, top_k: 9}").top_k, 9);
 }
 
@@ -54,7 +57,9 @@ TEST_F(FolderDefaults, NamingALimitOfTheDrawWantsDraws) {
 TEST_F(FolderDefaults, SayWhereTheyAreWrong) {
   write("generation_config.json", "{\n  \"top_p\": 1.5\n}");
   const std::string file = (folder_ / "generation_config.json").string();
-  EXPECT_EQ(refusal([&] { read(); }), file + ":2:12: top_p: 1.5 is out of range\n    expected a number from 0 to 1 (default 1.0)\n1 problem in " + file + "; nothing was run.");
+  EXPECT_EQ(refusal([&] { read(); }),
+            file + ":2:12: top_p: 1.5 is out of range\n    expected a number from 0 to 1 (default 1.0)\n1 problem in " +
+                file + "; nothing was run.");
 }
 
 TEST(GenerationConfigRules, EachHasOneClearError) {
@@ -71,28 +76,36 @@ TEST(GenerationConfigRules, EachHasOneClearError) {
   EXPECT_EQ(said({.forced_eos_token_id = {4}, .suppress_tokens = {3, 4}}),
             "generation: forced_eos_token_id: token 4 is forced, and suppress_tokens forbids it\n"
             "    take it out of one of them; to put off the end, use min_new_tokens");
-  EXPECT_EQ(said({.typical_p = 0.0}), "generation: typical_p: 0 leaves no token\n    give more than 0; 1 switches it off");
-  EXPECT_EQ(said({.top_h = 0.0}), "generation: top_h: 0 leaves no entropy\n    give more than 0, or null to switch it off");
+  EXPECT_EQ(said({.typical_p = 0.0}),
+            "generation: typical_p: 0 leaves no token\n    give more than 0; 1 switches it off");
+  EXPECT_EQ(said({.top_h = 0.0}),
+            "generation: top_h: 0 leaves no entropy\n    give more than 0, or null to switch it off");
   EXPECT_EQ(said({.exponential_decay_length_penalty = std::array{1.5, 2.0}}),
-            "generation: exponential_decay_length_penalty: [1.5, 2] is no number of tokens with a factor above 0\n    give such as [100, 1.01]");
-  EXPECT_EQ(said({.sequence_bias = {{{}, 1.0}}}), "generation: sequence_bias: an entry has no tokens\n    give such as [[[12, 7], -2.5]]");
-  EXPECT_EQ(said({.bad_words_ids = {{}}}), "generation: bad_words_ids: an entry has no tokens\n    give such as [[12, 7], [9]]");
+            "generation: exponential_decay_length_penalty: [1.5, 2] is no number of tokens with a factor above 0\n    "
+            "give such as [100, 1.01]");
+  EXPECT_EQ(said({.sequence_bias = {{{}, 1.0}}}),
+            "generation: sequence_bias: an entry has no tokens\n    give such as [[[12, 7], -2.5]]");
+  EXPECT_EQ(said({.bad_words_ids = {{}}}),
+            "generation: bad_words_ids: an entry has no tokens\n    give such as [[12, 7], [9]]");
   EXPECT_EQ(said({.watermarking_config = WatermarkingConfig{.greenlist_ratio = 1.0}}),
-            "generation: watermarking_config: a greenlist_ratio of 1 marks nothing or everything\n    give more than 0 and less than 1");
+            "generation: watermarking_config: a greenlist_ratio of 1 marks nothing or everything\n    give more than 0 "
+            "and less than 1");
   EXPECT_EQ(said({}), "(nothing was refused)");
 }
 
 TEST(GenerationConfigKeys, ReadAndWriteASequenceBias) {
   GenerationConfig config;
-  config::read(parse_yaml("{sequence_bias: [[[4], 2.5], [[7, 9], -3]], stop: END, eos_token_id: 3}"), config).throw_if_any();
+  config::read(parse_yaml("{sequence_bias: [[[4], 2.5], [[7, 9], -3]], stop: END, eos_token_id: 3}"), config)
+      .throw_if_any();
   ASSERT_EQ(config.sequence_bias.size(), 2u);
   EXPECT_EQ(config.sequence_bias[1].tokens, (std::vector<int64_t>{7, 9}));
   EXPECT_EQ(config.sequence_bias[1].bias, -3.0);
   EXPECT_EQ(config.stop_strings, (config::Many<std::string>{"END"}));
   EXPECT_EQ(to_yaml_flow(*config::write(config).find("sequence_bias")), "[[[4], 2.5], [[7, 9], -3.0]]");
-  EXPECT_EQ(refusal([&] { config::read(parse_yaml("{sequence_bias: [[4, 2.5, 1]]}"), config).throw_if_any(); }),
-            "config:1:18: sequence_bias[0]: a list is not [[token ids], a number]\n"
-            "    expected a list, each item [[token ids], a number] (default [])\n1 problem in config; nothing was run.");
+  EXPECT_EQ(
+      refusal([&] { config::read(parse_yaml("{sequence_bias: [[4, 2.5, 1]]}"), config).throw_if_any(); }),
+      "config:1:18: sequence_bias[0]: a list is not [[token ids], a number]\n"
+      "    expected a list, each item [[token ids], a number] (default [])\n1 problem in config; nothing was run.");
 }
 
 }  // namespace

@@ -13,7 +13,11 @@ namespace easydel::generation {
 namespace {
 
 std::shared_ptr<models::Model> story_model() {
-  static const auto model = models::load_model(test::test_data("models/stories260K-hf"), [] { models::LoadOptions o; o.dtype = "fp32"; return o; }());
+  static const auto model = models::load_model(test::test_data("models/stories260K-hf"), [] {
+    models::LoadOptions o;
+    o.dtype = "fp32";
+    return o;
+  }());
   return model;
 }
 std::shared_ptr<const text::Tokenizer> story_tokenizer() {
@@ -26,7 +30,8 @@ std::vector<Request> drawn(size_t count) {
   for (size_t i = 0; i < count; ++i) {
     Request request;
     request.prompt = story_tokenizer()->encode(i % 2 ? "Once upon a time, there was a big dog" : "Tom");
-    request.config = {.max_new_tokens = 20 + static_cast<int64_t>(i), .do_sample = true, .temperature = 0.9, .top_k = 40};
+    request.config = {
+        .max_new_tokens = 20 + static_cast<int64_t>(i), .do_sample = true, .temperature = 0.9, .top_k = 40};
     request.config.eos_token_id = {1, 2};
     request.config.seed = 7;
     requests.push_back(std::move(request));
@@ -39,7 +44,8 @@ TEST(Generator, GivesARequestTheSameTokensWhateverRunsBesideItAndHoweverItIsCut)
   std::vector<std::vector<TokenId>> expected;
   for (const Result& r : Generator(*story_model(), nullptr, {.batch = 7}).run(requests)) expected.push_back(r.tokens);
   EXPECT_NE(expected[1], expected[3]);  // equal prompts of one call draw differently
-  for (const GeneratorOptions options : {GeneratorOptions{.batch = 1}, {.batch = 2, .prefill_tokens = 3}, {.batch = 4, .prefill_tokens = 1}}) {
+  for (const GeneratorOptions options :
+       {GeneratorOptions{.batch = 1}, {.batch = 2, .prefill_tokens = 3}, {.batch = 4, .prefill_tokens = 1}}) {
     const auto results = Generator(*story_model(), nullptr, options).run(requests);
     for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].tokens, expected[i]) << options.batch << " " << i;
   }
@@ -48,8 +54,10 @@ TEST(Generator, GivesARequestTheSameTokensWhateverRunsBesideItAndHoweverItIsCut)
 TEST(Generator, StreamsPiecesThatAddUpToTheText) {
   auto requests = drawn(3);
   std::map<size_t, std::string> streamed;
-  const auto results = Generator(*story_model(), story_tokenizer())
-                           .run(requests, [&](size_t i, TokenId, std::string_view piece) { return streamed[i] += piece, true; });
+  const auto results =
+      Generator(*story_model(), story_tokenizer()).run(requests, [&](size_t i, TokenId, std::string_view piece) {
+        return streamed[i] += piece, true;
+      });
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(results[i].text, streamed[i]);
     EXPECT_EQ(results[i].text, story_tokenizer()->decode(results[i].tokens));
@@ -70,7 +78,10 @@ TEST(Generator, EndsBeforeAStopStringAndWhenItIsTold) {
 
   int seen = 0;
   request.config.stop_strings.clear();
-  const Result cut = Generator(*story_model(), story_tokenizer()).run({request}, [&](size_t, TokenId, std::string_view) { return ++seen < 5; })[0];
+  const Result cut =
+      Generator(*story_model(), story_tokenizer()).run({request}, [&](size_t, TokenId, std::string_view) {
+        return ++seen < 5;
+      })[0];
   EXPECT_EQ(cut.tokens.size(), 5u);
   EXPECT_EQ(cut.reason, StopReason::cancelled);
 }
@@ -127,7 +138,8 @@ TEST(Generator, ScoresOfABeamAreTheSumOfItsRows) {
 }
 
 TEST(Generator, DrawsSeveralContinuationsOfOnePrompt) {
-  Request request{{1, 403, 407}, {.max_new_tokens = 12, .do_sample = true, .seed = 3, .num_return_sequences = 3, .temperature = 2.0}};
+  Request request{{1, 403, 407},
+                  {.max_new_tokens = 12, .do_sample = true, .seed = 3, .num_return_sequences = 3, .temperature = 2.0}};
   request.config.output_scores = true;
   const auto results = Generator(*story_model(), nullptr, {.batch = 2}).run({request, request});
   ASSERT_EQ(results.size(), 6u);
@@ -159,7 +171,9 @@ TEST(Generator, EndsAfterTheTokenInWhichItsTimeIsUp) {
 TEST(Generator, FollowsTheCallersConstraint) {
   for (const int64_t beams : {1, 3}) {
     Request request{{1, 403}, {.max_new_tokens = 7, .num_beams = beams}};
-    request.allowed = [](std::span<const TokenId> tokens) { return tokens.size() % 2 ? std::vector<TokenId>{20, 21} : std::vector<TokenId>{30, 31}; };
+    request.allowed = [](std::span<const TokenId> tokens) {
+      return tokens.size() % 2 ? std::vector<TokenId>{20, 21} : std::vector<TokenId>{30, 31};
+    };
     const std::vector<TokenId> tokens = Generator(*story_model(), nullptr).run({request})[0].tokens;
     ASSERT_EQ(tokens.size(), 7u);
     for (size_t i = 0; i < 7; ++i) EXPECT_EQ(tokens[i] / 10, i % 2 ? 2 : 3) << beams << " " << i;
@@ -168,7 +182,9 @@ TEST(Generator, FollowsTheCallersConstraint) {
 
 TEST(Generator, IsLedAwayFromTheNegativePrompt) {
   Request request{story_tokenizer()->encode("Once upon a time"), {.max_new_tokens = 16, .guidance_scale = 3.0}};
-  const auto tokens = [&] { return Generator(*story_model(), nullptr, {.prefill_tokens = 2}).run({request})[0].tokens; };
+  const auto tokens = [&] {
+    return Generator(*story_model(), nullptr, {.prefill_tokens = 2}).run({request})[0].tokens;
+  };
   const auto from_last = tokens();
   request.negative_prompt = {request.prompt.back()};
   EXPECT_EQ(tokens(), from_last);
@@ -181,10 +197,14 @@ TEST(Generator, IsLedAwayFromTheNegativePrompt) {
 }
 
 TEST(Generator, EndsBeamsAtStopStringsAndGivesTheirWholeText) {
-  Request request{story_tokenizer()->encode("Once upon a time"), {.max_new_tokens = 40, .num_return_sequences = 2, .num_beams = 2}};
+  Request request{story_tokenizer()->encode("Once upon a time"),
+                  {.max_new_tokens = 40, .num_return_sequences = 2, .num_beams = 2}};
   request.config.stop_strings = {", there"};
   std::map<size_t, std::string> texts;
-  const auto results = Generator(*story_model(), story_tokenizer()).run({request}, [&](size_t i, TokenId, std::string_view text) { return texts[i] += text, true; });
+  const auto results =
+      Generator(*story_model(), story_tokenizer()).run({request}, [&](size_t i, TokenId, std::string_view text) {
+        return texts[i] += text, true;
+      });
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(results[i].text, texts[i]);
     EXPECT_EQ(results[i].text.find(", there"), std::string::npos);
@@ -197,10 +217,11 @@ TEST(Generator, EndsWithWhatIsThereWhenItIsToldTo) {
   int seen = 0;
   Request request{{1, 403, 407}, {.max_new_tokens = 50}}, beams = request;
   beams.config.num_beams = 2;
-  const auto results = Generator(*story_model(), nullptr, {.stop = &stop}).run({request, beams}, [&](size_t, TokenId, std::string_view) {
-    if (++seen == 4) stop = true;
-    return true;
-  });
+  const auto results =
+      Generator(*story_model(), nullptr, {.stop = &stop}).run({request, beams}, [&](size_t, TokenId, std::string_view) {
+        if (++seen == 4) stop = true;
+        return true;
+      });
   EXPECT_EQ(results[0].tokens.size(), 4u);
   EXPECT_EQ(results[1].tokens.size(), 4u);
   for (const Result& result : results) EXPECT_EQ(result.reason, StopReason::cancelled);
@@ -221,12 +242,15 @@ TEST(Generator, RefusesPromptsThatTheModelCannotRead) {
             "prompt 1: holds the token id 512; the model's vocabulary has 512\n    use the model's own tokenizer");
   EXPECT_EQ(refusal({.prompt = std::vector<TokenId>(512, 5), .config = {}}),
             "prompt 1: has 512 tokens; the model has 512 positions, one of them for an answer\n    shorten the prompt");
-  EXPECT_EQ(refusal({{1, 2, 3}, {.max_length = 3}}), "prompt 1: has 3 tokens, and max_length is 3\n    raise max_length, or give max_new_tokens");
+  EXPECT_EQ(refusal({{1, 2, 3}, {.max_length = 3}}),
+            "prompt 1: has 3 tokens, and max_length is 3\n    raise max_length, or give max_new_tokens");
   EXPECT_EQ(refusal({{1}, {.sequence_bias = {{{3, 600}, 1.0}}}}),
-            "generation.sequence_bias: holds the token id 600; the model's vocabulary has 512\n    use the model's own tokenizer");
+            "generation.sequence_bias: holds the token id 600; the model's vocabulary has 512\n    use the model's own "
+            "tokenizer");
   Request stops{.prompt = {1}, .config = {}};
   stops.config.stop_strings = {"x"};
-  EXPECT_EQ(refusal(stops), "prompt 1: stop strings need a tokenizer\n    use a folder with tokenizer.json, or stop by eos_token_id");
+  EXPECT_EQ(refusal(stops),
+            "prompt 1: stop strings need a tokenizer\n    use a folder with tokenizer.json, or stop by eos_token_id");
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ TEST(Warpers, CutWhereASortedVocabularyWouldBeCut) {
       double all = 0, entropy = 0;
       for (const float score : scores) all += std::exp(static_cast<double>(score));
       for (const float score : scores) entropy -= std::exp(static_cast<double>(score)) / all * (score - std::log(all));
-      for (const float score : scores) descending.push_back(-score), typical.push_back(std::abs(std::log(all) - score - entropy));
+      for (const float score : scores)
+        descending.push_back(-score), typical.push_back(std::abs(std::log(all) - score - entropy));
       std::vector<float> cut = scores;
       apply(make_warpers({.top_k = 0, .top_p = mass}, 1), {}, cut);
       EXPECT_EQ(possible(cut), front(scores, descending, mass)) << seed << " " << mass;

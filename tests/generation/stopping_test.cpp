@@ -14,7 +14,8 @@ std::string feed(StopStrings& stops, std::string_view text, size_t piece) {
 TEST(StopStrings, CutTheTextAtTheFirstStopHoweverItArrives) {
   for (size_t piece = 1; piece < 12; ++piece) {
     StopStrings stops({"END", "STOP NOW"});
-    EXPECT_EQ(feed(stops, "one STOP NO, two EN, three STOP NOW four END", piece), "one STOP NO, two EN, three ") << piece;
+    EXPECT_EQ(feed(stops, "one STOP NO, two EN, three STOP NOW four END", piece), "one STOP NO, two EN, three ")
+        << piece;
     EXPECT_TRUE(stops.stopped());
   }
 }

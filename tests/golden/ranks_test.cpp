@@ -88,7 +88,8 @@ TEST(Ranks, OneThatDiesEndsTheRunWithItsStatus) {
   test::RunOptions options = alone;
   // Only rank 0 writes; its first fsync is in the checkpoint.
   options.environment.push_back({"EASYDEL_FAULT", "fsync:1:kill"});
-  const auto ran = test::run_program({"--nproc", "2", "elarge", run.string(), "--set", "trainer.save_steps=2"}, options);
+  const auto ran =
+      test::run_program({"--nproc", "2", "elarge", run.string(), "--set", "trainer.save_steps=2"}, options);
   EXPECT_EQ(ran.status, 128 + SIGKILL);
   EXPECT_NE(ran.err.find("easydel: rank 0 of 2 was ended by signal 9 (Killed); the others are ended too\n"),
             std::string::npos)
@@ -100,7 +101,8 @@ TEST(Ranks, StopTogetherAndGoOnAsOne) {
   const TemporaryFolder folder;
   const fs::path run = write_run(folder, "stops", "[1, 2, 1, 1, 1]", 40);
   const fs::path straight = write_run(folder, "straight", "[1, -1, 1, 1, 1]", 40);
-  // Slow enough that the few rows are not learned by heart: near zero a loss has few digits that two ways of summing share.
+  // Slow enough that the few rows are not learned by heart: near zero a loss has few digits that two ways of summing
+  // share.
   const std::string slow = "trainer.learning_rate=1e-4";
   ASSERT_EQ(test::run_program({"elarge", straight.string(), "--set", slow}, alone).status, 0);
 
@@ -112,7 +114,8 @@ TEST(Ranks, StopTogetherAndGoOnAsOne) {
     _exit(99);
   }
   const fs::path metrics = folder / "stops/metrics.jsonl";
-  for (int i = 0; i < 3000 && !(fs::exists(metrics) && test::metric(folder / "stops", "loss").size() > 2); ++i) usleep(10000);
+  for (int i = 0; i < 3000 && !(fs::exists(metrics) && test::metric(folder / "stops", "loss").size() > 2); ++i)
+    usleep(10000);
   kill(launcher, SIGTERM);
   int status = 0;
   waitpid(launcher, &status, 0);
@@ -156,7 +159,8 @@ TEST(Ranks, RefuseAMeshThatDoesNotFit) {
 TEST(Ranks, RefuseCommandsThatAreForOne) {
   const auto ran = test::run_program({"--nproc", "2", "doctor"}, alone);
   EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(ran.err, "--nproc: easydel doctor on several ranks is not built yet\n    built: elarge (run), generate, validate\n");
+  EXPECT_EQ(ran.err,
+            "--nproc: easydel doctor on several ranks is not built yet\n    built: elarge (run), generate, validate\n");
 }
 
 }  // namespace

@@ -17,9 +17,10 @@ std::string refusal_of(const char* library) {
 }
 
 TEST(LoadCurl, RefusesALibraryThatIsNotThere) {
-  EXPECT_EQ(refusal_of("libcurl_of_nobody.so.4"),
-            "libcurl_of_nobody.so.4: cannot be loaded: libcurl_of_nobody.so.4: cannot open shared object file: No such file "
-            "or directory\n    addresses are read by it; install libcurl (Debian: libcurl4), or give a local folder");
+  EXPECT_EQ(
+      refusal_of("libcurl_of_nobody.so.4"),
+      "libcurl_of_nobody.so.4: cannot be loaded: libcurl_of_nobody.so.4: cannot open shared object file: No such file "
+      "or directory\n    addresses are read by it; install libcurl (Debian: libcurl4), or give a local folder");
 }
 
 TEST(LoadCurl, RefusesALibraryWithoutItsFunctions) {

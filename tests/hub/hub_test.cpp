@@ -201,14 +201,17 @@ TEST_F(Hub, ARunSendsItsModel) {
   without[1].second = "";
   without.emplace_back("HF_HOME", (folder_ / "home").string());
   const auto ran_with = [&](const std::string& more, const auto& environment) {
-    test::write_file(folder_ / "run.yaml", "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
-                                               "}\nloader: {dtype: fp32, param_dtype: fp32}\n" + more);
+    test::write_file(folder_ / "run.yaml",
+                     "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
+                         "}\nloader: {dtype: fp32, param_dtype: fp32}\n" + more);
     return test::run_program({"--quiet", "elarge", "run.yaml"}, {.environment = environment, .folder = folder_.path()});
   };
   const std::string action = "actions: [{push_to_hub: {repo_id: org/name, commit_message: mine}}]\n";
   const test::Ran sent = ran_with(action, with_token);
   EXPECT_EQ(sent.status, 0) << sent.err;
-  EXPECT_TRUE(sent.out.starts_with("sent ") && sent.out.ends_with(" files to org/name (0 unchanged): http://hub/commit\n")) << sent.out;
+  EXPECT_TRUE(sent.out.starts_with("sent ") &&
+              sent.out.ends_with(" files to org/name (0 unchanged): http://hub/commit\n"))
+      << sent.out;
   EXPECT_NE(hub_->log().find("mine"), std::string::npos);
   EXPECT_NE(hub_->log().find("model.safetensors"), std::string::npos);
   EXPECT_NE(hub_->log().find("tokenizer.json"), std::string::npos);
@@ -240,30 +243,37 @@ TEST_F(Hub, AModelWithoutATokenizerIsSentToo) {
   test::write_file(folder_ / "run.yaml", "model: {name_or_path: plain}\nactions: [{push_to_hub: org/name}]\n");
   const test::Ran ran = test::run_program(
       {"--quiet", "elarge", "run.yaml"},
-      {.environment = {{"HF_ENDPOINT", hub_->endpoint()}, {"HF_TOKEN", "secret"}, {"HF_HUB_OFFLINE", "0"}}, .folder = folder_.path()});
+      {.environment = {{"HF_ENDPOINT", hub_->endpoint()}, {"HF_TOKEN", "secret"}, {"HF_HUB_OFFLINE", "0"}},
+       .folder = folder_.path()});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(hub_->log().find("model.safetensors"), std::string::npos);
   EXPECT_EQ(hub_->log().find("tokenizer"), std::string::npos);
 }
 
 TEST_F(Hub, ARunLearnsFromADataSet) {
-  test::write_file(folder_ / "main/data/train-00000.jsonl", "{\"text\": \"Once upon a time\"}\n{\"text\": \"there was a hat\"}\n");
+  test::write_file(folder_ / "main/data/train-00000.jsonl",
+                   "{\"text\": \"Once upon a time\"}\n{\"text\": \"there was a hat\"}\n");
   test::write_file(folder_ / "main/dev.jsonl", "{\"text\": \"One day\"}\n");
   const auto ran_with = [&](const std::string& informs) {
-    test::write_file(folder_ / "run.yaml", "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
-                                               "}\nloader: {dtype: fp32, param_dtype: fp32}\nmixture: {informs: [" + informs +
-                                               "]}\ntrainer: {total_batch_size: 2, max_training_steps: 1, max_length: 32, "
-                                               "do_eval: true, eval_on_start: true, save_directory: out}\nactions: [train]\n");
-    return test::run_program({"elarge", "run.yaml"},
-                             {.environment = {{"HF_ENDPOINT", hub_->endpoint()}, {"HF_HUB_CACHE", (folder_ / "cache").string()}, {"HF_HUB_OFFLINE", "0"}},
-                              .folder = folder_.path()});
+    test::write_file(folder_ / "run.yaml",
+                     "model: {name_or_path: " + test::test_data("models/stories260K-hf").string() +
+                         "}\nloader: {dtype: fp32, param_dtype: fp32}\nmixture: {informs: [" + informs +
+                         "]}\ntrainer: {total_batch_size: 2, max_training_steps: 1, max_length: 32, "
+                         "do_eval: true, eval_on_start: true, save_directory: out}\nactions: [train]\n");
+    return test::run_program({"elarge", "run.yaml"}, {.environment = {{"HF_ENDPOINT", hub_->endpoint()},
+                                                                      {"HF_HUB_CACHE", (folder_ / "cache").string()},
+                                                                      {"HF_HUB_OFFLINE", "0"}},
+                                                      .folder = folder_.path()});
   };
   const test::Ran ran = ran_with("{type: org/name}, {type: org/name, split: validation}");
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out.find("2 examples"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("evaluation  1 examples"), std::string::npos) << ran.out;
   EXPECT_TRUE(fs::exists(folder_ / "cache/datasets--org--name/snapshots" / kCommit / "data/train-00000.jsonl"));
-  EXPECT_EQ(ran_with("{type: org/name, dataset_split_name: train}, {type: org/name, dataset_split_name: dev, split: test}").status, 0);
+  EXPECT_EQ(
+      ran_with("{type: org/name, dataset_split_name: train}, {type: org/name, dataset_split_name: dev, split: test}")
+          .status,
+      0);
   EXPECT_EQ(ran_with("{type: org/name}, {type: org/name, split: mine}").err,
             "run.yaml:3:46: mixture.informs[1].type: 'org/name' has no files of the split 'mine'\n"
             "    splits: train, validation\n1 problem in run.yaml; nothing was run.\n");
@@ -272,7 +282,8 @@ TEST_F(Hub, ARunLearnsFromADataSet) {
 TEST_F(Hub, ADataSetsCardNamesItsConfigurations) {
   test::write_file(folder_ / "main/README.md",
                    "---\nlicense: mit\nconfigs:\n- config_name: small\n  default: true\n  data_files: a.jsonl\n"
-                   "- config_name: large\n  data_dir: big\n  data_files:\n  - {split: train, path: [\"*.csv\"]}\n  - {split: dev, path: \"**/held.csv\"}\n"
+                   "- config_name: large\n  data_dir: big\n  data_files:\n  - {split: train, path: [\"*.csv\"]}\n  - "
+                   "{split: dev, path: \"**/held.csv\"}\n"
                    "---\n# A data set\n");
   test::write_file(folder_ / "main/a.jsonl", "{\"text\": \"a\"}\n");
   test::write_file(folder_ / "main/big/b.csv", "text\nb\n");
@@ -291,8 +302,9 @@ TEST_F(Hub, ADataSetsCardNamesItsConfigurations) {
   EXPECT_EQ(names(", dataset_split_name: large"), "b.csv ");
   EXPECT_EQ(names(", dataset_split_name: large, split: validation"), "held.csv ");
   EXPECT_EQ(names(", dataset_split_name: train"), "a.jsonl ");
-  EXPECT_EQ(test::refusal([&] { names(", dataset_split_name: huge"); }),
-            "informs[0].type: 'org/name' has no files of the split 'huge'\n    splits: train; configurations: small, large");
+  EXPECT_EQ(
+      test::refusal([&] { names(", dataset_split_name: huge"); }),
+      "informs[0].type: 'org/name' has no files of the split 'huge'\n    splits: train; configurations: small, large");
   for (const char* variable : {"HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE"}) ::unsetenv(variable);
 }
 

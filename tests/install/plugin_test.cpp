@@ -15,11 +15,12 @@ class Plugin : public testing::Test {
     folder_ = new TemporaryFolder;
     const fs::path build = program().parent_path().parent_path(), prefix = *folder_ / "prefix";
     made_ = must({"cmake", "--install", build.string(), "--prefix", prefix.string()}) &&
-            must({"cmake", "-G", "Ninja", "-S", (source_root() / "examples/plugin").string(), "-B", (*folder_ / "out").string(),
-                  "-DCMAKE_PREFIX_PATH=" + prefix.string()}) &&
+            must({"cmake", "-G", "Ninja", "-S", (source_root() / "examples/plugin").string(), "-B",
+                  (*folder_ / "out").string(), "-DCMAKE_PREFIX_PATH=" + prefix.string()}) &&
             must({"cmake", "--build", (*folder_ / "out").string()});
     const fs::path model = *folder_ / "model", stories = test_data("models/stories260K-hf");
-    for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) write_file(model / name, read_file(stories / name));
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json"})
+      write_file(model / name, read_file(stories / name));
     Value config = parse_file(stories / "config.json");
     config.set("model_type", Value::text("llama_layernorm"));
     config.set("architectures", parse_yaml("[LlamaLayerNormForCausalLM]"));
@@ -56,20 +57,24 @@ TemporaryFolder* Plugin::folder_ = nullptr;
 bool Plugin::made_ = false;
 
 TEST_F(Plugin, GivesAFamilyThatComputes) {
-  const Ran ran = easydel({"--quiet", "--plugin", file("out/llama_layernorm.so"), "generate", file("model"), "--prompt", "One day", "-n", "3"});
+  const Ran ran = easydel({"--quiet", "--plugin", file("out/llama_layernorm.so"), "generate", file("model"), "--prompt",
+                           "One day", "-n", "3"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out, "");
-  const Ran described = easydel({"describe", "model", file("model")}, {.environment = {{"EASYDEL_PLUGINS", file("out/llama_layernorm.so")}}});
+  const Ran described = easydel({"describe", "model", file("model")},
+                                {.environment = {{"EASYDEL_PLUGINS", file("out/llama_layernorm.so")}}});
   EXPECT_EQ(described.status, 0) << described.err;
   EXPECT_NE(described.out.find("llama_layernorm"), std::string::npos) << described.out;
 }
 
 TEST_F(Plugin, TrainsSavesAndLoadsWhatItSaved) {
   write_file(*folder_ / "rows.jsonl", "{\"text\": \"Once upon a time\"}\n{\"text\": \"there was a test\"}\n");
-  write_file(*folder_ / "run.yaml",
-             "model: {name_or_path: model}\nloader: {dtype: fp32, param_dtype: fp32}\nmixture: {informs: [{data_files: rows.jsonl}]}\n"
-             "trainer: {total_batch_size: 2, max_training_steps: 1, max_length: 32, save_directory: runs, model_name: m}\n"
-             "actions: [validate, train]\n");
+  write_file(
+      *folder_ / "run.yaml",
+      "model: {name_or_path: model}\nloader: {dtype: fp32, param_dtype: fp32}\nmixture: {informs: [{data_files: "
+      "rows.jsonl}]}\n"
+      "trainer: {total_batch_size: 2, max_training_steps: 1, max_length: 32, save_directory: runs, model_name: m}\n"
+      "actions: [validate, train]\n");
   const std::vector<std::string> plugin{"--quiet", "--plugin", file("out/llama_layernorm.so")};
   std::vector<std::string> train = plugin, again = plugin;
   train.insert(train.end(), {"elarge", "run.yaml"});
@@ -82,7 +87,8 @@ TEST_F(Plugin, TrainsSavesAndLoadsWhatItSaved) {
 TEST_F(Plugin, WithoutItTheFamilyIsUnknown) {
   const Ran ran = easydel({"generate", file("model"), "--prompt", "One day"});
   EXPECT_EQ(ran.status, 2);
-  EXPECT_TRUE(ran.err.starts_with("FOLDER/model/config.json: model_type: 'llama_layernorm' is not built yet\n")) << ran.err;
+  EXPECT_TRUE(ran.err.starts_with("FOLDER/model/config.json: model_type: 'llama_layernorm' is not built yet\n"))
+      << ran.err;
 }
 
 TEST_F(Plugin, WhatIsNoneIsOneClearError) {
@@ -92,24 +98,32 @@ TEST_F(Plugin, WhatIsNoneIsOneClearError) {
     EXPECT_EQ(ran.out, "");
     return ran.err;
   };
-  EXPECT_EQ(refusal_of(file("nothing.so")), "FOLDER/nothing.so: there is no such plug-in\n    give a shared library, name.so\n");
+  EXPECT_EQ(refusal_of(file("nothing.so")),
+            "FOLDER/nothing.so: there is no such plug-in\n    give a shared library, name.so\n");
   write_file(*folder_ / "text.so", "no library");
   EXPECT_EQ(refusal_of(file("text.so")),
-            "FOLDER/text.so: cannot be loaded: file too short\n    build it anew against this program's package (docs/adding_a_model.md)\n");
+            "FOLDER/text.so: cannot be loaded: file too short\n    build it anew against this program's package "
+            "(docs/adding_a_model.md)\n");
   EXPECT_EQ(refusal_of(library("plain", "int x;")),
             "FOLDER/plain.so: is no plug-in: it has no easydel_plugin_abi\n    see docs/adding_a_model.md\n");
-  const std::string old = refusal_of(library(
-      "old", "extern \"C\" const char* easydel_plugin_abi() { return \"easydel 0.0.9\"; }\nextern \"C\" void easydel_plugin(void*) {}\n"));
-  EXPECT_TRUE(old.starts_with("FOLDER/old.so: is built against 'easydel 0.0.9', and this program is 'easydel 0.1.0, headers ")) << old;
+  const std::string old = refusal_of(library("old",
+                                             "extern \"C\" const char* easydel_plugin_abi() { return \"easydel "
+                                             "0.0.9\"; }\nextern \"C\" void easydel_plugin(void*) {}\n"));
+  EXPECT_TRUE(
+      old.starts_with("FOLDER/old.so: is built against 'easydel 0.0.9', and this program is 'easydel 0.1.0, headers "))
+      << old;
   EXPECT_TRUE(old.ends_with("'\n    build it anew against this program's package (docs/adding_a_model.md)\n")) << old;
 }
 
 TEST_F(Plugin, CannotTakeANameThatIsThere) {
-  const std::string source = replaced(read_file(source_root() / "examples/plugin/llama_layernorm.cpp"), "\"llama_layernorm\"", "\"llama\"");
+  const std::string source =
+      replaced(read_file(source_root() / "examples/plugin/llama_layernorm.cpp"), "\"llama_layernorm\"", "\"llama\"");
   write_file(*folder_ / "taken/taken.cpp", source);
   write_file(*folder_ / "taken/CMakeLists.txt",
-             "cmake_minimum_required(VERSION 3.25)\nproject(taken LANGUAGES CXX)\nfind_package(easydel REQUIRED)\neasydel_add_plugin(taken taken.cpp)\n");
-  ASSERT_TRUE(must({"cmake", "-G", "Ninja", "-S", file("taken"), "-B", file("taken/out"), "-DCMAKE_PREFIX_PATH=" + file("prefix")}));
+             "cmake_minimum_required(VERSION 3.25)\nproject(taken LANGUAGES CXX)\nfind_package(easydel "
+             "REQUIRED)\neasydel_add_plugin(taken taken.cpp)\n");
+  ASSERT_TRUE(must(
+      {"cmake", "-G", "Ninja", "-S", file("taken"), "-B", file("taken/out"), "-DCMAKE_PREFIX_PATH=" + file("prefix")}));
   ASSERT_TRUE(must({"cmake", "--build", file("taken/out")}));
   EXPECT_EQ(easydel({"--plugin", file("taken/out/taken.so"), "version"}).err,
             "FOLDER/taken/out/taken.so: model_type: 'llama' is there already\n    give the family a name of its own\n");

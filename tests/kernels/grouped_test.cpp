@@ -27,7 +27,8 @@ const Case cases[] = {{Number::f32, Number::f32, Order::fp32_chain},
 struct Values {
   Values(int64_t count, unsigned seed) : wide(normal(count, seed)), narrow(narrowed(wide)) {}
   Input in(Number number, int64_t stride, int64_t row = 0) const {
-    return number == Number::f32 ? Input(wide.data() + row * stride, stride) : Input(narrow.data() + row * stride, stride);
+    return number == Number::f32 ? Input(wide.data() + row * stride, stride)
+                                 : Input(narrow.data() + row * stride, stride);
   }
   std::vector<float> wide;
   std::vector<bf16> narrow;
@@ -36,7 +37,8 @@ struct Values {
 struct Result {
   explicit Result(int64_t count) : wide(size_t(count), 7.0f), narrow(size_t(count), kernels::narrow(7.0f)) {}
   Output out(Number number, int64_t stride, int64_t row = 0) {
-    return number == Number::f32 ? Output(wide.data() + row * stride, stride) : Output(narrow.data() + row * stride, stride);
+    return number == Number::f32 ? Output(wide.data() + row * stride, stride)
+                                 : Output(narrow.data() + row * stride, stride);
   }
   void expect(const Result& other) const {
     EXPECT_TRUE(same_bits(wide, other.wide));
@@ -53,7 +55,8 @@ TEST(GroupedProduct, GivesARowTheBitsOfItsGroupAlone) {
   on_every_isa([&] {
     for (const Case& c : cases) {
       std::vector<PackedWeight> packed;
-      for (int64_t g = 0; g < groups; ++g) packed.push_back(pack(serial_executor(), w.in(c.weight, k, g * n), n, k, c.weight));
+      for (int64_t g = 0; g < groups; ++g)
+        packed.push_back(pack(serial_executor(), w.in(c.weight, k, g * n), n, k, c.weight));
       std::vector<const PackedWeight*> some;
       for (int64_t g = 0; g < groups; ++g) some.push_back(g % 2 ? &packed[size_t(g)] : nullptr);
       Result expected(rows * n);
@@ -67,7 +70,8 @@ TEST(GroupedProduct, GivesARowTheBitsOfItsGroupAlone) {
           GroupWeights weights{.n = n, .k = k, .rows = w.in(c.weight, k), .number = c.weight};
           if (kept) weights.packed = some;
           Result y(rows * n);
-          grouped_product(*executor, uneven, weights, x.in(c.activation, k), y.out(c.activation, n), bias.data(), c.order);
+          grouped_product(*executor, uneven, weights, x.in(c.activation, k), y.out(c.activation, n), bias.data(),
+                          c.order);
           y.expect(expected);
         }
     }

@@ -22,30 +22,44 @@ TEST(Mesh, GivesTheOpenAxisTheRestOfTheRanks) {
 }
 
 TEST(Mesh, RefusesDimsThatDoNotFitTheRanksInNumpysWords) {
-  EXPECT_EQ(refusal([] { create_mesh({1, 4, 1, 2, 1}, default_axes(), 2); }),
+  EXPECT_EQ(refusal([] {
+              create_mesh({1, 4, 1, 2, 1}, default_axes(), 2);
+            }),
             "sharding_axis_dims: cannot reshape array of size 2 into shape (1,4,1,2,1)\n"
             "    the product of the dims must be the number of ranks, 2; start that many ranks with --nproc, or write "
             "-1 for one axis");
-  EXPECT_EQ(refusal([] { create_mesh({1, -1, 1, 4, 1}, default_axes(), 2, "run.yaml:3:14: sharding.axis_dims"); }),
+  EXPECT_EQ(refusal([] {
+              create_mesh({1, -1, 1, 4, 1}, default_axes(), 2, "run.yaml:3:14: sharding.axis_dims");
+            }),
             "run.yaml:3:14: sharding.axis_dims: cannot reshape array of size 2 into shape (1,newaxis,1,4,1)\n"
             "    the product of the dims must divide the number of ranks, 2; start that many ranks with --nproc, or "
             "write -1 for one axis");
-  EXPECT_EQ(refusal([] { create_mesh({1, 1, 1, 1, 1}, default_axes(), 2); }),
+  EXPECT_EQ(refusal([] {
+              create_mesh({1, 1, 1, 1, 1}, default_axes(), 2);
+            }),
             "sharding_axis_dims: cannot reshape array of size 2 into shape (1,1,1,1,1)\n"
             "    the product of the dims must be the number of ranks, 2; start that many ranks with --nproc, or write "
             "-1 for one axis");
-  EXPECT_EQ(refusal([] { create_mesh({1, -1, 0, 1, 1}, default_axes(), 2).ranks(); }),
+  EXPECT_EQ(refusal([] {
+              create_mesh({1, -1, 0, 1, 1}, default_axes(), 2).ranks();
+            }),
             "sharding_axis_dims: cannot reshape array of size 2 into shape (1,newaxis,0,1,1)\n"
             "    the product of the dims must divide the number of ranks, 2; start that many ranks with --nproc, or "
             "write -1 for one axis");
 }
 
 TEST(Mesh, RefusesTwoOpenAxesAndNamesThatDoNotFit) {
-  EXPECT_EQ(refusal([] { create_mesh({1, -1, -1, 1, 1}, default_axes(), 4); }),
+  EXPECT_EQ(refusal([] {
+              create_mesh({1, -1, -1, 1, 1}, default_axes(), 4);
+            }),
             "sharding_axis_dims: can only specify one unknown dimension\n    write -1 for at most one axis");
-  EXPECT_EQ(refusal([] { create_mesh({1, -1}, default_axes(), 4); }),
+  EXPECT_EQ(refusal([] {
+              create_mesh({1, -1}, default_axes(), 4);
+            }),
             "sharding_axis_dims: 2 dims for 5 axis names (dp, fsdp, ep, tp, sp)\n    give one dim for each axis name");
-  EXPECT_EQ(refusal([] { create_mesh({1, -1}, {"dp", "dp"}, 4); }),
+  EXPECT_EQ(refusal([] {
+              create_mesh({1, -1}, {"dp", "dp"}, 4);
+            }),
             "sharding_axis_dims: an axis name stands twice in (dp, dp)\n    give every axis its own name");
 }
 

@@ -33,7 +33,8 @@ TEST(OperationMetadata, GivenAConfigTheSequenceAxisAndTheSoftmaxStayOnesOwn) {
 
 TEST(OperationMetadata, NeedsAMeshFromSomewhere) {
   EXPECT_EQ(test::refusal([] { OperationMetadata::of("float32"); }),
-            "OperationMetadata: You should pass 'mesh' to `OperationMetadata` or at least create that under mesh context manager\n"
+            "OperationMetadata: You should pass 'mesh' to `OperationMetadata` or at least create that under mesh "
+            "context manager\n"
             "    pass a mesh, make a MeshScope, or give the configuration");
   const MeshScope scope(create_mesh({1, 2, 1, 4, 1}, default_axes(), 8));
   {
@@ -80,12 +81,14 @@ TEST(OperationMetadata, ReplacesFieldsByTheirNames) {
 }
 
 TEST(OperationMetadata, FlatTokensAreCutByBatchAndTimeTogether) {
-  const auto rules = OperationMetadata::from_config({}).get_shardings(std::string(kTrain), AttentionLayout::thd, false, 2);
+  const auto rules =
+      OperationMetadata::from_config({}).get_shardings(std::string(kTrain), AttentionLayout::thd, false, 2);
   EXPECT_EQ(describe(rules.query), "((fsdp, dp, sp), tp, -)");
   EXPECT_EQ(describe(rules.key), "((fsdp, dp, sp), tp, -)");
   EXPECT_EQ(describe(rules.q_segment_ids), "((fsdp, dp, sp))");
   EXPECT_EQ(describe(*rules.softmax_aux), "(-, tp)");
-  EXPECT_EQ(test::refusal([] { attention_layout_of("tbhd"); }), "get_shardings: Layout 'tbhd' is not implemented\n    known: bthd, bhtd, thd");
+  EXPECT_EQ(test::refusal([] { attention_layout_of("tbhd"); }),
+            "get_shardings: Layout 'tbhd' is not implemented\n    known: bthd, bhtd, thd");
 }
 
 }  // namespace

@@ -58,7 +58,9 @@ std::vector<Rule> guide_rules() {
 }
 
 TEST(MatchPartitionRules, TheFirstThatIsFoundWinsCutToTheDimensions) {
-  const auto spec = [](const char* path, std::vector<int64_t> shape) { return describe(match_partition_rules(guide_rules(), path, shape)); };
+  const auto spec = [](const char* path, std::vector<int64_t> shape) {
+    return describe(match_partition_rules(guide_rules(), path, shape));
+  };
   EXPECT_EQ(spec("model/embed_tokens/embedding", {64, 32}), "(tp, fsdp)");
   EXPECT_EQ(spec("model/layers/0/self_attn/q_proj/kernel", {32, 32}), "(fsdp, tp)");
   EXPECT_EQ(spec("model/layers/0/self_attn/q_norm/kernel", {8}), "(fsdp)");
@@ -68,15 +70,20 @@ TEST(MatchPartitionRules, TheFirstThatIsFoundWinsCutToTheDimensions) {
 }
 
 TEST(MatchPartitionRules, RefusesAParameterWithoutARule) {
-  EXPECT_EQ(test::refusal([] { match_partition_rules(read_rules(parse_yaml("{kernel: [tp]}")), "model/norm/scale", {32}); }),
-            "partition rules: Partition rule not found for param: model/norm/scale\n    end the rules with [\".*\", []]");
+  EXPECT_EQ(
+      test::refusal([] { match_partition_rules(read_rules(parse_yaml("{kernel: [tp]}")), "model/norm/scale", {32}); }),
+      "partition rules: Partition rule not found for param: model/norm/scale\n    end the rules with [\".*\", []]");
 }
 
 TEST(ReadRules, RefusesWhatIsNoRule) {
   const auto refused = [](const char* text) { return test::refusal([&] { read_rules(parse_yaml(text)); }); };
-  EXPECT_EQ(refused("[kernel]"), "sharding.partition_rules[0]: 'kernel' is no rule\n    write [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
-  EXPECT_EQ(refused("[[kernel, tp]]"), "sharding.partition_rules[0]: 'tp' is no partition\n    give a list as [fsdp, [tp, sp], null]");
-  EXPECT_EQ(refused("[[kernel, [3]]]"), "sharding.partition_rules[0]: '3' is no axis of a mesh\n    write names as fsdp, lists as [fsdp, sp], or null");
+  EXPECT_EQ(refused("[kernel]"),
+            "sharding.partition_rules[0]: 'kernel' is no rule\n    write [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
+  EXPECT_EQ(refused("[[kernel, tp]]"),
+            "sharding.partition_rules[0]: 'tp' is no partition\n    give a list as [fsdp, [tp, sp], null]");
+  EXPECT_EQ(
+      refused("[[kernel, [3]]]"),
+      "sharding.partition_rules[0]: '3' is no axis of a mesh\n    write names as fsdp, lists as [fsdp, sp], or null");
 }
 
 TEST(PartitionRules, ASpecForMoreDimensionsThanAMatrixHasIsRefused) {

@@ -30,8 +30,13 @@ TEST(World, IsOneRankWhereNobodyLaunched) {
 }
 
 TEST(World, ReadsTorchrunsVariables) {
-  World world = read({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"},
-                      {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "4711"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  World world = read({{"RANK", "5"},
+                      {"WORLD_SIZE", "8"},
+                      {"LOCAL_RANK", "1"},
+                      {"LOCAL_WORLD_SIZE", "4"},
+                      {"MASTER_ADDR", "node7"},
+                      {"MASTER_PORT", "4711"},
+                      {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
   EXPECT_EQ(world.rank, 5);
   EXPECT_EQ(world.size, 8);
   EXPECT_EQ(world.local_rank, 1);
@@ -42,8 +47,11 @@ TEST(World, ReadsTorchrunsVariables) {
 }
 
 TEST(World, ReadsASlurmStep) {
-  World world = read({{"SLURM_PROCID", "3"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_LOCALID", "1"},
-                      {"SLURM_NTASKS_PER_NODE", "2"}, {"SLURM_STEP_NODELIST", "gpu[003-004,009]"},
+  World world = read({{"SLURM_PROCID", "3"},
+                      {"SLURM_STEP_NUM_TASKS", "4"},
+                      {"SLURM_LOCALID", "1"},
+                      {"SLURM_NTASKS_PER_NODE", "2"},
+                      {"SLURM_STEP_NODELIST", "gpu[003-004,009]"},
                       {"SLURM_JOB_ID", "1234567"}});
   EXPECT_EQ(world.rank, 3);
   EXPECT_EQ(world.size, 4);
@@ -60,15 +68,17 @@ TEST(World, ReadsASlurmStep) {
 }
 
 TEST(World, ReadsOpenMpisVariables) {
-  World world = read({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"},
-                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  World world = read({{"OMPI_COMM_WORLD_RANK", "1"},
+                      {"OMPI_COMM_WORLD_SIZE", "2"},
+                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
   EXPECT_EQ(world.rank, 1);
   EXPECT_EQ(world.size, 2);
   EXPECT_EQ(world.master_address, "127.0.0.1");
-  EXPECT_EQ(refusal({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"},
-                     {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}}),
-            "environment: MASTER_ADDR is not set, and the ranks are on more than one machine\n"
-            "    mpirun -x MASTER_ADDR=host-of-rank-0 ...");
+  EXPECT_EQ(
+      refusal({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}}),
+      "environment: MASTER_ADDR is not set, and the ranks are on more than one machine\n"
+      "    mpirun -x MASTER_ADDR=host-of-rank-0 ...");
 }
 
 TEST(World, RefusesNonsense) {
@@ -77,8 +87,9 @@ TEST(World, RefusesNonsense) {
             "    unset RANK to run one process, or start the ranks with --nproc or torchrun");
   EXPECT_EQ(refusal({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
             "environment: RANK=2 is not below WORLD_SIZE=2\n    ranks count from 0");
-  EXPECT_EQ(refusal({{"RANK", "1"}}),
-            "environment: RANK is set and WORLD_SIZE is not\n    set both, or start the ranks with --nproc or torchrun");
+  EXPECT_EQ(
+      refusal({{"RANK", "1"}}),
+      "environment: RANK is set and WORLD_SIZE is not\n    set both, or start the ranks with --nproc or torchrun");
   EXPECT_EQ(refusal({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "99999"}}),
             "environment: MASTER_PORT='99999' is not a whole number from 1 to 65535\n"
             "    unset MASTER_PORT to run one process, or start the ranks with --nproc or torchrun");

@@ -6,8 +6,13 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 32000, .hidden = 4096, .intermediate = 11008, .layers = 32,
-                                           .heads = 32, .max_positions = 2048, .epsilon_key = "layer_norm_eps"});
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 32000,
+                                           .hidden = 4096,
+                                           .intermediate = 11008,
+                                           .layers = 32,
+                                           .heads = 32,
+                                           .max_positions = 2048,
+                                           .epsilon_key = "layer_norm_eps"});
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = spec.norm.epsilon};
   set_windows(spec, read_sliding_layers(config, spec.layers.size(), all_but_each(2)), read_window(config));
   spec.logit_softcap = config.number("final_logit_softcapping", 0.0);

@@ -20,8 +20,10 @@ TEST(AddingAModel, ShowsTheExampleThatIsCompiledHere) {
 }
 
 TEST(AddingAModel, BuildsAModelThatRuns) {
-  const Value config = parse_json(R"({"model_type": "example", "vocab_size": 32, "hidden_size": 16, "intermediate_size": 24,
-    "num_hidden_layers": 2, "num_attention_heads": 2, "sliding_window": 3, "final_logit_softcapping": 2.0})", "config.json");
+  const Value config =
+      parse_json(R"({"model_type": "example", "vocab_size": 32, "hidden_size": 16, "intermediate_size": 24,
+    "num_hidden_layers": 2, "num_attention_heads": 2, "sliding_window": 3, "final_logit_softcapping": 2.0})",
+                 "config.json");
   nn::ParameterTable table;
   nn::Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}, {}, {}};
   building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
@@ -30,7 +32,8 @@ TEST(AddingAModel, BuildsAModelThatRuns) {
   const auto model = example().build(ConfigReader(config, "config.json"), building);
   const at::NoGradGuard no_gradient;
   nn::Pass pass = nn::Pass::over({0, 5});
-  const Tensor logits = model->head().logits(model->forward({at::arange(5, at::TensorOptions().dtype(at::kLong))}, pass).hidden);
+  const Tensor logits =
+      model->head().logits(model->forward({at::arange(5, at::TensorOptions().dtype(at::kLong))}, pass).hidden);
   EXPECT_EQ(logits.sizes(), (std::vector<int64_t>{5, 32}));
   EXPECT_LE(logits.abs().max().item<double>(), 2.0);
   EXPECT_NE(table.find("model.layers.1.input_layernorm.bias"), nullptr);

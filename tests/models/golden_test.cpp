@@ -49,7 +49,8 @@ TEST_P(Golden, IsWhatTransformersComputes) {
   for (const char* name : {"prompt_ids", "prompt_mask"})
     if (expected->has(name)) put(name);
   const Tensor tokens = expected->has("generated") ? value(*expected, "generated") : Tensor();
-  if (tokens.defined()) inputs.push_back(tensor::to_file("max_new_tokens", tokens.new_full({1}, tokens.size(1)), at::kLong));
+  if (tokens.defined())
+    inputs.push_back(tensor::to_file("max_new_tokens", tokens.new_full({1}, tokens.size(1)), at::kLong));
   weights::write_safetensors(work / "inputs.safetensors", inputs);
   ProbeOptions options;
   if (const char* const device = std::getenv("EASYDEL_TEST_DEVICE")) options.device = device;
@@ -61,7 +62,9 @@ TEST_P(Golden, IsWhatTransformersComputes) {
     if (!expected->has(name)) continue;
     const Tensor want = value(*expected, name), difference = value(*found, name) - want;
     const bool of_tokens = want.dim() == 3;
-    EXPECT_LE((of_tokens ? difference * mask : difference).abs().max().item<double>(), 2e-5 * want.abs().max().item<double>()) << name;
+    EXPECT_LE((of_tokens ? difference * mask : difference).abs().max().item<double>(),
+              2e-5 * want.abs().max().item<double>())
+        << name;
   }
   if (const Value* const loss = info.find("loss")) {
     EXPECT_NEAR(value(*found, "loss").item<double>(), *loss->as_double(), 2e-5 * *loss->as_double());
@@ -70,7 +73,8 @@ TEST_P(Golden, IsWhatTransformersComputes) {
     const double total = *info.find("grad_norm_total")->as_double();
     EXPECT_NEAR(value(*found, "grad_norm_total").item<double>(), total, 1e-4 * total);
     for (const auto& [name, norm] : norms->entries)
-      EXPECT_NEAR(value(*found, "grad_norm." + name).item<double>(), *norm.as_double(), 2e-4 * *norm.as_double() + 1e-6 * total)
+      EXPECT_NEAR(value(*found, "grad_norm." + name).item<double>(), *norm.as_double(),
+                  2e-4 * *norm.as_double() + 1e-6 * total)
           << name;
   }
   if (tokens.defined()) {

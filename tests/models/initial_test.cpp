@@ -49,7 +49,8 @@ TEST_P(InitialValues, AreDrawnAsTransformersDrawsThem) {
   for (const auto& [kind, numbers] : wanted) {
     ASSERT_TRUE(found.contains(kind)) << kind;
     const Tensor& values = found.at(kind);
-    const double mean = *numbers.items[0].as_double(), deviation = *numbers.items[1].as_double(), most = *numbers.items[2].as_double();
+    const double mean = *numbers.items[0].as_double(), deviation = *numbers.items[1].as_double(),
+                 most = *numbers.items[2].as_double();
     // Both are draws: five deviations of their difference.
     const double slack = 5.0 * deviation * std::sqrt(2.0 / double(values.numel())) + 1e-7;
     EXPECT_NEAR(values.mean().item<double>(), mean, slack) << kind;
@@ -58,7 +59,8 @@ TEST_P(InitialValues, AreDrawnAsTransformersDrawsThem) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, InitialValues, testing::ValuesIn(families_with_figures()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, InitialValues, testing::ValuesIn(families_with_figures()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace easydel::models

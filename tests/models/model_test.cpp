@@ -1,6 +1,6 @@
+#include "easydel/models/model.h"
 #include "easydel/models/family.h"
 #include "easydel/models/family_configs.h"
-#include "easydel/models/model.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -20,11 +20,13 @@ namespace {
 const char* const small_llama = R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 48,
   "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 6, "num_key_value_heads": 2, "vocab_size": 96,
   "max_position_embeddings": 64, "initializer_range": 0.2, "note_of_mine": [1, 2]})";
-const char* const small_gpt2 = R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 40, "n_head": 4,
+const char* const small_gpt2 =
+    R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 40, "n_head": 4,
   "n_layer": 2, "n_positions": 64, "vocab_size": 96, "initializer_range": 0.2})";
 
 // Its shared expert and its experts make tensors of the same names.
-const char* const small_moe = R"({"model_type": "qwen2_moe", "architectures": ["Qwen2MoeForCausalLM"], "hidden_size": 48,
+const char* const small_moe =
+    R"({"model_type": "qwen2_moe", "architectures": ["Qwen2MoeForCausalLM"], "hidden_size": 48,
   "intermediate_size": 64, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 40, "num_hidden_layers": 2,
   "num_attention_heads": 6, "num_key_value_heads": 2, "vocab_size": 96, "num_experts": 4, "num_experts_per_tok": 2,
   "initializer_range": 0.2})";
@@ -107,11 +109,13 @@ class Checkpointed : public testing::TestWithParam<const char*> {};
 
 TEST_P(Checkpointed, GradientsAreThoseOfAPlainPassToTheBit) {
   const auto plain = gradients(GetParam(), nn::Checkpointing::none);
-  const std::vector<std::string> targets = {"attn_query", "attn_qkv", "attn_dense", "mlp_up", "moe_router_logits", "residual"};
-  for (const char* policy : {"none", "everything_saveable", "nothing_saveable", "checkpoint_dots", "dots_saveable",
-                             "checkpoint_dots_with_no_batch_dims", "dots_with_no_batch_dims_saveable",
-                             "save_anything_except_these_names", "save_any_names_but_these", "save_only_these_names",
-                             "save_from_both_policies", "mlp_notsaveable", "attn_notsaveable", "mlp_attn_notsaveable"}) {
+  const std::vector<std::string> targets = {"attn_query", "attn_qkv",          "attn_dense",
+                                            "mlp_up",     "moe_router_logits", "residual"};
+  for (const char* policy :
+       {"none", "everything_saveable", "nothing_saveable", "checkpoint_dots", "dots_saveable",
+        "checkpoint_dots_with_no_batch_dims", "dots_with_no_batch_dims_saveable", "save_anything_except_these_names",
+        "save_any_names_but_these", "save_only_these_names", "save_from_both_policies", "mlp_notsaveable",
+        "attn_notsaveable", "mlp_attn_notsaveable"}) {
     const auto found = gradients(GetParam(), nn::checkpoint_policy(policy, targets));
     for (const auto& [name, gradient] : plain) {
       ASSERT_TRUE(gradient.defined()) << name;
@@ -140,7 +144,9 @@ TEST(Checkpointing, KeepsTheTensorsThatItsPolicyNames) {
     const auto after = mallinfo2();
     return int64_t(after.uordblks + after.hblkhd) - int64_t(before.uordblks + before.hblkhd);
   };
-  const auto only = [](std::vector<std::string> names) { return nn::checkpoint_policy("save_only_these_names", std::move(names)); };
+  const auto only = [](std::vector<std::string> names) {
+    return nn::checkpoint_policy("save_only_these_names", std::move(names));
+  };
   held(nn::Checkpointing::nothing_saveable);  // what a process allocates once
   const int64_t nothing = held(nn::Checkpointing::nothing_saveable), up = held(only({"mlp_up"}));
   const int64_t row = 2000 * 3 * 4;  // of one number of a token, in three layers
@@ -211,7 +217,8 @@ TEST(LoadModel, StartsFromTheSameRandomValuesForTheSameSeed) {
 }
 
 // Writes the weights of a folder again, each under another name; an empty name leaves it out.
-void rename_weights(const std::filesystem::path& folder, const std::function<std::string(const std::string&)>& renamed) {
+void rename_weights(const std::filesystem::path& folder,
+                    const std::function<std::string(const std::string&)>& renamed) {
   std::vector<weights::OutTensor> out;
   {
     const auto file = weights::SafetensorsFile::open(folder / "model.safetensors");
@@ -226,7 +233,8 @@ TEST(LoadModel, TakesNamesWithoutTheBasesPrefixAndLeavesOldBuffersAlone) {
   const Folder folder(small_gpt2);
   const auto model = load_model(folder.path(), {});
   save_model(*model, folder.path());
-  rename_weights(folder.path(), [](const std::string& name) { return name.substr(std::string("transformer.").size()); });
+  rename_weights(folder.path(),
+                 [](const std::string& name) { return name.substr(std::string("transformer.").size()); });
   const Tensor tokens = some_tokens(5);
   EXPECT_TRUE(logits(*load_model(folder.path(), {}), tokens, {0, 5}).equal(logits(*model, tokens, {0, 5})));
 }
@@ -236,9 +244,8 @@ TEST(LoadModel, TakesATiedEmbeddingFromTheHeadsName) {
   const Folder folder(config.c_str());
   const auto model = load_model(folder.path(), {});
   save_model(*model, folder.path());
-  rename_weights(folder.path(), [](const std::string& name) {
-    return name == "model.embed_tokens.weight" ? "lm_head.weight" : name;
-  });
+  rename_weights(folder.path(),
+                 [](const std::string& name) { return name == "model.embed_tokens.weight" ? "lm_head.weight" : name; });
   const Tensor tokens = some_tokens(5);
   EXPECT_TRUE(logits(*load_model(folder.path(), {}), tokens, {0, 5}).equal(logits(*model, tokens, {0, 5})));
 }
@@ -246,16 +253,18 @@ TEST(LoadModel, TakesATiedEmbeddingFromTheHeadsName) {
 TEST(ProbeLogits, TracesEveryModuleAndEveryNamedTensor) {
   const Folder folder(small_llama);
   test::TemporaryFolder work;
-  const std::vector<weights::OutTensor> inputs = {tensor::to_file("input_ids", some_tokens(12).view({2, 6}), at::kLong)};
+  const std::vector<weights::OutTensor> inputs = {
+      tensor::to_file("input_ids", some_tokens(12).view({2, 6}), at::kLong)};
   weights::write_safetensors(work / "in.safetensors", inputs);
   ProbeOptions options;
   options.trace = work / "trace.safetensors";
   probe_logits(folder.path(), work / "in.safetensors", work / "out.safetensors", options);
   const auto trace = weights::SafetensorsFile::open(work / "trace.safetensors");
-  for (const char* name : {"embeddings", "model.norm", "model.layers.0", "model.layers.2.self_attn", "model.layers.1.mlp",
-                           "model.layers.1.attn_query", "model.layers.1.attn_key", "model.layers.1.attn_value",
-                           "model.layers.1.attn_output", "model.layers.1.mlp_gate", "model.layers.1.mlp_up",
-                           "model.layers.1.mlp_down", "model.layers.1.mlp_output", "model.layers.1.residual"})
+  for (const char* name :
+       {"embeddings", "model.norm", "model.layers.0", "model.layers.2.self_attn", "model.layers.1.mlp",
+        "model.layers.1.attn_query", "model.layers.1.attn_key", "model.layers.1.attn_value",
+        "model.layers.1.attn_output", "model.layers.1.mlp_gate", "model.layers.1.mlp_up", "model.layers.1.mlp_down",
+        "model.layers.1.mlp_output", "model.layers.1.residual"})
     EXPECT_TRUE(trace->has(name)) << name;
   EXPECT_EQ(trace->at("model.layers.1.mlp_up").shape, (std::vector<int64_t>{2, 6, 64}));
 }
@@ -270,13 +279,16 @@ TEST(LoadModel, NamesEveryTensorThatDoesNotFitAtOnce) {
   const Folder folder(small_llama);
   save_model(*load_model(folder.path(), {}), folder.path());
   test::write_file(folder.path() / "config.json",
-                   test::replaced(test::replaced(small_llama, "\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2, \"attention_bias\": true"),
+                   test::replaced(test::replaced(small_llama, "\"num_hidden_layers\": 3",
+                                                 "\"num_hidden_layers\": 2, \"attention_bias\": true"),
                                   "\"intermediate_size\": 64", "\"intermediate_size\": 60"));
   const std::string text = refusal_of(folder);
   EXPECT_EQ(text.substr(0, text.find("\n      ")), "M: the weights do not fit config.json\n    missing (8):");
   EXPECT_NE(text.find("\n      model.layers.1.self_attn.o_proj.bias"), std::string::npos);
-  EXPECT_NE(text.find("    wrong shape (6):\n      model.layers.0.mlp.gate_proj.weight: the file has [64, 48], config.json asks for [60, 48]"),
-            std::string::npos) << text;
+  EXPECT_NE(text.find("    wrong shape (6):\n      model.layers.0.mlp.gate_proj.weight: the file has [64, 48], "
+                      "config.json asks for [60, 48]"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("    not in the model (9):\n      model.layers.2.input_layernorm.weight"), std::string::npos);
 }
 
@@ -285,18 +297,23 @@ TEST(LoadModel, RefusesWhatItCannotBuild) {
     const std::string config = test::replaced(small_llama, from, to);
     return refusal_of(Folder(config.c_str()));
   };
-  EXPECT_EQ(with("\"llama\"", "\"lama\""), "M/config.json: model_type: 'lama' is not built yet\n    did you mean 'llama'?");
+  EXPECT_EQ(with("\"llama\"", "\"lama\""),
+            "M/config.json: model_type: 'lama' is not built yet\n    did you mean 'llama'?");
   EXPECT_EQ(with("LlamaForCausalLM", "LlamaForMultipleChoice"),
-            "M/config.json: architectures: 'LlamaForMultipleChoice' is not built yet\n    built for 'llama': LlamaForCausalLM, "
+            "M/config.json: architectures: 'LlamaForMultipleChoice' is not built yet\n    built for 'llama': "
+            "LlamaForCausalLM, "
             "LlamaModel, LlamaForSequenceClassification, LlamaForTokenClassification, LlamaForQuestionAnswering");
-  EXPECT_EQ(with("\"note_of_mine\"", "\"quantization_config\""),
-            "M/config.json: quantization_config: quantized checkpoints are not built yet\n    load the unquantized model");
-  EXPECT_EQ(with("\"hidden_size\": 48", "\"hidden_size\": \"wide\""), "M/config.json: hidden_size: \"wide\" is no integer");
+  EXPECT_EQ(
+      with("\"note_of_mine\"", "\"quantization_config\""),
+      "M/config.json: quantization_config: quantized checkpoints are not built yet\n    load the unquantized model");
+  EXPECT_EQ(with("\"hidden_size\": 48", "\"hidden_size\": \"wide\""),
+            "M/config.json: hidden_size: \"wide\" is no integer");
   EXPECT_EQ(with("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4"),
             "M/config.json: num_key_value_heads: 4 does not divide num_attention_heads, 6");
   EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"hidden_act\": \"laplace\""),
             "M/config.json: hidden_act: 'laplace' is no activation built here\n"
-            "    known: silu, swish, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_accurate, quick_gelu, relu, relu2, relu6, "
+            "    known: silu, swish, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_accurate, quick_gelu, relu, "
+            "relu2, relu6, "
             "leaky_relu, sigmoid, tanh, mish, linear");
   EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"rope_parameters\": {\"rope_type\": \"axial\"}"),
             "M/config.json: rope_parameters: rope_type: 'axial' is not built for this family\n"
@@ -306,7 +323,8 @@ TEST(LoadModel, RefusesWhatItCannotBuild) {
 TEST(LoadModel, RefusesFoldersAndNumberTypesThatAreNone) {
   const Folder folder(small_llama);
   std::filesystem::remove(folder.path() / "config.json");
-  EXPECT_EQ(refusal_of(folder), "M: no config.json in this folder\n    a model folder holds config.json and its weights");
+  EXPECT_EQ(refusal_of(folder),
+            "M: no config.json in this folder\n    a model folder holds config.json and its weights");
   std::filesystem::remove(folder.path());
   EXPECT_EQ(refusal_of(folder), "M: there is no such model folder");
   const Folder good(small_llama);

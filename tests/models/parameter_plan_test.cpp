@@ -11,10 +11,12 @@ namespace easydel::models {
 namespace {
 
 const char* const kLlama =
-    "{model_type: llama, hidden_size: 32, intermediate_size: 64, num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 64, "
+    "{model_type: llama, hidden_size: 32, intermediate_size: 64, num_hidden_layers: 2, num_attention_heads: 4, "
+    "num_key_value_heads: 2, vocab_size: 64, "
     "tie_word_embeddings: false}";
 const char* const kMoe =
-    "{model_type: qwen3_moe, hidden_size: 32, intermediate_size: 64, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 8, "
+    "{model_type: qwen3_moe, hidden_size: 32, intermediate_size: 64, num_hidden_layers: 1, num_attention_heads: 4, "
+    "num_key_value_heads: 2, head_dim: 8, "
     "vocab_size: 64, num_experts: 4, num_experts_per_tok: 2, moe_intermediate_size: 32, tie_word_embeddings: false}";
 
 std::map<std::string, std::string> layout(const char* config, const char* rules) {
@@ -42,9 +44,11 @@ TEST(PartitionRulesOfTheGuide, ADenseModelIsCutAsDocumented) {
   EXPECT_EQ(cut["model/embed_tokens/embedding"], "(tp, fsdp)");
   for (const char* layer : {"0", "1"}) {
     const std::string path = str("model/layers/", layer, "/");
-    for (const char* name : {"self_attn/q_proj", "self_attn/k_proj", "self_attn/v_proj", "mlp/gate_proj", "mlp/up_proj"})
+    for (const char* name :
+         {"self_attn/q_proj", "self_attn/k_proj", "self_attn/v_proj", "mlp/gate_proj", "mlp/up_proj"})
       EXPECT_EQ(cut[path + name + "/kernel"], "(fsdp, tp)") << path << name;
-    for (const char* name : {"self_attn/o_proj", "mlp/down_proj"}) EXPECT_EQ(cut[path + name + "/kernel"], "(tp, fsdp)") << path << name;
+    for (const char* name : {"self_attn/o_proj", "mlp/down_proj"})
+      EXPECT_EQ(cut[path + name + "/kernel"], "(tp, fsdp)") << path << name;
     EXPECT_EQ(cut[path + "input_layernorm/kernel"], "()");
   }
   EXPECT_EQ(cut["lm_head/kernel"], "()");

@@ -138,7 +138,8 @@ TEST(QuantizedModel, RefusesWhatIsNotBuilt) {
             "quantization.model: training on quantized weights is not built yet\n"
             "    leave the section out, or write apply_quantization: false");
   const auto model = folder.load(quantization("nf4"));
-  EXPECT_EQ(test::replaced(refused([&] { save_model(*model, folder.temporary / "out"); }), folder.temporary.path().string(), "TMP"),
+  EXPECT_EQ(test::replaced(refused([&] { save_model(*model, folder.temporary / "out"); }),
+                           folder.temporary.path().string(), "TMP"),
             "TMP/out: saving a quantized model is not built yet\n    load it without quantization to save it");
   EXPECT_EQ(test::replaced(refused([&] { copy_model(*model); }), folder.temporary.path().string(), "TMP"),
             "TMP/model: copying a quantized model is not built yet\n    load it once more");
@@ -149,7 +150,8 @@ TEST(QuantizedModel, RefusesPatternsThatTakeNothing) {
   LoadOptions options;
   options.quantization = quantization("nf4", "q_project");
   const std::string none =
-      "quantization.model.pattern: no linear layer is called as 'q_project' asks\n    one is called model.layers.1.mlp.down_proj";
+      "quantization.model.pattern: no linear layer is called as 'q_project' asks\n    one is called "
+      "model.layers.1.mlp.down_proj";
   EXPECT_EQ(test::refusal([&] { load_model(folder.path(), options); }), none);
   EXPECT_EQ(test::refusal([&] { check_model(folder.path(), options, mesh::Mesh()); }), none);
   options.quantization = quantization("nf4", "q_proj(");
@@ -157,8 +159,8 @@ TEST(QuantizedModel, RefusesPatternsThatTakeNothing) {
             "quantization.model.pattern: 'q_proj(' is no regular expression\n    for example: \"self_attn|mlp\"");
 }
 
-// Every family: with four-bit codes it computes what it would with weights that were rounded to them. With eight bits the
-// activations are rounded too, which costs no more than a few times what rounding the weights alone does.
+// Every family: with four-bit codes it computes what it would with weights that were rounded to them. With eight bits
+// the activations are rounded too, which costs no more than a few times what rounding the weights alone does.
 class QuantizedFamily : public testing::TestWithParam<std::string> {};
 
 TEST_P(QuantizedFamily, ComputesWithTheRoundedWeights) {

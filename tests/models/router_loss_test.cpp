@@ -20,7 +20,8 @@ namespace {
 std::vector<std::string> goldens_with_router_losses() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens")))
-    if (parse_file(entry.path() / "expected.json").find("loss_with_aux")) names.push_back(entry.path().filename().string());
+    if (parse_file(entry.path() / "expected.json").find("loss_with_aux"))
+      names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -72,7 +73,8 @@ TEST(LogitLoss, OfBambaCountsTheLogNormalizersOfAllTokens) {
   EXPECT_NEAR(tensor::from_view(found->at("grad_norm_total")).item<double>(), 6.102133838, 6e-4);
 }
 
-const char* const small_mixtral = R"({"model_type": "mixtral", "hidden_size": 32, "intermediate_size": 24, "vocab_size": 96,
+const char* const small_mixtral =
+    R"({"model_type": "mixtral", "hidden_size": 32, "intermediate_size": 24, "vocab_size": 96,
   "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2,
   "initializer_range": 0.3, "output_router_logits": true, "router_aux_loss_coef": 0.5, "router_z_loss_coef": 0.25})";
 

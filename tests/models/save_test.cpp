@@ -1,4 +1,5 @@
-// What was loaded is saved as it was: names, shapes, number types and bytes of every golden's tensors, and its config.json.
+// What was loaded is saved as it was: names, shapes, number types and bytes of every golden's tensors, and its
+// config.json.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,12 +14,15 @@ namespace {
 
 std::vector<std::string> goldens() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens"))) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens")))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
 
-std::string text_of(const weights::TensorView& view) { return str(view.type_name(), " ", view.shape.size(), " dimensions"); }
+std::string text_of(const weights::TensorView& view) {
+  return str(view.type_name(), " ", view.shape.size(), " dimensions");
+}
 
 class Saved : public testing::TestWithParam<std::string> {};
 

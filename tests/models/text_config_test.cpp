@@ -24,7 +24,8 @@ TEST(TextPart, IsNothingOfALanguageModel) {
 }
 
 TEST(TextPart, SaysWhatTheLanguageModelsOwnFileWouldSay) {
-  const Value config = part(R"({"model_type": "mistral3", "architectures": ["Mistral3ForConditionalGeneration"], "dtype": "bfloat16",
+  const Value config =
+      part(R"({"model_type": "mistral3", "architectures": ["Mistral3ForConditionalGeneration"], "dtype": "bfloat16",
     "eos_token_id": 2, "text_config": {"hidden_size": 64, "eos_token_id": 7}, "vision_config": {"hidden_size": 9}})");
   EXPECT_EQ(said(config, "model_type"), "\"mistral\"");
   EXPECT_EQ(said(config, "architectures"), "[\"MistralForCausalLM\"]");
@@ -42,7 +43,8 @@ TEST(TextPart, KeepsTheLanguageModelThatItNames) {
 
 TEST(TextPart, TiesAsTheClassOfTheWholeDoes) {
   const auto tied = [](const char* type, const char* keys, const char* text) {
-    return said(part(str("{\"model_type\": \"", type, "\", ", keys, "\"text_config\": {", text, "}}")), "tie_word_embeddings");
+    return said(part(str("{\"model_type\": \"", type, "\", ", keys, "\"text_config\": {", text, "}}")),
+                "tie_word_embeddings");
   };
   EXPECT_EQ(tied("gemma3", "", ""), "true");
   EXPECT_EQ(tied("gemma3", "\"tie_word_embeddings\": false, ", "\"tie_word_embeddings\": true"), "false");
@@ -52,12 +54,15 @@ TEST(TextPart, TiesAsTheClassOfTheWholeDoes) {
 
 TEST(TextPart, LeavesTheHeadsScaleToTheClassOfTheWhole) {
   EXPECT_EQ(said(part(R"({"model_type": "aya_vision", "text_config": {"logit_scale": 0.25}})"), "logit_scale"), "1.0");
-  EXPECT_EQ(said(part(R"({"model_type": "gemma4", "text_config": {"final_logit_softcapping": 30.0}})"), "final_logit_softcapping"), "30.0");
+  EXPECT_EQ(said(part(R"({"model_type": "gemma4", "text_config": {"final_logit_softcapping": 30.0}})"),
+                 "final_logit_softcapping"),
+            "30.0");
 }
 
 TEST(TextPart, RefusesWhatHasNone) {
   const auto refused = [](const char* text) { return test::refusal([&] { part(text); }); };
-  EXPECT_EQ(refused(R"({"model_type": "mistral3"})"), "config.json: text_config: is missing\n    it holds the language model's keys");
+  EXPECT_EQ(refused(R"({"model_type": "mistral3"})"),
+            "config.json: text_config: is missing\n    it holds the language model's keys");
   EXPECT_EQ(refused(R"({"model_type": "llava", "text_config": 3})"),
             "config.json: text_config: 3 is no mapping\n    it holds the language model's keys");
   EXPECT_EQ(refused(R"({"model_type": "gemma3", "architectures": ["Gemma3Vision"], "text_config": {}})"),
@@ -72,8 +77,9 @@ TEST(TextTensor, HasTheNameThatTheLanguageModelGivesIt) {
   EXPECT_EQ(name("model.text_model.norm.weight"), "model.norm.weight");
   EXPECT_EQ(name("language_model.lm_head.weight"), "lm_head.weight");
   EXPECT_EQ(name("lm_head.weight"), "lm_head.weight");
-  for (const char* other : {"model.vision_tower.layers.0.weight", "vision_tower.text_model.weight", "multi_modal_projector.linear_1.bias",
-                            "model.visual.blocks.0.attn.qkv.weight", "mtp.layers.0.weight"})
+  for (const char* other :
+       {"model.vision_tower.layers.0.weight", "vision_tower.text_model.weight", "multi_modal_projector.linear_1.bias",
+        "model.visual.blocks.0.attn.qkv.weight", "mtp.layers.0.weight"})
     EXPECT_EQ(name(other), "") << other;
 }
 
@@ -103,8 +109,10 @@ TEST(SharingLayers, MayHaveKeysAndValuesInTheFileThatNobodyReads) {
     test::write_file(work / "config.json", to_json(config));
     const auto before = weights::SafetensorsFile::open(golden / "model.safetensors");
     std::vector<weights::OutTensor> tensors;
-    for (const std::string& tensor : before->names()) tensors.push_back(tensor::to_file(tensor, tensor::from_view(before->at(tensor)), at::kFloat));
-    const std::string last = str("model.layers.", *config.find("num_hidden_layers")->as_int() - 1, ".self_attn.k_proj.weight");
+    for (const std::string& tensor : before->names())
+      tensors.push_back(tensor::to_file(tensor, tensor::from_view(before->at(tensor)), at::kFloat));
+    const std::string last =
+        str("model.layers.", *config.find("num_hidden_layers")->as_int() - 1, ".self_attn.k_proj.weight");
     ASSERT_FALSE(before->has(last));
     tensors.push_back(tensor::to_file(last, at::zeros({2, 2}), at::kFloat));
     weights::write_safetensors(work / "model.safetensors", tensors);
@@ -121,7 +129,8 @@ TEST(Ties, AreLeftWhereHeadAndEmbeddingDiffer) {
   test::write_file(work / "config.json", to_json(config));
   std::vector<weights::OutTensor> tensors;
   for (const std::string& name : before->names())
-    if (name != "lm_head.weight") tensors.push_back(tensor::to_file(name, tensor::from_view(before->at(name)), at::kFloat));
+    if (name != "lm_head.weight")
+      tensors.push_back(tensor::to_file(name, tensor::from_view(before->at(name)), at::kFloat));
   const Tensor embedding = tensor::from_view(before->at("model.embed_tokens.weight"));
   const auto tied_with = [&](const Tensor& head) {
     std::vector<weights::OutTensor> all = tensors;

@@ -1,6 +1,6 @@
 // Experts: three ways to compute them, gradients, and independence of a token from its company.
-#include "easydel/base/error.h"
 #include "easydel/nn/experts.h"
+#include "easydel/base/error.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -45,7 +45,8 @@ struct Made {
 // Choices in which expert 3 has none and expert 0 many.
 Tensor choices() {
   std::vector<int64_t> all;
-  for (int64_t t = 0; t < tokens; ++t) all.insert(all.end(), {t % 3 == 0 ? int64_t(0) : 4, t % 2 == 0 ? int64_t(1) : 2});
+  for (int64_t t = 0; t < tokens; ++t)
+    all.insert(all.end(), {t % 3 == 0 ? int64_t(0) : 4, t % 2 == 0 ? int64_t(1) : 2});
   return at::tensor(all).view({tokens, top_k});
 }
 
@@ -134,7 +135,8 @@ TEST(Experts, ThatGiveBackWhatTheyReadCountToo) {
   const at::NoGradGuard no_gradient;
   const Tensor x = random({1, size}, "x");
   Pass pass = Pass::over({0, 1});
-  const Tensor y = (*made.layer)(x, at::tensor({experts, experts}).to(at::kLong).view({1, 2}), at::tensor({0.25f, 0.5f}).view({1, 2}), pass);
+  const Tensor y = (*made.layer)(x, at::tensor({experts, experts}).to(at::kLong).view({1, 2}),
+                                 at::tensor({0.25f, 0.5f}).view({1, 2}), pass);
   EXPECT_TRUE(y.allclose(x * 0.75));
 }
 

@@ -22,7 +22,9 @@ Tensor by_torch(const Tensor& x, const Tensor& weight, const Tensor& bias, const
     if (own.size(2) == 0) continue;
     const Tensor padded = at::cat({at::zeros({1, channels, held}, own.options()), own}, 2);
     parts.push_back(at::conv1d(padded, weight.unsqueeze(1), bias, at::IntArrayRef{1}, at::IntArrayRef{0},
-                               at::IntArrayRef{1}, channels).squeeze(0).t());
+                               at::IntArrayRef{1}, channels)
+                        .squeeze(0)
+                        .t());
   }
   return at::cat(parts);
 }
@@ -38,7 +40,8 @@ TEST(CausalConvolution, IsTorchsOfEachSequenceWithItsGradients) {
         const Tensor x = at::randn({19, channels}), weight = at::randn({channels, width}), bias = at::randn({channels});
         const Tensor g = at::randn({19, channels});
         const std::vector<Tensor> wide = {leaf(x), leaf(weight), leaf(bias)};
-        std::vector<Tensor> own = {x.clone().requires_grad_(), weight.clone().requires_grad_(), bias.clone().requires_grad_()};
+        std::vector<Tensor> own = {x.clone().requires_grad_(), weight.clone().requires_grad_(),
+                                   bias.clone().requires_grad_()};
         const Tensor expected = by_torch(wide[0], wide[1], has_bias ? wide[2] : Tensor(), sequences);
         const Tensor y = causal_convolution(own[0], own[1], has_bias ? own[2] : Tensor(), sequences);
         EXPECT_LT(distance(y, expected), 1e-5);
@@ -57,7 +60,8 @@ TEST(CausalConvolution, IsTorchsOfEachSequenceWithItsGradients) {
 TEST(CausalConvolution, HasTheSameBitsWholeAndCutAnyhowOnEveryInstructionSet) {
   at::manual_seed(6);
   for (const auto type : {at::kFloat, at::kBFloat16}) {
-    const Tensor x = at::randn({12, 21}).to(type), weight = at::randn({21, 4}).to(type), bias = at::randn({21}).to(type);
+    const Tensor x = at::randn({12, 21}).to(type), weight = at::randn({21, 4}).to(type),
+                 bias = at::randn({21}).to(type);
     Tensor whole;
     for (const kernels::Isa isa : kernels::available_isas()) {
       const kernels::UseIsa forced(isa);

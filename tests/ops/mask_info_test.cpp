@@ -35,12 +35,21 @@ TEST(MaskInfo, DecodingSeesTheKeysThatAreThere) {
 
 TEST(MaskInfo, RefusesWhatDoesNotFit) {
   const MaskInfo mask = MaskInfo::full(1, 4, 4);
-  EXPECT_EQ(test::refusal([&] { mask.apply_kv_lengths({3}, std::nullopt, 4); }), "mask: q_len must be provided\n    say how many queries each row has");
-  EXPECT_EQ(test::refusal([&] { mask.apply_kv_lengths({3, 4}, 1, 4); }), "mask: 2 lengths for 1 rows\n    give one for each row");
+  EXPECT_EQ(test::refusal([&] { mask.apply_kv_lengths({3}, std::nullopt, 4); }),
+            "mask: q_len must be provided\n    say how many queries each row has");
+  EXPECT_EQ(test::refusal([&] {
+              mask.apply_kv_lengths({3, 4}, 1, 4);
+            }),
+            "mask: 2 lengths for 1 rows\n    give one for each row");
   EXPECT_EQ(test::refusal([&] { mask.apply_chunked(0); }), "mask: chunks of 0\n    a chunk has at least one position");
-  EXPECT_EQ(test::refusal([] { MaskInfo::from_cu_seqlens({0, 3, 5}, 8); }),
+  EXPECT_EQ(test::refusal([] {
+              MaskInfo::from_cu_seqlens({0, 3, 5}, 8);
+            }),
             "mask: cu_seqlens must have even length (batch*2), got 3\n    give for each row where it begins and ends");
-  EXPECT_EQ(test::refusal([] { MaskInfo::from_segments({{0, 0}, {0}}); }), "mask: queries have rows of 2 and of 1\n    rows are equally long");
+  EXPECT_EQ(test::refusal([] {
+              MaskInfo::from_segments({{0, 0}, {0}});
+            }),
+            "mask: queries have rows of 2 and of 1\n    rows are equally long");
 }
 
 TEST(FcmMask, HidesAShareOfTheKeysButNeverTheFirst) {
@@ -56,7 +65,9 @@ TEST(FcmMask, HidesAShareOfTheKeysButNeverTheFirst) {
 }
 
 TEST(MaskDetails, EachLayerHasTheKindOfItsTypeAndTheWindowOfAll) {
-  const auto details = get_mask_details(parse_yaml("{layer_types: [full_attention, sliding_attention, chunk_attention], sliding_window: 7, attention_chunk_size: 9}"));
+  const auto details =
+      get_mask_details(parse_yaml("{layer_types: [full_attention, sliding_attention, chunk_attention], sliding_window: "
+                                  "7, attention_chunk_size: 9}"));
   ASSERT_TRUE(details);
   EXPECT_EQ(name_of((*details)[0].mask_type), "ATTN_MASK_FULL");
   EXPECT_EQ(name_of((*details)[1].mask_type), "ATTN_MASK_SLIDING");

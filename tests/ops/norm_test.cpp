@@ -14,9 +14,12 @@ struct Kind {
   double offset;
   bool wide;
 };
-const Kind kinds[] = {{"rms", false, true, false, 0, false},       {"rms with an offset", false, true, false, 1, false},
-                      {"rms scaled in fp32", false, true, false, 0, true}, {"rms without a weight", false, false, false, 0, false},
-                      {"layer", true, true, true, 0, false},       {"layer without a bias", true, true, false, 0, false},
+const Kind kinds[] = {{"rms", false, true, false, 0, false},
+                      {"rms with an offset", false, true, false, 1, false},
+                      {"rms scaled in fp32", false, true, false, 0, true},
+                      {"rms without a weight", false, false, false, 0, false},
+                      {"layer", true, true, true, 0, false},
+                      {"layer without a bias", true, true, false, 0, false},
                       {"layer without a weight", true, false, false, 0, false}};
 
 Tensor norm(const Kind& kind, const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -32,7 +35,8 @@ std::vector<Tensor> run(const Kind& kind, at::ScalarType type, bool at_once,
                         const std::function<Tensor(const Tensor& sum, const Tensor& norm)>& read) {
   at::manual_seed(7);
   const auto leaf = [&](at::IntArrayRef shape, at::ScalarType of) { return at::randn(shape).to(of).requires_grad_(); };
-  const Tensor x = leaf({9, 45}, type), more = leaf({9, 45}, type), weight = leaf({45}, at::kFloat), bias = leaf({45}, at::kFloat);
+  const Tensor x = leaf({9, 45}, type), more = leaf({9, 45}, type), weight = leaf({45}, at::kFloat),
+               bias = leaf({45}, at::kFloat);
   const Tensor w = kind.weighted ? weight : Tensor(), b = kind.biased ? bias : Tensor();
   Tensor sum, normed;
   if (at_once) {
@@ -67,8 +71,9 @@ TEST(NormOfASum, HasTheBitsAndGradientsOfTheTwoSteps) {
 TEST(NormOfASum, TakesTermsOfDifferentTypesAndStrides) {
   at::manual_seed(8);
   const Tensor weight = at::randn({6});
-  for (const auto& [x, more] : {std::pair{at::randn({4, 6}), at::randn({4, 6}).to(at::kBFloat16)},
-                                std::pair{at::randn({6, 4}).t(), at::randn({4, 6})}, std::pair{at::randn({4, 6}), at::randn({6})}}) {
+  for (const auto& [x, more] :
+       {std::pair{at::randn({4, 6}), at::randn({4, 6}).to(at::kBFloat16)},
+        std::pair{at::randn({6, 4}).t(), at::randn({4, 6})}, std::pair{at::randn({4, 6}), at::randn({6})}}) {
     const NormOfSum both = add_rms_norm(x, more, weight, 1e-6);
     EXPECT_TRUE(both.sum.equal(x + more));
     EXPECT_TRUE(both.norm.equal(rms_norm(x + more, weight, 1e-6)));

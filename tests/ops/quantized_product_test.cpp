@@ -38,7 +38,8 @@ TEST(QuantizedProduct, GivesARowTheSameBitsAloneAndKeepsItsNumberType) {
   const auto weight = quantized(at::randn({33, 64}), {kernels::Codes::bytes, 0, {}});
   const Tensor x = at::randn({50, 64}).to(at::kBFloat16), all = quantized_product(x, weight);
   EXPECT_EQ(all.scalar_type(), at::kBFloat16);
-  for (const int64_t r : {0, 7, 49}) EXPECT_TRUE(quantized_product(x.slice(0, r, r + 1), weight).equal(all.slice(0, r, r + 1)));
+  for (const int64_t r : {0, 7, 49})
+    EXPECT_TRUE(quantized_product(x.slice(0, r, r + 1), weight).equal(all.slice(0, r, r + 1)));
 }
 
 }  // namespace

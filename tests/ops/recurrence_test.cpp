@@ -16,11 +16,16 @@ struct Case {
   bool delta, before;
 };
 const Case cases[] = {
-    {"linear attention", 2, 2, 5, 7, 'n', false, false}, {"mamba2", 1, 4, 16, 32, 's', false, false},
-    {"lightning", 3, 3, 8, 70, 's', false, false},       {"gated delta", 2, 4, 8, 16, 's', true, false},
-    {"plain delta", 2, 2, 9, 3, 'n', true, false},       {"kimi delta", 4, 4, 8, 33, 'k', true, false},
-    {"gated rows", 2, 2, 6, 6, 'k', false, false},       {"mamba", 1, 3, 4, 64, 'm', false, false},
-    {"rwkv", 1, 2, 1, 19, 'v', false, true},             {"delta by columns", 1, 2, 3, 5, 'm', true, true},
+    {"linear attention", 2, 2, 5, 7, 'n', false, false},
+    {"mamba2", 1, 4, 16, 32, 's', false, false},
+    {"lightning", 3, 3, 8, 70, 's', false, false},
+    {"gated delta", 2, 4, 8, 16, 's', true, false},
+    {"plain delta", 2, 2, 9, 3, 'n', true, false},
+    {"kimi delta", 4, 4, 8, 33, 'k', true, false},
+    {"gated rows", 2, 2, 6, 6, 'k', false, false},
+    {"mamba", 1, 3, 4, 64, 'm', false, false},
+    {"rwkv", 1, 2, 1, 19, 'v', false, true},
+    {"delta by columns", 1, 2, 3, 5, 'm', true, true},
 };
 const std::vector<int64_t> sequences = {0, 1, 1, 12, 29};
 
@@ -34,7 +39,8 @@ RecurrenceTensors draw(const Case& c, int64_t tokens) {
   in.v = at::randn({tokens, c.heads, c.v_dim}, options);
   if (c.decay == 's') in.rate = -at::rand({tokens, c.heads}, options);
   if (c.decay == 'k') in.rate = -at::rand({tokens, c.heads, c.k_dim}, options);
-  if (c.decay == 'v' || c.decay == 'm') in.by_column = at::rand({tokens, c.heads, c.v_dim}, options) * (c.decay == 'v' ? -1 : 1);
+  if (c.decay == 'v' || c.decay == 'm')
+    in.by_column = at::rand({tokens, c.heads, c.v_dim}, options) * (c.decay == 'v' ? -1 : 1);
   if (c.decay == 'm') in.slopes = -at::rand({c.heads, c.k_dim, c.v_dim}, options) * 2;
   if (c.delta) in.beta = at::rand({tokens, c.heads}, options);
   return in;
@@ -43,7 +49,9 @@ RecurrenceTensors leaves(const RecurrenceTensors& in, at::ScalarType type) {
   const auto leaf = [&](const Tensor& t) { return t.defined() ? t.to(type, false, true).requires_grad_() : t; };
   return {leaf(in.q), leaf(in.k), leaf(in.v), leaf(in.rate), leaf(in.by_column), leaf(in.slopes), leaf(in.beta)};
 }
-std::vector<Tensor> list(const RecurrenceTensors& in) { return {in.q, in.k, in.v, in.rate, in.by_column, in.slopes, in.beta}; }
+std::vector<Tensor> list(const RecurrenceTensors& in) {
+  return {in.q, in.k, in.v, in.rate, in.by_column, in.slopes, in.beta};
+}
 
 double distance(const Tensor& a, const Tensor& b) {
   const Tensor exact = b.to(at::kDouble);
@@ -54,7 +62,8 @@ TEST(Recurrence, AgreesWithDoublePrecisionForwardAndBackward) {
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
     const RecurrenceSpec spec{c.delta, c.before};
-    const RecurrenceTensors in = draw(c, sequences.back()), fast = leaves(in, at::kFloat), exact = leaves(in, at::kDouble);
+    const RecurrenceTensors in = draw(c, sequences.back()), fast = leaves(in, at::kFloat),
+                            exact = leaves(in, at::kDouble);
     const Tensor o = recurrence(spec, fast, sequences), expected = recurrence_reference(spec, exact, sequences);
     EXPECT_LT(distance(o, expected), 2e-6);
     const Tensor up = at::randn(o.sizes());
@@ -121,7 +130,8 @@ TEST(RunningMaximum, GoesOnFromItsState) {
   }
   const Tensor state = at::full({1, 5}, -std::numeric_limits<float>::infinity());
   for (const auto& [begin, end] : {std::pair{0, 4}, std::pair{4, 5}, std::pair{5, 9}}) {
-    const RunningMaximum part = running_maximum(f.slice(0, begin, end), i.slice(0, begin, end), {0, end - begin}, state);
+    const RunningMaximum part =
+        running_maximum(f.slice(0, begin, end), i.slice(0, begin, end), {0, end - begin}, state);
     EXPECT_TRUE(part.after.equal(whole.after.slice(0, begin, end)));
     EXPECT_TRUE(part.before.equal(whole.before.slice(0, begin, end)));
   }

@@ -28,7 +28,8 @@ TEST(Router, NormalisesTheBestOfASoftmax) {
 
 TEST(Router, CorrectsTheChoiceAndNotTheWeights) {
   const Tensor correction = at::tensor({0.9f, 0.0f, 0.0f, 0.9f});
-  const Routing found = route(logits, {.experts = 4, .top_k = 2, .scoring = Scoring::sigmoid, .factor = 2.0}, correction);
+  const Routing found =
+      route(logits, {.experts = 4, .top_k = 2, .scoring = Scoring::sigmoid, .factor = 2.0}, correction);
   EXPECT_EQ(list(found.indices), (std::vector<int64_t>{0, 3}));
   EXPECT_NEAR(found.weights[0][0].item<double>(), 2 / (1 + std::exp(-1.0)), 1e-6);
   EXPECT_NEAR(found.weights[0][1].item<double>(), 1.0, 1e-6);
@@ -38,7 +39,8 @@ TEST(Router, TakesOnlyExpertsOfTheBestGroups) {
   // The best expert is in a group whose best two are the worse pair.
   const Tensor scores = at::tensor({3.0f, -9.0f, 2.0f, 2.0f}).view({1, 4});
   const Routing found = route(
-      scores, {.experts = 4, .top_k = 2, .scoring = Scoring::sigmoid, .groups = 2, .top_groups = 1, .two_for_a_group = true});
+      scores,
+      {.experts = 4, .top_k = 2, .scoring = Scoring::sigmoid, .groups = 2, .top_groups = 1, .two_for_a_group = true});
   const auto chosen = list(found.indices);
   EXPECT_EQ(chosen[0] + chosen[1], 2 + 3);
 }
@@ -89,7 +91,8 @@ TEST(LoadBalancing, IsTheNumberOfChoicesWhereAllExpertsAreAlike) {
 }
 
 TEST(RouterZLoss, IsTheMeanSquareOfTheLogNormalizer) {
-  EXPECT_NEAR(router_z_loss({at::tensor({0.0f, 0.0f}).view({1, 2})}).item<double>(), std::log(2.0) * std::log(2.0), 1e-6);
+  EXPECT_NEAR(router_z_loss({at::tensor({0.0f, 0.0f}).view({1, 2})}).item<double>(), std::log(2.0) * std::log(2.0),
+              1e-6);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ TEST(FormatOf, RefusesWhatHasNoKernel) {
   EXPECT_EQ(refused({.method = "mxfp4"}),
             "quantization.model: weights of mxfp4 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4");
   EXPECT_EQ(refused({.method = "nf4", .bits = 8}), "quantization.model.bits: nf4 has 4 bits, not 8\n    leave it out");
-  EXPECT_EQ(refused({.method = "8bit", .bits = 4}), "quantization.model.bits: 8bit has 8 bits, not 4\n    leave it out");
+  EXPECT_EQ(refused({.method = "8bit", .bits = 4}),
+            "quantization.model.bits: 8bit has 8 bits, not 4\n    leave it out");
   EXPECT_EQ(refused({.method = "nf4", .group_size = 16}),
             "quantization.model.group_size: groups of 16 values are not built yet\n    give a multiple of 32");
   EXPECT_EQ(refused({.method = "nf4", .group_size = 64, .bits = 4}), "(nothing was refused)");

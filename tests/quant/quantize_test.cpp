@@ -15,7 +15,9 @@ Format format(const char* method, std::optional<int64_t> group = {}) {
   return format_of({.method = method, .group_size = group}, "quantization");
 }
 
-Tensor values(const Tensor& weight, const Format& format) { return ops::dequantized(*quantize(weight, format), at::kFloat); }
+Tensor values(const Tensor& weight, const Format& format) {
+  return ops::dequantized(*quantize(weight, format), at::kFloat);
+}
 
 // The rule of 8bit, by torch: scale = max |w| / 127 of a row, codes to the nearest even.
 TEST(Quantize, GivesEightBitsTheScaleOfTheRow) {

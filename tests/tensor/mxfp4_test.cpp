@@ -12,7 +12,7 @@ namespace {
 TEST(Mxfp4, GivesTheLowerHalfOfAByteFirst) {
   const auto bytes = at::TensorOptions().dtype(at::kByte);
   const Tensor blocks = at::zeros({1, 1, 1, 16}, bytes), scales = at::full({1, 1, 1}, 128, bytes);
-  blocks.mutable_data_ptr<uint8_t>()[0] = 0x1f;  // -6, then 0.5
+  blocks.mutable_data_ptr<uint8_t>()[0] = 0x1f;   // -6, then 0.5
   blocks.mutable_data_ptr<uint8_t>()[15] = 0xa7;  // 6, then -1
   const Tensor values = mxfp4_values(blocks, scales);
   ASSERT_EQ(values.sizes(), at::IntArrayRef({1, 1, 32}));

@@ -33,7 +33,8 @@ TEST(ChatCapabilities, AreFoundInRealTemplates) {
   const auto of = [&](const char* name) { return told(ChatTemplate(sources.find(name)->scalar, name)); };
   EXPECT_EQ(of("Qwen3.5-4B.jinja"), "conversation system tools calls results parts strings thinking reasoning prompt");
   EXPECT_EQ(of("Qwen-Qwen2.5-7B-Instruct.jinja"), "conversation system tools calls results strings prompt");
-  EXPECT_EQ(of("trl-qwen3_training.jinja"), "conversation system tools calls results strings thinking reasoning prompt markers");
+  EXPECT_EQ(of("trl-qwen3_training.jinja"),
+            "conversation system tools calls results strings thinking reasoning prompt markers");
   EXPECT_EQ(of("google-gemma-2-2b-it.jinja"), "conversation strings prompt");
   EXPECT_EQ(of("mistral-common-v7.jinja"), "conversation system tools calls results parts strings");
   EXPECT_EQ(of("trl-gemma3_training.jinja"), "conversation system parts strings prompt markers");

@@ -23,7 +23,8 @@ TEST(Losses, ChunksChangeNeitherValueNorGradient) {
   const Tensor numbers = at::randn({3, 9, 50});
   const auto run = [&](std::optional<int64_t> tokens, std::optional<int64_t> vocabulary) {
     const Tensor logits = numbers.clone().requires_grad_(true);
-    const LossConfig config{.label_smoothing = 0.1, .z_loss = 0.01, .chunk_vocab_size = vocabulary, .chunk_token_size = tokens};
+    const LossConfig config{
+        .label_smoothing = 0.1, .z_loss = 0.01, .chunk_vocab_size = vocabulary, .chunk_token_size = tokens};
     const Tensor loss = causal_lm_loss(logits, {.labels = labels}, config).loss;
     loss.backward();
     return at::cat({loss.detach().view({1}), logits.grad().reshape({-1})});
@@ -45,10 +46,16 @@ TEST(Losses, AnIgnoredLabelHasNoGradientEvenWhereItsTokenIsReal) {
 
 TEST(Losses, RefuseWhatDoesNotFit) {
   const Tensor logits = at::zeros({2, 3, 5}), labels = longs({0, 1, 2, 3, 4, 0}, {2, 3});
-  EXPECT_EQ(test::refusal([&] { causal_lm_loss(Tensor(), {.labels = labels}); }), "causal_lm_loss: logits or labels are missing\n    give both");
-  EXPECT_EQ(test::refusal([&] { token_classification_loss(logits, {.labels = labels.view({3, 2})}); }),
-            "token_classification_loss: logits are [2, 3, 5], labels [3, 2]\n    give logits [batch, length, classes] and labels [batch, length]");
-  EXPECT_EQ(test::refusal([&] { token_classification_loss(logits, {.labels = labels, .attention_mask = longs({1, 1}, {1, 2})}); }),
+  EXPECT_EQ(test::refusal([&] { causal_lm_loss(Tensor(), {.labels = labels}); }),
+            "causal_lm_loss: logits or labels are missing\n    give both");
+  EXPECT_EQ(test::refusal([&] {
+              token_classification_loss(logits, {.labels = labels.view({3, 2})});
+            }),
+            "token_classification_loss: logits are [2, 3, 5], labels [3, 2]\n    give logits [batch, length, classes] "
+            "and labels [batch, length]");
+  EXPECT_EQ(test::refusal([&] {
+              token_classification_loss(logits, {.labels = labels, .attention_mask = longs({1, 1}, {1, 2})});
+            }),
             "loss: labels are [2, 3], their mask [1, 2]\n    give one number for each label");
   EXPECT_EQ(test::refusal([&] { causal_lm_loss(logits, {.labels = labels}, {.label_smoothing = 1.0}); }),
             "loss_config.label_smoothing: 1 is no share of a label\n    give a number from 0, below 1");
@@ -57,19 +64,30 @@ TEST(Losses, RefuseWhatDoesNotFit) {
   EXPECT_EQ(test::refusal([&] { causal_lm_loss(logits, {.labels = labels}, {.chunk_block_size = 0}); }),
             "loss_config.chunk_block_size: 0 is no size\n    give a number of at least 1, or null");
   const Tensor classes = at::zeros({2, 3});
-  EXPECT_EQ(test::refusal([&] { sequence_classification_loss(classes, longs({0, 1, 2}, {3})); }),
-            "sequence_classification_loss: logits are [2, 3], labels [3]\n    give logits [batch, classes] and labels of as many rows");
-  EXPECT_EQ(test::refusal([&] { sequence_classification_loss(classes, longs({0, 1}, {2}), {.problem_type = "ranking"}); }),
+  EXPECT_EQ(test::refusal([&] {
+              sequence_classification_loss(classes, longs({0, 1, 2}, {3}));
+            }),
+            "sequence_classification_loss: logits are [2, 3], labels [3]\n    give logits [batch, classes] and labels "
+            "of as many rows");
+  EXPECT_EQ(test::refusal([&] {
+              sequence_classification_loss(classes, longs({0, 1}, {2}), {.problem_type = "ranking"});
+            }),
             "loss_config.problem_type: there is no problem 'ranking'\n"
             "    known: regression, single_label_classification, multi_label_classification");
   EXPECT_EQ(test::refusal([&] { sequence_classification_loss(classes, at::zeros({2})); }),
-            "sequence_classification_loss: logits are [2, 3], labels [2]\n    several classes at once need 0 or 1 for each of them");
-  EXPECT_EQ(test::refusal([&] { sequence_classification_loss(classes, at::zeros({2}), {.problem_type = "regression"}); }),
-            "sequence_classification_loss: logits are [2, 3], labels [2]\n    a regression needs a number for each logit");
-  EXPECT_EQ(test::refusal([&] { sequence_classification_loss(classes, at::zeros({2}), {.problem_type = "single_label_classification"}); }),
-            "sequence_classification_loss: logits are [2, 3], labels [2]\n    give the number of one class for each row");
+            "sequence_classification_loss: logits are [2, 3], labels [2]\n    several classes at once need 0 or 1 for "
+            "each of them");
+  EXPECT_EQ(
+      test::refusal([&] { sequence_classification_loss(classes, at::zeros({2}), {.problem_type = "regression"}); }),
+      "sequence_classification_loss: logits are [2, 3], labels [2]\n    a regression needs a number for each logit");
+  EXPECT_EQ(
+      test::refusal([&] {
+        sequence_classification_loss(classes, at::zeros({2}), {.problem_type = "single_label_classification"});
+      }),
+      "sequence_classification_loss: logits are [2, 3], labels [2]\n    give the number of one class for each row");
   EXPECT_EQ(test::refusal([&] { question_answering_loss(classes, classes, longs({0}, {1}), longs({0}, {1})); }),
-            "question_answering_loss: logits are [2, 3], positions [1]\n    give logits [batch, length] and positions [batch]");
+            "question_answering_loss: logits are [2, 3], positions [1]\n    give logits [batch, length] and positions "
+            "[batch]");
 }
 
 TEST(ComputeLoss, IsTheLossOfTheModelsLogitsWithoutMakingThem) {
@@ -84,23 +102,30 @@ TEST(ComputeLoss, IsTheLossOfTheModelsLogitsWithoutMakingThem) {
   inputs.labels[0][1] = -100;
   nn::Pass pass = nn::Pass::over({0, 6, 10});
   Tensor logits = at::zeros({2, 6, model->vocabulary()});
-  const Tensor flat = model->head().logits(model->forward({inputs.tokens.masked_select(inputs.attention_mask.ne(0))}, pass).hidden.detach());
+  const Tensor flat = model->head().logits(
+      model->forward({inputs.tokens.masked_select(inputs.attention_mask.ne(0))}, pass).hidden.detach());
   logits[0].copy_(flat.slice(0, 0, 6));
   logits[1].slice(0, 0, 4).copy_(flat.slice(0, 6, 10));
   using enum Normalizer;
   for (const LossConfig& config :
-       {LossConfig{}, LossConfig{.label_smoothing = 0.1, .z_loss = 0.01}, LossConfig{.loss_normalizing_factor = average_per_sequence},
-        LossConfig{.loss_normalizing_factor = total_target_tokens},
-        LossConfig{.reduction = Reduction::none}, LossConfig{.divide_weight_sum = true}, LossConfig{.chunk_token_size = 3}}) {
-    const LossMetrics whole = causal_lm_loss(logits, {.labels = inputs.labels, .attention_mask = inputs.attention_mask}, config);
+       {LossConfig{}, LossConfig{.label_smoothing = 0.1, .z_loss = 0.01},
+        LossConfig{.loss_normalizing_factor = average_per_sequence},
+        LossConfig{.loss_normalizing_factor = total_target_tokens}, LossConfig{.reduction = Reduction::none},
+        LossConfig{.divide_weight_sum = true}, LossConfig{.chunk_token_size = 3}}) {
+    const LossMetrics whole =
+        causal_lm_loss(logits, {.labels = inputs.labels, .attention_mask = inputs.attention_mask}, config);
     const LossMetrics found = compute_loss(*model, inputs, config).metrics;
-    for (const auto member : {&LossMetrics::loss, &LossMetrics::z_loss, &LossMetrics::weight_sum, &LossMetrics::accuracy})
+    for (const auto member :
+         {&LossMetrics::loss, &LossMetrics::z_loss, &LossMetrics::weight_sum, &LossMetrics::accuracy})
       EXPECT_TRUE((found.*member).allclose(whole.*member, 1e-5, 1e-6));
   }
   compute_loss(*model, inputs).metrics.loss.backward();
   for (const nn::Entry& entry : model->parameters().entries()) EXPECT_TRUE(entry.shard.grad().defined()) << entry.path;
-  EXPECT_EQ(test::refusal([&] { compute_loss(*model, {.tokens = longs({1}, {1})}); }), "compute_loss: there are no tokens\n    give tokens [batch, length]");
-  EXPECT_EQ(test::refusal([&] { compute_loss(*model, {.tokens = longs({1, 2}, {1, 2}), .labels = longs({1}, {1, 1})}); }),
+  EXPECT_EQ(test::refusal([&] { compute_loss(*model, {.tokens = longs({1}, {1})}); }),
+            "compute_loss: there are no tokens\n    give tokens [batch, length]");
+  EXPECT_EQ(test::refusal([&] {
+              compute_loss(*model, {.tokens = longs({1, 2}, {1, 2}), .labels = longs({1}, {1, 1})});
+            }),
             "compute_loss: tokens are [1, 2], labels [1, 1], the mask [1, 2]\n    give all of them as [batch, length]");
 }
 

@@ -112,7 +112,8 @@ TEST(MethodConfigs, RulesOverSeveralKeys) {
 }
 
 TEST(MethodConfigs, WhatAMethodDoesNotReadIsNamed) {
-  const std::string notes = read("trainer_type: dpo\npacking: true\nloss_config: {z_loss: 0.1, chunk_token_size: 4}\n").notes;
+  const std::string notes =
+      read("trainer_type: dpo\npacking: true\nloss_config: {z_loss: 0.1, chunk_token_size: 4}\n").notes;
   EXPECT_NE(notes.find("packing (a key of other methods than dpo)"), std::string::npos) << notes;
   EXPECT_NE(notes.find("loss_config.z_loss (with trainer_type dpo)"), std::string::npos) << notes;
   EXPECT_EQ(notes.find("chunk_token_size"), std::string::npos) << notes;
@@ -123,9 +124,12 @@ TEST(MethodConfigs, ATrainingStepRefusesWhatOnlyALossOnLogitsHas) {
   const std::string end = "\n1 problem in run.yaml; nothing was run.";
   EXPECT_EQ(refused("reduction: none"),
             "run.yaml:1:26: loss_config.reduction: a training step needs one number\n    use mean, sum or null" + end);
-  EXPECT_EQ(refused("divide_weight_sum: true, loss_normalizing_factor: NUM_TOTAL_TARGET_TOKENS"),
-            "run.yaml:1:34: loss_config.divide_weight_sum: dividing twice with NUM_TOTAL_TARGET_TOKENS is not built yet" + end);
-  EXPECT_EQ(refused("num_labels: 2"), "run.yaml:1:27: loss_config.num_labels: training classifiers is not built yet" + end);
+  EXPECT_EQ(
+      refused("divide_weight_sum: true, loss_normalizing_factor: NUM_TOTAL_TARGET_TOKENS"),
+      "run.yaml:1:34: loss_config.divide_weight_sum: dividing twice with NUM_TOTAL_TARGET_TOKENS is not built yet" +
+          end);
+  EXPECT_EQ(refused("num_labels: 2"),
+            "run.yaml:1:27: loss_config.num_labels: training classifiers is not built yet" + end);
   EXPECT_EQ(refused("classification_problem_type: regression"),
             "run.yaml:1:44: loss_config.classification_problem_type: training classifiers is not built yet" + end);
 }

@@ -1,5 +1,5 @@
-// Optimizers over a model: what they save and go on from, and which parameters a rule is for. Their numbers are recorded
-// cases (tests/cli/recorded_vectors_test.cpp) and runs (replay_test.cpp).
+// Optimizers over a model: what they save and go on from, and which parameters a rule is for. Their numbers are
+// recorded cases (tests/cli/recorded_vectors_test.cpp) and runs (replay_test.cpp).
 #include "easydel/train/optimizer.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,9 @@ TEST(Optimizers, GoOnFromACheckpointToTheBit) {
   test::LogLines log;
   for (const std::string name : {"adamw", "adafactor", "lion", "mars", "muon", "quad", "rmsprop", "skew", "soap"}) {
     const test::TemporaryFolder whole, parts;
-    const std::string keys = "{optimizer: " + name + ", weight_decay: 0.1, extra_optimizer_kwargs: {momentum: 0.9, centered: true, precondition_frequency: 2}, ";
+    const std::string keys =
+        "{optimizer: " + name +
+        ", weight_decay: 0.1, extra_optimizer_kwargs: {momentum: 0.9, centered: true, precondition_frequency: 2}, ";
     const std::string expected = trained(whole.path(), keys + "num_train_epochs: 1}");
     trained(parts.path(), keys + "num_train_epochs: 1, max_training_steps: 2}");
     EXPECT_TRUE(trained(parts.path(), keys + "num_train_epochs: 1}") == expected) << name;
@@ -68,9 +70,11 @@ TEST(Optimizers, AnotherOnesCheckpointIsRefused) {
   test::LogLines log;
   const test::TemporaryFolder folder;
   trained(folder.path(), "{num_train_epochs: 1, max_training_steps: 2}");
-  const std::string text = test::replaced(test::refusal([&] { trained(folder.path(), "{optimizer: muon}"); }), folder.path().string(), "DIR");
+  const std::string text = test::replaced(test::refusal([&] { trained(folder.path(), "{optimizer: muon}"); }),
+                                          folder.path().string(), "DIR");
   EXPECT_EQ(text,
-            "DIR/out/small/run-2/optimizer-00001-of-00001.safetensors: has no momentum.model.layers.0.self_attn.o_proj.weight\n"
+            "DIR/out/small/run-2/optimizer-00001-of-00001.safetensors: has no "
+            "momentum.model.layers.0.self_attn.o_proj.weight\n"
             "    the checkpoint is of another optimizer or of another model");
 }
 

@@ -53,7 +53,9 @@ double evaluated(const std::string& loss_config) {
   const test::LogLines log;
   const test::TemporaryFolder folder;
   const std::string lines = "evaluation: [{data_files: \"" + (folder / "lines.txt").string() + "\"}]";
-  TrainerParts parts = test::small_run(folder.path(), "{eval_on_start: true, max_training_steps: 1, loss_config: {" + loss_config + "}}", "{" + lines + "}");
+  TrainerParts parts =
+      test::small_run(folder.path(), "{eval_on_start: true, max_training_steps: 1, loss_config: {" + loss_config + "}}",
+                      "{" + lines + "}");
   return Trainer(std::move(parts)).run().before->loss;
 }
 

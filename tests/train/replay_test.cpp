@@ -41,8 +41,8 @@ void expect_as_recorded(const std::filesystem::path& case_file, const std::files
 
 TEST(Replay, RecordedRunsOfTheRepository) {
   const auto root = test::test_data("");
-  for (const char* name : {"sft/plain", "sft/accum4", "sft/packing_bfd", "sft/label_smoothing", "sft/qwen3_moe_aux",
-                           "dpo/loss_sigmoid"})
+  for (const char* name :
+       {"sft/plain", "sft/accum4", "sft/packing_bfd", "sft/label_smoothing", "sft/qwen3_moe_aux", "dpo/loss_sigmoid"})
     expect_as_recorded(root / "trl" / (std::string(name) + ".json"), root);
 }
 

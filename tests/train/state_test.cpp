@@ -82,14 +82,16 @@ TEST(State, IsLoadedByWhatItsModelIsFor) {
   backward(state);
   state.apply_gradients();
   EXPECT_EQ(state.step(), 1);
-  EXPECT_THROW(AutoStateForSpeechSeq2Seq::from_pretrained(test::test_data("models/stories260K-hf").string(), options), UserError);
+  EXPECT_THROW(AutoStateForSpeechSeq2Seq::from_pretrained(test::test_data("models/stories260K-hf").string(), options),
+               UserError);
 }
 
 TEST(State, TakesGradientsByName) {
   State by_backward = small_state(), by_name = small_state();
   backward(by_backward);
   std::map<std::string, Tensor> gradients;
-  for (const nn::Entry& entry : by_backward.model().parameters().entries()) gradients[entry.path] = entry.shard.grad().clone();
+  for (const nn::Entry& entry : by_backward.model().parameters().entries())
+    gradients[entry.path] = entry.shard.grad().clone();
   by_backward.apply_gradients();
   by_name.apply_gradients(gradients);
   EXPECT_TRUE(test::weights_of(by_name.model()) == test::weights_of(by_backward.model()));
@@ -97,21 +99,29 @@ TEST(State, TakesGradientsByName) {
 
 TEST(State, RefusesWhatCannotBe) {
   const test::TemporaryFolder folder;
-  EXPECT_EQ(test::refusal([] { State::create({}); }), "State.create: there is no model\n    give one that was loaded with training: true");
+  EXPECT_EQ(test::refusal([] { State::create({}); }),
+            "State.create: there is no model\n    give one that was loaded with training: true");
   EXPECT_EQ(test::refusal([] {
               const auto model = models::load_model(test::test_data("models/stories260K-hf"), for_training());
               State::create({.model = model, .init_opt_state = true});
             }),
             "State.create: init_opt_state needs an optimizer\n    give tx, or call init_tx later");
   State state = small_state(std::nullopt);
-  EXPECT_EQ(test::refusal([&] { state.apply_gradients(); }), "State: the optimizer's state is not there yet\n    call init_tx first");
+  EXPECT_EQ(test::refusal([&] { state.apply_gradients(); }),
+            "State: the optimizer's state is not there yet\n    call init_tx first");
   state.init_tx(some_tx());
-  EXPECT_EQ(test::refusal([&] { state.apply_gradients({{"model.nothing", at::zeros({1})}}); }),
-            "State.apply_gradients: there is no trained parameter 'model.nothing'\n    see `easydel describe model` for their names");
-  EXPECT_EQ(test::refusal([&] { state.apply_gradients({{"model.norm.weight", at::zeros({1})}}); }),
+  EXPECT_EQ(test::refusal([&] {
+              state.apply_gradients({{"model.nothing", at::zeros({1})}});
+            }),
+            "State.apply_gradients: there is no trained parameter 'model.nothing'\n    see `easydel describe model` "
+            "for their names");
+  EXPECT_EQ(test::refusal([&] {
+              state.apply_gradients({{"model.norm.weight", at::zeros({1})}});
+            }),
             "State.apply_gradients: the gradient of model.norm.weight is [1], the parameter [64]");
-  EXPECT_EQ(test::replaced(test::refusal([&] { State::load(folder.path(), for_training()); }), folder.path().string(), "DIR"),
-            "DIR: there is no saved state\n    give a folder with state.json, or with run-<step> below it");
+  EXPECT_EQ(
+      test::replaced(test::refusal([&] { State::load(folder.path(), for_training()); }), folder.path().string(), "DIR"),
+      "DIR: there is no saved state\n    give a folder with state.json, or with run-<step> below it");
 }
 
 }  // namespace

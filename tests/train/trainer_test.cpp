@@ -75,7 +75,8 @@ TEST(Trainer, AddsTheRoutersLossesOfAMixtureOfExpertsAndReportsHowItChooses) {
   const TemporaryFolder folder;
   LogLines log;
   const auto run = [&](const std::string& more, bool asked) {
-    TrainerParts parts = small_run(folder.path(), "{do_last_save: false, shuffle_train_dataset: false, max_training_steps: 1" + more + "}");
+    TrainerParts parts = small_run(
+        folder.path(), "{do_last_save: false, shuffle_train_dataset: false, max_training_steps: 1" + more + "}");
     parts.load.overrides.set("output_router_logits", Value::boolean(asked));
     parts.model = models::load_model(test::test_data("trl/sft/models/tiny-qwen3-moe"), parts.load);
     return ran(std::move(parts)).watched.steps.at(0);
@@ -222,7 +223,8 @@ TEST(Trainer, TheLossIsDividedByWhatLossConfigSays) {
   EXPECT_NEAR(first("{loss_normalizing_factor: null}").loss, mean.loss * labels, 1e-4 * mean.loss * labels);
   EXPECT_NEAR(first("{loss_normalizing_factor: 10}").loss, mean.loss * labels / 10, 1e-4 * mean.loss * labels);
   EXPECT_NEAR(first("{loss_normalizing_factor: 10, reduction: mean}").loss, mean.loss, 1e-6);
-  EXPECT_NEAR(first("{loss_normalizing_factor: NUM_TOTAL_TARGET_TOKENS}").loss, mean.loss, 1e-6) << "every token has a label";
+  EXPECT_NEAR(first("{loss_normalizing_factor: NUM_TOTAL_TARGET_TOKENS}").loss, mean.loss, 1e-6)
+      << "every token has a label";
   EXPECT_NEAR(first("{loss_normalizing_factor: NO_WEIGHT_NUM_REAL_TARGET_TOKENS}").loss, mean.loss, 1e-6);
   EXPECT_NEAR(first("{divide_weight_sum: true}").loss, mean.loss / labels, 1e-4 * mean.loss / labels);
   EXPECT_GT(first("{z_loss: 0.01}").loss, mean.loss);
@@ -232,13 +234,17 @@ TEST(Trainer, TheLossIsDividedByWhatLossConfigSays) {
 TEST(Trainer, AnAverageOverSequencesGivesEachOfThemOneVoice) {
   const TemporaryFolder folder;
   LogLines log;
-  const std::string frozen = "{learning_rate: 0, do_last_save: false, shuffle_train_dataset: false, num_train_epochs: 1, ";
+  const std::string frozen =
+      "{learning_rate: 0, do_last_save: false, shuffle_train_dataset: false, num_train_epochs: 1, ";
   double sum = 0;
-  for (const auto& step : ran(small_run(folder.path(), frozen + "total_batch_size: 1}")).watched.steps) sum += step.loss;
+  for (const auto& step : ran(small_run(folder.path(), frozen + "total_batch_size: 1}")).watched.steps)
+    sum += step.loss;
   const std::string average = "loss_config: {loss_normalizing_factor: AVERAGE_PER_SEQUENCE}}";
-  EXPECT_NEAR(ran(small_run(folder.path(), frozen + "total_batch_size: 13, " + average)).watched.steps[0].loss, sum / 13, 1e-5);
+  EXPECT_NEAR(ran(small_run(folder.path(), frozen + "total_batch_size: 13, " + average)).watched.steps[0].loss,
+              sum / 13, 1e-5);
   const std::string packed = frozen + "total_batch_size: 1, packing: true, max_length: 1000, " + average;
-  EXPECT_NEAR(ran(small_run(folder.path(), packed)).watched.steps[0].loss, sum / 13, 1e-5) << "documents of a row are sequences";
+  EXPECT_NEAR(ran(small_run(folder.path(), packed)).watched.steps[0].loss, sum / 13, 1e-5)
+      << "documents of a row are sequences";
 }
 
 TEST(Trainer, EvaluatesOnlyWhereItIsNotToTrain) {

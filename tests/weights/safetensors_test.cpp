@@ -1,5 +1,5 @@
-#include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
+#include "easydel/weights/folder.h"
 
 #include <gtest/gtest.h>
 
@@ -217,8 +217,9 @@ TEST(Weights, AreMissedByName) {
   for (const char* name : {"tf_model.h5", "pytorch_model-00001-of-00002.bin"}) {
     test::write_file(folder / name, "x");
     EXPECT_TRUE(Folder::has_weights(folder.path()));
-    EXPECT_EQ(refusal([&] { Folder::open(folder.path()); }),
-              folder.path().string() + ": has only weights that are not read (" + name + ")\n    convert them to safetensors");
+    EXPECT_EQ(refusal([&] { Folder::open(folder.path()); }), folder.path().string() +
+                                                                 ": has only weights that are not read (" + name +
+                                                                 ")\n    convert them to safetensors");
   }
 }
 

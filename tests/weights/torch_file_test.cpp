@@ -37,15 +37,18 @@ TEST(TorchFile, ReadsTheFormWithoutZip) { expect_equal("torch_old.bin"); }
 
 TEST(TorchFile, ComesInShardsWithAnIndex) {
   const test::TemporaryFolder folder;
-  test::write_file(folder / "pytorch_model-00001-of-00002.bin", test::read_file(test::test_data("weights/torch_zip.bin")));
+  test::write_file(folder / "pytorch_model-00001-of-00002.bin",
+                   test::read_file(test::test_data("weights/torch_zip.bin")));
   std::string index;
   for (const std::string& name : TorchFile::open(test::test_data("weights/torch_zip.bin"))->names())
     index += str(index.empty() ? "" : ", ", '"', name, "\": \"pytorch_model-00001-of-00002.bin\"");
   test::write_file(folder / "pytorch_model.bin.index.json", "{\"weight_map\": {" + index + "}}");
   EXPECT_EQ(Folder::open(folder.path()).at("i64").shape, (std::vector<int64_t>{3}));
-  test::write_file(folder / "pytorch_model.bin.index.json", "{\"weight_map\": {" + index + ", \"other\": \"pytorch_model-00002-of-00002.bin\"}}");
+  test::write_file(folder / "pytorch_model.bin.index.json",
+                   "{\"weight_map\": {" + index + ", \"other\": \"pytorch_model-00002-of-00002.bin\"}}");
   EXPECT_EQ(test::refusal([&] { Folder::open(folder.path()); }),
-            (folder / "pytorch_model-00002-of-00002.bin").string() + ": is missing; pytorch_model.bin.index.json names it\n    fetch the model again");
+            (folder / "pytorch_model-00002-of-00002.bin").string() +
+                ": is missing; pytorch_model.bin.index.json names it\n    fetch the model again");
 }
 
 std::string refused(const std::string& bytes) {
@@ -54,7 +57,8 @@ std::string refused(const std::string& bytes) {
 
 // The older form around an object's pickle: without storages.
 std::string old_file(const std::string& object) {
-  const std::string magic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15), protocol("\x80\x02M\xe9\x03.", 6);
+  const std::string magic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15),
+      protocol("\x80\x02M\xe9\x03.", 6);
   return magic + protocol + std::string("\x80\x02}.", 4) + "\x80\x02" + object + "\x80\x02].";
 }
 
@@ -65,34 +69,44 @@ constexpr const char* again = "\n    the file is damaged or was not written by t
 TEST(TorchFile, RunsNothing) {
   using namespace std::string_literals;
   EXPECT_EQ(refused(old_file("cposix\nsystem\nX\x04\x00\x00\x00true\x85R."s)),
-            "x.bin: its pickle asks for 'posix.system', which is no part of a tensor; nothing was run" + std::string(untrusted));
+            "x.bin: its pickle asks for 'posix.system', which is no part of a tensor; nothing was run" +
+                std::string(untrusted));
   EXPECT_EQ(refused(old_file("\x8c\x08"s + "builtins\x8c\x04" + "eval\x93."s)),
-            "x.bin: its pickle asks for 'builtins.eval', which is no part of a tensor; nothing was run" + std::string(untrusted));
-  EXPECT_EQ(refused(old_file("ctorch._utils\n_rebuild_tensor_v2\n)R."s)), "x.bin: builds a tensor in an unknown way at byte 62 of its pickle" + std::string(again));
+            "x.bin: its pickle asks for 'builtins.eval', which is no part of a tensor; nothing was run" +
+                std::string(untrusted));
+  EXPECT_EQ(refused(old_file("ctorch._utils\n_rebuild_tensor_v2\n)R."s)),
+            "x.bin: builds a tensor in an unknown way at byte 62 of its pickle" + std::string(again));
   // Opcodes that import or build by themselves: INST, OBJ, EXT1, PERSID.
   for (const char opcode : {'i', 'o', '\x82', 'P'})
     EXPECT_EQ(refused(old_file("("s + opcode)),
-              "x.bin: its pickle has the opcode " + std::to_string(int(uint8_t(opcode))) + " at byte 28, which no tensor needs\n    save the model as safetensors");
+              "x.bin: its pickle has the opcode " + std::to_string(int(uint8_t(opcode))) +
+                  " at byte 28, which no tensor needs\n    save the model as safetensors");
 }
 
 TEST(TorchFile, RefusesPicklesThatAreNone) {
   using namespace std::string_literals;
   EXPECT_EQ(refused(old_file("R."s)), "x.bin: has nothing to work on at byte 28 of its pickle" + std::string(again));
-  EXPECT_EQ(refused(old_file("h\x07."s)), "x.bin: recalls what it did not keep at byte 29 of its pickle" + std::string(again));
-  EXPECT_EQ(refused(old_file("X\xff\xff\xff\xff"s)), "x.bin: is cut short at byte 32 of its pickle" + std::string(again));
+  EXPECT_EQ(refused(old_file("h\x07."s)),
+            "x.bin: recalls what it did not keep at byte 29 of its pickle" + std::string(again));
+  EXPECT_EQ(refused(old_file("X\xff\xff\xff\xff"s)),
+            "x.bin: is cut short at byte 32 of its pickle" + std::string(again));
   EXPECT_EQ(refused(old_file("t."s)), "x.bin: has no mark at byte 28 of its pickle" + std::string(again));
   EXPECT_EQ(refused(old_file("K\x01."s)), "x.bin: holds no dictionary of tensors\n    save the model as safetensors");
-  EXPECT_EQ(refused(old_file("}X\x01\x00\x00\x00wK\x01s."s)), "x.bin: its entry 'w' is no tensor\n    save the model's state_dict() alone");
+  EXPECT_EQ(refused(old_file("}X\x01\x00\x00\x00wK\x01s."s)),
+            "x.bin: its entry 'w' is no tensor\n    save the model's state_dict() alone");
   // A list that holds itself.
-  EXPECT_EQ(refused(old_file("]q\x00h\x00"s + "a."s)), "x.bin: holds no dictionary of tensors\n    save the model as safetensors");
+  EXPECT_EQ(refused(old_file("]q\x00h\x00"s + "a."s)),
+            "x.bin: holds no dictionary of tensors\n    save the model as safetensors");
   EXPECT_EQ(refused("none of it"), "x.bin: is no file of torch.save" + std::string(again));
 }
 
 // A storage of `elements` floats that follows, and one tensor of it.
-std::string one_tensor(const std::string& offset, const std::string& shape, const std::string& stride, const std::string& storage) {
+std::string one_tensor(const std::string& offset, const std::string& shape, const std::string& stride,
+                       const std::string& storage) {
   using namespace std::string_literals;
-  const std::string object = "}X\x01\x00\x00\x00wctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x00"s +
-                             "0X\x03\x00\x00\x00"s + "cpuK\x04NtQ"s + offset + shape + stride + "\x89}tRs."s;
+  const std::string object =
+      "}X\x01\x00\x00\x00wctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x00"s +
+      "0X\x03\x00\x00\x00"s + "cpuK\x04NtQ"s + offset + shape + stride + "\x89}tRs."s;
   std::string file = old_file(object);
   file.resize(file.size() - 1);  // the list of keys: one
   return file + "X\x01\x00\x00\x00"s + "0a.\x04\x00\x00\x00\x00\x00\x00\x00"s + storage;
@@ -103,9 +117,12 @@ TEST(TorchFile, CopiesNoListWithoutEnd) {
   using namespace std::string_literals;
   std::string pickle = "NN\x86q\x01\x30]("s, copy = "h\x03h\x02\x85R0"s;
   for (int i = 0; i < 4096; ++i) pickle += "h\x01"s;
-  pickle += "eq\x02\x30" "ccollections\nOrderedDict\nq\x03\x30"s;
+  pickle +=
+      "eq\x02\x30"
+      "ccollections\nOrderedDict\nq\x03\x30"s;
   for (int i = 0; i < 1100; ++i) pickle += copy;
-  EXPECT_EQ(refused(old_file(pickle + "}.")), "x.bin: copies more than 4194304 entries in its pickle\n    save the model as safetensors");
+  EXPECT_EQ(refused(old_file(pickle + "}.")),
+            "x.bin: copies more than 4194304 entries in its pickle\n    save the model as safetensors");
 }
 
 TEST(TorchFile, HoldsEveryTensorAgainstItsStorage) {
@@ -118,8 +135,10 @@ TEST(TorchFile, HoldsEveryTensorAgainstItsStorage) {
   EXPECT_EQ(refused(one_tensor("K\x00"s, "K\x02\x85", "K\x04\x85", floats)), beyond);
   EXPECT_EQ(refused(one_tensor("K\x00"s, "K\x05\x85", "K\x00\x85"s, floats)), beyond);
   EXPECT_EQ(refused(one_tensor("K\x00"s, "K\x02\x85", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x85", floats)), beyond);
-  EXPECT_EQ(refused(one_tensor("K\x00"s, "J\xff\xff\xff\xff\x85", "K\x01\x85", floats)).find("has a shape that is none"), 7u);
-  EXPECT_EQ(refused(one_tensor("K\x00"s, "K\x04\x85", "K\x01\x85", floats.substr(1))), "x.bin: is cut short in its storages" + std::string(again));
+  EXPECT_EQ(
+      refused(one_tensor("K\x00"s, "J\xff\xff\xff\xff\x85", "K\x01\x85", floats)).find("has a shape that is none"), 7u);
+  EXPECT_EQ(refused(one_tensor("K\x00"s, "K\x04\x85", "K\x01\x85", floats.substr(1))),
+            "x.bin: is cut short in its storages" + std::string(again));
 }
 
 TEST(TorchFile, ChecksTheArchive) {
@@ -131,13 +150,16 @@ TEST(TorchFile, ChecksTheArchive) {
   };
   constexpr const char* damaged = "\n    the file is damaged; fetch or save it again";
   const size_t entry = good.find("PK\x01\x02"), end = good.rfind("PK\x05\x06");
-  EXPECT_EQ(changed(entry + 10, 8), "x.bin: the member 'torch_zip/data.pkl' is compressed; torch.save does not do that\n    save it again with torch.save");
+  EXPECT_EQ(changed(entry + 10, 8),
+            "x.bin: the member 'torch_zip/data.pkl' is compressed; torch.save does not do that\n    save it again with "
+            "torch.save");
   EXPECT_EQ(changed(entry + 8, 9), "x.bin: the member 'torch_zip/data.pkl' is encrypted" + std::string(damaged));
   EXPECT_EQ(changed(entry + 45, 0x7f), "x.bin: has a member that reaches beyond its end" + std::string(damaged));
   EXPECT_EQ(changed(end, 'Q'), "x.bin: has no directory at its end" + std::string(damaged));
   // No byte of it can be changed, and no end cut off, so that more happens than a refusal.
   for (size_t at = 0; at < good.size(); at += 3) changed(at, static_cast<char>(good[at] ^ 0x41));
-  for (size_t size = 0; size < good.size(); size += 11) EXPECT_NE(refused(good.substr(0, size)), "(nothing was refused)") << size;
+  for (size_t size = 0; size < good.size(); size += 11)
+    EXPECT_NE(refused(good.substr(0, size)), "(nothing was refused)") << size;
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ std::optional<double> Value::as_double() const {
   if (const auto whole = parse_integer(scalar)) return static_cast<double>(*whole);
   if (const auto number = parse_decimal(scalar)) return number;
   const std::string word = canonical(scalar.starts_with('-') || scalar.starts_with('+') ? scalar.substr(1) : scalar);
-  if (word == ".inf") return scalar[0] == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  if (word == ".inf")
+    return scalar[0] == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   if (scalar == ".nan" || scalar == ".NaN" || scalar == ".NAN") return std::numeric_limits<double>::quiet_NaN();
   return std::nullopt;
 }
@@ -127,9 +128,9 @@ bool operator==(const Value& a, const Value& b) {
   if (a.kind == Value::Kind::list && b.kind == Value::Kind::list) return a.items == b.items;
   if (a.kind == Value::Kind::map && b.kind == Value::Kind::map)
     return a.entries.size() == b.entries.size() && std::ranges::all_of(a.entries, [&](const auto& entry) {
-      const Value* other = b.find(entry.first);
-      return other && *other == entry.second;
-    });
+             const Value* other = b.find(entry.first);
+             return other && *other == entry.second;
+           });
   const bool scalars = a.kind <= Value::Kind::text && b.kind <= Value::Kind::text;
   if (!scalars) return false;
   if (a.is_null() || b.is_null()) return a.kind == b.kind;

@@ -32,7 +32,8 @@ class JsonReader {
     std::string_view token;
     Value root;
     if (const auto error = document.raw_json_token().get(token)) fail(nullptr, error);
-    const bool collection = !document.type().get(type) && (type == ondemand::json_type::array || type == ondemand::json_type::object);
+    const bool collection =
+        !document.type().get(type) && (type == ondemand::json_type::array || type == ondemand::json_type::object);
     if (collection) {
       ondemand::value value;
       if (const auto error = document.get_value().get(value)) fail(token.data(), error);
@@ -108,13 +109,15 @@ class JsonReader {
 
   Value scalar(std::string_view token) {
     const Place place = place_of(token.data());
-    while (!token.empty() && std::string_view(" \t\r\n").find(token.back()) != std::string_view::npos) token.remove_suffix(1);
+    while (!token.empty() && std::string_view(" \t\r\n").find(token.back()) != std::string_view::npos)
+      token.remove_suffix(1);
     if (token.empty()) wrong(place, "is not JSON: a value is missing", "the text ends in the middle?");
     if (token == "null") return {.place = place};
     Value out{.kind = Value::Kind::plain, .place = place, .scalar = std::string(token)};
     if (token == "true" || token == "false" || is_number(token)) return out;
     out.scalar = token == "NaN" ? ".nan" : token == "Infinity" ? ".inf" : token == "-Infinity" ? "-.inf" : "";
-    if (out.scalar.empty()) wrong(place, str("is not JSON: '", token.substr(0, 40), "'"), "texts stand in double quotes");
+    if (out.scalar.empty())
+      wrong(place, str("is not JSON: '", token.substr(0, 40), "'"), "texts stand in double quotes");
     return out;
   }
 

@@ -57,19 +57,21 @@ std::string in_quotes(std::string_view text) {
 
 // What some reader of YAML (1.1 or 1.2) takes for a null, a boolean or a merge key.
 bool is_reserved_word(std::string_view text) {
-  static constexpr std::array<std::string_view, 13> kWords = {"null", "~", "true", "false", "yes", "no", "on",
+  static constexpr std::array<std::string_view, 13> kWords = {"null", "~", "true", "false", "yes", "no",  "on",
                                                               "off",  "y", "n",    "<<",    "=",   "none"};
   return std::ranges::find(kWords, canonical(text)) != kWords.end();
 }
 
 std::string yaml_text(std::string_view text, bool flow) {
-  const bool starts_well = !text.empty() && std::string_view("-?:,[]{}#&*!|>'\"%@` ").find(text[0]) == std::string_view::npos;
+  const bool starts_well =
+      !text.empty() && std::string_view("-?:,[]{}#&*!|>'\"%@` ").find(text[0]) == std::string_view::npos;
   // What begins like a number is quoted: readers of YAML 1.1 know more forms of them than we do.
   const bool number_like = !text.empty() && (std::string_view("0123456789+.").find(text[0]) != std::string_view::npos);
   bool plain = starts_well && !number_like && !is_reserved_word(text) && text.back() != ' ' && text.back() != ':' &&
                text.find(": ") == std::string_view::npos && text.find(" #") == std::string_view::npos;
   // A path may begin with a dot or hold a colon; that is plain in every reader.
-  if (!plain && (text.starts_with("./") || text.starts_with("../")) && text.find_first_of(" :#") == std::string_view::npos)
+  if (!plain && (text.starts_with("./") || text.starts_with("../")) &&
+      text.find_first_of(" :#") == std::string_view::npos)
     plain = true;
   for (size_t i = 0; i < text.size(); ++i) plain = plain && unsafe(text.substr(i)) == 0;
   if (flow) plain = plain && text.find_first_of(",[]{}") == std::string_view::npos;
@@ -153,7 +155,8 @@ bool is_json_number(std::string_view text) {
   if (text.empty() || text[0] < '0' || text[0] > '9') return false;
   if (text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9') return false;
   const size_t point = text.find('.');
-  if (point != std::string_view::npos && (point + 1 == text.size() || text[point + 1] < '0' || text[point + 1] > '9')) return false;
+  if (point != std::string_view::npos && (point + 1 == text.size() || text[point + 1] < '0' || text[point + 1] > '9'))
+    return false;
   return text.find_first_not_of("0123456789.eE+-") == std::string_view::npos;
 }
 

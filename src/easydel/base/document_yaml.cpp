@@ -76,7 +76,8 @@ class YamlReader {
   Value alias(const std::string& name) {
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) wrong(here(), "*" + name + ": no such anchor", "define it above with &" + name);
-    if (!found->second.finished) wrong(here(), "*" + name + " stands inside what it names", "a document cannot hold itself");
+    if (!found->second.finished)
+      wrong(here(), "*" + name + " stands inside what it names", "a document cannot hold itself");
     weight_ += found->second.weight, aliased_ += found->second.weight;
     if (aliased_ > kMaxAliasWeight) wrong(here(), "*" + name + ": aliases multiply this document beyond all measure");
     return found->second.value;
@@ -174,7 +175,8 @@ class YamlReader {
     }
     if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
     std::string what = "is not YAML: " + problem;
-    if (parser_.context) what += str(" (", parser_.context, " that begins in line ", parser_.context_mark.line + 1, ")");
+    if (parser_.context)
+      what += str(" (", parser_.context, " that begins in line ", parser_.context_mark.line + 1, ")");
     const Place place = place_of(parser_.problem_mark);
     const bool tab = problem.find("cannot start any token") != std::string::npos && byte_at(place) == '\t';
     wrong(place, what, tab ? "this is a tab; YAML indents with spaces" : "");

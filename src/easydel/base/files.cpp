@@ -27,7 +27,8 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
 [[noreturn]] void fail(const fs::path& path, std::string_view verb, int error) {
   std::string remedy;
   if (error == ENOSPC || error == EDQUOT) remedy = "free some space, or choose a folder on another disk";
-  if (error == EACCES || error == EPERM || error == EROFS) remedy = "choose a path that you may use, or change its permissions";
+  if (error == EACCES || error == EPERM || error == EROFS)
+    remedy = "choose a path that you may use, or change its permissions";
   if (error == ENOENT) remedy = "check the path";
   refuse(path.string(), str("cannot ", verb, ": ", std::strerror(error)), remedy);
 }
@@ -53,17 +54,19 @@ Fault fault_of_environment() {
   const std::string spec = text;
   const size_t first = spec.find(':'), second = spec.find(':', first + 1);
   const auto wrong = [&](const std::string& what) {
-    refuse("EASYDEL_FAULT", "'" + spec + "': " + what, "write it as operation:n:errno, for example fsync:3:ENOSPC or any:7:kill");
+    refuse("EASYDEL_FAULT", "'" + spec + "': " + what,
+           "write it as operation:n:errno, for example fsync:3:ENOSPC or any:7:kill");
   };
   if (first == std::string::npos || second == std::string::npos) wrong("has not three parts");
   const std::string operation = spec.substr(0, first), action = spec.substr(second + 1);
   bool known = operation == "any";
-  for (int i = 0; i <= static_cast<int>(Operation::mkdir); ++i) known |= operation == name_of(static_cast<Operation>(i));
+  for (int i = 0; i <= static_cast<int>(Operation::mkdir); ++i)
+    known |= operation == name_of(static_cast<Operation>(i));
   if (!known) wrong("no operation '" + operation + "'");
   const long nth = std::strtol(spec.c_str() + first + 1, nullptr, 10);
   if (nth < 1) wrong("the count must be 1 or more");
   static constexpr std::pair<std::string_view, int> kErrors[] = {
-      {"ENOSPC", ENOSPC}, {"EIO", EIO},     {"EACCES", EACCES}, {"EROFS", EROFS},  {"EDQUOT", EDQUOT},
+      {"ENOSPC", ENOSPC}, {"EIO", EIO},       {"EACCES", EACCES}, {"EROFS", EROFS}, {"EDQUOT", EDQUOT},
       {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EMFILE", EMFILE}, {"EXDEV", EXDEV}, {"kill", -1}};
   const auto* found = std::ranges::find(kErrors, action, &std::pair<std::string_view, int>::first);
   if (found == std::end(kErrors)) wrong("no errno '" + action + "'");
@@ -154,7 +157,8 @@ std::string read_compressed(const fs::path& path) {
     ended = state == Z_STREAM_END;
     const bool stuck = state == Z_BUF_ERROR || (state == Z_OK && stream.avail_in == 0 && stream.avail_out > 0);
     if (stuck) refuse(path.string(), "the gzip data end in the middle", "get the file again");
-    if (state != Z_OK && !ended) refuse(path.string(), str("is not gzip data (", stream.msg ? stream.msg : "damaged", ")"));
+    if (state != Z_OK && !ended)
+      refuse(path.string(), str("is not gzip data (", stream.msg ? stream.msg : "damaged", ")"));
   }
   return out;
 }
@@ -246,7 +250,8 @@ void Writer::commit() {
 }
 
 ResumingWriter::ResumingWriter(const fs::path& path) : path_(path) {
-  file_ = step(Operation::open, path_, "write", [&] { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666); });
+  file_ = step(Operation::open, path_, "write",
+               [&] { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666); });
   const off_t end = ::lseek(file_, 0, SEEK_END);
   size_ = end < 0 ? 0 : static_cast<uint64_t>(end);
 }

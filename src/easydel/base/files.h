@@ -26,11 +26,11 @@ using Fault = std::function<int(Operation, const fs::path&)>;
 void set_fault(Fault fault);
 
 // All functions throw UserError("path: cannot write: No space left on device") and the like.
-std::string read(const fs::path& path);                         // the whole file
-std::string read_compressed(const fs::path& path);              // the same; gunzips where the name ends in .gz
+std::string read(const fs::path& path);             // the whole file
+std::string read_compressed(const fs::path& path);  // the same; gunzips where the name ends in .gz
 void make_directories(const fs::path& path);
-void remove_all(const fs::path& path);                          // a file or a tree; no error where nothing is
-void rename(const fs::path& from, const fs::path& to);          // and fsync of the folder(s)
+void remove_all(const fs::path& path);                  // a file or a tree; no error where nothing is
+void rename(const fs::path& from, const fs::path& to);  // and fsync of the folder(s)
 void sync_directory(const fs::path& path);
 // Whole file or nothing: written aside in the same folder, fsynced, renamed over `path`, the folder fsynced.
 void write(const fs::path& path, std::string_view bytes);
@@ -56,8 +56,8 @@ class Writer {
   std::vector<char> buffer_;
 };
 
-// A file that comes over several tries: what is there of it already is kept, and writing goes on behind it. Who has all of
-// it calls sync() and renames it to its place.
+// A file that comes over several tries: what is there of it already is kept, and writing goes on behind it. Who has all
+// of it calls sync() and renames it to its place.
 class ResumingWriter {
  public:
   explicit ResumingWriter(const fs::path& path);
@@ -89,8 +89,8 @@ class Appender {
   int file_ = -1;
 };
 
-// A file mapped for reading; empty files map to an empty span. Thread-safe to read. Who writes there all the same writes
-// into memory of its own, never into the file.
+// A file mapped for reading; empty files map to an empty span. Thread-safe to read. Who writes there all the same
+// writes into memory of its own, never into the file.
 class Mapped {
  public:
   static std::shared_ptr<const Mapped> open(const fs::path& path);  // UserError where it cannot be read

@@ -14,7 +14,10 @@ namespace {
 Level level_of_environment() {
   const char* word = std::getenv("EASYDEL_LOG");
   const std::string_view name = word ? word : "";
-  return name == "debug" ? Level::debug : name == "warning" ? Level::warning : name == "error" ? Level::error : Level::info;
+  return name == "debug"     ? Level::debug
+         : name == "warning" ? Level::warning
+         : name == "error"   ? Level::error
+                             : Level::info;
 }
 
 std::atomic<Level>& threshold() {

@@ -47,7 +47,8 @@ struct Options {
 
 template <class T>
 void add_optional(CLI::App* app, const std::string& flags, std::optional<T>& out, const std::string& doc) {
-  app->add_option_function<T>(flags, [&out](const T& value) { out = value; }, doc);
+  app->add_option_function<T>(
+      flags, [&out](const T& value) { out = value; }, doc);
 }
 
 void add_model_flags(CLI::App* app, ModelOptions& options) {
@@ -64,22 +65,26 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
     if (key.name == "temperature") flag = "-t," + flag;
     const bool yes_or_no = key.expects == "true or false";  // --do-sample alone is true
     const auto take = [&options, yes_or_no, name = key.name](const std::vector<std::string>& values) {
-      for (const std::string& value : values) options.generation.emplace_back(name, yes_or_no && value.empty() ? "true" : value);
+      for (const std::string& value : values)
+        options.generation.emplace_back(name, yes_or_no && value.empty() ? "true" : value);
       if (values.empty()) options.generation.emplace_back(name, "true");
     };
     const bool works = key.not_built.empty() && key.no_effect.empty();
-    CLI::Option* const option = app->add_option_function<std::vector<std::string>>(flag, take, key.doc)
-                                    ->allow_extra_args(false)
-                                    ->type_name("")
-                                    ->group(works ? "Generation (what is not given comes from the model's generation_config.json)" : "");
+    CLI::Option* const option =
+        app->add_option_function<std::vector<std::string>>(flag, take, key.doc)
+            ->allow_extra_args(false)
+            ->type_name("")
+            ->group(works ? "Generation (what is not given comes from the model's generation_config.json)" : "");
     if (yes_or_no) option->expected(0, 1);
   }
-  app->add_option("--set", options.set, "Set a key of a run: --set quantization.method=nf4 (YAML; may be repeated)")->allow_extra_args(false);
-  app->add_option("--negative-prompt", options.negative_prompt, "With --guidance-scale: what the text is led away from");
+  app->add_option("--set", options.set, "Set a key of a run: --set quantization.method=nf4 (YAML; may be repeated)")
+      ->allow_extra_args(false);
+  app->add_option("--negative-prompt", options.negative_prompt,
+                  "With --guidance-scale: what the text is led away from");
 }
 
-CLI::App* add_command(CLI::App& parent, Options& options, const std::string& name, const std::string& doc, const std::string& group,
-                      std::function<int()> command) {
+CLI::App* add_command(CLI::App& parent, Options& options, const std::string& name, const std::string& doc,
+                      const std::string& group, std::function<int()> command) {
   CLI::App* const app = parent.add_subcommand(name, doc);
   if (!group.empty()) app->group(group);
   app->fallthrough();
@@ -93,36 +98,44 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   probe->group(group);
   probe->require_subcommand(1);
   probe->fallthrough();
-  CLI::App* one = add_command(*probe, o, "logits", "Logits, loss and gradients of recorded inputs", "", [&o] { return run_probe_logits(o.logits); });
+  CLI::App* one = add_command(*probe, o, "logits", "Logits, loss and gradients of recorded inputs", "",
+                              [&o] { return run_probe_logits(o.logits); });
   one->add_option("model", o.logits.model, "Model folder")->required();
   one->add_option("--inputs", o.logits.inputs, "Safetensors file with the inputs")->required();
   one->add_option("--output", o.logits.output, "Safetensors file to write")->required();
   one->add_option("--trace", o.logits.trace, "Safetensors file for named intermediate tensors");
   one->add_option("--device", o.logits.device, "auto, cpu or gpu");
   one->add_option("--dtype", o.logits.dtype, "Number type of the computation: fp32, bf16, auto (the file's)");
-  one->add_option("--set", o.logits.set, "Set a key of a run's quantization: --set quantization.method=nf4")->allow_extra_args(false);
-  one = add_command(*probe, o, "replay", "A recorded training run, through the real trainer", "", [&o] { return run_probe_replay(o.replay); });
+  one->add_option("--set", o.logits.set, "Set a key of a run's quantization: --set quantization.method=nf4")
+      ->allow_extra_args(false);
+  one = add_command(*probe, o, "replay", "A recorded training run, through the real trainer", "",
+                    [&o] { return run_probe_replay(o.replay); });
   one->add_option("case", o.replay.test_case, "The case's JSON file")->required();
   one->add_option("--root", o.replay.root, "Folder that models and batches are looked up in")->required();
   one->add_option("--output", o.replay.output, "JSON Lines file to write, one line per step")->required();
   one->add_option("--params", o.replay.params, "JSON file for sums of the parameters after the last step");
-  one = add_command(*probe, o, "tokenize", "Texts to ids and back", "", [&o] { return run_probe_tokenize(o.tokenizer, o.lines); });
+  one = add_command(*probe, o, "tokenize", "Texts to ids and back", "",
+                    [&o] { return run_probe_tokenize(o.tokenizer, o.lines); });
   one->add_option("--tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
   one->add_option("--jsonl", o.lines, "File of JSON Lines; - is standard input");
-  one = add_command(*probe, o, "render", "Chat templates", "", [&o] { return run_probe_render(o.chat_template, o.lines); });
+  one = add_command(*probe, o, "render", "Chat templates", "",
+                    [&o] { return run_probe_render(o.chat_template, o.lines); });
   one->add_option("--template", o.chat_template, "The template's file; without it every line carries its own");
   one->add_option("--jsonl", o.lines, "File of JSON Lines; - is standard input");
-  one = add_command(*probe, o, "vectors", "Recorded cases of EasyDeL, TRL and others", "", [&o] { return run_probe_vectors(o.files, o.check); });
+  one = add_command(*probe, o, "vectors", "Recorded cases of EasyDeL, TRL and others", "",
+                    [&o] { return run_probe_vectors(o.files, o.check); });
   one->add_option("files", o.files, "Files of cases: easydel_vectors/*.json, trl_goldens/*/*.json")->required();
   one->add_flag("--check", o.check, "Compare with what the files expect; the exit status is 1 where a case fails");
-  one = add_command(*probe, o, "tools", "Tool calls and reasoning in answers", "", [&o] { return run_probe_tools(o.tools); });
+  one = add_command(*probe, o, "tools", "Tool calls and reasoning in answers", "",
+                    [&o] { return run_probe_tools(o.tools); });
   one->add_option("--parser", o.tools.parser, "The format of tool calls, or auto: by the template")->required();
   one->add_option("--reasoning-parser", o.tools.reasoning_parser, "The format of reasoning");
   one->add_option("--template", o.tools.chat_template, "The template's file");
   one->add_option("--jsonl", o.tools.lines, "File of JSON Lines; - is standard input");
   one->add_flag("--stream", o.tools.stream, "Character by character");
-  add_command(*probe, o, "constrain", "(not built yet)", "",
-              []() -> int { refuse("probe constrain", "is not built yet", "built: logits, replay, vectors, tokenize, render, tools"); });
+  add_command(*probe, o, "constrain", "(not built yet)", "", []() -> int {
+    refuse("probe constrain", "is not built yet", "built: logits, replay, vectors, tokenize, render, tools");
+  });
 }
 
 void add_commands(CLI::App& app, Options& o) {
@@ -130,26 +143,33 @@ void add_commands(CLI::App& app, Options& o) {
   CLI::App* one = nullptr;
   for (const char* name : {"elarge", "run"}) {
     const bool alias = std::string_view(name) == "run";
-    one = add_command(app, o, name, alias ? "The same as elarge" : "Run a YAML file: train, generate, ...", work, [&o] { return run_elarge(o.run); });
+    one = add_command(app, o, name, alias ? "The same as elarge" : "Run a YAML file: train, generate, ...", work,
+                      [&o] { return run_elarge(o.run); });
     one->add_option("file,-c,--config", o.run.file, "The run, as YAML or JSON");
-    one->add_option("--set", o.run.set, "Set a key: --set trainer.learning_rate=1e-4 (YAML; may be repeated)")->allow_extra_args(false);
+    one->add_option("--set", o.run.set, "Set a key: --set trainer.learning_rate=1e-4 (YAML; may be repeated)")
+        ->allow_extra_args(false);
     one->add_flag("--dry-run,--dry_run", o.run.dry_run, "Print the actions and the whole configuration, and stop");
   }
-  one = add_command(app, o, "validate", "Check a run and do nothing of it", work, [&o] { return o.run.command = "validate", run_validate(o.run); });
+  one = add_command(app, o, "validate", "Check a run and do nothing of it", work,
+                    [&o] { return o.run.command = "validate", run_validate(o.run); });
   one->add_option("file,-c,--config", o.run.file, "The run, as YAML or JSON");
   one->add_option("--set", o.run.set, "Set a key before it is checked")->allow_extra_args(false);
   one = add_command(app, o, "generate", "Continue a text", work, [&o] { return run_generate(o.generate); });
   add_model_flags(one, o.generate);
-  one->add_option("-p,--prompt", o.generate.prompts, "The text (may be repeated); standard input if not given")->allow_extra_args(false);
+  one->add_option("-p,--prompt", o.generate.prompts, "The text (may be repeated); standard input if not given")
+      ->allow_extra_args(false);
   one->add_flag("--chat", o.generate.chat, "The prompt is what a user says: use the model's chat template");
   one->add_flag("--jsonl", o.generate.jsonl, "Print one JSON object a prompt");
-  one->add_option("--batch", o.generate.batch, "Most sequences that are continued together")->check(CLI::Range(1, 4096));
+  one->add_option("--batch", o.generate.batch, "Most sequences that are continued together")
+      ->check(CLI::Range(1, 4096));
   one = add_command(app, o, "chat", "Talk with a model", work, [&o] { return run_chat(o.chat); });
   add_model_flags(one, o.chat);
   one->add_option("--system", o.chat.system, "The system message");
 
-  one = add_command(app, o, "export", "Write a model in another form: GGUF, safetensors", work, [&o] { return run_export(o.export_); });
-  one->add_option("model", o.export_.model, "Model folder, .gguf file, or a name in the local Hugging Face cache")->required();
+  one = add_command(app, o, "export", "Write a model in another form: GGUF, safetensors", work,
+                    [&o] { return run_export(o.export_); });
+  one->add_option("model", o.export_.model, "Model folder, .gguf file, or a name in the local Hugging Face cache")
+      ->required();
   one->add_option("--format", o.export_.format, "gguf, or safetensors (a folder as Hugging Face's)");
   one->add_option("--dtype", o.export_.dtype, "auto (the file's), f32, f16, bf16; for gguf also q8_0");
   one->add_option("-o,--output", o.export_.output, "The file, or the folder, to write")->required();
@@ -160,16 +180,20 @@ void add_commands(CLI::App& app, Options& o) {
   describe->group(look);
   describe->require_subcommand(1);
   describe->fallthrough();
-  one = add_command(*describe, o, "model", "Family, sizes, parameters and files of a model folder", "", [&o] { return run_describe_model(o.model); });
+  one = add_command(*describe, o, "model", "Family, sizes, parameters and files of a model folder", "",
+                    [&o] { return run_describe_model(o.model); });
   one->add_option("model", o.model.model, "Model folder")->required();
   one->add_flag("--parameters", o.model.parameters, "Every tensor, not grouped by layer");
   one->add_flag("--json", o.model.json, "As JSON");
-  one = add_command(*describe, o, "mesh", "Which rank holds what of a run's model, without starting any", "", [&o] { return run_describe_mesh(o.mesh); });
+  one = add_command(*describe, o, "mesh", "Which rank holds what of a run's model, without starting any", "",
+                    [&o] { return run_describe_mesh(o.mesh); });
   one->add_option("file", o.mesh.file, "The run, as YAML or JSON")->required();
   one->add_option("--devices", o.mesh.devices, "How many ranks")->required()->check(CLI::Range(1, 1 << 20));
-  one->add_option("--hosts", o.mesh.hosts, "On how many hosts; for sharding.dcn_axis_dims")->check(CLI::Range(1, 1 << 20));
+  one->add_option("--hosts", o.mesh.hosts, "On how many hosts; for sharding.dcn_axis_dims")
+      ->check(CLI::Range(1, 1 << 20));
   one->add_option("--rank", o.mesh.rank, "The rank whose parts are shown")->check(CLI::Range(0, 1 << 20));
-  one = add_command(*describe, o, "keys", "The keys of a run", "", [&o] { return run_describe_keys(o.keys, o.markdown); });
+  one = add_command(*describe, o, "keys", "The keys of a run", "",
+                    [&o] { return run_describe_keys(o.keys, o.markdown); });
   one->add_option("path", o.keys, "A section or a key, as trainer or mixture.informs; all if not given");
   one->add_flag("--markdown", o.markdown, "As a page");
   add_command(app, o, "config-schema", "JSON Schema of a run, for editors", look, [] { return run_config_schema(); });
@@ -177,20 +201,25 @@ void add_commands(CLI::App& app, Options& o) {
   add_command(app, o, "version", "Print the version", look, [] { return print("easydel " EASYDEL_VERSION "\n"), 0; });
 
   add_probes(app, o, compare);
-  one = add_command(app, o, "tokenize", "A text's token ids", compare, [&o] { return run_tokenize(o.tokenizer, o.text, !o.no_special); });
+  one = add_command(app, o, "tokenize", "A text's token ids", compare,
+                    [&o] { return run_tokenize(o.tokenizer, o.text, !o.no_special); });
   one->add_option("tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
   add_optional(one, "text", o.text, "The text; standard input if not given");
   one->add_flag("--no-special", o.no_special, "Without BOS, EOS and the like");
-  one = add_command(app, o, "detokenize", "Token ids' text", compare, [&o] { return run_detokenize(o.tokenizer, o.ids, o.skip_special); });
+  one = add_command(app, o, "detokenize", "Token ids' text", compare,
+                    [&o] { return run_detokenize(o.tokenizer, o.ids, o.skip_special); });
   one->add_option("tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
   one->add_option("ids", o.ids, "The ids")->required();
   one->add_flag("--skip-special", o.skip_special, "Leave special tokens out");
   one = add_command(app, o, "render", "A conversation through the chat template", compare,
                     [&o] { return run_render(o.render); });
-  one->add_option("source", o.render.source, "Folder with the tokenizer and its template, or a template's file")->required();
+  one->add_option("source", o.render.source, "Folder with the tokenizer and its template, or a template's file")
+      ->required();
   one->add_option("messages", o.render.messages, "JSON file with the list of messages; - is standard input");
   one->add_option("--tools", o.render.tools, "JSON file with the list of tools");
-  one->add_option("--set", o.render.set, "A name of the template's: --set enable_thinking=false (YAML; may be repeated)")->allow_extra_args(false);
+  one->add_option("--set", o.render.set,
+                  "A name of the template's: --set enable_thinking=false (YAML; may be repeated)")
+      ->allow_extra_args(false);
   one->add_flag("!--no-generation-prompt", o.render.generation_prompt, "Without the beginning of the reply");
   one->add_flag("--ids", o.render.ids, "The token ids");
   one->add_flag("--mask", o.render.mask, "Show what the assistant says");
@@ -214,12 +243,14 @@ std::string full_name(const CLI::App* app) {
         for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     const std::string flag = word.substr(0, word.find('='));
     const std::string near = nearest(flag, known);
-    refuse(full_name(app) + " " + word, "no such flag", near.empty() ? "known: " + join(known, ", ") : "did you mean '" + near + "'?");
+    refuse(full_name(app) + " " + word, "no such flag",
+           near.empty() ? "known: " + join(known, ", ") : "did you mean '" + near + "'?");
   }
   for (const CLI::App* child : app->get_subcommands({})) known.push_back(child->get_name());
   if (known.empty()) refuse(full_name(app), "'" + word + "' is one word too many", "see " + full_name(app) + " --help");
   const std::string near = nearest(word, known);
-  refuse(full_name(app), "no command '" + word + "'", near.empty() ? "commands: " + join(known, ", ") : "did you mean '" + near + "'?");
+  refuse(full_name(app), "no command '" + word + "'",
+         near.empty() ? "commands: " + join(known, ", ") : "did you mean '" + near + "'?");
 }
 
 // The arguments for each rank: all but --nproc.
@@ -251,7 +282,8 @@ int run_command(int argc, char** argv) {
   app.set_help_flag("-h,--help", "Print this help");
   app.set_help_all_flag("--help-all", "Print the help of every command")->group("");
   app.add_option("--nproc", options.nproc, "Run as so many ranks on this machine")->check(CLI::Range(1, 4096));
-  app.add_option("--plugin", options.plugins, "A library with more model families (may be repeated)")->allow_extra_args(false);
+  app.add_option("--plugin", options.plugins, "A library with more model families (may be repeated)")
+      ->allow_extra_args(false);
   app.add_flag("-q,--quiet", options.quiet, "Only results, warnings and errors");
   app.add_flag("--version", options.version, "Print the version")->group("");
   app.allow_extras();
@@ -269,7 +301,8 @@ int run_command(int argc, char** argv) {
     refuse(full_name(at), error.what(), "see " + full_name(at) + " --help");
   }
   CLI::App* const at = deepest(&app);
-  const bool not_built = at->get_parent() && at->get_parent()->get_name() == "probe" && at->get_description() == "(not built yet)";
+  const bool not_built =
+      at->get_parent() && at->get_parent()->get_name() == "probe" && at->get_description() == "(not built yet)";
   if (const auto rest = app.remaining(true); !rest.empty() && !not_built) refuse_word(at, rest[0]);
   if (options.version) return print("easydel " EASYDEL_VERSION "\n"), 0;
   if (!options.command) return print(app.help()), 0;
@@ -279,7 +312,8 @@ int run_command(int argc, char** argv) {
   if (options.nproc > 1 && at->get_name() != "validate") {
     const bool elarge = at->get_name() == "elarge" || at->get_name() == "run";
     if (!elarge && full_name(at) != "easydel generate")
-      refuse("--nproc", full_name(at) + " on several ranks is not built yet", "built: elarge (run), generate, validate");
+      refuse("--nproc", full_name(at) + " on several ranks is not built yet",
+             "built: elarge (run), generate, validate");
     if (elarge) check_elarge(options.run);
     Launch ranks;
     ranks.ranks = options.nproc;

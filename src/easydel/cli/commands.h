@@ -94,9 +94,9 @@ int run_config_schema();
 int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special);
 int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special);
 struct RenderCommand {
-  std::string source;          // a folder with a tokenizer, or a template's file
-  std::string messages = "-";  // JSON: the list of messages, or a map with "messages"
-  std::string tools;           // JSON file with the tools; empty: none
+  std::string source;            // a folder with a tokenizer, or a template's file
+  std::string messages = "-";    // JSON: the list of messages, or a map with "messages"
+  std::string tools;             // JSON file with the tools; empty: none
   std::vector<std::string> set;  // further names of the template: "enable_thinking=false"
   bool generation_prompt = true, ids = false, mask = false;
 };
@@ -108,7 +108,7 @@ int run_render(const RenderCommand& command);
 std::string keys_markdown();
 
 // What commands share.
-void print(std::string_view text);                     // to standard output, flushed
-std::string read_input(const std::string& file);       // "-": standard input
+void print(std::string_view text);                // to standard output, flushed
+std::string read_input(const std::string& file);  // "-": standard input
 
 }  // namespace easydel::cli

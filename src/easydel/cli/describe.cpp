@@ -31,8 +31,8 @@ std::string without_index(const std::string& name) {
   return out;
 }
 
-// What a token costs in a forward beside its attention: two operations for each number of the matrices that it meets. Of
-// experts it meets as many as config.json says; a table is only looked up, but a tied one is the head as well.
+// What a token costs in a forward beside its attention: two operations for each number of the matrices that it meets.
+// Of experts it meets as many as config.json says; a table is only looked up, but a tied one is the head as well.
 class Work {
  public:
   explicit Work(const Value& config) {
@@ -51,7 +51,8 @@ class Work {
     const bool expert = name.find(".experts.") != std::string::npos && experts_ > 0 && chosen_ > 0;
     // What `quantization` takes: no norms, no routers, no experts.
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-    if (in_layer && shape.size() == 2 && !has(".experts.") && !has("router") && !has("norm") && !has(".gate.")) linear_ += elements;
+    if (in_layer && shape.size() == 2 && !has(".experts.") && !has("router") && !has("norm") && !has(".gate."))
+      linear_ += elements;
     if (in_layer) inside_ += static_cast<double>(elements) * (expert ? std::min(1.0, chosen_ / experts_) : 1.0);
   }
   int64_t layers() const { return layers_; }
@@ -74,7 +75,8 @@ class Work {
 // What stands behind the stack; empty where family or architecture are unknown here.
 std::string head_text(const Value& config) {
   const auto word = [](const Value* value) { return value ? value->as_string().value_or("") : std::string(); };
-  const auto family = std::ranges::find(models::family_configs(), word(config.find("model_type")), &models::FamilyConfig::model_type);
+  const auto family =
+      std::ranges::find(models::family_configs(), word(config.find("model_type")), &models::FamilyConfig::model_type);
   const Value* const architectures = config.find("architectures");
   if (family == models::family_configs().end() || !architectures || architectures->items.empty()) return "";
   const auto task = models::task_of(*family, word(&architectures->items.front()));
@@ -125,30 +127,32 @@ int run_describe_model(const DescribeModelOptions& options) {
   };
   Value json = Value::map(), list = Value::list(), files = Value::list();
   std::string out = folder.string() + "\n";
-  const std::string architecture = config.find("architectures") ? to_yaml_flow(*config.find("architectures")) : "not said";
-  out += "family        " + (word("model_type").empty() ? "not said" : word("model_type")) + ", architectures " + architecture +
-         (part ? ", the text part of " + part->whole : "") + "\n";
+  const std::string architecture =
+      config.find("architectures") ? to_yaml_flow(*config.find("architectures")) : "not said";
+  out += "family        " + (word("model_type").empty() ? "not said" : word("model_type")) + ", architectures " +
+         architecture + (part ? ", the text part of " + part->whole : "") + "\n";
   if (const std::string head = head_text(config); !head.empty()) out += "head          " + head + "\n";
   std::vector<std::string> sizes;
   for (const auto& [key, value] : config.entries)
     if (value.as_int() && !value.as_bool() && !key.ends_with("_token_id")) sizes.push_back(key + " " + value.scalar);
   out += "sizes         " + join(sizes, ", ") + "\n";
   out += order.empty() ? "parameters    none in the folder: it starts from random weights\n"
-                       : "parameters    " + std::to_string(elements) + " (" + count_text(elements) + "), " + bytes_text(weight_bytes) + "\n";
+                       : "parameters    " + std::to_string(elements) + " (" + count_text(elements) + "), " +
+                             bytes_text(weight_bytes) + "\n";
   if (!order.empty()) {
     const auto as = [&](uint64_t bits) { return bytes_text(static_cast<uint64_t>(elements) * bits / 8); };
     out += "layers        " + std::to_string(work.layers()) + "\n";
     out += "memory        fp32 " + as(32) + ", bf16 " + as(16) + ", linear layers in 8bit " +
-           bytes_text(work.quantized_bytes(elements, 8)) + ", in nf4 " + bytes_text(work.quantized_bytes(elements, 4.5)) +
-           "; training in fp32 with adamw " + as(128) + "\n";
+           bytes_text(work.quantized_bytes(elements, 8)) + ", in nf4 " +
+           bytes_text(work.quantized_bytes(elements, 4.5)) + "; training in fp32 with adamw " + as(128) + "\n";
     out += "work          " + count_text(static_cast<int64_t>(work.flops())) +
            "FLOP a token and forward, three times that in training; attention's own not counted\n";
   }
   std::vector<std::vector<std::string>> rows;
   for (const std::string& key : order) {
     const Group& group = groups[key];
-    rows.push_back({key, options.parameters ? "" : std::to_string(group.count) + " of", group.shape, group.dtype, count_text(group.elements),
-                    bytes_text(group.bytes)});
+    rows.push_back({key, options.parameters ? "" : std::to_string(group.count) + " of", group.shape, group.dtype,
+                    count_text(group.elements), bytes_text(group.bytes)});
     Value row = Value::map();
     row.set("name", Value::text(key));
     row.set("count", Value::integer(group.count));
@@ -190,17 +194,20 @@ int run_describe_model(const DescribeModelOptions& options) {
 
 std::string keys_markdown() {
   std::string out =
-      "# Keys of a run\n\nMade by `easydel describe keys --markdown`; do not edit. A run is a YAML or JSON file with these sections (at the "
+      "# Keys of a run\n\nMade by `easydel describe keys --markdown`; do not edit. A run is a YAML or JSON file with "
+      "these sections (at the "
       "top, or below `config:`, `elarge_model:` or `elm:`) and `actions:`, the list of what to do.\n\n## actions\n\n"
       "| action | also | meaning |\n|---|---|---|\n";
   for (const elarge::ActionEntry& entry : elarge::action_entries()) {
     std::vector<std::string> aliases(entry.aliases.begin(), entry.aliases.end());
     for (std::string& alias : aliases) alias = "`" + alias + "`";
-    out += "| `" + std::string(entry.name) + "` | " + join(aliases, ", ") + " | " + std::string(entry.doc) + (entry.built ? "" : " *Not built yet.*") + " |\n";
+    out += "| `" + std::string(entry.name) + "` | " + join(aliases, ", ") + " | " + std::string(entry.doc) +
+           (entry.built ? "" : " *Not built yet.*") + " |\n";
   }
   out += "\n";
   for (const elarge::ActionEntry& entry : elarge::action_entries())
-    if (entry.parameters && entry.alone != "path") out += config::markdown(*entry.parameters(), "actions: " + std::string(entry.name));
+    if (entry.parameters && entry.alone != "path")
+      out += config::markdown(*entry.parameters(), "actions: " + std::string(entry.name));
   out += config::markdown(config::section_of<elarge::Config>());
   while (out.ends_with("\n\n")) out.pop_back();
   return out;
@@ -211,7 +218,9 @@ int run_describe_keys(const std::string& path, bool markdown) {
   if (path.empty()) return print(markdown ? keys_markdown() : config::help(root)), 0;
   const config::Key* const key = config::find_key(root, path);
   const size_t last = path.rfind('.');
-  if (const config::Key* above = key || last == std::string::npos ? nullptr : config::find_key(root, path.substr(0, last)); above && above->section)
+  if (const config::Key* above =
+          key || last == std::string::npos ? nullptr : config::find_key(root, path.substr(0, last));
+      above && above->section)
     for (const config::Variant& variant : above->section()->variants)
       if (variant.name == canonical(path.substr(last + 1)))
         return print(markdown ? config::markdown(*variant.section, path) : config::help(*variant.section, path)), 0;
@@ -228,16 +237,20 @@ int run_describe_keys(const std::string& path, bool markdown) {
     for (const config::Key& other : section->keys) names.push_back(other.name);
     refuse(path, "no such key", did_you_mean(path.substr(begin, end - begin), names));
   }
-  if (key->section) return print(markdown ? config::markdown(*key->section(), path) : config::help(*key->section(), path)), 0;
+  if (key->section)
+    return print(markdown ? config::markdown(*key->section(), path) : config::help(*key->section(), path)), 0;
   config::Section one{.doc = "", .keys = {*key}};
   const size_t cut = path.rfind('.');
-  return print(markdown ? config::markdown(one) : config::help(one, cut == std::string::npos ? "" : path.substr(0, cut))), 0;
+  return print(markdown ? config::markdown(one)
+                        : config::help(one, cut == std::string::npos ? "" : path.substr(0, cut))),
+         0;
 }
 
 int run_config_schema() {
   Value run = config::json_schema(config::section_of<elarge::Config>());
   const Value config = run;
-  Value names = Value::list(), item = Value::map(), word = Value::map(), actions = Value::map(), any = Value::list(), list = Value::map();
+  Value names = Value::list(), item = Value::map(), word = Value::map(), actions = Value::map(), any = Value::list(),
+        list = Value::map();
   Value properties = Value::map();
   for (const elarge::ActionEntry& entry : elarge::action_entries()) {
     std::vector<std::string_view> all = entry.aliases;

@@ -36,7 +36,8 @@ std::string without_numbers(const std::string& path) {
 std::string part_text(const mesh::Slice& slice, const std::vector<int64_t>& shape) {
   std::vector<std::string> words;
   for (size_t i = 0; i < shape.size(); ++i)
-    words.push_back(slice.size[i] == shape[i] ? std::to_string(shape[i]) : str(slice.begin[i], ":", slice.begin[i] + slice.size[i]));
+    words.push_back(slice.size[i] == shape[i] ? std::to_string(shape[i])
+                                              : str(slice.begin[i], ":", slice.begin[i] + slice.size[i]));
   return join(words, " x ");
 }
 
@@ -66,16 +67,20 @@ std::string describe_mesh_core(const elarge::MeshPlan& plan) {
   std::vector<Group> groups;
   int64_t elements = 0, bytes = 0, dropped = 0;
   for (const auto& parameter : models::easydel_parameters(model, *table)) {
-    if (parameter.path == "lm_head/kernel" && parameter.entry->path != "lm_head.weight") continue;  // the embedding once more
+    if (parameter.path == "lm_head/kernel" && parameter.entry->path != "lm_head.weight")
+      continue;  // the embedding once more
     const auto rule = rules.find(parameter.path, parameter.shape.size());
     const mesh::PartitionSpec layout = mesh::resolve(rule ? *rule : parameter.spec, parameter.shape, mesh, &dropped);
     const mesh::Slice slice = mesh::slice_of(layout, parameter.shape, mesh, plan.rank);
     int64_t part = 1;
     for (const int64_t size : slice.size) part *= size;
-    Group group{without_numbers(parameter.path), 1, parameter.entry->elements(), part * number_bytes, shape_text(parameter.shape),
-                mesh::describe(layout), part_text(slice, parameter.shape)};
+    Group group{without_numbers(parameter.path),  1,
+                parameter.entry->elements(),      part * number_bytes,
+                shape_text(parameter.shape),      mesh::describe(layout),
+                part_text(slice, parameter.shape)};
     elements += group.elements, bytes += group.bytes_of_rank;
-    const auto known = std::ranges::find_if(groups, [&](const Group& g) { return g.path == group.path && g.shape == group.shape && g.cut == group.cut; });
+    const auto known = std::ranges::find_if(
+        groups, [&](const Group& g) { return g.path == group.path && g.shape == group.shape && g.cut == group.cut; });
     if (known == groups.end())
       groups.push_back(std::move(group));
     else
@@ -83,13 +88,16 @@ std::string describe_mesh_core(const elarge::MeshPlan& plan) {
   }
 
   std::string out = str("mesh        ", mesh.describe(), ": ", mesh.ranks(), " ranks\n");
-  out += str("model       ", folder.string(), ", ", count_text(elements), " parameters, ", bytes_text(elements * number_bytes), "\n");
-  out += str("rules       ", own.empty() ? "the family's" : str(own.size(), " of sharding.partition_rules, then the family's"), "\n");
+  out += str("model       ", folder.string(), ", ", count_text(elements), " parameters, ",
+             bytes_text(elements * number_bytes), "\n");
+  out += str("rules       ",
+             own.empty() ? "the family's" : str(own.size(), " of sharding.partition_rules, then the family's"), "\n");
   if (dropped) out += str("whole       ", dropped, " dimensions that the mesh does not divide\n");
   out += str("rank ", plan.rank, "'s parts:\n");
   std::vector<std::vector<std::string>> rows = {{"parameter", "", "shape", "cut by", "part", "bytes"}};
   for (const Group& group : groups)
-    rows.push_back({group.path, str(group.count, " of"), group.shape, group.cut, group.part, bytes_text(group.bytes_of_rank)});
+    rows.push_back(
+        {group.path, str(group.count, " of"), group.shape, group.cut, group.part, bytes_text(group.bytes_of_rank)});
   out += text_table(rows) + "ranks:\n";
   // Every cut is even, so that all ranks hold as much; what they hold follows from where they stand.
   rows = {{"rank"}};

@@ -18,7 +18,9 @@ class TorchCore final : public elarge::Core {
   std::unique_ptr<elarge::Session> open(const elarge::Config& config, bool trains) override {
     return elarge::open_session(config, trains);
   }
-  void check(const elarge::Config& config, int64_t ranks, bool trains) override { elarge::check_session(config, ranks, trains); }
+  void check(const elarge::Config& config, int64_t ranks, bool trains) override {
+    elarge::check_session(config, ranks, trains);
+  }
   void probe_logits(const elarge::ProbeLogits& probe) override {
     models::ProbeOptions options;
     if (probe.trace) options.trace = *probe.trace;

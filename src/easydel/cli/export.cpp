@@ -22,7 +22,10 @@ std::string own_type(const weights::Folder& model) {
   for (const std::string& name : model.names())
     if (const weights::TensorView info = model.info(name); info.elements() > most) {
       most = info.elements();
-      out = info.blocks == weights::GgmlType::q8_0 ? "q8_0" : info.dtype == weights::DType::bf16 ? "bf16" : info.dtype == weights::DType::f16 ? "f16" : "f32";
+      out = info.blocks == weights::GgmlType::q8_0 ? "q8_0"
+            : info.dtype == weights::DType::bf16   ? "bf16"
+            : info.dtype == weights::DType::f16    ? "f16"
+                                                   : "f32";
     }
   return out;
 }
@@ -47,13 +50,15 @@ int run_export(const ExportOptions& options) {
     return print(output.string() + "\n"), 0;
   }
   weights::GgufWriter out;
-  const weights::GgmlType type = weights::gguf_type(options.dtype == "auto" ? own_type(model) : options.dtype, "--dtype");
+  const weights::GgmlType type =
+      weights::gguf_type(options.dtype == "auto" ? own_type(model) : options.dtype, "--dtype");
   weights::add_model(out, model, config, title_of(path), type);
   text::add_vocabulary(out, tokenizer, *config.document.find("vocab_size")->as_int(), options.pre);
   weights::add_token_ids(out, config);
   if (output.has_parent_path()) files::make_directories(output.parent_path());
   out.write(output);
-  return print(str(output.string(), ": ", weights::form_of(type).name, ", ", bytes_text(fs::file_size(output)), "\n")), 0;
+  return print(str(output.string(), ": ", weights::form_of(type).name, ", ", bytes_text(fs::file_size(output)), "\n")),
+         0;
 }
 
 }  // namespace easydel::cli

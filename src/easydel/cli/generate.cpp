@@ -125,7 +125,8 @@ int run_generate(const GenerateOptions& options) {
   const std::unique_ptr<elarge::Session> session = open(options);
   session->build_model();
   std::optional<StopOnInterrupt> interrupts;
-  if (mesh::read_world().size == 1) request.stop = &stop_reply, interrupts.emplace();  // ranks end together, by their launcher
+  if (mesh::read_world().size == 1)
+    request.stop = &stop_reply, interrupts.emplace();  // ranks end together, by their launcher
   const auto replies = session->generate(request);
   int64_t new_tokens = 0;
   for (size_t i = 0; i < replies.size(); ++i) {

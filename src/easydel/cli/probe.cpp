@@ -46,7 +46,8 @@ std::filesystem::path tokenizer_path(const std::string& name) {
 }  // namespace
 
 int run_probe_logits(const ProbeLogitsOptions& options) {
-  elarge::ProbeLogits probe{hub::resolve_model(options.model, "probe logits"), options.inputs, options.output, std::nullopt, options.device};
+  elarge::ProbeLogits probe{hub::resolve_model(options.model, "probe logits"), options.inputs, options.output,
+                            std::nullopt, options.device};
   probe.dtype = options.dtype;
   if (!options.trace.empty()) probe.trace = options.trace;
   for (const elarge::Override& given : overrides_of(options.set))

@@ -16,13 +16,20 @@ struct Tally {
 
   void add(const std::string& kind, const Answered& answered) {
     switch (answered.outcome) {
-      case Outcome::passed: ++passed; break;
-      case Outcome::differs: ++differ; break;
-      case Outcome::not_built: ++not_built[kind]; break;
+      case Outcome::passed:
+        ++passed;
+        break;
+      case Outcome::differs:
+        ++differ;
+        break;
+      case Outcome::not_built:
+        ++not_built[kind];
+        break;
       case Outcome::unknown:
       case Outcome::failed:
         ++failed;
-        failures += "  " + answered.id + ": " + (answered.why.empty() ? "the file expects nothing" : answered.why) + "\n";
+        failures +=
+            "  " + answered.id + ": " + (answered.why.empty() ? "the file expects nothing" : answered.why) + "\n";
     }
   }
   std::string text() const {

@@ -11,15 +11,22 @@ std::string with_unit(double number, double base, std::initializer_list<const ch
   auto unit = units.begin();
   while (number >= base && unit + 1 != units.end()) number /= base, ++unit;
   char text[64];
-  std::snprintf(text, sizeof text, number < 10 && unit != units.begin() ? "%.2f%s" : number < 100 && unit != units.begin() ? "%.1f%s" : "%.0f%s",
+  std::snprintf(text, sizeof text,
+                number < 10 && unit != units.begin()    ? "%.2f%s"
+                : number < 100 && unit != units.begin() ? "%.1f%s"
+                                                        : "%.0f%s",
                 number, *unit);
   return text;
 }
 
 }  // namespace
 
-std::string count_text(int64_t count) { return with_unit(static_cast<double>(count), 1000, {"", " k", " M", " G", " T"}); }
-std::string bytes_text(uint64_t bytes) { return with_unit(static_cast<double>(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB"}); }
+std::string count_text(int64_t count) {
+  return with_unit(static_cast<double>(count), 1000, {"", " k", " M", " G", " T"});
+}
+std::string bytes_text(uint64_t bytes) {
+  return with_unit(static_cast<double>(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
+}
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string out;
@@ -37,7 +44,8 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows) {
   std::string out;
   for (const auto& row : rows) {
     std::string line = "  ";
-    for (size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(i + 1 < row.size() ? widths[i] - row[i].size() + 2 : 0, ' ');
+    for (size_t i = 0; i < row.size(); ++i)
+      line += row[i] + std::string(i + 1 < row.size() ? widths[i] - row[i].size() + 2 : 0, ' ');
     out += line + "\n";
   }
   return out;

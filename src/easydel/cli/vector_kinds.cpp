@@ -22,21 +22,11 @@ VectorKind registry_lookup_vectors();
 
 const std::vector<VectorKind>& vector_kinds() {
   static const std::vector<VectorKind> kinds = {
-      attn_sharding_rules_vectors(),
-      create_mesh_vectors(),
-      elarge_api_vectors(),
-      elarge_cli_vectors(),
-      elarge_derived_vectors(),
-      elarge_normalize_vectors(),
-      elarge_runner_vectors(),
-      elarge_scalars_vectors(),
-      elarge_trainer_vectors(),
-      expert_mesh_vectors(),
-      operation_metadata_vectors(),
-      parse_mesh_string_vectors(),
-      partition_correction_vectors(),
-      partition_resolve_vectors(),
-      registry_lookup_vectors(),
+      attn_sharding_rules_vectors(),  create_mesh_vectors(),        elarge_api_vectors(),
+      elarge_cli_vectors(),           elarge_derived_vectors(),     elarge_normalize_vectors(),
+      elarge_runner_vectors(),        elarge_scalars_vectors(),     elarge_trainer_vectors(),
+      expert_mesh_vectors(),          operation_metadata_vectors(), parse_mesh_string_vectors(),
+      partition_correction_vectors(), partition_resolve_vectors(),  registry_lookup_vectors(),
   };
   return kinds;
 }

@@ -61,7 +61,8 @@ Value shaped_of(const Tensor& tensor) {
   out.set("shape", list_of(tensor.sizes().vec()));
   Value& data = out.set("data", Value::list());
   const Tensor flat = tensor.detach().reshape({-1}).to(at::kDouble);
-  for (int64_t i = 0; i < flat.numel(); ++i) data.items.push_back(number_of(flat[i].item<double>(), tensor.scalar_type()));
+  for (int64_t i = 0; i < flat.numel(); ++i)
+    data.items.push_back(number_of(flat[i].item<double>(), tensor.scalar_type()));
   return out;
 }
 

@@ -25,8 +25,11 @@ std::optional<double> number_of(const Value& value) {
 
 std::string differ(const std::string& at, const std::string& expected, const std::string& got) {
   constexpr size_t kMost = 200;
-  const auto shortened = [](const std::string& text) { return text.size() > kMost ? text.substr(0, kMost) + "..." : text; };
-  return (at.empty() ? std::string("the result") : at) + ": " + shortened(expected) + " is expected, not " + shortened(got);
+  const auto shortened = [](const std::string& text) {
+    return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
+  };
+  return (at.empty() ? std::string("the result") : at) + ": " + shortened(expected) + " is expected, not " +
+         shortened(got);
 }
 
 std::string compare(const std::string& at, const Value& expected, const Value& got, double relative, double absolute) {
@@ -74,7 +77,8 @@ std::optional<Value> expectation(const VectorCase& vector, const VectorFile& fil
   return std::nullopt;
 }
 
-const VectorDifference* purpose(const VectorFile& file, const std::string& kind, const std::string& id, const Value& line) {
+const VectorDifference* purpose(const VectorFile& file, const std::string& kind, const std::string& id,
+                                const Value& line) {
   const Value* const message = line.find("message");
   const Value* const upstream = file.document.find("upstream");
   for (const VectorDifference& difference : vector_differences()) {
@@ -173,7 +177,8 @@ Answered answer(const VectorCase& vector, const VectorFile& file, const VectorKi
     out.why = out.line.find("message")->scalar;
   } else if (ok && got) {
     const std::optional<double> own = kind->tolerance ? kind->tolerance(vector) : std::nullopt;
-    out.why = kind->compare ? kind->compare(*ok, *got) : difference_of(*ok, *got, own.value_or(kind->relative), own.value_or(kind->absolute));
+    out.why = kind->compare ? kind->compare(*ok, *got)
+                            : difference_of(*ok, *got, own.value_or(kind->relative), own.value_or(kind->absolute));
   } else if (ok) {
     out.why = "refused: " + out.line.find("message")->scalar;
   } else if (got) {

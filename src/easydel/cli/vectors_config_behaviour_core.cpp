@@ -51,7 +51,8 @@ Value saved(const char* fields) {
 Value round_trip() {
   BaseConfig config(map(R"({"sharding_axis_dims": [1, 2, 1, 4, 1], "gradient_checkpointing": "nothing_saveable"})"));
   config.attach_custom_arguments(map(R"({"custom": [1, 2]})"));
-  const BaseConfig back = BaseConfig::from_dict(parse_json(config.to_json_string()), map(R"({"blocksize_q": 9})")).first;
+  const BaseConfig back =
+      BaseConfig::from_dict(parse_json(config.to_json_string()), map(R"({"blocksize_q": 9})")).first;
   return shown(back, {"sharding_axis_dims", "gradient_checkpointing", "custom", "blocksize_q", "attn_dtype", "kvdtype",
                       "partition_axis"});
 }
@@ -139,18 +140,30 @@ Value done(const VectorCase& vector, const VectorFile& file) {
          return shown(Preset(map(R"({"blocksize_q": 5, "attn_mechanism": "ring"})")),
                       {"blocksize_q", "attn_mechanism", "hidden_size"});
        }},
-      {"extra_kwargs_kept", [] { return shown(BaseConfig(map(R"({"foo": 1, "hidden_size": 3})")), {"foo", "hidden_size"}); }},
+      {"extra_kwargs_kept",
+       [] {
+         return shown(BaseConfig(map(R"({"foo": 1, "hidden_size": 3})")), {"foo", "hidden_size"});
+       }},
       {"kvdtype_none",
-       [] { return shown(BaseConfig(map(R"({"attn_dtype": "float32"})")), {"attn_dtype", "kvdtype", "attn_softmax_dtype"}); }},
+       [] {
+         return shown(BaseConfig(map(R"({"attn_dtype": "float32"})")), {"attn_dtype", "kvdtype", "attn_softmax_dtype"});
+       }},
       {"add_basic_unset",
        [] {
-         return added("{}", "{}", {"attn_dtype", "kvdtype", "blocksize_q", "scan_attention_layers", "platform", "backend"});
+         return added("{}", "{}",
+                      {"attn_dtype", "kvdtype", "blocksize_q", "scan_attention_layers", "platform", "backend"});
        }},
       {"add_basic_kvdtype_none",
-       [] { return added(R"({"attn_dtype": "float16"})", R"({"kvdtype": null})", {"attn_dtype", "kvdtype"}); }},
-      {"add_basic_set", [] { return added("{}", R"({"blocksize_q": 64, "foo": 3})", {"blocksize_q", "foo", "blocksize_k"}); }},
+       [] {
+         return added(R"({"attn_dtype": "float16"})", R"({"kvdtype": null})", {"attn_dtype", "kvdtype"});
+       }},
+      {"add_basic_set",
+       [] {
+         return added("{}", R"({"blocksize_q": 64, "foo": 3})", {"blocksize_q", "foo", "blocksize_k"});
+       }},
       {"axis_dims_list", [] { return axis_sizes(BaseConfig(map(R"({"sharding_axis_dims": [2, 2, 1, 2, 1]})"))); }},
-      {"partition_axis_dict", [] { return BaseConfig(map(R"({"partition_axis": {"head_axis": "sp"}})")).at("partition_axis"); }},
+      {"partition_axis_dict",
+       [] { return BaseConfig(map(R"({"partition_axis": {"head_axis": "sp"}})")).at("partition_axis"); }},
       {"partition_axis_none", [] { return BaseConfig(map(R"({"partition_axis": null})")).at("partition_axis"); }},
       {"get_axis",
        [] {
@@ -161,7 +174,10 @@ Value done(const VectorCase& vector, const VectorFile& file) {
       {"get_backend_default", [] { return Value::text(BaseConfig().get_backend()); }},
       {"get_backend_empty", [] { return Value::text(BaseConfig(map(R"({"backend": ""})")).get_backend()); }},
       {"get_backend_gpu", [] { return Value::text(BaseConfig(map(R"({"backend": "gpu"})")).get_backend()); }},
-      {"platform_gpu", [] { return shown(BaseConfig(map(R"({"backend": "gpu"})")), {"platform", "backend"}); }},
+      {"platform_gpu",
+       [] {
+         return shown(BaseConfig(map(R"({"backend": "gpu"})")), {"platform", "backend"});
+       }},
       {"partition_rules_base", [] { return BaseConfig().get_partition_rules(), Value{}; }},
       {"attach",
        [] {
@@ -174,8 +190,12 @@ Value done(const VectorCase& vector, const VectorFile& file) {
          BaseConfig config;
          return Value::boolean(&config.mesh(8) == &config.mesh(8));
        }},
-      {"bad_names_len", [] { return axis_sizes(BaseConfig(map(R"({"sharding_axis_names": ["dp", "fsdp", "ep", "tp"]})"))); }},
-      {"n_experts_alias", [] { return shown(BaseConfig(map(R"({"num_experts": 8})")), {"num_experts", "num_local_experts"}); }},
+      {"bad_names_len",
+       [] { return axis_sizes(BaseConfig(map(R"({"sharding_axis_names": ["dp", "fsdp", "ep", "tp"]})"))); }},
+      {"n_experts_alias",
+       [] {
+         return shown(BaseConfig(map(R"({"num_experts": 8})")), {"num_experts", "num_local_experts"});
+       }},
       {"hash_equal", [] { return Value::boolean(BaseConfig() == BaseConfig()); }},
       {"serialize_base", [] { return saved("{}"); }},
       {"serialize_custom",
@@ -200,7 +220,8 @@ Value done(const VectorCase& vector, const VectorFile& file) {
       {"fcm_on", [] { return forgetful(0.5, false); }},
       {"kvq_warn",
        [] {
-         const BaseConfig warned(map(R"({"kv_cache_quantization_config": {"dtype": "nf4"}, "use_sharded_kv_caching": true})"));
+         const BaseConfig warned(
+             map(R"({"kv_cache_quantization_config": {"dtype": "nf4"}, "use_sharded_kv_caching": true})"));
          return list_of(std::vector<std::string>{"a warning of our own words"});
        }},
   };

@@ -62,7 +62,8 @@ std::optional<Call> call_of(const std::string& words) {
       argument += c;
       continue;
     }
-    argument.erase(0, argument.find_first_not_of(' ') == std::string::npos ? argument.size() : argument.find_first_not_of(' '));
+    argument.erase(
+        0, argument.find_first_not_of(' ') == std::string::npos ? argument.size() : argument.find_first_not_of(' '));
     const size_t equals = argument.find('=');
     if (equals != std::string::npos && is_name(argument.substr(0, equals)))
       out.keywords.set(argument.substr(0, equals), literal(argument.substr(equals + 1)));
@@ -84,11 +85,11 @@ Value set(Builder& on, const Call& call) {
       {"set_esurge", {"esurge", &Builder::set_esurge}},
       {"set_mixture", {"mixture", &Builder::set_mixture}},
       {"set_eval", {"eval", &Builder::set_eval}}};
-  const std::map<std::string, std::pair<const char*, Builder& (Builder::*)(std::string_view, const Arguments&)>> by_name{
-      {"set_model", {"model", &Builder::set_model}},
-      {"set_teacher_model", {"teacher_model", &Builder::set_teacher_model}},
-      {"set_reference_model", {"reference_model", &Builder::set_reference_model}},
-      {"set_reward_model", {"reward_model", &Builder::set_reward_model}}};
+  const std::map<std::string, std::pair<const char*, Builder& (Builder::*)(std::string_view, const Arguments&)>>
+      by_name{{"set_model", {"model", &Builder::set_model}},
+              {"set_teacher_model", {"teacher_model", &Builder::set_teacher_model}},
+              {"set_reference_model", {"reference_model", &Builder::set_reference_model}},
+              {"set_reward_model", {"reward_model", &Builder::set_reward_model}}};
   if (const auto found = by_keys.find(call.name); found != by_keys.end()) {
     (on.*found->second.second)(Arguments(call.keywords));
     section(found->second.first, call.keywords);
@@ -138,9 +139,9 @@ std::optional<Done> done_by_call(const std::string& words) {
   } else if (call->name == "from_pretrained") {
     const Value task = call->keywords.find("task") ? *call->keywords.find("task") : Value{};
     const Value sections = call->rest({"task"});
-    done.builder = Builder::from_pretrained(call->take("pretrained_model_name_or_path", 0).scalar,
-                                            task.is_null() ? std::nullopt : std::optional<std::string_view>(task.scalar),
-                                            Arguments(sections));
+    done.builder = Builder::from_pretrained(
+        call->take("pretrained_model_name_or_path", 0).scalar,
+        task.is_null() ? std::nullopt : std::optional<std::string_view>(task.scalar), Arguments(sections));
     done.given = sections;
     if (done.given.entries.empty()) done.given.set("model", task.is_null() ? Value::map() : call->keywords);
   } else {
@@ -190,7 +191,8 @@ Value done_in_words(const std::string& words) {
          return out;
        }},
       {"build_teacher_model without section", [] { return Value::boolean(named().build_teacher_model() != nullptr); }},
-      {"build_reference_model without section", [] { return Value::boolean(named().build_reference_model() != nullptr); }},
+      {"build_reference_model without section",
+       [] { return Value::boolean(named().build_reference_model() != nullptr); }},
       {"build_dataset without informs", [] { return Value::boolean(named().build_dataset() != nullptr); }},
       {"build_sharded_source without informs", [] { return Value::boolean(named().build_dataset() != nullptr); }},
       {"repr", [] { return Value::text(named().text()); }},
@@ -221,7 +223,8 @@ Value classes_of(const std::string& type) {
   return list_of(std::vector<std::string>{stem + "Trainer", stem + "Config"});
 }
 
-constexpr std::string_view kClasses = "trainer and arguments class for ", kLeak = "sections of a NEW default object that changed";
+constexpr std::string_view kClasses = "trainer and arguments class for ",
+                           kLeak = "sections of a NEW default object that changed";
 
 Value call(const VectorCase& vector, const VectorFile&) {
   const std::string words = member(vector.body, "desc").scalar;
@@ -261,7 +264,8 @@ Value expected(const VectorCase& vector, const VectorFile&) {
   const bool section_alone = words.starts_with("from_pretrained");
   const std::string name = section_alone ? done->given.entries[0].first : "";
   if (section_alone) {
-    if (!member(done->given, name).find("task")) std::erase_if(recorded.entries, [](const auto& e) { return e.first == "task"; });
+    if (!member(done->given, name).find("task"))
+      std::erase_if(recorded.entries, [](const auto& e) { return e.first == "task"; });
     Value wrapped = Value::map();
     wrapped.set(name, recorded);
     recorded = wrapped;

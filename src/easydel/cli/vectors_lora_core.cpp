@@ -1,5 +1,5 @@
-// Recorded cases of adapters on a small llama: lora_targets. Which layers are adapted is answered; what an adapter computes
-// is not built yet.
+// Recorded cases of adapters on a small llama: lora_targets. Which layers are adapted is answered; what an adapter
+// computes is not built yet.
 #include "easydel/base/error.h"
 #include "easydel/cli/vectors.h"
 #include "easydel/models/lora_targets.h"
@@ -10,10 +10,11 @@ namespace {
 
 Value targets(const VectorCase& vector, const VectorFile&) {
   const Value &pattern = needed(vector, "pattern"), &rank = needed(vector, "rank");
-  const Value config = parse_json(R"({"model_type": "llama", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+  const Value config =
+      parse_json(R"({"model_type": "llama", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 64, "tie_word_embeddings": false})");
-  const auto found = models::lora_targets(*models::plan_parameters(config, vector.id), pattern.is_null() ? ".*" : pattern.scalar,
-                                          rank.as_int().value_or(0));
+  const auto found = models::lora_targets(*models::plan_parameters(config, vector.id),
+                                          pattern.is_null() ? ".*" : pattern.scalar, rank.as_int().value_or(0));
   const Value* const expected = needed(vector, "expect").find("ok");
   if (expected && expected->find("split_keys")) throw VectorNotBuilt("what an adapter computes");
   Value out = Value::map();

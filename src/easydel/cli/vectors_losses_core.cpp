@@ -57,8 +57,9 @@ Targets targets_of(const VectorCase& vector, const VectorFile& file) {
 // What the case recorded of a loss and of its gradient.
 Value recorded(const VectorCase& vector, const LossMetrics& metrics, const Tensor& logits) {
   Value all = Value::map();
-  for (const auto& [key, tensor] : {std::pair{"loss", metrics.loss}, std::pair{"z_loss", metrics.z_loss},
-                                    std::pair{"weight_sum", metrics.weight_sum}, std::pair{"accuracy", metrics.accuracy}})
+  for (const auto& [key, tensor] :
+       {std::pair{"loss", metrics.loss}, std::pair{"z_loss", metrics.z_loss},
+        std::pair{"weight_sum", metrics.weight_sum}, std::pair{"accuracy", metrics.accuracy}})
     if (tensor.defined()) all.set(key, shaped_of(tensor));
   all.set("loss_dtype", Value::text("float32"));
   metrics.loss.sum().backward();
@@ -81,7 +82,9 @@ Value tokens(const VectorCase& vector, const VectorFile& file, bool causal) {
   }
   const Targets targets = targets_of(vector, file);
   const LossConfig config = config_of(vector);
-  return recorded(vector, causal ? train::causal_lm_loss(logits, targets, config) : train::token_classification_loss(logits, targets, config),
+  return recorded(vector,
+                  causal ? train::causal_lm_loss(logits, targets, config)
+                         : train::token_classification_loss(logits, targets, config),
                   logits);
 }
 
@@ -110,7 +113,8 @@ Value balance(const VectorCase& vector, const VectorFile& file) {
 
 Value answer_loss(const VectorCase& vector, const VectorFile& file) {
   const std::string& what = needed(vector, "fn").scalar;
-  if (what == "ForCausalLMLoss" || what == "ForTokenClassification") return tokens(vector, file, what == "ForCausalLMLoss");
+  if (what == "ForCausalLMLoss" || what == "ForTokenClassification")
+    return tokens(vector, file, what == "ForCausalLMLoss");
   if (what == "ForSequenceClassificationLoss") return sequences(vector);
   if (what == "ForQuestionAnsweringLoss") return answers(vector);
   if (what == "auxiliary_load_balancing_loss_func") return balance(vector, file);

@@ -26,14 +26,17 @@ std::vector<std::vector<uint8_t>> bits_of(const Value& rows) {
   return out;
 }
 
-size_t depth_of(const Value& value) { return value.is_list() && !value.items.empty() ? 1 + depth_of(value.items[0]) : value.is_list(); }
+size_t depth_of(const Value& value) {
+  return value.is_list() && !value.items.empty() ? 1 + depth_of(value.items[0]) : value.is_list();
+}
 
 // [batch, positions], or pairs as [batch, queries, keys] or [batch, 1, queries, keys].
 MaskInfo from_attention_mask(const VectorCase& vector) {
   const Value& mask = needed(vector, "attention_mask");
   const size_t depth = depth_of(mask);
   if (depth < 2 || depth > 4)
-    refuse("attention_mask", str("has ", depth, " dimensions"), "give [batch, positions], [batch, queries, keys] or [batch, heads, queries, keys]");
+    refuse("attention_mask", str("has ", depth, " dimensions"),
+           "give [batch, positions], [batch, queries, keys] or [batch, heads, queries, keys]");
   if (depth == 2) {
     const Value* const valid = vector.body.find("mask_is_valid");
     return MaskInfo::from_attention_mask(bits_of(mask), !valid || valid->as_bool().value_or(true));
@@ -53,8 +56,10 @@ MaskInfo apply(const MaskInfo& mask, const std::string& step, const VectorCase& 
   }
   if (step == "apply_sliding_window") {
     const Value& window = needed(vector, "window");
-    const std::vector<int64_t> sides = window.is_list() ? integers_of(window) : std::vector<int64_t>(2, window.as_int().value_or(0));
-    if (sides.size() != 2) refuse("window", to_json(window) + " is no window", "give a number, or what is seen before and behind");
+    const std::vector<int64_t> sides =
+        window.is_list() ? integers_of(window) : std::vector<int64_t>(2, window.as_int().value_or(0));
+    if (sides.size() != 2)
+      refuse("window", to_json(window) + " is no window", "give a number, or what is seen before and behind");
     return mask.apply_sliding_window(sides[0], sides[1]);
   }
   if (step == "apply_chunked") return mask.apply_chunked(needed(vector, "chunk").as_int().value_or(0));
@@ -62,13 +67,19 @@ MaskInfo apply(const MaskInfo& mask, const std::string& step, const VectorCase& 
     const std::string &combine = needed(vector, "combine").scalar, &zero = needed(vector, "zero_policy").scalar;
     using Combine = MaskInfo::Combine;
     using Zero = MaskInfo::ZeroPolicy;
-    return mask.apply_token_type_ids(
-        ids_of(needed(vector, "token_type_ids")),
-        combine == "union" ? Combine::unite : combine == "intersect" ? Combine::intersect : Combine::replace,
-        zero == "q" ? Zero::q : zero == "kv" ? Zero::kv : zero == "both" ? Zero::both : Zero::none);
+    return mask.apply_token_type_ids(ids_of(needed(vector, "token_type_ids")),
+                                     combine == "union"       ? Combine::unite
+                                     : combine == "intersect" ? Combine::intersect
+                                                              : Combine::replace,
+                                     zero == "q"      ? Zero::q
+                                     : zero == "kv"   ? Zero::kv
+                                     : zero == "both" ? Zero::both
+                                                      : Zero::none);
   }
-  if (step == "apply_kv_lengths") return mask.apply_kv_lengths(integers_of(needed(vector, "kv_lengths")), std::nullopt, std::nullopt);
-  if (step == "apply_kv_lengths(q_len=1)") return mask.apply_kv_lengths(integers_of(needed(vector, "kv_lengths")), 1, std::nullopt);
+  if (step == "apply_kv_lengths")
+    return mask.apply_kv_lengths(integers_of(needed(vector, "kv_lengths")), std::nullopt, std::nullopt);
+  if (step == "apply_kv_lengths(q_len=1)")
+    return mask.apply_kv_lengths(integers_of(needed(vector, "kv_lengths")), 1, std::nullopt);
   throw VectorNotBuilt("the mask's " + step);
 }
 
@@ -101,12 +112,15 @@ Value pair(Value a, Value b) {
 Value answer_mask(const VectorCase& vector, const VectorFile&) {
   const std::string& what = needed(vector, "op").scalar;
   if (what == "from_cu_seqlens")
-    return rows_of(MaskInfo::from_cu_seqlens(integers_of(needed(vector, "cu_seqlens_q")), needed(vector, "max_q_len").as_int().value_or(0)).q_segment_ids());
+    return rows_of(MaskInfo::from_cu_seqlens(integers_of(needed(vector, "cu_seqlens_q")),
+                                             needed(vector, "max_q_len").as_int().value_or(0))
+                       .q_segment_ids());
   const std::string first = what.substr(0, what.find('.'));
   MaskInfo mask;
   if (first == "from_segments") {
     const Value* const keys = vector.body.find("kv_segment_ids");
-    mask = MaskInfo::from_segments(ids_of(needed(vector, "q_segment_ids")), keys ? std::optional(ids_of(*keys)) : std::nullopt);
+    mask = MaskInfo::from_segments(ids_of(needed(vector, "q_segment_ids")),
+                                   keys ? std::optional(ids_of(*keys)) : std::nullopt);
   } else {
     mask = from_attention_mask(vector);
     if (what == "q_lens,kv_lens") return pair(list_of(mask.q_lengths()), list_of(mask.kv_lengths()));
@@ -117,7 +131,8 @@ Value answer_mask(const VectorCase& vector, const VectorFile&) {
     const std::string step = what.substr(at + 1, end - at - 1);
     at = std::min(end, what.size());
     if (step == "get_or_compute_positions") return pair(rows_of(mask.q_positions()), rows_of(mask.kv_positions()));
-    if (step == "get_or_compute_qkv_cu_seqlens(max_segments=4)") return pair(list_of(mask.cu_seqlens(4)), list_of(mask.cu_seqlens(4, true)));
+    if (step == "get_or_compute_qkv_cu_seqlens(max_segments=4)")
+      return pair(list_of(mask.cu_seqlens(4)), list_of(mask.cu_seqlens(4, true)));
     if (step == "create_bias(float32)") {
       const Tensor bias = mask.bias(at::kFloat);
       const float* at_bias = bias.const_data_ptr<float>();
@@ -126,7 +141,8 @@ Value answer_mask(const VectorCase& vector, const VectorFile&) {
     mask = apply(mask, step, vector);
   }
   Value out = Value::map();
-  out.set("mask", pairs_of(mask, [&](int64_t b, int64_t q, int64_t k) { return Value::integer(mask.allows(b, q, k)); }));
+  out.set("mask",
+          pairs_of(mask, [&](int64_t b, int64_t q, int64_t k) { return Value::integer(mask.allows(b, q, k)); }));
   out.set("q_segment_ids", rows_of(mask.q_segment_ids()));
   out.set("kv_segment_ids", rows_of(mask.kv_segment_ids()));
   return out;

@@ -17,7 +17,8 @@ std::vector<int64_t> dims_of(const Value& list) {
   std::vector<int64_t> out;
   for (const Value& item : list.items) {
     const auto size = item.as_int();
-    if (!size || item.scalar.find_first_of(".eE") != std::string::npos) refuse("sharding_axis_dims", to_json(item) + " is no size of an axis");
+    if (!size || item.scalar.find_first_of(".eE") != std::string::npos)
+      refuse("sharding_axis_dims", to_json(item) + " is no size of an axis");
     out.push_back(*size);
   }
   return out;
@@ -52,28 +53,35 @@ Value described(const mesh::Mesh& mesh) {
 }
 
 Value create_mesh(const VectorCase& vector, const VectorFile&) {
-  mesh::MeshShape shape{.dims = dims_of(needed(vector, "axis_dims")), .names = words_of(needed(vector, "axis_names")), .ranks = number(vector, "devices")};
+  mesh::MeshShape shape{.dims = dims_of(needed(vector, "axis_dims")),
+                        .names = words_of(needed(vector, "axis_names")),
+                        .ranks = number(vector, "devices")};
   if (const Value* dcn = vector.body.find("dcn_axis_dims"); dcn && !dcn->is_null()) shape.dcn_dims = dims_of(*dcn);
   // The recordings are of CPUs; there, as here, a backend that is not there is refused.
-  if (const Value* backend = vector.body.find("backend"); backend && backend->is_text() && !backend->scalar.empty() && backend->scalar != "cpu")
+  if (const Value* backend = vector.body.find("backend");
+      backend && backend->is_text() && !backend->scalar.empty() && backend->scalar != "cpu")
     refuse("backend", "'" + backend->scalar + "' is not on this machine", "cpu");
   return described(mesh::create_mesh(shape));
 }
 
 Value parse_mesh_string(const VectorCase& vector, const VectorFile&) {
-  return described(mesh::parse_mesh_string(needed(vector, "string").scalar, words_of(needed(vector, "names")), number(vector, "devices")));
+  return described(mesh::parse_mesh_string(needed(vector, "string").scalar, words_of(needed(vector, "names")),
+                                           number(vector, "devices")));
 }
 
 Value expert_mesh(const VectorCase& vector, const VectorFile&) {
-  const mesh::Mesh whole = mesh::create_mesh(dims_of(needed(vector, "axis_dims")), mesh::default_axes(), number(vector, "devices"));
+  const mesh::Mesh whole =
+      mesh::create_mesh(dims_of(needed(vector, "axis_dims")), mesh::default_axes(), number(vector, "devices"));
   mesh::ExpertBinding binding;
   if (const Value* bound = vector.body.find("fsdp_is_ep_bound")) binding.fsdp = bound->as_bool().value_or(true);
   if (const Value* bound = vector.body.find("sp_is_ep_bound")) binding.sp = bound->as_bool().value_or(true);
   mesh::PartitionAxis axis;
   if (const Value* given = vector.body.find("partition_axis")) axis = mesh::partition_axis_of(*given);
-  const mesh::Mesh folded = mesh::expert_mesh(whole, axis, binding), automatic = mesh::auto_expert_mesh(whole, axis, binding);
+  const mesh::Mesh folded = mesh::expert_mesh(whole, axis, binding),
+                   automatic = mesh::auto_expert_mesh(whole, axis, binding);
   const auto types = [](const mesh::Mesh& mesh) {
-    return list_of(std::vector<std::string>(mesh.names().size(), "AxisType." + std::string(mesh::name_of(mesh.axis_type()))));
+    return list_of(
+        std::vector<std::string>(mesh.names().size(), "AxisType." + std::string(mesh::name_of(mesh.axis_type()))));
   };
   Value out = Value::map();
   out.set("shape", shape_of(folded));

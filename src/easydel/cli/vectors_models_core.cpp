@@ -52,15 +52,15 @@ Value partition_specs(const VectorCase& vector, const VectorFile&) {
   }
   if (const Value* const meshes = vector.body.find("changed_by_correction"))
     for (const auto& [sizes, unused] : meshes->entries) {
-      const mesh::Mesh mesh = mesh::create_mesh(integers_of(parse_json(sizes)), mesh::default_axes(),
-                                                [&] {
-                                                  int64_t ranks = 1;
-                                                  for (const int64_t size : integers_of(parse_json(sizes))) ranks *= size;
-                                                  return ranks;
-                                                }());
+      const mesh::Mesh mesh = mesh::create_mesh(integers_of(parse_json(sizes)), mesh::default_axes(), [&] {
+        int64_t ranks = 1;
+        for (const int64_t size : integers_of(parse_json(sizes))) ranks *= size;
+        return ranks;
+      }());
       Value& of_mesh = changed.set(sizes, Value::map());
       for (const auto& parameter : plan.parameters) {
-        const mesh::PartitionSpec before = recorded(parameter.spec), after = mesh::corrected_spec(before, parameter.shape, mesh);
+        const mesh::PartitionSpec before = recorded(parameter.spec),
+                                  after = mesh::corrected_spec(before, parameter.shape, mesh);
         if (before != after) of_mesh.set(dotted(parameter.path), mesh::write_spec(after));
       }
     }
@@ -84,7 +84,8 @@ Value param_mapping(const VectorCase& vector, const VectorFile&) {
   Value out = Value::map();
   for (const auto& parameter : plan.parameters) {
     const nn::Source& source = parameter.entry->source;
-    if (parameter.reversed || source.stacked || source.end != 0 || source.tensors.size() != 1) {  // no file holds it as one tensor
+    if (parameter.reversed || source.stacked || source.end != 0 ||
+        source.tensors.size() != 1) {  // no file holds it as one tensor
       out.set(dotted(parameter.path), list_of(std::vector<std::string>{"(stacked or split tensors)", "see shapes"}));
       continue;
     }
@@ -105,7 +106,11 @@ Value expected_mapping(const VectorCase& vector, const VectorFile&) {
 
 }  // namespace
 
-VectorKind model_partition_specs_vectors() { return {.name = "model_partition_specs", .answer = partition_specs, .expected = expected_specs}; }
-VectorKind model_param_mapping_vectors() { return {.name = "model_param_mapping", .answer = param_mapping, .expected = expected_mapping}; }
+VectorKind model_partition_specs_vectors() {
+  return {.name = "model_partition_specs", .answer = partition_specs, .expected = expected_specs};
+}
+VectorKind model_param_mapping_vectors() {
+  return {.name = "model_param_mapping", .answer = param_mapping, .expected = expected_mapping};
+}
 
 }  // namespace easydel::cli

@@ -12,7 +12,9 @@ namespace {
 
 using mesh::OperationMetadata;
 
-mesh::OperationDefaults config(const char* fields) { return models::BaseConfig(parse_json(fields)).operation_defaults(); }
+mesh::OperationDefaults config(const char* fields) {
+  return models::BaseConfig(parse_json(fields)).operation_defaults();
+}
 
 Value shown(const OperationMetadata& metadata) {
   const Value all = metadata.to_dict();
@@ -49,7 +51,8 @@ Value done(const VectorCase& vector, const VectorFile&) {
       {"from_config", [] { return shown(OperationMetadata::from_config(config("{}"))); }},
       {"from_config_seqaxis",
        [] {
-         return shown(OperationMetadata::from_config(config(R"({"sequence_axis_name": "zz", "attn_dtype": "float32"})")));
+         return shown(
+             OperationMetadata::from_config(config(R"({"sequence_axis_name": "zz", "attn_dtype": "float32"})")));
        }},
       {"from_base_config_kw",
        [] { return shown(OperationMetadata::of("float32", config(R"({"sequence_axis_name": "zz"})"))); }},

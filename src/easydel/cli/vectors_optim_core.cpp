@@ -51,41 +51,66 @@ Recorded recorded_of(const std::string& name, const Given& given) {
   const double rate = given.number("lr", 1e-3), decay = given.number("weight_decay", 0);
   if (name == "torch.AdamW" || name == "torch.Adam") {
     const bool coupled = name == "torch.Adam";
-    auto rule = train::adamw({given.beta(0, 0.9), given.beta(1, 0.999), given.number("eps", 1e-8), given.flag("amsgrad"), coupled});
-    return {std::move(rule), {{"mean", "exp_avg"}, {"square", "exp_avg_sq"}, {"most", "max_exp_avg_sq"}}, rate,
+    auto rule = train::adamw(
+        {given.beta(0, 0.9), given.beta(1, 0.999), given.number("eps", 1e-8), given.flag("amsgrad"), coupled});
+    return {std::move(rule),
+            {{"mean", "exp_avg"}, {"square", "exp_avg_sq"}, {"most", "max_exp_avg_sq"}},
+            rate,
             given.number("weight_decay", coupled ? 0 : 1e-2)};
   }
   if (name == "torch.SGD")
     return {train::sgd({given.number("momentum", 0), given.number("dampening", 0), given.flag("nesterov")}),
-            {{"momentum", "momentum_buffer"}}, rate, decay};
+            {{"momentum", "momentum_buffer"}},
+            rate,
+            decay};
   if (name == "torch.Muon")
     return {train::muon({given.number("momentum", 0.95), given.number("eps", 1e-7), given.flag("nesterov", true),
                          given.word("adjust_lr_fn") == "match_rms_adamw"}),
-            {{"momentum", "momentum_buffer"}}, rate, given.number("weight_decay", 0.1)};
+            {{"momentum", "momentum_buffer"}},
+            rate,
+            given.number("weight_decay", 0.1)};
   if (name == "torch.RMSprop")
-    return {train::rmsprop({given.number("alpha", 0.99), given.number("eps", 1e-8), given.number("momentum", 0), given.flag("centered")}),
-            {{"square", "square_avg"}, {"momentum", "momentum_buffer"}, {"mean", "grad_avg"}}, rate, decay};
+    return {train::rmsprop({given.number("alpha", 0.99), given.number("eps", 1e-8), given.number("momentum", 0),
+                            given.flag("centered")}),
+            {{"square", "square_avg"}, {"momentum", "momentum_buffer"}, {"mean", "grad_avg"}},
+            rate,
+            decay};
   if (name == "torch.Adagrad")
-    return {train::adagrad({given.number("eps", 1e-10), given.number("lr_decay", 0), given.number("initial_accumulator_value", 0)}),
-            {{"square", "sum"}}, given.number("lr", 1e-2), decay};
+    return {train::adagrad({given.number("eps", 1e-10), given.number("lr_decay", 0),
+                            given.number("initial_accumulator_value", 0)}),
+            {{"square", "sum"}},
+            given.number("lr", 1e-2),
+            decay};
   if (name == "torch.Adadelta")
-    return {train::adadelta(given.number("rho", 0.9), given.number("eps", 1e-6)), {{"square", "square_avg"}, {"change", "acc_delta"}},
-            given.number("lr", 1), decay};
-  const train::AdamOptions adam{given.beta(0, 0.9), given.beta(1, 0.999), given.number("eps", 1e-8), given.flag("decoupled_weight_decay")};
+    return {train::adadelta(given.number("rho", 0.9), given.number("eps", 1e-6)),
+            {{"square", "square_avg"}, {"change", "acc_delta"}},
+            given.number("lr", 1),
+            decay};
+  const train::AdamOptions adam{given.beta(0, 0.9), given.beta(1, 0.999), given.number("eps", 1e-8),
+                                given.flag("decoupled_weight_decay")};
   const double adam_rate = given.number("lr", 2e-3);
-  if (name == "torch.Adamax") return {train::adamax(adam), {{"mean", "exp_avg"}, {"most", "exp_inf"}}, adam_rate, decay};
+  if (name == "torch.Adamax")
+    return {train::adamax(adam), {{"mean", "exp_avg"}, {"most", "exp_inf"}}, adam_rate, decay};
   if (name == "torch.NAdam")
     return {train::nadam(adam, given.number("momentum_decay", 4e-3)),
-            {{"mean", "exp_avg"}, {"square", "exp_avg_sq"}, {"product", "mu_product"}}, adam_rate, decay};
+            {{"mean", "exp_avg"}, {"square", "exp_avg_sq"}, {"product", "mu_product"}},
+            adam_rate,
+            decay};
   if (name == "torch.RAdam") return {train::radam(adam), {{"mean", "exp_avg"}, {"square", "exp_avg_sq"}}, rate, decay};
   if (name == "torch.Adafactor") {
     train::TorchAdafactorOptions options;
     options.clip = given.number("d", 1), options.decay_rate = given.number("beta2_decay", -0.8);
-    return {train::torch_adafactor(options), {{"row", "row_var"}, {"column", "col_var"}, {"square", "variance"}}, given.number("lr", 1e-2), decay};
+    return {train::torch_adafactor(options),
+            {{"row", "row_var"}, {"column", "col_var"}, {"square", "variance"}},
+            given.number("lr", 1e-2),
+            decay};
   }
   if (name.starts_with("formula (MARS"))
-    return {train::mars({given.beta(0, 0.95), given.beta(1, 0.99), given.number("eps", 1e-8), given.number("gamma", 0.025), given.number("clip", 1)}),
-            {}, rate, decay};
+    return {train::mars({given.beta(0, 0.95), given.beta(1, 0.99), given.number("eps", 1e-8),
+                         given.number("gamma", 0.025), given.number("clip", 1)}),
+            {},
+            rate,
+            decay};
   if (name.starts_with("formula (SOAP")) {
     train::SoapOptions options;
     options.frequency = static_cast<int64_t>(given.number("precondition_frequency", 10));
@@ -99,8 +124,10 @@ Recorded recorded_of(const std::string& name, const Given& given) {
     options.relative_step = given.flag("relative_step", true);
     options.warmup = given.flag("warmup_init");
     options.clip = given.number("clip_threshold", 1), options.decay_rate = given.number("decay_rate", -0.8);
-    return {train::adafactor(options), {{"row", "exp_avg_sq_row"}, {"column", "exp_avg_sq_col"}, {"square", "exp_avg_sq"}, {"mean", "exp_avg"}},
-            rate, decay};
+    return {train::adafactor(options),
+            {{"row", "exp_avg_sq_row"}, {"column", "exp_avg_sq_col"}, {"square", "exp_avg_sq"}, {"mean", "exp_avg"}},
+            rate,
+            decay};
   }
   if (name.starts_with("formula (Chen") || name == "bitsandbytes.Lion32bit")
     return {train::lion(given.beta(0, 0.9), given.beta(1, 0.99)), {}, rate, decay};
@@ -193,6 +220,8 @@ Value expected_clipped(const VectorCase& vector, const VectorFile&) {
 }  // namespace
 
 VectorKind step_tables_vectors() { return {.name = "optim/step_tables", .answer = steps, .expected = expected_steps}; }
-VectorKind clip_grad_norm_vectors() { return {.name = "optim/clip_grad_norm", .answer = clipped, .expected = expected_clipped}; }
+VectorKind clip_grad_norm_vectors() {
+  return {.name = "optim/clip_grad_norm", .answer = clipped, .expected = expected_clipped};
+}
 
 }  // namespace easydel::cli

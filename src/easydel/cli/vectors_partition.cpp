@@ -12,7 +12,8 @@ mesh::PartitionAxis axis_of(const VectorCase& vector) {
 }
 
 mesh::SemanticAxes axes_of(const Value& list) {
-  if (!list.is_list()) refuse("resolve", "if axes or mode is empty you should provide dynamic axes", "give axes and a mode");
+  if (!list.is_list())
+    refuse("resolve", "if axes or mode is empty you should provide dynamic axes", "give axes and a mode");
   mesh::SemanticAxes out;
   for (const Value& item : list.items) {
     std::vector<std::string>& words = out.emplace_back();
@@ -23,7 +24,8 @@ mesh::SemanticAxes axes_of(const Value& list) {
 }
 
 mesh::Mode mode_of(const Value& value) {
-  if (value.is_null()) refuse("resolve", "if axes or mode is empty you should provide dynamic axes", "give axes and a mode");
+  if (value.is_null())
+    refuse("resolve", "if axes or mode is empty you should provide dynamic axes", "give axes and a mode");
   if (const auto dimension = value.as_int()) return *dimension;
   return value.scalar;
 }
@@ -37,8 +39,11 @@ Value resolve(const VectorCase& vector, const VectorFile&) {
   const mesh::PartitionManager manager(axis_of(vector));
   const std::string& what = needed(vector, "op").scalar;
   if (what == "fields") return config::write(manager.partition_axis());
-  if (what == "resolve_dynamic") return mesh::write_spec(manager.resolve(mesh::named_sharding(needed(vector, "name").scalar), shape_of(vector)));
-  if (what == "resolve") return mesh::write_spec(manager.resolve(axes_of(needed(vector, "axes")), mode_of(needed(vector, "mode")), shape_of(vector)));
+  if (what == "resolve_dynamic")
+    return mesh::write_spec(manager.resolve(mesh::named_sharding(needed(vector, "name").scalar), shape_of(vector)));
+  if (what == "resolve")
+    return mesh::write_spec(
+        manager.resolve(axes_of(needed(vector, "axes")), mode_of(needed(vector, "mode")), shape_of(vector)));
   throw VectorNotBuilt("the operation '" + what + "'");
 }
 
@@ -57,7 +62,8 @@ Value shard_attention(const VectorCase& vector, const VectorFile&) {
   const mesh::OperationMetadata metadata = mesh::OperationMetadata::from_config({.partition_axis = axis_of(vector)});
   const mesh::AttentionLayout layout = mesh::attention_layout_of(needed(vector, "layout").scalar);
   const bool mni = needed(vector, "qkv_mni_sharding").as_bool().value_or(false);
-  return mesh::write_rules(metadata.get_shardings(mode_of(needed(vector, "mode")), layout, mni, needed(vector, "softmax_aux_ndim").as_int()));
+  return mesh::write_rules(metadata.get_shardings(mode_of(needed(vector, "mode")), layout, mni,
+                                                  needed(vector, "softmax_aux_ndim").as_int()));
 }
 
 }  // namespace

@@ -139,7 +139,9 @@ Value fp8(const VectorCase& vector, const VectorFile&) {
 Value expected_fp8(const VectorCase& vector, const VectorFile& file) {
   Value out = keys({"casts", "scaled"})(vector, file);
   for (Value& one : out.find("scaled")->items)
-    std::erase_if(one.entries, [](const auto& entry) { return entry.first != "scales" && entry.first != "bits" && entry.first != "dequantized"; });
+    std::erase_if(one.entries, [](const auto& entry) {
+      return entry.first != "scales" && entry.first != "bits" && entry.first != "dequantized";
+    });
   return out;
 }
 
@@ -188,7 +190,8 @@ Value expected_gguf(const VectorCase& vector, const VectorFile&) {
 
 // The loader's values are [experts, in, out].
 Value mxfp4(const VectorCase& vector, const VectorFile&) {
-  const Tensor blocks = tensor_of(needed(vector, "blocks"), at::kByte).view(integers_of(needed(vector, "blocks_shape")));
+  const Tensor blocks =
+      tensor_of(needed(vector, "blocks"), at::kByte).view(integers_of(needed(vector, "blocks_shape")));
   const Tensor scales = tensor_of(needed(vector, "scales"), at::kByte).view(blocks.sizes().slice(0, 3));
   const Tensor values = tensor::mxfp4_values(blocks, scales).transpose(1, 2).contiguous();
   Value out = Value::map();
@@ -204,7 +207,9 @@ VectorKind quant_bnb_4bit_vectors() {
 }
 VectorKind quant_bnb_4bit_double_quant_vectors() {
   return {.name = "quant/bnb_4bit_double_quant",
-          .answer = [](const VectorCase&, const VectorFile&) -> Value { throw VectorNotBuilt("scales that are codes themselves"); },
+          .answer = [](const VectorCase&, const VectorFile&) -> Value {
+            throw VectorNotBuilt("scales that are codes themselves");
+          },
           .expected = keys({"absmax_codes_uint8"})};
 }
 VectorKind quant_fp8_vectors() { return {.name = "quant/fp8", .answer = fp8, .expected = expected_fp8}; }

@@ -70,7 +70,8 @@ Value packed_of(const Tensor& codes) {
 }
 
 bool is_built(const std::string& method) {
-  return method == "nf4" || method == "int8" || method == "8bit" || method == "a8bit" || method == "a8q" || method == "a4q";
+  return method == "nf4" || method == "int8" || method == "8bit" || method == "a8bit" || method == "a8q" ||
+         method == "a4q";
 }
 
 Value quantization(const VectorCase& vector, const VectorFile& file) {
@@ -129,7 +130,12 @@ std::string compare(const Value& expected, const Value& got) {
     const bool codes = key == "packed" || key == "weight";
     const Value* const found = mine.find(key);
     if (!found) return key + " is expected";
-    if (std::string why = difference_of(value, *found, codes ? 0 : key == "dequantized" ? 1e-3 : 1e-5, codes ? 0 : 1e-6); !why.empty())
+    if (std::string why = difference_of(value, *found,
+                                        codes                  ? 0
+                                        : key == "dequantized" ? 1e-3
+                                                               : 1e-5,
+                                        codes ? 0 : 1e-6);
+        !why.empty())
       return key + ": " + why;
   }
   return "";
@@ -137,7 +143,8 @@ std::string compare(const Value& expected, const Value& got) {
 
 // The same small llama as the recordings; a null configuration is the bare flag.
 Value model_quantize(const VectorCase& vector, const VectorFile&) {
-  const Value config = parse_json(R"({"model_type": "llama", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+  const Value config =
+      parse_json(R"({"model_type": "llama", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 64, "tie_word_embeddings": false})");
   Value section = Value::map();
   section.set("apply_quantization", Value::boolean(true));
@@ -180,7 +187,9 @@ Value expected_model(const VectorCase& vector, const VectorFile&) {
 
 }  // namespace
 
-VectorKind model_quantize_vectors() { return {.name = "model_quantize", .answer = model_quantize, .expected = expected_model}; }
+VectorKind model_quantize_vectors() {
+  return {.name = "model_quantize", .answer = model_quantize, .expected = expected_model};
+}
 
 VectorKind quantization_vectors() { return {.name = "quantization", .answer = quantization, .compare = compare}; }
 

@@ -40,8 +40,10 @@ Value apply(const VectorCase& vector, const models::RopeRequest& request) {
   if (three) positions = positions.view({3, -1});
   const models::BasicRope rope = models::get_basic_rope(config, request);
   std::optional<Tensor> table;
-  if (needed(vector, "use_frequency_table").as_bool().value_or(false)) table = rounded(models::get_basic_frequencies(config, request));
-  const int64_t dim = needed(config.is_map() ? VectorCase{vector.id, config} : vector, "head_dim").as_int().value_or(0), tokens = positions.size(-1);
+  if (needed(vector, "use_frequency_table").as_bool().value_or(false))
+    table = rounded(models::get_basic_frequencies(config, request));
+  const int64_t dim = needed(config.is_map() ? VectorCase{vector.id, config} : vector, "head_dim").as_int().value_or(0),
+                tokens = positions.size(-1);
   Value out = Value::map();
   out.set("q", tensor_of(rope(input(tokens, 2, dim, 37, 101, 50), positions, table), {1, tokens, 2, dim}));
   out.set("k", tensor_of(rope(input(tokens, 1, dim, 53, 97, 48), positions, table), {1, tokens, 1, dim}));
@@ -53,7 +55,8 @@ Value answer_rope(const VectorCase& vector, const VectorFile&) {
   const Value& config = needed(vector, "config");
   const std::string& what = needed(vector, "op").scalar;
   models::RopeRequest request{.rotary_dim = needed(vector, "rotary_dim").as_int()};
-  if (const Value* const neox = vector.body.find("is_neox_style")) request.is_neox_style = neox->as_bool().value_or(true);
+  if (const Value* const neox = vector.body.find("is_neox_style"))
+    request.is_neox_style = neox->as_bool().value_or(true);
   if (what == "apply") return apply(vector, request);
   if (what == "get_basic_inv_frequencies") {
     const Tensor inverse = models::get_basic_inv_frequencies(config, request);
@@ -64,7 +67,8 @@ Value answer_rope(const VectorCase& vector, const VectorFile&) {
   std::vector<int64_t> rows;
   for (const int64_t row : {0, 1, 2, 3, 7, 15, 16, 20, 31, 63, 100})  // those that were recorded
     if (row < table.size(-2)) rows.push_back(row);
-  const Tensor some = table.index_select(-2, at::tensor(at::ArrayRef<int64_t>(rows), at::TensorOptions().dtype(at::kLong)));
+  const Tensor some =
+      table.index_select(-2, at::tensor(at::ArrayRef<int64_t>(rows), at::TensorOptions().dtype(at::kLong)));
   Value out = Value::map();
   out.set("table_shape", list_of(table.sizes().vec()));
   out.set("dtype", Value::text("bfloat16"));
@@ -76,7 +80,8 @@ Value answer_rope(const VectorCase& vector, const VectorFile&) {
 // Where a table is in it, a difference in the last bit before rounding may show as one of bfloat16.
 std::optional<double> tolerance(const VectorCase& vector) {
   const Value* const table = vector.body.find("use_frequency_table");
-  const bool rounded = table ? table->as_bool().value_or(false) : needed(vector, "op").scalar == "get_basic_frequencies";
+  const bool rounded =
+      table ? table->as_bool().value_or(false) : needed(vector, "op").scalar == "get_basic_frequencies";
   return rounded ? std::optional(std::ldexp(1.0, -8)) : std::nullopt;
 }
 

@@ -28,7 +28,10 @@ std::vector<float> scores_of(const Value& list) {
   std::vector<float> out;
   for (const Value& item : list.items) {
     const std::string& word = item.scalar;
-    out.push_back(word == "-inf" ? -INFINITY : word == "inf" ? INFINITY : word == "nan" ? NAN : static_cast<float>(item.as_double().value_or(NAN)));
+    out.push_back(word == "-inf"  ? -INFINITY
+                  : word == "inf" ? INFINITY
+                  : word == "nan" ? NAN
+                                  : static_cast<float>(item.as_double().value_or(NAN)));
   }
   return out;
 }
@@ -37,7 +40,9 @@ Value scores_value(std::span<const float> scores) {
   Value out = Value::list();
   for (const float score : scores)
     out.items.push_back(std::isfinite(score) ? Value::number(score)
-                                             : Value::text(std::isnan(score) ? "nan" : score < 0 ? "-inf" : "inf"));
+                                             : Value::text(std::isnan(score) ? "nan"
+                                                           : score < 0       ? "-inf"
+                                                                             : "inf"));
   return out;
 }
 
@@ -75,18 +80,31 @@ ProcessorCase read_case(const VectorCase& vector) {
   keys.set("top_k", Value::integer(0));
   for (const auto& [key, value] : needed(vector, "args").entries) {
     const auto number = [&, &value = value] { return value.as_int().value_or(0); };
-    if (key == "chain") read_words(value.scalar, keys);
-    else if (key == "min_tokens_to_keep") out.setting.keep = number();
-    else if (key == "prompt_ignore_length") out.ignored = static_cast<size_t>(number());
-    else if (key == "prompt_length" || key == "prompt_length_to_skip" || key == "input_ids_seq_length" || key == "begin_index") out.prompt = static_cast<size_t>(number());
-    else if (key == "encoder_input_ids") for (const Value& row : value.items) out.prompts.push_back(tokens_of(row));
-    else if (key == "ngram_size" || key == "encoder_ngram_size") keys.set(encoder ? "encoder_no_repeat_ngram_size" : "no_repeat_ngram_size", value);
-    else if (key == "penalty") keys.set(encoder ? "encoder_repetition_penalty" : "repetition_penalty", value);
-    else if (key == "bos_token_id" && name.starts_with("forced")) keys.set("forced_bos_token_id", value);
-    else if (key == "eos_token_id" && name.starts_with("forced")) keys.set("forced_eos_token_id", value);
-    else if (key == "max_length" && name.starts_with("forced")) out.setting.max_length = number();
-    else if (config::find_key(config::section_of<GenerationConfig>(), key)) keys.set(key, value);
-    else throw VectorNotBuilt("the argument '" + key + "'");
+    if (key == "chain")
+      read_words(value.scalar, keys);
+    else if (key == "min_tokens_to_keep")
+      out.setting.keep = number();
+    else if (key == "prompt_ignore_length")
+      out.ignored = static_cast<size_t>(number());
+    else if (key == "prompt_length" || key == "prompt_length_to_skip" || key == "input_ids_seq_length" ||
+             key == "begin_index")
+      out.prompt = static_cast<size_t>(number());
+    else if (key == "encoder_input_ids")
+      for (const Value& row : value.items) out.prompts.push_back(tokens_of(row));
+    else if (key == "ngram_size" || key == "encoder_ngram_size")
+      keys.set(encoder ? "encoder_no_repeat_ngram_size" : "no_repeat_ngram_size", value);
+    else if (key == "penalty")
+      keys.set(encoder ? "encoder_repetition_penalty" : "repetition_penalty", value);
+    else if (key == "bos_token_id" && name.starts_with("forced"))
+      keys.set("forced_bos_token_id", value);
+    else if (key == "eos_token_id" && name.starts_with("forced"))
+      keys.set("forced_eos_token_id", value);
+    else if (key == "max_length" && name.starts_with("forced"))
+      out.setting.max_length = number();
+    else if (config::find_key(config::section_of<GenerationConfig>(), key))
+      keys.set(key, value);
+    else
+      throw VectorNotBuilt("the argument '" + key + "'");
   }
   config::read(keys, out.config, vector.id).throw_if_any();
   out.config.do_sample = true;
@@ -135,7 +153,8 @@ std::shared_ptr<models::Model> model_of(const VectorFile& file) {
       }
       return model;
     }
-    if (above == above.parent_path()) refuse(file.path.string(), "model '" + name->scalar + "' is in no folder above it");
+    if (above == above.parent_path())
+      refuse(file.path.string(), "model '" + name->scalar + "' is in no folder above it");
   }
 }
 
@@ -201,11 +220,15 @@ std::string compare_generate(const Value& expected, const Value& got) {
 }  // namespace
 
 VectorKind sampling_generate_vectors() {
-  return {.name = "sampling/generate", .answer = answer_generate, .expected = expected_generate, .compare = compare_generate};
+  return {.name = "sampling/generate",
+          .answer = answer_generate,
+          .expected = expected_generate,
+          .compare = compare_generate};
 }
 
 VectorKind sampling_logits_processors_vectors() {
-  return {.name = "sampling/logits_processors", .answer = answer_processors,
+  return {.name = "sampling/logits_processors",
+          .answer = answer_processors,
           .expected = [](const VectorCase& vector, const VectorFile&) { return needed(vector, "scores_out"); }};
 }
 

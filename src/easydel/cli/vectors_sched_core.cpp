@@ -20,7 +20,8 @@ Value rates(const VectorCase& vector, const VectorFile& file) {
   const std::string type = vector.id.substr(0, vector.id.find(':'));
   const train::Schedule schedule = train::read_schedule(type, needed(vector, "kwargs"), base, vector.id);
   Value out = Value::list();
-  for (size_t step = 0; step < needed(vector, "lr").items.size(); ++step) out.items.push_back(Value::number(schedule.at(int64_t(step))));
+  for (size_t step = 0; step < needed(vector, "lr").items.size(); ++step)
+    out.items.push_back(Value::number(schedule.at(int64_t(step))));
   return out;
 }
 
@@ -28,6 +29,8 @@ Value expected(const VectorCase& vector, const VectorFile&) { return needed(vect
 
 }  // namespace
 
-VectorKind schedule_vectors() { return {.name = "sched/tables", .answer = rates, .relative = 1e-6, .absolute = 1e-12, .expected = expected}; }
+VectorKind schedule_vectors() {
+  return {.name = "sched/tables", .answer = rates, .relative = 1e-6, .absolute = 1e-12, .expected = expected};
+}
 
 }  // namespace easydel::cli

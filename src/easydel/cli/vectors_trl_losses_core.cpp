@@ -33,7 +33,9 @@ Value expected(const VectorCase& vector, const VectorFile&) {
   return out;
 }
 
-double number_behind(const std::string& text, const std::string& word) { return std::stod(text.substr(text.find(word) + word.size())); }
+double number_behind(const std::string& text, const std::string& word) {
+  return std::stod(text.substr(text.find(word) + word.size()));
+}
 
 Value cross_entropy(const VectorCase& vector, const VectorFile& file) {
   const std::string& name = vector.id;
@@ -61,7 +63,8 @@ Value cross_entropy(const VectorCase& vector, const VectorFile& file) {
   const double z = t5x ? 1e-3 : name.find("z_loss") != std::string::npos ? 0.01 : 0.0;
   const Tensor own = weights.defined() ? weights.index_select(0, known) : Tensor();
   const Tensor logps = own.defined() ? scores.logps * own : scores.logps;
-  Tensor tokens = ops::smoothed_loss(logps, scores.uniform, vocabulary, smoothing, t5x ? ops::Smoothing::t5x : ops::Smoothing::torch);
+  Tensor tokens = ops::smoothed_loss(logps, scores.uniform, vocabulary, smoothing,
+                                     t5x ? ops::Smoothing::t5x : ops::Smoothing::torch);
   if (z > 0) tokens = tokens + z * scores.log_normalizer.square();
   Tensor counted = valid;
   if (const Value* given = inputs.find("token_weights")) counted = valid * tensor_of(*given).reshape({-1});
@@ -77,7 +80,8 @@ Value divergence(const VectorCase& vector, const VectorFile& file) {
   const std::string& name = vector.id;
   const Tensor student = tensor_of(in_file(file, "student_logits")).requires_grad_(true);
   const Tensor labels = tensor_of(in_file(file, "labels"), at::kLong);
-  const Tensor entries = ops::jensen_shannon(student, tensor_of(in_file(file, "teacher_logits")), number_behind(name, "_b"), number_behind(name, "_t"));
+  const Tensor entries = ops::jensen_shannon(student, tensor_of(in_file(file, "teacher_logits")),
+                                             number_behind(name, "_b"), number_behind(name, "_t"));
   const Tensor rows = labels.ne(-100).reshape({-1}).nonzero().squeeze(1);
   const Tensor learned = entries.reshape({-1, entries.size(-1)}).index_select(0, rows);
   if (name.ends_with("_none")) return with_gradients(learned, {student});
@@ -89,7 +93,8 @@ const char* const estimators[] = {"k1", "k2", "k3"};
 Value estimate(const VectorCase& vector, const VectorFile&) {
   Value out = Value::map();
   for (int kind = 0; kind < 3; ++kind)
-    out.set(estimators[kind], nested_of(ops::kl_estimate(ops::KlEstimator(kind), tensor_of(needed(vector, "logp")), tensor_of(needed(vector, "ref_logp")))));
+    out.set(estimators[kind], nested_of(ops::kl_estimate(ops::KlEstimator(kind), tensor_of(needed(vector, "logp")),
+                                                         tensor_of(needed(vector, "ref_logp")))));
   return out;
 }
 
@@ -101,7 +106,8 @@ Value expected_estimates(const VectorCase& vector, const VectorFile&) {
 
 Value balance(const VectorCase& vector, const VectorFile& file) {
   std::vector<Tensor> layers;
-  for (const Value& layer : in_file(file, "gate_logits_per_layer").items) layers.push_back(tensor_of(layer).requires_grad_(true));
+  for (const Value& layer : in_file(file, "gate_logits_per_layer").items)
+    layers.push_back(tensor_of(layer).requires_grad_(true));
   const Value& mask = needed(vector, "attention_mask");
   const Tensor counts = mask.is_null() ? Tensor() : tensor_of(mask).reshape({-1});
   return with_gradients(ops::load_balancing_loss(layers, needed(vector, "top_k").as_int().value_or(1), counts), layers);
@@ -109,9 +115,15 @@ Value balance(const VectorCase& vector, const VectorFile& file) {
 
 }  // namespace
 
-VectorKind cross_entropy_vectors() { return {.name = "losses/cross_entropy", .answer = cross_entropy, .expected = expected}; }
+VectorKind cross_entropy_vectors() {
+  return {.name = "losses/cross_entropy", .answer = cross_entropy, .expected = expected};
+}
 VectorKind jsd_vectors() { return {.name = "losses/jsd", .answer = divergence, .expected = expected}; }
-VectorKind kl_estimators_vectors() { return {.name = "losses/kl_estimators", .answer = estimate, .expected = expected_estimates}; }
-VectorKind moe_load_balancing_vectors() { return {.name = "losses/moe_load_balancing", .answer = balance, .expected = expected}; }
+VectorKind kl_estimators_vectors() {
+  return {.name = "losses/kl_estimators", .answer = estimate, .expected = expected_estimates};
+}
+VectorKind moe_load_balancing_vectors() {
+  return {.name = "losses/moe_load_balancing", .answer = balance, .expected = expected};
+}
 
 }  // namespace easydel::cli

@@ -56,9 +56,8 @@ struct Gather : Function<Gather> {
     Group group = held(context);
     int64_t dimension = context->saved_data["dimension"].toInt();
     auto dtype = at::ScalarType(context->saved_data["dtype"].toInt());
-    Tensor mine = context->saved_data["sum"].toBool()
-                      ? group.reduce_scatter(gradients[0].to(dtype), dimension)
-                      : group.part(gradients[0], dimension).to(dtype).contiguous();
+    Tensor mine = context->saved_data["sum"].toBool() ? group.reduce_scatter(gradients[0].to(dtype), dimension)
+                                                      : group.part(gradients[0], dimension).to(dtype).contiguous();
     return {mine, Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };

@@ -20,7 +20,8 @@ std::string shown(const Value& value) {
       break;
   }
   std::string text = value.scalar.substr(0, 60);
-  while (!text.empty() && text.size() < value.scalar.size() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+  while (!text.empty() && text.size() < value.scalar.size() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80)
+    text.pop_back();
   return "'" + text + (text.size() < value.scalar.size() ? "..." : "") + "'";
 }
 
@@ -65,9 +66,11 @@ bool read_double(const Value& value, double& out, const At& at) {
 }
 
 bool read_text(const Value& value, std::string& out, const At& at) {
-  if (value.kind != Value::Kind::plain && value.kind != Value::Kind::text) return at.wrong(value, shown(value) + " is not a text");
+  if (value.kind != Value::Kind::plain && value.kind != Value::Kind::text)
+    return at.wrong(value, shown(value) + " is not a text");
   if (value.as_bool())
-    return at.wrong(value, value.scalar + " is not a text", at.hint + "; write \"" + value.scalar + "\" where the word is meant");
+    return at.wrong(value, value.scalar + " is not a text",
+                    at.hint + "; write \"" + value.scalar + "\" where the word is meant");
   return out = value.scalar, true;
 }
 
@@ -94,7 +97,9 @@ int read_choice(const Value& value, std::span<const PlainChoice> choices, const 
     }
   }
   const std::string near = nearest(value.scalar, names);
-  return at.wrong(value, "unknown value " + shown(value), near.empty() ? "" : "did you mean '" + near + "'? " + at.hint), -1;
+  return at.wrong(value, "unknown value " + shown(value),
+                  near.empty() ? "" : "did you mean '" + near + "'? " + at.hint),
+         -1;
 }
 
 std::string expects_choice(std::span<const PlainChoice> choices) {

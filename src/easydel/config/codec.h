@@ -58,7 +58,10 @@ struct Many : std::vector<T> {
 };
 
 template <class T>
-concept Sectioned = requires { T::fields(); } || requires { T::section(); };
+concept Sectioned = requires {
+  T::fields();
+}
+|| requires { T::section(); };
 
 template <Sectioned T>
 const Section& section_of();
@@ -101,7 +104,7 @@ template <class T>
 struct Codec;
 
 template <class T>
-  requires std::is_arithmetic_v<T>
+requires std::is_arithmetic_v<T>
 struct Codec<T> {
   static std::string expects() {
     return std::is_same_v<T, bool> ? "true or false" : std::is_integral_v<T> ? "an integer" : "a number";
@@ -116,7 +119,8 @@ struct Codec<T> {
       constexpr auto kHigh = std::numeric_limits<T>::max();
       constexpr int64_t kTop = std::cmp_greater(kHigh, INT64_MAX) ? INT64_MAX : static_cast<int64_t>(kHigh);
       int64_t wide = 0;
-      if (!detail::read_integer(value, wide, static_cast<int64_t>(std::numeric_limits<T>::min()), kTop, at)) return false;
+      if (!detail::read_integer(value, wide, static_cast<int64_t>(std::numeric_limits<T>::min()), kTop, at))
+        return false;
       return out = static_cast<T>(wide), true;
     } else {
       double wide = 0;
@@ -162,7 +166,7 @@ struct Codec<Value> {
 };
 
 template <class E>
-  requires std::is_enum_v<E>
+requires std::is_enum_v<E>
 struct Codec<E> {
   static constexpr auto all = choices(E{});
   static std::vector<detail::PlainChoice> plain() {
@@ -262,11 +266,14 @@ struct Codec<std::array<T, N>> {
   static bool read(const Value& value, std::array<T, N>& out, const At& at) {
     std::vector<T> items;
     if (!Codec<std::vector<T>>::read(value, items, at)) return false;
-    if (items.size() != N) return at.wrong(value, "has " + std::to_string(items.size()) + " items, not " + std::to_string(N));
+    if (items.size() != N)
+      return at.wrong(value, "has " + std::to_string(items.size()) + " items, not " + std::to_string(N));
     for (size_t i = 0; i < N; ++i) out[i] = std::move(items[i]);
     return true;
   }
-  static Value write(const std::array<T, N>& value) { return Codec<std::vector<T>>::write({value.begin(), value.end()}); }
+  static Value write(const std::array<T, N>& value) {
+    return Codec<std::vector<T>>::write({value.begin(), value.end()});
+  }
 };
 
 template <class T>

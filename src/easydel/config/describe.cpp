@@ -10,7 +10,9 @@ std::string pad(int n) { return std::string(static_cast<size_t>(n), ' '); }
 
 std::string title_of(const Key& key, const std::string& path) {
   const std::string below = join_path(path, key.name);
-  return key.shape == Key::Shape::list_of_sections ? below + "[]" : key.shape == Key::Shape::map_of_sections ? below + ".*" : below;
+  return key.shape == Key::Shape::list_of_sections  ? below + "[]"
+         : key.shape == Key::Shape::map_of_sections ? below + ".*"
+                                                    : below;
 }
 
 // The key's meaning and what else is to say about it.
@@ -56,8 +58,10 @@ void join_schema(Value& properties, const std::string& name, const Value& schema
   if (!there) return void(properties.set(name, schema));
   if (*there == schema) return;
   Value either = Value::map(), any = Value::list();
-  if (const Value* before = there->find("x-variants")) any = *before;
-  else any.items.push_back(*there);
+  if (const Value* before = there->find("x-variants"))
+    any = *before;
+  else
+    any.items.push_back(*there);
   if (std::ranges::find(any.items, schema) == any.items.end()) any.items.push_back(schema);
   either.set("x-variants", std::move(any));
   *there = std::move(either);
@@ -103,7 +107,8 @@ std::string markdown(const Section& section, const std::string& path) {
     out += "| key | default | expects | meaning |\n|---|---|---|---|\n";
     for (const Key& key : section.keys)
       if (is_value(key))
-        out += "| `" + key.name + "` | " + (key.required ? "required" : "`" + escaped(to_yaml_flow(key.default_value)) + "`") + " | " +
+        out += "| `" + key.name + "` | " +
+               (key.required ? "required" : "`" + escaped(to_yaml_flow(key.default_value)) + "`") + " | " +
                escaped(key.expects) + " | " + escaped(remarks(key)) + " |\n";
     out += "\n";
   }
@@ -127,7 +132,8 @@ std::string help(const Section& section, const std::string& path) {
       out += help(*key.section(), title_of(key, path));
       continue;
     }
-    std::string head = "  " + join_path(path, key.name) + ": " + (key.required ? "(required)" : to_yaml_flow(key.default_value));
+    std::string head =
+        "  " + join_path(path, key.name) + ": " + (key.required ? "(required)" : to_yaml_flow(key.default_value));
     head.resize(std::max<size_t>(head.size() + 2, 44), ' ');
     out += head + remarks(key) + " (" + key.expects + ")\n";
   }

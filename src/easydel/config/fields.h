@@ -65,7 +65,7 @@ constexpr Alias alias(std::string_view other_name) { return {other_name}; }
 constexpr Deprecated deprecated(std::string_view old_name) { return {old_name}; }  // accepted, said once
 constexpr NoEffect no_effect(std::string_view why) { return {why}; }               // accepted, typed, named in a note
 constexpr NotBuilt not_built(std::string_view what) { return {what}; }             // only its default is accepted
-constexpr Named named(std::string_view key) { return {key}; }                      // a key that cannot be a member's name
+constexpr Named named(std::string_view key) { return {key}; }  // a key that cannot be a member's name
 constexpr Required required() { return {}; }
 
 struct Attributes {

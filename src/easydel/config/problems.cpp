@@ -33,11 +33,14 @@ void Problems::note(std::string_view path, std::string_view text) {
   if (std::ranges::find(notes_, line) == notes_.end()) notes_.push_back(line);
 }
 
-void Problems::no_effect(std::string path, std::string why) { no_effect_.emplace_back(std::move(path), std::move(why)); }
+void Problems::no_effect(std::string path, std::string why) {
+  no_effect_.emplace_back(std::move(path), std::move(why));
+}
 
 bool Problems::any_at(std::string_view path) const {
   return std::ranges::any_of(problems_, [path](const Problem& p) {
-    return p.path.starts_with(path) && (p.path.size() == path.size() || p.path[path.size()] == '.' || p.path[path.size()] == '[');
+    return p.path.starts_with(path) &&
+           (p.path.size() == path.size() || p.path[path.size()] == '.' || p.path[path.size()] == '[');
   });
 }
 
@@ -81,7 +84,8 @@ std::vector<std::string> Problems::notes() const {
 }
 
 std::string Problems::describe(const Problem& p) const {
-  return where(p.path, p.place) + ": " + (p.path.empty() ? "" : p.path + ": ") + p.what + (p.hint.empty() ? "" : "\n    " + p.hint);
+  return where(p.path, p.place) + ": " + (p.path.empty() ? "" : p.path + ": ") + p.what +
+         (p.hint.empty() ? "" : "\n    " + p.hint);
 }
 
 std::string Problems::text() const {

@@ -82,13 +82,15 @@ void read_sections(std::span<const Part> parts, const Value& value, const std::s
     const Place key_place = i < value.key_places.size() ? value.key_places[i] : child.place;
     bool known = false, twice = false;
     for (const Part& part : parts) {
-      const auto key = std::ranges::find_if(part.section->keys, [&, &name = name](const Key& k) { return k.answers_to(name); });
+      const auto key =
+          std::ranges::find_if(part.section->keys, [&, &name = name](const Key& k) { return k.answers_to(name); });
       if (key == part.section->keys.end()) continue;
       known = true;
       const auto earlier = std::ranges::find_if(seen, [&](const auto& s) { return s.first == &*key; });
       if (earlier != seen.end()) {
         if (!twice)
-          problems.add(join_path(path, key->name), key_place, "is given twice, as '" + earlier->second + "' and as '" + name + "'",
+          problems.add(join_path(path, key->name), key_place,
+                       "is given twice, as '" + earlier->second + "' and as '" + name + "'",
                        "they are the same key; keep one of them");
         twice = true;
         continue;
@@ -121,7 +123,8 @@ void read_sections(std::span<const Part> parts, const Value& value, const std::s
   }
 }
 
-void read_section(const Section& section, const Value& value, void* object, const std::string& path, Problems& problems) {
+void read_section(const Section& section, const Value& value, void* object, const std::string& path,
+                  Problems& problems) {
   if (section.read_all) return section.read_all(value, object, path, problems);
   const Part part{&section, object};
   read_sections({&part, 1}, value, path, problems);
@@ -179,7 +182,8 @@ const Key* find_key(const Section& section, std::string_view path) {
     return nullptr;
   }
   std::string_view rest = path.substr(name.size());
-  if (key->shape == Key::Shape::list_of_sections && rest.starts_with('[')) rest.remove_prefix(std::min(rest.find(']'), rest.size() - 1) + 1);
+  if (key->shape == Key::Shape::list_of_sections && rest.starts_with('['))
+    rest.remove_prefix(std::min(rest.find(']'), rest.size() - 1) + 1);
   if (rest.empty()) return &*key;
   rest.remove_prefix(1);
   if (key->shape == Key::Shape::map_of_sections) {

@@ -52,7 +52,8 @@ struct Section {
   bool open = false;  // passes over keys that it does not know: for files that others write, as config.json
   // Where an open section keeps them; null: nowhere.
   std::function<Value*(void* object)> unknown_keys = {};
-  std::function<void(void* object, Keys& keys)> settle = {};  // cross-key rules, after its keys were read without problem
+  std::function<void(void* object, Keys& keys)> settle =
+      {};  // cross-key rules, after its keys were read without problem
   // A section whose keys depend on a value of it reads and writes itself (trainer: by trainer_type); `keys` and
   // `variants` then are all that it may have, for schema and docs.
   std::function<void(const Value& value, void* object, const std::string& path, Problems&)> read_all = {};

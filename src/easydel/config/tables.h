@@ -42,9 +42,16 @@ bool outside(const T& value, const Limits& limits) {
     return false;
   } else if constexpr (std::is_arithmetic_v<T>) {
     return outside(static_cast<double>(value), limits);
-  } else if constexpr (requires { value.has_value(); *value; }) {
+  } else if constexpr (requires {
+                         value.has_value();
+                         *value;
+                       }) {
     return value.has_value() && outside(*value, limits);
-  } else if constexpr (requires { value.begin(); value.end(); } && !std::is_convertible_v<T, std::string_view>) {
+  } else if constexpr (requires {
+                         value.begin();
+                         value.end();
+                       } &&
+                       !std::is_convertible_v<T, std::string_view>) {
     for (const auto& item : value)
       if (outside(item, limits)) return true;
     return false;
@@ -107,8 +114,8 @@ Key key_of(const F& row, const typename F::Owner& defaults) {
     key.schema = detail::schema_with(Codec<T>::schema(), attributes.limits);
   }
   const bool plain = Inner::shape == Key::Shape::value;
-  const std::string hint =
-      plain ? "expected " + key.expects + " (default " + to_yaml_flow(key.default_value) + ")" : "expected " + key.expects;
+  const std::string hint = plain ? "expected " + key.expects + " (default " + to_yaml_flow(key.default_value) + ")"
+                                 : "expected " + key.expects;
   key.read = [m = row.member, limits = attributes.limits, hint](const Value& value, void* object,
                                                                 const std::string& path, Problems& problems) {
     T& out = static_cast<Owner*>(object)->*m;
@@ -123,7 +130,8 @@ Key key_of(const F& row, const typename F::Owner& defaults) {
 template <Sectioned T>
 Section make_section() {
   static constexpr auto rows = T::fields();
-  constexpr size_t kept_apart = requires { T::unknown_keys; } ? 1 : 0;
+  constexpr size_t kept_apart = requires { T::unknown_keys; }
+  ? 1 : 0;
   static_assert(std::tuple_size_v<decltype(rows)> + kept_apart == detail::member_count<T>(),
                 "fields() must have one row for each member");
   const T defaults{};
@@ -133,7 +141,7 @@ Section make_section() {
     section.open = true;
     section.unknown_keys = [](void* object) { return &(static_cast<T*>(object)->*T::unknown_keys); };
   }
-  if constexpr (requires(T& object, Keys& keys) { object.settle(keys); })
+  if constexpr (requires(T & object, Keys & keys) { object.settle(keys); })
     section.settle = [](void* object, Keys& keys) { static_cast<T*>(object)->settle(keys); };
   std::apply([&](const auto&... row) { (section.keys.push_back(key_of(row, defaults)), ...); }, rows);
   return section;

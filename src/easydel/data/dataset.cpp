@@ -54,7 +54,8 @@ class InformReader {
 
   std::vector<Example> read() {
     const std::string word = canonical(inform_.type.value_or(""));
-    const Source* source = word.empty() || is_hub_dataset(inform_) ? nullptr : find_source(word == "text" ? "txt" : word);
+    const Source* source =
+        word.empty() || is_hub_dataset(inform_) ? nullptr : find_source(word == "text" ? "txt" : word);
     for (const auto& file : files_of(inform_, name_ + (is_hub_dataset(inform_) ? ".type" : ".data_files"))) {
       const Source* reader = source ? source : source_of_file(file);
       if (!reader)

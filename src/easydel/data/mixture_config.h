@@ -63,11 +63,13 @@ struct InformConfig {
     using namespace config;
     using C = InformConfig;
     return std::tuple{
-        field<&C::type>("csv, json, jsonl, tsv or txt; null: by the file's extension. Or a data set of the hub, owner/name, without data_files."),
+        field<&C::type>("csv, json, jsonl, tsv or txt; null: by the file's extension. Or a data set of the hub, "
+                        "owner/name, without data_files."),
         field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), or a list of them."),
         field<&C::name>("What mixture_weights calls it; null: after its first file."),
         field<&C::split>("train, or a name for data that are only evaluated on."),
-        field<&C::dataset_split_name>("Of a data set of the hub: the configuration that its card (README.md) names so, else the split; null: the default ones."),
+        field<&C::dataset_split_name>("Of a data set of the hub: the configuration that its card (README.md) names so, "
+                                      "else the split; null: the default ones."),
         field<&C::content_field>("The row's field with the text, the conversation, or a pair's prompt; null: by the "
                                  "standard names (messages, prompt, completion, chosen, rejected, text), then content.",
                                  alias("text_field")),
@@ -127,7 +129,8 @@ struct TokenizationConfig {
 enum class SaveFormat : uint8_t { parquet, arrow, json, jsonl };
 constexpr auto choices(SaveFormat) {
   using enum SaveFormat;
-  return std::array{config::Choice{parquet, "parquet"}, config::Choice{arrow, "arrow"}, config::Choice{json, "json"}, config::Choice{jsonl, "jsonl"}};
+  return std::array{config::Choice{parquet, "parquet"}, config::Choice{arrow, "arrow"}, config::Choice{json, "json"},
+                    config::Choice{jsonl, "jsonl"}};
 }
 
 struct SaveConfig {
@@ -151,7 +154,8 @@ struct SaveConfig {
         field<&C::format>("json (a list) or jsonl (a row a line); parquet and arrow are not built yet."),
         field<&C::num_shards>("Files; null: by max_shard_size.", at_least(1)),
         field<&C::compression>("How parquet is compressed.", no_effect("json and jsonl are written as they are")),
-        field<&C::max_shard_size>("Most bytes of a file: a number, or one with KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB."),
+        field<&C::max_shard_size>(
+            "Most bytes of a file: a number, or one with KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB."),
         field<&C::overwrite>("Whether a folder that is there already may get these files."),
         field<&C::push_to_hub>("Send the folder to the hub, too."),
         field<&C::hub_repo_id>("The data set's repository, owner/name."),

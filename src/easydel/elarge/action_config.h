@@ -42,7 +42,9 @@ struct PathConfig {
   std::string path;
 
   static constexpr auto doc = "Write the normalised configuration to a file.";
-  static constexpr auto fields() { return std::tuple{config::field<&PathConfig::path>("The file.", config::required())}; }
+  static constexpr auto fields() {
+    return std::tuple{config::field<&PathConfig::path>("The file.", config::required())};
+  }
   void settle(config::Keys& keys) {
     if (path.empty()) keys.refuse("path", "is empty", "give the name of a file");
   }
@@ -131,8 +133,8 @@ struct ServeConfig {
   }
   void settle(config::Keys& keys) {
     if (reload) keys.refuse("reload", "is not possible: the server and the engine are one process", "start it anew");
-    for (const auto& [key, text] :
-         {std::pair{"host", &host}, std::pair{"log_level", &log_level}, std::pair{"tool_parser_name", &tool_parser_name}})
+    for (const auto& [key, text] : {std::pair{"host", &host}, std::pair{"log_level", &log_level},
+                                    std::pair{"tool_parser_name", &tool_parser_name}})
       if (text->empty()) keys.refuse(key, "is empty", "leave the key out for its default");
   }
 };

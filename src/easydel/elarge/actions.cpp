@@ -101,17 +101,23 @@ std::span<const ActionEntry> action_entries() {
        .doc = "Print the whole configuration with all defaults, as YAML.",
        .aliases = {"config", "print_config"},
        .run = run_dump},
-      {.name = "eval", .doc = "Evaluate the model on benchmark tasks.", .parameters = section_for<EvalActionConfig>, .make_parameters = make<EvalActionConfig>, .built = false},
+      {.name = "eval",
+       .doc = "Evaluate the model on benchmark tasks.",
+       .parameters = section_for<EvalActionConfig>,
+       .make_parameters = make<EvalActionConfig>,
+       .built = false},
       {.name = "generate",
        .doc = "Continue prompts with the model.",
-       .parameters = section_for<GenerateAction>, .make_parameters = make<GenerateAction>,
+       .parameters = section_for<GenerateAction>,
+       .make_parameters = make<GenerateAction>,
        .needs = {.model = true, .tokenizer = true, .computing = true},
        .check = check_generate,
        .run = run_generate},
       {.name = "print", .doc = "Print a summary of the run.", .aliases = {"show"}, .run = run_print},
       {.name = "push_to_hub",
        .doc = "Send the model, as it is now, to a repository of the hub; only what changed.",
-       .parameters = section_for<PushConfig>, .make_parameters = make<PushConfig>,
+       .parameters = section_for<PushConfig>,
+       .make_parameters = make<PushConfig>,
        .alone = "repo_id",
        .needs = {.model = true, .computing = true},
        .check = check_push,
@@ -119,19 +125,22 @@ std::span<const ActionEntry> action_entries() {
       {.name = "serve",
        .doc = "Serve the model by OpenAI's HTTP interface.",
        .aliases = {"server"},
-       .parameters = section_for<ServeConfig>, .make_parameters = make<ServeConfig>,
+       .parameters = section_for<ServeConfig>,
+       .make_parameters = make<ServeConfig>,
        .built = false},
       {.name = "to_json",
        .doc = "Write the configuration with all defaults as JSON.",
        .aliases = {"save_json", "write_json"},
-       .parameters = section_for<PathConfig>, .make_parameters = make<PathConfig>,
+       .parameters = section_for<PathConfig>,
+       .make_parameters = make<PathConfig>,
        .alone = "path",
        .check = check_writable,
        .run = run_to_json},
       {.name = "to_yaml",
        .doc = "Write the configuration with all defaults as YAML.",
        .aliases = {"save_yaml", "write_yaml"},
-       .parameters = section_for<PathConfig>, .make_parameters = make<PathConfig>,
+       .parameters = section_for<PathConfig>,
+       .make_parameters = make<PathConfig>,
        .alone = "path",
        .check = check_writable,
        .run = run_to_yaml},
@@ -168,9 +177,11 @@ std::string known_actions_hint(std::string_view name) {
 }
 
 // What `- serve:` and its parameters say, whether these stand below it or, mis-indented, beside it.
-bool split_action(const Value& item, std::string& name, Value& parameters, const std::string& path, config::Problems& problems) {
+bool split_action(const Value& item, std::string& name, Value& parameters, const std::string& path,
+                  config::Problems& problems) {
   if (const auto word = item.as_string()) return name = *word, true;
-  if (item.is_map() && item.entries.size() == 1) return name = item.entries[0].first, parameters = item.entries[0].second, true;
+  if (item.is_map() && item.entries.size() == 1)
+    return name = item.entries[0].first, parameters = item.entries[0].second, true;
   if (item.is_map()) {
     const auto is_null = [](const auto& entry) { return entry.second.is_null(); };
     if (std::ranges::count_if(item.entries, is_null) == 1) {
@@ -186,13 +197,15 @@ bool split_action(const Value& item, std::string& name, Value& parameters, const
       return true;
     }
   }
-  const std::string what = item.is_map() ? "has " + std::to_string(item.entries.size()) + " keys, and none of them is the action's name alone"
+  const std::string what = item.is_map() ? "has " + std::to_string(item.entries.size()) +
+                                               " keys, and none of them is the action's name alone"
                                          : config::shown(item) + " is no action";
   problems.add(path, item.place, what, "write '- train', or '- generate:' with its parameters indented below");
   return false;
 }
 
-void read_action(const Value& item, const std::string& place, config::Problems& problems, std::vector<Action>& actions) {
+void read_action(const Value& item, const std::string& place, config::Problems& problems,
+                 std::vector<Action>& actions) {
   std::string name;
   Value parameters;
   if (!split_action(item, name, parameters, place, problems)) return;
@@ -212,7 +225,8 @@ void read_action(const Value& item, const std::string& place, config::Problems& 
     config::read_section(*entry->parameters(), parameters, made.get(), path, problems);
     action.parameters = made;
   } else if (!parameters.is_null() && !(parameters.is_map() && parameters.entries.empty())) {
-    return problems.add(path, parameters.place, "takes no parameters", "write it as '- " + std::string(entry->name) + "'");
+    return problems.add(path, parameters.place, "takes no parameters",
+                        "write it as '- " + std::string(entry->name) + "'");
   }
   if (!entry->built) problems.add(path, item.place, "this action is not built yet", known_actions_hint(""));
   actions.push_back(std::move(action));
@@ -230,9 +244,11 @@ std::vector<Action> read_actions(const Value* given, config::Problems& problems)
   if (given->as_string() || given->is_map()) {
     read_action(*given, "actions", problems, actions);
   } else if (given->is_list()) {
-    for (size_t i = 0; i < given->items.size(); ++i) read_action(given->items[i], "actions[" + std::to_string(i) + "]", problems, actions);
+    for (size_t i = 0; i < given->items.size(); ++i)
+      read_action(given->items[i], "actions[" + std::to_string(i) + "]", problems, actions);
   } else {
-    problems.add("actions", given->place, config::shown(*given) + " is not a list of actions", "write for example 'actions: [validate, train]'");
+    problems.add("actions", given->place, config::shown(*given) + " is not a list of actions",
+                 "write for example 'actions: [validate, train]'");
   }
   return actions;
 }

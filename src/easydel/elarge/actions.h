@@ -16,7 +16,7 @@ namespace easydel::elarge {
 class Running {
  public:
   Running(const Run& run, Output out) : run(run), out_(std::move(out)) {}
-  Session& session();                  // loads torch when first asked
+  Session& session();  // loads torch when first asked
   bool leads() const { return static_cast<bool>(out_); }
   void print(std::string_view text) {  // rank 0's results; nothing on other ranks
     if (out_) out_(text);
@@ -32,7 +32,7 @@ class Running {
 
 // What an action looks at, and what is therefore checked before any action runs.
 struct Needs {
-  bool model = false;      // its folder, and that the mesh fits the ranks
+  bool model = false;  // its folder, and that the mesh fits the ranks
   bool tokenizer = false;
   bool data = false;
   bool computing = false;  // with torch: what is not built is refused
@@ -45,7 +45,7 @@ struct ActionEntry {
   std::vector<std::string_view> aliases = {};
   const config::Section* (*parameters)() = nullptr;  // null: it takes none
   std::shared_ptr<void> (*make_parameters)() = nullptr;
-  std::string_view alone = {};                       // "path": `to_yaml: out.yaml` is short for `to_yaml: {path: out.yaml}`
+  std::string_view alone = {};  // "path": `to_yaml: out.yaml` is short for `to_yaml: {path: out.yaml}`
   bool built = true;
   Needs needs = {};
   // Finds out before anything runs what would go wrong later with this action's own parameters.
@@ -63,7 +63,8 @@ std::vector<Action> read_actions(const Value* actions, config::Problems& problem
 // run that computes nothing is checked without it where libeasydel_core.so cannot be loaded.
 void check_with_torch(const Run& run);
 
-// Checks with torch, then does the run's actions in order; stops at the first error (which is thrown). Ranks other than 0 pass no output.
+// Checks with torch, then does the run's actions in order; stops at the first error (which is thrown). Ranks other than
+// 0 pass no output.
 void run_actions(const Run& run, const Output& out);
 
 // What some action of the run needs.

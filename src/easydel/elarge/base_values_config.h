@@ -90,13 +90,15 @@ constexpr auto choices(GradientCheckpointing) {
 enum class MoeMethod { fused_moe, standard_moe, dense_moe };
 constexpr auto choices(MoeMethod) {
   using config::Choice;
-  return std::array{Choice{MoeMethod::fused_moe, "fused_moe"}, Choice{MoeMethod::standard_moe, "standard_moe"}.also("einsum"),
+  return std::array{Choice{MoeMethod::fused_moe, "fused_moe"},
+                    Choice{MoeMethod::standard_moe, "standard_moe"}.also("einsum"),
                     Choice{MoeMethod::dense_moe, "dense_moe"}};
 }
 enum class EasyMethod { train, serve, convert };
 constexpr auto choices(EasyMethod) {
   using config::Choice;
-  return std::array{Choice{EasyMethod::train, "train"}, Choice{EasyMethod::serve, "serve"}.also("eval"), Choice{EasyMethod::convert, "convert"}};
+  return std::array{Choice{EasyMethod::train, "train"}, Choice{EasyMethod::serve, "serve"}.also("eval"),
+                    Choice{EasyMethod::convert, "convert"}};
 }
 
 struct BaseValues {
@@ -127,7 +129,8 @@ struct BaseValues {
   int64_t blocksize_q = 128, blocksize_k = 128, blocksize_b = 1;
   int64_t moe_tiling_size_batch = 4, moe_tiling_size_seqlen = 128, moe_tiling_size_dim = 128;
   int64_t pallas_m_block_size = 128, pallas_k_block_size = 128, pallas_n_block_size = 128;
-  bool use_sharding_constraint = false, scan_ring_attention = true, scan_attention_layers = false, precompute_masks = true;
+  bool use_sharding_constraint = false, scan_ring_attention = true, scan_attention_layers = false,
+       precompute_masks = true;
   bool hardware_abstraction = true, moe_force_xla_gmm = false, use_qmm_best_config = false;
   std::string sequence_axis_name = "sp";
   config::Many<std::string> kv_cache_sharding_sequence_axis_name = {"sp"};
@@ -154,14 +157,17 @@ struct BaseValues {
         field<&BaseValues::kvdtype>("Number type of cached keys and values; null: as attention.", attention),
         field<&BaseValues::mla_attn_dtype>("Number type of latent attention.", not_built("latent attention")),
         field<&BaseValues::mla_attn_softmax_dtype>("Number type of its softmax.", not_built("latent attention")),
-        field<&BaseValues::attn_softmax_dtype>("Number type of attention's softmax.", not_built("a softmax in another type than fp32")),
+        field<&BaseValues::attn_softmax_dtype>("Number type of attention's softmax.",
+                                               not_built("a softmax in another type than fp32")),
         field<&BaseValues::gradient_checkpointing>("What a layer keeps for the backward pass."),
         field<&BaseValues::gradient_checkpointing_targets>("Names of tensors, for the policies that take names."),
-        field<&BaseValues::lmhead_chunksize>("Tokens whose logits are computed at once; null: chosen by size.", at_least(1)),
+        field<&BaseValues::lmhead_chunksize>("Tokens whose logits are computed at once; null: chosen by size.",
+                                             at_least(1)),
         field<&BaseValues::use_scan_mlp>("Run the MLP over chunks of tokens.", chunks),
         field<&BaseValues::scan_mlp_chunk_size>("Tokens in such a chunk.", at_least(1), chunks),
         field<&BaseValues::mask_max_position_embeddings>("Longest sequence; null: the model's.", at_least(1), length),
-        field<&BaseValues::freq_max_position_embeddings>("Positions with rotary tables; null: the model's.", at_least(1), length),
+        field<&BaseValues::freq_max_position_embeddings>("Positions with rotary tables; null: the model's.",
+                                                         at_least(1), length),
         field<&BaseValues::moe_method>("How experts are computed."),
         field<&BaseValues::use_expert_tensor_mode>("Experts cut over tp.", not_built("models with experts")),
         field<&BaseValues::sharding_axis_dims>("As sharding.axis_dims.", elsewhere),
@@ -171,11 +177,13 @@ struct BaseValues {
         field<&BaseValues::use_sharded_kv_caching>("Cut the cache over ranks.", not_built("a cut KV cache")),
         field<&BaseValues::backend>("As platform.backend."),
         field<&BaseValues::platform>("Whose kernels.", kernels),
-        field<&BaseValues::easy_method>("What the model is built for.", no_effect("one forward serves training and generation")),
+        field<&BaseValues::easy_method>("What the model is built for.",
+                                        no_effect("one forward serves training and generation")),
         field<&BaseValues::bits>("Bits of the weights, for information.", no_effect("for information only")),
         field<&BaseValues::kv_cache_quantization_config>("As quantization.kv_cache.", not_built("quantization")),
         field<&BaseValues::quantization_config>("As quantization.model.", not_built("quantization")),
-        field<&BaseValues::fcm_max_ratio>("Most tokens hidden by forgetful causal masking.", between(0, 1), not_built("forgetful causal masking")),
+        field<&BaseValues::fcm_max_ratio>("Most tokens hidden by forgetful causal masking.", between(0, 1),
+                                          not_built("forgetful causal masking")),
         field<&BaseValues::fcm_min_ratio>("Fewest of them.", between(0, 1), not_built("forgetful causal masking")),
         field<&BaseValues::use_ring_of_experts>("As sharding.use_ring_of_experts.", elsewhere),
         field<&BaseValues::fsdp_is_ep_bound>("As sharding.fsdp_is_ep_bound.", elsewhere),
@@ -197,7 +205,8 @@ struct BaseValues {
         field<&BaseValues::moe_force_xla_gmm>("XLA's grouped products.", compiler),
         field<&BaseValues::use_qmm_best_config>("Tuned TPU kernels.", kernels),
         field<&BaseValues::sequence_axis_name>("Axis that cuts sequences.", not_built("another sequence axis")),
-        field<&BaseValues::kv_cache_sharding_sequence_axis_name>("Axis that cuts the cache.", not_built("another sequence axis")),
+        field<&BaseValues::kv_cache_sharding_sequence_axis_name>("Axis that cuts the cache.",
+                                                                 not_built("another sequence axis")),
         field<&BaseValues::flash_attention_backward_pass_impl>("Whose backward pass.", kernels),
         field<&BaseValues::qmm_platform_override>("Whose kernels.", kernels),
         field<&BaseValues::qmm_tpu_path_override>("Which TPU kernels.", kernels),

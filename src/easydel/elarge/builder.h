@@ -108,17 +108,18 @@ class Builder {
   Value get_mixture_kwargs() const;
   Value get_trainer_config() const;
 
-  // Builds are kept until clear_cache() or `again`, and shared with train() and generate(). UserError where something is
-  // not built yet. Models and trainers are torch's side: their users include models/model.h, train/trainer.h.
+  // Builds are kept until clear_cache() or `again`, and shared with train() and generate(). UserError where something
+  // is not built yet. Models and trainers are torch's side: their users include models/model.h, train/trainer.h.
   std::shared_ptr<models::Model> build_model(bool again = false);
-  std::shared_ptr<models::Model> build_teacher_model(), build_reference_model(), build_reward_model();  // null: no section
+  std::shared_ptr<models::Model> build_teacher_model(), build_reference_model(),
+      build_reward_model();  // null: no section
   std::shared_ptr<const text::Tokenizer> build_tokenizer();
-  std::shared_ptr<data::Dataset> build_dataset();     // the examples to learn from; null: no informs
+  std::shared_ptr<data::Dataset> build_dataset();  // the examples to learn from; null: no informs
   train::TrainerSection build_training_arguments() const;
   std::shared_ptr<train::Trainer> build_trainer();
-  void build_esurge() const;                          // not built yet
+  void build_esurge() const;  // not built yet
   TrainerOutput train(const Output& out = {});
-  void eval(const Arguments& keys = {}) const;        // not built yet
+  void eval(const Arguments& keys = {}) const;  // not built yet
   std::vector<Generated> generate(const GenerateRequest& request);
   // The model as it is now, to "owner/name" on the hub.
   hub::Pushed push_to_hub(const std::string& repository, hub::PushOptions options = {});

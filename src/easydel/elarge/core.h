@@ -52,8 +52,8 @@ struct Generated {
   size_t prompt = 0;  // its number
   std::string text;   // the continuation alone
   int64_t prompt_tokens = 0, new_tokens = 0;
-  std::string finish_reason;  // "end", "stop_string", "length", "max_time", "cancelled"
-  std::optional<double> score = {};  // of beams
+  std::string finish_reason;                       // "end", "stop_string", "length", "max_time", "cancelled"
+  std::optional<double> score = {};                // of beams
   double prefill_seconds = 0, decode_seconds = 0;  // of the batch that it ran in
 };
 
@@ -82,8 +82,8 @@ class Session {
   virtual std::shared_ptr<train::Trainer> build_trainer() = 0;  // reads the data; each call makes a new one
   virtual TrainerOutput train(const Output& out) = 0;           // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
-  // The model as it is now, with its tokenizer if it has one, to a repository of the hub; only what changed is sent. Errors say
-  // `where`. Collective: every rank calls it, the first one sends.
+  // The model as it is now, with its tokenizer if it has one, to a repository of the hub; only what changed is sent.
+  // Errors say `where`. Collective: every rank calls it, the first one sends.
   virtual hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) = 0;
 };
 

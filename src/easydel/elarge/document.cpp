@@ -61,22 +61,27 @@ std::vector<Step> steps_of(std::string_view path) {
   return steps;
 }
 
-// The flag's whole path, where every name is the table's own: --set trainer.lr=1 sets trainer.learning_rate's only slot.
+// The flag's whole path, where every name is the table's own: --set trainer.lr=1 sets trainer.learning_rate's only
+// slot.
 void apply(const Override& given, Value& config, config::Problems& problems) {
   const std::string flag = "--set " + given.path + "=" + given.value;
   problems.comes_from(given.path, flag);
   const std::vector<Step> steps = steps_of(given.path);
-  if (steps.empty()) return problems.add(given.path, Place{}, "is no path of a key", "write for example --set trainer.learning_rate=1e-4");
+  if (steps.empty())
+    return problems.add(given.path, Place{}, "is no path of a key",
+                        "write for example --set trainer.learning_rate=1e-4");
   Value* at = &config;
   for (const Step& step : steps) {
     if (step.index >= 0) {
       if (!at->is_list() || static_cast<size_t>(step.index) >= at->items.size())
-        return problems.add(given.path, Place{}, str("there is no item ", step.index), "items are counted from 0; add new ones in the file");
+        return problems.add(given.path, Place{}, str("there is no item ", step.index),
+                            "items are counted from 0; add new ones in the file");
       at = &at->items[static_cast<size_t>(step.index)];
       continue;
     }
     if (at->is_null()) *at = Value::map();
-    if (!at->is_map()) return problems.add(given.path, Place{}, "'" + step.key + "' would stand in something that is no section");
+    if (!at->is_map())
+      return problems.add(given.path, Place{}, "'" + step.key + "' would stand in something that is no section");
     Value* const next = at->find(step.key);
     if (next) {
       at = next;
@@ -116,7 +121,8 @@ std::optional<Value> config_of(const Value& document, config::Problems& problems
       problems.saw(name, key_place(document, i));
       problems.note(name, "is ignored: '" + used + "' is there");
     } else {
-      problems.add(name, key_place(document, i), "stands beside '" + used + ":', which holds the configuration", "move it below '" + used + ":'");
+      problems.add(name, key_place(document, i), "stands beside '" + used + ":', which holds the configuration",
+                   "move it below '" + used + ":'");
     }
   }
   if (used.empty()) return config;

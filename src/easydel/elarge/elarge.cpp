@@ -19,7 +19,8 @@ void BaseValues::settle(config::Keys& keys) {
   const std::string policy = config::Codec<GradientCheckpointing>::write(gradient_checkpointing).scalar;
   const std::string key = "gradient_checkpointing_targets";
   if (!nn::takes_names(policy)) {
-    if (gradient_checkpointing_targets) keys.no_effect(key, str("gradient_checkpointing is ", policy, ", which takes no names"));
+    if (gradient_checkpointing_targets)
+      keys.no_effect(key, str("gradient_checkpointing is ", policy, ", which takes no names"));
     return;
   }
   if (!gradient_checkpointing_targets || gradient_checkpointing_targets->empty())
@@ -27,21 +28,24 @@ void BaseValues::settle(config::Keys& keys) {
   const auto known = nn::checkpoint_names();
   const std::vector<std::string> names(known.begin(), known.end());
   for (const std::string& name : *gradient_checkpointing_targets)
-    if (std::ranges::find(names, name) == names.end()) keys.refuse(key, str("there is no tensor '", name, "'"), did_you_mean(name, names));
+    if (std::ranges::find(names, name) == names.end())
+      keys.refuse(key, str("there is no tensor '", name, "'"), did_you_mean(name, names));
 }
 
 void BaseConfig::settle(config::Keys& keys) {
   std::vector<std::string> names;
   for (const auto& choice : choices(AttentionMechanism{})) names.emplace_back(choice.name);
   for (const auto& [name, settings] : operation_configs)
-    if (std::ranges::find(names, name) == names.end()) keys.refuse("operation_configs." + name, "no such operation", did_you_mean(name, names));
+    if (std::ranges::find(names, name) == names.end())
+      keys.refuse("operation_configs." + name, "no such operation", did_you_mean(name, names));
 }
 
 void Config::settle(config::Keys& keys) {
   if (platform.backend && loader.device != Device::automatic) {
     const bool cpu = *platform.backend == Backend::cpu;
     if (cpu != (loader.device == Device::cpu))
-      keys.below("loader").refuse("device", "contradicts platform.backend, which is " + std::string(cpu ? "cpu" : "gpu"), "give one of them");
+      keys.below("loader").refuse(
+          "device", "contradicts platform.backend, which is " + std::string(cpu ? "cpu" : "gpu"), "give one of them");
   }
   if (loader.dtype == DType::fp16 && loader.param_dtype == DType::bf16 && !keys.below("loader").given("param_dtype"))
     loader.param_dtype = DType::fp16;
@@ -51,16 +55,19 @@ void Config::settle(config::Keys& keys) {
     if (!keys.below("trainer").given("total_batch_size")) {
       trainer.common.total_batch_size = *mixture.batch_size;
     } else if (trainer.common.total_batch_size != *mixture.batch_size) {
-      keys.below("mixture").refuse("batch_size",
-                                   str("is ", *mixture.batch_size, ", but trainer.total_batch_size is ", trainer.common.total_batch_size),
-                                   "they are the same thing; give one of them");
+      keys.below("mixture").refuse(
+          "batch_size",
+          str("is ", *mixture.batch_size, ", but trainer.total_batch_size is ", trainer.common.total_batch_size),
+          "they are the same thing; give one of them");
     }
   }
 }
 
 config::Section GenerateAction::section() {
   const std::array tables{&config::section_of<GenerateConfig>(), &config::section_of<generation::GenerationConfig>()};
-  config::Section out = config::merged("Continue prompts with the model. Generation keys that are not given come from its generation_config.json.", tables);
+  config::Section out = config::merged(
+      "Continue prompts with the model. Generation keys that are not given come from its generation_config.json.",
+      tables);
   out.read_all = [](const Value& value, void* object, const std::string& path, config::Problems& problems) {
     auto& action = *static_cast<GenerateAction*>(object);
     generation::GenerationConfig checked;

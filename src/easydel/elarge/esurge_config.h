@@ -14,7 +14,8 @@ namespace easydel::elarge {
 enum class TruncateMode { left, right, middle };
 constexpr auto choices(TruncateMode) {
   using config::Choice;
-  return std::array{Choice{TruncateMode::left, "left"}, Choice{TruncateMode::right, "right"}, Choice{TruncateMode::middle, "middle"}};
+  return std::array{Choice{TruncateMode::left, "left"}, Choice{TruncateMode::right, "right"},
+                    Choice{TruncateMode::middle, "middle"}};
 }
 enum class DistributedRole { automatic, coordinator, worker };
 constexpr auto choices(DistributedRole) {
@@ -122,7 +123,8 @@ struct EsurgeConfig {
         field<&EsurgeConfig::idle_reset_seconds>("Seconds of idleness before a reset.", above(0)),
         field<&EsurgeConfig::idle_reset_min_interval>("Seconds between such resets.", at_least(0)),
         field<&EsurgeConfig::tokenizer_endpoint>("A tokenizer in another process.", not_built("an external tokenizer")),
-        field<&EsurgeConfig::detokenizer_endpoint>("A detokenizer in another process.", not_built("an external detokenizer")),
+        field<&EsurgeConfig::detokenizer_endpoint>("A detokenizer in another process.",
+                                                   not_built("an external detokenizer")),
         field<&EsurgeConfig::sampling_params_callback>("Changes sampling per request; Python only.", python),
         field<&EsurgeConfig::long_prefill_token_threshold>("Tokens of a prompt prefilled in one step.", at_least(1)),
         field<&EsurgeConfig::extra_eos_token_ids>("More tokens that end a reply."),

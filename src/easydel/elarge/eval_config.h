@@ -41,7 +41,8 @@ struct EvalConfig {
   bool predict_only = false;
   Value samples;
   int64_t bootstrap_iters = 100000;
-  std::optional<int64_t> random_seed = 0, numpy_random_seed = 1234, torch_random_seed = 1234, fewshot_random_seed = 1234;
+  std::optional<int64_t> random_seed = 0, numpy_random_seed = 1234, torch_random_seed = 1234,
+                         fewshot_random_seed = 1234;
   bool confirm_run_unsafe_code = false;
   Value metadata;
   std::optional<std::string> include_path;

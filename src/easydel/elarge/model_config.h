@@ -71,8 +71,10 @@ struct ModelConfig {
     };
   }
   void settle(config::Keys& keys) {
-    if (keys.given("name_or_path") && name_or_path.empty()) keys.refuse("name_or_path", "is empty", "give a model folder");
-    for (const auto& [name, value] : extra_kwargs) keys.no_effect("extra_kwargs." + name, "loading asks for no such argument");
+    if (keys.given("name_or_path") && name_or_path.empty())
+      keys.refuse("name_or_path", "is empty", "give a model folder");
+    for (const auto& [name, value] : extra_kwargs)
+      keys.no_effect("extra_kwargs." + name, "loading asks for no such argument");
   }
 };
 
@@ -97,7 +99,8 @@ std::string_view name_of(DType dtype);
 enum class Device { automatic, cpu, gpu };
 constexpr auto choices(Device) {
   using config::Choice;
-  return std::array{Choice{Device::automatic, "auto"}, Choice{Device::cpu, "cpu"}, Choice{Device::gpu, "gpu"}.also("cuda")};
+  return std::array{Choice{Device::automatic, "auto"}, Choice{Device::cpu, "cpu"},
+                    Choice{Device::gpu, "gpu"}.also("cuda")};
 }
 
 enum class Precision { standard, high, highest };
@@ -129,7 +132,8 @@ struct LoaderConfig {
             no_effect("products of fp32 numbers are always computed in fp32")),
         field<&LoaderConfig::verbose>("Say what is loaded."),
         field<&LoaderConfig::from_torch>("Convert a PyTorch checkpoint.", no_effect("files are read as they are")),
-        field<&LoaderConfig::trust_remote_code>("Run the model folder's own code.", no_effect("no folder's code is run")),
+        field<&LoaderConfig::trust_remote_code>("Run the model folder's own code.",
+                                                no_effect("no folder's code is run")),
     };
   }
 };

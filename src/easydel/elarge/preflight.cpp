@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs a check of another layer, whose UserError "where: what\n    remedy" becomes a problem of `path`, or of the key below
-// it that it names.
+// Runs a check of another layer, whose UserError "where: what\n    remedy" becomes a problem of `path`, or of the key
+// below it that it names.
 template <class Check>
 void as_problem(config::Problems& problems, const std::string& path, Check check) {
   try {
@@ -36,7 +36,8 @@ void as_problem(config::Problems& problems, const std::string& path, Check check
     const size_t line = text.find('\n');
     std::string what = text.substr(0, line);
     std::string at = path;
-    if (const size_t colon = what.find(": "); colon != std::string::npos && (what.starts_with(path + ": ") || what.starts_with(path + "."))) {
+    if (const size_t colon = what.find(": ");
+        colon != std::string::npos && (what.starts_with(path + ": ") || what.starts_with(path + "."))) {
       at = what.substr(0, colon);
       what = what.substr(colon + 2);
     }
@@ -50,9 +51,11 @@ void as_problem(config::Problems& problems, const std::string& path, Check check
 fs::path find_model(const ModelConfig& model, const std::string& path, config::Problems& problems) {
   fs::path folder;
   as_problem(problems, path + ".name_or_path", [&] {
-    const fs::path found = hub::resolve_model(model.name_or_path, path + ".name_or_path", model.revision, hub::Wanted::description);
+    const fs::path found =
+        hub::resolve_model(model.name_or_path, path + ".name_or_path", model.revision, hub::Wanted::description);
     if (!weights::has_config(found))
-      refuse(path + ".name_or_path", "'" + model.name_or_path + "' has no config.json", "give a Hugging Face model folder");
+      refuse(path + ".name_or_path", "'" + model.name_or_path + "' has no config.json",
+             "give a Hugging Face model folder");
     folder = found;
   });
   return folder;
@@ -72,7 +75,8 @@ Value check_model(const fs::path& folder, const Value& overrides, const std::str
     if (weights::Folder::has_weights(folder))
       weights::Folder::open(folder);
     else if (!fs::is_symlink(folder / "config.json"))  // of a cache: weights are fetched when they are loaded
-      problems.note(path + ".name_or_path", "'" + folder.string() + "' has no *.safetensors: it starts from random weights");
+      problems.note(path + ".name_or_path",
+                    "'" + folder.string() + "' has no *.safetensors: it starts from random weights");
   });
   return config;
 }
@@ -84,7 +88,8 @@ void check_overrides(const BaseValues& values, const Value& model_config, config
   for (const auto& [name, value] : values.config_json.entries) {
     if (model_config.find(name)) continue;
     const std::string near = nearest(name, known);
-    problems.add("base_config.values." + name, value.place, "no such key, neither of EasyDeL nor in the model's config.json",
+    problems.add("base_config.values." + name, value.place,
+                 "no such key, neither of EasyDeL nor in the model's config.json",
                  near.empty() ? "the keys of this model are in its config.json" : "did you mean '" + near + "'?");
   }
 }
@@ -100,7 +105,10 @@ void check_models(const Config& config, bool with_tokenizer, config::Problems& p
   const Value model = folder.empty() ? Value{} : check_model(folder, overrides, "model", problems);
   if (model.is_map()) check_overrides(config.base_config.values, model, problems);
   if (with_tokenizer && config.model.tokenizer)
-    as_problem(problems, "model.tokenizer", [&] { text::Tokenizer::load(hub::resolve_model(*config.model.tokenizer, "model.tokenizer", "main", hub::Wanted::description)); });
+    as_problem(problems, "model.tokenizer", [&] {
+      text::Tokenizer::load(
+          hub::resolve_model(*config.model.tokenizer, "model.tokenizer", "main", hub::Wanted::description));
+    });
   else if (with_tokenizer && model.is_map())  // a tokenizer reads config.json too
     as_problem(problems, "model.name_or_path", [&] { text::Tokenizer::load(folder); });
   if (!config.reference_model) return;
@@ -112,7 +120,8 @@ void check_data(const Config& config, config::Problems& problems) {
   if (wrong(problems, {"mixture"})) return;
   const auto check_informs = [&](const std::vector<data::InformConfig>& informs, const std::string& key) {
     for (size_t i = 0; i < informs.size(); ++i) {
-      const std::string path = str("mixture.", key, "[", i, data::is_hub_dataset(informs[i]) ? "].type" : "].data_files");
+      const std::string path =
+          str("mixture.", key, "[", i, data::is_hub_dataset(informs[i]) ? "].type" : "].data_files");
       as_problem(problems, path, [&] {
         for (const fs::path& file : data::files_of(informs[i], path))
           if (::access(file.c_str(), R_OK) != 0) refuse(path, file.string() + " cannot be read");
@@ -122,7 +131,8 @@ void check_data(const Config& config, config::Problems& problems) {
   check_informs(config.mixture.informs, "informs");
   check_informs(config.mixture.evaluation, "evaluation");
   if (config.mixture.save)
-    as_problem(problems, "mixture.save", [&] { data::check_save("mixture.save", *config.mixture.save, config.trainer.common.trainer_type); });
+    as_problem(problems, "mixture.save",
+               [&] { data::check_save("mixture.save", *config.mixture.save, config.trainer.common.trainer_type); });
 }
 
 // Whether `path` can be made or written: no file in the way, and the first folder above it that exists is writable.
@@ -131,26 +141,32 @@ void check_can_write(const fs::path& path, bool folder, const std::string& key, 
   std::error_code missing;
   if (fs::exists(path, missing)) {
     if (fs::is_directory(path, missing) != folder)
-      return problems.add(key, "'" + path.string() + "' is a " + (folder ? "file, not a folder" : "folder, not a file"), "choose another name");
+      return problems.add(key, "'" + path.string() + "' is a " + (folder ? "file, not a folder" : "folder, not a file"),
+                          "choose another name");
     if (::access(path.c_str(), W_OK) != 0)
-      problems.add(key, "'" + path.string() + "' cannot be written", "choose a path that you may use, or change its permissions");
+      problems.add(key, "'" + path.string() + "' cannot be written",
+                   "choose a path that you may use, or change its permissions");
     return;
   }
   fs::path above = fs::absolute(path, missing).parent_path();
   while (!fs::exists(above, missing) && above.has_relative_path()) {
     if (!folder)
-      return problems.add(key, "'" + path.string() + "': there is no folder " + path.parent_path().string(), "make it, or choose another path");
+      return problems.add(key, "'" + path.string() + "': there is no folder " + path.parent_path().string(),
+                          "make it, or choose another path");
     above = above.parent_path();
   }
   if (!fs::is_directory(above, missing))
-    return problems.add(key, "'" + path.string() + "' cannot be made: " + above.string() + " is a file", "choose another path");
+    return problems.add(key, "'" + path.string() + "' cannot be made: " + above.string() + " is a file",
+                        "choose another path");
   if (::access(above.c_str(), W_OK | X_OK) != 0)
     problems.add(key, "'" + path.string() + "' cannot be made: " + above.string() + " is not writable",
                  "choose a path that you may use, or change its permissions");
 }
 
 void check_ranks(const Config& config, int64_t ranks, bool training, config::Problems& problems) {
-  if (wrong(problems, {"sharding", "trainer.total_batch_size", "trainer.gradient_accumulation_steps", "mixture.batch_size"})) return;
+  if (wrong(problems,
+            {"sharding", "trainer.total_batch_size", "trainer.gradient_accumulation_steps", "mixture.batch_size"}))
+    return;
   as_problem(problems, "sharding.axis_dims", [&] {
     const mesh::World world = mesh::read_world();
     const mesh::Mesh mesh = config.sharding.mesh(ranks, world.size == ranks ? world.size / world.local_size : 1);
@@ -162,8 +178,8 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
     const int64_t parts = readers * config.trainer.common.gradient_accumulation_steps;
     if (training && batch % parts != 0)
       problems.add("trainer.total_batch_size",
-                   str(batch, " examples cannot be divided over ", readers, " ranks and ", config.trainer.common.gradient_accumulation_steps,
-                       " parts (gradient_accumulation_steps)"),
+                   str(batch, " examples cannot be divided over ", readers, " ranks and ",
+                       config.trainer.common.gradient_accumulation_steps, " parts (gradient_accumulation_steps)"),
                    str("give a multiple of ", parts));
   });
 }
@@ -173,7 +189,8 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
 void check_built(const Config& config, bool training, config::Problems& problems) {
   as_problem(problems, "quantization", [&] { config.quantization.weight_format(training); });
   if (config.sharding.axis_names != mesh::default_axes())
-    problems.add("sharding.axis_names", "other axes than " + join(mesh::default_axes(), ", ") + " are not built yet", "leave them so, in this order");
+    problems.add("sharding.axis_names", "other axes than " + join(mesh::default_axes(), ", ") + " are not built yet",
+                 "leave them so, in this order");
   if (config.lora) problems.add("lora", "adapters are not built yet", "leave the section out: all weights are trained");
 }
 
@@ -184,8 +201,10 @@ void check_needs(const Run& run, config::Problems& problems) {
   if (needs.data) check_data(config, problems);
   if (needs.computing) check_built(config, needs.training, problems);
   if (needs.training) {
-    if (config.teacher_model) problems.add("teacher_model", "distilling from a teacher is not built yet", "leave the section out");
-    if (config.reward_model) problems.add("reward_model", "training with a reward model is not built yet", "leave the section out");
+    if (config.teacher_model)
+      problems.add("teacher_model", "distilling from a teacher is not built yet", "leave the section out");
+    if (config.reward_model)
+      problems.add("reward_model", "training with a reward model is not built yet", "leave the section out");
     if (!wrong(problems, {"mixture"}) && data::training_informs(config.mixture).empty())
       problems.add("mixture.informs", "there is nothing to train on", "give at least one inform with data_files");
   }
@@ -193,20 +212,24 @@ void check_needs(const Run& run, config::Problems& problems) {
     if (!config.trainer.common.hub_model_id)
       problems.add("trainer.push_to_hub", "does not say where to", "give hub_model_id: owner/name");
     else
-      as_problem(problems, "trainer.push_to_hub", [&] { hub::check_push("trainer.push_to_hub", push_options(config.trainer.common)); });
+      as_problem(problems, "trainer.push_to_hub",
+                 [&] { hub::check_push("trainer.push_to_hub", push_options(config.trainer.common)); });
   }
   // Where a run only validates, the training's keys count as far as they are written.
   if (needs.training || (needs.data && problems.given("trainer.save_directory")))
     check_can_write(hub::expand_home(config.trainer.common.save_directory), true, "trainer.save_directory", problems);
-  if (needs.model) check_ranks(config, run.ranks, needs.training || problems.given("trainer.total_batch_size"), problems);
+  if (needs.model)
+    check_ranks(config, run.ranks, needs.training || problems.given("trainer.total_batch_size"), problems);
 }
 
 void check_generate(const Run& run, const Action& action, config::Problems& problems) {
   const auto& parameters = *static_cast<const GenerateAction*>(action.parameters.get());
-  if (parameters.generate.output_path) check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
+  if (parameters.generate.output_path)
+    check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
   if (!problems.empty()) return;
   as_problem(problems, action.path, [&] {
-    const fs::path folder = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path", run.config.model.revision, hub::Wanted::description);
+    const fs::path folder = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path",
+                                               run.config.model.revision, hub::Wanted::description);
     check_together(generation::generation_config(folder, parameters.generation), config::Keys(problems, action.path));
   });
 }
@@ -217,7 +240,8 @@ void check_push(const Run&, const Action& action, config::Problems& problems) {
 }
 
 void check_writable(const Run&, const Action& action, config::Problems& problems) {
-  check_can_write(static_cast<const PathConfig*>(action.parameters.get())->path, false, action.path + ".path", problems);
+  check_can_write(static_cast<const PathConfig*>(action.parameters.get())->path, false, action.path + ".path",
+                  problems);
 }
 
 }  // namespace easydel::elarge

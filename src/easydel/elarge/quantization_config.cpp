@@ -11,13 +11,15 @@ std::optional<WeightFormat> QuantizationConfig::weight_format(bool training) con
   WeightFormat out;
   out.where = model ? "quantization.model" : "quantization";
   if (training)
-    refuse(out.where, "training on quantized weights is not built yet", "leave it out, or write apply_quantization: false");
+    refuse(out.where, "training on quantized weights is not built yet",
+           "leave it out, or write apply_quantization: false");
   const QuantizedPart part = model.value_or(QuantizedPart{});
   // The documents' defaults: of a section nf4, of the bare flag whole numbers of eight bits.
   const auto usual = model ? QuantizationMethod::nf4 : QuantizationMethod::int8;
   const QuantizationMethod stored = part.quantization_method.value_or(method.value_or(usual));
   if (part.runtime_dtype && *part.runtime_dtype != stored)
-    refuse(out.where + ".runtime_dtype", "computing in another format than the weights' is not built yet", "leave it out");
+    refuse(out.where + ".runtime_dtype", "computing in another format than the weights' is not built yet",
+           "leave it out");
   quant::FormatConfig format;
   format.method = config::Codec<QuantizationMethod>::write(stored).scalar;
   format.group_size = part.group_size;

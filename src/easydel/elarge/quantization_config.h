@@ -12,13 +12,36 @@
 
 namespace easydel::elarge {
 
-enum class QuantizationMethod { nf4, int8, a8bit, a8q, a4q, affine, ternary, binary, mxfp4, mxfp8, nvfp4, nvfp8, turboquant };
+enum class QuantizationMethod {
+  nf4,
+  int8,
+  a8bit,
+  a8q,
+  a4q,
+  affine,
+  ternary,
+  binary,
+  mxfp4,
+  mxfp8,
+  nvfp4,
+  nvfp8,
+  turboquant
+};
 constexpr auto choices(QuantizationMethod) {
   using enum QuantizationMethod;
   using config::Choice;
-  return std::array{Choice{nf4, "nf4"},       Choice{int8, "8bit"}.also("int8"), Choice{a8bit, "a8bit"},   Choice{a8q, "a8q"},
-                    Choice{a4q, "a4q"},       Choice{affine, "affine"},          Choice{ternary, "ternary"}, Choice{binary, "binary"},
-                    Choice{mxfp4, "mxfp4"},   Choice{mxfp8, "mxfp8"},            Choice{nvfp4, "nvfp4"},     Choice{nvfp8, "nvfp8"},
+  return std::array{Choice{nf4, "nf4"},
+                    Choice{int8, "8bit"}.also("int8"),
+                    Choice{a8bit, "a8bit"},
+                    Choice{a8q, "a8q"},
+                    Choice{a4q, "a4q"},
+                    Choice{affine, "affine"},
+                    Choice{ternary, "ternary"},
+                    Choice{binary, "binary"},
+                    Choice{mxfp4, "mxfp4"},
+                    Choice{mxfp8, "mxfp8"},
+                    Choice{nvfp4, "nvfp4"},
+                    Choice{nvfp8, "nvfp8"},
                     Choice{turboquant, "turboquant"}};
 }
 
@@ -38,7 +61,8 @@ struct QuantizedPart {
     return std::tuple{
         field<&QuantizedPart::quantization_method>("The format.", alias("dtype"), alias("method")),
         field<&QuantizedPart::runtime_dtype>("The format while computing; null: the same."),
-        field<&QuantizedPart::group_size>("Values that share a scale; null: the format's own.", at_least(1), alias("block_size")),
+        field<&QuantizedPart::group_size>("Values that share a scale; null: the format's own.", at_least(1),
+                                          alias("block_size")),
         field<&QuantizedPart::bits>("Bits of one value, for formats that leave it open.", between(1, 8)),
         field<&QuantizedPart::simulate>("Round the values, but keep them in the plain type."),
         field<&QuantizedPart::jax_native>("Formats of JAX itself.", no_effect("there is no JAX")),
@@ -76,15 +100,19 @@ struct QuantizationConfig {
         field<&QuantizationConfig::platform>("Whose kernels.", no_effect("kernels are chosen for the machine")),
         field<&QuantizationConfig::kv_cache>("Of keys and values."),
         field<&QuantizationConfig::model>("Of the weights."),
-        field<&QuantizationConfig::apply_quantization>("Quantize the weights; null: where `model` is given.", alias("quantize_tensors")),
+        field<&QuantizationConfig::apply_quantization>("Quantize the weights; null: where `model` is given.",
+                                                       alias("quantize_tensors")),
         field<&QuantizationConfig::method>("The weights' format in short, in groups of group_size."),
         field<&QuantizationConfig::group_size>("Values that share a scale.", at_least(1), alias("block_size")),
         field<&QuantizationConfig::linear_pattern>("Regex on the paths of linear layers."),
-        field<&QuantizationConfig::linear_group_size>("Values that share a scale in linear layers.", at_least(1), alias("linear_block_size"),
-                                                             no_effect("group_size says it")),
-        field<&QuantizationConfig::use_qmm_best_config>("Tuned TPU kernels.", no_effect("kernels are chosen for the machine")),
-        field<&QuantizationConfig::qmm_platform_override>("Whose kernels.", no_effect("kernels are chosen for the machine")),
-        field<&QuantizationConfig::qmm_tpu_path_override>("Which TPU kernels.", no_effect("kernels are chosen for the machine")),
+        field<&QuantizationConfig::linear_group_size>("Values that share a scale in linear layers.", at_least(1),
+                                                      alias("linear_block_size"), no_effect("group_size says it")),
+        field<&QuantizationConfig::use_qmm_best_config>("Tuned TPU kernels.",
+                                                        no_effect("kernels are chosen for the machine")),
+        field<&QuantizationConfig::qmm_platform_override>("Whose kernels.",
+                                                          no_effect("kernels are chosen for the machine")),
+        field<&QuantizationConfig::qmm_tpu_path_override>("Which TPU kernels.",
+                                                          no_effect("kernels are chosen for the machine")),
     };
   }
   // Nothing: the weights stay as they are. UserError, at its key, for what is wrong or not built.

@@ -48,11 +48,15 @@ std::filesystem::path folder_of(const ModelConfig& model, const std::string& sec
 // Nothing: what config.json says.
 std::optional<models::Task> task_of(const ModelConfig& model) {
   switch (model.task) {
-    case Task::causal_lm: return models::Task::causal_lm;
-    case Task::sequence_classification: return models::Task::sequence_classification;
+    case Task::causal_lm:
+      return models::Task::causal_lm;
+    case Task::sequence_classification:
+      return models::Task::sequence_classification;
     case Task::base_module:
-    case Task::embedding: return models::Task::base;
-    default: return std::nullopt;
+    case Task::embedding:
+      return models::Task::base;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -173,10 +177,13 @@ class TorchSession final : public Session {
     check_together(config);  // before a model is loaded
     std::vector<text::TokenId> negative;
     if (!request.negative_prompt.empty()) negative = tokenizer()->encode(request.negative_prompt);
-    if (!negative.empty() && config.guidance_scale == 1) log::warning("the negative prompt has no effect without guidance_scale");
+    if (!negative.empty() && config.guidance_scale == 1)
+      log::warning("the negative prompt has no effect without guidance_scale");
     std::vector<generation::Request> requests;
-    for (const std::string& prompt : request.prompts) requests.push_back({tokenizer()->encode(prompt), config, negative});
-    for (const Value& conversation : request.conversations) requests.push_back({render(conversation), config, negative});
+    for (const std::string& prompt : request.prompts)
+      requests.push_back({tokenizer()->encode(prompt), config, negative});
+    for (const Value& conversation : request.conversations)
+      requests.push_back({render(conversation), config, negative});
     const auto on_text = [&](size_t index, text::TokenId, std::string_view piece) {
       if (request.on_text && team_->first()) request.on_text(index, piece);
       return true;
@@ -225,14 +232,16 @@ class TorchSession final : public Session {
   const std::shared_ptr<models::Model>& model() {
     if (model_) return model_;
     model_ = models::load_model(folder(), load_options(config_.model, trains_));
-    if (config_.loader.verbose && team_->first()) log::info("loaded ", config_.model.name_or_path, " (", model_->model_type(), ")");
+    if (config_.loader.verbose && team_->first())
+      log::info("loaded ", config_.model.name_or_path, " (", model_->model_type(), ")");
     return model_;
   }
 
   const std::shared_ptr<const text::Tokenizer>& tokenizer() {
     if (!tokenizer_ && loading_.valid()) tokenizer_ = loading_.get();
     if (!tokenizer_)
-      tokenizer_ = text::Tokenizer::load(config_.model.tokenizer ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer") : folder());
+      tokenizer_ = text::Tokenizer::load(
+          config_.model.tokenizer ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer") : folder());
     return tokenizer_;
   }
 
@@ -259,14 +268,15 @@ class TorchSession final : public Session {
 std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config, bool training) {
   const auto weights = config.weight_format(training);
   if (!weights) return std::nullopt;
-  return nn::Quantization{weights->format, weights->pattern, weights->linear_pattern, weights->simulate, weights->where};
+  return nn::Quantization{weights->format, weights->pattern, weights->linear_pattern, weights->simulate,
+                          weights->where};
 }
 
 void check_session(const Config& config, int64_t ranks, bool trains) {
   const mesh::Mesh mesh = mesh_of(config, ranks);
   const auto check_model = [&](const ModelConfig& model, const std::string& section, bool training) {
-    const models::Task task =
-        models::check_model(folder_of(model, section), load_options(config, model, training, collective::Team::alone()), mesh);
+    const models::Task task = models::check_model(
+        folder_of(model, section), load_options(config, model, training, collective::Team::alone()), mesh);
     if (trains && task != models::Task::causal_lm)
       refuse(section + ".task", str("'", model.name_or_path, "' is for ", models::name_of(task)),
              "training is built for causal language models; set it to causal-language-model for a new head");
@@ -275,6 +285,8 @@ void check_session(const Config& config, int64_t ranks, bool trains) {
   if (config.reference_model) check_model(*config.reference_model, "reference_model", false);
 }
 
-std::unique_ptr<Session> open_session(const Config& config, bool trains) { return std::make_unique<TorchSession>(config, trains); }
+std::unique_ptr<Session> open_session(const Config& config, bool trains) {
+  return std::make_unique<TorchSession>(config, trains);
+}
 
 }  // namespace easydel::elarge

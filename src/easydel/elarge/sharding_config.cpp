@@ -36,11 +36,14 @@ void ShardingConfig::check_layouts(config::Keys& keys) const {
     mesh::PartitionRules(rules(), axes, keys.path_of("partition_rules"));
   });
   if (dcn_axis_dims && dcn_axis_dims->size() != axis_names.size())
-    keys.refuse("dcn_axis_dims", str(dcn_axis_dims->size(), " dims for ", axis_names.size(), " axis names (", join(axis_names, ", "), ")"),
-                "give one for each axis; 1 where it stays within a host");
+    keys.refuse(
+        "dcn_axis_dims",
+        str(dcn_axis_dims->size(), " dims for ", axis_names.size(), " axis names (", join(axis_names, ", "), ")"),
+        "give one for each axis; 1 where it stays within a host");
   as_problem(keys, "partition_axis", [&] {
     const mesh::PartitionAxis axis = mesh::partition_axis_of(partition_axis, keys.path_of("partition_axis")), usual;
-    for (const char* name : {"data_parallel_axis", "fully_sharded_data_parallel_axis", "tensor_parallel_axis", "sequence_parallel_axis", "expert_parallel_axis"})
+    for (const char* name : {"data_parallel_axis", "fully_sharded_data_parallel_axis", "tensor_parallel_axis",
+                             "sequence_parallel_axis", "expert_parallel_axis"})
       if (!(*axis.find(name) == *usual.find(name)))
         refuse(name, "another axis in this role is not built yet", "leave the five parallel axes as they are named");
   });

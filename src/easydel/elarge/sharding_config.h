@@ -30,12 +30,16 @@ struct ShardingConfig {
     using namespace config;
     return std::tuple{
         field<&ShardingConfig::axis_dims>("Ranks along each axis; -1: what is left."),
-        field<&ShardingConfig::dcn_axis_dims>("By how much each axis grows over hosts; -1: what is left. null: all ranks are laid out by axis_dims."),
-        field<&ShardingConfig::axis_names>("Names of the axes: data, fully sharded data, expert, tensor, sequence parallel."),
-        field<&ShardingConfig::partition_axis>("Which axis cuts which dimension (batch_axis: [fsdp, dp], ...); null: as named."),
+        field<&ShardingConfig::dcn_axis_dims>(
+            "By how much each axis grows over hosts; -1: what is left. null: all ranks are laid out by axis_dims."),
+        field<&ShardingConfig::axis_names>(
+            "Names of the axes: data, fully sharded data, expert, tensor, sequence parallel."),
+        field<&ShardingConfig::partition_axis>(
+            "Which axis cuts which dimension (batch_axis: [fsdp, dp], ...); null: as named."),
         field<&ShardingConfig::shard_fns>("Functions that shard a model; Python only.", not_built("shard_fns")),
         field<&ShardingConfig::auto_shard_model>("Cut the model while it is loaded."),
-        field<&ShardingConfig::partition_rules>("Pairs of a regex on a parameter's path and its axes; null: the family's."),
+        field<&ShardingConfig::partition_rules>(
+            "Pairs of a regex on a parameter's path and its axes; null: the family's."),
         field<&ShardingConfig::use_ring_of_experts>("Experts in a ring.", not_built("a ring of experts")),
         field<&ShardingConfig::fsdp_is_ep_bound>("Experts are also cut over fsdp."),
         field<&ShardingConfig::sp_is_ep_bound>("Experts are also cut over sp."),
@@ -43,22 +47,26 @@ struct ShardingConfig {
   }
   void settle(config::Keys& keys) {
     if (axis_dims.size() != axis_names.size())
-      return keys.refuse("axis_dims", "sharding.axis_dims (" + std::to_string(axis_dims.size()) + ") must match sharding.axis_names (" +
-                                          std::to_string(axis_names.size()) + ")",
+      return keys.refuse("axis_dims",
+                         "sharding.axis_dims (" + std::to_string(axis_dims.size()) +
+                             ") must match sharding.axis_names (" + std::to_string(axis_names.size()) + ")",
                          "give one size for each of: " + join(axis_names, ", "));
     int unknown = 0;
     for (const int64_t size : axis_dims) {
       if (size < 1 && size != -1)
-        return keys.refuse("axis_dims", std::to_string(size) + " is no size of an axis", "sharding.axis_dims must be positive or -1 (auto)");
+        return keys.refuse("axis_dims", std::to_string(size) + " is no size of an axis",
+                           "sharding.axis_dims must be positive or -1 (auto)");
       unknown += size == -1;
     }
-    if (unknown > 1) keys.refuse("axis_dims", "has -1 twice; what is left can only be one axis", "give all sizes but one");
+    if (unknown > 1)
+      keys.refuse("axis_dims", "has -1 twice; what is left can only be one axis", "give all sizes but one");
     check_layouts(keys);
   }
   // The mesh of so many ranks; UserError "sharding.axis_dims: ...".
   mesh::Mesh mesh(int64_t ranks, int64_t hosts) const {
-    return mesh::create_mesh({.dims = axis_dims, .names = axis_names, .dcn_dims = dcn_axis_dims, .ranks = ranks, .hosts = hosts},
-                             "sharding.axis_dims");
+    return mesh::create_mesh(
+        {.dims = axis_dims, .names = axis_names, .dcn_dims = dcn_axis_dims, .ranks = ranks, .hosts = hosts},
+        "sharding.axis_dims");
   }
   std::vector<mesh::Rule> rules() const { return mesh::read_rules(partition_rules); }
 
@@ -69,13 +77,14 @@ struct ShardingConfig {
 enum class Backend { cpu, gpu, tpu, tt };
 constexpr auto choices(Backend) {
   using config::Choice;
-  return std::array{Choice{Backend::cpu, "cpu"}, Choice{Backend::gpu, "gpu"}.also("cuda"), Choice{Backend::tpu, "tpu"}.not_built(),
-                    Choice{Backend::tt, "tt"}.not_built()};
+  return std::array{Choice{Backend::cpu, "cpu"}, Choice{Backend::gpu, "gpu"}.also("cuda"),
+                    Choice{Backend::tpu, "tpu"}.not_built(), Choice{Backend::tt, "tt"}.not_built()};
 }
 enum class KernelPlatform { jax, triton, pallas };
 constexpr auto choices(KernelPlatform) {
   using config::Choice;
-  return std::array{Choice{KernelPlatform::jax, "jax"}, Choice{KernelPlatform::triton, "triton"}, Choice{KernelPlatform::pallas, "pallas"}};
+  return std::array{Choice{KernelPlatform::jax, "jax"}, Choice{KernelPlatform::triton, "triton"},
+                    Choice{KernelPlatform::pallas, "pallas"}};
 }
 
 struct PlatformConfig {

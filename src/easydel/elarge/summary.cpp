@@ -20,9 +20,10 @@ std::string summary(const Config& config) {
   out += "mesh       " + join(axes, ", ") + "\n";
   if (sources.empty()) return out;
   out += "data       " + join(sources, "; ") + "\n";
-  out += str("training   ", trainer.trainer_type, ", learning rate ", to_yaml_flow(Value::number(trainer.learning_rate)), ", ",
-             trainer.total_batch_size, " examples per step");
-  out += trainer.max_training_steps ? str(", ", *trainer.max_training_steps, " steps\n") : str(", ", trainer.num_train_epochs, " epochs\n");
+  out += str("training   ", trainer.trainer_type, ", learning rate ",
+             to_yaml_flow(Value::number(trainer.learning_rate)), ", ", trainer.total_batch_size, " examples per step");
+  out += trainer.max_training_steps ? str(", ", *trainer.max_training_steps, " steps\n")
+                                    : str(", ", trainer.num_train_epochs, " epochs\n");
   out += "saved in   " + trainer.save_directory + "\n";
   return out;
 }

@@ -72,7 +72,8 @@ class BeamSearch final : public Search {
     // What both begin with lies in both slots already.
     const auto same = std::ranges::mismatch(from.tokens, to.tokens).in1 - from.tokens.begin();
     const bool alike = from.known == to.known;
-    cache.copy(from.slot, to.slot, alike ? std::min(same, static_cast<std::ptrdiff_t>(std::min(from.seen, to.seen))) : 0);
+    cache.copy(from.slot, to.slot,
+               alike ? std::min(same, static_cast<std::ptrdiff_t>(std::min(from.seen, to.seen))) : 0);
     to.tokens = from.tokens, to.seen = from.seen, to.known = from.known;
   }
 
@@ -104,7 +105,8 @@ class BeamSearch final : public Search {
       result.beam_indices = std::move(beam.parents);
       result.text = stops.push(text_of(beam.tokens));
       result.text += stops.finish();
-      result.tokens.assign(beam.tokens.begin() + static_cast<std::ptrdiff_t>(request_.prompt.size()), beam.tokens.end());
+      result.tokens.assign(beam.tokens.begin() + static_cast<std::ptrdiff_t>(request_.prompt.size()),
+                           beam.tokens.end());
       const bool longest = static_cast<int64_t>(beam.tokens.size()) >= max_length_;
       result.reason = reason != StopReason::end ? reason
                       : result.end              ? StopReason::end
@@ -124,7 +126,8 @@ class BeamSearch final : public Search {
 
 }  // namespace
 
-std::unique_ptr<Search> make_beam_search(const Request& request, size_t first, int64_t max_length, const Surroundings& around) {
+std::unique_ptr<Search> make_beam_search(const Request& request, size_t first, int64_t max_length,
+                                         const Surroundings& around) {
   return std::make_unique<BeamSearch>(request, first, max_length, around);
 }
 

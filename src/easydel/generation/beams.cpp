@@ -10,8 +10,12 @@
 namespace easydel::generation {
 
 Beams::Beams(const GenerationConfig& config, std::vector<TokenId> prompt, int64_t max_length, uint64_t request)
-    : config_(config), prompt_(prompt.size()), width_(static_cast<size_t>(config.num_beams)),
-      considered_(std::max<size_t>(2, 1 + config.eos_token_id.size()) * width_), max_length_(max_length), request_(request) {
+    : config_(config),
+      prompt_(prompt.size()),
+      width_(static_cast<size_t>(config.num_beams)),
+      considered_(std::max<size_t>(2, 1 + config.eos_token_id.size()) * width_),
+      max_length_(max_length),
+      request_(request) {
   running_.push_back({.tokens = std::move(prompt), .parents = {}});
 }
 
@@ -46,7 +50,8 @@ std::vector<Beams::Candidate> Beams::candidates(std::span<const std::span<float>
   return out;
 }
 
-void Beams::advance(std::span<const std::span<float>> rows, const std::function<bool(std::span<const TokenId>)>& stops) {
+void Beams::advance(std::span<const std::span<float>> rows,
+                    const std::function<bool(std::span<const TokenId>)>& stops) {
   check(rows.size() == running_.size() && !done_, "beams: ", rows.size(), " rows for ", running_.size(), " beams");
   const std::vector<Candidate> considered = candidates(rows);
   const bool full = complete_.size() == width_ && config_.early_stopping == EarlyStopping::yes;

@@ -16,7 +16,8 @@ void take(const Value& document, const std::string& where, const Value& given, a
   const auto& section = config::section_of<GenerationConfig>();
   Value kept = Value::map();
   for (const auto& [name, value] : document.entries) {
-    const auto key = std::ranges::find_if(section.keys, [&, &name = name](const config::Key& k) { return k.name == name; });
+    const auto key =
+        std::ranges::find_if(section.keys, [&, &name = name](const config::Key& k) { return k.name == name; });
     if (key != section.keys.end() && wanted(name) && !value.is_null() && !given.find(name)) kept.set(name, value);
   }
   config::read(kept, out, where).throw_if_any();
@@ -31,7 +32,8 @@ GenerationConfig generation_config(const std::filesystem::path& model_folder, co
   };
   const std::filesystem::path settings = model_folder / "generation_config.json";
   if (std::filesystem::exists(settings)) {
-    take(parse_file(settings), settings.string(), given, [](std::string_view) { return true; }, out);
+    take(
+        parse_file(settings), settings.string(), given, [](std::string_view) { return true; }, out);
   } else if (weights::has_config(model_folder)) {
     weights::ConfigFile config = weights::read_config(model_folder);
     if (auto part = models::text_part_of(config.document, config.where)) config.document = std::move(part->config);
@@ -41,7 +43,8 @@ GenerationConfig generation_config(const std::filesystem::path& model_folder, co
   config::read_section(config::section_of<GenerationConfig>(), given, &out, "", problems);
   problems.throw_if_any();
   if (!given.find("do_sample"))
-    for (const char* key : {"temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"})
+    for (const char* key :
+         {"temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"})
       if (given.find(key)) out.do_sample = out.temperature > 0;
   return out;
 }
@@ -52,28 +55,35 @@ void check_together(const GenerationConfig& c, config::Keys keys) {
     keys.refuse(several, str(c.num_return_sequences, " continuations of the likeliest tokens would all be equal"),
                 "set do_sample, or num_beams to at least as many");
   if (c.num_beams > 1 && c.num_return_sequences > c.num_beams)
-    keys.refuse(several, str(c.num_return_sequences, " is more than num_beams ", c.num_beams), "raise num_beams, or ask for fewer");
+    keys.refuse(several, str(c.num_return_sequences, " is more than num_beams ", c.num_beams),
+                "raise num_beams, or ask for fewer");
   const auto forced_and_forbidden = [&](const char* key, const std::vector<int64_t>& forced) {
-    if (!forced.empty() && std::ranges::all_of(forced, [&](int64_t id) { return std::ranges::find(c.suppress_tokens, id) != c.suppress_tokens.end(); }))
+    if (!forced.empty() && std::ranges::all_of(forced, [&](int64_t id) {
+          return std::ranges::find(c.suppress_tokens, id) != c.suppress_tokens.end();
+        }))
       keys.refuse(key, str("token ", forced[0], " is forced, and suppress_tokens forbids it"),
                   "take it out of one of them; to put off the end, use min_new_tokens");
   };
   if (c.forced_bos_token_id) forced_and_forbidden("forced_bos_token_id", {*c.forced_bos_token_id});
   forced_and_forbidden("forced_eos_token_id", c.forced_eos_token_id);
   if (c.typical_p == 0) keys.refuse("typical_p", "0 leaves no token", "give more than 0; 1 switches it off");
-  if (c.top_h && *c.top_h == 0) keys.refuse("top_h", "0 leaves no entropy", "give more than 0, or null to switch it off");
+  if (c.top_h && *c.top_h == 0)
+    keys.refuse("top_h", "0 leaves no entropy", "give more than 0, or null to switch it off");
   if (c.exponential_decay_length_penalty) {
     const auto [start, factor] = *c.exponential_decay_length_penalty;
     if (start < 0 || start != std::floor(start) || factor <= 0)
-      keys.refuse("exponential_decay_length_penalty", str("[", start, ", ", factor, "] is no number of tokens with a factor above 0"),
+      keys.refuse("exponential_decay_length_penalty",
+                  str("[", start, ", ", factor, "] is no number of tokens with a factor above 0"),
                   "give such as [100, 1.01]");
   }
   if (std::ranges::any_of(c.sequence_bias, [](const SequenceBias& entry) { return entry.tokens.empty(); }))
     keys.refuse("sequence_bias", "an entry has no tokens", "give such as [[[12, 7], -2.5]]");
   if (std::ranges::any_of(c.bad_words_ids, [](const auto& word) { return word.empty(); }))
     keys.refuse("bad_words_ids", "an entry has no tokens", "give such as [[12, 7], [9]]");
-  if (c.watermarking_config && (c.watermarking_config->greenlist_ratio <= 0 || c.watermarking_config->greenlist_ratio >= 1))
-    keys.refuse("watermarking_config", str("a greenlist_ratio of ", c.watermarking_config->greenlist_ratio, " marks nothing or everything"),
+  if (c.watermarking_config &&
+      (c.watermarking_config->greenlist_ratio <= 0 || c.watermarking_config->greenlist_ratio >= 1))
+    keys.refuse("watermarking_config",
+                str("a greenlist_ratio of ", c.watermarking_config->greenlist_ratio, " marks nothing or everything"),
                 "give more than 0 and less than 1");
 }
 

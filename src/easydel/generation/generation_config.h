@@ -18,7 +18,8 @@ namespace easydel::generation {
 enum class EarlyStopping : uint8_t { no, yes, never };
 constexpr auto choices(EarlyStopping) {
   using config::Choice;
-  return std::array{Choice{EarlyStopping::no, "false"}, Choice{EarlyStopping::yes, "true"}, Choice{EarlyStopping::never, "never"}};
+  return std::array{Choice{EarlyStopping::no, "false"}, Choice{EarlyStopping::yes, "true"},
+                    Choice{EarlyStopping::never, "never"}};
 }
 
 // Ours is one cache for all of them: a slot of fixed room a sequence, layers as the model has them.
@@ -26,9 +27,14 @@ enum class CacheImplementation : uint8_t { plain, offloaded, quantized, paged };
 constexpr auto choices(CacheImplementation) {
   using config::Choice;
   using C = CacheImplementation;
-  return std::array{Choice{C::plain, "dynamic"}.also("static").also("sliding_window").also("hybrid").also("hybrid_chunked"),
-                    Choice{C::offloaded, "offloaded"}.also("offloaded_static").also("offloaded_hybrid").also("offloaded_hybrid_chunked").not_built(),
-                    Choice{C::quantized, "quantized"}.not_built(), Choice{C::paged, "paged"}.not_built()};
+  return std::array{
+      Choice{C::plain, "dynamic"}.also("static").also("sliding_window").also("hybrid").also("hybrid_chunked"),
+      Choice{C::offloaded, "offloaded"}
+          .also("offloaded_static")
+          .also("offloaded_hybrid")
+          .also("offloaded_hybrid_chunked")
+          .not_built(),
+      Choice{C::quantized, "quantized"}.not_built(), Choice{C::paged, "paged"}.not_built()};
 }
 
 enum class SeedingScheme : uint8_t { lefthash, selfhash };
@@ -51,7 +57,8 @@ struct WatermarkingConfig {
     using namespace config;
     using W = WatermarkingConfig;
     return std::tuple{
-        field<&W::greenlist_ratio>("Share of the vocabulary that is made likelier, more than 0 and less than 1.", between(0, 1)),
+        field<&W::greenlist_ratio>("Share of the vocabulary that is made likelier, more than 0 and less than 1.",
+                                   between(0, 1)),
         field<&W::bias>("What is added to their scores."),
         field<&W::hashing_key>("Key of the hash; the detector needs it."),
         field<&W::seeding_scheme>("Whether the hash is of the tokens before, or also of the token itself."),
@@ -150,7 +157,8 @@ struct GenerationConfig {
     constexpr std::string_view kCompiled = "nothing is compiled while it runs";
     constexpr std::string_view kInCode = "whole rows of scores come from C++ alone";
     return std::tuple{
-        field<&G::max_length>("At most this many tokens, the prompt counted; max_new_tokens goes before it.", at_least(1)),
+        field<&G::max_length>("At most this many tokens, the prompt counted; max_new_tokens goes before it.",
+                              at_least(1)),
         field<&G::max_new_tokens>("At most this many new tokens; null: as max_length says, else 256.", at_least(1)),
         field<&G::min_length>("No end before this many tokens, the prompt counted.", at_least(0)),
         field<&G::min_new_tokens>("No end before this many new tokens; goes before min_length.", at_least(0)),
@@ -163,38 +171,49 @@ struct GenerationConfig {
         field<&G::seed>("Of the draws: equal seeds and prompts draw equal tokens, whatever runs beside them."),
         field<&G::num_return_sequences>("Continuations of each prompt: draws, or the best of num_beams.", at_least(1)),
         field<&G::num_beams>("Continuations that are followed at once; 1: no beam search.", at_least(1)),
-        field<&G::early_stopping>("Beams: end with num_beams complete ones (true), when a better one is unlikely (false), or impossible (never)."),
+        field<&G::early_stopping>("Beams: end with num_beams complete ones (true), when a better one is unlikely "
+                                  "(false), or impossible (never)."),
         field<&G::length_penalty>("Beams: a sequence's score is divided by its length to this power."),
-        field<&G::guidance_scale>("Scores go so far away from those of the negative prompt (arXiv:2306.17806); 1: off.", at_least(0)),
+        field<&G::guidance_scale>("Scores go so far away from those of the negative prompt (arXiv:2306.17806); 1: off.",
+                                  at_least(0)),
         field<&G::sequence_bias>("What is added to the scores of token sequences: a list of [[ids], bias]."),
-        field<&G::encoder_repetition_penalty>("Multiplies positive and divides negative scores of the prompt's tokens.", above(0)),
+        field<&G::encoder_repetition_penalty>("Multiplies positive and divides negative scores of the prompt's tokens.",
+                                              above(0)),
         field<&G::presence_penalty>("Taken from the score of every token that was generated before."),
         field<&G::frequency_penalty>("Taken from a token's score once for each time that it was generated before."),
-        field<&G::repetition_penalty>("Divides positive and multiplies negative scores of tokens seen before.", above(0)),
+        field<&G::repetition_penalty>("Divides positive and multiplies negative scores of tokens seen before.",
+                                      above(0)),
         field<&G::no_repeat_ngram_size>("No run of this many tokens comes twice; 0: off.", at_least(0)),
-        field<&G::encoder_no_repeat_ngram_size>("No run of this many tokens of the prompt comes again; 0: off.", at_least(0)),
+        field<&G::encoder_no_repeat_ngram_size>("No run of this many tokens of the prompt comes again; 0: off.",
+                                                at_least(0)),
         field<&G::bad_words_ids>("Token sequences that never come."),
         field<&G::forced_bos_token_id>("The first token after a prompt of one token.", at_least(0)),
         field<&G::forced_eos_token_id>("The last token where the length ends the text.", at_least(0)),
         field<&G::remove_invalid_values>("Scores that are no numbers, or infinite, become finite."),
-        field<&G::exponential_decay_length_penalty>("[start, factor]: after so many new tokens the end grows likelier by this factor a token."),
+        field<&G::exponential_decay_length_penalty>(
+            "[start, factor]: after so many new tokens the end grows likelier by this factor a token."),
         field<&G::suppress_tokens>("Tokens that never come."),
         field<&G::begin_suppress_tokens>("Tokens that do not come first."),
         field<&G::temperature>("Scores are divided by it before a draw; 0: take the likeliest.", at_least(0)),
-        field<&G::top_h>("Draw among the likeliest tokens that hold this share of the entropy (arXiv:2509.02510).", between(0, 1)),
+        field<&G::top_h>("Draw among the likeliest tokens that hold this share of the entropy (arXiv:2509.02510).",
+                         between(0, 1)),
         field<&G::top_k>("Draw among this many of the likeliest tokens; 0: all.", at_least(0)),
         field<&G::top_p>("Draw among the likeliest tokens that together have this probability.", between(0, 1)),
         field<&G::min_p>("Draw among tokens at least this share as likely as the likeliest.", between(0, 1)),
-        field<&G::typical_p>("Draw among the most typical tokens of this probability (arXiv:2202.00666).", between(0, 1)),
-        field<&G::epsilon_cutoff>("Draw among tokens of at least this probability (arXiv:2210.15191); 0: off.", between(0, 1)),
-        field<&G::eta_cutoff>("The same with a bound that falls with the entropy (arXiv:2210.15191); 0: off.", between(0, 1)),
+        field<&G::typical_p>("Draw among the most typical tokens of this probability (arXiv:2202.00666).",
+                             between(0, 1)),
+        field<&G::epsilon_cutoff>("Draw among tokens of at least this probability (arXiv:2210.15191); 0: off.",
+                                  between(0, 1)),
+        field<&G::eta_cutoff>("The same with a bound that falls with the entropy (arXiv:2210.15191); 0: off.",
+                              between(0, 1)),
         field<&G::watermarking_config>("A mark in the text that a detector finds; null: none."),
         field<&G::renormalize_logits>("Scores become log-probabilities again after all changes."),
         field<&G::output_scores>("Give back the changed scores of every step.", no_effect(kInCode)),
         field<&G::output_logits>("Give back the model's scores of every step.", no_effect(kInCode)),
         field<&G::output_attentions>("Give back attention weights.", not_built("giving back attention weights")),
         field<&G::output_hidden_states>("Give back hidden states.", not_built("giving back hidden states")),
-        field<&G::return_dict_in_generate>("A record instead of the sequences alone.", no_effect("a result is always a record")),
+        field<&G::return_dict_in_generate>("A record instead of the sequences alone.",
+                                           no_effect("a result is always a record")),
         field<&G::use_cache>("Keep keys, values and states of tokens; false: compute them anew for every token."),
         field<&G::cache_implementation>("Which cache."),
         field<&G::cache_config>("Arguments of the cache.", not_built("a cache with arguments")),
@@ -217,9 +236,11 @@ struct GenerationConfig {
         field<&G::assistant_confidence_threshold>("When an assistant gives up.", no_effect(kNoAssistant)),
         field<&G::assistant_ensemble_weight>("Share of the assistant's probabilities.", no_effect(kNoAssistant)),
         field<&G::max_matching_ngram_size>("Tokens that are looked for in the prompt.", no_effect(kNoAssistant)),
-        field<&G::assistant_lookbehind>("Tokens that an assistant with another tokenizer reads again.", no_effect(kNoAssistant)),
+        field<&G::assistant_lookbehind>("Tokens that an assistant with another tokenizer reads again.",
+                                        no_effect(kNoAssistant)),
         field<&G::target_lookbehind>("The same of the model's tokens.", no_effect(kNoAssistant)),
-        field<&G::decoder_start_token_id>("The first token of an encoder-decoder's answer.", no_effect("there is no encoder")),
+        field<&G::decoder_start_token_id>("The first token of an encoder-decoder's answer.",
+                                          no_effect("there is no encoder")),
         field<&G::compile_config>("How the forward is compiled.", no_effect(kCompiled)),
         field<&G::disable_compile>("Do not compile.", no_effect(kCompiled)),
         field<&G::low_memory>("Follow beams one after the other.", no_effect("beams always run together")),
@@ -227,10 +248,10 @@ struct GenerationConfig {
   }
 };
 
-// What a model folder's generation_config.json says (where there is none, config.json of the tokens that end, begin and pad a
-// text), with `given` (keys of GenerationConfig, checked before) in its place. Keys of the files that are not ours are passed over; folders
-// without the files give the defaults. Who names a temperature or another limit of the draw without saying do_sample
-// wants draws. UserError: a wrong value in a file.
+// What a model folder's generation_config.json says (where there is none, config.json of the tokens that end, begin and
+// pad a text), with `given` (keys of GenerationConfig, checked before) in its place. Keys of the files that are not
+// ours are passed over; folders without the files give the defaults. Who names a temperature or another limit of the
+// draw without saying do_sample wants draws. UserError: a wrong value in a file.
 GenerationConfig generation_config(const std::filesystem::path& model_folder, const Value& given = Value::map());
 
 // Refuses keys that do not fit together; the second as a UserError.
@@ -245,8 +266,10 @@ struct easydel::config::Codec<easydel::generation::SequenceBias> {
   static std::string expects() { return "[[token ids], a number]"; }
   static Value schema() { return detail::schema_list(Value::map(), 2); }
   static bool read(const Value& value, Bias& out, const At& at) {
-    if (!value.is_list() || value.items.size() != 2) return at.wrong(value, shown(value) + " is not [[token ids], a number]");
-    return Codec<std::vector<int64_t>>::read(value.items[0], out.tokens, at) && Codec<double>::read(value.items[1], out.bias, at);
+    if (!value.is_list() || value.items.size() != 2)
+      return at.wrong(value, shown(value) + " is not [[token ids], a number]");
+    return Codec<std::vector<int64_t>>::read(value.items[0], out.tokens, at) &&
+           Codec<double>::read(value.items[1], out.bias, at);
   }
   static Value write(const Bias& value) {
     Value out = Value::list();

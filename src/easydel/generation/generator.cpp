@@ -30,7 +30,8 @@ struct Prepared {
 void check_ids(const auto& ids, const std::string& where, const char* what, const models::Model& model) {
   for (const int64_t id : ids)
     if (id < 0 || id >= model.vocabulary())
-      refuse(where, str(what, " the token id ", id, "; the model's vocabulary has ", model.vocabulary()), "use the model's own tokenizer");
+      refuse(where, str(what, " the token id ", id, "; the model's vocabulary has ", model.vocabulary()),
+             "use the model's own tokenizer");
 }
 
 Prepared prepare(Request request, size_t index, const models::Model& model, bool have_tokenizer) {
@@ -42,17 +43,22 @@ Prepared prepare(Request request, size_t index, const models::Model& model, bool
   check_ids(request.prompt, where, "holds", model);
   check_ids(request.negative_prompt, "negative prompt", "holds", model);
   for (const auto& word : config.bad_words_ids) check_ids(word, "generation.bad_words_ids", "holds", model);
-  for (const SequenceBias& entry : config.sequence_bias) check_ids(entry.tokens, "generation.sequence_bias", "holds", model);
+  for (const SequenceBias& entry : config.sequence_bias)
+    check_ids(entry.tokens, "generation.sequence_bias", "holds", model);
   check_ids(config.forced_eos_token_id, "generation.forced_eos_token_id", "is", model);
-  if (config.forced_bos_token_id) check_ids(std::array{*config.forced_bos_token_id}, "generation.forced_bos_token_id", "is", model);
+  if (config.forced_bos_token_id)
+    check_ids(std::array{*config.forced_bos_token_id}, "generation.forced_bos_token_id", "is", model);
   const int64_t prompt = tokens_of(request.prompt), positions = model.max_positions();
   if (positions > 0 && prompt >= positions)
-    refuse(where, str("has ", prompt, " tokens; the model has ", positions, " positions, one of them for an answer"), "shorten the prompt");
+    refuse(where, str("has ", prompt, " tokens; the model has ", positions, " positions, one of them for an answer"),
+           "shorten the prompt");
   if (!config.stop_strings.empty() && !have_tokenizer)
     refuse(where, "stop strings need a tokenizer", "use a folder with tokenizer.json, or stop by eos_token_id");
   if (config.max_length && !config.max_new_tokens && prompt >= *config.max_length)
-    refuse(where, str("has ", prompt, " tokens, and max_length is ", *config.max_length), "raise max_length, or give max_new_tokens");
-  int64_t longest = config.max_new_tokens ? prompt + *config.max_new_tokens : config.max_length.value_or(prompt + kDefaultNewTokens);
+    refuse(where, str("has ", prompt, " tokens, and max_length is ", *config.max_length),
+           "raise max_length, or give max_new_tokens");
+  int64_t longest =
+      config.max_new_tokens ? prompt + *config.max_new_tokens : config.max_length.value_or(prompt + kDefaultNewTokens);
   if (positions > 0) longest = std::min(longest, positions);
   return {std::move(request), longest};
 }
@@ -60,7 +66,8 @@ Prepared prepare(Request request, size_t index, const models::Model& model, bool
 // The model and the cache of one run.
 class Passes {
  public:
-  Passes(const models::Model& model, int64_t slots, int64_t length) : model_(model), cache_(model.make_cache(slots, length)) {
+  Passes(const models::Model& model, int64_t slots, int64_t length)
+      : model_(model), cache_(model.make_cache(slots, length)) {
     for (int64_t slot = slots; slot-- > 0;) free_.push_back(slot);
   }
 
@@ -124,7 +131,8 @@ std::string_view name_of(StopReason reason) {
   return kNames[static_cast<size_t>(reason)];
 }
 
-Generator::Generator(const models::Model& model, std::shared_ptr<const text::Tokenizer> tokenizer, GeneratorOptions options)
+Generator::Generator(const models::Model& model, std::shared_ptr<const text::Tokenizer> tokenizer,
+                     GeneratorOptions options)
     : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {
   check(options_.batch > 0 && options_.prefill_tokens > 0, "generator: batch and prefill_tokens are at least 1");
 }
@@ -134,7 +142,8 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
   if (requests.empty()) return {};
   const Surroundings around{tokenizer_, model_.vocabulary(), on_text, Clock::now()};
   std::vector<Prepared> prepared;
-  for (size_t i = 0; i < requests.size(); ++i) prepared.push_back(prepare(requests[i], i, model_, tokenizer_ != nullptr));
+  for (size_t i = 0; i < requests.size(); ++i)
+    prepared.push_back(prepare(requests[i], i, model_, tokenizer_ != nullptr));
 
   std::deque<std::unique_ptr<Search>> waiting;
   size_t results = 0, widest = 0, all = 0;
@@ -143,17 +152,20 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     const auto wanted = static_cast<size_t>(request.config.num_return_sequences);
     const bool beams = request.config.num_beams > 1;
     for (size_t i = 0; i < (beams ? 1 : wanted); ++i) {
-      waiting.push_back(beams ? make_beam_search(request, results, max_length, around) : make_single_search(request, results + i, max_length, around));
+      waiting.push_back(beams ? make_beam_search(request, results, max_length, around)
+                              : make_single_search(request, results + i, max_length, around));
       widest = std::max(widest, waiting.back()->lanes().size());
       all += waiting.back()->lanes().size();
     }
     results += wanted;
     // A negative prompt may be longer than the prompt.
-    longest = std::max(longest, max_length + std::max<int64_t>(0, tokens_of(request.negative_prompt) - tokens_of(request.prompt)));
+    longest = std::max(
+        longest, max_length + std::max<int64_t>(0, tokens_of(request.negative_prompt) - tokens_of(request.prompt)));
     if (request.config.prefill_chunk_size) prefill = std::min(prefill, *request.config.prefill_chunk_size);
   }
 
-  Passes passes(model_, static_cast<int64_t>(std::min(all, std::max(static_cast<size_t>(options_.batch), widest))), longest);
+  Passes passes(model_, static_cast<int64_t>(std::min(all, std::max(static_cast<size_t>(options_.batch), widest))),
+                longest);
   std::vector<std::unique_ptr<Search>> running;
   std::vector<Result> out(results);
   const auto collect = [&](Search& search) {
@@ -179,7 +191,8 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     for (const auto& search : running)
       for (Lane& lane : search->lanes()) {
         if (!lane.waiting()) continue;
-        if (lane.unseen() == 1 && lane.seen > 0 && (passes.outgrown(lane) || !search->keeps_cache())) passes.forget(lane);
+        if (lane.unseen() == 1 && lane.seen > 0 && (passes.outgrown(lane) || !search->keeps_cache()))
+          passes.forget(lane);
         if (lane.decoding()) {
           decoding.push_back(&lane), decoded.push_back(search.get());
         } else if (budget > 0) {

@@ -63,7 +63,8 @@ using OnText = std::function<bool(size_t sequence, TokenId token, std::string_vi
 class Generator {
  public:
   // The tokenizer may be null: then there is no text, and stop strings are refused. Both must outlive the generator.
-  Generator(const models::Model& model, std::shared_ptr<const text::Tokenizer> tokenizer, GeneratorOptions options = {});
+  Generator(const models::Model& model, std::shared_ptr<const text::Tokenizer> tokenizer,
+            GeneratorOptions options = {});
 
   // In the order of the requests, those of one request best first. A request's tokens do not depend on the others.
   // UserError where a prompt is empty, holds an id beyond the vocabulary, or is longer than the model's positions or

@@ -56,7 +56,8 @@ class SequenceBiases final : public Processor {
 std::vector<SequenceBias> bad_words(const std::vector<Ids>& words, std::span<const int64_t> ends) {
   std::vector<SequenceBias> out;
   for (const Ids& word : words)  // the end of the text is nobody's bad word
-    if (!word.empty() && !(word.size() == 1 && std::ranges::find(ends, word[0]) != ends.end())) out.push_back({word, kNever});
+    if (!word.empty() && !(word.size() == 1 && std::ranges::find(ends, word[0]) != ends.end()))
+      out.push_back({word, kNever});
   return out;
 }
 
@@ -145,7 +146,8 @@ class OnlyAllowed final : public Processor {  // arXiv:2010.00904
   void apply(const History& history, std::span<float> scores) const override {
     const std::vector<TokenId> allowed = allowed_(history.tokens);
     if (allowed.empty())
-      refuse("generation", str("nothing is allowed to follow ", history.tokens.size(), " tokens"), "the caller's function names at least one token");
+      refuse("generation", str("nothing is allowed to follow ", history.tokens.size(), " tokens"),
+             "the caller's function names at least one token");
     std::vector<std::pair<size_t, float>> kept;
     bool possible = false;
     for (const TokenId id : allowed)
@@ -251,7 +253,8 @@ Chain make_processors(const GenerationConfig& c, const Setting& setting) {
   Chain chain;
   add<SequenceBiases>(chain, !c.sequence_bias.empty(), c.sequence_bias);
   add<PromptPenalty>(chain, c.encoder_repetition_penalty != 1, c.encoder_repetition_penalty, setting.prompt);
-  add<PresenceAndFrequency>(chain, c.presence_penalty != 0 || c.frequency_penalty != 0, c.presence_penalty, c.frequency_penalty);
+  add<PresenceAndFrequency>(chain, c.presence_penalty != 0 || c.frequency_penalty != 0, c.presence_penalty,
+                            c.frequency_penalty);
   add<RepetitionPenalty>(chain, c.repetition_penalty != 1, c.repetition_penalty);
   add<NoRepeatNgram>(chain, c.no_repeat_ngram_size > 0, c.no_repeat_ngram_size);
   add<NoRepeatNgram>(chain, c.encoder_no_repeat_ngram_size > 0, c.encoder_no_repeat_ngram_size, setting.prompt);
@@ -264,7 +267,8 @@ Chain make_processors(const GenerationConfig& c, const Setting& setting) {
   if (c.forced_bos_token_id) add<ForcedStart>(chain, true, *c.forced_bos_token_id);
   add<ForcedEnd>(chain, !c.forced_eos_token_id.empty(), setting.max_length, Ids(c.forced_eos_token_id));
   add<OnlyFinite>(chain, c.remove_invalid_values);
-  if (c.exponential_decay_length_penalty) add<GrowingEnd>(chain, !ends.empty(), *c.exponential_decay_length_penalty, ends);
+  if (c.exponential_decay_length_penalty)
+    add<GrowingEnd>(chain, !ends.empty(), *c.exponential_decay_length_penalty, ends);
   add<Suppress>(chain, !c.suppress_tokens.empty(), c.suppress_tokens);
   const bool forced_start = c.forced_bos_token_id && setting.prompt.size() == 1;
   add<Suppress>(chain, !c.begin_suppress_tokens.empty(), c.begin_suppress_tokens, forced_start ? 1 : 0);

@@ -47,7 +47,7 @@ struct Setting {
   int64_t max_length = 0;            // tokens at most, prompt counted; forced_eos_token_id looks at it
   int64_t vocabulary = 0;            // the watermark is drawn over it
   AllowedTokens allowed = {};
-  int64_t keep = 0;                  // tokens that a warper always leaves; 0: as the search needs
+  int64_t keep = 0;  // tokens that a warper always leaves; 0: as the search needs
 };
 
 // All of them, as a search with this config needs them; only those that would do something.
@@ -61,7 +61,8 @@ std::unique_ptr<const Processor> make_watermark(const WatermarkingConfig& config
 // scores [n] become log-probabilities. All of them kNever: they stay so.
 void log_softmax(std::span<float> scores);
 
-// Classifier-free guidance: `scores` of the prompt go away from those of the negative one by `scale`; both [vocabulary].
+// Classifier-free guidance: `scores` of the prompt go away from those of the negative one by `scale`; both
+// [vocabulary].
 void guide(std::span<float> scores, std::span<const float> negative, double scale);
 
 // Adds a processor where it is wanted.

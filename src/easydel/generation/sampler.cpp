@@ -43,7 +43,8 @@ TokenId pick(std::span<const float> scores, double number) {
   return last;  // only rounding leads here
 }
 
-std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, uint64_t request, size_t position) {
+std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, uint64_t request,
+                                 size_t position) {
   const tensor::Key key = tensor::key_of(seed, "sample several");
   std::vector<std::pair<double, size_t>> noisy;  // the greater first, of equal ones the smaller index
   std::vector<size_t> out, rest;

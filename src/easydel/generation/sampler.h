@@ -19,8 +19,9 @@ double draw(uint64_t seed, uint64_t request, size_t position);
 // A token, by the probabilities of these scores and a number in [0, 1).
 TokenId pick(std::span<const float> scores, double number);
 
-// `count` different indices, drawn one after the other by the probabilities of these scores (the greatest of scores with
-// Gumbel noise, arXiv:1903.06059); what cannot come (kNever) only where nothing else is left.
-std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, uint64_t request, size_t position);
+// `count` different indices, drawn one after the other by the probabilities of these scores (the greatest of scores
+// with Gumbel noise, arXiv:1903.06059); what cannot come (kNever) only where nothing else is left.
+std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, uint64_t request,
+                                 size_t position);
 
 }  // namespace easydel::generation

@@ -14,7 +14,8 @@ namespace {
 class SingleSearch final : public Search {
  public:
   SingleSearch(const Request& request, size_t first, int64_t max_length, const Surroundings& around)
-      : Search(request, first, max_length, 1, around), stops_({request.config.stop_strings.begin(), request.config.stop_strings.end()}) {
+      : Search(request, first, max_length, 1, around),
+        stops_({request.config.stop_strings.begin(), request.config.stop_strings.end()}) {
     results_.resize(1);
     if (around.tokenizer) decoder_.emplace(around.tokenizer);
   }
@@ -77,23 +78,28 @@ class SingleSearch final : public Search {
 }  // namespace
 
 Search::Search(const Request& request, size_t first, int64_t max_length, size_t width, const Surroundings& around)
-    : request_(request), first_(first), width_(width), max_length_(max_length), around_(around),
+    : request_(request),
+      first_(first),
+      width_(width),
+      max_length_(max_length),
+      around_(around),
       chain_(make_chain(request.config, {request.prompt, max_length, around.vocabulary, request.allowed})),
       lanes_(request.config.guidance_scale == 1 ? width : 2 * width) {
   lanes_[0].tokens = request.prompt;
-  if (lanes_.size() > width) lanes_[width].tokens = request.negative_prompt.empty() ? std::vector{request.prompt.back()} : request.negative_prompt;
+  if (lanes_.size() > width)
+    lanes_[width].tokens =
+        request.negative_prompt.empty() ? std::vector{request.prompt.back()} : request.negative_prompt;
 }
 
-bool Search::ready() const {
-  return !done_ && std::ranges::none_of(lanes_, &Lane::waiting);
-}
+bool Search::ready() const { return !done_ && std::ranges::none_of(lanes_, &Lane::waiting); }
 
 void Search::advance(nn::Cache& cache) {
   std::vector<std::span<float>> rows;
   std::vector<Tensor> used;  // lanes that go on have no scores
   for (Lane& lane : lanes_) {
     used.push_back(std::exchange(lane.scores, {}));
-    if (used.back().defined()) rows.emplace_back(used.back().data_ptr<float>(), static_cast<size_t>(used.back().numel()));
+    if (used.back().defined())
+      rows.emplace_back(used.back().data_ptr<float>(), static_cast<size_t>(used.back().numel()));
   }
   logits_.clear();
   if (request_.config.output_logits)
@@ -116,7 +122,8 @@ bool Search::is_end(TokenId token) const {
 
 bool Search::out_of_time() const {
   if (!request_.config.max_time) return false;
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - around_.begin).count() >= *request_.config.max_time;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - around_.begin).count() >=
+         *request_.config.max_time;
 }
 
 std::vector<Result> Search::take_results() {
@@ -127,7 +134,8 @@ std::vector<Result> Search::take_results() {
   return std::move(results_);
 }
 
-std::unique_ptr<Search> make_single_search(const Request& request, size_t first, int64_t max_length, const Surroundings& around) {
+std::unique_ptr<Search> make_single_search(const Request& request, size_t first, int64_t max_length,
+                                           const Surroundings& around) {
   return std::make_unique<SingleSearch>(request, first, max_length, around);
 }
 

@@ -71,8 +71,10 @@ class Search {
 };
 
 // Greedy, or draws: one sequence.
-std::unique_ptr<Search> make_single_search(const Request& request, size_t first, int64_t max_length, const Surroundings& around);
+std::unique_ptr<Search> make_single_search(const Request& request, size_t first, int64_t max_length,
+                                           const Surroundings& around);
 // Beam search and beam sampling: config.num_beams sequences.
-std::unique_ptr<Search> make_beam_search(const Request& request, size_t first, int64_t max_length, const Surroundings& around);
+std::unique_ptr<Search> make_beam_search(const Request& request, size_t first, int64_t max_length,
+                                         const Surroundings& around);
 
 }  // namespace easydel::generation

@@ -13,11 +13,11 @@ class StopStrings {
  public:
   explicit StopStrings(std::vector<std::string> stops);
 
-  std::string push(std::string_view piece);  // what may be shown now
-  std::string finish();                      // the rest, when the text ended otherwise
-  bool would_stop(std::string_view piece) const;  // whether a stop string would be there after this piece
-  std::string_view held() const { return held_; }      // what was not let out yet
-  bool stopped() const { return stopped_; }  // a stop string came; it and what follows are dropped
+  std::string push(std::string_view piece);        // what may be shown now
+  std::string finish();                            // the rest, when the text ended otherwise
+  bool would_stop(std::string_view piece) const;   // whether a stop string would be there after this piece
+  std::string_view held() const { return held_; }  // what was not let out yet
+  bool stopped() const { return stopped_; }        // a stop string came; it and what follows are dropped
 
  private:
   std::vector<std::string> stops_;

@@ -1,5 +1,5 @@
-// What narrows a draw: temperature, and the cuts of unlikely tokens. None of them puts a whole vocabulary in order: a cut
-// looks at the tokens that are still possible, and sorts only near its edge.
+// What narrows a draw: temperature, and the cuts of unlikely tokens. None of them puts a whole vocabulary in order: a
+// cut looks at the tokens that are still possible, and sorts only near its edge.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -90,7 +90,8 @@ class TopH final : public Processor {  // arXiv:2509.02510
     order.sort(0, count);
     Possible best = all;
     best.ids.clear(), best.scores.clear();
-    for (size_t i = 0; i < count; ++i) best.ids.push_back(all.ids[order[i]]), best.scores.push_back(all.scores[order[i]]);
+    for (size_t i = 0; i < count; ++i)
+      best.ids.push_back(all.ids[order[i]]), best.scores.push_back(all.scores[order[i]]);
     best.weigh();
     const auto budget = static_cast<float>(best.entropy() * share_);
     float sum = 0;
@@ -219,7 +220,8 @@ class Typical final : public Processor {
 // eta, whose bound falls with the entropy.
 class Cutoff final : public Processor {
  public:
-  Cutoff(double epsilon, bool by_entropy, int64_t keep) : epsilon_(epsilon), by_entropy_(by_entropy), keep_(static_cast<size_t>(keep)) {}
+  Cutoff(double epsilon, bool by_entropy, int64_t keep)
+      : epsilon_(epsilon), by_entropy_(by_entropy), keep_(static_cast<size_t>(keep)) {}
   void apply(const History&, std::span<float> scores) const override {
     Possible all(scores);
     if (keep_ >= all.size()) return;

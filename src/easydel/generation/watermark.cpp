@@ -13,8 +13,11 @@ using tensor::torch_permutation;
 class Watermark final : public Processor {
  public:
   Watermark(const WatermarkingConfig& config, int64_t vocabulary)
-      : config_(config), vocabulary_(vocabulary), green_(static_cast<int64_t>(static_cast<double>(vocabulary) * config.greenlist_ratio)) {
-    if (config.seeding_scheme == SeedingScheme::selfhash) table_ = torch_permutation(kTable, static_cast<uint64_t>(config.hashing_key));
+      : config_(config),
+        vocabulary_(vocabulary),
+        green_(static_cast<int64_t>(static_cast<double>(vocabulary) * config.greenlist_ratio)) {
+    if (config.seeding_scheme == SeedingScheme::selfhash)
+      table_ = torch_permutation(kTable, static_cast<uint64_t>(config.hashing_key));
   }
 
   void apply(const History& history, std::span<float> scores) const override {
@@ -22,7 +25,8 @@ class Watermark final : public Processor {
     if (history.tokens.size() < width) return;
     const auto bias = static_cast<float>(config_.bias);
     if (config_.seeding_scheme == SeedingScheme::lefthash) {
-      const Tensor drawn = torch_permutation(vocabulary_, seed(static_cast<uint64_t>(config_.hashing_key) * static_cast<uint64_t>(history.tokens.back())));
+      const Tensor drawn = torch_permutation(
+          vocabulary_, seed(static_cast<uint64_t>(config_.hashing_key) * static_cast<uint64_t>(history.tokens.back())));
       for (const int64_t id : green(drawn)) scores[static_cast<size_t>(id)] += bias;
       return;
     }
@@ -47,13 +51,16 @@ class Watermark final : public Processor {
   // Of a hash that may have wrapped around: Python's remainder by 2^64 - 1.
   static uint64_t seed(uint64_t hash) { return static_cast<int64_t>(hash) < 0 ? hash - 1 : hash; }
 
-  std::span<const int64_t> green(const Tensor& drawn) const { return {drawn.const_data_ptr<int64_t>(), static_cast<size_t>(green_)}; }
+  std::span<const int64_t> green(const Tensor& drawn) const {
+    return {drawn.const_data_ptr<int64_t>(), static_cast<size_t>(green_)};
+  }
   uint64_t self_seed(std::span<const TokenId> tokens) const {
     const int64_t* const table = table_.const_data_ptr<int64_t>();
     const auto hash = [&](TokenId id) { return static_cast<uint64_t>(table[id % kTable] + 1); };
     auto least = std::numeric_limits<int64_t>::max();
     for (const TokenId id : tokens)
-      least = std::min(least, static_cast<int64_t>(static_cast<uint64_t>(config_.hashing_key) * hash(id) * hash(tokens.back())));
+      least = std::min(
+          least, static_cast<int64_t>(static_cast<uint64_t>(config_.hashing_key) * hash(id) * hash(tokens.back())));
     return seed(static_cast<uint64_t>(least));
   }
 

@@ -24,7 +24,8 @@ bool is_hex(const std::string& text, size_t digits) {
 }
 
 // Throws NetworkError where another try may help.
-void fetch_rest(const Download& download, files::ResumingWriter& partial, const std::function<void(int64_t)>& progress) {
+void fetch_rest(const Download& download, files::ResumingWriter& partial,
+                const std::function<void(int64_t)>& progress) {
   const Response answer = perform({.url = download.url,
                                    .headers = {"Accept-Encoding: identity"},
                                    .token = download.token,

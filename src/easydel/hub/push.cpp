@@ -53,7 +53,8 @@ class Push {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const std::string name = fs::relative(entry.path(), folder).generic_string();
       const bool hidden = name.starts_with('.') || name.find("/.") != std::string::npos;
-      if (entry.is_regular_file() && !hidden && !name.ends_with(".incomplete") && (!options.wanted || options.wanted(name)))
+      if (entry.is_regular_file() && !hidden && !name.ends_with(".incomplete") &&
+          (!options.wanted || options.wanted(name)))
         files_.push_back({name, entry.path(), static_cast<int64_t>(entry.file_size()), false, ""});
     }
     std::ranges::sort(files_, {}, &File::name);

@@ -15,8 +15,8 @@ struct PushOptions {
   RepositoryType type = RepositoryType::model;
   std::string revision = "main";
   std::string message = "Upload with easydel", description = {};
-  bool is_private = false;    // of a repository that is made now
-  bool pull_request = false;  // as a pull request instead of a commit to the revision
+  bool is_private = false;                                   // of a repository that is made now
+  bool pull_request = false;                                 // as a pull request instead of a commit to the revision
   std::function<bool(const std::string& name)> wanted = {};  // of the folder's files; null: all
   Settings settings = hub::settings();
 };

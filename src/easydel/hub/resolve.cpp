@@ -81,8 +81,11 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
   const fs::path snapshot = repository.fetch_all(takes, telling(now.progress));
   if (wanted != Wanted::all || has_file(snapshot, ".safetensors")) return snapshot;
   // Older models have their weights in torch's own files alone.
-  const auto takes_old = [&](std::string_view file) { return file.starts_with("pytorch_model") && file.ends_with(".bin"); };
-  return repository.fetch_all([&](std::string_view file) { return takes(file) || takes_old(file); }, telling(now.progress));
+  const auto takes_old = [&](std::string_view file) {
+    return file.starts_with("pytorch_model") && file.ends_with(".bin");
+  };
+  return repository.fetch_all([&](std::string_view file) { return takes(file) || takes_old(file); },
+                              telling(now.progress));
 }
 
 fs::path resolve_dataset(std::string_view name, const std::string& where, std::string_view revision) {
@@ -94,7 +97,8 @@ fs::path resolve_dataset(std::string_view name, const std::string& where, std::s
   const auto takes = [](std::string_view file) {
     for (const std::string_view packed : {".gz", ".zst"})
       if (file.ends_with(packed)) file.remove_suffix(packed.size());
-    return file == "README.md" || ends_with_any(file, {".parquet", ".json", ".jsonl", ".csv", ".tsv", ".txt", ".arrow"});
+    return file == "README.md" ||
+           ends_with_any(file, {".parquet", ".json", ".jsonl", ".csv", ".tsv", ".txt", ".arrow"});
   };
   return repository.fetch_all(takes, telling(now.progress));
 }

@@ -36,9 +36,12 @@ struct Work {
   // The product of a whole group in pieces whose left sides, near 1 MiB, stay in the second cache; larger ones where
   // each piece gathers or packs its right side anew.
   void add(const ProductStep& whole, int64_t group) {
-    const bool gathers = whole.right == RightSide::rows && left == Left::rows, packs = whole.right != RightSide::rows && !whole.panels;
-    const int64_t block = block_of(left), bytes = Piece{whole}.row_bytes(left) * whole.m, near = packs ? 2 << 20 : 1 << 20;
-    const int64_t rows = std::max<int64_t>(gathers ? 384 : 96, round_up(divide_up(whole.m, divide_up(bytes + 1, near)), block));
+    const bool gathers = whole.right == RightSide::rows && left == Left::rows,
+               packs = whole.right != RightSide::rows && !whole.panels;
+    const int64_t block = block_of(left), bytes = Piece{whole}.row_bytes(left) * whole.m,
+                  near = packs ? 2 << 20 : 1 << 20;
+    const int64_t rows =
+        std::max<int64_t>(gathers ? 384 : 96, round_up(divide_up(whole.m, divide_up(bytes + 1, near)), block));
     for (int64_t first = 0; first < whole.m; first += rows) {
       Piece& piece = pieces.emplace_back(Piece{whole, group, first});
       piece.step.m = std::min(rows, whole.m - first);
@@ -189,9 +192,12 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
   work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
     const int64_t row = begin[size_t(piece.group)] + piece.first + first, padded = piece.step.padded_k;
     switch (work.left) {
-      case Left::tiles: return isa.pack_tile_rows(x, row, rows, w.k, static_cast<bf16*>(to));
-      case Left::pairs: return isa.pack_pair_rows(x, row, rows, w.k, padded, static_cast<uint32_t*>(to));
-      case Left::rows: return isa.pack_rows(x, row, rows, w.k, padded, rounded, static_cast<float*>(to));
+      case Left::tiles:
+        return isa.pack_tile_rows(x, row, rows, w.k, static_cast<bf16*>(to));
+      case Left::pairs:
+        return isa.pack_pair_rows(x, row, rows, w.k, padded, static_cast<uint32_t*>(to));
+      case Left::rows:
+        return isa.pack_rows(x, row, rows, w.k, padded, rounded, static_cast<float*>(to));
     }
   };
   work.multiply = [&](const Piece& piece, int64_t panel) {
@@ -207,13 +213,15 @@ void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Inpu
   constexpr int64_t longest = 2048;  // longer sums go in stretches, and are work enough by themselves
   if (n > longest) {
     for (size_t g = 0; g + 1 < begin.size(); ++g)
-      product_dx(executor, at(dy, begin[g]), at(w, int64_t(g) * n), begin[g + 1] - begin[g], n, k, at(dx, begin[g]), false);
+      product_dx(executor, at(dy, begin[g]), at(w, int64_t(g) * n), begin[g + 1] - begin[g], n, k, at(dx, begin[g]),
+                 false);
     return;
   }
   const Loops& isa = loops();
   Work work;
   work.left = left_of_gradient(dy, w);
-  ProductStep step{.n = k, .k = n, .padded_k = work.left == Left::pairs ? round_up(n, k_block) / 2 : n, .right = RightSide::rows};
+  ProductStep step{
+      .n = k, .k = n, .padded_k = work.left == Left::pairs ? round_up(n, k_block) / 2 : n, .right = RightSide::rows};
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
     step.m = begin[g + 1] - begin[g];
     step.rows = at(w, int64_t(g) * n);

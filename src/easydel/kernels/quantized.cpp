@@ -180,7 +180,8 @@ QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, c
   const bool bytes = spec.codes == Codes::bytes;
   const float low = spec.table.front(), high = spec.table.back();
   std::array<float, 15> between{};
-  for (size_t i = 0; i < between.size(); ++i) between[i] = float((double(spec.table[i]) + double(spec.table[i + 1])) / 2);
+  for (size_t i = 0; i < between.size(); ++i)
+    between[i] = float((double(spec.table[i]) + double(spec.table[i + 1])) / 2);
   executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
     thread_local Scratch<uint8_t> codes_of_thread;
     thread_local Scratch<float> floats_of_thread;

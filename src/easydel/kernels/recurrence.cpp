@@ -17,7 +17,8 @@ namespace {
 constexpr int64_t sixteen = 16;
 
 void check_spec(const RecurrenceSpec& spec, const RecurrenceInputs& in) {
-  check(spec.groups > 0 && spec.heads % spec.groups == 0, "recurrence: ", spec.heads, " heads in ", spec.groups, " groups");
+  check(spec.groups > 0 && spec.heads % spec.groups == 0, "recurrence: ", spec.heads, " heads in ", spec.groups,
+        " groups");
   check((spec.decay == Decay::none) == !in.rate, "recurrence: a decay goes with its rates");
   check(spec.delta == (in.beta != nullptr), "recurrence: the delta rule goes with beta");
 }
@@ -63,7 +64,8 @@ void recurrence_backward(Executor& executor, const RecurrenceSpec& spec, const R
     const RecurrenceStep step{spec, in, part % spec.heads, round_up(spec.v_dim, sixteen)};
     const int64_t tokens = range.end - range.begin, size = spec.k_dim * step.columns;
     const int64_t chunk = std::max<int64_t>(1, int64_t(std::sqrt(double(tokens)))), chunks = divide_up(tokens, chunk);
-    // Running state and gradient, gradient of slopes, states at the chunks' beginnings, states and written values in a chunk.
+    // Running state and gradient, gradient of slopes, states at the chunks' beginnings, states and written values in a
+    // chunk.
     thread_local Scratch<float> scratch;
     float* const state = scratch.at_least((3 + chunks + chunk) * size + chunk * step.columns);
     float *const d_state = state + size, *const slopes = d_state + size, *const begins = slopes + size;
@@ -93,10 +95,12 @@ void running_maximum(Executor& executor, int64_t channels, const float* f, const
     const float* before = range.initial;
     for (int64_t t = range.begin; t < range.end; ++t) {
       const int64_t row = t * channels;
-      for (int64_t c = 0; c < channels; ++c) m[row + c] = before ? std::max(before[c] + f[row + c], i[row + c]) : i[row + c];
+      for (int64_t c = 0; c < channels; ++c)
+        m[row + c] = before ? std::max(before[c] + f[row + c], i[row + c]) : i[row + c];
       before = m + row;
     }
-    if (range.final && before && before != range.final) std::memcpy(range.final, before, size_t(channels) * sizeof(float));
+    if (range.final && before && before != range.final)
+      std::memcpy(range.final, before, size_t(channels) * sizeof(float));
   });
 }
 

@@ -18,8 +18,8 @@ struct RecurrenceLoops {
     return all[0];
   }
 
-  // The factors of a token's decay: one for each row of the state, the same for its columns; or, by values, one for each
-  // element, made when it is needed.
+  // The factors of a token's decay: one for each row of the state, the same for its columns; or, by values, one for
+  // each element, made when it is needed.
   static void row_factors(const RecurrenceStep& s, int64_t t, float* factors) {
     const int64_t rows = s.spec.k_dim;
     if (s.spec.decay == Decay::keys) {
@@ -44,7 +44,8 @@ struct RecurrenceLoops {
 
   // Columns [j, j + 16 count) of one token; o may be null.
   template <int count, bool by_values>
-  static void columns(const RecurrenceStep& s, int64_t t, const float* factors, int64_t j, float* state, float* o, float* kept) {
+  static void columns(const RecurrenceStep& s, int64_t t, const float* factors, int64_t j, float* state, float* o,
+                      float* kept) {
     const int64_t rows = s.spec.k_dim, n = s.spec.v_dim, stride = s.columns;
     const float *const k = s.k(t), *const q = s.q(t), *const v = s.v(t);
     W rate[count], u[count], read[count];
@@ -99,9 +100,10 @@ struct RecurrenceLoops {
     for (; j < s.columns; j += lanes) columns<1, by_values>(s, t, factors, j, state, o, kept);
   }
 
-  // Tokens [begin, end) from `state` [k_dim, columns] on, which ends as theirs. o may be null. `before` (null: not kept)
-  // gets the state that each token found, `kept` [tokens, columns] what it wrote, beta left out.
-  static void recur(const RecurrenceStep& s, int64_t begin, int64_t end, float* state, float* o, float* before, float* kept) {
+  // Tokens [begin, end) from `state` [k_dim, columns] on, which ends as theirs. o may be null. `before` (null: not
+  // kept) gets the state that each token found, `kept` [tokens, columns] what it wrote, beta left out.
+  static void recur(const RecurrenceStep& s, int64_t begin, int64_t end, float* state, float* o, float* before,
+                    float* kept) {
     thread_local Scratch<float> scratch;
     float* const factors = scratch.at_least(s.spec.k_dim + lanes);
     const int64_t size = s.spec.k_dim * s.columns;
@@ -117,12 +119,11 @@ struct RecurrenceLoops {
     }
   }
 
-  // The backward of one token: d_state becomes the gradient of the state that it found, which is `before`; `kept` is the
-  // token's. slopes [k_dim, columns] (null: not wanted) is added to.
+  // The backward of one token: d_state becomes the gradient of the state that it found, which is `before`; `kept` is
+  // the token's. slopes [k_dim, columns] (null: not wanted) is added to.
   template <bool by_values>
-  static void token_back(const RecurrenceStep& s, int64_t t, const float* before, const float* kept,
-                         const float* d_o, const RecurrenceGradients& out, float* d_state, float* slopes,
-                         float* factors, float* d_u) {
+  static void token_back(const RecurrenceStep& s, int64_t t, const float* before, const float* kept, const float* d_o,
+                         const RecurrenceGradients& out, float* d_state, float* slopes, float* factors, float* d_u) {
     const int64_t rows = s.spec.k_dim, n = s.spec.v_dim, stride = s.columns;
     const float *const k = s.k(t), *const q = s.q(t), *const up = d_o + s.at_values(t);
     float *const dq = out.q + s.at_keys(t), *const dk = out.k + s.at_keys(t);
@@ -135,7 +136,8 @@ struct RecurrenceLoops {
       W to_q = W::zero(), to_k = W::zero();
       for (int64_t j = 0; j < stride; j += lanes) {
         float* const at = d_state + i * stride + j;
-        const W dy = W::load(up + j, n - j), found = W::load(before + i * stride + j), used = W::load(kept + j) * W::set(beta);
+        const W dy = W::load(up + j, n - j), found = W::load(before + i * stride + j),
+                used = W::load(kept + j) * W::set(beta);
         W d = W::load(at);
         if (s.spec.read_before) {
           to_q = Math::fma(found, dy, to_q);

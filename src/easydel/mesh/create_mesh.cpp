@@ -11,7 +11,8 @@ namespace easydel::mesh {
 namespace {
 
 // numpy's reshape of `count` things to `dims`, with the one -1 worked out. `things` are ranks or hosts.
-std::vector<int64_t> reshape(const std::vector<int64_t>& dims, int64_t count, const std::string& where, std::string_view things) {
+std::vector<int64_t> reshape(const std::vector<int64_t>& dims, int64_t count, const std::string& where,
+                             std::string_view things) {
   if (std::ranges::count_if(dims, [](int64_t d) { return d < 0; }) > 1)
     refuse(where, "can only specify one unknown dimension", "write -1 for at most one axis");
   std::vector<std::string> words;
@@ -27,7 +28,8 @@ std::vector<int64_t> reshape(const std::vector<int64_t>& dims, int64_t count, co
   if (too_large || known == 0 || (open ? count % known != 0 : count != known)) {
     refuse(where, str("cannot reshape array of size ", count, " into shape (", join(words, ","), ")"),
            str("the product of the dims must ", open ? "divide" : "be", " the number of ", things, ", ", count,
-               things == "ranks" ? "; start that many ranks with --nproc, or write -1 for one axis" : "; or write -1 for one axis"));
+               things == "ranks" ? "; start that many ranks with --nproc, or write -1 for one axis"
+                                 : "; or write -1 for one axis"));
   }
   std::vector<int64_t> sizes = dims;
   for (int64_t& size : sizes)
@@ -37,7 +39,8 @@ std::vector<int64_t> reshape(const std::vector<int64_t>& dims, int64_t count, co
 
 void check_names(size_t dims, const Axes& names, const std::string& where) {
   if (dims != names.size()) {
-    refuse(where, str(dims, " dims for ", names.size(), " axis names (", join(names, ", "), ")"), "give one dim for each axis name");
+    refuse(where, str(dims, " dims for ", names.size(), " axis names (", join(names, ", "), ")"),
+           "give one dim for each axis name");
   }
   if (std::set<std::string>(names.begin(), names.end()).size() != names.size()) {
     refuse(where, str("an axis name stands twice in (", join(names, ", "), ")"), "give every axis its own name");
@@ -76,7 +79,8 @@ Mesh create_mesh(const MeshShape& shape, std::string_view where) {
   const std::string across = place == "sharding_axis_dims" ? "sharding_dcn_axis_dims" : "sharding.dcn_axis_dims";
   check_names(shape.dcn_dims->size(), shape.names, across);
   if (shape.ranks % shape.hosts != 0)
-    refuse(across, str(shape.ranks, " ranks on ", shape.hosts, " hosts: not as many on each"), "start the same number of ranks on every host");
+    refuse(across, str(shape.ranks, " ranks on ", shape.hosts, " hosts: not as many on each"),
+           "start the same number of ranks on every host");
   std::vector<int64_t> sizes = reshape(shape.dims, shape.ranks / shape.hosts, place, "ranks");
   const std::vector<int64_t> hosts = reshape(*shape.dcn_dims, shape.hosts, across, "hosts");
   for (size_t i = 0; i < sizes.size(); ++i) sizes[i] *= hosts[i];
@@ -103,7 +107,8 @@ Mesh parse_mesh_string(std::string_view text, const Axes& names, int64_t ranks) 
         refuse(where, "'" + std::string(part) + "' has no name", "write name:size for every axis, or sizes alone");
       const std::string name(part.substr(0, colon));
       if (std::ranges::find(names, name) == names.end())
-        refuse(where, "Axis name '" + name + "' not found in provided names: [" + join(names, ", ") + "]", did_you_mean(name, names));
+        refuse(where, "Axis name '" + name + "' not found in provided names: [" + join(names, ", ") + "]",
+               did_you_mean(name, names));
       found.push_back(name);
       dims.push_back(number_of(part.substr(colon + 1), where));
     }

@@ -22,14 +22,18 @@ Value write_mesh(const Mesh& mesh) {
 }
 
 Mesh read_mesh(const Value& value) {
-  if (!value.is_map()) refuse("OperationMetadata: mesh", config::shown(value) + " is no mesh", "give sizes as in {dp: 1, tp: 4}");
+  if (!value.is_map())
+    refuse("OperationMetadata: mesh", config::shown(value) + " is no mesh", "give sizes as in {dp: 1, tp: 4}");
   Axes names;
   std::vector<int64_t> sizes;
   for (const auto& [name, size] : value.entries) {
-    if (std::ranges::find(names, name) != names.end()) refuse("OperationMetadata: mesh", "axis '" + name + "' stands twice", "name every axis once");
+    if (std::ranges::find(names, name) != names.end())
+      refuse("OperationMetadata: mesh", "axis '" + name + "' stands twice", "name every axis once");
     names.push_back(name);
     sizes.push_back(size.as_int().value_or(0));
-    if (sizes.back() < 1) refuse("OperationMetadata: mesh", config::shown(size) + " is no size of axis '" + name + "'", "sizes are whole numbers from 1");
+    if (sizes.back() < 1)
+      refuse("OperationMetadata: mesh", config::shown(size) + " is no size of axis '" + name + "'",
+             "sizes are whole numbers from 1");
   }
   return Mesh(names, sizes);
 }
@@ -52,13 +56,18 @@ AttnShardingRules OperationMetadata::get_shardings(const Mode& mode, AttentionLa
   const PartitionManager manager = partition_manager();
   const auto resolve = [&](const SemanticAxes& axes) { return manager.resolve(axes, mode); };
   using Words = std::vector<std::string>;
-  const Words head = {"__HEAD__"}, head_dim = {"__HEAD_DIM__"}, keys = {"__BIAS_KV_SEQ__"}, queries = {kQueryLength}, whole = {};
-  const Words kv_head = {qkv_mni_sharding ? "__HEAD__" : "__KV_HEAD__"}, kv_dim = {qkv_mni_sharding ? "__HEAD_DIM__" : "__KV_HEAD_DIM__"};
+  const Words head = {"__HEAD__"}, head_dim = {"__HEAD_DIM__"}, keys = {"__BIAS_KV_SEQ__"}, queries = {kQueryLength},
+              whole = {};
+  const Words kv_head = {qkv_mni_sharding ? "__HEAD__" : "__KV_HEAD__"},
+              kv_dim = {qkv_mni_sharding ? "__HEAD_DIM__" : "__KV_HEAD_DIM__"};
   const auto heads = [&](const char* length, const Words& heads, const Words& dim) {
     switch (layout) {
-      case AttentionLayout::bthd: return resolve({{kBatch}, {length}, heads, dim});
-      case AttentionLayout::bhtd: return resolve({{kBatch}, heads, {length}, dim});
-      case AttentionLayout::thd: return resolve({{kBatch, length}, heads, dim});
+      case AttentionLayout::bthd:
+        return resolve({{kBatch}, {length}, heads, dim});
+      case AttentionLayout::bhtd:
+        return resolve({{kBatch}, heads, {length}, dim});
+      case AttentionLayout::thd:
+        return resolve({{kBatch, length}, heads, dim});
     }
     throw Bug("an attention layout without a rule");
   };
@@ -73,7 +82,8 @@ AttnShardingRules OperationMetadata::get_shardings(const Mode& mode, AttentionLa
   rules.mask = resolve({{kBatch}, whole, queries, keys});
   rules.q_segment_ids = segments(kQueryLength);
   rules.kv_segment_ids = segments(kKeyLength);
-  if (softmax_aux_dimensions) rules.softmax_aux = *softmax_aux_dimensions == 2 ? resolve({whole, {"__KV_HEAD__"}}) : resolve({head});
+  if (softmax_aux_dimensions)
+    rules.softmax_aux = *softmax_aux_dimensions == 2 ? resolve({whole, {"__KV_HEAD__"}}) : resolve({head});
   return rules;
 }
 
@@ -113,7 +123,8 @@ OperationMetadata OperationMetadata::from_config(const OperationDefaults& config
 OperationMetadata OperationMetadata::of(std::string runtime_dtype, std::optional<Mesh> mesh) {
   const Mesh* const in_force = MeshScope::current();
   if (!mesh && !in_force)
-    refuse("OperationMetadata", "You should pass 'mesh' to `OperationMetadata` or at least create that under mesh context manager",
+    refuse("OperationMetadata",
+           "You should pass 'mesh' to `OperationMetadata` or at least create that under mesh context manager",
            "pass a mesh, make a MeshScope, or give the configuration");
   OperationMetadata out;
   out.runtime_dtype = std::move(runtime_dtype);
@@ -126,7 +137,8 @@ const Value* OperationMetadata::get_operation_config(std::string_view name) cons
 }
 
 OperationMetadata OperationMetadata::replace(const Value& fields) const {
-  if (!fields.is_map()) refuse("OperationMetadata", config::shown(fields) + " names no fields", "give a map, as {platform: triton}");
+  if (!fields.is_map())
+    refuse("OperationMetadata", config::shown(fields) + " names no fields", "give a map, as {platform: triton}");
   OperationMetadata out = *this;
   for (const auto& [name, value] : fields.entries) {
     const auto word = [&] {
@@ -147,13 +159,15 @@ OperationMetadata OperationMetadata::replace(const Value& fields) const {
       out.partition_axis = partition_axis_of(value, "OperationMetadata: partition_axis");
     } else if (name == "operation_configs") {
       if (!value.is_null() && !value.is_map())
-        refuse("OperationMetadata: operation_configs", config::shown(value) + " is no map", "give settings by the name of the operation");
+        refuse("OperationMetadata: operation_configs", config::shown(value) + " is no map",
+               "give settings by the name of the operation");
       out.operation_configs = value.is_null() ? std::nullopt : std::optional(value);
     } else if (name == "mesh") {
       out.mesh_ = read_mesh(value);
     } else {
-      const std::vector<std::string> known = {"runtime_dtype", "runtime_softmax_dtype", "sequence_axis_name", "platform",
-                                              "backend",       "partition_axis",        "operation_configs",  "mesh"};
+      const std::vector<std::string> known = {
+          "runtime_dtype", "runtime_softmax_dtype", "sequence_axis_name", "platform",
+          "backend",       "partition_axis",        "operation_configs",  "mesh"};
       refuse("OperationMetadata", "has no field '" + name + "'", did_you_mean(name, known));
     }
   }
@@ -174,12 +188,15 @@ Value OperationMetadata::to_dict() const {
 }
 
 OperationMetadata OperationMetadata::from_dict(const Value& value) {
-  if (!value.is_map() || !value.find("runtime_dtype")) refuse("OperationMetadata", "has no runtime_dtype", "give at least {runtime_dtype: float32}");
+  if (!value.is_map() || !value.find("runtime_dtype"))
+    refuse("OperationMetadata", "has no runtime_dtype", "give at least {runtime_dtype: float32}");
   return OperationMetadata{}.replace(value);
 }
 
 std::string OperationMetadata::to_json() const { return easydel::to_json(to_dict()); }
-OperationMetadata OperationMetadata::from_json(std::string_view text) { return from_dict(parse_json(text, "OperationMetadata")); }
+OperationMetadata OperationMetadata::from_json(std::string_view text) {
+  return from_dict(parse_json(text, "OperationMetadata"));
+}
 
 bool OperationMetadata::operator==(const OperationMetadata& other) const { return to_dict() == other.to_dict(); }
 

@@ -56,7 +56,8 @@ struct OperationMetadata {
   const Value* get_operation_config(std::string_view name) const;
   // `qkv_mni_sharding`: keys and values are cut as queries are. `softmax_aux_dimensions`: of the sinks or sums that go
   // along, where there are any.
-  AttnShardingRules get_shardings(const Mode& mode, AttentionLayout layout = AttentionLayout::bthd, bool qkv_mni_sharding = false,
+  AttnShardingRules get_shardings(const Mode& mode, AttentionLayout layout = AttentionLayout::bthd,
+                                  bool qkv_mni_sharding = false,
                                   std::optional<int64_t> softmax_aux_dimensions = std::nullopt) const;
 
   // A copy with fields by their names ("platform", "runtime_dtype", ...) set anew. UserError: no such field, or a value

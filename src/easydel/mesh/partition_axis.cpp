@@ -6,8 +6,8 @@
 namespace easydel::config {
 
 Value Codec<mesh::AxisField>::schema() {
-  return detail::schema_any_of({detail::schema_type("string"), detail::schema_list(detail::schema_type("string")),
-                                detail::schema_type("null")});
+  return detail::schema_any_of(
+      {detail::schema_type("string"), detail::schema_list(detail::schema_type("string")), detail::schema_type("null")});
 }
 
 bool Codec<mesh::AxisField>::read(const Value& value, mesh::AxisField& out, const At& at) {
@@ -36,7 +36,8 @@ PartitionAxis PartitionAxis::resolved() const {
   if (!out.batch_axis.given()) {
     out.batch_axis.axes.emplace();
     for (const AxisField* part : {&out.fully_sharded_data_parallel_axis, &out.data_parallel_axis})
-      if (part->given()) out.batch_axis.axes->insert(out.batch_axis.axes->end(), part->axes->begin(), part->axes->end());
+      if (part->given())
+        out.batch_axis.axes->insert(out.batch_axis.axes->end(), part->axes->begin(), part->axes->end());
   }
   for (AxisField* field : {&out.sequence_axis, &out.query_sequence_axis, &out.key_sequence_axis})
     follow(*field, out.sequence_parallel_axis);
@@ -53,7 +54,8 @@ PartitionAxis PartitionAxis::resolved() const {
 
 const AxisField* PartitionAxis::find(std::string_view name) const {
   const AxisField* found = nullptr;
-  std::apply([&](const auto&... row) { ((row.name == name ? void(found = &(this->*row.member)) : void()), ...); }, fields());
+  std::apply([&](const auto&... row) { ((row.name == name ? void(found = &(this->*row.member)) : void()), ...); },
+             fields());
   return found;
 }
 

@@ -50,7 +50,8 @@ struct PartitionAxis {
   AxisField expert_gate_axis = nullptr, attention_dim_axis = nullptr, attention_kv_dim_axis = nullptr,
             bias_head_sequence_axis = nullptr, bias_key_sequence_axis = nullptr;
   AxisField decode_batch_axis, decode_query_sequence_axis = nullptr, decode_head_axis, decode_kv_head_axis,
-      decode_key_sequence_axis, decode_attention_dim_axis = nullptr, decode_attention_kv_dim_axis = nullptr;
+                               decode_key_sequence_axis, decode_attention_dim_axis = nullptr,
+                               decode_attention_kv_dim_axis = nullptr;
 
   // With every field given: batch by (fsdp, dp), sequences by sp, heads and features by tp, experts by ep, decoding as
   // in training. Derived from the five parallel axes as they are named here.
@@ -59,7 +60,8 @@ struct PartitionAxis {
   const AxisField* find(std::string_view name) const;
   bool operator==(const PartitionAxis&) const = default;
 
-  static constexpr auto doc = "Which axes of the mesh cut which dimension; a key that is not given follows from the five parallel axes.";
+  static constexpr auto doc =
+      "Which axes of the mesh cut which dimension; a key that is not given follows from the five parallel axes.";
   static constexpr auto fields() {
     using namespace config;
     using P = PartitionAxis;

@@ -58,11 +58,12 @@ std::vector<std::string> semantic_tokens() {
   return out;
 }
 
-void register_token(const std::string& token, const std::string& field, const std::optional<std::string>& generation_field,
-                    bool replace) {
+void register_token(const std::string& token, const std::string& field,
+                    const std::optional<std::string>& generation_field, bool replace) {
   const PartitionAxis known;
   for (const std::string& name : {field, generation_field.value_or(field)})
-    if (!known.find(name)) refuse("register_token", "PartitionAxis has no field '" + name + "'", "see PartitionAxis::fields()");
+    if (!known.find(name))
+      refuse("register_token", "PartitionAxis has no field '" + name + "'", "see PartitionAxis::fields()");
   if (is_empty(token)) refuse("register_token", "'" + token + "' means an uncut dimension", "choose another word");
   const std::lock_guard lock(tokens_mutex());
   const auto found = std::ranges::find(tokens(), token, &Token::word);
@@ -82,7 +83,8 @@ Axes PartitionManager::axes_of(const std::string& word, bool generation) const {
     const auto found = std::ranges::find(tokens(), word, &Token::word);
     if (found != tokens().end()) token = *found;
   }
-  if (token.word.empty()) refuse("partition", "Unknown semantic axis name: '" + word + "'", did_you_mean(word, semantic_tokens()));
+  if (token.word.empty())
+    refuse("partition", "Unknown semantic axis name: '" + word + "'", did_you_mean(word, semantic_tokens()));
   if (generation && !token.generation_field.empty()) {
     const AxisField* const twin = axis_.find(token.generation_field);
     if (twin->axes && !twin->axes->empty()) return *twin->axes;
@@ -95,11 +97,13 @@ PartitionSpec PartitionManager::resolve(const SemanticAxes& axes, const Mode& mo
   bool generation = false;
   if (const int64_t* const dimension = std::get_if<int64_t>(&mode)) {
     if (!shape)
-      refuse("partition", "when using dynamic mode detection shape should be provided", "give the shape, or a mode such as __train__");
+      refuse("partition", "when using dynamic mode detection shape should be provided",
+             "give the shape, or a mode such as __train__");
     const auto dimensions = static_cast<int64_t>(shape->size());
     const int64_t at = *dimension < 0 ? *dimension + dimensions : *dimension;
     if (at < 0 || at >= dimensions)
-      refuse("partition", str("the mode is dimension ", *dimension, " of a shape with ", dimensions), "name a dimension that is there");
+      refuse("partition", str("the mode is dimension ", *dimension, " of a shape with ", dimensions),
+             "name a dimension that is there");
     generation = (*shape)[at] == 1;
   } else {
     const std::string& word = std::get<std::string>(mode);
@@ -177,14 +181,17 @@ Value write_spec(const PartitionSpec& spec) {
 
 PartitionSpec read_spec(const Value& value, const std::string& where) {
   const Value* const list = value.is_map() ? value.find("P") : &value;
-  if (!list || !list->is_list()) refuse(where, config::shown(value) + " is no partition", "give a list as [fsdp, [tp, sp], null]");
+  if (!list || !list->is_list())
+    refuse(where, config::shown(value) + " is no partition", "give a list as [fsdp, [tp, sp], null]");
   PartitionSpec spec;
   for (const Value& item : list->items) {
     Axes& axes = spec.emplace_back();
     if (item.is_null()) continue;
     for (const Value& axis : item.is_list() ? item.items : std::vector<Value>{item}) {
       const auto name = axis.as_string();
-      if (!name) refuse(where, config::shown(axis) + " is no axis of a mesh", "write names as fsdp, lists as [fsdp, sp], or null");
+      if (!name)
+        refuse(where, config::shown(axis) + " is no axis of a mesh",
+               "write names as fsdp, lists as [fsdp, sp], or null");
       axes.push_back(*name);
     }
   }

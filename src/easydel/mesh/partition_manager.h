@@ -33,8 +33,8 @@ const DynamicShardingAxes& named_sharding(std::string_view name);  // UserError:
 
 // A word of one's own: it follows a field of PartitionAxis, in generation modes another one where that is given.
 // UserError: the word is known already (unless `replace`), or a field is not. For the whole process; thread-safe.
-void register_token(const std::string& token, const std::string& field, const std::optional<std::string>& generation_field = std::nullopt,
-                    bool replace = false);
+void register_token(const std::string& token, const std::string& field,
+                    const std::optional<std::string>& generation_field = std::nullopt, bool replace = false);
 // Every known word, in EasyDeL's order.
 std::vector<std::string> semantic_tokens();
 
@@ -48,7 +48,8 @@ class PartitionManager {
   // that alone: whether sizes divide is corrected_spec's business. UserError: an unknown word, no shape.
   PartitionSpec resolve(const SemanticAxes& axes, const Mode& mode,
                         const std::optional<std::vector<int64_t>>& shape = std::nullopt) const;
-  PartitionSpec resolve(const DynamicShardingAxes& named, const std::optional<std::vector<int64_t>>& shape = std::nullopt) const {
+  PartitionSpec resolve(const DynamicShardingAxes& named,
+                        const std::optional<std::vector<int64_t>>& shape = std::nullopt) const {
     return resolve(named.axes, named.mode, shape);
   }
 
@@ -57,8 +58,8 @@ class PartitionManager {
   PartitionAxis axis_;
 };
 
-// What of a layout an array of `shape` can have on a mesh: as long as the shape; a dimension whose axes the mesh does not
-// have, or whose size they do not divide, stays whole (not in part). Axes of one rank stay. Nothing left: empty.
+// What of a layout an array of `shape` can have on a mesh: as long as the shape; a dimension whose axes the mesh does
+// not have, or whose size they do not divide, stays whole (not in part). Axes of one rank stay. Nothing left: empty.
 PartitionSpec corrected_spec(const PartitionSpec& spec, const std::vector<int64_t>& shape, const Mesh& mesh);
 
 // {"P": ["tp", ["fsdp", "sp"], null]}, and back.

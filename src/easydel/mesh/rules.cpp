@@ -59,7 +59,8 @@ std::optional<PartitionSpec> PartitionRules::find(std::string_view easydel_path,
   if (!spec) return std::nullopt;
   if (dimensions >= 2 && spec->size() > dimensions) {
     const auto at = std::ranges::find_if(rules_, [&](const Rule& rule) { return &rule.spec == spec; }) - rules_.begin();
-    refuse(str(where_, "[", at, "]"), str("the spec has ", spec->size(), " entries, '", easydel_path, "' has ", dimensions, " dimensions"),
+    refuse(str(where_, "[", at, "]"),
+           str("the spec has ", spec->size(), " entries, '", easydel_path, "' has ", dimensions, " dimensions"),
            "give at most one entry for each dimension");
   }
   PartitionSpec cut = *spec;
@@ -85,12 +86,14 @@ std::vector<Rule> read_rules(const Value& value, const std::string& where) {
       add(place, pair.items[0].as_string(), pair.items[1]);
     }
   } else {
-    refuse(where, config::shown(value) + " is no list of rules", "write pairs as [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
+    refuse(where, config::shown(value) + " is no list of rules",
+           "write pairs as [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
   }
   return rules;
 }
 
-PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_view easydel_path, const std::vector<int64_t>& shape) {
+PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_view easydel_path,
+                                    const std::vector<int64_t>& shape) {
   int64_t elements = 1;
   for (const int64_t size : shape) elements *= size;
   if (shape.empty() || elements == 1) return {};
@@ -106,7 +109,8 @@ PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_
     if (spec.size() > shape.size()) spec.resize(shape.size());
     return spec;
   }
-  refuse("partition rules", "Partition rule not found for param: " + std::string(easydel_path), "end the rules with [\".*\", []]");
+  refuse("partition rules", "Partition rule not found for param: " + std::string(easydel_path),
+         "end the rules with [\".*\", []]");
 }
 
 PartitionSpec storage_order(PartitionSpec spec, size_t rank) {

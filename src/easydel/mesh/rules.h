@@ -38,12 +38,14 @@ class PartitionRules {
   std::vector<std::regex> patterns_;
 };
 
-// Rules as they are written: pairs [pattern, axes of each dimension], or a mapping from pattern to axes. UserError "where".
+// Rules as they are written: pairs [pattern, axes of each dimension], or a mapping from pattern to axes. UserError
+// "where".
 std::vector<Rule> read_rules(const Value& value, const std::string& where = "sharding.partition_rules");
 
 // EasyDeL's match_partition_rules for one parameter: the spec of the first rule whose pattern is found in its path, cut
 // to its dimensions; scalars are whole. UserError: none matches, or a pattern is no regular expression.
-PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_view easydel_path, const std::vector<int64_t>& shape);
+PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_view easydel_path,
+                                    const std::vector<int64_t>& shape);
 
 // Turns a spec for EasyDeL's [..., in, out] into our storage order [..., out, in], which is Hugging Face's.
 // `rank` is the number of dimensions of the tensor; below 2 nothing is turned.

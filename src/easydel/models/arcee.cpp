@@ -11,7 +11,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .intermediate = 18432,
                                            .layers = 32,
                                            .heads = 32,
-                                           .max_positions = 4096, .whole_heads = true,
+                                           .max_positions = 4096,
+                                           .whole_heads = true,
                                            .epsilon = 1e-5,
                                            .activation = "relu2"});
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);

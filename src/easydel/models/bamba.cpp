@@ -10,8 +10,13 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 128000, .hidden = 4096, .intermediate = 14336, .layers = 32,
-                                           .heads = 32, .kv_heads = 8, .max_positions = 262144,
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 128000,
+                                           .hidden = 4096,
+                                           .intermediate = 14336,
+                                           .layers = 32,
+                                           .heads = 32,
+                                           .kv_heads = 8,
+                                           .max_positions = 262144,
                                            .rope = {.partial = 0.5, .reads_partial = true}});
   spec.names.norm = "final_layernorm";
   spec.names.before_feed = "pre_ff_layernorm";
@@ -20,7 +25,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.mlp_bias = config.boolean("mlp_bias", false);
   const nn::PartBuilder mixer = mixer_builder<nn::Mamba2>("mamba", read_bamba_mixer(config, spec));
-  if (const double z = config.number("z_loss_coefficient", 0.0); z > 0.0) spec.router_loss = RouterLoss{.asked = true, .logit_z = z};
+  if (const double z = config.number("z_loss_coefficient", 0.0); z > 0.0)
+    spec.router_loss = RouterLoss{.asked = true, .logit_z = z};
   std::vector<int64_t> attending;
   if (const Value* indices = config.find("attn_layer_indices")) {
     for (const Value& item : indices->items) {

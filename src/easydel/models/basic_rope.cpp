@@ -64,11 +64,13 @@ ops::RopeSpec spec_of(const Value& config, const RopeRequest& request) {
   const int64_t dim = request.rotary_dim.value_or(head);
   const double partial = in.number("partial_rotary_factor", 1.0);
   const Value fitting = with_fitting_sections(config, (partial < 1.0 ? int64_t(double(dim) * partial) : dim) / 2);
-  ops::RopeSpec spec = ConfigReader(fitting, kWhere).rope(dim, *positions, {.reads_partial = true, .reads_sections = true});
+  ops::RopeSpec spec =
+      ConfigReader(fitting, kWhere).rope(dim, *positions, {.reads_partial = true, .reads_sections = true});
   if (request.base) spec.theta = *request.base;
   spec.interleaved = !request.is_neox_style;
   if (spec.dim < 2 || spec.dim % 2 != 0 || spec.dim > head)
-    refuse(kWhere, str(spec.dim, " rotated dimensions of a head of ", head), "give an even number, of at most the head's");
+    refuse(kWhere, str(spec.dim, " rotated dimensions of a head of ", head),
+           "give an even number, of at most the head's");
   return spec;
 }
 
@@ -76,10 +78,14 @@ int64_t positions_of(const ops::RopeSpec& spec) {
   const auto scaled = [&](int64_t positions) { return int64_t(double(positions) * spec.factor); };
   switch (spec.type) {
     case ops::RopeType::linear:
-    case ops::RopeType::dynamic: return scaled(spec.max_positions);
-    case ops::RopeType::yarn: return scaled(spec.original_max_positions);
-    case ops::RopeType::llama3: return std::max(spec.max_positions, spec.original_max_positions);
-    default: return spec.max_positions;
+    case ops::RopeType::dynamic:
+      return scaled(spec.max_positions);
+    case ops::RopeType::yarn:
+      return scaled(spec.original_max_positions);
+    case ops::RopeType::llama3:
+      return std::max(spec.max_positions, spec.original_max_positions);
+    default:
+      return spec.max_positions;
   }
 }
 
@@ -103,8 +109,11 @@ Tensor get_basic_inv_frequencies(const Value& config, const RopeRequest& request
   }
   const auto factors = factors_of(config);
   Value one = factors && !factors->each.empty() ? with_factor(config, factors->key, factors->each[0]) : config;
-  for (const char* key : {"rope_scaling", "rope_parameters"})  // which position turns a pair is no matter of its frequency
-    if (Value* const parameters = one.find(key); parameters && parameters->is_map() && parameters->find("mrope_section")) parameters->set("mrope_section", Value{});
+  for (const char* key :
+       {"rope_scaling", "rope_parameters"})  // which position turns a pair is no matter of its frequency
+    if (Value* const parameters = one.find(key);
+        parameters && parameters->is_map() && parameters->find("mrope_section"))
+      parameters->set("mrope_section", Value{});
   const ops::RopeSpec spec = spec_of(one, request);
   return ops::frequencies(spec, spec.type == ops::RopeType::longrope ? spec.max_positions : 0).inverse;
 }
@@ -113,15 +122,18 @@ Tensor get_basic_frequencies(const Value& config, const RopeRequest& request) {
   const auto factors = factors_of(config);
   if (!factors) return table_of(spec_of(config, request));
   std::vector<Tensor> tables;
-  for (const Value& factor : factors->each) tables.push_back(table_of(spec_of(with_factor(config, factors->key, factor), request)));
-  if (tables.empty()) refuse(str(kWhere, ": ", factors->key, ": factor"), "is an empty list", "give a number, or several");
+  for (const Value& factor : factors->each)
+    tables.push_back(table_of(spec_of(with_factor(config, factors->key, factor), request)));
+  if (tables.empty())
+    refuse(str(kWhere, ": ", factors->key, ": factor"), "is an empty list", "give a number, or several");
   return at::cat(tables);
 }
 
 BasicRope get_basic_rope(const Value& config, const RopeRequest& request) {
   const auto factors = factors_of(config);
   BasicRope rope;
-  rope.spec_ = spec_of(factors && !factors->each.empty() ? with_factor(config, factors->key, factors->each[0]) : config, request);
+  rope.spec_ = spec_of(factors && !factors->each.empty() ? with_factor(config, factors->key, factors->each[0]) : config,
+                       request);
   rope.length_ = positions_of(rope.spec_);
   if (factors && factors->each.size() > 1) rope.table_ = get_basic_frequencies(config, request);
   return rope;
@@ -141,7 +153,8 @@ Tensor BasicRope::operator()(const Tensor& x, const Tensor& positions, const std
   const Tensor table = frequencies->dim() == 3 ? frequencies->squeeze(0) : *frequencies;
   const int64_t last = positions.numel() ? positions.max().item<int64_t>() : 0, half = spec_.dim / 2;
   if (last >= table.size(0))
-    refuse("rope", str("position ", last, " is past the table's ", table.size(0)), "make the table for more positions, or give none");
+    refuse("rope", str("position ", last, " is past the table's ", table.size(0)),
+           "make the table for more positions, or give none");
   const auto part = [&](int64_t begin) {
     const Tensor values = table.slice(-1, begin, begin + half).to(at::kFloat);
     if (positions.dim() == 1) return values.index_select(0, positions);

@@ -12,11 +12,11 @@
 namespace easydel::models {
 
 struct RopeRequest {
-  std::optional<int64_t> head_size = {};   // else head_dim, or hidden_size / num_attention_heads
-  std::optional<int64_t> rotary_dim = {};  // how much of a head turns, before partial_rotary_factor; else all
-  std::optional<double> base = {};         // else rope_theta
+  std::optional<int64_t> head_size = {};      // else head_dim, or hidden_size / num_attention_heads
+  std::optional<int64_t> rotary_dim = {};     // how much of a head turns, before partial_rotary_factor; else all
+  std::optional<double> base = {};            // else rope_theta
   std::optional<int64_t> max_positions = {};  // else max_position_embeddings
-  bool is_neox_style = true;  // pairs are the first half with the second; false: neighbours (GPT-J)
+  bool is_neox_style = true;                  // pairs are the first half with the second; false: neighbours (GPT-J)
 };
 
 // fp32 [rotary_dim / 2], transformers' bits. UserError "config: ...": an unknown rope type, a key that it needs.
@@ -29,7 +29,8 @@ class BasicRope {
  public:
   // positions int64 [tokens], or of mrope [3, tokens]; x [tokens, heads, head_size]. UserError: a table of
   // get_basic_frequencies was given and a position is past it.
-  Tensor operator()(const Tensor& x, const Tensor& positions, const std::optional<Tensor>& frequencies = std::nullopt) const;
+  Tensor operator()(const Tensor& x, const Tensor& positions,
+                    const std::optional<Tensor>& frequencies = std::nullopt) const;
 
  private:
   friend BasicRope get_basic_rope(const Value& config, const RopeRequest& request);

@@ -117,7 +117,8 @@ std::unique_ptr<Model> build_bert(const ConfigReader& config, nn::Building& buil
 }
 
 std::unique_ptr<Model> build_roberta(const ConfigReader& config, nn::Building& building, int64_t vocabulary) {
-  return build_bert(config, building, {.stack = "roberta", .vocabulary = vocabulary, .padding = 1, .skips_padding = true},
+  return build_bert(config, building,
+                    {.stack = "roberta", .vocabulary = vocabulary, .padding = 1, .skips_padding = true},
                     {.dense = "lm_head.dense",
                      .norm = "lm_head.layer_norm",
                      .decoder = "lm_head.decoder",

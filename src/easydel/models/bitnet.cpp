@@ -12,7 +12,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .layers = 30,
                                            .heads = 20,
                                            .kv_heads = 5,
-                                           .max_positions = 2048, .whole_heads = true,
+                                           .max_positions = 2048,
+                                           .whole_heads = true,
                                            .rope = {.theta = 500000.0},
                                            .epsilon = 1e-5,
                                            .activation = "relu2"});

@@ -133,7 +133,8 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources)
   return has_shapes(entry);
 }
 
-void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options, bool frozen) {
+void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options,
+                      bool frozen) {
   const auto make_room = [&] { entry.shard = at::empty(entry.slice.size, options); };
   if (!match(entry, sources)) return make_room();
   nn::Source& source = entry.source;
@@ -148,8 +149,8 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, 
     const Tensor values = tensor::mxfp4_values(take(0), take(1));
     const auto shape = source.file_shape(entry.shape);
     if (values.sizes() != at::IntArrayRef(shape)) {
-      misshapen_.push_back(str(source.found[0], ": the file has ", shape_text(values.sizes().vec()), ", config.json asks for ",
-                               shape_text(shape)));
+      misshapen_.push_back(str(source.found[0], ": the file has ", shape_text(values.sizes().vec()),
+                               ", config.json asks for ", shape_text(shape)));
       return;
     }
     entry.shard.copy_(slice_of(source.part_of(values), entry));
@@ -174,8 +175,7 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, 
     const Tensor whole = take(i);
     source.found_type = whole.scalar_type();
     const Tensor values = slice_of(source.part_of(whole), entry);
-    if (const int64_t at = int64_t(i) - first; at >= 0 && at < count)
-      put(entry.shard.select(0, at), values, whole);
+    if (const int64_t at = int64_t(i) - first; at >= 0 && at < count) put(entry.shard.select(0, at), values, whole);
   }
 }
 
@@ -184,7 +184,8 @@ namespace {
 // The number behind "layers." in a name; -1: there is none.
 int64_t layer_of(const std::string& name) {
   const size_t at = name.find("layers.");
-  if (at == std::string::npos || at + 7 >= name.size() || !std::isdigit(static_cast<unsigned char>(name[at + 7]))) return -1;
+  if (at == std::string::npos || at + 7 >= name.size() || !std::isdigit(static_cast<unsigned char>(name[at + 7])))
+    return -1;
   return std::strtoll(name.c_str() + at + 7, nullptr, 10);
 }
 
@@ -207,7 +208,8 @@ bool Checkpoint::unties(const nn::ParameterTable& untied) const {
 std::vector<std::string> Checkpoint::unexpected(int64_t layers) const {
   std::vector<std::string> out;
   // The head of another task stands beside a stack with a prefix.
-  const bool has_stack = other_head_ && std::ranges::any_of(names_, [&](const auto& known) { return in_stack(known.first); });
+  const bool has_stack =
+      other_head_ && std::ranges::any_of(names_, [&](const auto& known) { return in_stack(known.first); });
   for (const auto& [file, name] : unused_) {
     bool ignored = (family_.extra_layers && layer_of(name) >= layers) || (has_stack && !in_stack(name));
     for (const std::string_view part : family_.ignored_parts) ignored = ignored || name.find(part) != std::string::npos;

@@ -24,13 +24,14 @@ class Checkpoint {
   // Whether an entry of the head is to start from random values, since the file has another head.
   bool starts(const nn::Entry& entry, const std::vector<nn::Source>& sources) const;
 
-  // Sets entry.source to the first of `sources` whose tensors are all there. Whether one was, and in the shapes that the
-  // entry asks for; what did not fit is remembered for refuse_unfit. Reads headers only.
+  // Sets entry.source to the first of `sources` whose tensors are all there. Whether one was, and in the shapes that
+  // the entry asks for; what did not fit is remembered for refuse_unfit. Reads headers only.
   bool match(nn::Entry& entry, const std::vector<nn::Source>& sources);
   // match, then the values as entry.shard, in the number type and on the device of `options`. Where nothing is to be
   // changed of them and nobody will learn (`frozen`), the shard is the file's own mapped bytes.
   void fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options, bool frozen);
-  // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen or not in the model.
+  // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen or
+  // not in the model.
   void refuse_unfit(const std::string& where, int64_t layers) const;
 
   // Whether embedding and head are both there and differ, so that they are two whatever config.json says, as
@@ -41,7 +42,7 @@ class Checkpoint {
   const std::vector<std::string>& left_alone() const { return left_alone_; }
   const weights::Folder& folder() const { return folder_; }
 
-  int64_t elements() const;  // of all the model's tensors
+  int64_t elements() const;     // of all the model's tensors
   at::ScalarType type() const;  // of its weights: the first that is a floating number
 
  private:

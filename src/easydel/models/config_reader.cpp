@@ -28,7 +28,9 @@ std::optional<int64_t> ConfigReader::integer(std::string_view key) const {
   refuse_key(key, shown(*value) + " is no integer");
 }
 
-int64_t ConfigReader::integer(std::string_view key, int64_t otherwise) const { return integer(key).value_or(otherwise); }
+int64_t ConfigReader::integer(std::string_view key, int64_t otherwise) const {
+  return integer(key).value_or(otherwise);
+}
 
 double ConfigReader::number(std::string_view key, double otherwise) const {
   const Value* value = find(key);

@@ -16,13 +16,13 @@ struct RopeDefaults {
   double theta = 10000.0, partial = 1.0;
   bool reads_partial = false;  // the family turns a part of a head without scaling, too
   std::string_view theta_key = "rope_theta", partial_key = "partial_rotary_factor";
-  int64_t original_max_positions = 0;    // 0: as the parameters say
-  const Value* parameters = nullptr;     // in place of rope_parameters, where there are none
-  bool only_longrope = false;            // scaling by any of longrope's older names, and by no other
-  bool none = false;                     // nothing turns
-  bool by_layer_type = false;            // each type of layer has its own parameters: rope_of
-  bool ntk_alpha = false;                // "dynamic" with alpha is a greater base, once and for all
-  bool reads_sections = false;           // tokens may have three positions (mrope_section)
+  int64_t original_max_positions = 0;  // 0: as the parameters say
+  const Value* parameters = nullptr;   // in place of rope_parameters, where there are none
+  bool only_longrope = false;          // scaling by any of longrope's older names, and by no other
+  bool none = false;                   // nothing turns
+  bool by_layer_type = false;          // each type of layer has its own parameters: rope_of
+  bool ntk_alpha = false;              // "dynamic" with alpha is a greater base, once and for all
+  bool reads_sections = false;         // tokens may have three positions (mrope_section)
 };
 
 class ConfigReader {
@@ -37,7 +37,7 @@ class ConfigReader {
   std::string text(std::string_view key, std::string_view otherwise) const;
   std::vector<std::string> texts(std::string_view key) const;
   const Value* find(std::string_view key) const;  // nullptr: absent or null
-  bool has(std::string_view key) const;            // there, though it may be null
+  bool has(std::string_view key) const;           // there, though it may be null
 
   // UserError "where: key: what", for a value that is not supported.
   [[noreturn]] void refuse_key(std::string_view key, const std::string& what, const std::string& remedy = "") const;
@@ -51,8 +51,8 @@ class ConfigReader {
   ops::RopeSpec rope(int64_t head_dim, int64_t max_positions, const RopeDefaults& defaults = {}) const;
   // The parameters of rotary positions themselves, in whichever spelling; `otherwise` where there are none.
   ConfigReader rope_parameters(const Value* otherwise = nullptr) const;
-  // Where each type of layer has its own: rope_parameters {full_attention: {...}, sliding_attention: {...}}. What is left
-  // out of it is `theta`; `scaling` is an older file's key whose parameters go over it ("": none).
+  // Where each type of layer has its own: rope_parameters {full_attention: {...}, sliding_attention: {...}}. What is
+  // left out of it is `theta`; `scaling` is an older file's key whose parameters go over it ("": none).
   ops::RopeSpec rope_of(const std::string& layer_type, int64_t head_dim, int64_t max_positions, double theta,
                         std::string_view scaling = "") const;
 

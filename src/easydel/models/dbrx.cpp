@@ -16,9 +16,16 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   };
   const ConfigReader attention = section("attn_config"), feed = section("ffn_config");
   DecoderSpec spec;
-  spec.names = {.base = "transformer", .embedding = "wte", .layers = "blocks", .norm = "norm_f",
-                .before_mixer = "norm_attn_norm.norm_1", .before_feed = "norm_attn_norm.norm_2",
-                .attention = "norm_attn_norm.attn", .qkv = "Wqkv", .output = "out_proj", .mlp = "ffn"};
+  spec.names = {.base = "transformer",
+                .embedding = "wte",
+                .layers = "blocks",
+                .norm = "norm_f",
+                .before_mixer = "norm_attn_norm.norm_1",
+                .before_feed = "norm_attn_norm.norm_2",
+                .attention = "norm_attn_norm.attn",
+                .qkv = "Wqkv",
+                .output = "out_proj",
+                .mlp = "ffn"};
   spec.vocabulary = integer_of(config, {"vocab_size"}, 32000);
   spec.hidden = integer_of(config, {"d_model", "hidden_size"}, 2048);
   spec.heads = integer_of(config, {"n_heads", "num_attention_heads"}, 16);
@@ -34,7 +41,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qkv = QkvLayout::sequential;
   spec.clip_qkv = attention.number("clip_qkv", 0.0);
   spec.padding = read_padding(config, -1, spec.vocabulary);
-  if (config.boolean("tie_word_embeddings", false)) config.refuse_key("tie_word_embeddings", "true is not known to this family");
+  if (config.boolean("tie_word_embeddings", false))
+    config.refuse_key("tie_word_embeddings", "true is not known to this family");
   spec.attention_dropout = attention.number("attn_pdrop", 0.0);
   spec.residual_dropout = config.number("resid_pdrop", 0.0);
   spec.deviation = spec.output_deviation = config.number("initializer_range", 0.02);
@@ -43,7 +51,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.activation = ops::activation_of(
       activation && activation->is_map() ? ConfigReader(*activation, feed.where()).text("name", "silu") : "silu",
       feed.where() + ": ffn_act_fn");
-  nn::MoeSpec moe = moe_of(feed, spec, integer_of(feed, {"moe_num_experts"}, 4), integer_of(feed, {"moe_top_k"}, 1), inner);
+  nn::MoeSpec moe =
+      moe_of(feed, spec, integer_of(feed, {"moe_num_experts"}, 4), integer_of(feed, {"moe_top_k"}, 1), inner);
   moe.router.normalise = !feed.has("moe_normalize_expert_weights") || feed.find("moe_normalize_expert_weights");
   moe.router.norm_order = feed.number("moe_normalize_expert_weights", 1.0);
   moe.input_jitter = feed.number("moe_jitter_eps", 0.0);
@@ -62,8 +71,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family dbrx() {
-  return {"dbrx", "transformer", {"rotary_emb.inv_freq"}, build, false};
-}
+Family dbrx() { return {"dbrx", "transformer", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

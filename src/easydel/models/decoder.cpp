@@ -28,7 +28,8 @@ class Decoder final : public Model {
       positions_.emplace(base / spec_.names.positions, spec_.max_positions + spec_.position_offset, spec_.hidden,
                          spec_.deviation, Split::none, spec_.positions_skip_id < 0 ? -1 : spec_.position_offset - 1);
     if (spec_.token_types > 0)
-      token_types_.emplace(base / spec_.names.token_types, spec_.token_types, spec_.hidden, spec_.deviation, Split::none);
+      token_types_.emplace(base / spec_.names.token_types, spec_.token_types, spec_.hidden, spec_.deviation,
+                           Split::none);
     if (width != spec_.hidden) {
       project_in_.emplace(base / "project_in", width, spec_.hidden, nn::LinearOptions{.deviation = spec_.deviation});
       project_out_.emplace(base / "project_out", spec_.hidden, width, nn::LinearOptions{.deviation = spec_.deviation});
@@ -41,7 +42,8 @@ class Decoder final : public Model {
       const auto& build = spec_.layers[i].block;
       blocks_.push_back(build ? build(scope, int64_t(i)) : build_block(scope, spec_, int64_t(i)));
     }
-    if (!spec_.names.norm.empty()) norm_.emplace(base / spec_.names.norm, spec_.hidden, spec_.last_norm.value_or(spec_.norm));
+    if (!spec_.names.norm.empty())
+      norm_.emplace(base / spec_.names.norm, spec_.hidden, spec_.last_norm.value_or(spec_.norm));
     build_head(root, building.head);
   }
 
@@ -66,7 +68,9 @@ class Decoder final : public Model {
   }
 
   const nn::Head& head() const override {
-    if (!head_) refuse("model", str("it is for ", name_of(task()), ": it has no language head"), "set model.task to causal-language-model");
+    if (!head_)
+      refuse("model", str("it is for ", name_of(task()), ": it has no language head"),
+             "set model.task to causal-language-model");
     return *head_;
   }
   const nn::ClassHead* class_head() const override { return class_head_ ? &*class_head_ : nullptr; }
@@ -78,7 +82,8 @@ class Decoder final : public Model {
   int64_t restart_length() const override { return spec_.restart_length; }
 
   std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
-    if (!spec_.causal) refuse("model", "its tokens see both sides: it does not generate text", "use a causal language model");
+    if (!spec_.causal)
+      refuse("model", "its tokens see both sides: it does not generate text", "use a causal language model");
     nn::CacheShape shape{{}, compute_, embedding_->weight().entry().shard.device()};
     for (const auto& block : blocks_) shape.layers.push_back(block->cache());
     return std::make_unique<nn::Cache>(shape, slots, length);
@@ -104,13 +109,15 @@ class Decoder final : public Model {
       if (!classes.padding && spec_.padding >= 0) classes.padding = spec_.padding;
       if (spec_.classes || plan.classes) class_head_.emplace(root, width, std::move(classes));
     } else if (spec_.masked_head) {
-      head_ = std::make_unique<nn::MaskedHead>(root, spec_.vocabulary, width, *spec_.masked_head, spec_.tied ? weight : nn::Parameter());
+      head_ = std::make_unique<nn::MaskedHead>(root, spec_.vocabulary, width, *spec_.masked_head,
+                                               spec_.tied ? weight : nn::Parameter());
     } else {
       const Scope scope = root.head() / spec_.names.head;
       if (!spec_.tied)
         weight = scope.parameter("weight", {spec_.vocabulary, width}, nn::Role::weight,
                                  {Split::vocabulary, Initial::normal(spec_.deviation), "kernel", false});
-      if (spec_.head_bias) bias = scope.parameter("bias", {spec_.vocabulary}, nn::Role::bias, {Split::none, Initial::zeros()});
+      if (spec_.head_bias)
+        bias = scope.parameter("bias", {spec_.vocabulary}, nn::Role::bias, {Split::none, Initial::zeros()});
       head_ = std::make_unique<nn::LmHead>(weight, bias, spec_.logit_multiplier, spec_.logit_softcap,
                                            spec_.tied ? scope.reads(weight) : nullptr);
     }

@@ -18,10 +18,13 @@ using nn::Scope;
 using nn::Split;
 
 // Heads are divided over the tensor axis where both kinds divide. What has a value for each head, norms the whole
-// projection or lies in one weight stays whole, and so does attention with dropout, which counts the heads of all ranks.
-nn::Region region_of(const Scope& scope, const DecoderSpec& spec, const DecoderLayerSpec& own, const LayerSizes& sizes) {
-  const bool whole = spec.qkv != QkvLayout::separate || spec.attention_dropout > 0 || spec.qk_norm == QkNorm::each_head ||
-                     spec.qk_norm == QkNorm::whole || own.sinks || !spec.slopes.empty() || !spec.names.mixed_norm.empty();
+// projection or lies in one weight stays whole, and so does attention with dropout, which counts the heads of all
+// ranks.
+nn::Region region_of(const Scope& scope, const DecoderSpec& spec, const DecoderLayerSpec& own,
+                     const LayerSizes& sizes) {
+  const bool whole = spec.qkv != QkvLayout::separate || spec.attention_dropout > 0 ||
+                     spec.qk_norm == QkNorm::each_head || spec.qk_norm == QkNorm::whole || own.sinks ||
+                     !spec.slopes.empty() || !spec.names.mixed_norm.empty();
   if (whole) return {};
   return nn::Region(scope.team(), {sizes.heads, sizes.kv_heads});
 }
@@ -35,7 +38,8 @@ class HeadNorm {
     if (kind_ == QkNorm::head) norm_.emplace(scope, size, options_);
     if (kind_ == QkNorm::whole) norm_.emplace(scope, heads * size, options_);
     if (kind_ != QkNorm::each_head) return;
-    const nn::ParameterOptions ones{Split::none, Initial::ones(), options_.kind == nn::NormKind::layer ? "scale" : "kernel"};
+    const nn::ParameterOptions ones{Split::none, Initial::ones(),
+                                    options_.kind == nn::NormKind::layer ? "scale" : "kernel"};
     if (!spec.qk_norm_split) {
       weights_.push_back(scope.parameter("weight", {heads, size}, nn::Role::norm, ones));
       return;
@@ -67,11 +71,18 @@ class HeadNorm {
 class Attention final : public nn::Part {
  public:
   Attention(const Scope& scope, const DecoderSpec& spec, int64_t layer)
-      : sizes_(sizes_of(spec, layer)), region_(region_of(scope, spec, spec.layers[size_t(layer)], sizes_)),
-        heads_(sizes_.heads / region_.parts()), kv_heads_(sizes_.kv_heads / region_.parts()), layer_(layer),
-        layout_(spec.qkv), gated_(spec.attention_gate), norm_after_rope_(spec.qk_norm_after_rope), clip_(spec.clip_qkv),
+      : sizes_(sizes_of(spec, layer)),
+        region_(region_of(scope, spec, spec.layers[size_t(layer)], sizes_)),
+        heads_(sizes_.heads / region_.parts()),
+        kv_heads_(sizes_.kv_heads / region_.parts()),
+        layer_(layer),
+        layout_(spec.qkv),
+        gated_(spec.attention_gate),
+        norm_after_rope_(spec.qk_norm_after_rope),
+        clip_(spec.clip_qkv),
         value_multiplier_(spec.value_multiplier),
-        growth_(spec.layers[size_t(layer)].growth), residual_dropout_(spec.residual_dropout),
+        growth_(spec.layers[size_t(layer)].growth),
+        residual_dropout_(spec.residual_dropout),
         output_(scope / spec.names.output, sizes_.heads * sizes_.v_dim, spec.hidden,
                 linear(spec, spec.output_bias, Split::input, spec.output_deviation)) {
     const DecoderLayerSpec& own = spec.layers[size_t(layer)];
@@ -89,12 +100,15 @@ class Attention final : public nn::Part {
       q_norm_.emplace(scope / spec.names.q_norm, spec, sizes_.heads, sizes_.head_dim, region_.divided());
       k_norm_.emplace(scope / spec.names.k_norm, spec, sizes_.kv_heads, sizes_.head_dim, region_.divided());
     }
-    if (!spec.names.mixed_norm.empty()) mixed_norm_.emplace(scope / spec.names.mixed_norm, sizes_.heads * sizes_.v_dim, spec.norm);
+    if (!spec.names.mixed_norm.empty())
+      mixed_norm_.emplace(scope / spec.names.mixed_norm, sizes_.heads * sizes_.v_dim, spec.norm);
     if (own.turned) rope_ = own.rope ? own.rope.get() : spec.rope ? &*spec.rope : nullptr;
     if (own.sinks)
-      sinks_ = scope.parameter("sinks", {sizes_.heads}, nn::Role::other, {Split::none, Initial::normal(spec.deviation)});
+      sinks_ =
+          scope.parameter("sinks", {sizes_.heads}, nn::Role::other, {Split::none, Initial::normal(spec.deviation)});
     if (!spec.slopes.empty()) {
-      check(int64_t(spec.slopes.size()) == sizes_.heads, "decoder: ", spec.slopes.size(), " slopes, ", sizes_.heads, " heads");
+      check(int64_t(spec.slopes.size()) == sizes_.heads, "decoder: ", spec.slopes.size(), " slopes, ", sizes_.heads,
+            " heads");
       attention_.slopes = at::tensor(at::ArrayRef<float>(spec.slopes), at::TensorOptions().dtype(at::kFloat));
     }
     attention_.slopes_in_bf16 = spec.slopes_in_bf16;
@@ -165,13 +179,17 @@ class Attention final : public nn::Part {
     const Tensor all = (*qkv_)(x, pass, "attn_qkv");
     if (layout_ == QkvLayout::sequential) {
       const int64_t q = heads_ * head_dim, k = kv_heads_ * head_dim;
-      return {all.narrow(1, 0, q).unflatten(1, {heads_, head_dim}), all.narrow(1, q, k).unflatten(1, {kv_heads_, head_dim}),
-              all.narrow(1, q + k, kv_heads_ * v_dim).unflatten(1, {kv_heads_, v_dim}), {}};
+      return {all.narrow(1, 0, q).unflatten(1, {heads_, head_dim}),
+              all.narrow(1, q, k).unflatten(1, {kv_heads_, head_dim}),
+              all.narrow(1, q + k, kv_heads_ * v_dim).unflatten(1, {kv_heads_, v_dim}),
+              {}};
     }
     const int64_t q = heads_ / kv_heads_ * head_dim;
     const Tensor groups = all.view({tokens, kv_heads_, q + head_dim + v_dim});
-    return {groups.narrow(2, 0, q).reshape({tokens, heads_, head_dim}), groups.narrow(2, q, head_dim),
-            groups.narrow(2, q + head_dim, v_dim), {}};
+    return {groups.narrow(2, 0, q).reshape({tokens, heads_, head_dim}),
+            groups.narrow(2, q, head_dim),
+            groups.narrow(2, q + head_dim, v_dim),
+            {}};
   }
 
   Tensor growth(const Tensor& positions, at::ScalarType type) const {
@@ -206,8 +224,8 @@ class Attention final : public nn::Part {
 LayerSizes sizes_of(const DecoderSpec& spec, int64_t layer) {
   const DecoderLayerSpec& own = spec.layers[size_t(layer)];
   const auto or_else = [](int64_t value, int64_t otherwise) { return value > 0 ? value : otherwise; };
-  LayerSizes sizes{or_else(own.heads, spec.heads), or_else(own.kv_heads, spec.kv_heads), or_else(own.head_dim, spec.head_dim), 0,
-                   or_else(own.intermediate, spec.intermediate)};
+  LayerSizes sizes{or_else(own.heads, spec.heads), or_else(own.kv_heads, spec.kv_heads),
+                   or_else(own.head_dim, spec.head_dim), 0, or_else(own.intermediate, spec.intermediate)};
   sizes.v_dim = or_else(own.v_dim, or_else(spec.v_dim, sizes.head_dim));
   return sizes;
 }

@@ -10,7 +10,10 @@ using nn::Scope;
 class Block final : public nn::Layer {
  public:
   Block(const Scope& scope, const DecoderSpec& spec, int64_t index)
-      : nn::Layer(scope.path()), names_(spec.names), parallel_(spec.parallel_residual), residual_(spec.residual),
+      : nn::Layer(scope.path()),
+        names_(spec.names),
+        parallel_(spec.parallel_residual),
+        residual_(spec.residual),
         multiplier_(spec.residual_multiplier) {
     const size_t mark = scope.mark();
     const DecoderLayerSpec& own = spec.layers[size_t(index)];
@@ -38,7 +41,8 @@ class Block final : public nn::Layer {
     const Tensor normed = normed_by(before_mixer_, x);
     const Tensor mixed = pass.name(names_.attention, run(*mixer_, normed));
     if (parallel_) {
-      const Tensor fed = pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, before_feed_ ? (*before_feed_)(x) : normed)));
+      const Tensor fed =
+          pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, before_feed_ ? (*before_feed_)(x) : normed)));
       out.x = (residual_ == Residual::normed ? normed : x) + mixed + fed;
       return out;
     }

@@ -15,7 +15,8 @@ class Xielu {
  public:
   explicit Xielu(const Scope& scope) {
     const auto number = [&](const char* name, std::vector<int64_t> shape, double start, bool trainable) {
-      return scope.parameter(name, std::move(shape), nn::Role::other, {.initial = Initial::constant(start), .trainable = trainable});
+      return scope.parameter(name, std::move(shape), nn::Role::other,
+                             {.initial = Initial::constant(start), .trainable = trainable});
     };
     // softplus of the first is 0.8; of the second, with beta added, again 0.8.
     alpha_p_ = number("alpha_p", {1}, 0.2033823208110246, true);
@@ -35,7 +36,8 @@ class Xielu {
 class Feed final : public nn::Part {
  public:
   Feed(const Scope& scope, const DecoderSpec& spec, int64_t inner)
-      : region_(whole(spec) ? nn::Region() : nn::Region(scope.team(), {inner})), dropout_(spec.mlp_dropout.value_or(spec.residual_dropout)),
+      : region_(whole(spec) ? nn::Region() : nn::Region(scope.team(), {inner})),
+        dropout_(spec.mlp_dropout.value_or(spec.residual_dropout)),
         inner_dropout_(spec.inner_dropout),
         activation_(spec.activation) {
     const nn::LinearOptions up{spec.mlp_bias, Split::output, spec.deviation, spec.transposed, region_};
@@ -59,7 +61,8 @@ class Feed final : public nn::Part {
  private:
   // One weight for both halves, a norm over all inner units: not divided over ranks.
   static bool whole(const DecoderSpec& spec) {
-    return !spec.names.inner_norm.empty() || (spec.gated && !spec.names.gate_up.empty()) || spec.xielu || spec.inner_dropout > 0;
+    return !spec.names.inner_norm.empty() || (spec.gated && !spec.names.gate_up.empty()) || spec.xielu ||
+           spec.inner_dropout > 0;
   }
 
   Tensor feed(const Tensor& x, Pass& pass) const {
@@ -78,7 +81,7 @@ class Feed final : public nn::Part {
       up = (*up_)(x, pass, "mlp_up");
     }
     if (inner_norm_ || xielu_ || (pass.training && inner_dropout_ > 0)) {
-      Tensor inner = xielu_ ? (*xielu_)(gate) * up : ops::gated(gate, up, activation_);
+      Tensor inner = xielu_ ? (*xielu_)(gate)*up : ops::gated(gate, up, activation_);
       inner = pass.dropout("mlp_inner_dropout", inner, inner_dropout_);
       return (*down_)(inner_norm_ ? (*inner_norm_)(inner) : inner, pass, "mlp_down");
     }

@@ -53,7 +53,8 @@ bool turns_in_pairs(const ops::RopeSpec& rope, int64_t head_dim) {
 DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defaults) {
   DecoderSpec spec;
   const auto size = [&](const char* key, int64_t otherwise) { return read_size(config, key, otherwise); };
-  if (config.find("per_layer_config") && !defaults.reads_layer_config) config.refuse_key("per_layer_config", "is not built for this family");
+  if (config.find("per_layer_config") && !defaults.reads_layer_config)
+    config.refuse_key("per_layer_config", "is not built for this family");
   spec.vocabulary = size("vocab_size", defaults.vocabulary);
   spec.hidden = size("hidden_size", defaults.hidden);
   spec.intermediate = size("intermediate_size", defaults.intermediate);
@@ -65,14 +66,17 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
   spec.kv_heads = derived("num_key_value_heads", defaults.kv_heads, spec.heads);
   if (spec.heads % spec.kv_heads != 0)
     config.refuse_key("num_key_value_heads", str(spec.kv_heads, " does not divide num_attention_heads, ", spec.heads));
-  const bool own_head_dim = defaults.reads_head_dim && (config.find("head_dim") || (defaults.head_dim && !config.has("head_dim")));
+  const bool own_head_dim =
+      defaults.reads_head_dim && (config.find("head_dim") || (defaults.head_dim && !config.has("head_dim")));
   if (own_head_dim)
     spec.head_dim = size("head_dim", defaults.head_dim);
   else
     spec.head_dim = defaults.whole_heads ? head_size(config, "hidden_size", spec) : spec.hidden / spec.heads;
-  if (spec.head_dim < 1) config.refuse_key("hidden_size", str(spec.hidden, " is less than num_attention_heads, ", spec.heads));
+  if (spec.head_dim < 1)
+    config.refuse_key("hidden_size", str(spec.hidden, " is less than num_attention_heads, ", spec.heads));
   spec.max_positions = size("max_position_embeddings", defaults.max_positions);
-  if (!defaults.rope.none && !defaults.rope.by_layer_type) spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
+  if (!defaults.rope.none && !defaults.rope.by_layer_type)
+    spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
   if (spec.rope && !turns_in_pairs(*spec.rope, spec.head_dim))
     config.refuse_key("head_dim", str(spec.rope->dim, " rotated dimensions; rotary positions need an even number"));
   spec.layers.resize(size_t(size("num_hidden_layers", defaults.layers)));
@@ -99,7 +103,8 @@ void check_one_a_layer(const ConfigReader& config, std::string_view key, size_t 
   if (listed != layers) config.refuse_key(key, str("names ", listed, " layers; num_hidden_layers is ", layers));
 }
 
-std::vector<bool> read_sliding_layers(const ConfigReader& config, size_t layers, const std::function<bool(int64_t)>& sliding) {
+std::vector<bool> read_sliding_layers(const ConfigReader& config, size_t layers,
+                                      const std::function<bool(int64_t)>& sliding) {
   const auto types = config.texts("layer_types");
   if (!types.empty()) check_one_a_layer(config, "layer_types", types.size(), layers);
   std::vector<bool> out;

@@ -14,8 +14,9 @@ struct DecoderDefaults {
   int64_t vocabulary = 0, hidden = 0, intermediate = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
   int64_t max_positions = 0;
   bool reads_layer_config = false;  // per_layer_config
-  bool reads_head_dim = true;  // false: always from hidden and heads
-  bool whole_heads = false;    // heads that do not divide hidden are refused, as transformers does; else a head is rounded down
+  bool reads_head_dim = true;       // false: always from hidden and heads
+  bool whole_heads =
+      false;  // heads that do not divide hidden are refused, as transformers does; else a head is rounded down
   RopeDefaults rope = {};
   std::string_view epsilon_key = "rms_norm_eps", activation_key = "hidden_act";
   double epsilon = 1e-6;
@@ -25,7 +26,8 @@ struct DecoderDefaults {
   bool tied = false;
 };
 
-// Sizes, norms, activation, rope, ties, dropout and initial range; rms norms before each part, no window, every bias off.
+// Sizes, norms, activation, rope, ties, dropout and initial range; rms norms before each part, no window, every bias
+// off.
 DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defaults);
 
 // A positive integer; with two spellings, under the first that is there.
@@ -43,8 +45,10 @@ int64_t read_window(const ConfigReader& config, int64_t otherwise = 4096);
 // UserError where `key` lists another number of layers than num_hidden_layers, `layers`.
 void check_one_a_layer(const ConfigReader& config, std::string_view key, size_t listed, size_t layers);
 // layer_types, one a layer, "full_attention" or "sliding_attention"; what `sliding` says of a layer where it is absent.
-std::vector<bool> read_sliding_layers(const ConfigReader& config, size_t layers, const std::function<bool(int64_t)>& sliding);
-// Every layer whose number modulo `pattern` is not the last slides: the rule that several families share. 0: none is full.
+std::vector<bool> read_sliding_layers(const ConfigReader& config, size_t layers,
+                                      const std::function<bool(int64_t)>& sliding);
+// Every layer whose number modulo `pattern` is not the last slides: the rule that several families share. 0: none is
+// full.
 std::function<bool(int64_t)> all_but_each(int64_t pattern);
 void set_windows(DecoderSpec& spec, const std::vector<bool>& sliding, int64_t window);
 // Windows by layer_types, else by use_sliding_window and max_window_layers: the qwen families' rule.

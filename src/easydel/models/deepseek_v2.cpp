@@ -9,7 +9,8 @@ namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_latent_decoder(
-      config, {.vocabulary = 102400, .hidden = 4096, .intermediate = 11008, .layers = 32, .heads = 32, .max_positions = 2048});
+      config,
+      {.vocabulary = 102400, .hidden = 4096, .intermediate = 11008, .layers = 32, .heads = 32, .max_positions = 2048});
   spec.mlp_bias = config.boolean("mlp_bias", false);
   set_mla(spec, read_mla(config, spec, {.q_rank = 1536}));
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_experts"}, 64),
@@ -29,8 +30,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family deepseek_v2() {
-  return {"deepseek_v2", "model", {"rotary_emb.inv_freq"}, build, false};
-}
+Family deepseek_v2() { return {"deepseek_v2", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

@@ -7,8 +7,11 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 129280, .hidden = 7168, .intermediate = 18432, .layers = 61, .heads = 128, .max_positions = 4096});
-  const nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 1536, .interleaved = config.boolean("rope_interleave", true)});
+  DecoderSpec spec = read_latent_decoder(
+      config,
+      {.vocabulary = 129280, .hidden = 7168, .intermediate = 18432, .layers = 61, .heads = 128, .max_positions = 4096});
+  const nn::MlaSpec mla =
+      read_mla(config, spec, {.q_rank = 1536, .interleaved = config.boolean("rope_interleave", true)});
   set_mla(spec, mla);
   set_corrected_experts(config, spec, {.groups = 8, .top_groups = 4});
   return build_decoder(std::move(spec), building);

@@ -7,7 +7,12 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 129280, .hidden = 7168, .intermediate = 18432, .layers = 61, .heads = 128, .max_positions = 163840});
+  DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 129280,
+                                                  .hidden = 7168,
+                                                  .intermediate = 18432,
+                                                  .layers = 61,
+                                                  .heads = 128,
+                                                  .max_positions = 163840});
   nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 1536});
   read_indexer(config, mla, 64, 128, 2048, false);
   set_mla(spec, mla);

@@ -17,7 +17,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qk_norm = QkNorm::head;
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   const int64_t window = read_window(config), from = config.integer("max_window_layers", 62);
-  set_windows(spec, read_sliding_layers(config, spec.layers.size(), [&](int64_t i) { return window > 0 && i >= from; }), window);
+  set_windows(spec, read_sliding_layers(config, spec.layers.size(), [&](int64_t i) { return window > 0 && i >= from; }),
+              window);
   nn::MoeSpec moe = moe_of(config, spec, needed(config, "n_routed_experts"), needed(config, "num_experts_per_tok"),
                            integer_of(config, {"moe_intermediate_size"}, 1408));
   read_corrected_router(config, moe, 1, 1, false, 1.0);
@@ -28,8 +29,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family dots1() {
-  return {"dots1", "model", {"rotary_emb.inv_freq"}, build, false};
-}
+Family dots1() { return {"dots1", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

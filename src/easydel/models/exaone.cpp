@@ -10,8 +10,16 @@ namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec;
-  spec.names = {.base = "transformer", .embedding = "wte", .layers = "h", .norm = "ln_f", .before_mixer = "ln_1",
-                .before_feed = "ln_2", .attention = "attn.attention", .output = "out_proj", .gate = "c_fc_0", .up = "c_fc_1",
+  spec.names = {.base = "transformer",
+                .embedding = "wte",
+                .layers = "h",
+                .norm = "ln_f",
+                .before_mixer = "ln_1",
+                .before_feed = "ln_2",
+                .attention = "attn.attention",
+                .output = "out_proj",
+                .gate = "c_fc_0",
+                .up = "c_fc_1",
                 .down = "c_proj"};
   spec.vocabulary = read_size(config, "vocab_size", 102400);
   spec.hidden = read_size(config, "hidden_size", 2048);

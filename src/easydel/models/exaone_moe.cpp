@@ -23,8 +23,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   set_windows(spec, sliding, window);
   // Layers that see everything know no positions, unless all do.
   for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].turned = window == 0 || sliding[i];
-  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_experts"}, 64), config.integer("num_experts_per_tok", 8),
-                           integer_of(config, {"moe_intermediate_size"}, 1024));
+  nn::MoeSpec moe =
+      moe_of(config, spec, integer_of(config, {"num_experts"}, 64), config.integer("num_experts_per_tok", 8),
+             integer_of(config, {"moe_intermediate_size"}, 1024));
   read_corrected_router(config, moe, 1, 1, true, 2.5);
   moe.router_names.correction = "e_score_correction_bias";
   moe.shared_inner = moe.experts.inner * integer_of(config, {"num_shared_experts"}, 1);

@@ -15,7 +15,8 @@ std::array<double, count> read_multipliers(const ConfigReader& config, std::stri
   out.fill(1.0);
   const Value* list = config.find(key);
   if (!list) return out;
-  if (!list->is_list() || list->items.size() != count) config.refuse_key(key, str(to_json(*list), " is no list of ", count, " numbers"));
+  if (!list->is_list() || list->items.size() != count)
+    config.refuse_key(key, str(to_json(*list), " is no list of ", count, " numbers"));
   for (size_t i = 0; i < count; ++i) {
     const auto number = list->items[i].as_double();
     if (!number) config.refuse_key(key, str(to_json(list->items[i]), " is no number"));
@@ -31,8 +32,10 @@ struct Multipliers {
 
 class Mixer final : public nn::Part {
  public:
-  Mixer(const nn::Scope& block, const DecoderSpec& spec, const nn::Mamba2Spec& mamba, const Multipliers& multipliers, int64_t layer)
-      : multipliers_(multipliers), mamba_(block / "mamba", mamba, layer),
+  Mixer(const nn::Scope& block, const DecoderSpec& spec, const nn::Mamba2Spec& mamba, const Multipliers& multipliers,
+        int64_t layer)
+      : multipliers_(multipliers),
+        mamba_(block / "mamba", mamba, layer),
         attention_(build_attention(block / "self_attn", spec, layer)) {}
 
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override {
@@ -45,7 +48,9 @@ class Mixer final : public nn::Part {
     both.states = mamba_.cache().states;
     return both;
   }
-  double mixing_flops(int64_t length) const override { return mamba_.mixing_flops(length) + attention_->mixing_flops(length); }
+  double mixing_flops(int64_t length) const override {
+    return mamba_.mixing_flops(length) + attention_->mixing_flops(length);
+  }
 
  private:
   Multipliers multipliers_;
@@ -56,10 +61,13 @@ class Mixer final : public nn::Part {
 class Feed final : public nn::Part {
  public:
   Feed(const nn::Scope& scope, const DecoderSpec& spec, const Multipliers& multipliers)
-      : multipliers_(multipliers.mlp), activation_(spec.activation),
-        gate_(scope / "gate_proj", spec.hidden, spec.intermediate, {.bias = spec.mlp_bias, .deviation = spec.deviation}),
+      : multipliers_(multipliers.mlp),
+        activation_(spec.activation),
+        gate_(scope / "gate_proj", spec.hidden, spec.intermediate,
+              {.bias = spec.mlp_bias, .deviation = spec.deviation}),
         up_(scope / "up_proj", spec.hidden, spec.intermediate, {.bias = spec.mlp_bias, .deviation = spec.deviation}),
-        down_(scope / "down_proj", spec.intermediate, spec.hidden, {.bias = spec.mlp_bias, .deviation = spec.output_deviation}) {}
+        down_(scope / "down_proj", spec.intermediate, spec.hidden,
+              {.bias = spec.mlp_bias, .deviation = spec.output_deviation}) {}
 
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override {
     const Tensor gate = gate_(x, pass, "mlp_gate") * multipliers_[0];
@@ -74,9 +82,13 @@ class Feed final : public nn::Part {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   // The parts keep a reference to it.
-  auto spec = std::make_shared<DecoderSpec>(
-      read_decoder(config, {.vocabulary = 128000, .hidden = 4096, .intermediate = 14336, .layers = 32, .heads = 32,
-                            .kv_heads = 8, .max_positions = 8192}));
+  auto spec = std::make_shared<DecoderSpec>(read_decoder(config, {.vocabulary = 128000,
+                                                                  .hidden = 4096,
+                                                                  .intermediate = 14336,
+                                                                  .layers = 32,
+                                                                  .heads = 32,
+                                                                  .kv_heads = 8,
+                                                                  .max_positions = 8192}));
   spec->names.norm = "final_layernorm";
   spec->names.before_feed = "pre_ff_layernorm";
   spec->names.mlp = "feed_forward";
@@ -86,16 +98,18 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec->embedding_multiplier = config.number("embedding_multiplier", 1.0);
   spec->logit_multiplier = config.number("lm_head_multiplier", 1.0);
 
-  nn::Mamba2Spec mamba = read_bamba_mixer(config, *spec, config.has("mamba_d_ssm") ? config.integer("mamba_d_ssm", 0) : 1024);
+  nn::Mamba2Spec mamba =
+      read_bamba_mixer(config, *spec, config.has("mamba_d_ssm") ? config.integer("mamba_d_ssm", 0) : 1024);
   mamba.output_bias = config.boolean("projectors_bias", false);
   mamba.input_multiplier = config.number("ssm_in_multiplier", 1.0);
   mamba.multipliers = read_multipliers<5>(config, "ssm_multipliers");
   using Gate = nn::Mamba2Spec::Gate;
-  mamba.gate = !config.boolean("mamba_rms_norm", false)            ? Gate::no_norm
+  mamba.gate = !config.boolean("mamba_rms_norm", false)         ? Gate::no_norm
                : config.boolean("mamba_norm_before_gate", true) ? Gate::after_norm
                                                                 : Gate::before_norm;
-  const Multipliers multipliers{config.number("attention_in_multiplier", 1.0), config.number("attention_out_multiplier", 1.0),
-                                config.number("ssm_out_multiplier", 1.0), read_multipliers<2>(config, "mlp_multipliers")};
+  const Multipliers multipliers{
+      config.number("attention_in_multiplier", 1.0), config.number("attention_out_multiplier", 1.0),
+      config.number("ssm_out_multiplier", 1.0), read_multipliers<2>(config, "mlp_multipliers")};
   const double key_multiplier = config.number("key_multiplier", 1.0);
   for (DecoderLayerSpec& layer : spec->layers) {
     layer.scale *= key_multiplier;  // of the keys, so of every score

@@ -24,7 +24,7 @@ struct Family {
   // Other spellings of a piece of a name: ours, and what some checkpoints say instead.
   std::vector<std::pair<std::string_view, std::string_view>> spellings = {};
   std::vector<std::string_view> ignored_parts = {};  // names with one of these in them are passed over (other heads)
-  bool extra_layers = false;  // so are layers behind the last (prediction of several tokens)
+  bool extra_layers = false;                         // so are layers behind the last (prediction of several tokens)
 };
 
 std::span<const Family> families();

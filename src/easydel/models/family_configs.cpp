@@ -129,7 +129,8 @@ std::span<const FamilyConfig> family_configs() { return all_configs(); }
 
 void add_family_config(const FamilyConfig& config) {
   if (std::ranges::find(all_configs(), config.model_type, &FamilyConfig::model_type) != all_configs().end())
-    refuse("model_type", "'" + std::string(config.model_type) + "' is there already", "give the family a name of its own");
+    refuse("model_type", "'" + std::string(config.model_type) + "' is there already",
+           "give the family a name of its own");
   all_configs().push_back(config);
 }
 
@@ -150,7 +151,8 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
   const std::string type = given ? word_of("model_type", *given) : "";
   if (type.empty()) refuse(where + ": model_type", "is missing", "it names the family: " + join(known, ", "));
   const auto found = std::ranges::find(family_configs(), type, &FamilyConfig::model_type);
-  if (found == family_configs().end()) refuse(where + ": model_type", "'" + type + "' is not built yet", did_you_mean(type, known));
+  if (found == family_configs().end())
+    refuse(where + ": model_type", "'" + type + "' is not built yet", did_you_mean(type, known));
   if (const Value* const architectures = find("architectures")) {
     if (!architectures->is_list()) refuse(where + ": architectures", to_json(*architectures) + " is no list");
     for (const Value& item : architectures->items) {
@@ -158,7 +160,8 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
       if (task_of(*found, name)) continue;
       std::vector<std::string> built(found->architectures.begin(), found->architectures.end());
       for (const auto& [task, ending] : kEndings) built.push_back(class_stem(*found) + std::string(ending));
-      refuse(where + ": architectures", "'" + name + "' is not built yet", "built for '" + type + "': " + join(built, ", "));
+      refuse(where + ": architectures", "'" + name + "' is not built yet",
+             "built for '" + type + "': " + join(built, ", "));
     }
   }
   const Value* const quantized = find("quantization_config");
@@ -198,18 +201,25 @@ std::string architecture_of(const FamilyConfig& family, Task task) {
 Task task_of(const Value& config, const FamilyConfig& family) {
   const Value* const architectures = config.find("architectures");
   const bool named = architectures && architectures->is_list() && !architectures->items.empty();
-  const std::string name = named ? architectures->items.front().as_string().value_or("") : std::string(family.architectures.front());
+  const std::string name =
+      named ? architectures->items.front().as_string().value_or("") : std::string(family.architectures.front());
   return task_of(family, name).value();
 }
 
 std::string_view name_of(Task task) {
   switch (task) {
-    case Task::causal_lm: return "causal language modelling";
-    case Task::masked_lm: return "masked language modelling";
-    case Task::base: return "hidden states alone";
-    case Task::sequence_classification: return "sequence classification";
-    case Task::token_classification: return "token classification";
-    case Task::question_answering: return "question answering";
+    case Task::causal_lm:
+      return "causal language modelling";
+    case Task::masked_lm:
+      return "masked language modelling";
+    case Task::base:
+      return "hidden states alone";
+    case Task::sequence_classification:
+      return "sequence classification";
+    case Task::token_classification:
+      return "token classification";
+    case Task::question_answering:
+      return "question answering";
   }
   return "";
 }

@@ -13,7 +13,14 @@
 namespace easydel::models {
 
 // What stands behind the stack.
-enum class Task : uint8_t { causal_lm, masked_lm, base, sequence_classification, token_classification, question_answering };
+enum class Task : uint8_t {
+  causal_lm,
+  masked_lm,
+  base,
+  sequence_classification,
+  token_classification,
+  question_answering
+};
 
 // How transformers' classes of a family call what most families call otherwise.
 struct HeadNames {
@@ -32,8 +39,9 @@ std::span<const FamilyConfig> family_configs();
 // One more; see register_family_config, which also makes its classes known. UserError where the model_type is taken.
 void add_family_config(const FamilyConfig& config);
 
-// The family of a config.json that errors call `where`. UserError "where: key: what" where model_type or an architecture
-// is unknown or not built yet, or where a key asks for what no family here has (quantized weights, pruned heads).
+// The family of a config.json that errors call `where`. UserError "where: key: what" where model_type or an
+// architecture is unknown or not built yet, or where a key asks for what no family here has (quantized weights, pruned
+// heads).
 const FamilyConfig& family_config_of(const Value& config, const std::string& where);
 
 // What an architecture is for; nullopt: it is none of the family's.

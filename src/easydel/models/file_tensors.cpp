@@ -20,8 +20,11 @@ std::vector<FileTensor> file_tensors(const nn::ParameterTable& table) {
     for (size_t i = 0; i < source.tensors.size(); ++i) {
       const auto [at, fresh] = known.emplace(source.tensors[i], out.size());
       if (fresh)
-        out.push_back({source.tensors[i], source.found.empty() ? source.tensors[i] : source.found[i],
-                       source.file_shape(entry.shape), source.found_type, {}});
+        out.push_back({source.tensors[i],
+                       source.found.empty() ? source.tensors[i] : source.found[i],
+                       source.file_shape(entry.shape),
+                       source.found_type,
+                       {}});
       out[at->second].parts.push_back({&entry, source.stacked ? int64_t(i) : -1});
     }
   }

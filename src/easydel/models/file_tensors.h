@@ -14,11 +14,11 @@ struct FilePart {
 };
 
 struct FileTensor {
-  std::string name;            // as it is saved
-  std::string found;           // as the loaded file calls it; the name, where nothing was loaded
+  std::string name;   // as it is saved
+  std::string found;  // as the loaded file calls it; the name, where nothing was loaded
   std::vector<int64_t> shape;
   at::ScalarType type = at::ScalarType::Undefined;  // as loaded
-  std::vector<FilePart> parts;  // each lies where its entry's source says
+  std::vector<FilePart> parts;                      // each lies where its entry's source says
 
   // Whether it is one part, value for value.
   bool is_parameter() const;

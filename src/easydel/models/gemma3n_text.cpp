@@ -1,5 +1,6 @@
-// Gemma 3n, text: four streams of which one is computed and the others predicted and corrected (AltUp, arXiv 2301.13310),
-// a learned low-rank residual, inputs for each layer, and last layers that read the keys and values of earlier ones.
+// Gemma 3n, text: four streams of which one is computed and the others predicted and corrected (AltUp, arXiv
+// 2301.13310), a learned low-rank residual, inputs for each layer, and last layers that read the keys and values of
+// earlier ones.
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/erfinv.h>
@@ -34,11 +35,14 @@ struct Plan {
 
 nn::LinearOptions plain(const DecoderSpec& spec) { return {.deviation = spec.deviation}; }
 
-// Predicts all streams from one another, and corrects them by what became of the active one. Streams [tokens, n, hidden].
+// Predicts all streams from one another, and corrects them by what became of the active one. Streams [tokens, n,
+// hidden].
 class AltUp {
  public:
   AltUp(const Scope& scope, const Plan& plan)
-      : n_(plan.streams), active_(plan.active), router_scale_(1.0 / double(plan.spec.hidden)),
+      : n_(plan.streams),
+        active_(plan.active),
+        router_scale_(1.0 / double(plan.spec.hidden)),
         correct_(scope / "correction_coefs", n_, n_, plain(plan.spec)),
         predict_(scope / "prediction_coefs", n_, n_ * n_, plain(plan.spec)),
         router_(scope / "modality_router", plan.spec.hidden, n_, plain(plan.spec)),
@@ -59,7 +63,10 @@ class AltUp {
 
  private:
   Tensor modalities(const Tensor& x, Pass& pass) const {
-    return router_(norm_(x.contiguous()) * router_scale_, pass, "altup_router").to(at::kFloat).tanh().to(x.scalar_type());
+    return router_(norm_(x.contiguous()) * router_scale_, pass, "altup_router")
+        .to(at::kFloat)
+        .tanh()
+        .to(x.scalar_type());
   }
 
   int64_t n_, active_;
@@ -85,12 +92,15 @@ class Laurel {
   nn::Norm norm_;
 };
 
-// A gated mlp of whose gates only the greatest share passes, as a normal distribution of their mean and deviation has it.
+// A gated mlp of whose gates only the greatest share passes, as a normal distribution of their mean and deviation has
+// it.
 class SparseFeed final : public nn::Part {
  public:
   SparseFeed(const Scope& scope, const DecoderSpec& spec, int64_t inner, double sparsity)
-      : activation_(spec.activation), gate_(scope / "gate_proj", spec.hidden, inner, plain(spec)),
-        up_(scope / "up_proj", spec.hidden, inner, plain(spec)), down_(scope / "down_proj", inner, spec.hidden, plain(spec)) {
+      : activation_(spec.activation),
+        gate_(scope / "gate_proj", spec.hidden, inner, plain(spec)),
+        up_(scope / "up_proj", spec.hidden, inner, plain(spec)),
+        down_(scope / "down_proj", inner, spec.hidden, plain(spec)) {
     const Tensor share = at::full({}, sparsity, at::TensorOptions().dtype(at::kFloat));
     deviations_ = (at::erfinv(share * 2 - 1) * std::sqrt(2.0)).item<double>();
   }
@@ -227,11 +237,19 @@ Value one_intermediate(const ConfigReader& config, const Value& whole) {
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   const auto plan = std::make_shared<Plan>();
   const Value simple = one_intermediate(config, config.document());
-  plan->spec = read_decoder(
-      ConfigReader(simple, config.where()),
-      {.vocabulary = 262400, .hidden = 2048, .intermediate = 16384, .layers = 35, .heads = 8, .kv_heads = 2, .head_dim = 256,
-       .max_positions = 32768, .rope = {.by_layer_type = true}, .activation_key = "hidden_activation",
-       .activation = "gelu_pytorch_tanh", .padding = 0, .tied = true});
+  plan->spec = read_decoder(ConfigReader(simple, config.where()), {.vocabulary = 262400,
+                                                                   .hidden = 2048,
+                                                                   .intermediate = 16384,
+                                                                   .layers = 35,
+                                                                   .heads = 8,
+                                                                   .kv_heads = 2,
+                                                                   .head_dim = 256,
+                                                                   .max_positions = 32768,
+                                                                   .rope = {.by_layer_type = true},
+                                                                   .activation_key = "hidden_activation",
+                                                                   .activation = "gelu_pytorch_tanh",
+                                                                   .padding = 0,
+                                                                   .tied = true});
   DecoderSpec& spec = plan->spec;
   spec.norm.wide = true;
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);

@@ -32,7 +32,8 @@ struct Plan {
 class Mixture {
  public:
   Mixture(const Scope& block, const DecoderSpec& spec, const nn::MoeSpec& experts)
-      : spec_(experts.router), root_(std::pow(double(spec.hidden), -0.5)),
+      : spec_(experts.router),
+        root_(std::pow(double(spec.hidden), -0.5)),
         choosing_(block / "router" / "norm", spec.hidden, without_weight(spec)),
         logits_(block / "router" / "proj", spec.hidden, spec_.experts, {.deviation = spec.deviation}),
         experts_(block, experts.experts),
@@ -52,7 +53,8 @@ class Mixture {
     const Tensor logits = logits_(seen, pass, "moe_router_logits");
     const ops::Routing routing = ops::route(logits, spec_);
     const Tensor scales = of_expert_.value().to(at::kFloat).index_select(0, routing.indices.flatten());
-    const Tensor made = experts_(before_(x), routing.indices, routing.weights * scales.view(routing.weights.sizes()), pass);
+    const Tensor made =
+        experts_(before_(x), routing.indices, routing.weights * scales.view(routing.weights.sizes()), pass);
     nn::LayerOutput out{after_mlp_(fed) + after_(pass.name("moe_expert_output", made)), {}};
     out.extras["router_logits"] = logits;
     if (!pass.stream().cache) out.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.experts);
@@ -94,8 +96,8 @@ class Block final : public nn::Layer {
     norm(after_feed_, "post_feedforward_layernorm");
     if (plan_->experts) mixture_.emplace(scope, spec, *plan_->experts);
     if (plan_->input > 0) gate_.emplace(scope, spec, plan_->input);
-    scalar_ = scope.parameter("layer_scalar", {1}, nn::Role::other,
-                              {.initial = nn::Initial::ones(), .trainable = false});
+    scalar_ =
+        scope.parameter("layer_scalar", {1}, nn::Role::other, {.initial = nn::Initial::ones(), .trainable = false});
     set_parameters(scope.since(mark));
   }
 
@@ -156,9 +158,9 @@ void read_layer_sizes(const ConfigReader& config, Plan& plan) {
   if (!layers->is_map()) config.refuse_key("per_layer_config", "is no mapping");
   for (const auto& [key, value] : layers->entries) {
     const std::string where = str(config.where(), ": per_layer_config: ", key);
-    const auto index = std::find_if(plan.spec.layers.begin(), plan.spec.layers.end(), [&](const DecoderLayerSpec& layer) {
-      return std::to_string(&layer - plan.spec.layers.data()) == key;
-    });
+    const auto index = std::find_if(
+        plan.spec.layers.begin(), plan.spec.layers.end(),
+        [&](const DecoderLayerSpec& layer) { return std::to_string(&layer - plan.spec.layers.data()) == key; });
     if (index == plan.spec.layers.end() || !value.is_map()) refuse(where, "is no layer's mapping");
     const ConfigReader own(value, where);
     for (const auto& [name, size] : value.entries) {
@@ -197,10 +199,20 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   if (config.find("use_bidirectional_attention") && config.text("use_bidirectional_attention", "") == "all")
     config.refuse_key("use_bidirectional_attention", "'all' is not built for this family");
   const auto plan = std::make_shared<Plan>();
-  plan->spec = read_decoder(
-      config, {.vocabulary = 262144, .hidden = 2304, .intermediate = 9216, .layers = 30, .heads = 8, .kv_heads = 4,
-               .head_dim = 256, .max_positions = 131072, .reads_layer_config = true, .rope = {.by_layer_type = true},
-               .activation_key = "hidden_activation", .activation = "gelu_pytorch_tanh", .padding = 0, .tied = true});
+  plan->spec = read_decoder(config, {.vocabulary = 262144,
+                                     .hidden = 2304,
+                                     .intermediate = 9216,
+                                     .layers = 30,
+                                     .heads = 8,
+                                     .kv_heads = 4,
+                                     .head_dim = 256,
+                                     .max_positions = 131072,
+                                     .reads_layer_config = true,
+                                     .rope = {.by_layer_type = true},
+                                     .activation_key = "hidden_activation",
+                                     .activation = "gelu_pytorch_tanh",
+                                     .padding = 0,
+                                     .tied = true});
   DecoderSpec& spec = plan->spec;
   spec.norm.wide = true;
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
@@ -220,7 +232,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   plan->input = config.integer("hidden_size_per_layer_input", config.has("hidden_size_per_layer_input") ? 0 : 256);
   plan->input_rows = read_size(config, "vocab_size_per_layer_input", 262144);
   if (config.boolean("enable_moe_block", false)) {
-    plan->experts = moe_of(config, spec, needed(config, "num_experts"), needed(config, "top_k_experts"), needed(config, "moe_intermediate_size"));
+    plan->experts = moe_of(config, spec, needed(config, "num_experts"), needed(config, "top_k_experts"),
+                           needed(config, "moe_intermediate_size"));
     plan->experts->router.normalise = true;
   }
   plan->row.emplace(spec, spec.hidden, plan->input, std::move(sources));

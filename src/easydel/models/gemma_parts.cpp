@@ -81,7 +81,8 @@ Tensor GemmaRow::join(int64_t layer, const Parts& parts, const Tensor& hidden, c
   return parts.kept.size(1) + parts.later.size(1) == 0 ? hidden : at::cat({hidden, parts.kept, parts.later}, 1);
 }
 
-GemmaAttention::GemmaAttention(const Scope& scope, const DecoderSpec& spec, int64_t layer, int64_t source, bool keys_as_values)
+GemmaAttention::GemmaAttention(const Scope& scope, const DecoderSpec& spec, int64_t layer, int64_t source,
+                               bool keys_as_values)
     : source_(source), own_(source == layer) {
   const DecoderLayerSpec& own = spec.layers[size_t(layer)];
   const LayerSizes sizes = sizes_of(spec, layer), from = sizes_of(spec, source);
@@ -137,7 +138,10 @@ double GemmaAttention::mixing_flops(int64_t length) const {
 }
 
 GemmaInputs::GemmaInputs(const Scope& base, const DecoderSpec& spec, int64_t rows, int64_t size)
-    : rows_(rows), layers_(int64_t(spec.layers.size())), size_(size), scale_(std::pow(double(spec.hidden), -0.5)),
+    : rows_(rows),
+      layers_(int64_t(spec.layers.size())),
+      size_(size),
+      scale_(std::pow(double(spec.hidden), -0.5)),
       table_(base / "embed_tokens_per_layer", rows, layers_ * size, spec.deviation, Split::vocabulary,
              spec.padding < rows ? spec.padding : -1),
       projection_(base / "per_layer_model_projection", spec.hidden, layers_ * size, plain(spec)),
@@ -148,12 +152,14 @@ Tensor GemmaInputs::operator()(const Tensor& tokens, const Tensor& embedded, Pas
   const Tensor known = at::where(tokens < rows_, tokens, at::zeros_like(tokens));
   const Tensor own = table_(known) * std::sqrt(double(size_));
   const Tensor projected = projection_(embedded, pass, "per_layer_projection") * scale_;
-  const Tensor normed = norm_(projected.reshape({tokens.size(0), layers_, size_})).reshape({tokens.size(0), layers_ * size_});
+  const Tensor normed =
+      norm_(projected.reshape({tokens.size(0), layers_, size_})).reshape({tokens.size(0), layers_ * size_});
   return (normed + own) * std::sqrt(0.5);
 }
 
 GemmaInputGate::GemmaInputGate(const Scope& block, const DecoderSpec& spec, int64_t size)
-    : activation_(spec.activation), gate_(block / "per_layer_input_gate", spec.hidden, size, plain(spec)),
+    : activation_(spec.activation),
+      gate_(block / "per_layer_input_gate", spec.hidden, size, plain(spec)),
       projection_(block / "per_layer_projection", size, spec.hidden, plain(spec)),
       norm_(block / "post_per_layer_input_norm", spec.hidden, spec.norm) {}
 

@@ -50,7 +50,9 @@ DecoderSpec with_parts(const std::shared_ptr<Plan>& plan) {
     layer.block = [plan](const nn::Scope& scope, int64_t index) -> std::unique_ptr<nn::Layer> {
       return std::make_unique<Block>(scope, plan, index);
     };
-  spec.ends = [plan](const nn::Scope& base) -> std::unique_ptr<DecoderEnds> { return std::make_unique<Ends>(base, plan); };
+  spec.ends = [plan](const nn::Scope& base) -> std::unique_ptr<DecoderEnds> {
+    return std::make_unique<Ends>(base, plan);
+  };
   return spec;
 }
 

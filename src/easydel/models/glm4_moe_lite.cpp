@@ -7,8 +7,16 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 154880, .hidden = 2048, .intermediate = 10240, .layers = 47, .heads = 20, .max_positions = 202752, .epsilon = 1e-5});
-  const nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 768, .plain_dim = 192, .v_dim = 256, .interleaved = config.boolean("rope_interleave", true)});
+  DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 154880,
+                                                  .hidden = 2048,
+                                                  .intermediate = 10240,
+                                                  .layers = 47,
+                                                  .heads = 20,
+                                                  .max_positions = 202752,
+                                                  .epsilon = 1e-5});
+  const nn::MlaSpec mla =
+      read_mla(config, spec,
+               {.q_rank = 768, .plain_dim = 192, .v_dim = 256, .interleaved = config.boolean("rope_interleave", true)});
   set_mla(spec, mla);
   set_corrected_experts(config, spec, {.experts = 64, .top_k = 4, .inner = 1536, .factor = 1.8, .first = 1});
   return build_decoder(std::move(spec), building);

@@ -27,8 +27,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family gpt2() {
-  return {"gpt2", "transformer", {".attn.bias", ".attn.masked_bias"}, build, true};
-}
+Family gpt2() { return {"gpt2", "transformer", {".attn.bias", ".attn.masked_bias"}, build, true}; }
 
 }  // namespace easydel::models

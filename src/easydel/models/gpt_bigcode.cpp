@@ -24,8 +24,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family gpt_bigcode() {
-  return {"gpt_bigcode", "transformer", {".attn.bias", ".attn.masked_bias"}, build, true};
-}
+Family gpt_bigcode() { return {"gpt_bigcode", "transformer", {".attn.bias", ".attn.masked_bias"}, build, true}; }
 
 }  // namespace easydel::models

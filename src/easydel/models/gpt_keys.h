@@ -13,7 +13,8 @@ struct GptDefaults {
   bool tied = true;
   const char *hidden_key = "n_embd", *heads_key = "n_head", *layers_key = "n_layer", *positions_key = "n_positions";
   const char* inner_key = "n_inner";
-  const char *attention_dropout_key = "attn_pdrop", *residual_dropout_key = "resid_pdrop", *embedding_dropout_key = "embd_pdrop";
+  const char *attention_dropout_key = "attn_pdrop", *residual_dropout_key = "resid_pdrop",
+             *embedding_dropout_key = "embd_pdrop";
 };
 
 // Sizes, layer norms, activation, ties, dropouts and initial range; names "transformer.h.N.ln_1", "attn", "mlp.c_fc"; a

@@ -53,8 +53,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family gpt_neo() {
-  return {"gpt_neo", "transformer", {".attention.bias", ".attention.masked_bias"}, build, true};
-}
+Family gpt_neo() { return {"gpt_neo", "transformer", {".attention.bias", ".attention.masked_bias"}, build, true}; }
 
 }  // namespace easydel::models

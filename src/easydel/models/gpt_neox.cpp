@@ -45,8 +45,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family gpt_neox() {
-  return {"gpt_neox", "gpt_neox", {"attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"}, build, false,
-          {{"embed_out.", "lm_head."}}};
+  return {"gpt_neox", "gpt_neox", {"attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"},
+          build,      false,      {{"embed_out.", "lm_head."}}};
 }
 
 }  // namespace easydel::models

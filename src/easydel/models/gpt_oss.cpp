@@ -61,10 +61,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family gpt_oss() {
-  return {.model_type = "gpt_oss",
-          .base_prefix = "model",
-          .ignored = {"rotary_emb.inv_freq"},
-          .build = build};
+  return {.model_type = "gpt_oss", .base_prefix = "model", .ignored = {"rotary_emb.inv_freq"}, .build = build};
 }
 
 }  // namespace easydel::models

@@ -24,8 +24,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family gptj() {
-  return {"gptj", "transformer", {".attn.bias", ".attn.masked_bias"}, build, false};
-}
+Family gptj() { return {"gptj", "transformer", {".attn.bias", ".attn.masked_bias"}, build, false}; }
 
 }  // namespace easydel::models

@@ -8,7 +8,8 @@ namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_decoder(
-      config, {.vocabulary = 32000, .hidden = 4096, .intermediate = 11008, .layers = 32, .heads = 32, .max_positions = 2048});
+      config,
+      {.vocabulary = 32000, .hidden = 4096, .intermediate = 11008, .layers = 32, .heads = 32, .max_positions = 2048});
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.embedding_multiplier = config.number("embedding_multiplier", 1.0);
   spec.residual_multiplier = config.number("residual_multiplier", 1.0);
@@ -29,8 +30,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family granitemoe() {
-  return {"granitemoe", "model", {"rotary_emb.inv_freq"}, build, false,
-          {{".router.layer.weight", ".router.weight"}}};
+  return {"granitemoe", "model", {"rotary_emb.inv_freq"}, build, false, {{".router.layer.weight", ".router.weight"}}};
 }
 
 }  // namespace easydel::models

@@ -11,7 +11,8 @@ namespace {
 
 class Both final : public nn::Part {
  public:
-  Both(std::unique_ptr<nn::Part> experts, std::unique_ptr<nn::Part> shared) : experts_(std::move(experts)), shared_(std::move(shared)) {}
+  Both(std::unique_ptr<nn::Part> experts, std::unique_ptr<nn::Part> shared)
+      : experts_(std::move(experts)), shared_(std::move(shared)) {}
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override {
     nn::LayerOutput out = experts_->forward(x, pass);
     out.x = out.x + shared_->forward(x, pass).x;
@@ -24,9 +25,14 @@ class Both final : public nn::Part {
 };
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  auto spec = std::make_shared<DecoderSpec>(read_decoder(
-      config, {.vocabulary = 32000, .hidden = 4096, .intermediate = 11008, .layers = 32, .heads = 32, .max_positions = 2048,
-               .rope = {.none = config.text("position_embedding_type", "none") != "rope"}}));
+  auto spec = std::make_shared<DecoderSpec>(
+      read_decoder(config, {.vocabulary = 32000,
+                            .hidden = 4096,
+                            .intermediate = 11008,
+                            .layers = 32,
+                            .heads = 32,
+                            .max_positions = 2048,
+                            .rope = {.none = config.text("position_embedding_type", "none") != "rope"}}));
   spec->qkv_bias = spec->output_bias = config.boolean("attention_bias", false);
   spec->embedding_multiplier = config.number("embedding_multiplier", 1.0);
   spec->residual_multiplier = config.number("residual_multiplier", 1.0);
@@ -56,7 +62,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     built.router_loss = read_router_loss(config, moe.router);
     for (DecoderLayerSpec& layer : built.layers)
       layer.feed = [spec, moe](const nn::Scope& block, int64_t index) {
-        return std::make_unique<Both>(std::make_unique<nn::Moe>(block, moe), build_feed(block / "shared_mlp", *spec, index));
+        return std::make_unique<Both>(std::make_unique<nn::Moe>(block, moe),
+                                      build_feed(block / "shared_mlp", *spec, index));
       };
   }
   return build_decoder(std::move(built), building);
@@ -65,7 +72,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family granitemoehybrid() {
-  return {"granitemoehybrid", "model", {"rotary_emb.inv_freq"}, build, false, {{".router.layer.weight", ".router.weight"}}};
+  return {
+      "granitemoehybrid", "model", {"rotary_emb.inv_freq"}, build, false, {{".router.layer.weight", ".router.weight"}}};
 }
 
 }  // namespace easydel::models

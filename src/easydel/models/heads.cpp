@@ -49,7 +49,8 @@ nn::HeadPlan head_plan(const ConfigReader& config, const Family& family) {
     case Task::token_classification:
       classes.output = std::string(names.token_classes);
       // The classes that have a name of their own for it read no key.
-      classes.output_bias = classes.output != HeadNames().token_classes || config.boolean("token_classification_bias", true);
+      classes.output_bias =
+          classes.output != HeadNames().token_classes || config.boolean("token_classification_bias", true);
       classes.dropout = classifier_dropout(config);
       break;
     case Task::question_answering:

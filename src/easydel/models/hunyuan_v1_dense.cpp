@@ -25,8 +25,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family hunyuan_v1_dense() {
-  return {"hunyuan_v1_dense", "model", {"rotary_emb.inv_freq"}, build, false};
-}
+Family hunyuan_v1_dense() { return {"hunyuan_v1_dense", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

@@ -50,8 +50,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family hunyuan_v1_moe() {
-  return {"hunyuan_v1_moe", "model", {"rotary_emb.inv_freq"}, build, false};
-}
+Family hunyuan_v1_moe() { return {"hunyuan_v1_moe", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

@@ -6,8 +6,14 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 103168, .hidden = 4096, .intermediate = 11008, .layers = 32,
-                                           .heads = 32, .max_positions = 2048, .reads_head_dim = false, .padding = 2});
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 103168,
+                                           .hidden = 4096,
+                                           .intermediate = 11008,
+                                           .layers = 32,
+                                           .heads = 32,
+                                           .max_positions = 2048,
+                                           .reads_head_dim = false,
+                                           .padding = 2});
   spec.names.embedding = "tok_embeddings";
   spec.names.before_mixer = "attention_norm";
   spec.names.before_feed = "ffn_norm";

@@ -9,8 +9,14 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 65536, .hidden = 4096, .intermediate = 14336, .layers = 32,
-                                           .heads = 32, .kv_heads = 8, .max_positions = 262144, .rope = {.none = true}});
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 65536,
+                                           .hidden = 4096,
+                                           .intermediate = 14336,
+                                           .layers = 32,
+                                           .heads = 32,
+                                           .kv_heads = 8,
+                                           .max_positions = 262144,
+                                           .rope = {.none = true}});
   spec.names.norm = "final_layernorm";
   spec.names.before_feed = "pre_ff_layernorm";
   spec.names.mlp = "feed_forward";
@@ -29,9 +35,12 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mamba.deviation = spec.deviation;
   mamba.output_deviation = spec.output_deviation;
 
-  const auto every = [&](const char* period_key, int64_t period_default, const char* offset_key, int64_t offset_default) {
-    const int64_t period = read_size(config, period_key, period_default), offset = config.integer(offset_key, offset_default);
-    if (offset < 0 || offset >= period) config.refuse_key(offset_key, str(offset, " is not below ", period_key, ", ", period));
+  const auto every = [&](const char* period_key, int64_t period_default, const char* offset_key,
+                         int64_t offset_default) {
+    const int64_t period = read_size(config, period_key, period_default),
+                  offset = config.integer(offset_key, offset_default);
+    if (offset < 0 || offset >= period)
+      config.refuse_key(offset_key, str(offset, " is not below ", period_key, ", ", period));
     std::vector<bool> out;
     for (size_t i = 0; i < spec.layers.size(); ++i) out.push_back(int64_t(i) % period == offset);
     return out;
@@ -43,7 +52,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
   const int64_t experts = integer_of(config, {"num_experts", "num_local_experts"}, 16);
   if (experts == 1) sparse.assign(sparse.size(), false);
-  nn::MoeSpec moe = moe_of(config, spec, experts, std::min(experts, config.integer("num_experts_per_tok", 2)), spec.intermediate);
+  nn::MoeSpec moe =
+      moe_of(config, spec, experts, std::min(experts, config.integer("num_experts_per_tok", 2)), spec.intermediate);
   moe.name = "feed_forward";
   moe.router_names.weight = "router.weight";
   spec.router_loss = read_router_loss(config, moe.router);

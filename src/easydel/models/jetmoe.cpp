@@ -25,10 +25,13 @@ struct MixerSpec {
 class Mixer final : public nn::Part {
  public:
   Mixer(const Scope& scope, const MixerSpec& spec, int64_t layer)
-      : spec_(spec), layer_(layer), router_(scope / "experts", spec.hidden, spec.router, {.weight = "router.layer.weight"}, false,
-                                            spec.deviation),
-        in_(scope / "experts.input_linear", spec.router.experts, spec.hidden, width(), {.deviation = spec.deviation, .sources = {}, .bias_sources = {}}),
-        out_(scope / "experts.output_linear", spec.router.experts, width(), spec.hidden, {.deviation = spec.deviation, .sources = {}, .bias_sources = {}}),
+      : spec_(spec),
+        layer_(layer),
+        router_(scope / "experts", spec.hidden, spec.router, {.weight = "router.layer.weight"}, false, spec.deviation),
+        in_(scope / "experts.input_linear", spec.router.experts, spec.hidden, width(),
+            {.deviation = spec.deviation, .sources = {}, .bias_sources = {}}),
+        out_(scope / "experts.output_linear", spec.router.experts, width(), spec.hidden,
+             {.deviation = spec.deviation, .sources = {}, .bias_sources = {}}),
         kv_(scope / "kv_proj", spec.hidden, 2 * width(), {.deviation = spec.deviation}),
         bias_((scope / "experts").parameter("bias", {spec.hidden}, nn::Role::bias, {})) {
     attention_.scale = std::pow(double(spec.head_dim), -0.5);
@@ -58,7 +61,8 @@ class Mixer final : public nn::Part {
     nn::LayerOutput made{out + bias_.value().to(out.scalar_type()), {}};
     // Twice, as transformers gathers them: from its attention, and from the gating within.
     made.extras["attention_router_logits"] = made.extras["gating_router_logits"] = logits;
-    if (!pass.stream().cache) made.extras["attention_expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.router.experts);
+    if (!pass.stream().cache)
+      made.extras["attention_expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.router.experts);
     return made;
   }
 
@@ -89,7 +93,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.intermediate = integer_of(config, {"intermediate_size"}, 5632);
   spec.kv_heads = integer_of(config, {"num_key_value_heads"}, 16);
   spec.head_dim = integer_of(config, {"kv_channels", "head_dim"}, 128);
-  const int64_t experts = integer_of(config, {"num_local_experts"}, 8), top_k = integer_of(config, {"num_experts_per_tok"}, 2);
+  const int64_t experts = integer_of(config, {"num_local_experts"}, 8),
+                top_k = integer_of(config, {"num_experts_per_tok"}, 2);
   spec.heads = spec.kv_heads * top_k;
   spec.max_positions = integer_of(config, {"max_position_embeddings"}, 4096);
   spec.layers.resize(size_t(integer_of(config, {"num_hidden_layers"}, 12)));
@@ -108,8 +113,13 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.output_bias = true;
   spec.router_loss = read_router_loss(config, moe.router, 0.01, "aux_loss_coef");
   set_experts(spec, moe, all_layers(spec));
-  const MixerSpec mixer{spec.hidden, spec.kv_heads, spec.head_dim, moe.router, spec.deviation,
-                        config.number("attention_dropout", 0.0), std::make_shared<ops::RopeSpec>(*spec.rope)};
+  const MixerSpec mixer{spec.hidden,
+                        spec.kv_heads,
+                        spec.head_dim,
+                        moe.router,
+                        spec.deviation,
+                        config.number("attention_dropout", 0.0),
+                        std::make_shared<ops::RopeSpec>(*spec.rope)};
   for (DecoderLayerSpec& layer : spec.layers)
     layer.mixer = [mixer](const Scope& block, int64_t index) {
       return std::make_unique<Mixer>(block / "self_attention", mixer, index);

@@ -12,12 +12,17 @@ namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   const int64_t heads = read_size(config, "num_attention_heads", 32);
-  DecoderSpec spec = read_latent_decoder(
-      config, {.vocabulary = 163840, .hidden = 2304, .intermediate = 9216, .layers = 27, .heads = heads, .kv_heads = heads,
-               .max_positions = config.integer("model_max_length", 1048576)});
+  DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 163840,
+                                                  .hidden = 2304,
+                                                  .intermediate = 9216,
+                                                  .layers = 27,
+                                                  .heads = heads,
+                                                  .kv_heads = heads,
+                                                  .max_positions = config.integer("model_max_length", 1048576)});
   spec.tied = false;  // whatever tie_word_embeddings says, as transformers reads it
   spec.norm.epsilon = config.number("rms_norm_eps", 1e-5);
-  spec.names.mlp = "block_sparse_moe";  // as transformers writes it, in the dense layers too; published files say mlp there
+  spec.names.mlp =
+      "block_sparse_moe";  // as transformers writes it, in the dense layers too; published files say mlp there
   nn::MlaSpec mla = read_mla(config, spec, {});
   mla.rope = nullptr;
 
@@ -42,7 +47,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     if (linear.find("full_attn_layers")) {
       kinds.assign(layers, "linear_attention");
       for (const int64_t layer : linear.integers("full_attn_layers")) {  // counted from 1
-        if (layer < 1 || layer > int64_t(layers)) linear.refuse_key("full_attn_layers", str(layer, " is no layer; there are ", layers));
+        if (layer < 1 || layer > int64_t(layers))
+          linear.refuse_key("full_attn_layers", str(layer, " is no layer; there are ", layers));
         kinds[size_t(layer) - 1] = "full_attention";
       }
     }
@@ -79,7 +85,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family kimi_linear() {
-  return {.model_type = "kimi_linear", .base_prefix = "model", .ignored = {"rotary_emb.inv_freq"}, .build = build,
+  return {.model_type = "kimi_linear",
+          .base_prefix = "model",
+          .ignored = {"rotary_emb.inv_freq"},
+          .build = build,
           .spellings = {{".block_sparse_moe.", ".mlp."}}};
 }
 

@@ -6,8 +6,13 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_lfm2(config, {.vocabulary = 65536, .hidden = 2560, .intermediate = 12288, .layers = 32, .heads = 32,
-                                        .kv_heads = 8, .max_positions = 128000});
+  DecoderSpec spec = read_lfm2(config, {.vocabulary = 65536,
+                                        .hidden = 2560,
+                                        .intermediate = 12288,
+                                        .layers = 32,
+                                        .heads = 32,
+                                        .kv_heads = 8,
+                                        .max_positions = 128000});
   if (config.has("block_ff_dim")) spec.intermediate = read_size(config, "block_ff_dim", 0);
   if (config.boolean("block_auto_adjust_ff_dim", true)) {
     // Two thirds, by a factor, in whole multiples.

@@ -28,15 +28,19 @@ DecoderSpec read_lfm2(const ConfigReader& config, DecoderDefaults defaults) {
   if (kinds.empty()) {
     std::vector<int64_t> attending;
     const Value* indices = config.find("full_attn_idxs");
-    for (size_t i = 0; indices && i < indices->items.size(); ++i) attending.push_back(indices->items[i].as_int().value_or(-1));
+    for (size_t i = 0; indices && i < indices->items.size(); ++i)
+      attending.push_back(indices->items[i].as_int().value_or(-1));
     for (size_t i = 0; i < spec.layers.size(); ++i)
-      kinds.push_back(!indices || std::find(attending.begin(), attending.end(), int64_t(i)) != attending.end() ? "full_attention" : "conv");
+      kinds.push_back(!indices || std::find(attending.begin(), attending.end(), int64_t(i)) != attending.end()
+                          ? "full_attention"
+                          : "conv");
   }
   const int64_t width = read_size(config, "conv_L_cache", 3);
   const bool bias = config.boolean("conv_bias", false);
   for (size_t i = 0; i < spec.layers.size(); ++i)
     if (kinds[i] == "conv")
-      spec.layers[i].mixer = [width, bias, size = spec.hidden, deviation = spec.deviation](const nn::Scope& block, int64_t layer) {
+      spec.layers[i].mixer = [width, bias, size = spec.hidden, deviation = spec.deviation](const nn::Scope& block,
+                                                                                           int64_t layer) {
         return std::make_unique<nn::GatedConvolution>(block / "conv", size, width, bias, deviation, layer);
       };
   return spec;

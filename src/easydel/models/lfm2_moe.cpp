@@ -7,11 +7,17 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_lfm2(config, {.vocabulary = 65536, .hidden = 2048, .intermediate = 7168, .layers = 32, .heads = 32,
-                                        .kv_heads = 8, .max_positions = 128000});
+  DecoderSpec spec = read_lfm2(config, {.vocabulary = 65536,
+                                        .hidden = 2048,
+                                        .intermediate = 7168,
+                                        .layers = 32,
+                                        .heads = 32,
+                                        .kv_heads = 8,
+                                        .max_positions = 128000});
   spec.tied = config.boolean("tie_embedding", config.boolean("tie_word_embeddings", true));
-  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_experts"}, 32), config.integer("num_experts_per_tok", 4),
-                           integer_of(config, {"moe_intermediate_size"}, 1792));
+  nn::MoeSpec moe =
+      moe_of(config, spec, integer_of(config, {"num_experts"}, 32), config.integer("num_experts_per_tok", 4),
+             integer_of(config, {"moe_intermediate_size"}, 1792));
   moe.name = "feed_forward";
   moe.router.scoring = ops::Scoring::sigmoid;
   moe.router.normalise = config.boolean("norm_topk_prob", true);

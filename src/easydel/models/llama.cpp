@@ -9,8 +9,13 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 32000, .hidden = 4096, .intermediate = 11008, .layers = 32,
-                                           .heads = 32, .max_positions = 2048, .whole_heads = true});
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 32000,
+                                           .hidden = 4096,
+                                           .intermediate = 11008,
+                                           .layers = 32,
+                                           .heads = 32,
+                                           .max_positions = 2048,
+                                           .whole_heads = true});
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.mlp_bias = config.boolean("mlp_bias", false);
   return build_decoder(std::move(spec), building);

@@ -69,8 +69,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family llama4_text() {
-  return {"llama4_text", "model", {"rotary_emb.inv_freq"}, build, false};
-}
+Family llama4_text() { return {"llama4_text", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

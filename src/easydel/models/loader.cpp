@@ -68,7 +68,9 @@ void check_mesh(const mesh::Mesh& mesh, at::Device device) {
 }
 
 void check_quantization(const nn::Quantization& wanted, bool training, const mesh::Mesh& mesh, at::Device device) {
-  const auto not_built = [&](const char* what, const char* remedy) { refuse(wanted.where, str(what, " is not built yet"), remedy); };
+  const auto not_built = [&](const char* what, const char* remedy) {
+    refuse(wanted.where, str(what, " is not built yet"), remedy);
+  };
   if (training) not_built("training on quantized weights", "leave the section out, or write apply_quantization: false");
   if (mesh.ranks() > 1) not_built("a quantized model on several ranks", "run one rank");
   if (!device.is_cpu()) not_built("a quantized model on a GPU", "set loader.device to cpu");
@@ -187,14 +189,16 @@ class Progress {
   std::string what_;
   int64_t total_, done_ = 0;
   TerminalBar bar_;
-  Clock::time_point next_ = Clock::now() + (bar_.on_terminal() ? std::chrono::milliseconds(500) : std::chrono::milliseconds(2000));
+  Clock::time_point next_ =
+      Clock::now() + (bar_.on_terminal() ? std::chrono::milliseconds(500) : std::chrono::milliseconds(2000));
 };
 
 // By the inverse of the normal distribution's function between the two cuts.
 void fill_cut_normal(Tensor& values, tensor::Key key, const nn::Initial& initial, const nn::Entry& entry) {
   const double below = 0.5 * std::erfc(initial.cutoff / std::numbers::sqrt2), between = 1.0 - 2.0 * below;
   const Tensor shares = at::empty(values.sizes(), at::TensorOptions().dtype(at::kDouble));
-  tensor::fill_each(shares, key, [&](int64_t, double u) { return below + between * (u + 0x1p-25); }, entry.shape, entry.slice.begin);
+  tensor::fill_each(
+      shares, key, [&](int64_t, double u) { return below + between * (u + 0x1p-25); }, entry.shape, entry.slice.begin);
   values.copy_(at::special_ndtri(shares).mul_(initial.deviation));
 }
 
@@ -204,9 +208,11 @@ Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64
   if (cut)
     fill_cut_normal(values, tensor::key_of(seed, "initial/" + entry.path), initial, entry);
   else if (initial.kind == nn::Initial::Kind::normal)
-    tensor::fill_normal(values, tensor::key_of(seed, "initial/" + entry.path), initial.deviation, entry.shape, entry.slice.begin);
+    tensor::fill_normal(values, tensor::key_of(seed, "initial/" + entry.path), initial.deviation, entry.shape,
+                        entry.slice.begin);
   else if (initial.kind == nn::Initial::Kind::each)
-    tensor::fill_each(values, tensor::key_of(seed, "initial/" + entry.path), initial.element, entry.shape, entry.slice.begin);
+    tensor::fill_each(values, tensor::key_of(seed, "initial/" + entry.path), initial.element, entry.shape,
+                      entry.slice.begin);
   else
     values.fill_(initial.value);
   if (const int64_t row = initial.zero_row - (entry.shape.empty() ? 0 : entry.slice.begin[0]);
@@ -247,7 +253,8 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
       opened.checkpoint->fill(entry, sources, as, !options.training);
       progress.add(entry.elements());
     } else {
-      if (opened.checkpoint) log::warning(folder.string(), ": no ", entry.path, "; it starts from random values, seed ", options.seed);
+      if (opened.checkpoint)
+        log::warning(folder.string(), ": no ", entry.path, "; it starts from random values, seed ", options.seed);
       entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
     }
     if (options.training) entry.shard.set_requires_grad(entry.trainable);
@@ -288,7 +295,8 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
     const nn::Entry* source = from.parameters_->find(entry.path);
     check(source != nullptr, "copy: no parameter ", entry.path);
-    if (!source->shard.defined()) refuse(from.folder_.string(), "copying a quantized model is not built yet", "load it once more");
+    if (!source->shard.defined())
+      refuse(from.folder_.string(), "copying a quantized model is not built yet", "load it once more");
     entry.team = source->team;
     entry.slice = source->slice;
     entry.layout = source->layout;
@@ -321,7 +329,9 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   nn::Building building{table, opened.types.compute, options.team, {}, {}, {}, {}, {}};
   building.moe_method = ops::moe_method_of(options.moe_method, "moe_method");
   const mesh::PartitionRules rules(options.partition_rules, mesh);
-  building.place = [&](nn::Entry& entry) { rules.find(entry.easydel_path, entry.shape.size()); };  // its spec has to fit
+  building.place = [&](nn::Entry& entry) {
+    rules.find(entry.easydel_path, entry.shape.size());
+  };  // its spec has to fit
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
     if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) opened.checkpoint->match(entry, sources);
   };

@@ -1,5 +1,5 @@
-// LongCat-Flash (arXiv 2509.01322): a layer is two attentions and two mlps in turn; experts read what the first mlp reads
-// and are added at the layer's end. Some experts give back what they read.
+// LongCat-Flash (arXiv 2509.01322): a layer is two attentions and two mlps in turn; experts read what the first mlp
+// reads and are added at the layer's end. Some experts give back what they read.
 #include <cmath>
 
 #include "easydel/models/family.h"
@@ -58,11 +58,12 @@ class Block final : public nn::Layer {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   // num_layers counts pairs; num_hidden_layers, where a file has it, the attentions.
-  const int64_t layers = config.find("num_layers") ? config.integer("num_layers", 28)
-                                                   : integer_of(config, {"num_hidden_layers"}, 56) / 2;
+  const int64_t layers =
+      config.find("num_layers") ? config.integer("num_layers", 28) : integer_of(config, {"num_hidden_layers"}, 56) / 2;
   config.positive("num_layers", layers);
   DecoderSpec spec = read_latent_decoder(
-      config, {.vocabulary = 131072, .hidden = 6144, .layers = layers, .heads = 64, .max_positions = 131072, .epsilon = 1e-5},
+      config,
+      {.vocabulary = 131072, .hidden = 6144, .layers = layers, .heads = 64, .max_positions = 131072, .epsilon = 1e-5},
       integer_of(config, {"ffn_hidden_size", "intermediate_size"}, 12288));
   spec.layers.resize(size_t(layers));
   nn::MlaSpec mla = read_mla(config, spec, {.q_rank = 1536, .theta = 1e7});
@@ -73,11 +74,11 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     config.refuse_key("qk_head_dim", std::to_string(*whole) + " is not qk_nope_head_dim and qk_rope_head_dim together");
 
   const int64_t experts = integer_of(config, {"n_routed_experts", "num_local_experts"}, 512);
-  const int64_t identities = config.find("zero_expert_num") || !config.has("zero_expert_num")
-                                 ? config.integer("zero_expert_num", 256)
-                                 : 0;
-  nn::MoeSpec moe = moe_of(config, spec, experts + identities, integer_of(config, {"moe_topk", "num_experts_per_tok"}, 12),
-                           integer_of(config, {"expert_ffn_hidden_size", "moe_intermediate_size"}, 2048));
+  const int64_t identities =
+      config.find("zero_expert_num") || !config.has("zero_expert_num") ? config.integer("zero_expert_num", 256) : 0;
+  nn::MoeSpec moe =
+      moe_of(config, spec, experts + identities, integer_of(config, {"moe_topk", "num_experts_per_tok"}, 12),
+             integer_of(config, {"expert_ffn_hidden_size", "moe_intermediate_size"}, 2048));
   moe.experts.experts = experts;
   moe.experts.identities = identities;
   moe.exact_router = true;

@@ -10,8 +10,13 @@ namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec;
-  spec.names = {.base = "backbone", .embedding = "embeddings", .layers = "layers", .norm = "norm_f", .before_mixer = "norm",
-                .attention = "mixer", .mlp = ""};
+  spec.names = {.base = "backbone",
+                .embedding = "embeddings",
+                .layers = "layers",
+                .norm = "norm_f",
+                .before_mixer = "norm",
+                .attention = "mixer",
+                .mlp = ""};
   spec.vocabulary = read_size(config, "vocab_size", 32768);
   spec.hidden = read_size(config, "hidden_size", 4096);
   spec.norm = {.epsilon = config.number("layer_norm_epsilon", 1e-5)};
@@ -25,7 +30,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mixer.heads = read_size(config, "num_heads", 128);
   mixer.head_dim = read_size(config, "head_dim", 64);
   if (mixer.heads * mixer.head_dim != mixer.inner)
-    config.refuse_key("num_heads", str(mixer.heads, " heads of head_dim ", mixer.head_dim, " are not expand * hidden_size, ", mixer.inner));
+    config.refuse_key("num_heads", str(mixer.heads, " heads of head_dim ", mixer.head_dim,
+                                       " are not expand * hidden_size, ", mixer.inner));
   mixer.state = read_size(config, "state_size", 128);
   mixer.groups = read_size(config, "n_groups", 8);
   if (mixer.heads % mixer.groups != 0)
@@ -37,10 +43,12 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   read_step_limit(config, "time_step_limit", mixer);
   mixer.epsilon = spec.norm.epsilon;
   mixer.step_bias = nn::TimeSteps{config.number("time_step_min", 0.001), config.number("time_step_max", 0.1),
-                                  config.number("time_step_floor", 1e-4)}.initial();
+                                  config.number("time_step_floor", 1e-4)}
+                        .initial();
   mixer.deviation = spec.deviation;
   mixer.output_deviation = 1.0 / std::sqrt(3.0 * double(mixer.inner));
-  if (config.boolean("rescale_prenorm_residual", false)) mixer.output_deviation /= std::sqrt(double(spec.layers.size()));
+  if (config.boolean("rescale_prenorm_residual", false))
+    mixer.output_deviation /= std::sqrt(double(spec.layers.size()));
   for (DecoderLayerSpec& layer : spec.layers) layer.mixer = mixer_builder<nn::Mamba2>("mixer", mixer);
   return build_decoder(std::move(spec), building);
 }

@@ -36,8 +36,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     spec.value_multiplier = config.number("attention_value_scale", 0.707);
   int64_t window = read_window(config, 129);
   if (config.find("sliding_window_size")) window = config.integer("sliding_window_size", 0) + 1;
-  const auto sliding = read_sliding_layers(config, spec.layers.size(),
-                                           [](int64_t i) { return i != 0 && (i + 1) % 6 != 0; });
+  const auto sliding =
+      read_sliding_layers(config, spec.layers.size(), [](int64_t i) { return i != 0 && (i + 1) % 6 != 0; });
   set_windows(spec, sliding, window);
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     DecoderLayerSpec& layer = spec.layers[i];
@@ -46,8 +46,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     layer.kv_heads = 2 * spec.kv_heads;
     layer.sinks = true;
   }
-  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts"}, 256),
-                           config.integer("num_experts_per_tok", 8), integer_of(config, {"moe_intermediate_size"}, 2048));
+  nn::MoeSpec moe =
+      moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts"}, 256),
+             config.integer("num_experts_per_tok", 8), integer_of(config, {"moe_intermediate_size"}, 2048));
   read_corrected_router(config, moe, 1, 1, true, 1.0);
   set_experts(spec, moe, read_sparse_layers(config, spec, 1));
   return build_decoder(std::move(spec), building);

@@ -52,7 +52,11 @@ struct Decay {
 class Lightning final : public nn::Part {
  public:
   Lightning(const Scope& scope, const DecoderSpec& spec, int64_t block, int64_t layer)
-      : heads_(spec.heads), head_dim_(spec.head_dim), block_(block), layer_(layer), activation_(spec.activation),
+      : heads_(spec.heads),
+        head_dim_(spec.head_dim),
+        block_(block),
+        layer_(layer),
+        activation_(spec.activation),
         qkv_(scope / "qkv_proj", spec.hidden, 3 * heads_ * head_dim_, {.deviation = spec.deviation}),
         output_(scope / "out_proj", heads_ * head_dim_, spec.hidden, {.deviation = spec.output_deviation}),
         gate_(scope / "output_gate", spec.hidden, heads_ * head_dim_, {.deviation = spec.deviation}),
@@ -112,8 +116,8 @@ struct Weights {
 
 class Block final : public nn::Layer {
  public:
-  Block(const Scope& scope, const DecoderSpec& spec, const nn::MoeSpec& moe, const Weights& weights, int64_t linear_block,
-        int64_t layer)
+  Block(const Scope& scope, const DecoderSpec& spec, const nn::MoeSpec& moe, const Weights& weights,
+        int64_t linear_block, int64_t layer)
       : nn::Layer(scope.path()), weights_(weights) {
     const size_t mark = scope.mark();
     before_mixer_.emplace(scope / "input_layernorm", spec.hidden, spec.norm);
@@ -175,8 +179,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const auto shared = std::make_shared<DecoderSpec>(spec);
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     const std::string kind = blocks[i] > 0 ? "linear" : "full";
-    const Weights weights{config.number(kind + "_attn_alpha_factor", 1.0), config.number(kind + "_attn_beta_factor", 1.0),
-                          config.number("mlp_alpha_factor", 1.0), config.number("mlp_beta_factor", 1.0)};
+    const Weights weights{config.number(kind + "_attn_alpha_factor", 1.0),
+                          config.number(kind + "_attn_beta_factor", 1.0), config.number("mlp_alpha_factor", 1.0),
+                          config.number("mlp_beta_factor", 1.0)};
     spec.layers[i].block = [shared, moe, weights, block = blocks[i]](const Scope& scope, int64_t layer) {
       return std::make_unique<Block>(scope, *shared, moe, weights, block, layer);
     };

@@ -8,17 +8,16 @@ namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   const int64_t head_dim = config.integer("head_dim", 128), turned = config.integer("rotary_dim", head_dim);
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 200064,
-                                           .hidden = 3072,
-                                           .intermediate = 1536,
-                                           .layers = 62,
-                                           .heads = 48,
-                                           .kv_heads = 8,
-                                           .head_dim = 128,
-                                           .max_positions = 196608,
-                                           .rope = {.theta = 5e6,
-                                                    .partial = double(turned) / double(head_dim),
-                                                    .reads_partial = true}});
+  DecoderSpec spec = read_decoder(
+      config, {.vocabulary = 200064,
+               .hidden = 3072,
+               .intermediate = 1536,
+               .layers = 62,
+               .heads = 48,
+               .kv_heads = 8,
+               .head_dim = 128,
+               .max_positions = 196608,
+               .rope = {.theta = 5e6, .partial = double(turned) / double(head_dim), .reads_partial = true}});
   spec.qk_norm = QkNorm::whole;
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts", "num_experts"}, 256),
                            config.integer("num_experts_per_tok", 8), spec.intermediate);

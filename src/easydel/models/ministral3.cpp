@@ -46,8 +46,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family ministral3() {
-  return {"ministral3", "model", {"rotary_emb.inv_freq"}, build, false};
-}
+Family ministral3() { return {"ministral3", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

@@ -6,8 +6,13 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 32000, .hidden = 4096, .intermediate = 14336, .layers = 32,
-                                           .heads = 32, .kv_heads = 8, .max_positions = 4096 * 32});
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 32000,
+                                           .hidden = 4096,
+                                           .intermediate = 14336,
+                                           .layers = 32,
+                                           .heads = 32,
+                                           .kv_heads = 8,
+                                           .max_positions = 4096 * 32});
   const int64_t window = read_window(config);
   for (DecoderLayerSpec& layer : spec.layers) layer.window = window;
   return build_decoder(std::move(spec), building);

@@ -14,8 +14,8 @@ struct MlaDefaults {
   bool interleaved = true;  // rotary pairs are neighbours
 };
 
-// As read_decoder, for families whose attention is all of this kind: head_dim is what turns. `intermediate`: of the mlps,
-// where the family calls it otherwise; 0: intermediate_size.
+// As read_decoder, for families whose attention is all of this kind: head_dim is what turns. `intermediate`: of the
+// mlps, where the family calls it otherwise; 0: intermediate_size.
 DecoderSpec read_latent_decoder(const ConfigReader& config, DecoderDefaults defaults, int64_t intermediate = 0);
 
 // q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim, attention_bias and rotary positions, whose
@@ -23,7 +23,8 @@ DecoderSpec read_latent_decoder(const ConfigReader& config, DecoderDefaults defa
 nn::MlaSpec read_mla(const ConfigReader& config, const DecoderSpec& spec, const MlaDefaults& defaults);
 
 // index_n_heads, index_head_dim and index_topk; `interleaved`: its rotary pairs are neighbours.
-void read_indexer(const ConfigReader& config, nn::MlaSpec& mla, int64_t heads, int64_t dim, int64_t top, bool interleaved);
+void read_indexer(const ConfigReader& config, nn::MlaSpec& mla, int64_t heads, int64_t dim, int64_t top,
+                  bool interleaved);
 
 // Every layer's mixer.
 void set_mla(DecoderSpec& spec, const nn::MlaSpec& mla);

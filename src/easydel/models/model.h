@@ -37,10 +37,11 @@ struct Outputs {
 // What a mixture of experts adds to its loss so that its experts are met alike (models/router_loss.h).
 struct RouterLoss {
   int64_t top_k = 1;
-  double coefficient = 0.0;    // of the load balancing loss: config.json's router_aux_loss_coef
-  double z_coefficient = 0.0;  // of the routers' z-loss: router_z_loss_coef, which no family of transformers' decoders has
-  bool asked = false;          // output_router_logits: the model's own loss has it
-  double logit_z = 0.0;        // of the mean squared log-normalizer of all tokens' logits, in every loss: z_loss_coefficient
+  double coefficient = 0.0;  // of the load balancing loss: config.json's router_aux_loss_coef
+  double z_coefficient =
+      0.0;               // of the routers' z-loss: router_z_loss_coef, which no family of transformers' decoders has
+  bool asked = false;    // output_router_logits: the model's own loss has it
+  double logit_z = 0.0;  // of the mean squared log-normalizer of all tokens' logits, in every loss: z_loss_coefficient
 };
 
 class Model {
@@ -54,7 +55,9 @@ class Model {
   virtual const nn::ClassHead* class_head() const { return nullptr; }
 
   virtual bool causal() const { return true; }  // false: a token sees both sides of its sequence
-  virtual std::optional<RouterLoss> router_loss() const { return std::nullopt; }  // nothing: transformers has none for it
+  virtual std::optional<RouterLoss> router_loss() const {
+    return std::nullopt;
+  }  // nothing: transformers has none for it
 
   virtual int64_t layers() const = 0;
   virtual int64_t vocabulary() const = 0;
@@ -103,13 +106,14 @@ struct LoadOptions {
   uint64_t seed = 0;                 // of initial values where there are no weights
   std::string attention = "auto";
   std::string moe_method = "fused_moe";  // how experts are computed: ops/moe.h
-  // What the model is to be for. Where config.json says otherwise its head starts from random values, and tensors of the
-  // head that the file has are passed over. Nothing: what config.json says.
+  // What the model is to be for. Where config.json says otherwise its head starts from random values, and tensors of
+  // the head that the file has are passed over. Nothing: what config.json says.
   std::optional<Task> task;
-  Value overrides;                   // config.json keys to put over the file's
+  Value overrides;                                                           // config.json keys to put over the file's
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that share the model
   std::vector<mesh::Rule> partition_rules;                                   // before the layers' own
-  std::optional<nn::Quantization> quantization = {};  // of linear layers, as they are loaded: on one rank, on a CPU, not to train
+  std::optional<nn::Quantization> quantization =
+      {};  // of linear layers, as they are loaded: on one rank, on a CPU, not to train
 };
 
 // A folder with config.json and weights; without weights it starts from random values (transformers'

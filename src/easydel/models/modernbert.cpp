@@ -78,7 +78,8 @@ struct Before {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read(config);
-  building.normal_cutoff = config.number("initializer_cutoff_factor", config.has("initializer_cutoff_factor") ? 3.0 : 2.0);
+  building.normal_cutoff =
+      config.number("initializer_cutoff_factor", config.has("initializer_cutoff_factor") ? 3.0 : 2.0);
   const Before before{.bias = config.boolean("classifier_bias", false),
                       .activation = ops::activation_of(config.text("classifier_activation", "gelu"),
                                                        str(config.where(), ": classifier_activation"))};

@@ -17,7 +17,8 @@ int64_t integer_of(const ConfigReader& config, std::initializer_list<const char*
 
 nn::MoeSpec moe_of(const ConfigReader& config, const DecoderSpec& spec, int64_t experts, int64_t top_k, int64_t inner) {
   if (top_k > experts)
-    config.refuse_key("num_experts_per_tok", str(top_k, " of ", experts, " experts"), "a token cannot meet more than there are");
+    config.refuse_key("num_experts_per_tok", str(top_k, " of ", experts, " experts"),
+                      "a token cannot meet more than there are");
   nn::MoeSpec moe;
   moe.router.experts = moe.experts.experts = experts;
   moe.router.top_k = top_k;
@@ -101,9 +102,10 @@ std::vector<bool> read_sparse_layers(const ConfigReader& config, const DecoderSp
 }
 
 void set_corrected_experts(const ConfigReader& config, DecoderSpec& spec, const CorrectedExperts& defaults) {
-  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"n_routed_experts", "num_local_experts", "num_experts"}, defaults.experts),
-                           config.integer("num_experts_per_tok", defaults.top_k),
-                           integer_of(config, {"moe_intermediate_size"}, defaults.inner));
+  nn::MoeSpec moe = moe_of(
+      config, spec, integer_of(config, {"n_routed_experts", "num_local_experts", "num_experts"}, defaults.experts),
+      config.integer("num_experts_per_tok", defaults.top_k),
+      integer_of(config, {"moe_intermediate_size"}, defaults.inner));
   read_corrected_router(config, moe, defaults.groups, defaults.top_groups, true, defaults.factor);
   moe.shared_inner = moe.experts.inner * integer_of(config, {"n_shared_experts"}, 1);
   set_experts(spec, moe, read_sparse_layers(config, spec, defaults.first));

@@ -19,8 +19,8 @@ nn::MoeSpec moe_of(const ConfigReader& config, const DecoderSpec& spec, int64_t 
 // n_group and topk_group: groups of experts that are chosen first. UserError where they do not divide.
 void read_groups(const ConfigReader& config, ops::RouterSpec& router, int64_t groups, int64_t top_groups);
 
-// The router of deepseek_v3 and those after it: sigmoid scores in fp32, a correction of the choice, groups by their best
-// two, weights normalised and multiplied by routed_scaling_factor.
+// The router of deepseek_v3 and those after it: sigmoid scores in fp32, a correction of the choice, groups by their
+// best two, weights normalised and multiplied by routed_scaling_factor.
 void read_corrected_router(const ConfigReader& config, nn::MoeSpec& moe, int64_t groups, int64_t top_groups,
                            bool normalise, double factor);
 

@@ -29,7 +29,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const ConfigReader attention(given ? *given : none, str(config.where(), ": attn_config"));
   // transformers computes the same model whatever these say.
   for (const char* key : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"})
-    if (attention.boolean(key, false)) log::warning(attention.where(), ": ", key, ": true changes nothing in this family");
+    if (attention.boolean(key, false))
+      log::warning(attention.where(), ": ", key, ": true changes nothing in this family");
   DecoderSpec spec;
   spec.names = {.base = "transformer",
                 .embedding = "wte",

@@ -12,7 +12,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .intermediate = 2048,
                                            .layers = 16,
                                            .heads = 16,
-                                           .max_positions = 4096, .whole_heads = true,
+                                           .max_positions = 4096,
+                                           .whole_heads = true,
                                            .epsilon = 1e-5,
                                            .padding = 1});
   spec.qk_norm = QkNorm::whole;
@@ -28,8 +29,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family olmoe() {
-  return {"olmoe", "model", {"rotary_emb.inv_freq"}, build, false};
-}
+Family olmoe() { return {"olmoe", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
 }  // namespace easydel::models

@@ -1,5 +1,5 @@
-// OpenELM (arXiv 2404.14619): each layer has its own numbers of heads and inner units; one weight for q, k and v, one for
-// gate and up.
+// OpenELM (arXiv 2404.14619): each layer has its own numbers of heads and inner units; one weight for q, k and v, one
+// for gate and up.
 #include <cmath>
 
 #include "easydel/base/error.h"
@@ -28,8 +28,16 @@ std::vector<int64_t> by_layer(const ConfigReader& config, const char* key, size_
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec;
-  spec.names = {.base = "transformer", .embedding = "token_embeddings", .before_mixer = "attn_norm", .before_feed = "ffn_norm",
-                .attention = "attn", .output = "out_proj", .mlp = "ffn", .up = "proj_1", .gate_up = "proj_1", .down = "proj_2"};
+  spec.names = {.base = "transformer",
+                .embedding = "token_embeddings",
+                .before_mixer = "attn_norm",
+                .before_feed = "ffn_norm",
+                .attention = "attn",
+                .output = "out_proj",
+                .mlp = "ffn",
+                .up = "proj_1",
+                .gate_up = "proj_1",
+                .down = "proj_2"};
   const auto size = [&](const char* key, int64_t otherwise) { return read_size(config, key, key, otherwise); };
   spec.vocabulary = size("vocab_size", 32000);
   spec.hidden = size("model_dim", 2048);
@@ -42,14 +50,16 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const Value* factors = config.find("ffn_multipliers");
   const bool listed = factors && factors->is_list();
   if (listed && factors->items.size() != spec.layers.size())
-    config.refuse_key("ffn_multipliers", str("names ", factors->items.size(), " layers; num_transformer_layers is ", spec.layers.size()));
+    config.refuse_key("ffn_multipliers",
+                      str("names ", factors->items.size(), " layers; num_transformer_layers is ", spec.layers.size()));
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     DecoderLayerSpec& layer = spec.layers[i];
     layer.scale = std::pow(double(spec.head_dim), -0.5);
     layer.heads = heads[i];
     layer.kv_heads = kv_heads[i];
     if (layer.heads % layer.kv_heads != 0)
-      config.refuse_key("num_kv_heads", str(layer.kv_heads, " does not divide ", layer.heads, " query heads of layer ", i));
+      config.refuse_key("num_kv_heads",
+                        str(layer.kv_heads, " does not divide ", layer.heads, " query heads of layer ", i));
     const double factor = listed ? factors->items[i].as_double().value_or(0.0) : config.number("ffn_multipliers", 4.0);
     layer.intermediate = divisible(factor * double(spec.hidden), divisor);
   }
@@ -58,7 +68,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.rope->dim = spec.head_dim;
   spec.rope->theta = config.number("rope_freq_constant", 10000.0);
   const std::string norm = config.text("normalization_layer_name", "rms_norm");
-  if (norm != "rms_norm") config.refuse_key("normalization_layer_name", str("'", norm, "' is not built for this family"));
+  if (norm != "rms_norm")
+    config.refuse_key("normalization_layer_name", str("'", norm, "' is not built for this family"));
   spec.norm = {.kind = nn::NormKind::rms, .epsilon = 1e-6};
   spec.qkv = QkvLayout::sequential;
   if (config.boolean("normalize_qk_projections", false)) spec.qk_norm = QkNorm::head;

@@ -58,7 +58,8 @@ std::string own_name(const std::string& model_type, std::string path) {
   return path;
 }
 
-const mesh::PartitionSpec* own_cut(const std::vector<std::pair<std::regex, const mesh::PartitionSpec*>>& cuts, const std::string& path) {
+const mesh::PartitionSpec* own_cut(const std::vector<std::pair<std::regex, const mesh::PartitionSpec*>>& cuts,
+                                   const std::string& path) {
   const auto found = std::ranges::find_if(cuts, [&](const auto& cut) { return std::regex_search(path, cut.first); });
   return found == cuts.end() ? nullptr : found->second;
 }
@@ -106,7 +107,8 @@ std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::
   }
   // EasyDeL keeps the head of a tied model under a name of its own.
   if (vocabulary && !has_head && is_tied(config))
-    out.push_back({"lm_head/kernel", {vocabulary->shape[1], vocabulary->shape[0]}, mesh::column_wise(), vocabulary, true, false});
+    out.push_back(
+        {"lm_head/kernel", {vocabulary->shape[1], vocabulary->shape[0]}, mesh::column_wise(), vocabulary, true, false});
   return out;
 }
 

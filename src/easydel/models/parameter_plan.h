@@ -17,12 +17,12 @@ std::unique_ptr<nn::ParameterTable> plan_parameters(const Value& config, const s
 
 // EasyDeL's view of a parameter: its path and the order of its dimensions ([in, out]).
 struct EasyDelParameter {
-  std::string path;              // "model/layers/0/self_attn/q_proj/kernel"
+  std::string path;  // "model/layers/0/self_attn/q_proj/kernel"
   std::vector<int64_t> shape;
-  mesh::PartitionSpec spec;      // of its layer, unresolved; empty: whole
-  const nn::Entry* entry;        // what holds its values: also of a tied head, the embedding
-  bool transposed = false;       // against Hugging Face's tensor
-  bool reversed = false;         // all dimensions the other way round: kernels of convolutions
+  mesh::PartitionSpec spec;  // of its layer, unresolved; empty: whole
+  const nn::Entry* entry;    // what holds its values: also of a tied head, the embedding
+  bool transposed = false;   // against Hugging Face's tensor
+  bool reversed = false;     // all dimensions the other way round: kernels of convolutions
 };
 std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::ParameterTable& table);
 

@@ -6,7 +6,8 @@
 namespace easydel::models {
 namespace {
 
-// With scaling the angles are longrope's for short texts whatever the length; cosines and sines have a factor by length.
+// With scaling the angles are longrope's for short texts whatever the length; cosines and sines have a factor by
+// length.
 void read_scales(const ConfigReader& config, ops::RopeSpec& rope) {
   if (rope.type == ops::RopeType::standard) return;
   const ConfigReader in = config.rope_parameters();
@@ -53,8 +54,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family phimoe() {
-  return {"phimoe", "model", {"rotary_emb.inv_freq"}, build, false,
-          {{".block_sparse_moe.", ".mlp."}, {".gate.weight", ".router.weight"}}};
+  return {"phimoe", "model", {"rotary_emb.inv_freq"},
+          build,    false,   {{".block_sparse_moe.", ".mlp."}, {".gate.weight", ".router.weight"}}};
 }
 
 }  // namespace easydel::models

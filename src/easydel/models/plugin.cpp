@@ -25,7 +25,8 @@ std::string reason(const std::string& path) {
 void load_plugin(const std::filesystem::path& file) {
   std::error_code missing;
   const std::string where = file.string(), path = std::filesystem::weakly_canonical(file, missing).string();
-  if (!std::filesystem::is_regular_file(path, missing)) refuse(where, "there is no such plug-in", "give a shared library, name.so");
+  if (!std::filesystem::is_regular_file(path, missing))
+    refuse(where, "there is no such plug-in", "give a shared library, name.so");
   static std::set<std::string> loaded;
   if (!loaded.insert(path).second) return;
   // Lazily: a library of another version shall get as far as saying so.
@@ -34,7 +35,8 @@ void load_plugin(const std::filesystem::path& file) {
   const auto abi = reinterpret_cast<const char* (*)()>(::dlsym(library, "easydel_plugin_abi"));
   const auto entry = reinterpret_cast<void (*)(Registry&)>(::dlsym(library, "easydel_plugin"));
   if (!abi || !entry)
-    refuse(where, str("is no plug-in: it has no ", abi ? "easydel_plugin" : "easydel_plugin_abi"), "see docs/adding_a_model.md");
+    refuse(where, str("is no plug-in: it has no ", abi ? "easydel_plugin" : "easydel_plugin_abi"),
+           "see docs/adding_a_model.md");
   if (const std::string theirs = abi(); theirs != kPluginAbi)
     refuse(where, "is built against '" + theirs + "', and this program is '" + kPluginAbi + "'", kRemedy);
   Registry registry;

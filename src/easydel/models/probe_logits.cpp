@@ -25,9 +25,9 @@ namespace easydel::models {
 namespace {
 
 struct Batch {
-  Tensor ids, mask;                   // int64 [rows, T]
-  Tensor types;                       // the same; undefined: there are none
-  Tensor labels, first, last;         // as the task has them, or undefined
+  Tensor ids, mask;            // int64 [rows, T]
+  Tensor types;                // the same; undefined: there are none
+  Tensor labels, first, last;  // as the task has them, or undefined
   bool answered() const { return labels.defined() || (first.defined() && last.defined()); }
 };
 
@@ -50,7 +50,8 @@ Batch read_inputs(const weights::SafetensorsFile& file, Task task) {
   if (file.has("token_type_ids")) batch.types = read(file, "token_type_ids", batch.ids);
   const auto one_a_row = [&](const std::string& name) {
     const Tensor tensor = tensor::from_view(file.at(name));
-    if (tensor.dim() < 1 || tensor.size(0) != batch.ids.size(0)) refuse(file.path().string(), name + " must have one entry a row");
+    if (tensor.dim() < 1 || tensor.size(0) != batch.ids.size(0))
+      refuse(file.path().string(), name + " must have one entry a row");
     return tensor;
   };
   if (task == Task::question_answering) {
@@ -68,13 +69,14 @@ nn::Pass pass_over_rows(const Batch& batch, const Model& model) {
   std::vector<int64_t> begins;
   for (int64_t row = 0; row <= rows; ++row) begins.push_back(row * length);
   nn::Pass pass = nn::Pass::over(begins);
-  // Padding behind the text is never seen by causal attention anyway; padding before or inside it must be hidden, and any
-  // where tokens see both sides or a padded token's own numbers count.
+  // Padding behind the text is never seen by causal attention anyway; padding before or inside it must be hidden, and
+  // any where tokens see both sides or a padded token's own numbers count.
   const Tensor padded = batch.mask.eq(0);
   const Tensor before_text = padded.slice(1, 0, length - 1).logical_and(batch.mask.slice(1, 1, length).ne(0));
   const bool all_count = model.router_loss() && model.router_loss()->logit_z > 0.0;
   const bool counts = (all_count || !model.causal() || model.task() != Task::causal_lm) && padded.any().item<bool>();
-  if (counts || (length > 1 && before_text.any().item<bool>())) pass.stream().hidden = padded.flatten().to(model.device());
+  if (counts || (length > 1 && before_text.any().item<bool>()))
+    pass.stream().hidden = padded.flatten().to(model.device());
   return pass;
 }
 
@@ -96,7 +98,8 @@ Tensor generate(const Model& model, const Batch& prompts, int64_t max_new_tokens
     nn::Pass pass = nn::Pass::next(*cache, slots, tokens);
     const Tensor hidden = model.forward({at::cat(parts).to(model.device())}, pass).hidden;
     std::vector<Tensor> rows;
-    for (size_t i = 1; i < pass.stream().cu_seqlens.size(); ++i) rows.push_back(hidden[pass.stream().cu_seqlens[i] - 1]);
+    for (size_t i = 1; i < pass.stream().cu_seqlens.size(); ++i)
+      rows.push_back(hidden[pass.stream().cu_seqlens[i] - 1]);
     made.push_back(model.head().logits(at::stack(rows)).argmax(1).to(at::kCPU));
     for (size_t i = 0; i < texts.size(); ++i) {
       const Tensor next = made.back()[int64_t(i)].unsqueeze(0);
@@ -141,8 +144,9 @@ Answer score_words(const Model& model, const Batch& batch, const Outputs& output
     out.outputs.emplace_back("logits", model.head().logits(hidden.detach()).view({rows, length, -1}));
   }
   if (!known.defined()) return out;
-  out.loss = -model.head().score(hidden.index_select(0, places(known)),
-                                 labels.masked_select(known).to(hidden.device())).logps.mean();
+  out.loss = -model.head()
+                  .score(hidden.index_select(0, places(known)), labels.masked_select(known).to(hidden.device()))
+                  .logps.mean();
   if (const auto router = model.router_loss()) {
     const RouterTerms terms = router_terms(model, outputs, batch.mask.flatten().ne(0).to(hidden.device()));
     if (terms.balance.defined()) out.outputs.emplace_back("aux_loss", terms.balance.reshape({1}));

@@ -6,8 +6,13 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_decoder(config, {.vocabulary = 151936, .hidden = 4096, .intermediate = 22016, .layers = 32,
-                                           .heads = 32, .kv_heads = 32, .max_positions = 32768});
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 151936,
+                                           .hidden = 4096,
+                                           .intermediate = 22016,
+                                           .layers = 32,
+                                           .heads = 32,
+                                           .kv_heads = 32,
+                                           .max_positions = 32768});
   spec.qkv_bias = true;
   read_layer_windows(config, spec);
   return build_decoder(std::move(spec), building);

@@ -6,9 +6,14 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec =
-      read_decoder(config, {.vocabulary = 151936, .hidden = 4096, .intermediate = 22016, .layers = 32, .heads = 32,
-                            .kv_heads = 32, .head_dim = 128, .max_positions = 32768});
+  DecoderSpec spec = read_decoder(config, {.vocabulary = 151936,
+                                           .hidden = 4096,
+                                           .intermediate = 22016,
+                                           .layers = 32,
+                                           .heads = 32,
+                                           .kv_heads = 32,
+                                           .head_dim = 128,
+                                           .max_positions = 32768});
   spec.qk_norm = QkNorm::head;
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   read_layer_windows(config, spec);

@@ -7,8 +7,16 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec = read_qwen3_next(config, {.vocabulary = 248320, .hidden = 2048, .intermediate = 512, .layers = 40,
-                                              .heads = 16, .kv_heads = 2, .head_dim = 256, .max_positions = 32768}, false);
+  DecoderSpec spec = read_qwen3_next(config,
+                                     {.vocabulary = 248320,
+                                      .hidden = 2048,
+                                      .intermediate = 512,
+                                      .layers = 40,
+                                      .heads = 16,
+                                      .kv_heads = 2,
+                                      .head_dim = 256,
+                                      .max_positions = 32768},
+                                     false);
   set_qwen3_next_experts(config, spec, 256, 8, true, all_layers(spec));
   return build_decoder(std::move(spec), building);
 }
@@ -16,7 +24,11 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family qwen3_5_moe_text() {
-  return {.model_type = "qwen3_5_moe_text", .base_prefix = "model", .ignored = {"rotary_emb.inv_freq"}, .build = build, .ignored_parts = {"mtp."}};
+  return {.model_type = "qwen3_5_moe_text",
+          .base_prefix = "model",
+          .ignored = {"rotary_emb.inv_freq"},
+          .build = build,
+          .ignored_parts = {"mtp."}};
 }
 
 }  // namespace easydel::models

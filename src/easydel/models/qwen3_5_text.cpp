@@ -7,8 +7,16 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  return build_decoder(read_qwen3_next(config, {.vocabulary = 248320, .hidden = 4096, .intermediate = 12288, .layers = 32,
-                                                .heads = 16, .kv_heads = 4, .head_dim = 256, .max_positions = 32768}, false),
+  return build_decoder(read_qwen3_next(config,
+                                       {.vocabulary = 248320,
+                                        .hidden = 4096,
+                                        .intermediate = 12288,
+                                        .layers = 32,
+                                        .heads = 16,
+                                        .kv_heads = 4,
+                                        .head_dim = 256,
+                                        .max_positions = 32768},
+                                       false),
                        building);
 }
 

@@ -20,7 +20,8 @@ DecoderSpec read_qwen3_next(const ConfigReader& config, DecoderDefaults defaults
   delta.k_heads = read_size(config, "linear_num_key_heads", 16);
   delta.v_heads = read_size(config, "linear_num_value_heads", 32);
   if (delta.v_heads % delta.k_heads != 0)
-    config.refuse_key("linear_num_value_heads", str(delta.v_heads, " is no multiple of linear_num_key_heads, ", delta.k_heads));
+    config.refuse_key("linear_num_value_heads",
+                      str(delta.v_heads, " is no multiple of linear_num_key_heads, ", delta.k_heads));
   delta.k_dim = read_size(config, "linear_key_head_dim", 128);
   delta.v_dim = read_size(config, "linear_value_head_dim", 128);
   delta.width = read_size(config, "linear_conv_kernel_dim", 4);
@@ -37,10 +38,11 @@ DecoderSpec read_qwen3_next(const ConfigReader& config, DecoderDefaults defaults
   return spec;
 }
 
-void set_qwen3_next_experts(const ConfigReader& config, DecoderSpec& spec, int64_t experts, int64_t top_k, bool normalise,
-                            const std::vector<bool>& sparse) {
-  nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_experts"}, experts), config.integer("num_experts_per_tok", top_k),
-                           integer_of(config, {"moe_intermediate_size"}, 512));
+void set_qwen3_next_experts(const ConfigReader& config, DecoderSpec& spec, int64_t experts, int64_t top_k,
+                            bool normalise, const std::vector<bool>& sparse) {
+  nn::MoeSpec moe =
+      moe_of(config, spec, integer_of(config, {"num_experts"}, experts), config.integer("num_experts_per_tok", top_k),
+             integer_of(config, {"moe_intermediate_size"}, 512));
   moe.router.normalise = normalise;
   moe.shared_inner = integer_of(config, {"shared_expert_intermediate_size"}, 512);
   moe.shared = "shared_expert";

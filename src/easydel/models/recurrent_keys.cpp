@@ -8,8 +8,8 @@
 
 namespace easydel::models {
 
-std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key, std::vector<std::string_view> known,
-                                    size_t layers) {
+std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key,
+                                    std::vector<std::string_view> known, size_t layers) {
   std::vector<std::string> kinds = config.texts(key);
   if (!kinds.empty() && layers > 0) check_one_a_layer(config, key, kinds.size(), layers);
   for (std::string& kind : kinds) {
@@ -26,7 +26,8 @@ std::vector<std::string> read_interval_kinds(const ConfigReader& config, size_t 
   std::vector<std::string> kinds = read_kinds(config, "layer_types", {"linear_attention", "full_attention"}, layers);
   if (kinds.empty()) {
     const int64_t interval = read_size(config, "full_attention_interval", 4);
-    for (size_t i = 0; i < layers; ++i) kinds.push_back((int64_t(i) + 1) % interval ? "linear_attention" : "full_attention");
+    for (size_t i = 0; i < layers; ++i)
+      kinds.push_back((int64_t(i) + 1) % interval ? "linear_attention" : "full_attention");
   }
   return kinds;
 }
@@ -48,7 +49,8 @@ void read_step_limit(const ConfigReader& config, std::string_view key, nn::Mamba
   };
   const bool two = limit->is_list() && limit->items.size() == 2;
   const auto least = two ? number(limit->items[0]) : std::nullopt, most = two ? number(limit->items[1]) : std::nullopt;
-  if (!least || !most || *least > *most) config.refuse_key(key, to_json(*limit) + " is no pair of numbers, the lesser first");
+  if (!least || !most || *least > *most)
+    config.refuse_key(key, to_json(*limit) + " is no pair of numbers, the lesser first");
   spec.least_step = *least;
   spec.most_step = *most;
 }
@@ -61,9 +63,11 @@ nn::Mamba2Spec read_bamba_mixer(const ConfigReader& config, const DecoderSpec& s
   if (mixer.inner % mixer.heads != 0)
     config.refuse_key("mamba_n_heads", str(mixer.heads, " heads do not divide ", mixer.inner, " channels"));
   const Value* head_dim = config.find("mamba_d_head");
-  mixer.head_dim = !head_dim || head_dim->as_string() == "auto" ? mixer.inner / mixer.heads : read_size(config, "mamba_d_head", 0);
+  mixer.head_dim =
+      !head_dim || head_dim->as_string() == "auto" ? mixer.inner / mixer.heads : read_size(config, "mamba_d_head", 0);
   if (mixer.head_dim * mixer.heads != mixer.inner)
-    config.refuse_key("mamba_d_head", str(mixer.heads, " heads of ", mixer.head_dim, " are not ", mixer.inner, " channels"));
+    config.refuse_key("mamba_d_head",
+                      str(mixer.heads, " heads of ", mixer.head_dim, " are not ", mixer.inner, " channels"));
   mixer.state = read_size(config, "mamba_d_state", 256);
   mixer.groups = read_size(config, "mamba_n_groups", 1);
   if (mixer.heads % mixer.groups != 0)
@@ -81,8 +85,13 @@ nn::Mamba2Spec read_bamba_mixer(const ConfigReader& config, const DecoderSpec& s
 
 DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
   DecoderSpec spec;
-  spec.names = {.base = "backbone", .embedding = "embeddings", .layers = "layers", .norm = "norm_f", .before_mixer = "norm",
-                .attention = "mixer", .mlp = ""};
+  spec.names = {.base = "backbone",
+                .embedding = "embeddings",
+                .layers = "layers",
+                .norm = "norm_f",
+                .before_mixer = "norm",
+                .attention = "mixer",
+                .mlp = ""};
   spec.vocabulary = read_size(config, "vocab_size", 50280);
   spec.hidden = read_size(config, "hidden_size", 768);
   spec.norm = {.epsilon = config.number("layer_norm_epsilon", 1e-5)};
@@ -96,7 +105,8 @@ DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
   mixer.bias = config.boolean("use_bias", false);
   mixer.convolution_bias = config.boolean("use_conv_bias", true);
   mixer.activation = ops::activation_of(config.text("hidden_act", "silu"), str(config.where(), ": hidden_act"));
-  mixer.steps = {config.number("time_step_min", 0.001), config.number("time_step_max", 0.1), config.number("time_step_floor", 1e-4)};
+  mixer.steps = {config.number("time_step_min", 0.001), config.number("time_step_max", 0.1),
+                 config.number("time_step_floor", 1e-4)};
   const std::string scheme = config.text("time_step_init_scheme", "random");
   if (scheme != "random" && scheme != "constant")
     config.refuse_key("time_step_init_scheme", str("'", scheme, "' is not known"), "known: random, constant");
@@ -106,7 +116,8 @@ DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
   spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 32)));
   // Uniform in +- 1 / sqrt(inner), as torch's Linear begins: the deviation of that.
   mixer.output_deviation = 1.0 / std::sqrt(3.0 * double(mixer.inner));
-  if (config.boolean("rescale_prenorm_residual", false)) mixer.output_deviation /= std::sqrt(double(spec.layers.size()));
+  if (config.boolean("rescale_prenorm_residual", false))
+    mixer.output_deviation /= std::sqrt(double(spec.layers.size()));
   for (DecoderLayerSpec& layer : spec.layers) layer.mixer = mixer_builder<nn::Mamba>("mixer", mixer);
   return spec;
 }

@@ -6,11 +6,11 @@
 
 namespace easydel::models {
 
-// What mixes in each layer: `key`'s list, in transformers' present names ("linear_attention", "full_attention") whatever
-// the file's ("mamba", "attention"); UserError for a name that is not in `known`, and for another number of them than
-// `layers` (0: the list itself says how many there are). Empty: there is no such key.
-std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key, std::vector<std::string_view> known,
-                                    size_t layers = 0);
+// What mixes in each layer: `key`'s list, in transformers' present names ("linear_attention", "full_attention")
+// whatever the file's ("mamba", "attention"); UserError for a name that is not in `known`, and for another number of
+// them than `layers` (0: the list itself says how many there are). Empty: there is no such key.
+std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view key,
+                                    std::vector<std::string_view> known, size_t layers = 0);
 
 // Which layers attend and which remember: layer_types, else every `full_attention_interval`th attends.
 std::vector<std::string> read_interval_kinds(const ConfigReader& config, size_t layers);

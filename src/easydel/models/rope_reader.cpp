@@ -11,7 +11,8 @@ namespace {
 using config::shown;
 using ops::RopeSpec, ops::RopeType;
 
-constexpr const char* kKnown = "known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional";
+constexpr const char* kKnown =
+    "known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional";
 
 // The keys of one mapping, read for a type.
 struct Reader {
@@ -61,9 +62,12 @@ struct Reader {
   // DeepSeek's own way to the scale of cos and sin; 0 stands for "not at all".
   void deepseek_yarn() const {
     yarn();
-    const auto scale = [&](double mscale) { return spec.factor <= 1 ? 1.0 : 0.1 * mscale * std::log(spec.factor) + 1.0; };
+    const auto scale = [&](double mscale) {
+      return spec.factor <= 1 ? 1.0 : 0.1 * mscale * std::log(spec.factor) + 1.0;
+    };
     if (!spec.attention_factor)
-      spec.attention_factor = scale(spec.mscale.value_or(1.0)) / scale(spec.mscale_all_dim.value_or(0.0)) * spec.attn_factor;
+      spec.attention_factor =
+          scale(spec.mscale.value_or(1.0)) / scale(spec.mscale_all_dim.value_or(0.0)) * spec.attn_factor;
   }
   void llama3() const {
     need("factor");
@@ -93,11 +97,13 @@ struct Reader {
       spec.mrope_section.push_back(*item.as_int());
       sum += *item.as_int();
     }
-    if (sizes.size() != 3) in.refuse_key("mrope_section", str("has ", sizes.size(), " sections"), "give three: of time, of height and of width");
+    if (sizes.size() != 3)
+      in.refuse_key("mrope_section", str("has ", sizes.size(), " sections"),
+                    "give three: of time, of height and of width");
     if (sum != spec.dim / 2)
       in.refuse_key("mrope_section",
-                    str("mrope_section is incompatible with rotary_dim. Expected sum(mrope_section)=", spec.dim / 2, ", got ", sum,
-                        " for rotary_dim=", spec.dim),
+                    str("mrope_section is incompatible with rotary_dim. Expected sum(mrope_section)=", spec.dim / 2,
+                        ", got ", sum, " for rotary_dim=", spec.dim),
                     "the three sections are all pairs of rotated dimensions");
     spec.mrope_interleaved = in.boolean("mrope_interleaved", false);
   }
@@ -119,13 +125,14 @@ ConfigReader ConfigReader::rope_parameters(const Value* otherwise) const {
 RopeSpec ConfigReader::rope(int64_t head_dim, int64_t max_positions, const RopeDefaults& defaults) const {
   const ConfigReader in = rope_parameters(defaults.parameters);
   for (const char* layer_type : {"full_attention", "sliding_attention"})
-    if (in.find(layer_type)) in.refuse_key(layer_type, "rope parameters for each layer type are not built for this family");
+    if (in.find(layer_type))
+      in.refuse_key(layer_type, "rope parameters for each layer type are not built for this family");
   return rope_from(in, head_dim, max_positions, number(defaults.theta_key, defaults.theta),
                    number(defaults.partial_key, defaults.partial), defaults);
 }
 
 RopeSpec ConfigReader::rope_of(const std::string& layer_type, int64_t head_dim, int64_t max_positions, double theta,
-                                    std::string_view scaling) const {
+                               std::string_view scaling) const {
   const Value* all = find("rope_parameters");
   if (all && !all->is_map()) refuse_key("rope_parameters", shown(*all) + " is no mapping");
   const Value* own = all ? all->find(layer_type) : nullptr;

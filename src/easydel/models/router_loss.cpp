@@ -27,7 +27,8 @@ RouterTerms router_terms(const Model& model, const Outputs& outputs, const Tenso
   const std::vector<Tensor> logits = router_logits(outputs);
   RouterTerms terms;
   if (loss.logit_z > 0.0) {
-    const Tensor any = at::zeros({outputs.hidden.size(0)}, at::TensorOptions().dtype(at::kLong).device(outputs.hidden.device()));
+    const Tensor any =
+        at::zeros({outputs.hidden.size(0)}, at::TensorOptions().dtype(at::kLong).device(outputs.hidden.device()));
     const Tensor squares = model.head().score(outputs.hidden, any, {.log_normalizer = true}).log_normalizer.square();
     terms.z = squares.mean();
     terms.sum = terms.z * loss.logit_z;

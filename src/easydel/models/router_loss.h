@@ -9,9 +9,10 @@ namespace easydel::models {
 std::vector<Tensor> router_logits(const Outputs& outputs);
 
 struct RouterTerms {
-  Tensor balance;  // the load balancing loss of all routers together, a scalar with a gradient; undefined: no routers ran
-  Tensor z;        // the routers' z-loss, or that of the logits; undefined where its coefficient is 0
-  Tensor sum;      // both with their coefficients: what is added to a loss that is a mean; undefined: there is nothing
+  Tensor
+      balance;  // the load balancing loss of all routers together, a scalar with a gradient; undefined: no routers ran
+  Tensor z;     // the routers' z-loss, or that of the logits; undefined where its coefficient is 0
+  Tensor sum;   // both with their coefficients: what is added to a loss that is a mean; undefined: there is nothing
 };
 // Of a model with router_loss(). `counts` bool [tokens] or undefined: tokens that count (padding does not).
 RouterTerms router_terms(const Model& model, const Outputs& outputs, const Tensor& counts = {});

@@ -1,5 +1,6 @@
-// RWKV-4 (arXiv 2305.13048): each channel averages what it has seen, with weights that fall off in time. transformers halves
-// hidden states every `rescale_every` layers for half precision; the last norm takes that out again, so it is not done here.
+// RWKV-4 (arXiv 2305.13048): each channel averages what it has seen, with weights that fall off in time. transformers
+// halves hidden states every `rescale_every` layers for half precision; the last norm takes that out again, so it is
+// not done here.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/ones.h>
@@ -51,9 +52,10 @@ class Block final : public nn::Layer {
       return std::make_unique<nn::Linear>(at, in, out, nn::LinearOptions{.deviation = spec.deviation});
     };
     const nn::Scope mixer = scope / "attention", feed = scope / "feed_forward";
-    decay_ = vector(mixer, "time_decay", {channels}, Initial::each([=](int64_t i, double) {
-      return -5.0 + 8.0 * std::pow(channels > 1 ? double(i) / double(channels - 1) : 0.0, 0.7 + 1.3 * late);
-    }));
+    decay_ =
+        vector(mixer, "time_decay", {channels}, Initial::each([=](int64_t i, double) {
+                 return -5.0 + 8.0 * std::pow(channels > 1 ? double(i) / double(channels - 1) : 0.0, 0.7 + 1.3 * late);
+               }));
     first_ = vector(mixer, "time_first", {channels}, Initial::ones());
     mix_key_ = vector(mixer, "time_mix_key", {1, 1, hidden}, mix(hidden, early));
     mix_value_ = vector(mixer, "time_mix_value", {1, 1, hidden}, mix(hidden, early, 0.3 * late));
@@ -106,13 +108,15 @@ class Block final : public nn::Layer {
     const Tensor found = pass.recurrent(layer_, 2, {.read_before = true}, sums).view({tokens, 2 * channels});
     const Tensor top = at::maximum(m.before, bonus);
     const Tensor past = (m.before - top).exp(), now = (bonus - top).exp();
-    const Tensor average = (past * found.narrow(1, 0, channels) + now * v) / (past * found.narrow(1, channels, channels) + now);
+    const Tensor average =
+        (past * found.narrow(1, 0, channels) + now * v) / (past * found.narrow(1, channels, channels) + now);
     return (*output_)(r * average.to(x.scalar_type()), pass, "mixer_output");
   }
 
   Tensor fed(const Tensor& x, nn::Pass& pass) const {
     const Tensor last = before(x, layer_, 1, pass);
-    const Tensor key = ops::activate((*feed_key_)(between(x, last, feed_mix_key_), pass, "mlp_up"), ops::Activation::relu_squared);
+    const Tensor key =
+        ops::activate((*feed_key_)(between(x, last, feed_mix_key_), pass, "mlp_up"), ops::Activation::relu_squared);
     const Tensor r = at::sigmoid((*feed_receptance_)(between(x, last, feed_mix_receptance_), pass, "mlp_gate"));
     return r * (*feed_value_)(key, pass, "mlp_down");
   }
@@ -134,11 +138,14 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.tied = config.boolean("tie_word_embeddings", false);
   spec.deviation = 1.0 / std::sqrt(double(spec.hidden));
   const RwkvSpec rwkv{spec.hidden, read_size(config, "attention_hidden_size", spec.hidden),
-                      read_size(config, "intermediate_size", 4 * spec.hidden), int64_t(spec.layers.size()), spec.deviation};
+                      read_size(config, "intermediate_size", 4 * spec.hidden), int64_t(spec.layers.size()),
+                      spec.deviation};
   nn::Norm::Options norm = spec.norm;
   norm.epsilon = config.number("layer_norm_epsilon", 1e-5);
   for (DecoderLayerSpec& layer : spec.layers)
-    layer.block = [rwkv, norm](const nn::Scope& block, int64_t index) { return std::make_unique<Block>(block, rwkv, norm, index); };
+    layer.block = [rwkv, norm](const nn::Scope& block, int64_t index) {
+      return std::make_unique<Block>(block, rwkv, norm, index);
+    };
   return build_decoder(std::move(spec), building);
 }
 

@@ -26,15 +26,20 @@ at::ScalarType type_to_save(const Model& model, const std::string& word) {
 
 std::string config_name(at::ScalarType type) {
   switch (type) {
-    case at::kBFloat16: return "bfloat16";
-    case at::kHalf: return "float16";
-    case at::kDouble: return "float64";
-    default: return "float32";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kHalf:
+      return "float16";
+    case at::kDouble:
+      return "float64";
+    default:
+      return "float32";
   }
 }
 
 // A file's tensor out of the parameters that make it; it is put together only while it is written.
-weights::OutTensor written(const FileTensor& file, const std::map<const nn::Entry*, Tensor>& values, at::ScalarType type) {
+weights::OutTensor written(const FileTensor& file, const std::map<const nn::Entry*, Tensor>& values,
+                           at::ScalarType type) {
   const auto part = [&](const FilePart& one) {
     const Tensor& whole = values.at(one.entry);
     return one.index < 0 ? whole : whole.select(0, one.index);
@@ -85,7 +90,8 @@ void save_model(const Model& model, const std::filesystem::path& folder, const s
   weights::write_folder(folder, tensors, max_shard_bytes);
   Value config = model.whole() ? model.whole()->config : model.config();
   // The one spelling of the number type that the file already has.
-  config.set(config.find("torch_dtype") && !config.find("dtype") ? "torch_dtype" : "dtype", Value::text(config_name(type)));
+  config.set(config.find("torch_dtype") && !config.find("dtype") ? "torch_dtype" : "dtype",
+             Value::text(config_name(type)));
   // Packed weights were read as plain ones, and are written so.
   std::erase_if(config.entries, [](const auto& entry) { return entry.first == "quantization_config"; });
   files::write(folder / "config.json", to_json(config, 2) + "\n");

@@ -24,7 +24,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   config.positive("no_rope_layer_interval", interval);
   if (turned.empty())
     for (size_t i = 0; i < spec.layers.size(); ++i) turned.push_back((int64_t(i) + 1) % interval != 0);
-  if (turned.size() < spec.layers.size()) check_one_a_layer(config, "no_rope_layers", turned.size(), spec.layers.size());
+  if (turned.size() < spec.layers.size())
+    check_one_a_layer(config, "no_rope_layers", turned.size(), spec.layers.size());
   const int64_t window = config.boolean("use_sliding_window", false) ? read_window(config, 0) : 0;
   set_windows(
       spec,

@@ -13,7 +13,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .heads = 32,
                                            .kv_heads = 32,
                                            .max_positions = 4096,
-                                           .reads_head_dim = false, .whole_heads = true,
+                                           .reads_head_dim = false,
+                                           .whole_heads = true,
                                            .rope = {.partial = 0.25, .reads_partial = true},
                                            .epsilon_key = "layer_norm_eps",
                                            .epsilon = 1e-5});

@@ -28,7 +28,10 @@ struct MatrixMemorySpec {
 class MatrixMemory final : public nn::Part {
  public:
   MatrixMemory(const nn::Scope& scope, const MatrixMemorySpec& spec, int64_t layer)
-      : spec_(spec), layer_(layer), out_(scope / "out_proj", spec.heads * spec.v_dim, spec.hidden, {.bias = spec.bias, .deviation = spec.output_deviation}) {
+      : spec_(spec),
+        layer_(layer),
+        out_(scope / "out_proj", spec.heads * spec.v_dim, spec.hidden,
+             {.bias = spec.bias, .deviation = spec.output_deviation}) {
     const auto linear = [&](std::optional<nn::Linear>& to, const char* name, int64_t size) {
       to.emplace(scope / name, spec.hidden, size, nn::LinearOptions{.bias = spec.bias, .deviation = spec.deviation});
     };
@@ -36,13 +39,15 @@ class MatrixMemory final : public nn::Part {
     // Gates begin without an input of their own: little is written, most is kept.
     const auto gates = [&](const char* name, int64_t size, nn::Initial bias) {
       const nn::Scope own = scope / name;
-      return Gates{own.parameter("weight", {size, spec.hidden}, nn::Role::weight, {.initial = nn::Initial::zeros(), .easydel_name = "kernel"}),
+      return Gates{own.parameter("weight", {size, spec.hidden}, nn::Role::weight,
+                                 {.initial = nn::Initial::zeros(), .easydel_name = "kernel"}),
                    own.parameter("bias", {size}, nn::Role::bias, {.initial = std::move(bias)})};
     };
     const auto forget = [heads](int64_t i) { return heads > 1 ? 3.0 + 3.0 * double(i) / double(heads - 1) : 3.0; };
     if (spec.fused) {
       linear(qkvo_, "qkv_opreact", 2 * k + 2 * v);
-      both_ = gates("ifgate_preact", 2 * heads, nn::Initial::each([=](int64_t i, double) { return i < heads ? -10.0 : forget(i - heads); }));
+      both_ = gates("ifgate_preact", 2 * heads,
+                    nn::Initial::each([=](int64_t i, double) { return i < heads ? -10.0 : forget(i - heads); }));
     } else {
       linear(q_, "q", k);
       linear(k_, "k", k);
@@ -52,7 +57,8 @@ class MatrixMemory final : public nn::Part {
       keep_ = gates("fgate_preact", heads, nn::Initial::each([=](int64_t i, double) { return forget(i); }));
     }
     if (spec.bias) norm_bias_ = (scope / "multihead_norm").parameter("bias", {v}, nn::Role::norm, {});
-    norm_ = (scope / "multihead_norm").parameter("weight", {v}, nn::Role::norm, {.initial = nn::Initial::ones(), .easydel_name = "scale"});
+    norm_ = (scope / "multihead_norm")
+                .parameter("weight", {v}, nn::Role::norm, {.initial = nn::Initial::ones(), .easydel_name = "scale"});
   }
 
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override {
@@ -79,9 +85,11 @@ class MatrixMemory final : public nn::Part {
     memory.v = at::cat({values, at::ones({tokens, heads, 1}, values.options())}, 2);
     memory.rate = m.before + kept - m.after;
     const Tensor read = pass.recurrent(layer_, 0, {}, memory);
-    const Tensor weight = at::maximum(read.narrow(2, spec_.v_dim, 1).abs(), (-m.after).exp().unsqueeze(2)) + spec_.epsilon;
+    const Tensor weight =
+        at::maximum(read.narrow(2, spec_.v_dim, 1).abs(), (-m.after).exp().unsqueeze(2)) + spec_.epsilon;
     const Tensor h = (read.narrow(2, 0, spec_.v_dim) / weight).to(x.scalar_type());
-    Tensor y = ops::layer_norm(h, {}, {}, spec_.norm_epsilon).reshape({tokens, v_all}) * norm_.value().to(x.scalar_type());
+    Tensor y =
+        ops::layer_norm(h, {}, {}, spec_.norm_epsilon).reshape({tokens, v_all}) * norm_.value().to(x.scalar_type());
     if (norm_bias_) y = y + norm_bias_.value().to(x.scalar_type());
     return {out_(at::sigmoid(o) * y, pass, "mixer_output"), {}};
   }
@@ -113,9 +121,17 @@ int64_t in_multiples(double size, int64_t of) { return (int64_t(size) + of - 1) 
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec;
-  spec.names = {.base = "backbone", .embedding = "embeddings", .layers = "blocks", .norm = "out_norm",
-                .before_mixer = "norm_mlstm", .before_feed = "norm_ffn", .attention = "mlstm_layer", .mlp = "ffn",
-                .gate = "proj_up_gate", .up = "proj_up", .down = "proj_down"};
+  spec.names = {.base = "backbone",
+                .embedding = "embeddings",
+                .layers = "blocks",
+                .norm = "out_norm",
+                .before_mixer = "norm_mlstm",
+                .before_feed = "norm_ffn",
+                .attention = "mlstm_layer",
+                .mlp = "ffn",
+                .gate = "proj_up_gate",
+                .up = "proj_up",
+                .down = "proj_down"};
   spec.vocabulary = read_size(config, "vocab_size", 50304);
   spec.hidden = read_size(config, "hidden_size", config.integer("embedding_dim", 4096));
   spec.layers.resize(size_t(read_size(config, "num_blocks", config.integer("num_hidden_layers", 32))));
@@ -125,7 +141,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.mlp_bias = spec.norm.shift = bias;
   spec.last_norm = spec.norm;
   spec.last_norm->shift = false;
-  spec.intermediate = in_multiples(double(spec.hidden) * config.number("ffn_proj_factor", 2.667), read_size(config, "ffn_round_up_to_multiple_of", 64));
+  spec.intermediate = in_multiples(double(spec.hidden) * config.number("ffn_proj_factor", 2.667),
+                                   read_size(config, "ffn_round_up_to_multiple_of", 64));
   spec.activation = ops::Activation::silu;
   spec.deviation = std::sqrt(2.0 / (5.0 * double(spec.hidden)));
   spec.output_deviation = 2.0 / double(spec.layers.size()) / std::sqrt(double(spec.hidden));
@@ -135,7 +152,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   memory.heads = read_size(config, "num_heads", 8);
   const auto dim = [&](const char* key, double otherwise) {
     const int64_t all = int64_t(double(spec.hidden) * config.number(key, otherwise));
-    if (all < 1 || all % memory.heads != 0) config.refuse_key(key, str(all, " channels are not divided by num_heads, ", memory.heads));
+    if (all < 1 || all % memory.heads != 0)
+      config.refuse_key(key, str(all, " channels are not divided by num_heads, ", memory.heads));
     return all / memory.heads;
   };
   memory.k_dim = dim("qk_dim_factor", 0.5);
@@ -146,7 +164,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   memory.deviation = spec.deviation;
   memory.output_deviation = spec.output_deviation;
   const std::string mode = config.text("weight_mode", "single");
-  if (mode != "single" && mode != "fused") config.refuse_key("weight_mode", str("'", mode, "' is not known"), "known: single, fused");
+  if (mode != "single" && mode != "fused")
+    config.refuse_key("weight_mode", str("'", mode, "' is not known"), "known: single, fused");
   memory.fused = mode == "fused";
   memory.bias = bias;
   if (memory.fused) spec.names.gate_up = "proj_up_gate_z";

@@ -1,6 +1,6 @@
-// Zamba2 (arXiv 2411.15242): Mamba-2 everywhere; before some layers a transformer block whose weights are shared, which reads
-// what has come so far beside the embedding, with low-rank additions of each such layer's own. Between blocks travels
-// [tokens, 2 hidden]: the running states and the embedding.
+// Zamba2 (arXiv 2411.15242): Mamba-2 everywhere; before some layers a transformer block whose weights are shared, which
+// reads what has come so far beside the embedding, with low-rank additions of each such layer's own. Between blocks
+// travels [tokens, 2 hidden]: the running states and the embedding.
 #include <ATen/ops/cat.h>
 
 #include <cmath>
@@ -45,7 +45,8 @@ class Addition {
 class Shared {
  public:
   Shared(const Scope& scope, const Zamba2Spec& spec, int64_t number)
-      : spec_(spec), input_norm_(scope / "input_layernorm", 2 * spec.hidden, spec.norm),
+      : spec_(spec),
+        input_norm_(scope / "input_layernorm", 2 * spec.hidden, spec.norm),
         feed_norm_(scope / "pre_ff_layernorm", spec.hidden, spec.norm) {
     const Scope attention = scope / "self_attn", feed = scope / "feed_forward";
     const int64_t size = 2 * spec.hidden, q = spec.heads * spec.head_dim, kv = spec.kv_heads * spec.head_dim;
@@ -60,9 +61,8 @@ class Shared {
     down_ = linear(feed / "down_proj", spec.intermediate, spec.hidden, spec.bias);
     // Of the uses that are this block's.
     for (int64_t use = number; use < spec.uses; use += spec.shared_blocks) {
-      const auto add = [&](std::map<int64_t, Addition>& to, const Scope& at, const char* name, int64_t in, int64_t out) {
-        to.try_emplace(use, at / name / use, in, spec.rank, out, spec.deviation);
-      };
+      const auto add = [&](std::map<int64_t, Addition>& to, const Scope& at, const char* name, int64_t in,
+                           int64_t out) { to.try_emplace(use, at / name / use, in, spec.rank, out, spec.deviation); };
       if (spec.attention_additions) {
         add(q_additions_, attention, "linear_q_adapter_list", size, q);
         add(k_additions_, attention, "linear_k_adapter_list", size, kv);
@@ -78,7 +78,8 @@ class Shared {
   Tensor operator()(const Tensor& x, int64_t layer, int64_t use, Pass& pass) const {
     const int64_t tokens = x.size(0);
     const Tensor normed = input_norm_(x);
-    const auto projected = [&](const nn::Linear& linear, const std::map<int64_t, Addition>& additions, const char* name) {
+    const auto projected = [&](const nn::Linear& linear, const std::map<int64_t, Addition>& additions,
+                               const char* name) {
       Tensor out = linear(normed, pass, name);
       if (const auto own = additions.find(use); own != additions.end()) out = out + own->second(normed, pass);
       return out.view({tokens, -1, spec_.head_dim});
@@ -93,7 +94,8 @@ class Shared {
     const Tensor mixed = pass.attend(layer, attention_, q, k, v).reshape({tokens, spec_.heads * spec_.head_dim});
     const Tensor middle = feed_norm_((*output_)(mixed, pass, "attn_output"));
     const Tensor both = (*gate_up_)(middle, pass, "mlp_gate") + feed_additions_.at(use)(middle, pass);
-    const Tensor gate = both.narrow(1, 0, spec_.intermediate), up = both.narrow(1, spec_.intermediate, spec_.intermediate);
+    const Tensor gate = both.narrow(1, 0, spec_.intermediate),
+                 up = both.narrow(1, spec_.intermediate, spec_.intermediate);
     return down_->gated(gate.contiguous(), up.contiguous(), spec_.activation, pass, "mlp_down");
   }
 
@@ -108,8 +110,8 @@ class Shared {
 // What the layers of one model share while it is built, and after.
 struct Zamba2Parts {
   Zamba2Spec spec;
-  std::vector<std::unique_ptr<Shared>> blocks;          // made by the first layer that uses each
-  std::vector<std::vector<nn::Parameter>> parameters;   // of those
+  std::vector<std::unique_ptr<Shared>> blocks;         // made by the first layer that uses each
+  std::vector<std::vector<nn::Parameter>> parameters;  // of those
 };
 
 class Layer final : public nn::Layer {
@@ -189,7 +191,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.max_positions = read_size(config, "max_position_embeddings", 4096);
   spec.norm = {.epsilon = config.number("rms_norm_eps", 1e-5)};
   spec.padding = config.integer("pad_token_id", 0);
-  if (spec.padding >= spec.vocabulary) config.refuse_key("pad_token_id", str(spec.padding, " is outside the vocabulary of ", spec.vocabulary));
+  if (spec.padding >= spec.vocabulary)
+    config.refuse_key("pad_token_id", str(spec.padding, " is outside the vocabulary of ", spec.vocabulary));
   spec.tied = config.boolean("tie_word_embeddings", true);
   spec.deviation = spec.output_deviation = config.number("initializer_range", 0.02);
   std::vector<std::string> kinds = read_kinds(config, "layers_block_type", {"linear_attention", "hybrid"});
@@ -205,7 +208,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   own.heads = read_size(config, "num_attention_heads", 32);
   own.kv_heads = read_size(config, "num_key_value_heads", own.heads);
   if (2 * own.hidden % own.heads != 0 || own.heads % own.kv_heads != 0)
-    config.refuse_key("num_attention_heads", str(own.heads, " does not divide twice hidden_size, ", 2 * own.hidden, ", or is no multiple of num_key_value_heads"));
+    config.refuse_key("num_attention_heads", str(own.heads, " does not divide twice hidden_size, ", 2 * own.hidden,
+                                                 ", or is no multiple of num_key_value_heads"));
   own.head_dim = 2 * own.hidden / own.heads;
   own.intermediate = read_size(config, "intermediate_size", 4 * own.hidden);
   own.shared_blocks = read_size(config, "num_mem_blocks", 1);
@@ -223,11 +227,13 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mamba.hidden = spec.hidden;
   mamba.inner = read_size(config, "mamba_expand", 2) * spec.hidden;
   mamba.heads = read_size(config, "n_mamba_heads", 8);
-  if (mamba.inner % mamba.heads != 0) config.refuse_key("n_mamba_heads", str(mamba.heads, " heads do not divide ", mamba.inner, " channels"));
+  if (mamba.inner % mamba.heads != 0)
+    config.refuse_key("n_mamba_heads", str(mamba.heads, " heads do not divide ", mamba.inner, " channels"));
   mamba.head_dim = mamba.inner / mamba.heads;
   mamba.state = read_size(config, "mamba_d_state", 64);
   mamba.groups = read_size(config, "mamba_ngroups", 1);
-  if (mamba.heads % mamba.groups != 0) config.refuse_key("mamba_ngroups", str(mamba.groups, " groups do not divide ", mamba.heads, " heads"));
+  if (mamba.heads % mamba.groups != 0)
+    config.refuse_key("mamba_ngroups", str(mamba.groups, " groups do not divide ", mamba.heads, " heads"));
   mamba.width = read_size(config, "mamba_d_conv", 4);
   mamba.bias = mamba.output_bias = own.bias;
   mamba.least_step = config.number("time_step_min", 0.001);
@@ -235,7 +241,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
   for (size_t i = 0; i < kinds.size(); ++i) {
     const int64_t use = kinds[i] == "hybrid" ? own.uses++ : -1;
-    spec.layers[i].block = [parts, use](const Scope& block, int64_t layer) { return std::make_unique<Layer>(block, parts, use, layer); };
+    spec.layers[i].block = [parts, use](const Scope& block, int64_t layer) {
+      return std::make_unique<Layer>(block, parts, use, layer);
+    };
   }
   spec.ends = [hidden = spec.hidden](const Scope&) { return std::make_unique<Ends>(hidden); };
   return build_decoder(std::move(spec), building);

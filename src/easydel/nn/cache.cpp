@@ -31,11 +31,13 @@ class Block {
 
 }  // namespace
 
-Cache::Cache(CacheShape shape, int64_t slots, int64_t length, bool growing) : growing_(growing), lengths_(size_t(slots), 0) {
+Cache::Cache(CacheShape shape, int64_t slots, int64_t length, bool growing)
+    : growing_(growing), lengths_(size_t(slots), 0) {
   room_ = std::max<int64_t>(length, 1);
   const auto options = at::TensorOptions().dtype(shape.type).device(shape.device);
   Block block(slots, room_);
-  for (const CacheLayer& layer : shape.layers) block.count(layer.kv_heads, layer.k_dim), block.count(layer.kv_heads, layer.v_dim);
+  for (const CacheLayer& layer : shape.layers)
+    block.count(layer.kv_heads, layer.k_dim), block.count(layer.kv_heads, layer.v_dim);
   block.allocate(options);
   for (const CacheLayer& layer : shape.layers) {
     Store store;
@@ -98,7 +100,8 @@ void Cache::copy(int64_t from, int64_t to, int64_t begin) {
   const int64_t end = length(from);
   for (Store& layer : layers_) {
     for (const Tensor* rows : {&layer.keys, &layer.values})
-      if (rows->defined() && begin < end) rows->select(0, to).slice(0, begin, end).copy_(rows->select(0, from).slice(0, begin, end));
+      if (rows->defined() && begin < end)
+        rows->select(0, to).slice(0, begin, end).copy_(rows->select(0, from).slice(0, begin, end));
     for (const Tensor& state : layer.states) state.select(0, to).copy_(state.select(0, from));
   }
   lengths_[size_t(to)] = end;

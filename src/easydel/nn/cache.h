@@ -29,7 +29,7 @@ class Cache {
   Cache(CacheShape shape, int64_t slots, int64_t length, bool growing = true);
 
   int64_t slots() const { return int64_t(lengths_.size()); }
-  int64_t room() const { return room_; }                              // tokens a slot holds now
+  int64_t room() const { return room_; }                                 // tokens a slot holds now
   int64_t length(int64_t slot) const { return lengths_[size_t(slot)]; }  // tokens that are there
 
   // The next `tokens` rows of a slot, to be written: [tokens, kv_heads, dim]. Lengths do not move.
@@ -40,13 +40,13 @@ class Cache {
   // State number `index` of a layer for all slots: fp32 [slots, shape...], the cache's own storage, to be read and
   // written in place.
   Tensor state(int64_t layer, size_t index) const;
-  void advance(int64_t slot, int64_t tokens);   // after the last layer: the written rows count
+  void advance(int64_t slot, int64_t tokens);  // after the last layer: the written rows count
   // Forgets what is behind; 0 frees the slot. With states only 0 or the present length is possible: they cannot be
   // taken back.
   void truncate(int64_t slot, int64_t length);
   // Slot `to` becomes equal to slot `from`; the first `begin` tokens of both are the same already.
   void copy(int64_t from, int64_t to, int64_t begin = 0);
-  void reserve(int64_t length);                 // makes room for so many tokens a slot
+  void reserve(int64_t length);  // makes room for so many tokens a slot
 
   // [slots * room, kv_heads, dim]; slot s is the rows from s * room. The rows of one head lie side by side, as decoding
   // reads them.

@@ -53,10 +53,15 @@ constexpr std::array policies = {
     Policy{"save_any_names_but_these", true, [](const Names& targets) { return all_but(targets); }},
     Policy{"save_only_these_names", true, [](const Names& targets) { return only(targets); }},
     Policy{"save_from_both_policies", true,
-           [](const Names& targets) { return targets.contains(attention_result) ? all_products(targets) : products_of_weights(targets); }},
+           [](const Names& targets) {
+             return targets.contains(attention_result) ? all_products(targets) : products_of_weights(targets);
+           }},
     Policy{"mlp_notsaveable", false, [](const Names&) { return all_but_prefixes({"mlp_"}); }},
     Policy{"attn_notsaveable", false, [](const Names&) { return all_but_prefixes({"attn_"}); }},
-    Policy{"mlp_attn_notsaveable", false, [](const Names&) { return all_but_prefixes({"mlp_", "attn_"}); }},
+    Policy{"mlp_attn_notsaveable", false,
+           [](const Names&) {
+             return all_but_prefixes({"mlp_", "attn_"});
+           }},
 };
 
 const Policy& policy_of(std::string_view word) {
@@ -70,17 +75,18 @@ const Policy& policy_of(std::string_view word) {
 std::span<const std::string_view> checkpoint_names() {
   static constexpr std::array<std::string_view, 62> names = {
       // The documents'.
-      "attn_dense", "attn_key", "attn_key_value", "attn_output", "attn_qkv", "attn_query", "attn_receptance", "attn_value",
-      "attn_weights", "embeddings", "layer_output", "lm_head_output", "mlp_down", "mlp_gate", "mlp_output", "mlp_up",
-      "model_output", "moe_expert_output", "moe_gate_logits", "moe_output", "moe_router_logits", "normed_input", "residual",
+      "attn_dense", "attn_key", "attn_key_value", "attn_output", "attn_qkv", "attn_query", "attn_receptance",
+      "attn_value", "attn_weights", "embeddings", "layer_output", "lm_head_output", "mlp_down", "mlp_gate",
+      "mlp_output", "mlp_up", "model_output", "moe_expert_output", "moe_gate_logits", "moe_output", "moe_router_logits",
+      "normed_input", "residual",
       // Later ones of EasyDeL's.
       "attn_gate", "attn_query_a", "mlp_gate_up", "moe_gate", "moe_up", "residual_attn", "residual_mlp",
       // Our layers'.
-      "addition", "addition_in", "altup_correct", "altup_merge", "altup_predict", "altup_router", "altup_split", "index_key",
-      "index_query", "index_weights", "laurel_left", "laurel_right", "mixer_beta", "mixer_decay", "mixer_forget",
-      "mixer_forget_in", "mixer_gate", "mixer_gate_in", "mixer_in", "mixer_key", "mixer_output", "mixer_parts", "mixer_query",
-      "mixer_value", "moe_latent", "moe_shared_gate", "per_layer_gate", "per_layer_output", "per_layer_projection",
-      "project_in", "project_out", "shared_output"};
+      "addition", "addition_in", "altup_correct", "altup_merge", "altup_predict", "altup_router", "altup_split",
+      "index_key", "index_query", "index_weights", "laurel_left", "laurel_right", "mixer_beta", "mixer_decay",
+      "mixer_forget", "mixer_forget_in", "mixer_gate", "mixer_gate_in", "mixer_in", "mixer_key", "mixer_output",
+      "mixer_parts", "mixer_query", "mixer_value", "moe_latent", "moe_shared_gate", "per_layer_gate",
+      "per_layer_output", "per_layer_projection", "project_in", "project_out", "shared_output"};
   return names;
 }
 

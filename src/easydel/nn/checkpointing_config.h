@@ -25,7 +25,9 @@ struct CheckpointPolicy {
   bool all_but_names = false;
 
   bool recomputes() const { return kind != Checkpointing::none; }
-  bool keeps(std::string_view name) const { return kind == Checkpointing::save_names && names.contains(name) != all_but_names; }
+  bool keeps(std::string_view name) const {
+    return kind == Checkpointing::save_names && names.contains(name) != all_but_names;
+  }
 };
 
 // The names that a policy may speak of: those of the documents, and those of our layers. Some mark what is never kept

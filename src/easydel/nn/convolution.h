@@ -11,10 +11,12 @@ namespace easydel::nn {
 class ShortConvolution {
  public:
   // weight [channels, 1, width] as torch's Conv1d has it.
-  ShortConvolution(const Scope& scope, int64_t channels, int64_t width, bool bias) : channels_(channels), width_(width) {
+  ShortConvolution(const Scope& scope, int64_t channels, int64_t width, bool bias)
+      : channels_(channels), width_(width) {
     const double bound = 1.0 / std::sqrt(double(width));
     const auto uniform = [bound](int64_t, double u) { return (2.0 * u - 1.0) * bound; };
-    weight_ = scope.parameter("weight", {channels, 1, width}, Role::other, {.initial = Initial::each(uniform), .easydel_name = "kernel"});
+    weight_ = scope.parameter("weight", {channels, 1, width}, Role::other,
+                              {.initial = Initial::each(uniform), .easydel_name = "kernel"});
     if (bias) bias_ = scope.parameter("bias", {channels}, Role::bias, {.initial = Initial::each(uniform)});
   }
 

@@ -36,7 +36,11 @@ LinearOptions plain(double deviation) { return {.deviation = deviation}; }
 }  // namespace
 
 GatedDelta::GatedDelta(const Scope& scope, const DeltaSpec& spec, bool fused, int64_t layer)
-    : spec_(spec), fused_(fused), layer_(layer), keys_(spec.k_heads * spec.k_dim), values_(spec.v_heads * spec.v_dim),
+    : spec_(spec),
+      fused_(fused),
+      layer_(layer),
+      keys_(spec.k_heads * spec.k_dim),
+      values_(spec.v_heads * spec.v_dim),
       convolution_(scope / "conv1d", 2 * keys_ + values_, spec.width, false),
       norm_(scope / "norm", spec.v_dim, of_read(spec)),
       out_(scope / "out_proj", values_, spec.hidden, plain(spec.output_deviation)) {
@@ -53,14 +57,17 @@ GatedDelta::GatedDelta(const Scope& scope, const DeltaSpec& spec, bool fused, in
     linear(a_, "in_proj_a", spec.v_heads);
   }
   step_bias_ = scope.parameter("dt_bias", {spec.v_heads}, Role::bias, {.initial = Initial::ones()});
-  a_log_ = scope.parameter("A_log", {spec.v_heads}, Role::other,
-                           {.initial = Initial::each([](int64_t, double u) { return std::log(0.01 + u * (16.0 - 0.01)); })});
+  a_log_ =
+      scope.parameter("A_log", {spec.v_heads}, Role::other,
+                      {.initial = Initial::each([](int64_t, double u) { return std::log(0.01 + u * (16.0 - 0.01)); })});
 }
 
 GatedDelta::Projected GatedDelta::project(const Tensor& x, Pass& pass) const {
   const int64_t tokens = x.size(0), heads = spec_.k_heads, each = spec_.v_heads / heads;
   const Tensor all = (*qkv_)(x, pass, "mixer_in"), b = (*b_)(x, pass, "mixer_beta");
-  if (!fused_) return {all, (*z_)(x, pass, "mixer_gate").view({tokens, spec_.v_heads, spec_.v_dim}), b, (*a_)(x, pass, "mixer_decay")};
+  if (!fused_)
+    return {all, (*z_)(x, pass, "mixer_gate").view({tokens, spec_.v_heads, spec_.v_dim}), b,
+            (*a_)(x, pass, "mixer_decay")};
   // Key head by key head: q, k, its values, their gates; its betas, their decays.
   const Tensor of_head = all.view({tokens, heads, -1}), scalars = b.view({tokens, heads, 2 * each});
   const auto cut = [&](int64_t begin, int64_t size) { return of_head.narrow(2, begin, size).reshape({tokens, -1}); };
@@ -78,7 +85,8 @@ LayerOutput GatedDelta::forward(const Tensor& outside, Pass& pass) const {
   const auto heads = [&](int64_t begin, int64_t count, int64_t dim) {
     return mixed.narrow(1, begin, count * dim).view({tokens, count, dim});
   };
-  ops::RecurrenceTensors memory = lookup(heads(0, spec_.k_heads, spec_.k_dim), heads(keys_, spec_.k_heads, spec_.k_dim));
+  ops::RecurrenceTensors memory =
+      lookup(heads(0, spec_.k_heads, spec_.k_dim), heads(keys_, spec_.k_heads, spec_.k_dim));
   memory.v = heads(2 * keys_, spec_.v_heads, spec_.v_dim);
   memory.beta = at::sigmoid(in.b);
   memory.rate = -wide(a_log_).exp() * at::softplus(in.a.to(at::kFloat) + wide(step_bias_));
@@ -94,7 +102,9 @@ CacheLayer GatedDelta::cache() const {
 double GatedDelta::mixing_flops(int64_t) const { return delta_flops(spec_); }
 
 KimiDelta::KimiDelta(const Scope& scope, const DeltaSpec& spec, int64_t layer)
-    : spec_(spec), layer_(layer), channels_(spec.v_heads * spec.v_dim),
+    : spec_(spec),
+      layer_(layer),
+      channels_(spec.v_heads * spec.v_dim),
       q_(scope / "q_proj", spec.hidden, channels_, plain(spec.deviation)),
       k_(scope / "k_proj", spec.hidden, channels_, plain(spec.deviation)),
       v_(scope / "v_proj", spec.hidden, channels_, plain(spec.deviation)),
@@ -134,7 +144,9 @@ LayerOutput KimiDelta::forward(const Tensor& outside, Pass& pass) const {
 }
 
 CacheLayer KimiDelta::cache() const {
-  return {.states = {q_convolution_.state(), k_convolution_.state(), v_convolution_.state(),
+  return {.states = {q_convolution_.state(),
+                     k_convolution_.state(),
+                     v_convolution_.state(),
                      {spec_.v_heads, spec_.k_dim, spec_.v_dim}}};
 }
 double KimiDelta::mixing_flops(int64_t) const { return delta_flops(spec_); }

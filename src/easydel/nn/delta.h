@@ -1,5 +1,5 @@
-// Linear attention by the gated delta rule (arXiv 2412.06464) as what mixes tokens, and Kimi's, whose memory forgets each
-// channel at its own rate (arXiv 2510.26692).
+// Linear attention by the gated delta rule (arXiv 2412.06464) as what mixes tokens, and Kimi's, whose memory forgets
+// each channel at its own rate (arXiv 2510.26692).
 #pragma once
 
 #include "easydel/nn/convolution.h"
@@ -25,9 +25,9 @@ class GatedDelta final : public Part {
 
  private:
   struct Projected {
-    Tensor qkv;    // [tokens, 2 k_heads k_dim + v_heads v_dim]
-    Tensor gate;   // [tokens, v_heads, v_dim]
-    Tensor b, a;   // [tokens, v_heads]
+    Tensor qkv;   // [tokens, 2 k_heads k_dim + v_heads v_dim]
+    Tensor gate;  // [tokens, v_heads, v_dim]
+    Tensor b, a;  // [tokens, v_heads]
   };
   Projected project(const Tensor& x, Pass& pass) const;
 

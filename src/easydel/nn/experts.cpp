@@ -18,8 +18,8 @@ enum class Half : uint8_t { first, second, whole };
 
 std::string absolute(const Scope& scope, const std::string& name) { return (scope / name).path(); }
 
-// Where one kind of weight lies in such files. `shape` [experts, out, in] (or [experts, out]: a bias); `half` says which
-// part of a shared tensor it is, `stacked` how many experts have a tensor of their own, where they have.
+// Where one kind of weight lies in such files. `shape` [experts, out, in] (or [experts, out]: a bias); `half` says
+// which part of a shared tensor it is, `stacked` how many experts have a tensor of their own, where they have.
 Source source_of(const Scope& scope, const ExpertFiles& files, const std::string& name, std::vector<int64_t> shape,
                  Half half, bool flat_transposed, int64_t stacked) {
   Source source;
@@ -135,8 +135,7 @@ Tensor ExpertLinear::operator()(const Tensor& x, const std::vector<int64_t>& beg
   return ops::grouped_product(x, matrices(begin), bias(), begin);
 }
 
-Experts::Experts(const Scope& scope, ExpertsSpec spec)
-    : spec_(std::move(spec)), method_(scope.moe_method()) {
+Experts::Experts(const Scope& scope, ExpertsSpec spec) : spec_(std::move(spec)), method_(scope.moe_method()) {
   // What is added once would be added by every rank of a divided region.
   if (!spec_.bias && spec_.identities == 0) region_ = Region(scope.team(), {spec_.inner});
   const int64_t experts = spec_.experts, inner = spec_.inner, size = spec_.size;
@@ -156,14 +155,14 @@ Experts::Experts(const Scope& scope, ExpertsSpec spec)
         if (held == experts || !options.sources.back().stacked) break;
       }
       if (spec_.bias)
-        options.bias_sources.push_back(source_of(scope, files, files.*bias_file, {held, out},
-                                                 half(files.gate_bias, files.up_bias), false, held));
+        options.bias_sources.push_back(
+            source_of(scope, files, files.*bias_file, {held, out}, half(files.gate_bias, files.up_bias), false, held));
     }
     return ExpertLinear(scope / "experts" / name, held, in, out, options);
   };
   if (spec_.gated)
-    gate_.emplace(linear("gate_proj", &ExpertFiles::gate, &ExpertFiles::gate_bias, size, inner, Split::output,
-                         spec_.deviation));
+    gate_.emplace(
+        linear("gate_proj", &ExpertFiles::gate, &ExpertFiles::gate_bias, size, inner, Split::output, spec_.deviation));
   up_.emplace(linear("up_proj", &ExpertFiles::up, &ExpertFiles::up_bias, size, inner, Split::output, spec_.deviation));
   down_.emplace(linear("down_proj", &ExpertFiles::down, &ExpertFiles::down_bias, inner, size, Split::input,
                        spec_.output_deviation));
@@ -214,7 +213,8 @@ Tensor Experts::one_by_one(const Tensor& x, const std::vector<int64_t>& begin) c
   return made.empty() ? x : at::cat(made);
 }
 
-Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const Tensor& given_weights, Pass& pass) const {
+Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const Tensor& given_weights,
+                           Pass& pass) const {
   const Tensor x = region_.enter(outside), weights = region_.enter(given_weights);
   const int64_t tokens = x.size(0), top_k = indices.size(1), all = spec_.experts + spec_.identities;
   ops::ExpertRows rows;
@@ -249,7 +249,8 @@ Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const T
 
 double Experts::idle_elements(int64_t top_k) const {
   const double matrix = double(spec_.inner) * double(spec_.size), above = spec_.gated ? 2.0 : 1.0;
-  return matrix * ((above + 1.0) * double(std::max<int64_t>(spec_.experts - top_k, 0)) + above * double(spec_.identities));
+  return matrix *
+         ((above + 1.0) * double(std::max<int64_t>(spec_.experts - top_k, 0)) + above * double(spec_.identities));
 }
 
 }  // namespace easydel::nn

@@ -19,8 +19,8 @@ struct ExpertFiles {
   std::string gate_bias = {}, up_bias = {}, down_bias = {};
   // Where gate and up have one name the tensor holds both: gate's rows first, or row by row in turn.
   bool interleaved = false;
-  bool transposed = false;  // [.., in, out]
-  bool flat = false;        // [experts * inner, size] for all three
+  bool transposed = false;          // [.., in, out]
+  bool flat = false;                // [experts * inner, size] for all three
   Packing packing = Packing::none;  // "_blocks" and "_scales" are appended to the names of weights
 
   // transformers' two: a tensor for each expert, and all in "gate_up_proj" and "down_proj".

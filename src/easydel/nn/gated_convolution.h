@@ -10,7 +10,9 @@ namespace easydel::nn {
 class GatedConvolution final : public Part {
  public:
   GatedConvolution(const Scope& scope, int64_t size, int64_t width, bool bias, double deviation, int64_t layer)
-      : size_(size), layer_(layer), in_(scope / "in_proj", size, 3 * size, {.bias = bias, .deviation = deviation}),
+      : size_(size),
+        layer_(layer),
+        in_(scope / "in_proj", size, 3 * size, {.bias = bias, .deviation = deviation}),
         convolution_(scope / "conv", size, width, bias),
         out_(scope / "out_proj", size, size, {.bias = bias, .deviation = deviation}) {}
 

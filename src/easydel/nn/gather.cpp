@@ -41,7 +41,8 @@ Tensor gathered(const Entry& entry) {
                              other_rows ? GatherGradient::sum : GatherGradient::same);
     }
   }
-  if (entry.use == Use::part && !in_place(entry, part)) x = collective::scatter(team.group(tensor_axis), x, int64_t(part));
+  if (entry.use == Use::part && !in_place(entry, part))
+    x = collective::scatter(team.group(tensor_axis), x, int64_t(part));
   if (entry.use == Use::shared) x = collective::enter(team.group(tensor_axis), x);
   return x;
 }

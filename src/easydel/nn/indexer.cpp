@@ -18,7 +18,10 @@ Tensor turned(const Tensor& x, const ops::RopeTable& table) { return ops::rope(x
 }  // namespace
 
 Indexer::Indexer(const Scope& scope, const MlaSpec& spec)
-    : heads_(spec.index_heads), dim_(spec.index_dim), top_(spec.index_top), rope_(spec.index_rope),
+    : heads_(spec.index_heads),
+      dim_(spec.index_dim),
+      top_(spec.index_top),
+      rope_(spec.index_rope),
       q_(scope / "wq_b", spec.q_rank, heads_ * dim_, {.deviation = spec.deviation}),
       k_(scope / "wk", spec.size, dim_, {.deviation = spec.deviation}),
       weights_(scope / "weights_proj", spec.size, heads_, {.deviation = spec.deviation}),
@@ -50,7 +53,8 @@ std::vector<Indexer::Choice> Indexer::choose(const Query& query, const Tensor& k
     const int64_t count = std::min(at_once, rows - begin);
     const Tensor q = query.q.narrow(0, begin, count).to(at::kFloat).reshape({count * heads_, dim_});
     const Tensor products = ops::multiply(q, matrix, {}, at::kFloat).view({count, heads_, n});
-    const Tensor scores = at::relu(products * std::pow(double(dim_), -0.5)), weights = query.weights.narrow(0, begin, count);
+    const Tensor scores = at::relu(products * std::pow(double(dim_), -0.5)),
+                 weights = query.weights.narrow(0, begin, count);
     Tensor sums = scores.select(1, 0) * weights.narrow(1, 0, 1);
     for (int64_t head = 1; head < heads_; ++head) sums = sums + scores.select(1, head) * weights.narrow(1, head, 1);
     const Tensor own = at::arange(n - rows + begin, n - rows + begin + count, place.options()).unsqueeze(1);

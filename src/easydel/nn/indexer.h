@@ -13,8 +13,8 @@ class Indexer {
 
   // What a token is found by: x [tokens, size] -> [tokens, index_dim].
   Tensor keys(const Tensor& x, Pass& pass) const;
-  // What it looks for: x [tokens, size], low [tokens, q_rank] -> queries [tokens, heads, index_dim] and the heads' weights
-  // fp32 [tokens, heads].
+  // What it looks for: x [tokens, size], low [tokens, q_rank] -> queries [tokens, heads, index_dim] and the heads'
+  // weights fp32 [tokens, heads].
   struct Query {
     Tensor q, weights;
   };

@@ -42,7 +42,8 @@ Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) co
   });
 }
 
-Tensor Linear::gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass, std::string_view name) const {
+Tensor Linear::gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass,
+                     std::string_view name) const {
   return finish(pass, name, [&](const Tensor& bias, const Tensor& given) {
     return weight_.entry().weight->gated_product(gate, up, kind, bias, given);
   });
@@ -64,8 +65,8 @@ Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(
   const bool layer = options.kind == NormKind::layer;
   const Initial initial = options.offset == 0.0 || layer ? Initial::ones() : Initial::zeros();
   const Use use = options.in_region ? Use::shared : Use::whole;
-  weight_ = scope.parameter("weight", {size}, Role::norm,
-                            {Split::none, initial, layer ? "scale" : "kernel", false, use});
+  weight_ =
+      scope.parameter("weight", {size}, Role::norm, {Split::none, initial, layer ? "scale" : "kernel", false, use});
   if (layer ? options.bias : options.shift)
     bias_ = scope.parameter("bias", {size}, Role::norm, {Split::none, Initial::zeros(), {}, false, use});
 }
@@ -84,7 +85,8 @@ Tensor Norm::operator()(const Tensor& x) const {
 ops::NormOfSum Norm::behind(const Tensor& x, const Tensor& made) const {
   Tensor weight = weight_ ? weight_.value() : Tensor();
   if (options_.kind == NormKind::rms) {
-    ops::NormOfSum out = ops::add_rms_norm(x, made, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
+    ops::NormOfSum out =
+        ops::add_rms_norm(x, made, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
     out.norm = shifted(out.norm);
     return out;
   }

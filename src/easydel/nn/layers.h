@@ -59,15 +59,15 @@ class Norm {
   struct Options {
     NormKind kind = NormKind::rms;
     double epsilon = 1e-6;
-    double offset = 0.0;  // the weight counts as offset + weight
-    bool bias = true;     // layer norms only
-    bool shift = false;   // rms: there is a bias, too
+    double offset = 0.0;     // the weight counts as offset + weight
+    bool bias = true;        // layer norms only
+    bool shift = false;      // rms: there is a bias, too
     bool in_region = false;  // it norms what ranks of the tensor axis divide
     bool weight = true;      // false: it has no parameter at all
     bool wide = false;       // rms: scaled in fp32 and then rounded, as with an offset
   };
   Norm(const Scope& scope, int64_t size, const Options& options);
-  Tensor operator()(const Tensor& x) const;  // over the last dimension
+  Tensor operator()(const Tensor& x) const;                          // over the last dimension
   ops::NormOfSum behind(const Tensor& x, const Tensor& made) const;  // of x + made, and the sum
 
  private:

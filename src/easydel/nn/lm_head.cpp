@@ -26,8 +26,7 @@ Scores LmHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOpti
   request.chunk = options.chunk;
   request.multiplier = multiplier_;
   request.softcap = softcap_;
-  ops::ScoreResult found =
-      ops::score(hidden, matrix(), bias_ ? bias_.value() : Tensor(), labels, request);
+  ops::ScoreResult found = ops::score(hidden, matrix(), bias_ ? bias_.value() : Tensor(), labels, request);
   return {found.logps, found.uniform, found.log_normalizer, found.entropy, found.correct, found.mean_logit};
 }
 

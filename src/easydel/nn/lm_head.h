@@ -1,5 +1,5 @@
-// The usual output layer: a product with a weight [vocabulary, size], often the embedding's; its logits may be scaled and
-// soft-capped.
+// The usual output layer: a product with a weight [vocabulary, size], often the embedding's; its logits may be scaled
+// and soft-capped.
 #pragma once
 
 #include "easydel/nn/head.h"

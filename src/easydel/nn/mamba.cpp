@@ -40,16 +40,20 @@ Initial TimeSteps::initial() const {
 }
 
 Mamba::Mamba(const Scope& scope, const MambaSpec& spec, int64_t layer)
-    : spec_(spec), layer_(layer), heads_(heads_of(spec.inner)),
+    : spec_(spec),
+      layer_(layer),
+      heads_(heads_of(spec.inner)),
       in_(scope / "in_proj", spec.hidden, 2 * spec.inner, {.bias = spec.bias, .deviation = spec.deviation}),
       convolution_(scope / "conv1d", spec.inner, spec.width, spec.convolution_bias),
       parts_(scope / "x_proj", spec.inner, spec.rank + 2 * spec.state, {.deviation = spec.deviation}),
       out_(scope / "out_proj", spec.inner, spec.hidden, {.bias = spec.bias, .deviation = spec.output_deviation}) {
   const double bound = spec.step_deviation;
   const Initial step = spec.step_constant ? Initial::each([bound](int64_t, double) { return bound; })
-                       : bound > 0        ? Initial::each([bound](int64_t, double u) { return (2.0 * u - 1.0) * bound; })
-                                          : Initial::normal(spec.deviation);
-  step_weight_ = (scope / "dt_proj").parameter("weight", {spec.inner, spec.rank}, Role::weight, {.initial = step, .easydel_name = "kernel"});
+                       : bound > 0 ? Initial::each([bound](int64_t, double u) { return (2.0 * u - 1.0) * bound; })
+                                   : Initial::normal(spec.deviation);
+  step_weight_ =
+      (scope / "dt_proj")
+          .parameter("weight", {spec.inner, spec.rank}, Role::weight, {.initial = step, .easydel_name = "kernel"});
   step_bias_ = (scope / "dt_proj").parameter("bias", {spec.inner}, Role::bias, {.initial = spec.steps.initial()});
   a_log_ = scope.parameter("A_log", {spec.inner, spec.state}, Role::other, {.initial = rates()});
   skip_ = scope.parameter("D", {spec.inner}, Role::other, {.initial = Initial::ones()});
@@ -98,20 +102,27 @@ CacheLayer Mamba::cache() const {
 double Mamba::mixing_flops(int64_t) const { return 6.0 * double(spec_.inner * spec_.state); }
 
 Mamba2::Mamba2(const Scope& scope, const Mamba2Spec& spec, int64_t layer)
-    : spec_(spec), layer_(layer), mixed_(spec.inner + 2 * spec.groups * spec.state),
-      in_(scope / "in_proj", spec.hidden, spec.inner + mixed_ + spec.heads, {.bias = spec.bias, .deviation = spec.deviation}),
+    : spec_(spec),
+      layer_(layer),
+      mixed_(spec.inner + 2 * spec.groups * spec.state),
+      in_(scope / "in_proj", spec.hidden, spec.inner + mixed_ + spec.heads,
+          {.bias = spec.bias, .deviation = spec.deviation}),
       convolution_(scope / "conv1d", mixed_, spec.width, spec.convolution_bias),
-      out_(scope / "out_proj", spec.inner, spec.hidden, {.bias = spec.output_bias, .deviation = spec.output_deviation}) {
-  check(spec.heads * spec.head_dim == spec.inner, "mamba2: ", spec.heads, " heads of ", spec.head_dim, " are not ", spec.inner);
+      out_(scope / "out_proj", spec.inner, spec.hidden,
+           {.bias = spec.output_bias, .deviation = spec.output_deviation}) {
+  check(spec.heads * spec.head_dim == spec.inner, "mamba2: ", spec.heads, " heads of ", spec.head_dim, " are not ",
+        spec.inner);
   step_bias_ = scope.parameter("dt_bias", {spec.heads}, Role::bias, {.initial = spec.step_bias});
   a_log_ = scope.parameter("A_log", {spec.heads}, Role::other, {.initial = rates()});
   if (spec.gate != Mamba2Spec::Gate::no_norm)
-    norm_ = (scope / "norm").parameter("weight", {spec.inner}, Role::norm, {.initial = Initial::ones(), .easydel_name = "kernel"});
+    norm_ = (scope / "norm")
+                .parameter("weight", {spec.inner}, Role::norm, {.initial = Initial::ones(), .easydel_name = "kernel"});
   skip_ = scope.parameter("D", {spec.heads}, Role::other, {.initial = Initial::ones()});
   if (std::any_of(spec.multipliers.begin(), spec.multipliers.end(), [](double m) { return m != 1.0; })) {
     const int64_t sizes[] = {spec.inner, spec.inner, spec.groups * spec.state, spec.groups * spec.state, spec.heads};
     std::vector<Tensor> parts;
-    for (size_t i = 0; i < 5; ++i) parts.push_back(at::full({sizes[i]}, spec.multipliers[i], at::TensorOptions().dtype(at::kFloat)));
+    for (size_t i = 0; i < 5; ++i)
+      parts.push_back(at::full({sizes[i]}, spec.multipliers[i], at::TensorOptions().dtype(at::kFloat)));
     multipliers_ = at::cat(parts);
   }
 }
@@ -121,7 +132,8 @@ Tensor Mamba2::gated(const Tensor& y, const Tensor& gate) const {
   const auto gates = [&](const Tensor& t) { return t * ops::activate(gate.to(at::kFloat), ops::Activation::silu); };
   if (spec_.gate == Mamba2Spec::Gate::no_norm) return gates(y);
   const Tensor before = spec_.gate == Mamba2Spec::Gate::before_norm ? gates(y) : y;
-  const Tensor unit = ops::rms_norm(before.reshape({-1, spec_.inner / spec_.groups}), {}, spec_.epsilon).view(y.sizes());
+  const Tensor unit =
+      ops::rms_norm(before.reshape({-1, spec_.inner / spec_.groups}), {}, spec_.epsilon).view(y.sizes());
   const Tensor out = unit * wide(norm_);
   return spec_.gate == Mamba2Spec::Gate::after_norm ? gates(out) : out;
 }
@@ -162,7 +174,9 @@ LayerOutput Mamba2::forward(const Tensor& outside, Pass& pass) const {
   return {out_(y.to(outside.scalar_type()), pass, "mixer_output"), {}};
 }
 
-CacheLayer Mamba2::cache() const { return {.states = {convolution_.state(), {spec_.heads, spec_.state, spec_.head_dim}}}; }
+CacheLayer Mamba2::cache() const {
+  return {.states = {convolution_.state(), {spec_.heads, spec_.state, spec_.head_dim}}};
+}
 
 double Mamba2::mixing_flops(int64_t) const { return 6.0 * double(spec_.inner * spec_.state); }
 

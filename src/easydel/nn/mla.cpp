@@ -21,7 +21,10 @@ struct Run {
 class Mla final : public Part {
  public:
   Mla(const Scope& scope, const MlaSpec& spec, int64_t layer)
-      : spec_(spec), layer_(layer), region_(region_of(scope, spec)), heads_(spec.heads / region_.parts()),
+      : spec_(spec),
+        layer_(layer),
+        region_(region_of(scope, spec)),
+        heads_(spec.heads / region_.parts()),
         kv_a_(scope / "kv_a_proj_with_mqa", spec.size, spec.kv_rank + spec.rope_dim,
               {.bias = spec.bias, .deviation = spec.deviation}),
         kv_norm_(scope / "kv_a_layernorm", spec.kv_rank, norm_options()),
@@ -30,7 +33,8 @@ class Mla final : public Part {
                 {spec.bias, Split::input, spec.output_deviation, false, region_}) {
     const int64_t queries = spec.heads * (spec.plain_dim + spec.rope_dim);
     if (spec.q_rank > 0) {
-      q_a_.emplace(scope / "q_a_proj", spec.size, spec.q_rank, LinearOptions{.bias = spec.bias, .deviation = spec.deviation});
+      q_a_.emplace(scope / "q_a_proj", spec.size, spec.q_rank,
+                   LinearOptions{.bias = spec.bias, .deviation = spec.deviation});
       q_norm_.emplace(scope / "q_a_layernorm", spec.q_rank, norm_options());
       q_.emplace(scope / "q_b_proj", spec.q_rank, queries, by_head());
     } else {
@@ -195,7 +199,8 @@ class Mla final : public Part {
     return each_head(mixed, halves.value);
   }
 
-  Tensor attend(Pass& pass, ops::AttentionCall& call, int64_t first, const Tensor& q, const Tensor& k, const Tensor& v) const {
+  Tensor attend(Pass& pass, ops::AttentionCall& call, int64_t first, const Tensor& q, const Tensor& k,
+                const Tensor& v) const {
     ops::AttentionSpec wanted = attention_;
     wanted.v_dim = v.size(2);
     if (!pass.training) wanted.dropout = 0.0;

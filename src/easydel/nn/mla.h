@@ -1,5 +1,5 @@
-// Attention whose keys and values come from one short vector a token (DeepSeek-V2, arXiv 2405.04434). That vector is what
-// the cache keeps; decoding multiplies queries and results by the weights that would make keys and values of it.
+// Attention whose keys and values come from one short vector a token (DeepSeek-V2, arXiv 2405.04434). That vector is
+// what the cache keeps; decoding multiplies queries and results by the weights that would make keys and values of it.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,15 @@ namespace easydel::nn {
 struct MlaSpec {
   std::string name = "self_attn";
   int64_t size = 0, heads = 0;
-  int64_t q_rank = 0;   // of the queries' short vector; 0: queries come straight from the input
+  int64_t q_rank = 0;  // of the queries' short vector; 0: queries come straight from the input
   int64_t kv_rank = 0;
   int64_t plain_dim = 0, rope_dim = 0, v_dim = 0;  // of a head: what does not turn, what turns, of its values
   double scale = 1.0;
   double q_multiplier = 1.0, kv_multiplier = 1.0;  // of queries, and of the normed short vector (longcat_flash)
   double norm_epsilon = 1e-6;
-  bool bias = false;    // of the projections that read or write the residual stream
-  std::shared_ptr<const ops::RopeSpec> rope;  // of rope_dim; null: nothing turns. Shared, so that a pass makes its angles once
+  bool bias = false;  // of the projections that read or write the residual stream
+  std::shared_ptr<const ops::RopeSpec>
+      rope;  // of rope_dim; null: nothing turns. Shared, so that a pass makes its angles once
   double dropout = 0.0, deviation = 0.02, output_deviation = 0.02;
   int64_t cache_heads = 1, cache_head = 0;  // where several of a layer share its layer of the cache
 

@@ -13,7 +13,10 @@ Router::Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, co
                             {.initial = Initial::normal(deviation), .exact = exact, .plain = true});
   if (!names.bias.empty()) bias_ = scope.parameter(names.bias, {spec.experts}, Role::bias, {.exact = exact});
   if (!names.correction.empty())
-    correction_ = scope.parameter(names.correction, names.correction_is_row ? std::vector<int64_t>{1, spec.experts} : std::vector<int64_t>{spec.experts}, Role::other, {.exact = true, .trainable = false});
+    correction_ = scope.parameter(
+        names.correction,
+        names.correction_is_row ? std::vector<int64_t>{1, spec.experts} : std::vector<int64_t>{spec.experts},
+        Role::other, {.exact = true, .trainable = false});
 }
 
 std::pair<ops::Routing, Tensor> Router::operator()(const Tensor& x, Pass& pass) const {
@@ -36,7 +39,8 @@ Moe::Moe(const Scope& block, MoeSpec spec)
   shared.deviation = spec_.experts.deviation;
   if (spec_.shared_inner > 0)
     shared_.emplace(scope / spec_.shared, spec_.experts.size, spec_.shared_inner, spec_.shared_activation, shared);
-  if (!spec_.shared_gate.empty()) shared_gate_.emplace(scope / spec_.shared_gate, spec_.experts.size, 1, LinearOptions{});
+  if (!spec_.shared_gate.empty())
+    shared_gate_.emplace(scope / spec_.shared_gate, spec_.experts.size, 1, LinearOptions{});
   if (spec_.output_bias) bias_ = scope.parameter("bias", {spec_.experts.size}, Role::bias, {});
 }
 
@@ -53,7 +57,8 @@ LayerOutput Moe::forward(const Tensor& given, Pass& pass) const {
   if (bias_) out = out + bias_.value().to(out.scalar_type());
   LayerOutput made{pass.name("moe_output", pass.dropout("mlp_dropout", out, spec_.output_dropout)), {}};
   made.extras["router_logits"] = logits;
-  if (!pass.stream().cache) made.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, router_.spec().experts);
+  if (!pass.stream().cache)
+    made.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, router_.spec().experts);
   return made;
 }
 

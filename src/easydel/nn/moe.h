@@ -16,8 +16,8 @@ namespace easydel::nn {
 // Names of a router's parameters, relative to the layer's scope.
 struct RouterNames {
   std::string weight = "gate.weight";
-  std::string bias = {};        // empty: none
-  std::string correction = {};  // of scores for the choice alone; empty: none
+  std::string bias = {};           // empty: none
+  std::string correction = {};     // of scores for the choice alone; empty: none
   bool correction_is_row = false;  // kept as [1, experts]
 };
 
@@ -40,12 +40,12 @@ struct MoeSpec {
   bool exact_router = false;
   ExpertsSpec experts;
   double output_dropout = 0;
-  double input_jitter = 0;        // while training what the layer reads is multiplied by 1 +- this
-  bool jittered_twice = false;    // and so again
-  int64_t shared_inner = 0;       // of the experts that all tokens meet; 0: none
+  double input_jitter = 0;                        // while training what the layer reads is multiplied by 1 +- this
+  bool jittered_twice = false;                    // and so again
+  int64_t shared_inner = 0;                       // of the experts that all tokens meet; 0: none
   bool shared_bias = false, output_bias = false;  // output_bias: a parameter "bias" added to the result
   ops::Activation shared_activation = ops::Activation::silu;
-  std::string name = "mlp";       // below the block; "": the block itself
+  std::string name = "mlp";  // below the block; "": the block itself
   RouterNames router_names;
   std::string shared = "shared_experts", shared_gate = {};  // shared_gate: of a sigmoid before them; empty: none
 };

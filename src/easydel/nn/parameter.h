@@ -45,8 +45,8 @@ struct Entry {
   std::vector<int64_t> shape;  // global, in our storage order (Hugging Face's)
   Role role = Role::weight;
   Split split = Split::none;
-  int unit = -1;               // layer index; -1: outside the stack
-  bool head = false;           // of what stands behind the stack, which a checkpoint for another task lacks
+  int unit = -1;      // layer index; -1: outside the stack
+  bool head = false;  // of what stands behind the stack, which a checkpoint for another task lacks
   bool trainable = true;
   Source source;               // where its values come from in a checkpoint, and back
   mesh::PartitionSpec layout;  // resolved, in our storage order; one entry per dimension

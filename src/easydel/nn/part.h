@@ -1,5 +1,5 @@
-// A part of a block that a family brings: what mixes tokens (attention, a recurrence) or what feeds each one forward (an
-// mlp, experts).
+// A part of a block that a family brings: what mixes tokens (attention, a recurrence) or what feeds each one forward
+// (an mlp, experts).
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,8 @@ namespace {
 Tensor positions_from(const std::vector<int64_t>& begin, const std::vector<int64_t>& cu_seqlens) {
   std::vector<Tensor> parts;
   for (size_t s = 0; s + 1 < cu_seqlens.size(); ++s)
-    parts.push_back(at::arange(begin[s], begin[s] + cu_seqlens[s + 1] - cu_seqlens[s], at::TensorOptions().dtype(at::kLong)));
+    parts.push_back(
+        at::arange(begin[s], begin[s] + cu_seqlens[s + 1] - cu_seqlens[s], at::TensorOptions().dtype(at::kLong)));
   return parts.empty() ? at::arange(0, at::TensorOptions().dtype(at::kLong)) : at::cat(parts);
 }
 
@@ -106,7 +107,8 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
   return attention_of(wanted, call, q, keys, values);
 }
 
-Tensor Pass::attention_of(const ops::AttentionSpec& spec, ops::AttentionCall call, const Tensor& q, const Tensor& k, const Tensor& v) {
+Tensor Pass::attention_of(const ops::AttentionSpec& spec, ops::AttentionCall call, const Tensor& q, const Tensor& k,
+                          const Tensor& v) {
   constexpr std::string_view result = "attn_dense", normalizers = "attn_dense.normalizers";
   ops::AttentionMemory memory{given(result), given(normalizers)};
   const bool keep = saving_ && checkpointing.keeps(result);

@@ -27,8 +27,9 @@ struct Stream {
   Tensor positions;                  // int64 [tokens], or [3, tokens] for mrope
   Cache* cache = nullptr;            // null: nothing is kept (training, scoring)
   std::vector<int64_t> cache_slots;  // with a cache: the slot of each sequence
-  std::vector<int64_t> lengths;      // of the sequences once all that is known of them is in; empty: as far as this pass goes
-  Tensor hidden;                     // bool [tokens]: keys that nobody sees (padding in a probe); undefined: none
+  std::vector<int64_t>
+      lengths;    // of the sequences once all that is known of them is in; empty: as far as this pass goes
+  Tensor hidden;  // bool [tokens]: keys that nobody sees (padding in a probe); undefined: none
 
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
   int64_t sequences() const { return cu_seqlens.empty() ? 0 : int64_t(cu_seqlens.size()) - 1; }
@@ -62,7 +63,8 @@ class Pass {
                 std::string_view stream = "text", const ops::RopeTable* turn = nullptr);
 
   // ops::attention by this pass's backend; its result is the checkpoint name "attn_dense".
-  Tensor attention_of(const ops::AttentionSpec& spec, ops::AttentionCall call, const Tensor& q, const Tensor& k, const Tensor& v);
+  Tensor attention_of(const ops::AttentionSpec& spec, ops::AttentionCall call, const Tensor& q, const Tensor& k,
+                      const Tensor& v);
 
   // The same of a recurrent layer: its memory is state number `state` of the cached layer, [heads, k_dim, v_dim].
   // -> fp32 [tokens, heads, v_dim]
@@ -104,10 +106,10 @@ class Pass {
   struct Memo;  // shared by copies of the pass
   std::map<std::string, Stream, std::less<>> streams_;
   std::shared_ptr<Memo> memo_;
-  std::string prefix_;                             // path of the running layer
+  std::string prefix_;  // path of the running layer
   KeptTensors* saving_ = nullptr;
   const KeptTensors* giving_ = nullptr;
-  std::string asked_;                                  // saving: the name whose maker could take it
+  std::string asked_;                                 // saving: the name whose maker could take it
   std::map<std::string, size_t, std::less<>> taken_;  // giving: how many of a name
 };
 

@@ -27,7 +27,8 @@ std::string megabytes(int64_t bytes) {
 }  // namespace
 
 Quantizer::Quantizer(const Quantization& wanted)
-    : wanted_(wanted), pattern_(compiled(wanted.pattern, wanted.where + ".pattern")),
+    : wanted_(wanted),
+      pattern_(compiled(wanted.pattern, wanted.where + ".pattern")),
       linear_pattern_(compiled(wanted.linear_pattern, "quantization.linear_pattern")) {}
 
 bool Quantizer::takes(const Entry& entry, const std::string& layer) {
@@ -61,7 +62,8 @@ void Quantizer::refuse_none() const {
 }
 
 std::string Quantizer::told() const {
-  return str(weights_, " weights in ", wanted_.format.name, ": ", megabytes(bytes_), " of ", megabytes(bytes_before_), " MB");
+  return str(weights_, " weights in ", wanted_.format.name, ": ", megabytes(bytes_), " of ", megabytes(bytes_before_),
+             " MB");
 }
 
 }  // namespace easydel::nn

@@ -13,15 +13,15 @@ namespace easydel::nn {
 
 struct Quantization {
   quant::Format format;
-  // Regular expressions that must be found in a linear layer's path ("model.layers.0.self_attn.q_proj"). An empty pattern
-  // takes every layer but the output's.
+  // Regular expressions that must be found in a linear layer's path ("model.layers.0.self_attn.q_proj"). An empty
+  // pattern takes every layer but the output's.
   std::string pattern = {}, linear_pattern = {};
-  bool simulate = false;                // round the values, and keep them as they are held
+  bool simulate = false;               // round the values, and keep them as they are held
   std::string where = "quantization";  // what errors call it
 };
 
-// Embeddings, norms, routers and experts stay as they are; a tied output layer that the pattern names has codes of its own
-// beside the embedding's values.
+// Embeddings, norms, routers and experts stay as they are; a tied output layer that the pattern names has codes of its
+// own beside the embedding's values.
 class Quantizer {
  public:
   explicit Quantizer(const Quantization& wanted);  // UserError for what is no regular expression

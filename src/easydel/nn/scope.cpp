@@ -37,7 +37,8 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   Entry entry;
   entry.path = (*this / name).path();
   std::string leaf(name);
-  if (role == Role::weight && (leaf == "weight" || leaf.ends_with(".weight"))) leaf.replace(leaf.size() - 6, 6, "kernel");
+  if (role == Role::weight && (leaf == "weight" || leaf.ends_with(".weight")))
+    leaf.replace(leaf.size() - 6, 6, "kernel");
   entry.easydel_path = (*this / (options.easydel_name.empty() ? std::string_view(leaf) : options.easydel_name)).path();
   std::replace(entry.easydel_path.begin(), entry.easydel_path.end(), '.', '/');
   entry.shape = std::move(shape);

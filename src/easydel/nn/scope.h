@@ -57,14 +57,14 @@ struct ParameterOptions {
   Split split = Split::none;
   Initial initial = {};
   std::string_view easydel_name = {};  // of the leaf in EasyDeL's path: "kernel", "scale", ...; empty: the name
-  bool transposed = false;        // the checkpoint holds [in, out]
+  bool transposed = false;             // the checkpoint holds [in, out]
   Use use = Use::whole;
   int use_dimension = 0;
   // The ways in which checkpoints hold it, the usual one first; empty: one tensor of its own name.
   std::vector<Source> sources = {};
-  bool exact = false;             // kept and computed in fp32, whatever the model's number type
+  bool exact = false;  // kept and computed in fp32, whatever the model's number type
   bool trainable = true;
-  bool plain = false;             // of no linear layer: no weight_policy is asked
+  bool plain = false;  // of no linear layer: no weight_policy is asked
 };
 
 class Scope {
@@ -76,7 +76,8 @@ class Scope {
   Scope unit(int index) const;  // what is built below belongs to layer `index`
   Scope head() const;           // what is built below belongs to the head
 
-  Parameter parameter(std::string_view name, std::vector<int64_t> shape, Role role, const ParameterOptions& options) const;
+  Parameter parameter(std::string_view name, std::vector<int64_t> shape, Role role,
+                      const ParameterOptions& options) const;
 
   // How this linear layer reads a weight that another layer holds.
   std::shared_ptr<Weight> reads(Parameter shared) const;

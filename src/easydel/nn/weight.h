@@ -20,8 +20,8 @@ class Weight {
     return product(ops::gated(gate, up, kind), bias, given);
   }
   // The copy in the computation's number type that products read, where one is kept and is that of the shard as it is
-  // now; else undefined. An optimizer that writes the shard may write it in the same sweep, and says so by copied() after
-  // Entry::written(); a copy that nobody wrote is made anew.
+  // now; else undefined. An optimizer that writes the shard may write it in the same sweep, and says so by copied()
+  // after Entry::written(); a copy that nobody wrote is made anew.
   virtual Tensor copy() { return {}; }
   virtual void copied() {}
   // For ops that multiply on their own terms (the head's chunks). Bug where the form has no such thing.

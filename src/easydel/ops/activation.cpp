@@ -32,42 +32,64 @@ using torch::autograd::variable_list;
 
 Tensor value(const Tensor& x, Activation kind) {
   switch (kind) {
-    case Activation::silu: return at::silu(x);
-    case Activation::gelu: return at::gelu(x);
-    case Activation::gelu_tanh: return at::gelu(x, "tanh");
-    case Activation::quick_gelu: return x * at::sigmoid(x * 1.702);
-    case Activation::relu: return at::relu(x);
-    case Activation::relu_squared: return at::relu(x).square();
-    case Activation::relu6: return at::clamp(x, 0, 6);
-    case Activation::leaky_relu: return at::leaky_relu(x);
-    case Activation::sigmoid: return at::sigmoid(x);
-    case Activation::tanh: return at::tanh(x);
-    case Activation::mish: return at::mish(x);
-    case Activation::identity: return x.clone();
+    case Activation::silu:
+      return at::silu(x);
+    case Activation::gelu:
+      return at::gelu(x);
+    case Activation::gelu_tanh:
+      return at::gelu(x, "tanh");
+    case Activation::quick_gelu:
+      return x * at::sigmoid(x * 1.702);
+    case Activation::relu:
+      return at::relu(x);
+    case Activation::relu_squared:
+      return at::relu(x).square();
+    case Activation::relu6:
+      return at::clamp(x, 0, 6);
+    case Activation::leaky_relu:
+      return at::leaky_relu(x);
+    case Activation::sigmoid:
+      return at::sigmoid(x);
+    case Activation::tanh:
+      return at::tanh(x);
+    case Activation::mish:
+      return at::mish(x);
+    case Activation::identity:
+      return x.clone();
   }
   throw Bug("unknown activation");
 }
 
 Tensor derivative_times(const Tensor& gradient, const Tensor& x, Activation kind) {
   switch (kind) {
-    case Activation::silu: return at::silu_backward(gradient, x);
-    case Activation::gelu: return at::gelu_backward(gradient, x);
-    case Activation::gelu_tanh: return at::gelu_backward(gradient, x, "tanh");
+    case Activation::silu:
+      return at::silu_backward(gradient, x);
+    case Activation::gelu:
+      return at::gelu_backward(gradient, x);
+    case Activation::gelu_tanh:
+      return at::gelu_backward(gradient, x, "tanh");
     case Activation::quick_gelu: {
       const Tensor s = at::sigmoid(x * 1.702);
       return gradient * (s + x * 1.702 * s * (1 - s));
     }
-    case Activation::relu: return gradient * (x > 0);
-    case Activation::relu_squared: return gradient * 2 * at::relu(x);
-    case Activation::relu6: return gradient * (x > 0).logical_and(x < 6);
-    case Activation::leaky_relu: return gradient * at::where(x > 0, at::scalar_tensor(1.0, x.options()), at::scalar_tensor(0.01, x.options()));
+    case Activation::relu:
+      return gradient * (x > 0);
+    case Activation::relu_squared:
+      return gradient * 2 * at::relu(x);
+    case Activation::relu6:
+      return gradient * (x > 0).logical_and(x < 6);
+    case Activation::leaky_relu:
+      return gradient * at::where(x > 0, at::scalar_tensor(1.0, x.options()), at::scalar_tensor(0.01, x.options()));
     case Activation::sigmoid: {
       const Tensor s = at::sigmoid(x);
       return gradient * s * (1 - s);
     }
-    case Activation::tanh: return gradient * (1 - at::tanh(x).square());
-    case Activation::mish: return at::mish_backward(gradient, x);
-    case Activation::identity: return gradient;
+    case Activation::tanh:
+      return gradient * (1 - at::tanh(x).square());
+    case Activation::mish:
+      return at::mish_backward(gradient, x);
+    case Activation::identity:
+      return gradient;
   }
   throw Bug("unknown activation");
 }
@@ -77,10 +99,14 @@ template <class... Tensors>
 std::optional<kernels::Activation> kernel_of(Activation kind, const Tensors&... tensors) {
   if (!tensor::kernels_serve(tensors...) || !(tensors.is_contiguous() && ...)) return std::nullopt;
   switch (kind) {
-    case Activation::silu: return kernels::Activation::silu;
-    case Activation::gelu: return kernels::Activation::gelu;
-    case Activation::gelu_tanh: return kernels::Activation::gelu_tanh;
-    default: return std::nullopt;
+    case Activation::silu:
+      return kernels::Activation::silu;
+    case Activation::gelu:
+      return kernels::Activation::gelu;
+    case Activation::gelu_tanh:
+      return kernels::Activation::gelu_tanh;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -88,8 +114,8 @@ Tensor gated_value(const Tensor& gate, const Tensor& up, Activation kind) {
   const auto kernel = kernel_of(kind, gate, up);
   if (!kernel || gate.dim() != 2) return value(gate, kind).mul_(up);
   const Tensor y = at::empty(gate.sizes(), gate.options());
-  kernels::activate(tensor::executor(), *kernel, tensor::input_of(gate), tensor::input_of(up), gate.size(0), gate.size(1),
-                    tensor::output_of(y));
+  kernels::activate(tensor::executor(), *kernel, tensor::input_of(gate), tensor::input_of(up), gate.size(0),
+                    gate.size(1), tensor::output_of(y));
   return y;
 }
 
@@ -136,13 +162,16 @@ Activation activation_of(std::string_view name, const std::string& where) {
   if (name == "mish") return Activation::mish;
   if (name == "linear") return Activation::identity;
   refuse(where, str("'", name, "' is no activation built here"),
-         "known: silu, swish, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_accurate, quick_gelu, relu, relu2, relu6, "
+         "known: silu, swish, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_accurate, quick_gelu, relu, relu2, "
+         "relu6, "
          "leaky_relu, sigmoid, tanh, mish, linear");
 }
 
-std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& gate, const Tensor& up, Activation kind) {
+std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& gate, const Tensor& up,
+                                         Activation kind) {
   const auto kernel = kernel_of(kind, gradient, gate, up);
-  if (!kernel || gate.dim() != 2) return {derivative_times(gradient * up, gate, kind), value(gate, kind).mul_(gradient)};
+  if (!kernel || gate.dim() != 2)
+    return {derivative_times(gradient * up, gate, kind), value(gate, kind).mul_(gradient)};
   const Tensor dgate = at::empty(gate.sizes(), gate.options()), dup = at::empty(up.sizes(), up.options());
   kernels::activate_backward(tensor::executor(), *kernel, tensor::input_of(gradient), tensor::input_of(gate),
                              tensor::input_of(up), gate.size(0), gate.size(1), tensor::output_of(dgate),

@@ -10,7 +10,18 @@
 namespace easydel::ops {
 
 enum class Activation : uint8_t {
-  silu, gelu, gelu_tanh, quick_gelu, relu, relu_squared, relu6, leaky_relu, sigmoid, tanh, mish, identity
+  silu,
+  gelu,
+  gelu_tanh,
+  quick_gelu,
+  relu,
+  relu_squared,
+  relu6,
+  leaky_relu,
+  sigmoid,
+  tanh,
+  mish,
+  identity
 };
 
 // "silu" (= "swish"), "gelu" (= "gelu_python"), "gelu_new" (= "gelu_pytorch_tanh", "gelu_fast", "gelu_python_tanh",

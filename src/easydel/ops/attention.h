@@ -30,8 +30,8 @@ struct AttentionSpec {
   double softcap = 0.0;  // scores become softcap * tanh(score / softcap); 0: off
   Tensor sinks;          // [heads], a logit beside each row's; undefined: none
   Tensor slopes;         // [heads], ALiBi: slope x distance is taken from each score; undefined: none
-  // Falcon's: slope and key position are bf16, and so is their product, which is added before the scale; positions count
-  // what is not hidden.
+  // Falcon's: slope and key position are bf16, and so is their product, which is added before the scale; positions
+  // count what is not hidden.
   bool slopes_in_bf16 = false;
   Tensor bias;           // undefined: none
   int64_t v_dim = 0;     // 0: as k
@@ -46,8 +46,8 @@ struct AttentionRange {
   int64_t key_begin = 0, key_end = 0;  // rows of k and v
 };
 
-// What a call leaves for an equal later one that needs only its backward. A backend that can fills in what is undefined,
-// and takes what is not instead of computing it; others leave it alone.
+// What a call leaves for an equal later one that needs only its backward. A backend that can fills in what is
+// undefined, and takes what is not instead of computing it; others leave it alone.
 struct AttentionMemory {
   Tensor out;          // [tokens, heads, v_dim], without a gradient
   Tensor normalizers;  // fp32 [tokens, heads]
@@ -56,8 +56,8 @@ struct AttentionMemory {
 // What one call runs over, beside q, k and v.
 struct AttentionCall {
   std::span<const AttentionRange> sequences;
-  Tensor hidden;       // bool [keys]: keys that nobody sees (padding in a probe). Undefined: none
-  bool cached = false;  // k and v are a cache's storage: rows of no sequence are anything, and have no gradient
+  Tensor hidden;             // bool [keys]: keys that nobody sees (padding in a probe). Undefined: none
+  bool cached = false;       // k and v are a cache's storage: rows of no sequence are anything, and have no gradient
   uint64_t dropout_key = 0;  // of the dropout's mask, when spec.dropout > 0
   int64_t first_token = 0;   // global index of row 0 of q, for that mask
   AttentionMemory* memory = nullptr;
@@ -65,7 +65,7 @@ struct AttentionCall {
 
 // q [tokens, heads, head_dim], k [keys, kv_heads, head_dim], v [keys, kv_heads, v_dim] -> [tokens, heads, v_dim].
 // `backend` is a name of ops/attention_backends.h or "auto". UserError where it cannot serve the need.
-Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v,
-                 const std::string& backend = "auto");
+Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k,
+                 const Tensor& v, const std::string& backend = "auto");
 
 }  // namespace easydel::ops

@@ -71,8 +71,9 @@ struct Flash : torch::autograd::Function<Flash> {
       if (context || memory) lse = at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat));
       kernels::AttentionSpec spec = shape.spec;
       spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);
-      kernels::attend(tensor::executor(), spec, shape.sequences, tensor::heads_of(q), tensor::heads_of(k), tensor::heads_of(v),
-                      tensor::mutable_heads_of(out), lse.defined() ? lse.mutable_data_ptr<float>() : nullptr);
+      kernels::attend(tensor::executor(), spec, shape.sequences, tensor::heads_of(q), tensor::heads_of(k),
+                      tensor::heads_of(v), tensor::mutable_heads_of(out),
+                      lse.defined() ? lse.mutable_data_ptr<float>() : nullptr);
       if (memory) *memory = {out.detach(), lse};
     }
     if (context) {
@@ -130,14 +131,16 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
 Tensor attend(const AttentionNeed& need) {
   Shape shape = shape_of(need);
   const auto sinks = argument(need.spec.sinks), slopes = argument(need.spec.slopes);
-  if (!need.gradients) return Flash::forward(nullptr, need.q, need.k, need.v, sinks, slopes, std::move(shape), need.call.memory);
+  if (!need.gradients)
+    return Flash::forward(nullptr, need.q, need.k, need.v, sinks, slopes, std::move(shape), need.call.memory);
   return Flash::apply(need.q, need.k, need.v, sinks, slopes, std::move(shape), need.call.memory);
 }
 
 }  // namespace
 
 AttentionBackend flash_attn2_attention() {
-  return {"flash_attn2", 20, "Blocks of keys with a running softmax: linear memory, one order of additions.", refuses, attend};
+  return {"flash_attn2", 20, "Blocks of keys with a running softmax: linear memory, one order of additions.", refuses,
+          attend};
 }
 
 }  // namespace easydel::ops

@@ -35,8 +35,8 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   const Tensor v = of_keys(need.v), hidden = hidden_keys(need, range);
   const auto options = need.q.options().dtype(at::kLong);
   const Tensor key = at::arange(keys, options), query = at::arange(keys - (range.end - range.begin), keys, options);
-  Tensor scores = attention_scores(spec, heads_first(need.q.slice(0, range.begin, range.end), heads), of_keys(need.k), query,
-                                   key, hidden.defined() ? shown_places(hidden) : Tensor());
+  Tensor scores = attention_scores(spec, heads_first(need.q.slice(0, range.begin, range.end), heads), of_keys(need.k),
+                                   query, key, hidden.defined() ? shown_places(hidden) : Tensor());
   // The least finite number is added, as transformers does, and not put in place of the score: a row that sees nothing
   // then weighs all alike, and its scores still have their gradient.
   constexpr double least = std::numeric_limits<float>::lowest();

@@ -43,8 +43,8 @@ Tensor convolve(const Tensor& given, const Tensor& weight, const Tensor& bias, c
 }
 
 struct Convolution : torch::autograd::Function<Convolution> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
-                        const std::vector<int64_t>& cu_seqlens) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const std::optional<Tensor>& bias, const std::vector<int64_t>& cu_seqlens) {
     context->save_for_backward({x, weight});
     context->saved_data["cu_seqlens"] = cu_seqlens;
     if (bias) context->saved_data["bias_type"] = int64_t(bias->scalar_type());
@@ -58,7 +58,8 @@ struct Convolution : torch::autograd::Function<Convolution> {
     Tensor dx, dweight, dbias;
     if (context->needs_input_grad(0)) dx = at::empty(x.sizes(), x.options());
     if (context->needs_input_grad(1)) dweight = at::empty(w.sizes(), w.options());
-    if (context->saved_data.count("bias_type") && context->needs_input_grad(2)) dbias = at::empty({w.size(0)}, w.options());
+    if (context->saved_data.count("bias_type") && context->needs_input_grad(2))
+      dbias = at::empty({w.size(0)}, w.options());
     kernels::convolve_backward(tensor::executor(), spec_of(w, {}),
                                ranges_of(context->saved_data["cu_seqlens"].toIntVector(), {}), tensor::input_of(x),
                                tensor::input_of(dy), dx.defined() ? tensor::output_of(dx) : kernels::Output(),
@@ -77,7 +78,8 @@ Tensor reference(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
   std::vector<Tensor> parts;
   for (size_t s = 0; s + 1 < cu_seqlens.size(); ++s) {
     const int64_t begin = cu_seqlens[s], tokens = cu_seqlens[s + 1] - begin;
-    const Tensor before = states.defined() ? states[int64_t(s)].to(wide) : at::zeros({held, x.size(1)}, x.options().dtype(wide));
+    const Tensor before =
+        states.defined() ? states[int64_t(s)].to(wide) : at::zeros({held, x.size(1)}, x.options().dtype(wide));
     const Tensor all = at::cat({before, x.slice(0, begin, begin + tokens).to(wide)});
     Tensor y = all.slice(0, 0, tokens) * weight.select(1, 0).to(wide);
     if (bias.defined()) y = y + bias.to(wide);
@@ -92,12 +94,13 @@ Tensor reference(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
 
 Tensor causal_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
                           const std::vector<int64_t>& cu_seqlens, const Tensor& states) {
-  check(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(0), "convolution: x is ", x.sizes(), ", the weight ",
-        weight.sizes());
+  check(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(0), "convolution: x is ", x.sizes(),
+        ", the weight ", weight.sizes());
   const bool learns = wants_gradient(x, weight, bias);
   check(!learns || !states.defined(), "convolution: states have no gradient");
   if (!tensor::kernels_serve(x, weight, bias)) return reference(x, weight, bias, cu_seqlens, states);
-  check(!states.defined() || (states.scalar_type() == at::kFloat && states.is_contiguous()), "convolution: states are fp32");
+  check(!states.defined() || (states.scalar_type() == at::kFloat && states.is_contiguous()),
+        "convolution: states are fp32");
   if (!learns) return convolve(x, weight, bias, cu_seqlens, states);
   return Convolution::apply(x, weight, argument(bias), cu_seqlens);
 }

@@ -1,4 +1,5 @@
-// How far two distributions over the vocabulary are apart, in the forms that distillation and reinforcement learning use.
+// How far two distributions over the vocabulary are apart, in the forms that distillation and reinforcement learning
+// use.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@ namespace easydel::ops {
 // The generalized Jensen-Shannon divergence of arXiv 2306.13649, entry by entry, fp32 [..., vocabulary]: beta 0 is
 // KL(teacher || student), 1 is KL(student || teacher), between them both to the mixture beta * teacher + (1 - beta) *
 // student. Logits are divided by the temperature. With a gradient to both.
-Tensor jensen_shannon(const Tensor& student_logits, const Tensor& teacher_logits, double beta, double temperature = 1.0);
+Tensor jensen_shannon(const Tensor& student_logits, const Tensor& teacher_logits, double beta,
+                      double temperature = 1.0);
 
 // Estimators of KL(policy || reference) from log-probabilities of what the policy drew
 // (http://joschu.net/blog/kl-approx.html): the log-ratio, half its square, and the one that is never negative.

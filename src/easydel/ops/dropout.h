@@ -16,8 +16,8 @@ Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_token);
 Tensor uniform(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token);
 // x times numbers drawn evenly from [1 - amount, 1 + amount].
 Tensor jitter(const Tensor& x, double amount, uint64_t key, int64_t first_token);
-// As dropout, for attention weights [heads, rows, keys], whose rows are tokens; column t is key first_key + t, a multiple
-// of 4.
+// As dropout, for attention weights [heads, rows, keys], whose rows are tokens; column t is key first_key + t, a
+// multiple of 4.
 Tensor dropout_rows(const Tensor& weights, double rate, uint64_t key, int64_t first_token, int64_t first_key = 0);
 
 }  // namespace easydel::ops

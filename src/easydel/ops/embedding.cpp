@@ -26,7 +26,8 @@ Tensor look_up(const Tensor& table, const Tensor& indices, at::ScalarType type) 
 }
 
 struct Embedding : torch::autograd::Function<Embedding> {
-  static Tensor forward(AutogradContext* context, const Tensor& table, const Tensor& indices, int64_t type, int64_t padding) {
+  static Tensor forward(AutogradContext* context, const Tensor& table, const Tensor& indices, int64_t type,
+                        int64_t padding) {
     context->save_for_backward({indices.to(at::kLong).contiguous()});
     context->saved_data["rows"] = table.size(0);
     context->saved_data["padding"] = padding;
@@ -38,8 +39,8 @@ struct Embedding : torch::autograd::Function<Embedding> {
     const int64_t rows = context->saved_data["rows"].toInt(), n = gradient.size(1);
     const Tensor sum = at::zeros({rows, n}, gradient.options().dtype(at::kFloat));
     if (tensor::kernels_serve(gradient))
-      kernels::add_rows(tensor::executor(), tensor::input_of(gradient), indices.const_data_ptr<int64_t>(), indices.numel(), n,
-                        tensor::output_of(sum));
+      kernels::add_rows(tensor::executor(), tensor::input_of(gradient), indices.const_data_ptr<int64_t>(),
+                        indices.numel(), n, tensor::output_of(sum));
     else
       sum.index_add_(0, indices, gradient.to(at::kFloat));
     if (const int64_t padding = context->saved_data["padding"].toInt(); padding >= 0) sum[padding].zero_();

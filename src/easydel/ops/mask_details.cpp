@@ -6,10 +6,14 @@ namespace easydel::ops {
 
 std::string_view name_of(AttnMaskType type) {
   switch (type) {
-    case AttnMaskType::full: return "ATTN_MASK_FULL";
-    case AttnMaskType::sliding: return "ATTN_MASK_SLIDING";
-    case AttnMaskType::chunk: return "ATTN_MASK_CHUNK";
-    case AttnMaskType::linear: return "ATTN_MASK_LINEAR";
+    case AttnMaskType::full:
+      return "ATTN_MASK_FULL";
+    case AttnMaskType::sliding:
+      return "ATTN_MASK_SLIDING";
+    case AttnMaskType::chunk:
+      return "ATTN_MASK_CHUNK";
+    case AttnMaskType::linear:
+      return "ATTN_MASK_LINEAR";
   }
   throw Bug("a mask type without a name");
 }
@@ -35,7 +39,8 @@ std::optional<std::vector<AttnMaskDetail>> get_mask_details(const Value& config)
   std::optional<int64_t> size = number("sliding_window");
   if (!size) size = number("sliding_windows");
   std::vector<AttnMaskDetail> out;
-  for (const Value& type : types->items) out.push_back({attn_mask_type_of(type.scalar), size, number("attention_chunk_size")});
+  for (const Value& type : types->items)
+    out.push_back({attn_mask_type_of(type.scalar), size, number("attention_chunk_size")});
   return out;
 }
 

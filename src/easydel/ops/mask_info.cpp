@@ -19,7 +19,8 @@ constexpr int32_t kPadding = -1;
 
 void check_rows(const SegmentIds& ids, const char* what) {
   for (const auto& row : ids)
-    if (row.size() != ids[0].size()) refuse("mask", str(what, " have rows of ", ids[0].size(), " and of ", row.size()), "rows are equally long");
+    if (row.size() != ids[0].size())
+      refuse("mask", str(what, " have rows of ", ids[0].size(), " and of ", row.size()), "rows are equally long");
 }
 
 SegmentIds positions_of(const SegmentIds& segments, int32_t padding) {
@@ -44,7 +45,8 @@ std::vector<int64_t> lengths_of(const SegmentIds& segments) {
 }  // namespace
 
 MaskInfo MaskInfo::full(int64_t batch, int64_t queries, int64_t keys) {
-  return from_segments(SegmentIds(batch, std::vector<int32_t>(queries, 0)), SegmentIds(batch, std::vector<int32_t>(keys, 0)));
+  return from_segments(SegmentIds(batch, std::vector<int32_t>(queries, 0)),
+                       SegmentIds(batch, std::vector<int32_t>(keys, 0)));
 }
 
 MaskInfo MaskInfo::from_attention_mask(const std::vector<std::vector<uint8_t>>& valid, bool valid_is) {
@@ -63,7 +65,8 @@ MaskInfo MaskInfo::from_segments(SegmentIds queries, std::optional<SegmentIds> k
   check_rows(out.q_segments_, "queries");
   check_rows(out.kv_segments_, "keys");
   if (out.q_segments_.size() != out.kv_segments_.size())
-    refuse("mask", str("queries have ", out.q_segments_.size(), " rows, keys ", out.kv_segments_.size()), "give ids for the same rows");
+    refuse("mask", str("queries have ", out.q_segments_.size(), " rows, keys ", out.kv_segments_.size()),
+           "give ids for the same rows");
   return out.with({.kind = Kind::segments, .q = out.q_segments_, .kv = out.kv_segments_});
 }
 
@@ -73,7 +76,8 @@ MaskInfo MaskInfo::from_pairs(std::vector<std::vector<std::vector<uint8_t>>> all
     auto& q = out.q_segments_.emplace_back(row.size(), kPadding);
     auto& kv = out.kv_segments_.emplace_back(row.empty() ? 0 : row[0].size(), kPadding);
     for (size_t i = 0; i < row.size(); ++i) {
-      if (row[i].size() != kv.size()) refuse("mask", str("a query has ", row[i].size(), " keys, another ", kv.size()), "rows are equally long");
+      if (row[i].size() != kv.size())
+        refuse("mask", str("a query has ", row[i].size(), " keys, another ", kv.size()), "rows are equally long");
       for (size_t k = 0; k < kv.size(); ++k)
         if (row[i][k]) q[i] = kv[k] = 0;  // whoever sees or is seen is no padding
     }
@@ -85,12 +89,14 @@ MaskInfo MaskInfo::from_pairs(std::vector<std::vector<std::vector<uint8_t>>> all
 
 MaskInfo MaskInfo::from_cu_seqlens(const std::vector<int64_t>& starts_and_ends, int64_t length) {
   if (starts_and_ends.size() % 2 != 0)
-    refuse("mask", str("cu_seqlens must have even length (batch*2), got ", starts_and_ends.size()), "give for each row where it begins and ends");
+    refuse("mask", str("cu_seqlens must have even length (batch*2), got ", starts_and_ends.size()),
+           "give for each row where it begins and ends");
   SegmentIds ids;
   for (size_t i = 0; i < starts_and_ends.size(); i += 2) {
     const int64_t begin = starts_and_ends[i], end = starts_and_ends[i + 1];
     if (begin < 0 || end < begin || end > length)
-      refuse("mask", str("a sequence from ", begin, " to ", end, " of ", length, " positions"), "begin and end lie within the row");
+      refuse("mask", str("a sequence from ", begin, " to ", end, " of ", length, " positions"),
+             "begin and end lie within the row");
     auto& row = ids.emplace_back(length, kPadding);
     std::fill(row.begin() + begin, row.begin() + end, 0);
   }
@@ -120,7 +126,8 @@ MaskInfo MaskInfo::apply_chunked(int64_t chunk) const {
 }
 
 MaskInfo MaskInfo::apply_token_type_ids(const SegmentIds& types, Combine combine, ZeroPolicy zero) const {
-  if (static_cast<int64_t>(types.size()) != batch() || (batch() && (static_cast<int64_t>(types[0].size()) != queries() || queries() != keys())))
+  if (static_cast<int64_t>(types.size()) != batch() ||
+      (batch() && (static_cast<int64_t>(types[0].size()) != queries() || queries() != keys())))
     refuse("mask", "token types are not as many as positions", "give one type for each position of each row");
   check_rows(types, "token types");
   MaskInfo out = with({.kind = Kind::types, .combine = combine, .zero = zero, .q = q_segments_, .kv = types});
@@ -132,12 +139,16 @@ MaskInfo MaskInfo::apply_token_type_ids(const SegmentIds& types, Combine combine
   return out;
 }
 
-MaskInfo MaskInfo::apply_kv_lengths(const std::vector<int64_t>& lengths, std::optional<int64_t> queries, std::optional<int64_t> end) const {
+MaskInfo MaskInfo::apply_kv_lengths(const std::vector<int64_t>& lengths, std::optional<int64_t> queries,
+                                    std::optional<int64_t> end) const {
   if (!queries) refuse("mask", "q_len must be provided", "say how many queries each row has");
-  if (!end) refuse("mask", "end_index must be provided when slicing queries", "say before which position the queries end");
-  if (static_cast<int64_t>(lengths.size()) != batch()) refuse("mask", str(lengths.size(), " lengths for ", batch(), " rows"), "give one for each row");
+  if (!end)
+    refuse("mask", "end_index must be provided when slicing queries", "say before which position the queries end");
+  if (static_cast<int64_t>(lengths.size()) != batch())
+    refuse("mask", str(lengths.size(), " lengths for ", batch(), " rows"), "give one for each row");
   if (*queries < 1 || *queries > *end || *end > this->queries())
-    refuse("mask", str(*queries, " queries before position ", *end, " of ", this->queries()), "the queries lie within the row");
+    refuse("mask", str(*queries, " queries before position ", *end, " of ", this->queries()),
+           "the queries lie within the row");
   MaskInfo out = with({.kind = Kind::lengths, .a = *end - *queries, .lengths = lengths});
   for (auto& row : out.q_segments_) row = std::vector<int32_t>(row.begin() + (*end - *queries), row.begin() + *end);
   for (size_t b = 0; b < lengths.size(); ++b)
@@ -148,12 +159,18 @@ MaskInfo MaskInfo::apply_kv_lengths(const std::vector<int64_t>& lengths, std::op
 
 bool MaskInfo::holds(const Rule& rule, int64_t row, int64_t query, int64_t key) const {
   switch (rule.kind) {
-    case Kind::segments: return rule.q[row][query] >= 0 && rule.q[row][query] == rule.kv[row][key];
-    case Kind::pairs: return rule.pairs[row][query][key] != 0;
-    case Kind::causal: return key <= query + rule.a;
-    case Kind::window: return key >= query - rule.a && key <= query + rule.b;
-    case Kind::chunk: return query / rule.a == key / rule.a && key <= query;
-    case Kind::lengths: return key < rule.lengths[row];
+    case Kind::segments:
+      return rule.q[row][query] >= 0 && rule.q[row][query] == rule.kv[row][key];
+    case Kind::pairs:
+      return rule.pairs[row][query][key] != 0;
+    case Kind::causal:
+      return key <= query + rule.a;
+    case Kind::window:
+      return key >= query - rule.a && key <= query + rule.b;
+    case Kind::chunk:
+      return query / rule.a == key / rule.a && key <= query;
+    case Kind::lengths:
+      return key < rule.lengths[row];
     case Kind::types: {
       const int32_t a = rule.kv[row][query], b = rule.kv[row][key];
       if (a != b || rule.q[row][query] < 0 || rule.q[row][key] < 0) return false;
@@ -187,8 +204,8 @@ Tensor MaskInfo::table() const {
 
 Tensor MaskInfo::bias(at::ScalarType dtype) const {
   const Tensor allowed = table();
-  const double lowest = dtype == at::kDouble ? std::numeric_limits<double>::lowest()
-                        : dtype == at::kHalf ? -65504.0
+  const double lowest = dtype == at::kDouble     ? std::numeric_limits<double>::lowest()
+                        : dtype == at::kHalf     ? -65504.0
                         : dtype == at::kBFloat16 ? -3.3895313892515355e38
                                                  : static_cast<double>(std::numeric_limits<float>::lowest());
   const auto options = at::TensorOptions().dtype(dtype);
@@ -207,10 +224,12 @@ std::vector<int64_t> MaskInfo::cu_seqlens(int64_t most, bool of_keys) const {
   return out;
 }
 
-std::optional<Tensor> fcm_mask(int64_t batch, int64_t length, double min_ratio, double max_ratio, bool deterministic, uint64_t seed) {
+std::optional<Tensor> fcm_mask(int64_t batch, int64_t length, double min_ratio, double max_ratio, bool deterministic,
+                               uint64_t seed) {
   if (deterministic || max_ratio <= 0) return std::nullopt;
   if (min_ratio < 0 || min_ratio > max_ratio || max_ratio > 1)
-    refuse("fcm_min_ratio", str(min_ratio, " to ", max_ratio, " is no range of shares"), "0 <= fcm_min_ratio <= fcm_max_ratio <= 1");
+    refuse("fcm_min_ratio", str(min_ratio, " to ", max_ratio, " is no range of shares"),
+           "0 <= fcm_min_ratio <= fcm_max_ratio <= 1");
   const tensor::Key ratios = tensor::key_of(seed, "fcm ratio"), keys = tensor::key_of(seed, "fcm");
   Tensor out = at::empty({batch, 1, length, length}, at::TensorOptions().dtype(at::kBool));
   bool* at = out.mutable_data_ptr<bool>();

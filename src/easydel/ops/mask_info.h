@@ -1,5 +1,5 @@
-// Which query may see which key: causal, sliding, chunked, by segment and by token type, as ejkernel's MaskInfo says it.
-// A mask is a list of rules; the queries x keys table is made only when it is asked for.
+// Which query may see which key: causal, sliding, chunked, by segment and by token type, as ejkernel's MaskInfo says
+// it. A mask is a list of rules; the queries x keys table is made only when it is asked for.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,13 @@ class MaskInfo {
   // number of them, or one outside.
   static MaskInfo from_cu_seqlens(const std::vector<int64_t>& starts_and_ends, int64_t length);
 
-  MaskInfo apply_causal(int64_t offset = 0) const;                      // keys up to query + offset
-  MaskInfo apply_sliding_window(int64_t left, int64_t right) const;     // keys from query - left to query + right
-  MaskInfo apply_chunked(int64_t chunk) const;                          // causal within chunks, which become the segments
+  MaskInfo apply_causal(int64_t offset = 0) const;                   // keys up to query + offset
+  MaskInfo apply_sliding_window(int64_t left, int64_t right) const;  // keys from query - left to query + right
+  MaskInfo apply_chunked(int64_t chunk) const;                       // causal within chunks, which become the segments
   MaskInfo apply_token_type_ids(const SegmentIds& types, Combine combine, ZeroPolicy zero) const;
   // Row b has `lengths[b]` keys; its queries are the last `queries` before `end` (decoding). UserError without them.
-  MaskInfo apply_kv_lengths(const std::vector<int64_t>& lengths, std::optional<int64_t> queries, std::optional<int64_t> end) const;
+  MaskInfo apply_kv_lengths(const std::vector<int64_t>& lengths, std::optional<int64_t> queries,
+                            std::optional<int64_t> end) const;
 
   int64_t batch() const { return static_cast<int64_t>(q_segments_.size()); }
   int64_t queries() const { return batch() ? static_cast<int64_t>(q_segments_[0].size()) : 0; }
@@ -73,9 +74,10 @@ class MaskInfo {
   std::vector<Rule> rules_;
 };
 
-// Forgetful causal masking (arXiv 2210.13432): of each row a share between min_ratio and max_ratio of keys is hidden from
-// each query, never the first. bool [batch, 1, length, length], a function of `seed` alone; not joined with the causal
-// mask. nullopt where max_ratio is 0 or `deterministic`.
-std::optional<Tensor> fcm_mask(int64_t batch, int64_t length, double min_ratio, double max_ratio, bool deterministic, uint64_t seed);
+// Forgetful causal masking (arXiv 2210.13432): of each row a share between min_ratio and max_ratio of keys is hidden
+// from each query, never the first. bool [batch, 1, length, length], a function of `seed` alone; not joined with the
+// causal mask. nullopt where max_ratio is 0 or `deterministic`.
+std::optional<Tensor> fcm_mask(int64_t batch, int64_t length, double min_ratio, double max_ratio, bool deterministic,
+                               uint64_t seed);
 
 }  // namespace easydel::ops

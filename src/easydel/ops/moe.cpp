@@ -70,14 +70,16 @@ Tensor rows_of(const Tensor& x, const std::vector<int64_t>& begin, size_t expert
   return x.narrow(0, begin[expert], begin[expert + 1] - begin[expert]);
 }
 
-Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor& bias, const std::vector<int64_t>& begin) {
+Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor& bias,
+               const std::vector<int64_t>& begin) {
   const Tensor x = given.detach().contiguous(), w = weights.compute;
   const Tensor y = at::empty({x.size(0), w.size(1)}, x.options());
   if (!tensor::kernels_serve(x, w)) {
     for (size_t e = 0; e + 1 < begin.size(); ++e)
       if (begin[e + 1] > begin[e])
-        rows_of(y, begin, e).copy_(multiply(rows_of(x, begin, e), weights.of(int64_t(e)),
-                                            bias.defined() ? bias.detach()[int64_t(e)] : Tensor(), x.scalar_type()));
+        rows_of(y, begin, e)
+            .copy_(multiply(rows_of(x, begin, e), weights.of(int64_t(e)),
+                            bias.defined() ? bias.detach()[int64_t(e)] : Tensor(), x.scalar_type()));
     return y;
   }
   const bool wide = w.scalar_type() == at::kFloat;
@@ -88,16 +90,15 @@ Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor&
   std::vector<const kernels::PackedWeight*> packed;
   for (const auto& one : weights.packed) packed.push_back(one.get());
   const kernels::Input stacked = tensor::input_of(w.view({-1, in}));
-  kernels::grouped_product(tensor::executor(), begin,
-                           {.n = out, .k = in, .rows = stacked, .number = stacked.number, .packed = packed},
-                           tensor::input_of(x), tensor::output_of(y), own.defined() ? own.const_data_ptr<float>() : nullptr,
-                           order);
+  kernels::grouped_product(
+      tensor::executor(), begin, {.n = out, .k = in, .rows = stacked, .number = stacked.number, .packed = packed},
+      tensor::input_of(x), tensor::output_of(y), own.defined() ? own.const_data_ptr<float>() : nullptr, order);
   return y;
 }
 
 // The gradients of each expert by itself, on any device.
-void of_each(const Tensor& gradient, const Tensor& x, const Tensor& w, const std::vector<int64_t>& begin, const Tensor& dx,
-             const Tensor& dw) {
+void of_each(const Tensor& gradient, const Tensor& x, const Tensor& w, const std::vector<int64_t>& begin,
+             const Tensor& dx, const Tensor& dw) {
   if (dw.defined()) dw.zero_();
   for (size_t e = 0; e + 1 < begin.size(); ++e) {
     if (begin[e] == begin[e + 1]) continue;
@@ -108,8 +109,9 @@ void of_each(const Tensor& gradient, const Tensor& x, const Tensor& w, const std
 }
 
 struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& master, const std::optional<Tensor>& bias,
-                        const ExpertMatrices& weights, const std::vector<int64_t>& begin) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& master,
+                        const std::optional<Tensor>& bias, const ExpertMatrices& weights,
+                        const std::vector<int64_t>& begin) {
     context->save_for_backward({master.requires_grad() ? x : Tensor(), weights.compute.detach()});
     context->saved_data["begin"] = begin;
     context->saved_data["master_type"] = int64_t(master.scalar_type());
@@ -183,7 +185,8 @@ ExpertRows sort_by_expert(const Tensor& indices, int64_t experts) {
 }
 
 Tensor gather_rows(const Tensor& x, const ExpertRows& rows) {
-  return wants_gradient(x) ? GatherRows::apply(x, rows.choice, rows.place) : repeated(x, rows.choice, rows.place.size(1));
+  return wants_gradient(x) ? GatherRows::apply(x, rows.choice, rows.place)
+                           : repeated(x, rows.choice, rows.place.size(1));
 }
 
 Tensor combine_rows(const Tensor& y, const Tensor& weights, const Tensor& place) {
@@ -198,7 +201,8 @@ Matrix ExpertMatrices::of(int64_t expert) const {
   return {master[expert], compute[expert], packed.empty() ? nullptr : packed[size_t(expert)]};
 }
 
-Tensor grouped_product(const Tensor& x, const ExpertMatrices& weights, const Tensor& bias, const std::vector<int64_t>& begin) {
+Tensor grouped_product(const Tensor& x, const ExpertMatrices& weights, const Tensor& bias,
+                       const std::vector<int64_t>& begin) {
   check(x.dim() == 2 && weights.compute.dim() == 3 && x.size(1) == weights.compute.size(2) &&
             int64_t(begin.size()) == weights.compute.size(0) + 1 && begin.back() == x.size(0),
         "grouped product: x is ", x.sizes(), ", the weights ", weights.compute.sizes(), ", rows end at ", begin.back());

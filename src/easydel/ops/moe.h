@@ -34,14 +34,14 @@ ExpertRows sort_by_expert(const Tensor& indices, int64_t experts);
 
 // x [tokens, size] -> [rows, size], a token's row once for each of its choices.
 Tensor gather_rows(const Tensor& x, const ExpertRows& rows);
-// y [rows, size], weights [tokens, top_k], place as in ExpertRows -> [tokens, size] in y's number type: the weighted sum
-// over a token's choices, in fp32, in the order of the choices. Undefined weights: ones.
+// y [rows, size], weights [tokens, top_k], place as in ExpertRows -> [tokens, size] in y's number type: the weighted
+// sum over a token's choices, in fp32, in the order of the choices. Undefined weights: ones.
 Tensor combine_rows(const Tensor& y, const Tensor& weights, const Tensor& place);
 
 // The weights of all experts as products read them; as ops::Matrix.
 struct ExpertMatrices {
-  Tensor master;   // [experts, out, in]
-  Tensor compute;  // [experts, out, in], no gradient
+  Tensor master;                                                     // [experts, out, in]
+  Tensor compute;                                                    // [experts, out, in], no gradient
   std::vector<std::shared_ptr<const kernels::PackedWeight>> packed;  // by expert, null where it is not; empty: none
 
   Matrix of(int64_t expert) const;  // a view of one
@@ -49,6 +49,7 @@ struct ExpertMatrices {
 
 // x [rows, in] sorted by expert -> [rows, out]: row r of expert e is x[r] W_e^T + bias[e]. bias [experts, out] or
 // undefined. Gradients flow to x, the master and the bias; experts without rows get zero.
-Tensor grouped_product(const Tensor& x, const ExpertMatrices& weights, const Tensor& bias, const std::vector<int64_t>& begin);
+Tensor grouped_product(const Tensor& x, const ExpertMatrices& weights, const Tensor& bias,
+                       const std::vector<int64_t>& begin);
 
 }  // namespace easydel::ops

@@ -78,8 +78,8 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
       const auto spec = kernel_spec(epsilon, offset, wide_scale);
       float* const factors = inverse.mutable_data_ptr<float>();
       if (residual)
-        kernels::add_rms_norm(tensor::executor(), spec, flat(x), flat(*residual), tensor::input_of(own), inverse.numel(),
-                              x.size(-1), flat_output(sum), flat_output(y), factors);
+        kernels::add_rms_norm(tensor::executor(), spec, flat(x), flat(*residual), tensor::input_of(own),
+                              inverse.numel(), x.size(-1), flat_output(sum), flat_output(y), factors);
       else
         kernels::rms_norm(tensor::executor(), spec, flat(x), tensor::input_of(own), inverse.numel(), x.size(-1),
                           flat_output(y), factors);
@@ -109,12 +109,13 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
       const Tensor gradient = gradients[0].contiguous(), dx = at::empty(x.sizes(), x.options());
       const Tensor dw = wanted.weight ? at::zeros(weight.sizes(), inverse.options()) : Tensor();
       const Tensor own = weight.to(x.scalar_type());
-      const auto spec = kernel_spec(context->saved_data["epsilon"].toDouble(), offset, context->saved_data["wide"].toBool());
+      const auto spec =
+          kernel_spec(context->saved_data["epsilon"].toDouble(), offset, context->saved_data["wide"].toBool());
       if (dsum.defined()) {
         const Tensor of_sum = dsum.contiguous();
-        kernels::add_rms_norm_backward(tensor::executor(), spec, flat(gradient), flat(of_sum), flat(x), tensor::input_of(own),
-                                       inverse.const_data_ptr<float>(), inverse.numel(), x.size(-1), flat_output(dx),
-                                       mutable_numbers(dw));
+        kernels::add_rms_norm_backward(tensor::executor(), spec, flat(gradient), flat(of_sum), flat(x),
+                                       tensor::input_of(own), inverse.const_data_ptr<float>(), inverse.numel(),
+                                       x.size(-1), flat_output(dx), mutable_numbers(dw));
       } else {
         kernels::rms_norm_backward(tensor::executor(), spec, flat(gradient), flat(x), tensor::input_of(own),
                                    inverse.const_data_ptr<float>(), inverse.numel(), x.size(-1), flat_output(dx),
@@ -124,8 +125,7 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
     }
     const Tensor gradient = gradients[0].to(at::kFloat), unit = x.to(at::kFloat) * inverse;
     Tensor dx, dw;
-    if (wanted.weight)
-      dw = (gradient * unit).reshape({-1, x.size(-1)}).sum(0).to(weight.scalar_type());
+    if (wanted.weight) dw = (gradient * unit).reshape({-1, x.size(-1)}).sum(0).to(weight.scalar_type());
     if (wanted.x) {
       const Tensor inner = gradient * scale_of(weight, offset, x.scalar_type());
       dx = ((inner - unit * (inner * unit).mean(-1, true)) * inverse).to(x.scalar_type());
@@ -159,7 +159,8 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
       return results(y, residual, sum);
     }
     const Tensor sum = residual ? x + *residual : x;
-    const auto [y, mean, inverse] = at::native_layer_norm(sum.to(at::kFloat), {x.size(-1)}, wide(weight, x), wide(bias, x), epsilon);
+    const auto [y, mean, inverse] =
+        at::native_layer_norm(sum.to(at::kFloat), {x.size(-1)}, wide(weight, x), wide(bias, x), epsilon);
     if (context) context->save_for_backward({sum, mean, inverse, weight, bias});
     return results(y.to(x.scalar_type()), residual, sum);
   }
@@ -184,18 +185,19 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
       const float* const moments = saved[1].const_data_ptr<float>();
       if (dsum.defined()) {
         const Tensor of_sum = dsum.contiguous();
-        kernels::add_layer_norm_backward(tensor::executor(), spec, flat(gradient), flat(of_sum), flat(x), tensor::input_of(own),
-                                         moments, saved[1].size(0), x.size(-1), flat_output(dx), mutable_numbers(dw),
-                                         mutable_numbers(db));
+        kernels::add_layer_norm_backward(tensor::executor(), spec, flat(gradient), flat(of_sum), flat(x),
+                                         tensor::input_of(own), moments, saved[1].size(0), x.size(-1), flat_output(dx),
+                                         mutable_numbers(dw), mutable_numbers(db));
       } else {
         kernels::layer_norm_backward(tensor::executor(), spec, flat(gradient), flat(x), tensor::input_of(own), moments,
-                                     saved[1].size(0), x.size(-1), flat_output(dx), mutable_numbers(dw), mutable_numbers(db));
+                                     saved[1].size(0), x.size(-1), flat_output(dx), mutable_numbers(dw),
+                                     mutable_numbers(db));
       }
       return answer(dx, dw, db);
     }
-    auto [dx, dw, db] = at::native_layer_norm_backward(
-        gradients[0].to(at::kFloat).contiguous(), x.to(at::kFloat), {x.size(-1)}, saved[1], saved[2], wide(weight, x), wide(bias, x),
-        {wanted.x, wanted.weight, wanted.bias});
+    auto [dx, dw, db] = at::native_layer_norm_backward(gradients[0].to(at::kFloat).contiguous(), x.to(at::kFloat),
+                                                       {x.size(-1)}, saved[1], saved[2], wide(weight, x), wide(bias, x),
+                                                       {wanted.x, wanted.weight, wanted.bias});
     if (dx.defined()) dx = dx.to(x.scalar_type());
     if (dx.defined() && dsum.defined()) dx = dx + dsum;
     return answer(dx, dw, db);
@@ -221,8 +223,8 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
 
 namespace {
 
-variable_list rms(const Tensor& x, const std::optional<Tensor>& residual, const Tensor& own_weight, double epsilon, double offset,
-                  bool wide) {
+variable_list rms(const Tensor& x, const std::optional<Tensor>& residual, const Tensor& own_weight, double epsilon,
+                  double offset, bool wide) {
   const Tensor weight = own_weight.defined() ? own_weight : at::ones({x.size(-1)}, x.options());
   check(x.size(-1) == weight.size(0), "rms_norm: x is ", x.sizes(), ", the weight ", weight.sizes());
   if (!wants_gradient(x, residual.value_or(Tensor()), weight))
@@ -252,7 +254,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   return layer(x, std::nullopt, weight, bias, epsilon)[0];
 }
 
-NormOfSum add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double epsilon, double offset, bool wide) {
+NormOfSum add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double epsilon, double offset,
+                       bool wide) {
   if (!alike(x, residual)) {
     const Tensor sum = x + residual;
     return {sum, rms_norm(sum, weight, epsilon, offset, wide)};
@@ -261,7 +264,8 @@ NormOfSum add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& we
   return {all[1], all[0]};
 }
 
-NormOfSum add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, const Tensor& bias, double epsilon) {
+NormOfSum add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, const Tensor& bias,
+                         double epsilon) {
   if (!alike(x, residual)) {
     const Tensor sum = x + residual;
     return {sum, layer_norm(sum, weight, bias, epsilon)};

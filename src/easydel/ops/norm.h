@@ -6,8 +6,9 @@
 
 namespace easydel::ops {
 
-// weight * (x / sqrt(mean(x^2) + epsilon)); the weight may be undefined. In transformers' order: the quotient is rounded
-// to x's type and then scaled; with an offset, or where `wide`, it is scaled by (offset + weight) in fp32 and then rounded.
+// weight * (x / sqrt(mean(x^2) + epsilon)); the weight may be undefined. In transformers' order: the quotient is
+// rounded to x's type and then scaled; with an offset, or where `wide`, it is scaled by (offset + weight) in fp32 and
+// then rounded.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, double offset = 0.0, bool wide = false);
 // (x - mean) / sqrt(variance + epsilon) * weight + bias; weight and bias may be undefined.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon);
@@ -16,8 +17,9 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 struct NormOfSum {
   Tensor sum, norm;
 };
-NormOfSum add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double epsilon, double offset = 0.0,
-                       bool wide = false);
-NormOfSum add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, const Tensor& bias, double epsilon);
+NormOfSum add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double epsilon,
+                       double offset = 0.0, bool wide = false);
+NormOfSum add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, const Tensor& bias,
+                         double epsilon);
 
 }  // namespace easydel::ops

@@ -50,8 +50,8 @@ struct Gradients {
 };
 
 struct Product : torch::autograd::Function<Product> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& master, const std::optional<Tensor>& bias,
-                        const Matrix& weight, const std::optional<Tensor>& given) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& master,
+                        const std::optional<Tensor>& bias, const Matrix& weight, const std::optional<Tensor>& given) {
     context->save_for_backward({master.requires_grad() ? x : Tensor(), weight.compute.detach()});
     Gradients::remember(context, master, bias);
     return given ? given->detach() : multiply(x, weight, bias.value_or(Tensor()), x.scalar_type());
@@ -99,8 +99,8 @@ void check_shapes(const Tensor& x, const Matrix& weight) {
 
 std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight) {
   if (!tensor::kernels_serve(weight)) return nullptr;
-  return std::make_shared<kernels::PackedWeight>(kernels::pack(executor(), input_of(weight), weight.size(0),
-                                                               weight.size(1), tensor::number_of(weight.scalar_type())));
+  return std::make_shared<kernels::PackedWeight>(kernels::pack(
+      executor(), input_of(weight), weight.size(0), weight.size(1), tensor::number_of(weight.scalar_type())));
 }
 
 Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type) {
@@ -122,9 +122,10 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
     // A weight that is used once: each panel is packed when it is multiplied by.
     const int64_t begin[] = {0, x.size(0)};
     const Tensor plain = rows(w);
-    kernels::grouped_product(executor(), begin,
-                             {.n = w.size(0), .k = w.size(1), .rows = input_of(plain), .number = tensor::number_of(w.scalar_type())},
-                             input_of(from), output_of(y), added, order);
+    kernels::grouped_product(
+        executor(), begin,
+        {.n = w.size(0), .k = w.size(1), .rows = input_of(plain), .number = tensor::number_of(w.scalar_type())},
+        input_of(from), output_of(y), added, order);
   }
   return y;
 }
@@ -139,8 +140,8 @@ Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarTyp
 
 void add_weight_gradient(const Tensor& sum, const Tensor& gradient, const Tensor& x) {
   if (tensor::kernels_serve(gradient, x))
-    kernels::product_dw(executor(), input_of(gradient), input_of(x), x.size(0), gradient.size(1), x.size(1), output_of(sum),
-                        true);
+    kernels::product_dw(executor(), input_of(gradient), input_of(x), x.size(0), gradient.size(1), x.size(1),
+                        output_of(sum), true);
   else
     sum.addmm_(gradient.to(at::kFloat).t(), x.to(at::kFloat));
 }
@@ -148,7 +149,8 @@ void add_weight_gradient(const Tensor& sum, const Tensor& gradient, const Tensor
 Tensor product(const Tensor& x, const Matrix& weight, const Tensor& bias, const Tensor& given) {
   check_shapes(x, weight);
   if (weight.quantized && wants_gradient(x, bias)) return quantized_product(x, weight.quantized, bias);
-  if (!wants_gradient(x, weight.master, bias)) return given.defined() ? given : multiply(x, weight, bias, x.scalar_type());
+  if (!wants_gradient(x, weight.master, bias))
+    return given.defined() ? given : multiply(x, weight, bias, x.scalar_type());
   return Product::apply(x, weight.master, argument(bias), weight, argument(given));
 }
 

@@ -32,8 +32,8 @@ std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight);
 Tensor product(const Tensor& x, const Matrix& weight, const Tensor& bias = {}, const Tensor& given = {});
 
 // product(gated(gate, up)), of which only gate and up are kept for the backward.
-Tensor gated_product(const Tensor& gate, const Tensor& up, Activation kind, const Matrix& weight, const Tensor& bias = {},
-                     const Tensor& given = {});
+Tensor gated_product(const Tensor& gate, const Tensor& up, Activation kind, const Matrix& weight,
+                     const Tensor& bias = {}, const Tensor& given = {});
 
 // The sums themselves, without a gradient: for heads, backwards and other ops.
 Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type);  // x W^T + bias

@@ -57,8 +57,8 @@ struct Recurrence : torch::autograd::Function<Recurrence> {
                         const std::optional<Tensor>& beta, const std::optional<Tensor>& states, Shape shape) {
     const variable_list all = {q, k, v, rate.value_or(Tensor()), slopes.value_or(Tensor()), beta.value_or(Tensor())};
     const Tensor o = at::empty(v.sizes(), v.options());
-    kernels::recurrence(tensor::executor(), shape.spec, inputs_of(all), ranges_of(shape.cu_seqlens, states.value_or(Tensor())),
-                        mutable_numbers(o));
+    kernels::recurrence(tensor::executor(), shape.spec, inputs_of(all),
+                        ranges_of(shape.cu_seqlens, states.value_or(Tensor())), mutable_numbers(o));
     if (context) {
       context->save_for_backward(all);
       context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<ShapeHolder>(std::move(shape)));
@@ -85,7 +85,8 @@ struct Recurrence : torch::autograd::Function<Recurrence> {
     const auto of_groups = [&](const Tensor& t) {
       return t.view({tokens, shape.spec.groups, heads / shape.spec.groups, k_dim}).sum(2);
     };
-    return {of_groups(dq), of_groups(dk), dv, drate, dslopes.defined() ? dslopes.sum(0) : dslopes, dbeta, Tensor(), Tensor()};
+    return {of_groups(dq), of_groups(dk), dv,      drate, dslopes.defined() ? dslopes.sum(0) : dslopes,
+            dbeta,         Tensor(),      Tensor()};
   }
 };
 
@@ -101,7 +102,8 @@ Tensor recurrence(const RecurrenceSpec& spec, const RecurrenceTensors& in, const
                   const Tensor& states) {
   check(!in.rate.defined() || !in.by_column.defined(), "recurrence: a decay goes by rows or by columns");
   if (!in.v.is_cpu() || in.v.scalar_type() == at::kDouble) return recurrence_reference(spec, in, cu_seqlens, states);
-  check(!states.defined() || (states.scalar_type() == at::kFloat && states.is_contiguous()), "recurrence: states are fp32");
+  check(!states.defined() || (states.scalar_type() == at::kFloat && states.is_contiguous()),
+        "recurrence: states are fp32");
   Shape shape;
   shape.spec.heads = in.v.size(1);
   shape.spec.groups = in.q.size(1);
@@ -124,7 +126,8 @@ Tensor recurrence(const RecurrenceSpec& spec, const RecurrenceTensors& in, const
   });
 }
 
-RunningMaximum running_maximum(const Tensor& f, const Tensor& i, const std::vector<int64_t>& cu_seqlens, const Tensor& states) {
+RunningMaximum running_maximum(const Tensor& f, const Tensor& i, const std::vector<int64_t>& cu_seqlens,
+                               const Tensor& states) {
   const at::NoGradGuard no_gradient;
   const Tensor forget = plain(f.detach()), input = plain(i.detach());
   const int64_t tokens = input.size(0);

@@ -22,8 +22,8 @@ Tensor recurrence_reference(const RecurrenceSpec& spec, const RecurrenceTensors&
   };
   std::vector<Tensor> out;
   for (size_t s = 0; s + 1 < cu_seqlens.size(); ++s) {
-    Tensor state = states.defined() ? states[int64_t(s)].to(type)
-                                    : at::zeros({heads, k.size(2), v.size(2)}, v.options());
+    Tensor state =
+        states.defined() ? states[int64_t(s)].to(type) : at::zeros({heads, k.size(2), v.size(2)}, v.options());
     for (int64_t t = cu_seqlens[s]; t < cu_seqlens[s + 1]; ++t) {
       const Tensor key = k[t].unsqueeze(2), query = q[t].unsqueeze(2);
       const Tensor found = state;

@@ -32,9 +32,7 @@ using torch::autograd::variable_list;
 constexpr auto fp32 = at::kFloat;
 
 // arange(0, dim, 2) / dim, rounded to fp32 at each step.
-Tensor exponents(int64_t dim) {
-  return at::arange(0, dim, 2, at::TensorOptions().dtype(at::kLong)).to(fp32) / dim;
-}
+Tensor exponents(int64_t dim) { return at::arange(0, dim, 2, at::TensorOptions().dtype(at::kLong)).to(fp32) / dim; }
 
 Tensor plain(double theta, int64_t dim) { return at::pow(theta, exponents(dim)).reciprocal(); }
 
@@ -69,8 +67,7 @@ Frequencies yarn(const RopeSpec& s) {
   if (low == high) high += 0.001;
   const Tensor position = at::pow(s.theta, exponents(s.dim));
   const Tensor extrapolated = position.reciprocal(), interpolated = (position * s.factor).reciprocal();
-  const Tensor ramp =
-      at::clamp((at::arange(s.dim / 2, at::TensorOptions().dtype(fp32)) - low) / (high - low), 0, 1);
+  const Tensor ramp = at::clamp((at::arange(s.dim / 2, at::TensorOptions().dtype(fp32)) - low) / (high - low), 0, 1);
   const Tensor share = at::rsub(ramp, 1) * s.extrapolation_factor;
   return {interpolated * at::rsub(share, 1) + extrapolated * share, attention};
 }
@@ -99,11 +96,12 @@ Frequencies longrope(const RopeSpec& s, int64_t length) {
   return {(extension * at::pow(s.theta, exponents(s.dim))).reciprocal(), attention};
 }
 
-void turn_by_kernel(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back, const Tensor& to) {
+void turn_by_kernel(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back,
+                    const Tensor& to) {
   const int64_t half = cos.size(-1);
   const Tensor in = x.numel() == 0 || x.stride(-1) == 1 ? x : x.contiguous();
-  kernels::rotate(tensor::executor(), tensor::heads_of(in), tensor::mutable_heads_of(to), x.size(0), x.size(1), x.size(2),
-                  half, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), half, interleaved, back);
+  kernels::rotate(tensor::executor(), tensor::heads_of(in), tensor::mutable_heads_of(to), x.size(0), x.size(1),
+                  x.size(2), half, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), half, interleaved, back);
 }
 
 Tensor turn(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back) {
@@ -146,7 +144,8 @@ struct Rope : torch::autograd::Function<Rope> {
 
 Tensor mrope_choice(const RopeSpec& s) {
   const auto& section = s.mrope_section;
-  check(section.size() == 3 && section[0] + section[1] + section[2] == s.dim / 2, "rope: mrope sections do not fit ", s.dim / 2, " pairs");
+  check(section.size() == 3 && section[0] + section[1] + section[2] == s.dim / 2, "rope: mrope sections do not fit ",
+        s.dim / 2, " pairs");
   Tensor choice = at::zeros({s.dim / 2}, at::TensorOptions().dtype(at::kLong));
   int64_t* const out = choice.mutable_data_ptr<int64_t>();
   for (int64_t i = 0; i < s.dim / 2; ++i) {
@@ -160,12 +159,18 @@ Tensor mrope_choice(const RopeSpec& s) {
 
 Frequencies frequencies(const RopeSpec& spec, int64_t length) {
   switch (spec.type) {
-    case RopeType::standard: return {plain(spec.theta, spec.dim), 1.0};
-    case RopeType::linear: return {plain(spec.theta, spec.dim) / spec.factor, 1.0};
-    case RopeType::dynamic: return {dynamic(spec, length), 1.0};
-    case RopeType::yarn: return yarn(spec);
-    case RopeType::llama3: return {llama3(spec), 1.0};
-    case RopeType::longrope: return longrope(spec, length);
+    case RopeType::standard:
+      return {plain(spec.theta, spec.dim), 1.0};
+    case RopeType::linear:
+      return {plain(spec.theta, spec.dim) / spec.factor, 1.0};
+    case RopeType::dynamic:
+      return {dynamic(spec, length), 1.0};
+    case RopeType::yarn:
+      return yarn(spec);
+    case RopeType::llama3:
+      return {llama3(spec), 1.0};
+    case RopeType::longrope:
+      return longrope(spec, length);
     case RopeType::proportional: {
       const Tensor inverse = plain(spec.theta, spec.dim) / spec.factor;
       inverse.slice(0, spec.angles).zero_();
@@ -219,8 +224,8 @@ Tensor rope(const Tensor& x, const RopeTable& table) {
 
 void rope_into(const Tensor& x, const RopeTable& table, int64_t first, const Tensor& to) {
   const at::NoGradGuard no_gradient;
-  check(x.sizes() == to.sizes() && first + x.size(0) <= table.cos.size(0), "rope: x is ", x.sizes(), ", its place ", to.sizes(),
-        ", the table ", table.cos.sizes());
+  check(x.sizes() == to.sizes() && first + x.size(0) <= table.cos.size(0), "rope: x is ", x.sizes(), ", its place ",
+        to.sizes(), ", the table ", table.cos.sizes());
   const Tensor cos = table.cos.slice(0, first, first + x.size(0)), sin = table.sin.slice(0, first, first + x.size(0));
   if (tensor::kernels_serve(x, cos, to) && x.scalar_type() == to.scalar_type() && to.stride(-1) == 1)
     turn_by_kernel(x, cos, sin, table.interleaved, false, to);

@@ -29,9 +29,10 @@ Tensor within_groups(const Tensor& scores, const RouterSpec& spec) {
   if (spec.top_groups >= spec.groups) return scores;
   const int64_t size = spec.experts / spec.groups;
   const Tensor grouped = scores.view({-1, spec.groups, size});
-  const Tensor worth = spec.two_for_a_group ? std::get<0>(at::topk(grouped, std::min<int64_t>(2, size), -1)).sum(-1)
-                                            : grouped.amax(-1);
-  const Tensor in = at::zeros_like(worth, at::TensorOptions().dtype(at::kBool)).scatter_(1, best(worth, spec.top_groups), true);
+  const Tensor worth =
+      spec.two_for_a_group ? std::get<0>(at::topk(grouped, std::min<int64_t>(2, size), -1)).sum(-1) : grouped.amax(-1);
+  const Tensor in =
+      at::zeros_like(worth, at::TensorOptions().dtype(at::kBool)).scatter_(1, best(worth, spec.top_groups), true);
   const Tensor out = in.logical_not().unsqueeze(-1).expand_as(grouped).reshape(scores.sizes());
   return scores.masked_fill(out, nothing);
 }
@@ -61,7 +62,8 @@ Routing sparse_mixer(const Tensor& scores, const RouterSpec& spec, const Tensor&
   Tensor left = scores;
   const int64_t each = spec.experts + 1;
   for (int64_t i = 0; i < spec.top_k; ++i) {
-    auto [index, weight] = mix_one(scores, left, spec.jitter, lots.defined() ? lots.narrow(1, i * each, each) : Tensor());
+    auto [index, weight] =
+        mix_one(scores, left, spec.jitter, lots.defined() ? lots.narrow(1, i * each, each) : Tensor());
     left = left.scatter(-1, index, nothing);
     indices.push_back(index);
     weights.push_back(weight);
@@ -75,7 +77,9 @@ Tensor counted(const Tensor& per_token, const Tensor& counts) {
 
 }  // namespace
 
-int64_t lots_of(const RouterSpec& spec) { return spec.scoring == Scoring::sparsemixer ? spec.top_k * (spec.experts + 1) : 0; }
+int64_t lots_of(const RouterSpec& spec) {
+  return spec.scoring == Scoring::sparsemixer ? spec.top_k * (spec.experts + 1) : 0;
+}
 
 Routing route(const Tensor& given, const RouterSpec& spec, const Tensor& correction, const Tensor& lots) {
   check(given.dim() == 2 && given.size(1) == spec.experts, "route: logits are ", given.sizes(), " for ", spec.experts,
@@ -83,7 +87,9 @@ Routing route(const Tensor& given, const RouterSpec& spec, const Tensor& correct
   const Tensor logits = given.to(at::kFloat);
   Routing out;
   switch (spec.scoring) {
-    case Scoring::sparsemixer: out = sparse_mixer(logits, spec, lots); break;
+    case Scoring::sparsemixer:
+      out = sparse_mixer(logits, spec, lots);
+      break;
     case Scoring::softmax_of_chosen:
     case Scoring::sigmoid_of_chosen: {
       out.indices = best(logits.detach(), spec.top_k);
@@ -102,8 +108,9 @@ Routing route(const Tensor& given, const RouterSpec& spec, const Tensor& correct
     }
   }
   if (spec.normalise) {
-    Tensor norm = spec.norm_order == 1.0 ? out.weights.sum(-1, true)
-                                         : at::linalg_vector_norm(out.weights, spec.norm_order, at::IntArrayRef{-1}, true);
+    Tensor norm = spec.norm_order == 1.0
+                      ? out.weights.sum(-1, true)
+                      : at::linalg_vector_norm(out.weights, spec.norm_order, at::IntArrayRef{-1}, true);
     if (spec.norm_plus > 0) norm = norm + spec.norm_plus;
     if (spec.norm_least > 0) norm = norm.clamp_min(spec.norm_least);
     out.weights = out.weights / norm;

@@ -25,12 +25,12 @@ struct RouterSpec {
   // its best two together.
   int64_t groups = 1, top_groups = 1;
   bool two_for_a_group = false;
-  bool normalise = false;     // weights are divided by their norm
-  double norm_order = 1.0;    // of that norm
-  double norm_plus = 0.0;     // added to it
-  double norm_least = 0.0;    // and its least value
-  double factor = 1.0;        // all weights are multiplied by it, last
-  double jitter = 0.0;        // sparsemixer: how near to the best
+  bool normalise = false;   // weights are divided by their norm
+  double norm_order = 1.0;  // of that norm
+  double norm_plus = 0.0;   // added to it
+  double norm_least = 0.0;  // and its least value
+  double factor = 1.0;      // all weights are multiplied by it, last
+  double jitter = 0.0;      // sparsemixer: how near to the best
 };
 
 struct Routing {
@@ -39,8 +39,8 @@ struct Routing {
 };
 
 // logits [tokens, experts]; correction fp32 [experts] or undefined: added to scores for the choice alone (arXiv
-// 2408.15664). `lots` fp32 [tokens, lots_of(spec)] or undefined: even numbers in [0, 1), for what is drawn while training.
-// A row's result depends on that row alone.
+// 2408.15664). `lots` fp32 [tokens, lots_of(spec)] or undefined: even numbers in [0, 1), for what is drawn while
+// training. A row's result depends on that row alone.
 Routing route(const Tensor& logits, const RouterSpec& spec, const Tensor& correction = {}, const Tensor& lots = {});
 // How many random numbers a token's choice takes while training; 0: nothing is drawn.
 int64_t lots_of(const RouterSpec& spec);

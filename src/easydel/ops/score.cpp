@@ -47,8 +47,9 @@ Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bi
 void log_softmax_of(const Tensor& logits, const Tensor& labels, const Tensor& logps, const Tensor& lse) {
   if (tensor::kernels_serve(logits)) {
     const Tensor own = labels.contiguous();
-    kernels::log_probabilities(tensor::executor(), tensor::input_of(logits), own.const_data_ptr<int64_t>(), logits.size(0),
-                               logits.size(1), logps.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>());
+    kernels::log_probabilities(tensor::executor(), tensor::input_of(logits), own.const_data_ptr<int64_t>(),
+                               logits.size(0), logits.size(1), logps.mutable_data_ptr<float>(),
+                               lse.mutable_data_ptr<float>());
     return;
   }
   lse.copy_(at::logsumexp(logits, {1}));
@@ -56,8 +57,8 @@ void log_softmax_of(const Tensor& logits, const Tensor& labels, const Tensor& lo
 }
 
 // Into g, which may be the logits: scale x the gradient by what flows to each row's results; undefined: nothing does.
-void differentiate(const Tensor& given, const Tensor& g, const Tensor& labels, const Tensor& lse, const Tensor& on_label,
-                   const Tensor& on_uniform, const Tensor& on_lse, double scale) {
+void differentiate(const Tensor& given, const Tensor& g, const Tensor& labels, const Tensor& lse,
+                   const Tensor& on_label, const Tensor& on_uniform, const Tensor& on_lse, double scale) {
   if (tensor::kernels_serve(given)) {
     const auto numbers = [](const Tensor& t) { return t.defined() ? t.const_data_ptr<float>() : nullptr; };
     const kernels::LogProbabilityGradient gradient{.lse = numbers(lse),
@@ -142,7 +143,9 @@ struct Score : torch::autograd::Function<Score> {
     const auto number = [&](const char* name) { return context->saved_data[name].toDouble(); };
     const Shape shape{number("multiplier"), number("softcap"), number("temperature")};
     size_t next = 0;
-    const auto take = [&](const char* wanted) { return context->saved_data[wanted].toBool() ? gradients[next++] : Tensor(); };
+    const auto take = [&](const char* wanted) {
+      return context->saved_data[wanted].toBool() ? gradients[next++] : Tensor();
+    };
     const auto dense = [](const Tensor& t) { return t.defined() ? t.contiguous() : t; };
     const Tensor on_label = dense(gradients[next++]), on_uniform = dense(take("uniform"));
     const Tensor on_normalizer = dense(take("log_normalizer"));
@@ -151,7 +154,8 @@ struct Score : torch::autograd::Function<Score> {
     const bool want_hidden = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
     Tensor dx = want_hidden ? at::empty(hidden.sizes(), hidden.options()) : Tensor();
     Tensor dw = want_weight ? at::zeros(weight.sizes(), weight.options().dtype(at::kFloat)) : Tensor();
-    Tensor db = bias.defined() && context->needs_input_grad(2) ? at::zeros({vocabulary}, normalizer.options()) : Tensor();
+    Tensor db =
+        bias.defined() && context->needs_input_grad(2) ? at::zeros({vocabulary}, normalizer.options()) : Tensor();
     for (int64_t begin = 0; begin < n; begin += chunk) {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
@@ -187,9 +191,10 @@ ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias
     const Tensor values = dequantized(*weight.quantized, hidden.scalar_type());
     return score(hidden, {values, values, nullptr}, bias, labels, request);
   }
-  const variable_list out = wants_gradient(hidden, weight.master, bias)
-                                ? Score::apply(hidden, weight.master, argument(bias), weight, labels, request)
-                                : Score::forward(nullptr, hidden, weight.master, argument(bias), weight, labels, request);
+  const variable_list out =
+      wants_gradient(hidden, weight.master, bias)
+          ? Score::apply(hidden, weight.master, argument(bias), weight, labels, request)
+          : Score::forward(nullptr, hidden, weight.master, argument(bias), weight, labels, request);
   size_t next = 0;
   const auto take = [&](bool wanted) { return wanted ? out[next++] : Tensor(); };
   ScoreResult result;

@@ -42,8 +42,8 @@ TokenScores scores_of(const Tensor& given, const Tensor& labels, const TokenScor
 }  // namespace
 
 TokenScores token_scores(const Tensor& logits, const Tensor& labels, const TokenScoreRequest& request) {
-  check(logits.dim() == 2 && labels.dim() == 1 && labels.size(0) == logits.size(0), "token scores: logits are ", logits.sizes(),
-        ", labels ", labels.sizes());
+  check(logits.dim() == 2 && labels.dim() == 1 && labels.size(0) == logits.size(0), "token scores: logits are ",
+        logits.sizes(), ", labels ", labels.sizes());
   const int64_t n = logits.size(0), chunk = request.token_chunk;
   if (chunk <= 0 || chunk >= n) return scores_of(logits, labels, request);
   std::vector<TokenScores> parts;
@@ -56,8 +56,8 @@ TokenScores token_scores(const Tensor& logits, const Tensor& labels, const Token
     for (const TokenScores& part : parts) tensors.push_back(part.*member);
     return tensors.front().defined() ? at::cat(tensors) : Tensor();
   };
-  return {all(&TokenScores::logps), all(&TokenScores::log_normalizer), all(&TokenScores::uniform), all(&TokenScores::entropy),
-          all(&TokenScores::correct)};
+  return {all(&TokenScores::logps), all(&TokenScores::log_normalizer), all(&TokenScores::uniform),
+          all(&TokenScores::entropy), all(&TokenScores::correct)};
 }
 
 Tensor smoothed_loss(const Tensor& logps, const Tensor& uniform, int64_t vocabulary, double smoothing, Smoothing form) {

@@ -10,7 +10,7 @@ namespace easydel::ops {
 
 struct TokenScoreRequest {
   bool uniform = false, entropy = false;
-  Tensor class_weights;                            // [vocabulary], weighs the terms of `uniform`; undefined: ones
+  Tensor class_weights;                           // [vocabulary], weighs the terms of `uniform`; undefined: ones
   int64_t token_chunk = 0, vocabulary_chunk = 0;  // how much is computed at a time; 0: all
 };
 

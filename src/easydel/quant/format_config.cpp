@@ -14,18 +14,15 @@ using kernels::Codes;
 struct Row {
   std::string_view name;
   Codes codes;
-  int64_t group;                                // 0: a whole row of the weight
+  int64_t group;                                   // 0: a whole row of the weight
   const kernels::CodeTable& (*table)() = nullptr;  // table4
   int64_t bits() const { return codes == Codes::bytes ? 8 : 4; }
 };
 
 // Alphabetical.
 constexpr std::array rows{
-    Row{"8bit", Codes::bytes, 0},
-    Row{"a4q", Codes::table4, 64, kernels::q4_table},
-    Row{"a8bit", Codes::bytes, 0},
-    Row{"a8q", Codes::bytes, 32},
-    Row{"nf4", Codes::table4, 64, kernels::nf4_table},
+    Row{"8bit", Codes::bytes, 0}, Row{"a4q", Codes::table4, 64, kernels::q4_table},  Row{"a8bit", Codes::bytes, 0},
+    Row{"a8q", Codes::bytes, 32}, Row{"nf4", Codes::table4, 64, kernels::nf4_table},
 };
 
 std::string built() {

@@ -1,5 +1,5 @@
-// Number formats of weights by the words of `quantization_method`: how many bits a value has, and how many share a scale.
-// What makes codes of values is quantize.h's business, and which weights are quantized nn/quantization.h's.
+// Number formats of weights by the words of `quantization_method`: how many bits a value has, and how many share a
+// scale. What makes codes of values is quantize.h's business, and which weights are quantized nn/quantization.h's.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@
 namespace easydel::quant {
 
 Codes quantize(const Tensor& values, const Format& format) {
-  check(values.dim() == 2 && values.is_cpu(), "quantize: the values are ", values.sizes(), " on ", values.device().str());
+  check(values.dim() == 2 && values.is_cpu(), "quantize: the values are ", values.sizes(), " on ",
+        values.device().str());
   const Tensor plain = values.detach(), read = tensor::kernels_serve(plain) ? plain : plain.to(at::kFloat).contiguous();
   return std::make_shared<kernels::QuantizedWeight>(
       kernels::quantize(tensor::executor(), tensor::input_of(read), read.size(0), read.size(1), format.spec));

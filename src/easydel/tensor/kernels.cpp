@@ -6,7 +6,8 @@ namespace easydel::tensor {
 namespace {
 
 int64_t row_stride(const Tensor& x) {
-  check(x.dim() <= 2 && (x.dim() == 0 || x.numel() == 0 || x.stride(-1) == 1), "kernels: a tensor of strides ", x.strides());
+  check(x.dim() <= 2 && (x.dim() == 0 || x.numel() == 0 || x.stride(-1) == 1), "kernels: a tensor of strides ",
+        x.strides());
   return x.dim() == 2 ? x.stride(0) : x.numel();
 }
 

@@ -18,7 +18,7 @@ bool kernels_serve(const Tensor& x, const Tensors&... others) {
 kernels::Number number_of(at::ScalarType type);  // Bug for another type
 kernels::Input input_of(const Tensor& x);        // [rows, columns] or [columns]; undefined: no data
 kernels::Output output_of(const Tensor& x);
-kernels::Heads heads_of(const Tensor& x);        // [tokens, heads, dim]
+kernels::Heads heads_of(const Tensor& x);  // [tokens, heads, dim]
 kernels::MutableHeads mutable_heads_of(const Tensor& x);
 
 inline kernels::Executor& executor() { return kernels::openmp_executor(); }

@@ -20,7 +20,8 @@ Tensor decoded(const weights::TensorView& view) {
   const int64_t blocks = out.numel() / form.elements;
   kernels::openmp_executor().run((blocks + at_once - 1) / at_once, [&](int64_t part) {
     const int64_t first = part * at_once, count = std::min(at_once, blocks - first);
-    weights::decode(form.type, view.bytes.data() + size_t(first) * form.bytes, to + first * form.elements, count * form.elements);
+    weights::decode(form.type, view.bytes.data() + size_t(first) * form.bytes, to + first * form.elements,
+                    count * form.elements);
   });
   files::Mapped::forget(view.bytes);
   return out;
@@ -38,7 +39,8 @@ Tensor from_view(const weights::TensorView& view) {
     std::memcpy(copy.mutable_data_ptr(), view.bytes.data(), view.bytes.size());
     return copy;
   }
-  return at::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, [owner = view.owner](void*) {}, options);
+  return at::from_blob(
+      const_cast<std::byte*>(view.bytes.data()), view.shape, [owner = view.owner](void*) {}, options);
 }
 
 void forget(const Tensor& value) {

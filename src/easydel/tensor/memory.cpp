@@ -66,7 +66,8 @@ class Blocks {
     const std::lock_guard lock(mutex_);
     use_.in_use += bytes;
     if (use_.in_use > use_.peak) use_.peak = use_.in_use;
-    // A free range of the very size; fresh pages while there is room; a part of a larger range; the oldest ranges' room.
+    // A free range of the very size; fresh pages while there is room; a part of a larger range; the oldest ranges'
+    // room.
     const auto fits = by_size_.lower_bound({bytes, nullptr});
     void* block = nullptr;
     if (fits != by_size_.end() && (fits->first == bytes || use_.in_use + use_.kept > use_.peak)) {

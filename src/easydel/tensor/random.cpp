@@ -87,7 +87,8 @@ void fill_each(const Tensor& out, Key key, const std::function<double(int64_t la
   if (out.numel() == 0) return;
   const Tensor values = at::empty(out.sizes(), at::TensorOptions().dtype(at::kFloat));
   float* const data = values.mutable_data_ptr<float>();
-  const int64_t columns = out.dim() ? out.size(-1) : 1, rows = out.numel() / columns, first = out.dim() ? begin.back() : 0;
+  const int64_t columns = out.dim() ? out.size(-1) : 1, rows = out.numel() / columns,
+                first = out.dim() ? begin.back() : 0;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t index = row_begin(out, row, shape, begin);
     for (int64_t i = 0; i < columns; ++i) {

@@ -26,7 +26,8 @@ inline float uniform(uint32_t bits) { return float(bits >> 8) * 0x1p-24f; }
 // Element i of the global tensor is f(key, i): normal with mean 0 and deviation `deviation`. `out` is a CPU tensor of
 // any floating type that holds the slice [begin, begin + out's size) of a global tensor of shape `shape`.
 void fill_normal(const Tensor& out, Key key, double deviation, at::IntArrayRef shape, at::IntArrayRef begin);
-// The same where an element is `element(i, u)` of its index i along the last dimension and a uniform number u of its own.
+// The same where an element is `element(i, u)` of its index i along the last dimension and a uniform number u of its
+// own.
 void fill_each(const Tensor& out, Key key, const std::function<double(int64_t last, double uniform)>& element,
                at::IntArrayRef shape, at::IntArrayRef begin);
 

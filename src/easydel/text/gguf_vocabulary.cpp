@@ -36,7 +36,9 @@ Tokens tokens_of(const Tokenizer& tokenizer, int64_t rows, const std::string& wh
     std::string token = tokenizer.token_of(static_cast<TokenId>(id));
     const bool there = !token.empty();
     out.texts.push_back(there ? std::move(token) : str("[PAD", id, "]"));
-    const PieceKind kind = !there ? PieceKind::unused : tokenizer.is_special(static_cast<TokenId>(id)) ? PieceKind::control : PieceKind::normal;
+    const PieceKind kind = !there                                           ? PieceKind::unused
+                           : tokenizer.is_special(static_cast<TokenId>(id)) ? PieceKind::control
+                                                                            : PieceKind::normal;
     out.kinds.push_back(static_cast<int32_t>(kind));
   }
   return out;
@@ -60,11 +62,13 @@ std::optional<std::vector<std::string>> patterns_of(const Value* step) {
     if (bool_field(*step, "use_regex", true)) out.emplace_back(gpt2_pattern);
     return out;
   }
-  if (type == "Digits") return std::vector<std::string>{bool_field(*step, "individual_digits", false) ? "\\p{N}" : "\\p{N}+"};
+  if (type == "Digits")
+    return std::vector<std::string>{bool_field(*step, "individual_digits", false) ? "\\p{N}" : "\\p{N}+"};
   const Value* pattern = step->find("pattern");
   const Value* regex = pattern ? pattern->find("Regex") : nullptr;
   const std::string behavior = string_field(*step, "behavior", "");
-  const bool cuts = bool_field(*step, "invert", false) ? behavior == "Removed" || behavior == "Isolated" : behavior == "Isolated";
+  const bool cuts =
+      bool_field(*step, "invert", false) ? behavior == "Removed" || behavior == "Isolated" : behavior == "Isolated";
   if (type != "Split" || !regex || !cuts) return std::nullopt;
   return std::vector<std::string>{regex->scalar};
 }
@@ -90,16 +94,19 @@ void mark_added(Tokens& tokens, const Value& vocabulary, const Value* added) {
     if (const auto number = id.as_int(); number && *number >= 0 && *number < static_cast<int64_t>(own.size()))
       own[static_cast<size_t>(*number)] = true;
   for (const Value& token : added ? added->items : std::vector<Value>())
-    if (const int64_t id = int_field(token, "id", -1); id >= 0 && id < static_cast<int64_t>(own.size())) own[static_cast<size_t>(id)] = false;
+    if (const int64_t id = int_field(token, "id", -1); id >= 0 && id < static_cast<int64_t>(own.size()))
+      own[static_cast<size_t>(id)] = false;
   for (size_t id = 0; id < own.size(); ++id)
     if (!own[id] && tokens.kind(id) == PieceKind::normal) tokens.set(id, PieceKind::user_defined);
 }
 
 // The order of merges as scores: the earlier, the higher. What no merge makes comes last.
-void set_scores(Tokens& tokens, const std::vector<std::pair<std::string, std::string>>& merges, const Tokenizer& tokenizer) {
+void set_scores(Tokens& tokens, const std::vector<std::pair<std::string, std::string>>& merges,
+                const Tokenizer& tokenizer) {
   tokens.scores.assign(tokens.texts.size(), -1e9f);
   for (size_t i = merges.size(); i-- > 0;)
-    if (const auto id = tokenizer.id_of(merges[i].first + merges[i].second); id && static_cast<size_t>(*id) < tokens.scores.size())
+    if (const auto id = tokenizer.id_of(merges[i].first + merges[i].second);
+        id && static_cast<size_t>(*id) < tokens.scores.size())
       tokens.scores[static_cast<size_t>(*id)] = -static_cast<float>(i + 1);
   for (size_t id = 0; id < tokens.texts.size(); ++id) {
     if (tokens.kind(id) != PieceKind::normal && tokens.kind(id) != PieceKind::control) continue;
@@ -108,11 +115,13 @@ void set_scores(Tokens& tokens, const std::vector<std::pair<std::string, std::st
 }
 
 // "gpt2" or "llama" as tokenizer.ggml.model; keys of the kind are written.
-void add_json(weights::GgufWriter& out, const Value& json, const Tokenizer& tokenizer, const std::string& where, const std::string& pre,
-              Tokens& tokens) {
+void add_json(weights::GgufWriter& out, const Value& json, const Tokenizer& tokenizer, const std::string& where,
+              const std::string& pre, Tokens& tokens) {
   const Value* model = json.find("model");
   const std::string type = model ? string_field(*model, "type", model->find("merges") ? "BPE" : "") : "";
-  if (type != "BPE") refuse(where, str("a tokenizer of the kind '", type, "' is not written as GGUF; that is not built yet"), "built: BPE");
+  if (type != "BPE")
+    refuse(where, str("a tokenizer of the kind '", type, "' is not written as GGUF; that is not built yet"),
+           "built: BPE");
   const Value* vocabulary = model->find("vocab");
   mark_added(tokens, vocabulary ? *vocabulary : Value::map(), json.find("added_tokens"));
   const auto merges = merges_of(*model);
@@ -123,8 +132,11 @@ void add_json(weights::GgufWriter& out, const Value& json, const Tokenizer& toke
     return;
   }
   const auto patterns = patterns_of(json.find("pre_tokenizer"));
-  const std::string name = pre.empty() && patterns ? gguf_pattern_name(*patterns, bool_field(*model, "ignore_merges", false)) : pre;
-  if (name.empty()) refuse(where, "cuts texts by a pattern that has no name in GGUF", "name the nearest: --pre gpt-2, llama-bpe, qwen2, ...");
+  const std::string name =
+      pre.empty() && patterns ? gguf_pattern_name(*patterns, bool_field(*model, "ignore_merges", false)) : pre;
+  if (name.empty())
+    refuse(where, "cuts texts by a pattern that has no name in GGUF",
+           "name the nearest: --pre gpt-2, llama-bpe, qwen2, ...");
   out.text("tokenizer.ggml.model", "gpt2");
   out.text("tokenizer.ggml.pre", name);
   std::vector<std::string> rows;
@@ -135,7 +147,8 @@ void add_json(weights::GgufWriter& out, const Value& json, const Tokenizer& toke
 void add_pieces(weights::GgufWriter& out, const fs::path& file, Tokens& tokens) {
   const SentencePieces pieces = read_pieces(files::read(file), file.string());
   if (!pieces.byte_pairs)
-    refuse(file.string(), "a SentencePiece model that is no BPE is not written as GGUF; that is not built yet", "built: BPE");
+    refuse(file.string(), "a SentencePiece model that is no BPE is not written as GGUF; that is not built yet",
+           "built: BPE");
   tokens.scores.assign(tokens.texts.size(), -1e9f);
   for (size_t id = 0; id < tokens.texts.size(); ++id) {
     const bool own = id < pieces.kinds.size();
@@ -167,8 +180,10 @@ void add_vocabulary(weights::GgufWriter& out, const fs::path& where, int64_t row
   else if (name.ends_with(".model"))
     add_pieces(out, file, tokens);
   else
-    refuse(file.string(), "is not written as GGUF; that is not built yet", "save the tokenizer with transformers as tokenizer.json");
-  if (const auto unknown = tokenizer->unk_id(); unknown && !tokens.scores.empty()) tokens.set(static_cast<size_t>(*unknown), PieceKind::unknown);
+    refuse(file.string(), "is not written as GGUF; that is not built yet",
+           "save the tokenizer with transformers as tokenizer.json");
+  if (const auto unknown = tokenizer->unk_id(); unknown && !tokens.scores.empty())
+    tokens.set(static_cast<size_t>(*unknown), PieceKind::unknown);
   out.texts("tokenizer.ggml.tokens", tokens.texts);
   if (!tokens.scores.empty()) out.numbers("tokenizer.ggml.scores", tokens.scores);
   out.integers("tokenizer.ggml.token_type", tokens.kinds);
@@ -185,7 +200,8 @@ void add_vocabulary(weights::GgufWriter& out, const fs::path& where, int64_t row
   out.flag("tokenizer.ggml.add_bos_token", !framed.empty() && is(tokenizer->bos_id(), framed.front()));
   out.flag("tokenizer.ggml.add_eos_token", framed.size() > 1 && is(tokenizer->eos_id(), framed.back()));
   if (!tokens.scores.empty())
-    out.flag("tokenizer.ggml.add_space_prefix", !plain.empty() && tokenizer->token_of(plain.front()).starts_with(blank));
+    out.flag("tokenizer.ggml.add_space_prefix",
+             !plain.empty() && tokenizer->token_of(plain.front()).starts_with(blank));
   if (const auto chat = tokenizer->chat_template()) out.text("tokenizer.chat_template", *chat);
 }
 

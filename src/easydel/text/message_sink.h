@@ -15,8 +15,8 @@ class MessageSink {
   bool content_excludes_calls = false;  // an answer with a call has no content at all
   bool content_after_calls = false;     // what follows a call is content too
 
-  // Once there is a call, content is passed over (unless content_after_calls): what formats allow between and behind calls is white space, and
-  // what models write there repeats the call.
+  // Once there is a call, content is passed over (unless content_after_calls): what formats allow between and behind
+  // calls is white space, and what models write there repeats the call.
   void content(std::string_view text);
   void reasoning(std::string_view text);
   void end_reasoning();  // white space at its end, and before what follows, is dropped

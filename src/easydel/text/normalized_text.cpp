@@ -84,7 +84,8 @@ void NormalizedText::replace_ranges(std::span<const Span> ranges, std::string_vi
     bytes.append(bytes_, last, range.begin - last).append(content);
     if (tracked_) {
       origins.insert(origins.end(), origins_.begin() + last, origins_.begin() + range.begin);
-      origins.insert(origins.end(), content.size(), range.end ? origins_[range.end - 1] : Span{original_begin_, original_begin_});
+      origins.insert(origins.end(), content.size(),
+                     range.end ? origins_[range.end - 1] : Span{original_begin_, original_begin_});
     }
     last = range.end;
   }

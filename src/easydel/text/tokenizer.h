@@ -65,7 +65,8 @@ class Tokenizer {
   virtual const std::vector<std::filesystem::path>& files() const = 0;
 };
 
-// Copies of the tokenizer's files into a model folder, where it has none of the name; of a GGUF file its vocabulary alone.
+// Copies of the tokenizer's files into a model folder, where it has none of the name; of a GGUF file its vocabulary
+// alone.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
 
 // Streaming decode: never half a character; the pieces always add up to decode(all ids, skip_special_tokens, false).

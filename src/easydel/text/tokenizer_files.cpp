@@ -248,7 +248,9 @@ void add_class_rules(Value& config) {
 
 }  // namespace
 
-bool Tokenizer::exists(const fs::path& where) { return fs::is_directory(where) ? !find_file(where).empty() : fs::exists(where); }
+bool Tokenizer::exists(const fs::path& where) {
+  return fs::is_directory(where) ? !find_file(where).empty() : fs::exists(where);
+}
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   bool is_folder = fs::is_directory(where);

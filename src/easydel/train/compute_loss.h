@@ -1,5 +1,5 @@
-// The loss of a model on a padded batch, for training loops of one's own (EasyDeL's compute_loss). Logits never exist at
-// once: labels are scored from the last hidden states, over chunks of tokens.
+// The loss of a model on a padded batch, for training loops of one's own (EasyDeL's compute_loss). Logits never exist
+// at once: labels are scored from the last hidden states, over chunks of tokens.
 #pragma once
 
 #include "easydel/models/model.h"

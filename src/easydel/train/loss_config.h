@@ -21,10 +21,11 @@ constexpr auto choices(Reduction) {
 enum class Normalizer : uint8_t { real_target_tokens, total_target_tokens, average_per_sequence, no_weight };
 constexpr auto choices(Normalizer) {
   using enum Normalizer;
-  return std::array{config::Choice{real_target_tokens, "NUM_REAL_TARGET_TOKENS"}.also("num_real_target_tokens"),
-                    config::Choice{total_target_tokens, "NUM_TOTAL_TARGET_TOKENS"}.also("num_total_target_tokens"),
-                    config::Choice{average_per_sequence, "AVERAGE_PER_SEQUENCE"}.also("average_per_sequence"),
-                    config::Choice{no_weight, "NO_WEIGHT_NUM_REAL_TARGET_TOKENS"}.also("no_weight_num_real_target_tokens")};
+  return std::array{
+      config::Choice{real_target_tokens, "NUM_REAL_TARGET_TOKENS"}.also("num_real_target_tokens"),
+      config::Choice{total_target_tokens, "NUM_TOTAL_TARGET_TOKENS"}.also("num_total_target_tokens"),
+      config::Choice{average_per_sequence, "AVERAGE_PER_SEQUENCE"}.also("average_per_sequence"),
+      config::Choice{no_weight, "NO_WEIGHT_NUM_REAL_TARGET_TOKENS"}.also("no_weight_num_real_target_tokens")};
 }
 
 struct LossConfig {
@@ -46,7 +47,8 @@ struct LossConfig {
     using namespace config;
     using C = LossConfig;
     return std::tuple{
-        field<&C::ignore_index>("Label that is not learned, beside -100: the id of a token that is never to be predicted."),
+        field<&C::ignore_index>(
+            "Label that is not learned, beside -100: the id of a token that is never to be predicted."),
         field<&C::label_smoothing>("Share of the loss that is the mean over the vocabulary (torch's form).",
                                    between(0, 1)),
         field<&C::z_loss>("Weight of the squared log-normalizer.", at_least(0)),
@@ -65,7 +67,8 @@ struct LossConfig {
         field<&C::compute_dtype>("Number type of the loss.", no_effect("the loss is always computed in float32")),
         field<&C::num_labels>("Classes of a classifier.", at_least(1)),
         field<&C::num_classification_labels>("Classes of a classifier.", at_least(1)),
-        field<&C::problem_type>("regression, single_label_classification or multi_label_classification; null: by labels."),
+        field<&C::problem_type>(
+            "regression, single_label_classification or multi_label_classification; null: by labels."),
         field<&C::classification_problem_type>("As problem_type."),
     };
   }

@@ -35,8 +35,10 @@ TokenLosses losses_of(const Tensor& logits, const Tensor& labels, const LossConf
   const ops::TokenScores scores = ops::token_scores(logits.reshape({-1, vocabulary}), safe.reshape({-1}), request);
   const auto shaped = [&](const Tensor& t) { return t.view(labels.sizes()) * inside.to(at::kFloat); };
   TokenLosses out;
-  out.plain = shaped(ops::smoothed_loss(scores.logps, scores.uniform, vocabulary, config.label_smoothing, ops::Smoothing::t5x));
-  out.z = config.z_loss > 0 && !config.reduction ? shaped(config.z_loss * scores.log_normalizer.square()) : at::zeros_like(out.plain);
+  out.plain =
+      shaped(ops::smoothed_loss(scores.logps, scores.uniform, vocabulary, config.label_smoothing, ops::Smoothing::t5x));
+  out.z = config.z_loss > 0 && !config.reduction ? shaped(config.z_loss * scores.log_normalizer.square())
+                                                 : at::zeros_like(out.plain);
   out.correct = shaped(scores.correct.to(at::kFloat));
   return out;
 }
@@ -79,12 +81,15 @@ Divided divided(const LossConfig& config, const Targets& targets, const Tensor& 
 
 void check_loss_config(const LossConfig& config) {
   if (!(config.label_smoothing >= 0 && config.label_smoothing < 1))
-    refuse("loss_config.label_smoothing", str(config.label_smoothing, " is no share of a label"), "give a number from 0, below 1");
-  if (!(config.z_loss >= 0)) refuse("loss_config.z_loss", str(config.z_loss, " is negative"), "give a number of at least 0");
-  for (const auto& [name, size] : {std::pair{"chunk_vocab_size", config.chunk_vocab_size},
-                                   std::pair{"chunk_token_size", config.chunk_token_size},
-                                   std::pair{"chunk_block_size", config.chunk_block_size}})
-    if (size && *size < 1) refuse(str("loss_config.", name), str(*size, " is no size"), "give a number of at least 1, or null");
+    refuse("loss_config.label_smoothing", str(config.label_smoothing, " is no share of a label"),
+           "give a number from 0, below 1");
+  if (!(config.z_loss >= 0))
+    refuse("loss_config.z_loss", str(config.z_loss, " is negative"), "give a number of at least 0");
+  for (const auto& [name, size] :
+       {std::pair{"chunk_vocab_size", config.chunk_vocab_size}, std::pair{"chunk_token_size", config.chunk_token_size},
+        std::pair{"chunk_block_size", config.chunk_block_size}})
+    if (size && *size < 1)
+      refuse(str("loss_config.", name), str(*size, " is no size"), "give a number of at least 1, or null");
 }
 
 LossMetrics reduced(const TokenLosses& tokens, const Targets& targets, const LossConfig& config) {
@@ -93,8 +98,11 @@ LossMetrics reduced(const TokenLosses& tokens, const Targets& targets, const Los
   const Tensor given = targets.weights.defined() ? targets.weights : targets.attention_mask;
   const Tensor mask = given.defined() ? given.to(at::kFloat) : valid;
   if (mask.sizes() != labels.sizes())
-    refuse("loss", str("labels are ", sizes_text(labels), ", their mask ", sizes_text(mask)), "give one number for each label");
-  const auto share = [](const Tensor& sum, const Tensor& weights) { return sum / weights.sum().clamp_min(least_weight); };
+    refuse("loss", str("labels are ", sizes_text(labels), ", their mask ", sizes_text(mask)),
+           "give one number for each label");
+  const auto share = [](const Tensor& sum, const Tensor& weights) {
+    return sum / weights.sum().clamp_min(least_weight);
+  };
   if (config.reduction) {
     const Tensor weights = mask * valid, weighted = tokens.plain * weights, none = weights.new_zeros({});
     if (*config.reduction == Reduction::none) return {weighted, none, weights, tokens.correct * weights};
@@ -173,7 +181,8 @@ LossMetrics sequence_classification_loss(const Tensor& logits, const Tensor& lab
     mismatch("give logits [batch, classes] and labels of as many rows");
   const Problem problem = problem_of(logits, labels, config);
   if (problem == Problem::single_label) {
-    if (labels.dim() != 1 || !at::isIntegralType(labels.scalar_type(), false)) mismatch("give the number of one class for each row");
+    if (labels.dim() != 1 || !at::isIntegralType(labels.scalar_type(), false))
+      mismatch("give the number of one class for each row");
     return cross_entropy(logits, {.labels = labels.to(at::kLong)}, config);
   }
   const Tensor x = logits.to(at::kFloat), y = labels.to(at::kFloat);
@@ -195,7 +204,8 @@ LossMetrics question_answering_loss(const Tensor& start_logits, const Tensor& en
   check_loss_config(config);
   const char* const where = "question_answering_loss";
   const auto half = [&](const Tensor& logits, const Tensor& positions) {
-    if (!logits.defined() || !positions.defined()) refuse(where, "logits or positions are missing", "give those of start and end");
+    if (!logits.defined() || !positions.defined())
+      refuse(where, "logits or positions are missing", "give those of start and end");
     if (logits.dim() != 2 || positions.dim() != 1 || positions.size(0) != logits.size(0))
       refuse(where, str("logits are ", sizes_text(logits), ", positions ", sizes_text(positions)),
              "give logits [batch, length] and positions [batch]");

@@ -1,6 +1,6 @@
 // The losses of a task on logits that exist, as EasyDeL has them (easydel/infra/loss_utils.py): causal language models,
-// classification of sequences and tokens, answers within a text. Tensors are [batch, length], padded. Trainers do not come
-// here: they work on flat tokens and never hold all logits.
+// classification of sequences and tokens, answers within a text. Tensors are [batch, length], padded. Trainers do not
+// come here: they work on flat tokens and never hold all logits.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,9 @@ struct LossMetrics {
 };
 
 struct Targets {
-  Tensor labels;                // int64 [batch, length]
-  Tensor attention_mask = {};   // [batch, length], 0 where a token is padding; undefined: where the label is ignore_index
+  Tensor labels;  // int64 [batch, length]
+  Tensor attention_mask =
+      {};  // [batch, length], 0 where a token is padding; undefined: where the label is ignore_index
   std::optional<double> num_items_in_batch = {};  // the loss is divided by it, last
   // Of the labels that are left after the shift: instead of the mask, and which document of a packed row a label is of.
   Tensor weights = {}, segments = {};
@@ -33,8 +34,9 @@ struct Targets {
 //   NUM_TOTAL_TARGET_TOKENS           all labels, padding too
 //   AVERAGE_PER_SEQUENCE              each row (or segment) has a mean, and these have one
 //   a number, or null for 1           as it is, and the mask does not count
-// reduction: mean, sum or none takes the place of all that, without z-loss. Label smoothing is ops::Smoothing::t5x; chunk
-// sizes change no value. A loss without anything to divide by is NaN. UserError for values and shapes that do not fit.
+// reduction: mean, sum or none takes the place of all that, without z-loss. Label smoothing is ops::Smoothing::t5x;
+// chunk sizes change no value. A loss without anything to divide by is NaN. UserError for values and shapes that do not
+// fit.
 LossMetrics causal_lm_loss(const Tensor& logits, const Targets& targets, const LossConfig& config = {});
 LossMetrics token_classification_loss(const Tensor& logits, const Targets& targets, const LossConfig& config = {});
 

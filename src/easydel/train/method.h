@@ -81,8 +81,8 @@ struct Setting {
   const TrainerSection& trainer;
   const data::MixtureConfig& mixture;
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: examples come ready (a replay)
-  std::shared_ptr<models::Model> model;      // null: rows are prepared, and nothing is computed
-  std::shared_ptr<models::Model> reference;  // the user's; null: none was given
+  std::shared_ptr<models::Model> model;              // null: rows are prepared, and nothing is computed
+  std::shared_ptr<models::Model> reference;          // the user's; null: none was given
 };
 
 struct MethodEntry {

@@ -11,7 +11,8 @@ namespace easydel::train {
 
 double clip_factor(double norm, double most) { return std::min(1.0, most / (norm + 1e-6)); }
 
-Optimizer::Optimizer(nn::ParameterTable& parameters, const OptimizerOptions& options) : weight_decay_(options.weight_decay) {
+Optimizer::Optimizer(nn::ParameterTable& parameters, const OptimizerOptions& options)
+    : weight_decay_(options.weight_decay) {
   const c10::AutoGradMode no_grad(false);
   std::optional<std::regex> pattern;
   if (options.decay_pattern) pattern.emplace(*options.decay_pattern);

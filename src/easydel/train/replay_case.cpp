@@ -37,15 +37,15 @@ Schedule read_schedule(Arguments& arguments, int64_t steps) {
       static_cast<int64_t>(warmup >= 1 ? warmup : std::ceil(static_cast<double>(steps) * std::max(warmup, share)));
   const Value none = Value::map();
   const Value* given = arguments.take("lr_scheduler_kwargs");
-  return read_schedule(arguments.word("lr_scheduler_type", "linear"), given ? *given : none, out,
-                       arguments.where());
+  return read_schedule(arguments.word("lr_scheduler_type", "linear"), given ? *given : none, out, arguments.where());
 }
 
 // What transformers' Trainer makes of the word: the betas are given to those that have any.
 OptimizerRules read_rules(Arguments& arguments, const std::string& optimizer) {
   const double b1 = arguments.number("adam_beta1", 0.9), b2 = arguments.number("adam_beta2", 0.999);
   const double eps = arguments.number("adam_epsilon", 1e-8);
-  if (optimizer == "adamw_torch" || optimizer == "adamw_torch_fused" || optimizer == "adamw_hf") return {adamw({b1, b2, eps})};
+  if (optimizer == "adamw_torch" || optimizer == "adamw_torch_fused" || optimizer == "adamw_hf")
+    return {adamw({b1, b2, eps})};
   if (optimizer == "adafactor") return {adafactor({})};
   if (optimizer == "adagrad") return {adagrad({})};
   if (optimizer == "lion_32bit") return {lion(b1, b2)};
@@ -54,7 +54,8 @@ OptimizerRules read_rules(Arguments& arguments, const std::string& optimizer) {
   arguments.not_built("optim", optimizer);
 }
 
-void read_common(Arguments& arguments, TrainerConfig& common, Schedule& schedule, OptimizerRules& rules, int64_t recorded_steps) {
+void read_common(Arguments& arguments, TrainerConfig& common, Schedule& schedule, OptimizerRules& rules,
+                 int64_t recorded_steps) {
   common.gradient_accumulation_steps = arguments.integer("gradient_accumulation_steps", 1);
   common.total_batch_size = arguments.integer("per_device_train_batch_size", 1) * common.gradient_accumulation_steps;
   common.max_training_steps = arguments.integer("max_steps", recorded_steps);

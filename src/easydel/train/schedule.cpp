@@ -41,7 +41,8 @@ double Schedule::at(int64_t step) const {
     return static_cast<double>(a) / static_cast<double>(std::max<int64_t>(1, b));
   };
   if (step < warmup && shape == Shape::cosine_warmup)
-    return rate * (warmup_from < 0 ? ratio(step + 1, warmup) : warmup_from + (1 - warmup_from) * ratio(step, warmup - 1));
+    return rate *
+           (warmup_from < 0 ? ratio(step + 1, warmup) : warmup_from + (1 - warmup_from) * ratio(step, warmup - 1));
   if (step < warmup) {
     const double progress = ratio(step, warmup);
     return shape == Shape::warmup_stable_decay ? above_least(risen(warmup_curve, progress)) : rate * progress;
@@ -55,7 +56,8 @@ double Schedule::at(int64_t step) const {
     case Shape::cosine:
       return above_least(0.5 * (1 + std::cos(std::numbers::pi * cycles * 2 * progress)));
     case Shape::cosine_warmup:
-      return above_least(0.5 * (1 + std::cos(std::numbers::pi * cycles * 2 * ratio(step - warmup + 1, steps - warmup))));
+      return above_least(0.5 *
+                         (1 + std::cos(std::numbers::pi * cycles * 2 * ratio(step - warmup + 1, steps - warmup))));
     case Shape::cosine_with_restarts:
       if (progress >= 1) return 0;
       return rate * std::max(0.0, 0.5 * (1 + std::cos(std::numbers::pi * std::fmod(cycles * progress, 1.0))));

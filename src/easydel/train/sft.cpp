@@ -55,7 +55,8 @@ class Sft final : public Method {
       example.add_sequence(encoded.ids, learn);
     else
       example.add_unshifted(encoded.ids, learn);
-    std::ranges::replace_if(example.labels, [&](int32_t label) { return label == loss_.ignore_index; }, data::no_label);
+    std::ranges::replace_if(
+        example.labels, [&](int32_t label) { return label == loss_.ignore_index; }, data::no_label);
     if (example.labelled() > 0) out.example = std::move(example);
     return out;
   }
@@ -64,7 +65,8 @@ class Sft final : public Method {
     Batch batch = flat_batch(examples);
     const auto sequences = static_cast<int64_t>(batch.cu_seqlens.size()) - 1;
     batch.weight = static_cast<double>(batch.labelled);
-    if (by(Normalizer::total_target_tokens)) batch.weight = static_cast<double>(batch.size() - (loss_.shift_tokens ? sequences : 0));
+    if (by(Normalizer::total_target_tokens))
+      batch.weight = static_cast<double>(batch.size() - (loss_.shift_tokens ? sequences : 0));
     if (by(Normalizer::average_per_sequence)) batch.weight = static_cast<double>(learned_sequences(batch));
     return batch;
   }

@@ -54,9 +54,11 @@ void State::apply_gradients(const std::map<std::string, Tensor>& gradients) {
   for (const auto& [path, gradient] : gradients) {
     nn::Entry* const entry = parts_.model->parameters().find(path);
     if (!entry || !entry->trainable)
-      refuse("State.apply_gradients", "there is no trained parameter '" + path + "'", "see `easydel describe model` for their names");
+      refuse("State.apply_gradients", "there is no trained parameter '" + path + "'",
+             "see `easydel describe model` for their names");
     if (gradient.sizes() != entry->shard.sizes())
-      refuse("State.apply_gradients", easydel::str("the gradient of ", path, " is ", gradient.sizes(), ", the parameter ", entry->shard.sizes()));
+      refuse("State.apply_gradients", easydel::str("the gradient of ", path, " is ", gradient.sizes(),
+                                                   ", the parameter ", entry->shard.sizes()));
     entry->shard.mutable_grad() = gradient.detach().to(entry->shard.scalar_type()).clone();
   }
   apply_gradients();
@@ -95,7 +97,8 @@ State State::load(const fs::path& folder, const models::LoadOptions& options, st
 
 int64_t State::size() const {
   int64_t bytes = optimizer_ ? optimizer_->state_bytes() : 0;
-  for (const nn::Entry& entry : parts_.model->parameters().entries()) bytes += static_cast<int64_t>(entry.shard.nbytes());
+  for (const nn::Entry& entry : parts_.model->parameters().entries())
+    bytes += static_cast<int64_t>(entry.shard.nbytes());
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 // A model, its optimizer and the number of updates made, for a training loop of one's own: EasyDeLState. The trainer's
-// loop is train/trainer.h; both save in the same form (train/state_files.h), so that either can read what the other wrote.
+// loop is train/trainer.h; both save in the same form (train/state_files.h), so that either can read what the other
+// wrote.
 #pragma once
 
 #include <filesystem>
@@ -32,21 +33,24 @@ class State {
   };
   // UserError without a model, and for init_opt_state without tx.
   static State create(Parts parts);
-  // From a folder that save() or a trainer wrote, or the newest of those below it. Without an optimizer's state in it, or
-  // without tx, the optimizer is as after create(). UserError for what is no such folder, or of another optimizer.
-  static State load(const std::filesystem::path& folder, const models::LoadOptions& options, std::optional<Transformation> tx = {});
+  // From a folder that save() or a trainer wrote, or the newest of those below it. Without an optimizer's state in it,
+  // or without tx, the optimizer is as after create(). UserError for what is no such folder, or of another optimizer.
+  static State load(const std::filesystem::path& folder, const models::LoadOptions& options,
+                    std::optional<Transformation> tx = {});
 
   // Begins the optimizer's state anew; layouts are the parameters'.
   void init_tx(Transformation tx);
-  // One update with the gradients that backward() has left in the parameters, and which are dropped; the rate is that of
-  // this step. Collective: gradients are summed over ranks. UserError before init_tx.
+  // One update with the gradients that backward() has left in the parameters, and which are dropped; the rate is that
+  // of this step. Collective: gradients are summed over ranks. UserError before init_tx.
   void apply_gradients();
-  // With these instead, by the parameters' paths; each is as its shard. UserError for a path or a shape that is not there.
+  // With these instead, by the parameters' paths; each is as its shard. UserError for a path or a shape that is not
+  // there.
   void apply_gradients(const std::map<std::string, Tensor>& gradients);
 
   // Writes `folder`/run-<step>: the model as transformers reads it, the step, and the optimizer's state. Collective.
   // UserError where the disk fails; then nothing has changed.
-  std::filesystem::path save(const std::filesystem::path& folder, bool save_optimizer = true, const std::string& dtype = "auto") const;
+  std::filesystem::path save(const std::filesystem::path& folder, bool save_optimizer = true,
+                             const std::string& dtype = "auto") const;
 
   models::Model& model() const { return *parts_.model; }
   int64_t step() const { return parts_.step; }

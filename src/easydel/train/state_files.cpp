@@ -83,7 +83,8 @@ std::string order_class(at::ScalarType compute) {
 }
 
 bool is_of_training(std::string_view name) {
-  return name == state_name || name == "manifest.json" || (name.starts_with("optimizer-") && name.ends_with(".safetensors"));
+  return name == state_name || name == "manifest.json" ||
+         (name.starts_with("optimizer-") && name.ends_with(".safetensors"));
 }
 
 void write_state(const fs::path& folder, const RunState& state) {

@@ -38,7 +38,8 @@ RunState read_state(const std::filesystem::path& folder);  // UserError for what
 
 // The optimizer's states; the masters too where the model folder beside does not hold them in fp32; and
 // `more` (a method's own model, or null). Whole tensors, whatever the mesh; collective, the first rank writes.
-void write_optimizer(const Ranks& ranks, const std::filesystem::path& folder, Optimizer& optimizer, models::Model* more);
+void write_optimizer(const Ranks& ranks, const std::filesystem::path& folder, Optimizer& optimizer,
+                     models::Model* more);
 // Puts this rank's part of the masters into the model and the rest into the optimizer. `load` is how the model was
 // loaded. UserError "file: what" where the checkpoint is of another model.
 void read_optimizer(const std::filesystem::path& folder, const models::LoadOptions& load, models::Model& model,

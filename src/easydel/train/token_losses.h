@@ -5,8 +5,8 @@
 
 namespace easydel::train {
 
-// fp32, of the labels' shape: a label's loss without z, its z-loss, whether it is the likeliest. All 0 for a label outside
-// of the vocabulary.
+// fp32, of the labels' shape: a label's loss without z, its z-loss, whether it is the likeliest. All 0 for a label
+// outside of the vocabulary.
 struct TokenLosses {
   Tensor plain, z, correct;
 };

@@ -128,7 +128,8 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
     return result;
   }
   if (config().clip_grad)
-    if (const double factor = clip_factor(result.gradient_norm, *config().clip_grad); factor < 1) optimizer_->scale_gradients(factor);
+    if (const double factor = clip_factor(result.gradient_norm, *config().clip_grad); factor < 1)
+      optimizer_->scale_gradients(factor);
   optimizer_->step(schedule_.at(step));
   tokens_seen_ += result.tokens;
   method_->updated(*parts_.model, step + 1);

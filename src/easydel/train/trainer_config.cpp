@@ -21,7 +21,8 @@ bool is_regex(const std::string& pattern) {
 // What a loss on logits can have, and a training step cannot, or not yet.
 void settle_loss(const LossConfig& loss, const std::string& method, config::Keys keys) {
   if (method != "sft")
-    for (const char* key : {"ignore_index", "label_smoothing", "z_loss", "loss_normalizing_factor", "reduction", "divide_weight_sum", "shift_tokens"})
+    for (const char* key : {"ignore_index", "label_smoothing", "z_loss", "loss_normalizing_factor", "reduction",
+                            "divide_weight_sum", "shift_tokens"})
       if (keys.given(key)) keys.no_effect(key, "with trainer_type " + method);
   const auto refuse = [&](const char* key, const char* what) { keys.refuse(key, str(what, " is not built yet")); };
   if (loss.reduction == Reduction::none)
@@ -30,7 +31,7 @@ void settle_loss(const LossConfig& loss, const std::string& method, config::Keys
   if (loss.divide_weight_sum && named && *named == Normalizer::total_target_tokens)
     refuse("divide_weight_sum", "dividing twice with NUM_TOTAL_TARGET_TOKENS");
   if (loss.num_labels || loss.num_classification_labels || loss.problem_type || loss.classification_problem_type)
-    refuse(loss.num_labels                     ? "num_labels"
+    refuse(loss.num_labels                  ? "num_labels"
            : loss.num_classification_labels ? "num_classification_labels"
            : loss.problem_type              ? "problem_type"
                                             : "classification_problem_type",

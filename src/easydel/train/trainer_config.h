@@ -18,10 +18,14 @@ namespace easydel::train {
 enum class OptimizerName : uint8_t { adamw, adafactor, lion, mars, muon, quad, rmsprop, skew, soap };
 constexpr auto choices(OptimizerName) {
   using enum OptimizerName;
-  return std::array{config::Choice{adamw, "adamw"}.also("adam"),    config::Choice{adafactor, "adafactor"},
-                    config::Choice{lion, "lion"},       config::Choice{mars, "mars"},
-                    config::Choice{muon, "muon"},       config::Choice{quad, "quad"},
-                    config::Choice{rmsprop, "rmsprop"}, config::Choice{skew, "skew"},
+  return std::array{config::Choice{adamw, "adamw"}.also("adam"),
+                    config::Choice{adafactor, "adafactor"},
+                    config::Choice{lion, "lion"},
+                    config::Choice{mars, "mars"},
+                    config::Choice{muon, "muon"},
+                    config::Choice{quad, "quad"},
+                    config::Choice{rmsprop, "rmsprop"},
+                    config::Choice{skew, "skew"},
                     config::Choice{soap, "soap"}};
 }
 
@@ -57,13 +61,17 @@ struct OptimizerArguments {
     using namespace config;
     using C = OptimizerArguments;
     return std::tuple{
-        field<&C::b1>("adamw, lion, mars, quad, skew, soap: decay of the mean of gradients; null: adamw and lion 0.9, else 0.95.", between(0, 1), alias("beta1"),
-                      alias("adam_beta1")),
-        field<&C::b2>("adamw, mars, soap: decay of the mean of squared gradients; null: 0.999, mars 0.99, soap 0.95. lion: of gradients; null: 0.99.",
+        field<&C::b1>(
+            "adamw, lion, mars, quad, skew, soap: decay of the mean of gradients; null: adamw and lion 0.9, else 0.95.",
+            between(0, 1), alias("beta1"), alias("adam_beta1")),
+        field<&C::b2>("adamw, mars, soap: decay of the mean of squared gradients; null: 0.999, mars 0.99, soap 0.95. "
+                      "lion: of gradients; null: 0.99.",
                       between(0, 1), alias("beta2"), alias("adam_beta2")),
-        field<&C::eps>("adamw, mars, rmsprop, soap: added to the root; null: 1e-8. adafactor: added to squares; null: 1e-30.", at_least(0),
-                       alias("epsilon"), alias("adam_epsilon")),
-        field<&C::momentum>("rmsprop, muon: share of the last update that goes on; null: rmsprop 0, muon 0.95.", between(0, 1)),
+        field<&C::eps>(
+            "adamw, mars, rmsprop, soap: added to the root; null: 1e-8. adafactor: added to squares; null: 1e-30.",
+            at_least(0), alias("epsilon"), alias("adam_epsilon")),
+        field<&C::momentum>("rmsprop, muon: share of the last update that goes on; null: rmsprop 0, muon 0.95.",
+                            between(0, 1)),
         field<&C::decay>("rmsprop: decay of the mean of squared gradients.", between(0, 1), alias("alpha")),
         field<&C::gamma>("mars: how much the last gradient corrects this one.", at_least(0)),
         field<&C::nesterov>("muon: look a step ahead."),
@@ -224,7 +232,8 @@ struct TrainerConfig {
         field<&C::training_time_limit>("Stop (and save) after 30s, 50min, 23h."),
         field<&C::trainer_prefix>("Set before the names of metrics."),
         field<&C::track_memory>("Record the process's peak memory."),
-        field<&C::aux_loss_enabled>("Adds the router losses of a mixture of experts, as config.json's output_router_logits does."),
+        field<&C::aux_loss_enabled>(
+            "Adds the router losses of a mixture of experts, as config.json's output_router_logits does."),
         field<&C::custom_scheduler>("A function: only in Python.", not_built("a function in YAML")),
         field<&C::init_tx>("Build the optimizer at once.", compiled),
         field<&C::tx_mu_dtype>("Number type of the optimizer's first moment.",

@@ -58,26 +58,41 @@ int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
 
 OptimizerRules rules_of(const TrainerConfig& config) {
   const OptimizerArguments& more = config.extra_optimizer_kwargs;
-  const auto adam = [&] { return adamw({.b1 = more.b1.value_or(0.9), .b2 = more.b2.value_or(0.999), .eps = more.eps.value_or(1e-8)}); };
+  const auto adam = [&] {
+    return adamw({.b1 = more.b1.value_or(0.9), .b2 = more.b2.value_or(0.999), .eps = more.eps.value_or(1e-8)});
+  };
   switch (config.optimizer) {
     case OptimizerName::adafactor:
       return {adafactor({.eps = more.eps.value_or(1e-30)})};
     case OptimizerName::lion:
       return {lion(more.b1.value_or(0.9), more.b2.value_or(0.99))};
     case OptimizerName::mars:
-      return {mars({.b1 = more.b1.value_or(0.95), .b2 = more.b2.value_or(0.99), .eps = more.eps.value_or(1e-8), .gamma = more.gamma})};
+      return {mars({.b1 = more.b1.value_or(0.95),
+                    .b2 = more.b2.value_or(0.99),
+                    .eps = more.eps.value_or(1e-8),
+                    .gamma = more.gamma})};
     case OptimizerName::muon:
       return {muon({.momentum = more.momentum.value_or(0.95), .nesterov = more.nesterov}), adam()};
     case OptimizerName::rmsprop:
-      return {rmsprop({.alpha = more.decay, .eps = more.eps.value_or(1e-8), .momentum = more.momentum.value_or(0), .centered = more.centered})};
+      return {rmsprop({.alpha = more.decay,
+                       .eps = more.eps.value_or(1e-8),
+                       .momentum = more.momentum.value_or(0),
+                       .centered = more.centered})};
     case OptimizerName::quad:
     case OptimizerName::skew:
-      return {kron({.b1 = more.b1.value_or(0.95), .preconditioner_rate = more.preconditioner_lr, .block = more.block_size,
-                    .most_dense = more.max_size_dense, .skew = config.optimizer == OptimizerName::skew})};
+      return {kron({.b1 = more.b1.value_or(0.95),
+                    .preconditioner_rate = more.preconditioner_lr,
+                    .block = more.block_size,
+                    .most_dense = more.max_size_dense,
+                    .skew = config.optimizer == OptimizerName::skew})};
     case OptimizerName::soap: {
       const double b2 = more.b2.value_or(0.95);
-      return {soap({.b1 = more.b1.value_or(0.95), .b2 = b2, .shampoo_b = b2, .eps = more.eps.value_or(1e-8),
-                    .frequency = more.precondition_frequency, .most_rows = more.max_precond_dim})};
+      return {soap({.b1 = more.b1.value_or(0.95),
+                    .b2 = b2,
+                    .shampoo_b = b2,
+                    .eps = more.eps.value_or(1e-8),
+                    .frequency = more.precondition_frequency,
+                    .most_rows = more.max_precond_dim})};
     }
     default:
       return {adam()};
@@ -153,7 +168,8 @@ void Trainer::build_data() {
   const auto prepare = [this](const data::TypedRow& row) { return method_->prepare(row); };
   data::DatasetOptions options = training_data(parts_.trainer, parts_.mixture);
   training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
-  if (parts_.mixture.save && ranks_.first()) data::save_dataset("mixture.save", *training_, parts_.mixture, config().trainer_type);
+  if (parts_.mixture.save && ranks_.first())
+    data::save_dataset("mixture.save", *training_, parts_.mixture, config().trainer_type);
   source_ = std::make_unique<DatasetSource>(training_, config().total_batch_size, config().gradient_accumulation_steps,
                                             config().per_epoch_training_steps.value_or(0));
 

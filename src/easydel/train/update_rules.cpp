@@ -22,7 +22,9 @@ namespace easydel::train {
 
 Tensor& Update::state(std::string_view name) const { return states.find(name)->second; }
 Tensor Update::coupled_gradient() const { return decay != 0 ? gradient.add(value, decay) : gradient; }
-double root_mean_square(const Tensor& t) { return at::linalg_vector_norm(t).item<double>() / std::sqrt(double(t.numel())); }
+double root_mean_square(const Tensor& t) {
+  return at::linalg_vector_norm(t).item<double>() / std::sqrt(double(t.numel()));
+}
 
 namespace {
 
@@ -36,24 +38,27 @@ class AdamW final : public UpdateRule {
   }
   bool copies() const override { return true; }
   void update(const Update& u) const override {
-    const Tensor gradient = o_.coupled ? u.coupled_gradient() : u.gradient, &mean = u.state("mean"), &square = u.state("square");
+    const Tensor gradient = o_.coupled ? u.coupled_gradient() : u.gradient, &mean = u.state("mean"),
+                 &square = u.state("square");
     const auto served = [](const Tensor& t) { return tensor::kernels_serve(t) && t.is_contiguous(); };
     const bool short_copy = !u.copy.defined() || (served(u.copy) && u.copy.scalar_type() == at::kBFloat16);
     if (o_.amsgrad || !served(u.value) || u.value.scalar_type() != at::kFloat || !served(gradient) || !short_copy)
       return by_torch(u, gradient);
     const kernels::AdamW spec{u.rate, o_.b1, o_.b2, o_.eps, o_.coupled ? 0.0 : u.decay, u.step};
-    kernels::adamw(tensor::executor(), spec, u.value.numel(), u.value.mutable_data_ptr<float>(), gradient.const_data_ptr(),
-                   tensor::number_of(gradient.scalar_type()), mean.mutable_data_ptr<float>(), square.mutable_data_ptr<float>(),
+    kernels::adamw(tensor::executor(), spec, u.value.numel(), u.value.mutable_data_ptr<float>(),
+                   gradient.const_data_ptr(), tensor::number_of(gradient.scalar_type()), mean.mutable_data_ptr<float>(),
+                   square.mutable_data_ptr<float>(),
                    u.copy.defined() ? static_cast<kernels::bf16*>(u.copy.mutable_data_ptr()) : nullptr);
   }
 
  private:
   void by_torch(const Update& u, const Tensor& of) const {
     const Tensor count = at::full({}, double(u.step), u.value.options());
-    std::vector<Tensor> value = {u.value}, gradient = {of}, mean = {u.state("mean")}, square = {u.state("square")}, most;
+    std::vector<Tensor> value = {u.value}, gradient = {of}, mean = {u.state("mean")}, square = {u.state("square")},
+                        most;
     if (o_.amsgrad) most = {u.state("most")};
-    at::_fused_adamw_(value, gradient, mean, square, most, {count}, u.rate, o_.b1, o_.b2, o_.coupled ? 0.0 : u.decay, o_.eps,
-                      o_.amsgrad, false);
+    at::_fused_adamw_(value, gradient, mean, square, most, {count}, u.rate, o_.b1, o_.b2, o_.coupled ? 0.0 : u.decay,
+                      o_.eps, o_.amsgrad, false);
     if (u.copy.defined()) u.copy.copy_(u.value);
   }
 
@@ -76,7 +81,8 @@ class Mars final : public UpdateRule {
     mean.mul_(o_.b1).add_(corrected, 1 - o_.b1);
     square.mul_(o_.b2).addcmul_(corrected, corrected, 1 - o_.b2);
     const double step = double(u.step), left1 = 1 - std::pow(o_.b1, step), left2 = 1 - std::pow(o_.b2, step);
-    u.value.mul_(1 - u.rate * u.decay).addcdiv_(mean, square.sqrt().div_(std::sqrt(left2)).add_(o_.eps), -u.rate / left1);
+    u.value.mul_(1 - u.rate * u.decay)
+        .addcdiv_(mean, square.sqrt().div_(std::sqrt(left2)).add_(o_.eps), -u.rate / left1);
   }
 
  private:
@@ -152,7 +158,8 @@ class Muon final : public UpdateRule {
     momentum.lerp_(u.gradient, 1 - o_.momentum);
     const Tensor way = orthogonal(o_.nesterov ? u.gradient.lerp(momentum, o_.momentum) : momentum);
     const double rows = double(u.value.size(0)), columns = double(u.value.size(1));
-    const double factor = o_.match_rms_adamw ? 0.2 * std::sqrt(std::max(rows, columns)) : std::sqrt(std::max(1.0, rows / columns));
+    const double factor =
+        o_.match_rms_adamw ? 0.2 * std::sqrt(std::max(rows, columns)) : std::sqrt(std::max(1.0, rows / columns));
     u.value.mul_(1 - u.rate * u.decay).add_(way, -u.rate * factor);
   }
 

@@ -1,5 +1,5 @@
-// Rules by which optimizers turn a gradient into an update of one tensor: torch's and transformers' order of operations,
-// fp32. Which parameters there are, rates and saving are train/optimizer.h.
+// Rules by which optimizers turn a gradient into an update of one tensor: torch's and transformers' order of
+// operations, fp32. Which parameters there are, rates and saving are train/optimizer.h.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Update {
   Tensor& value;           // written in place
   const Tensor& gradient;  // as value
   OptimizerStates& states;
-  int64_t step = 1;        // this update's number, from 1
+  int64_t step = 1;  // this update's number, from 1
   double rate = 0, decay = 0;
   Tensor copy{};  // gets the new value too, rounded to its number type; undefined: none
 
@@ -31,7 +31,8 @@ double root_mean_square(const Tensor& tensor);
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
-  // Whether an element's update depends on others: then a parameter that is cut over ranks is updated as a whole on each.
+  // Whether an element's update depends on others: then a parameter that is cut over ranks is updated as a whole on
+  // each.
   virtual bool whole() const { return false; }
   // Whether update() writes Update::copy; other rules are given none.
   virtual bool copies() const { return false; }
@@ -39,8 +40,8 @@ class UpdateRule {
   virtual void update(const Update& update) const = 0;  // gradients are off
 };
 
-// arXiv:1711.05101. States mean, square; with amsgrad (arXiv:1904.09237) most. `coupled`: Adam, whose decay goes into the
-// gradient.
+// arXiv:1711.05101. States mean, square; with amsgrad (arXiv:1904.09237) most. `coupled`: Adam, whose decay goes into
+// the gradient.
 struct AdamWOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8;
   bool amsgrad = false, coupled = false;
@@ -51,9 +52,9 @@ std::unique_ptr<UpdateRule> adamw(const AdamWOptions& options);
 // vector; mean with b1.
 struct AdafactorOptions {
   double eps = 1e-30, least_scale = 1e-3, clip = 1.0, decay_rate = -0.8;
-  double b1 = 0;                                         // 0: no mean
+  double b1 = 0;                                        // 0: no mean
   bool scale_parameter = false, relative_step = false;  // the second takes the place of the rate
-  bool warmup = false;                                   // the relative step begins small
+  bool warmup = false;                                  // the relative step begins small
 };
 std::unique_ptr<UpdateRule> adafactor(const AdafactorOptions& options);
 
@@ -64,8 +65,8 @@ struct MarsOptions {
 };
 std::unique_ptr<UpdateRule> mars(const MarsOptions& options);
 
-// arXiv:2409.11321 as its authors' program has it: Adam in the eigenbases of Shampoo's two (or more) second moments, which
-// follow by one power iteration every `frequency` updates; the first update only begins them. Dimensions above
+// arXiv:2409.11321 as its authors' program has it: Adam in the eigenbases of Shampoo's two (or more) second moments,
+// which follow by one power iteration every `frequency` updates; the first update only begins them. Dimensions above
 // `most_rows`, and vectors, have no basis. States mean, square, count, and of each dimension gram<d>, basis<d>.
 struct SoapOptions {
   double b1 = 0.95, b2 = 0.95, shampoo_b = 0.95, eps = 1e-8;
@@ -73,9 +74,9 @@ struct SoapOptions {
 };
 std::unique_ptr<UpdateRule> soap(const SoapOptions& options);
 
-// EasyDeL's quad and skew (eformer/optimizers/_tx/white_kron.py), in fp32: the momentum of each block of a matrix made white
-// by two factors that follow it; dimensions above `most_dense` have a diagonal one, vectors one alone. The update is a fifth
-// of that, at most as large as 1.1 on average. States mean, left, left_bound, right, right_bound.
+// EasyDeL's quad and skew (eformer/optimizers/_tx/white_kron.py), in fp32: the momentum of each block of a matrix made
+// white by two factors that follow it; dimensions above `most_dense` have a diagonal one, vectors one alone. The update
+// is a fifth of that, at most as large as 1.1 on average. States mean, left, left_bound, right, right_bound.
 struct KronOptions {
   double b1 = 0.95, preconditioner_rate = 0.7;
   int64_t block = 256, most_dense = 16384;
@@ -121,11 +122,13 @@ struct AdamOptions {
   bool decoupled = false;  // the decay; else it goes into the gradient
 };
 std::unique_ptr<UpdateRule> adamax(const AdamOptions& options);  // states mean, most; its decay is never decoupled
-std::unique_ptr<UpdateRule> nadam(const AdamOptions& options, double momentum_decay = 4e-3);  // mean, square; product: a scalar
-std::unique_ptr<UpdateRule> radam(const AdamOptions& options);  // states mean, square
+std::unique_ptr<UpdateRule> nadam(const AdamOptions& options,
+                                  double momentum_decay = 4e-3);  // mean, square; product: a scalar
+std::unique_ptr<UpdateRule> radam(const AdamOptions& options);    // states mean, square
 struct TorchAdafactorOptions {
   double eps = 1.1920928955078125e-7, least_scale = 1e-3, clip = 1.0, decay_rate = -0.8;
 };
-std::unique_ptr<UpdateRule> torch_adafactor(const TorchAdafactorOptions& options);  // states row, column, or square of a vector
+std::unique_ptr<UpdateRule> torch_adafactor(
+    const TorchAdafactorOptions& options);  // states row, column, or square of a vector
 
 }  // namespace easydel::train

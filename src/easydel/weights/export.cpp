@@ -85,7 +85,8 @@ void add_rope(GgufWriter& out, const std::string& prefix, const Config& config, 
   if (type == "llama3" || type == "longrope") {
     std::vector<float> factors;
     if (type == "llama3") {
-      factors = llama3_rope_factors(theta, head_size, factor, rope.number("low_freq_factor", 1), rope.number("high_freq_factor", 4),
+      factors = llama3_rope_factors(theta, head_size, factor, rope.number("low_freq_factor", 1),
+                                    rope.number("high_freq_factor", 4),
                                     static_cast<double>(original.value_or(config.integer("max_position_embeddings"))));
     } else {
       const Value *one = rope.find("short_factor"), *other = rope.find("long_factor");
@@ -95,8 +96,9 @@ void add_rope(GgufWriter& out, const std::string& prefix, const Config& config, 
     }
     if (original) out.integer(prefix + "rope.scaling.original_context_length", *original);
     const auto count = static_cast<int64_t>(factors.size());
-    return out.tensor("rope_freqs.weight", GgmlType::f32, {count},
-                      [factors](const GgufWriter::Sink& sink) { sink(factors.data(), factors.size() * sizeof(float)); });
+    return out.tensor("rope_freqs.weight", GgmlType::f32, {count}, [factors](const GgufWriter::Sink& sink) {
+      sink(factors.data(), factors.size() * sizeof(float));
+    });
   }
   if (type != "linear" && type != "yarn") config.refuse_key("rope_scaling", "the type '" + type + "'");
   out.text(prefix + "rope.scaling.type", type);
@@ -105,11 +107,13 @@ void add_rope(GgufWriter& out, const std::string& prefix, const Config& config, 
   for (const char* key : {"mscale", "mscale_all_dim"})
     if (rope.find(key)) config.refuse_key("rope_scaling", str("'yarn' with ", key));
   if (!rope.flag("truncate", true)) config.refuse_key("rope_scaling", "'yarn' without truncation");
-  out.integer(prefix + "rope.scaling.original_context_length", original.value_or(config.integer("max_position_embeddings")));
+  out.integer(prefix + "rope.scaling.original_context_length",
+              original.value_or(config.integer("max_position_embeddings")));
   if (rope.find("beta_fast")) out.number(prefix + "rope.scaling.yarn_beta_fast", rope.number("beta_fast", 32));
   if (rope.find("beta_slow")) out.number(prefix + "rope.scaling.yarn_beta_slow", rope.number("beta_slow", 1));
   if (rope.find("attention_factor"))
-    out.number(prefix + "rope.scaling.yarn_attn_factor", rope.number("attention_factor", 1) / (0.1 * std::log(factor) + 1.0));
+    out.number(prefix + "rope.scaling.yarn_attn_factor",
+               rope.number("attention_factor", 1) / (0.1 * std::log(factor) + 1.0));
 }
 
 Sizes add_keys(GgufWriter& out, const GgufFamily& family, const Config& config, std::string_view name, GgmlType type) {
@@ -118,12 +122,18 @@ Sizes add_keys(GgufWriter& out, const GgufFamily& family, const Config& config, 
   out.text("general.type", "model");
   out.text("general.name", name);
   out.integer("general.quantization_version", 2);
-  out.integer("general.file_type", type == GgmlType::f32 ? 0 : type == GgmlType::f16 ? 1 : type == GgmlType::q8_0 ? 7 : 32);
+  out.integer("general.file_type", type == GgmlType::f32    ? 0
+                                   : type == GgmlType::f16  ? 1
+                                   : type == GgmlType::q8_0 ? 7
+                                                            : 32);
   const std::string activation = config.text("hidden_activation", config.text("hidden_act", family.activation));
-  const bool gelu = family.activation == "gelu_pytorch_tanh" && activation == "gelu";  // Gemma's first files mean the same
-  if (activation != family.activation && !gelu) config.refuse_key("hidden_act", "'" + activation + "' for " + std::string(family.model_type));
+  const bool gelu =
+      family.activation == "gelu_pytorch_tanh" && activation == "gelu";  // Gemma's first files mean the same
+  if (activation != family.activation && !gelu)
+    config.refuse_key("hidden_act", "'" + activation + "' for " + std::string(family.model_type));
   if (family.model_type == "qwen2" || family.model_type == "qwen3")
-    if (config.flag("use_sliding_window", false)) config.refuse_key("use_sliding_window", "windows of " + std::string(family.model_type));
+    if (config.flag("use_sliding_window", false))
+      config.refuse_key("use_sliding_window", "windows of " + std::string(family.model_type));
   const int64_t hidden = config.integer("hidden_size"), heads = config.integer("num_attention_heads");
   const Sizes sizes{heads, config.optional_integer("num_key_value_heads").value_or(heads),
                     config.optional_integer("head_dim").value_or(heads > 0 ? hidden / heads : 0)};
@@ -138,7 +148,8 @@ Sizes add_keys(GgufWriter& out, const GgufFamily& family, const Config& config, 
   out.integer(prefix + "attention.value_length", sizes.head);
   out.number(prefix + "attention.layer_norm_rms_epsilon", config.number("rms_norm_eps", 1e-6));
   out.integer(prefix + "vocab_size", config.integer("vocab_size"));
-  if (const auto window = config.optional_integer("sliding_window"); family.model_type == "mistral" && window.value_or(0) > 0) {
+  if (const auto window = config.optional_integer("sliding_window");
+      family.model_type == "mistral" && window.value_or(0) > 0) {
     out.integer(prefix + "attention.sliding_window", *window);
     log::warning("llama.cpp computes this model without its window of ", *window, " tokens");
   }
@@ -172,7 +183,8 @@ GgmlType gguf_type(std::string_view word, const std::string& where) {
     for (const GgmlType type : {GgmlType::f32, GgmlType::f16, GgmlType::bf16})
       if (form_of(type).dtype == *dtype) return type;
   if (word == "q8_0" || word == "Q8_0") return GgmlType::q8_0;
-  refuse(where, str("'", word, "' is no number type that GGUF files are written in here"), "known: f32, f16, bf16, q8_0");
+  refuse(where, str("'", word, "' is no number type that GGUF files are written in here"),
+         "known: f32, f16, bf16, q8_0");
 }
 
 void add_model(GgufWriter& out, const Folder& model, const ConfigFile& file, std::string_view name, GgmlType type) {
@@ -180,7 +192,8 @@ void add_model(GgufWriter& out, const Folder& model, const ConfigFile& file, std
   const std::string model_type = config.text("model_type", "");
   const GgufFamily* const family = gguf_family_of(model_type);
   if (!family)
-    refuse(file.where, str("models of '", model_type, "' are not written as GGUF; that is not built yet"), "built: " + gguf_model_types());
+    refuse(file.where, str("models of '", model_type, "' are not written as GGUF; that is not built yet"),
+           "built: " + gguf_model_types());
   const Sizes sizes = add_keys(out, *family, config, name, type);
   const bool tied = config.flag("tie_word_embeddings", family->tied);
   for (const std::string& own : model.names()) {
@@ -190,10 +203,13 @@ void add_model(GgufWriter& out, const Folder& model, const ConfigFile& file, std
     if (tied && full.starts_with("lm_head.")) continue;
     const std::string gguf = gguf_name(full);
     const std::string_view stem = std::string_view(gguf).substr(gguf.rfind('.', gguf.rfind('.') - 1) + 1);
-    const bool wanted_bias = str(" ", family->biases, " ").find(str(" ", stem.substr(0, stem.find('.')), " ")) != std::string::npos;
+    const bool wanted_bias =
+        str(" ", family->biases, " ").find(str(" ", stem.substr(0, stem.find('.')), " ")) != std::string::npos;
     if (gguf.empty() || (gguf.ends_with(".bias") && !wanted_bias) ||
-        (!family->head_norms && (gguf.find("attn_q_norm") != std::string::npos || gguf.find("attn_k_norm") != std::string::npos)))
-      refuse(model.where(own), str("has no place in a GGUF file of '", model_type, "'"), "save the model as safetensors");
+        (!family->head_norms &&
+         (gguf.find("attn_q_norm") != std::string::npos || gguf.find("attn_k_norm") != std::string::npos)))
+      refuse(model.where(own), str("has no place in a GGUF file of '", model_type, "'"),
+             "save the model as safetensors");
     const TensorView info = model.info(own);
     const bool query = family->turned && full.find(".q_proj.") != std::string::npos;
     const bool key = family->turned && full.find(".k_proj.") != std::string::npos;
@@ -220,24 +236,31 @@ void add_token_ids(GgufWriter& out, const ConfigFile& config) {
   }
 }
 
-void write_hugging_face(const std::filesystem::path& folder, const Folder& model, const ConfigFile& config, std::string_view dtype) {
+void write_hugging_face(const std::filesystem::path& folder, const Folder& model, const ConfigFile& config,
+                        std::string_view dtype) {
   const auto wanted = dtype == "auto" ? std::nullopt : dtype_of_config(dtype);
   const bool floating = wanted == DType::f32 || wanted == DType::f16 || wanted == DType::bf16;
-  if (dtype != "auto" && !floating) refuse("--dtype", str("'", dtype, "' is no number type of safetensors here"), "known: auto, f32, f16, bf16");
+  if (dtype != "auto" && !floating)
+    refuse("--dtype", str("'", dtype, "' is no number type of safetensors here"), "known: auto, f32, f16, bf16");
   std::vector<OutTensor> tensors;
   for (const std::string& name : model.names()) {
     const TensorView info = model.info(name);
-    const bool number = info.blocks || info.dtype == DType::f32 || info.dtype == DType::f16 || info.dtype == DType::bf16;
+    const bool number =
+        info.blocks || info.dtype == DType::f32 || info.dtype == DType::f16 || info.dtype == DType::bf16;
     const DType as = wanted && number ? *wanted : info.dtype;
-    tensors.push_back({name, as, info.shape, [&model, name, as, number](const auto& sink) {
-                         const TensorView view = model.at(name);
-                         if (!number) return sink(view.bytes.data(), view.bytes.size());
-                         write_as(view, as == DType::f32 ? GgmlType::f32 : as == DType::f16 ? GgmlType::f16 : GgmlType::bf16, sink);
-                       }});
+    tensors.push_back(
+        {name, as, info.shape, [&model, name, as, number](const auto& sink) {
+           const TensorView view = model.at(name);
+           if (!number) return sink(view.bytes.data(), view.bytes.size());
+           write_as(view, as == DType::f32 ? GgmlType::f32 : as == DType::f16 ? GgmlType::f16 : GgmlType::bf16, sink);
+         }});
   }
   write_folder(folder, tensors, 5ull << 30);
   Value document = config.document;
-  if (wanted) document.set("dtype", Value::text(*wanted == DType::f32 ? "float32" : *wanted == DType::f16 ? "float16" : "bfloat16"));
+  if (wanted)
+    document.set("dtype", Value::text(*wanted == DType::f32   ? "float32"
+                                      : *wanted == DType::f16 ? "float16"
+                                                              : "bfloat16"));
   std::erase_if(document.entries, [&](const auto& entry) { return wanted && entry.first == "torch_dtype"; });
   files::write(folder / "config.json", to_json(document, 2) + "\n");
 }

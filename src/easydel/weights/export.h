@@ -20,6 +20,7 @@ void add_model(GgufWriter& out, const Folder& model, const ConfigFile& config, s
 void add_token_ids(GgufWriter& out, const ConfigFile& config);
 
 // config.json and safetensors in `folder`, every tensor in its own number type ("auto": of blocks fp32) or in `dtype`.
-void write_hugging_face(const std::filesystem::path& folder, const Folder& model, const ConfigFile& config, std::string_view dtype);
+void write_hugging_face(const std::filesystem::path& folder, const Folder& model, const ConfigFile& config,
+                        std::string_view dtype);
 
 }  // namespace easydel::weights

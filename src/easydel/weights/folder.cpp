@@ -93,7 +93,8 @@ std::vector<fs::path> gguf_files(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code ignored;
   for (auto& entry : fs::directory_iterator(folder, ignored))
-    if (is_gguf(entry.path()) && entry.path().filename() != vocabulary_file) found.push_back(first_gguf_part(entry.path()));
+    if (is_gguf(entry.path()) && entry.path().filename() != vocabulary_file)
+      found.push_back(first_gguf_part(entry.path()));
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
@@ -116,8 +117,11 @@ std::string unread_weights(const fs::path& folder) {
   std::set<std::string> found;
   for (auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    const auto is = [&](std::string_view begin, std::string_view end) { return name.starts_with(begin) && name.ends_with(end); };
-    if (is("pytorch_model", ".bin") || is("tf_model", ".h5") || is("flax_model", ".msgpack") || is("consolidated", ".pth"))
+    const auto is = [&](std::string_view begin, std::string_view end) {
+      return name.starts_with(begin) && name.ends_with(end);
+    };
+    if (is("pytorch_model", ".bin") || is("tf_model", ".h5") || is("flax_model", ".msgpack") ||
+        is("consolidated", ".pth"))
       found.insert(name);
   }
   return found.empty() ? std::string() : *found.begin();
@@ -132,8 +136,11 @@ Folder Folder::open(const fs::path& model) {
   if (path.empty() && !fs::is_directory(model)) refuse(model.string(), "is no folder", "give the folder of a model");
   if (path.empty()) {
     const std::string unread = unread_weights(model);
-    refuse(model.string(), unread.empty() ? "has no weights (model.safetensors)" : "has only weights that are not read (" + unread + ")",
-           unread.empty() ? "give a folder with model.safetensors or its shards and index" : "convert them to safetensors");
+    refuse(
+        model.string(),
+        unread.empty() ? "has no weights (model.safetensors)" : "has only weights that are not read (" + unread + ")",
+        unread.empty() ? "give a folder with model.safetensors or its shards and index"
+                       : "convert them to safetensors");
   }
   if (path.extension() == ".json") {
     out.of_ = open_sharded(path);
@@ -187,7 +194,8 @@ bool has_config(const fs::path& model) { return fs::exists(model / "config.json"
 ConfigFile read_config(const fs::path& model) {
   const fs::path path = model / "config.json";
   if (!fs::exists(path))
-    if (const fs::path gguf = gguf_of(model); !gguf.empty()) return {GgufCheckpoint::open(gguf)->config(), gguf.string()};
+    if (const fs::path gguf = gguf_of(model); !gguf.empty())
+      return {GgufCheckpoint::open(gguf)->config(), gguf.string()};
   if (!fs::exists(model)) refuse(model.string(), "there is no such model folder");
   if (!fs::is_regular_file(path))
     refuse(model.string(), "no config.json in this folder", "a model folder holds config.json and its weights");

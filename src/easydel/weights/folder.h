@@ -18,12 +18,12 @@ namespace easydel::weights {
 // *.gguf; or a .gguf file itself. GGUF's tensors have Hugging Face's names. Thread-safe to read.
 class Folder {
  public:
-  static Folder open(const std::filesystem::path& model);  // UserError where there are none
+  static Folder open(const std::filesystem::path& model);       // UserError where there are none
   static bool has_weights(const std::filesystem::path& model);  // in any format, also one that open() refuses
-  std::vector<std::string> names() const;  // sorted
+  std::vector<std::string> names() const;                       // sorted
   bool has(std::string_view name) const;
   TensorView at(std::string_view name) const;
-  TensorView info(std::string_view name) const;  // as TensorFile::info
+  TensorView info(std::string_view name) const;    // as TensorFile::info
   std::string where(std::string_view name) const;  // "shard-file: name", for errors
 
  private:

@@ -11,15 +11,15 @@ namespace easydel::weights {
 namespace {
 
 constexpr std::array forms = {
-    GgmlForm{GgmlType::f32, "F32", 1, 4, DType::f32},        GgmlForm{GgmlType::f16, "F16", 1, 2, DType::f16},
-    GgmlForm{GgmlType::bf16, "BF16", 1, 2, DType::bf16},     GgmlForm{GgmlType::f64, "F64", 1, 8, DType::f64},
-    GgmlForm{GgmlType::i8, "I8", 1, 1, DType::i8},           GgmlForm{GgmlType::i16, "I16", 1, 2, DType::i16},
-    GgmlForm{GgmlType::i32, "I32", 1, 4, DType::i32},        GgmlForm{GgmlType::i64, "I64", 1, 8, DType::i64},
-    GgmlForm{GgmlType::q4_0, "Q4_0", 32, 18, DType::f32},    GgmlForm{GgmlType::q4_1, "Q4_1", 32, 20, DType::f32},
-    GgmlForm{GgmlType::q5_0, "Q5_0", 32, 22, DType::f32},    GgmlForm{GgmlType::q5_1, "Q5_1", 32, 24, DType::f32},
-    GgmlForm{GgmlType::q8_0, "Q8_0", 32, 34, DType::f32},    GgmlForm{GgmlType::q2_k, "Q2_K", 256, 84, DType::f32},
-    GgmlForm{GgmlType::q3_k, "Q3_K", 256, 110, DType::f32},  GgmlForm{GgmlType::q4_k, "Q4_K", 256, 144, DType::f32},
-    GgmlForm{GgmlType::q5_k, "Q5_K", 256, 176, DType::f32},  GgmlForm{GgmlType::q6_k, "Q6_K", 256, 210, DType::f32},
+    GgmlForm{GgmlType::f32, "F32", 1, 4, DType::f32},       GgmlForm{GgmlType::f16, "F16", 1, 2, DType::f16},
+    GgmlForm{GgmlType::bf16, "BF16", 1, 2, DType::bf16},    GgmlForm{GgmlType::f64, "F64", 1, 8, DType::f64},
+    GgmlForm{GgmlType::i8, "I8", 1, 1, DType::i8},          GgmlForm{GgmlType::i16, "I16", 1, 2, DType::i16},
+    GgmlForm{GgmlType::i32, "I32", 1, 4, DType::i32},       GgmlForm{GgmlType::i64, "I64", 1, 8, DType::i64},
+    GgmlForm{GgmlType::q4_0, "Q4_0", 32, 18, DType::f32},   GgmlForm{GgmlType::q4_1, "Q4_1", 32, 20, DType::f32},
+    GgmlForm{GgmlType::q5_0, "Q5_0", 32, 22, DType::f32},   GgmlForm{GgmlType::q5_1, "Q5_1", 32, 24, DType::f32},
+    GgmlForm{GgmlType::q8_0, "Q8_0", 32, 34, DType::f32},   GgmlForm{GgmlType::q2_k, "Q2_K", 256, 84, DType::f32},
+    GgmlForm{GgmlType::q3_k, "Q3_K", 256, 110, DType::f32}, GgmlForm{GgmlType::q4_k, "Q4_K", 256, 144, DType::f32},
+    GgmlForm{GgmlType::q5_k, "Q5_K", 256, 176, DType::f32}, GgmlForm{GgmlType::q6_k, "Q6_K", 256, 210, DType::f32},
 };
 
 // By hand: not every compiler has a type for it.
@@ -81,7 +81,8 @@ void decode_q2_k(const uint8_t* in, float* out) {
     // Of each 128 values, group g of 8 takes two bits of half of the 32 bytes.
     const uint8_t* const codes = in + 16 + group / 8 * 32 + group % 2 * 16;
     const int shift = group % 8 / 2 * 2;
-    const float by = scale * static_cast<float>(scales[group] & 15), less = minimum * static_cast<float>(scales[group] >> 4);
+    const float by = scale * static_cast<float>(scales[group] & 15),
+                less = minimum * static_cast<float>(scales[group] >> 4);
     for (int i = 0; i < 16; ++i) *out++ = by * static_cast<float>(codes[i] >> shift & 3) - less;
   }
 }
@@ -148,17 +149,28 @@ using Decoder = void (*)(const uint8_t*, float*);
 
 Decoder decoder_of(GgmlType type) {
   switch (type) {
-    case GgmlType::q4_0: return decode_q4_0;
-    case GgmlType::q4_1: return decode_q4_1;
-    case GgmlType::q5_0: return decode_q5_0;
-    case GgmlType::q5_1: return decode_q5_1;
-    case GgmlType::q8_0: return decode_q8_0;
-    case GgmlType::q2_k: return decode_q2_k;
-    case GgmlType::q3_k: return decode_q3_k;
-    case GgmlType::q4_k: return decode_q4_k;
-    case GgmlType::q5_k: return decode_q5_k;
-    case GgmlType::q6_k: return decode_q6_k;
-    default: return nullptr;
+    case GgmlType::q4_0:
+      return decode_q4_0;
+    case GgmlType::q4_1:
+      return decode_q4_1;
+    case GgmlType::q5_0:
+      return decode_q5_0;
+    case GgmlType::q5_1:
+      return decode_q5_1;
+    case GgmlType::q8_0:
+      return decode_q8_0;
+    case GgmlType::q2_k:
+      return decode_q2_k;
+    case GgmlType::q3_k:
+      return decode_q3_k;
+    case GgmlType::q4_k:
+      return decode_q4_k;
+    case GgmlType::q5_k:
+      return decode_q5_k;
+    case GgmlType::q6_k:
+      return decode_q6_k;
+    default:
+      return nullptr;
   }
 }
 
@@ -174,7 +186,8 @@ void encode_q8_0(const float* values, std::byte* out) {
   const float scale = largest / 127.0f, inverse = scale == 0 ? 0.0f : 1.0f / scale;
   const uint16_t half = half_of(scale);
   std::memcpy(out, &half, sizeof half);
-  for (int i = 0; i < 32; ++i) out[2 + i] = static_cast<std::byte>(static_cast<int8_t>(std::round(values[i] * inverse)));
+  for (int i = 0; i < 32; ++i)
+    out[2 + i] = static_cast<std::byte>(static_cast<int8_t>(std::round(values[i] * inverse)));
 }
 
 }  // namespace

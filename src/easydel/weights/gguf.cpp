@@ -40,7 +40,8 @@ void check_apart(const std::map<std::string, GgufFile::Entry, std::less<>>& tens
   std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->second.begin < b->second.begin; });
   for (size_t i = 1; i < order.size(); ++i)
     if (order[i]->second.begin < order[i - 1]->second.end)
-      refuse(file, str("tensors ", in_quotes(order[i - 1]->first), " and ", in_quotes(order[i]->first), " overlap"), again);
+      refuse(file, str("tensors ", in_quotes(order[i - 1]->first), " and ", in_quotes(order[i]->first), " overlap"),
+             again);
 }
 
 }  // namespace
@@ -52,11 +53,14 @@ std::shared_ptr<const GgufFile> GgufFile::open(const std::filesystem::path& path
   return file;
 }
 
-GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name) : bytes_(bytes), metadata_(bytes, std::move(name)) {
+GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
+    : bytes_(bytes), metadata_(bytes, std::move(name)) {
   Reader reader(bytes, metadata_.end(), metadata_.name());
   for (uint64_t i = 0; i < metadata_.tensors(); ++i) {
     const std::string tensor(reader.take(reader.number<uint64_t>()));
-    const auto refuse_it = [&](const std::string& what) { refuse(this->name(), str("tensor ", in_quotes(tensor), " ", what), again); };
+    const auto refuse_it = [&](const std::string& what) {
+      refuse(this->name(), str("tensor ", in_quotes(tensor), " ", what), again);
+    };
     const auto dimensions = reader.number<uint32_t>();
     if (dimensions > most_dimensions) refuse_it(str("has ", dimensions, " dimensions"));
     Entry entry;
@@ -68,7 +72,8 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name) : bytes_(
     const auto type = reader.number<uint32_t>();
     const GgmlForm* const form = find_ggml_form(type);
     if (!form)
-      refuse(this->name(), str("tensor ", in_quotes(tensor), " has the number type ", type, " of ggml, which is not read"),
+      refuse(this->name(),
+             str("tensor ", in_quotes(tensor), " has the number type ", type, " of ggml, which is not read"),
              "read: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K; convert it with llama-quantize");
     entry.type = form->type;
     entry.begin = reader.number<uint64_t>();
@@ -86,7 +91,8 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name) : bytes_(
   const uint64_t data = (reader.at() + unit - 1) / unit * unit;
   for (auto& [tensor, entry] : tensors_) {
     if (data > bytes.size() || entry.end > bytes.size() - data)
-      refuse(this->name(), str("tensor ", in_quotes(tensor), " reaches beyond the end of the file"), "the file is cut short; fetch it again");
+      refuse(this->name(), str("tensor ", in_quotes(tensor), " reaches beyond the end of the file"),
+             "the file is cut short; fetch it again");
     entry.begin += data;
     entry.end += data;
   }

@@ -54,7 +54,8 @@ std::filesystem::path first_gguf_part(const std::filesystem::path& part) {
 std::shared_ptr<const GgufCheckpoint> GgufCheckpoint::open(const std::filesystem::path& path) {
   const std::filesystem::path first = first_gguf_part(path);
   const auto need = [&](const std::filesystem::path& part) {
-    if (!std::filesystem::exists(part)) refuse(path.string(), "its part " + part.filename().string() + " is missing", "fetch all parts of the model");
+    if (!std::filesystem::exists(part))
+      refuse(path.string(), "its part " + part.filename().string() + " is missing", "fetch all parts of the model");
     return GgufFile::open(part);
   };
   const auto file = need(first);
@@ -68,7 +69,8 @@ std::shared_ptr<const GgufCheckpoint> GgufCheckpoint::open(const std::filesystem
 void GgufCheckpoint::check_parts() const {
   const auto parts = file_->metadata().integer("split.count").value_or(1);
   if (parts > 1 && static_cast<int64_t>(files_.size()) != parts)
-    refuse(path_.string(), str("is one of ", parts, " parts of a model"), "keep the names of the parts: NAME-00001-of-0000N.gguf");
+    refuse(path_.string(), str("is one of ", parts, " parts of a model"),
+           "keep the names of the parts: NAME-00001-of-0000N.gguf");
   size_t tensors = 0;
   for (size_t i = 0; i < files_.size(); ++i) {
     const GgufMetadata& metadata = files_[i]->metadata();
@@ -82,19 +84,24 @@ void GgufCheckpoint::check_parts() const {
     refuse(path_.string(), str("its parts hold ", tensors, " tensors, and it says ", *all), again);
 }
 
-GgufCheckpoint::GgufCheckpoint(std::shared_ptr<const GgufFile> file, std::vector<std::shared_ptr<const GgufFile>> others)
+GgufCheckpoint::GgufCheckpoint(std::shared_ptr<const GgufFile> file,
+                               std::vector<std::shared_ptr<const GgufFile>> others)
     : path_(file->name()), file_(std::move(file)), files_{file_}, family_(gguf_family(file_->metadata())) {
   files_.insert(files_.end(), others.begin(), others.end());
   check_parts();
   if (integer("expert_count", 0) > 0)
-    refuse(path_.string(), "is a mixture of experts; that is not built yet for GGUF", "load the model from safetensors");
+    refuse(path_.string(), "is a mixture of experts; that is not built yet for GGUF",
+           "load the model from safetensors");
   for (const auto& part : files_)
     for (const auto& [name, entry] : part->tensors()) {
       if (is_no_parameter(name)) continue;
       const std::string known = hugging_face_name(name);
       if (known.empty())
-        refuse(part->name(), str("has the tensor ", in_quotes(name), ", which models of '", family_.model_type, "' do not have"), again);
-      if (entry.type == GgmlType::i8 || entry.type == GgmlType::i16 || entry.type == GgmlType::i32 || entry.type == GgmlType::i64)
+        refuse(part->name(),
+               str("has the tensor ", in_quotes(name), ", which models of '", family_.model_type, "' do not have"),
+               again);
+      if (entry.type == GgmlType::i8 || entry.type == GgmlType::i16 || entry.type == GgmlType::i32 ||
+          entry.type == GgmlType::i64)
         refuse(part->name(), str("tensor ", in_quotes(name), " holds integers"), again);
       if (!of_.emplace(known, Place{part.get(), &entry}).second)
         refuse(part->name(), str("has the tensor ", in_quotes(name), ", and so has an earlier part"), again);
@@ -116,7 +123,8 @@ int64_t GgufCheckpoint::integer(std::string_view name) const {
   const auto list = file_->metadata().integers(full);
   if (list.empty()) refuse(path_.string(), str("does not say ", full), again);
   if (std::ranges::adjacent_find(list, std::not_equal_to<>()) != list.end())
-    refuse(path_.string(), str(full, " differs from layer to layer; that is not built yet"), "load the model from safetensors");
+    refuse(path_.string(), str(full, " differs from layer to layer; that is not built yet"),
+           "load the model from safetensors");
   return list.front();
 }
 
@@ -131,7 +139,8 @@ int64_t GgufCheckpoint::head_size() const {
   if (heads < 1) refuse(path_.string(), str(key("attention.head_count"), " is ", heads), again);
   const int64_t size = integer("attention.key_length", integer("embedding_length") / heads);
   if (integer("attention.value_length", size) != size)
-    refuse(path_.string(), "has values of another size than keys; that is not built for this family", "load the model from safetensors");
+    refuse(path_.string(), "has values of another size than keys; that is not built for this family",
+           "load the model from safetensors");
   return size;
 }
 
@@ -139,7 +148,8 @@ Value GgufCheckpoint::rope() const {
   const GgufMetadata& metadata = file_->metadata();
   const int64_t turned = integer("rope.dimension_count", head_size());
   if (turned != head_size())
-    refuse(path_.string(), str("turns ", turned, " of ", head_size(), " dimensions of a head; that is not built for this family"));
+    refuse(path_.string(),
+           str("turns ", turned, " of ", head_size(), " dimensions of a head; that is not built for this family"));
   Value out = Value::map();
   const double theta = metadata.number(key("rope.freq_base")).value_or(10000.0);
   out.set("rope_theta", Value::number(theta));
@@ -160,7 +170,8 @@ Value GgufCheckpoint::rope() const {
     return out;
   }
   if (type != "linear" && type != "yarn")
-    refuse(path_.string(), str(key("rope.scaling.type"), " is '", type, "', which is not built yet"), "built: none, linear, yarn");
+    refuse(path_.string(), str(key("rope.scaling.type"), " is '", type, "', which is not built yet"),
+           "built: none, linear, yarn");
   out.set("rope_type", Value::text(type));
   out.set("factor", Value::number(factor));
   if (type != "yarn") return out;
@@ -179,7 +190,8 @@ Value GgufCheckpoint::rope() const {
 Value GgufCheckpoint::config() const {
   const GgufMetadata& metadata = file_->metadata();
   const auto embedding = find("token_embd.weight");
-  if (!embedding || embedding->shape.size() != 2) refuse(path_.string(), "has no token_embd.weight of two dimensions", again);
+  if (!embedding || embedding->shape.size() != 2)
+    refuse(path_.string(), "has no token_embd.weight of two dimensions", again);
   Value out = Value::map();
   Value classes = Value::list();
   classes.items.push_back(Value::text(std::string(family_.model_class)));
@@ -192,7 +204,9 @@ Value GgufCheckpoint::config() const {
   };
   id("tokenizer.ggml.bos_token_id", "bos_token_id");
   const GgmlForm& form = form_of(ggml_type_of(*embedding));
-  out.set("dtype", Value::text(form.dtype == DType::bf16 ? "bfloat16" : form.dtype == DType::f16 ? "float16" : "float32"));
+  out.set("dtype", Value::text(form.dtype == DType::bf16  ? "bfloat16"
+                               : form.dtype == DType::f16 ? "float16"
+                                                          : "float32"));
   id("tokenizer.ggml.eos_token_id", "eos_token_id");
   out.set("head_dim", Value::integer(head_size()));
   out.set("hidden_act", Value::text(std::string(family_.activation)));
@@ -231,7 +245,8 @@ TensorView GgufCheckpoint::info(std::string_view name) const {
 
 TensorView GgufCheckpoint::at(std::string_view name) const {
   const auto it = of_.find(name);
-  if (it == of_.end()) refuse(path_.string(), "has no tensor " + in_quotes(name), str("it has ", of_.size(), " other tensors"));
+  if (it == of_.end())
+    refuse(path_.string(), "has no tensor " + in_quotes(name), str("it has ", of_.size(), " other tensors"));
   TensorView view = it->second.file->view(*it->second.entry);
   if (family_.turned && !view.shape.empty()) {
     if (name.find(".q_proj.") != std::string_view::npos) return with_turned_rows(std::move(view), heads(), true);

@@ -20,12 +20,12 @@ namespace easydel::weights {
 struct GgufFamily {
   std::string_view architecture;  // general.architecture, and the prefix of its keys
   std::string_view model_type, model_class;
-  bool turned = false;            // rows of queries and keys stand in pairs of neighbours, not of halves
-  bool norms_of_one = false;      // norms hold 1 + what Hugging Face stores
-  bool head_norms = false;        // queries and keys have norms of their own
-  bool tied = false;              // where config.json does not say
+  bool turned = false;        // rows of queries and keys stand in pairs of neighbours, not of halves
+  bool norms_of_one = false;  // norms hold 1 + what Hugging Face stores
+  bool head_norms = false;    // queries and keys have norms of their own
+  bool tied = false;          // where config.json does not say
   std::string_view activation = "silu";
-  std::string_view biases = {};   // pieces of names that may have one: "attn_q attn_k"; all optional
+  std::string_view biases = {};  // pieces of names that may have one: "attn_q attn_k"; all optional
 };
 // "built: gemma, llama, ..." is in the error of an architecture that is not in the list.
 const GgufFamily& gguf_family(const GgufMetadata& metadata);
@@ -42,14 +42,16 @@ struct GgufName {
 std::string hugging_face_name(std::string_view gguf_name);
 std::string gguf_name(std::string_view hugging_face_name);
 
-// Models in several files are called NAME-00001-of-00003.gguf and so on: the first of `part`'s model. Of another file itself.
+// Models in several files are called NAME-00001-of-00003.gguf and so on: the first of `part`'s model. Of another file
+// itself.
 std::filesystem::path first_gguf_part(const std::filesystem::path& part);
 
 class GgufCheckpoint final : public TensorFile {
  public:
   // The file that says what the model is, and those that hold the rest of its tensors. UserError "path: ..." for an
   // architecture or a tensor that is not known, or where these are not all parts of one model in their order.
-  explicit GgufCheckpoint(std::shared_ptr<const GgufFile> file, std::vector<std::shared_ptr<const GgufFile>> others = {});
+  explicit GgufCheckpoint(std::shared_ptr<const GgufFile> file,
+                          std::vector<std::shared_ptr<const GgufFile>> others = {});
   // With the other parts of its model, which lie beside it. UserError where one is missing.
   static std::shared_ptr<const GgufCheckpoint> open(const std::filesystem::path& path);
 

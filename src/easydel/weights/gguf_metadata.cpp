@@ -170,7 +170,8 @@ std::optional<int64_t> GgufMetadata::integer(std::string_view key) const {
 
 std::optional<double> GgufMetadata::number(std::string_view key) const {
   const Entry* entry = find(key);
-  if (!entry || entry->type == Type::string || entry->type == Type::array || entry->type == Type::boolean) return std::nullopt;
+  if (!entry || entry->type == Type::string || entry->type == Type::array || entry->type == Type::boolean)
+    return std::nullopt;
   const double number = number_at(*entry, 0);
   if (entry->type != Type::f32) return number;
   char text[32];

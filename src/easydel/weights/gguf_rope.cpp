@@ -6,10 +6,12 @@
 
 namespace easydel::weights {
 
-std::vector<float> llama3_rope_factors(double theta, int64_t dim, double factor, double low, double high, double original) {
+std::vector<float> llama3_rope_factors(double theta, int64_t dim, double factor, double low, double high,
+                                       double original) {
   std::vector<float> out;
   for (int64_t i = 0; i < dim; i += 2) {
-    const double turns = original / (2 * std::numbers::pi * std::pow(theta, static_cast<double>(i) / static_cast<double>(dim)));
+    const double turns =
+        original / (2 * std::numbers::pi * std::pow(theta, static_cast<double>(i) / static_cast<double>(dim)));
     const double smooth = std::clamp((turns - low) / (high - low), 0.0, 1.0);
     out.push_back(static_cast<float>(1 / ((1 - smooth) / factor + smooth)));
   }

@@ -26,17 +26,23 @@ TensorView owned(TensorView view, std::vector<std::byte> bytes) {
 GgmlType ggml_type_of(const TensorView& view) {
   if (view.blocks) return *view.blocks;
   switch (view.dtype) {
-    case DType::f16: return GgmlType::f16;
-    case DType::bf16: return GgmlType::bf16;
-    case DType::f32: return GgmlType::f32;
-    case DType::f64: return GgmlType::f64;
-    default: throw Bug(str("a tensor of ", name_of(view.dtype), " has no number type of ggml"));
+    case DType::f16:
+      return GgmlType::f16;
+    case DType::bf16:
+      return GgmlType::bf16;
+    case DType::f32:
+      return GgmlType::f32;
+    case DType::f64:
+      return GgmlType::f64;
+    default:
+      throw Bug(str("a tensor of ", name_of(view.dtype), " has no number type of ggml"));
   }
 }
 
 TensorView with_turned_rows(TensorView view, int64_t heads, bool back) {
   const int64_t rows = view.shape.at(0);
-  if (heads < 1 || heads > rows || rows % (2 * heads) != 0 || view.bytes.empty()) return view;  // a wrong shape, which is refused by its name later
+  if (heads < 1 || heads > rows || rows % (2 * heads) != 0 || view.bytes.empty())
+    return view;  // a wrong shape, which is refused by its name later
   const int64_t half = rows / heads / 2;
   const size_t width = view.bytes.size() / static_cast<size_t>(rows);
   std::vector<std::byte> out(view.bytes.size());
@@ -45,7 +51,8 @@ TensorView with_turned_rows(TensorView view, int64_t heads, bool back) {
     const int64_t head = row / (2 * half), in_head = row % (2 * half);
     const int64_t paired = head * 2 * half + in_head % half * 2 + in_head / half;
     const int64_t from = back ? paired : row, to = back ? row : paired;
-    std::memcpy(out.data() + static_cast<size_t>(to) * width, view.bytes.data() + static_cast<size_t>(from) * width, width);
+    std::memcpy(out.data() + static_cast<size_t>(to) * width, view.bytes.data() + static_cast<size_t>(from) * width,
+                width);
   }
   files::Mapped::forget(view.bytes);
   return owned(std::move(view), std::move(out));

@@ -81,11 +81,14 @@ void GgufWriter::copy(const GgufMetadata& from, std::string_view key) {
   keys_ += raw;
 }
 
-void GgufWriter::tensor(std::string name, GgmlType type, const std::vector<int64_t>& shape, std::function<void(const Sink&)> write) {
+void GgufWriter::tensor(std::string name, GgmlType type, const std::vector<int64_t>& shape,
+                        std::function<void(const Sink&)> write) {
   const GgmlForm& form = form_of(type);
   const auto elements = bytes_of_shape(shape, 1);
-  check(elements && !shape.empty() && shape.back() % form.elements == 0, "tensor ", name, " has no rows of whole blocks");
-  tensors_.push_back({std::move(name), type, shape, *elements / static_cast<uint64_t>(form.elements) * form.bytes, std::move(write)});
+  check(elements && !shape.empty() && shape.back() % form.elements == 0, "tensor ", name,
+        " has no rows of whole blocks");
+  tensors_.push_back(
+      {std::move(name), type, shape, *elements / static_cast<uint64_t>(form.elements) * form.bytes, std::move(write)});
 }
 
 void GgufWriter::write(const std::filesystem::path& path) const {

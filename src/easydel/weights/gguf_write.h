@@ -30,7 +30,8 @@ class GgufWriter {
 
   // `write` is called once, in the order given, and gives exactly the tensor's bytes to the sink.
   using Sink = std::function<void(const void*, size_t)>;
-  void tensor(std::string name, GgmlType type, const std::vector<int64_t>& shape, std::function<void(const Sink&)> write);
+  void tensor(std::string name, GgmlType type, const std::vector<int64_t>& shape,
+              std::function<void(const Sink&)> write);
 
   void write(const std::filesystem::path& path) const;  // whole or not at all
 

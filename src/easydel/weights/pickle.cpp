@@ -81,7 +81,9 @@ struct Unpickler::Machine {
   std::vector<PickledStorage> storages;
   std::vector<PickledTensor> tensors;
 
-  [[noreturn]] void damaged(const std::string& what) const { refuse(file, str(what, " at byte ", at, " of its pickle"), again); }
+  [[noreturn]] void damaged(const std::string& what) const {
+    refuse(file, str(what, " at byte ", at, " of its pickle"), again);
+  }
 
   std::string_view take(uint64_t size) {
     if (size > bytes.size() - at) damaged("is cut short");
@@ -104,7 +106,8 @@ struct Unpickler::Machine {
   }
 
   Object* make(Kind kind) {
-    if (arena.size() >= most_objects) refuse(file, str("has more than ", most_objects, " objects in its pickle"), as_safetensors);
+    if (arena.size() >= most_objects)
+      refuse(file, str("has more than ", most_objects, " objects in its pickle"), as_safetensors);
     arena.emplace_back().kind = kind;
     return &arena.back();
   }
@@ -181,9 +184,10 @@ struct Unpickler::Machine {
   // ("storage", class, key, location, elements[, view]).
   void push_storage(const Object* id) {
     const auto& items = id->items;
-    const bool well = id->kind == Kind::tuple && (items.size() == 5 || items.size() == 6) && items[0]->kind == Kind::text &&
-                      items[0]->text == "storage" && items[2]->kind == Kind::text && items[4]->kind == Kind::integer &&
-                      items[4]->number >= 0 && (items.size() == 5 || items[5]->kind == Kind::none);
+    const bool well = id->kind == Kind::tuple && (items.size() == 5 || items.size() == 6) &&
+                      items[0]->kind == Kind::text && items[0]->text == "storage" && items[2]->kind == Kind::text &&
+                      items[4]->kind == Kind::integer && items[4]->number >= 0 &&
+                      (items.size() == 5 || items[5]->kind == Kind::none);
     if (!well || global(items[1]).what != Global::storage) damaged("names a storage in an unknown way");
     storages.push_back({std::string(items[2]->text), global(items[1]).dtype, items[4]->number});
     push_integer(Kind::storage, static_cast<int64_t>(storages.size()) - 1);
@@ -202,12 +206,14 @@ struct Unpickler::Machine {
   // (storage, offset, shape, strides, ...); v3 has the number type after two more.
   void push_tensor(const Object* arguments, bool v3) {
     const auto& items = arguments->items;
-    const bool well = items.size() >= (v3 ? 7u : 4u) && items[0]->kind == Kind::storage && items[1]->kind == Kind::integer &&
-                      items[1]->number >= 0;
+    const bool well = items.size() >= (v3 ? 7u : 4u) && items[0]->kind == Kind::storage &&
+                      items[1]->kind == Kind::integer && items[1]->number >= 0;
     if (!well) damaged("builds a tensor in an unknown way");
-    PickledTensor tensor{storages[static_cast<size_t>(items[0]->number)], DType::f32, items[1]->number, sizes(items[2]), sizes(items[3])};
+    PickledTensor tensor{storages[static_cast<size_t>(items[0]->number)], DType::f32, items[1]->number, sizes(items[2]),
+                         sizes(items[3])};
     if (tensor.shape.size() != tensor.strides.size()) damaged("has a shape that is none");
-    const std::optional<DType> dtype = v3 && global(items[6]).what == Global::dtype ? global(items[6]).dtype : tensor.storage.dtype;
+    const std::optional<DType> dtype =
+        v3 && global(items[6]).what == Global::dtype ? global(items[6]).dtype : tensor.storage.dtype;
     if (!dtype) damaged("has a tensor without a number type");
     tensor.dtype = *dtype;
     tensors.push_back(std::move(tensor));
@@ -226,7 +232,8 @@ struct Unpickler::Machine {
           for (const Object* pair : arguments->items[0]->items) {
             if (pair->items.size() != 2) damaged("has a dictionary that is none");
             // A list that is kept can be copied again and again by a few bytes.
-            if (++copied > most_objects) refuse(file, str("copies more than ", most_objects, " entries in its pickle"), as_safetensors);
+            if (++copied > most_objects)
+              refuse(file, str("copies more than ", most_objects, " entries in its pickle"), as_safetensors);
             map->items.insert(map->items.end(), pair->items.begin(), pair->items.end());
           }
         return push(map);
@@ -235,7 +242,8 @@ struct Unpickler::Machine {
       case Global::tensor_v3:
         return push_tensor(arguments, function.what == Global::tensor_v3);
       case Global::parameter:
-        if (arguments->items.empty() || arguments->items[0]->kind != Kind::tensor) damaged("has a parameter that is no tensor");
+        if (arguments->items.empty() || arguments->items[0]->kind != Kind::tensor)
+          damaged("has a parameter that is no tensor");
         return push(arguments->items[0]);
       case Global::size:
         if (arguments->items.size() != 1) damaged("has a shape that is none");
@@ -251,15 +259,18 @@ struct Unpickler::Machine {
     int64_t value = 0;
     // Longer ones are marks that nobody computes with; their low bytes do.
     const size_t count = std::min<size_t>(digits.size(), 8);
-    for (size_t i = count; i-- > 0;) value = static_cast<int64_t>(static_cast<uint64_t>(value) << 8 | static_cast<uint8_t>(digits[i]));
-    if (count > 0 && count < 8 && (static_cast<uint8_t>(digits[count - 1]) & 0x80)) value -= static_cast<int64_t>(1) << (8 * count);
+    for (size_t i = count; i-- > 0;)
+      value = static_cast<int64_t>(static_cast<uint64_t>(value) << 8 | static_cast<uint8_t>(digits[i]));
+    if (count > 0 && count < 8 && (static_cast<uint8_t>(digits[count - 1]) & 0x80))
+      value -= static_cast<int64_t>(1) << (8 * count);
     push_integer(Kind::integer, value);
   }
 
   void step(uint8_t opcode) {
     switch (opcode) {
       case 0x80:  // PROTO
-        if (const auto protocol = number<uint8_t>(); protocol > 5) damaged(str("is a pickle of protocol ", int(protocol)));
+        if (const auto protocol = number<uint8_t>(); protocol > 5)
+          damaged(str("is a pickle of protocol ", int(protocol)));
         return;
       case 0x95:  // FRAME
         return void(take(8));
@@ -346,7 +357,8 @@ struct Unpickler::Machine {
         if (top()->kind != Kind::map) damaged("sets what is no dictionary");
         return;
       default:
-        refuse(file, str("its pickle has the opcode ", int(opcode), " at byte ", at - 1, ", which no tensor needs"), as_safetensors);
+        refuse(file, str("its pickle has the opcode ", int(opcode), " at byte ", at - 1, ", which no tensor needs"),
+               as_safetensors);
     }
   }
 
@@ -374,7 +386,8 @@ std::vector<std::pair<std::string, PickledTensor>> Unpickler::state_dict() {
     const Object *key = root->items[i], *value = root->items[i + 1];
     if (key->kind != Kind::text) refuse(machine.file, "holds a dictionary whose keys are no names", as_safetensors);
     if (value->kind != Kind::tensor)
-      refuse(machine.file, "its entry " + in_quotes(key->text) + " is no tensor", "save the model's state_dict() alone");
+      refuse(machine.file, "its entry " + in_quotes(key->text) + " is no tensor",
+             "save the model's state_dict() alone");
     out.emplace_back(key->text, machine.tensors[static_cast<size_t>(value->number)]);
   }
   return out;

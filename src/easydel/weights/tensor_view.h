@@ -17,10 +17,10 @@
 namespace easydel::weights {
 
 struct TensorView {
-  DType dtype = DType::f32;           // of the values
-  std::vector<int64_t> shape;         // row major; {} is a scalar
-  std::span<const std::byte> bytes;   // mostly into the mapping, 1-byte aligned as far as a format promises
-  std::shared_ptr<const void> owner;  // keeps the bytes alive
+  DType dtype = DType::f32;                       // of the values
+  std::vector<int64_t> shape;                     // row major; {} is a scalar
+  std::span<const std::byte> bytes;               // mostly into the mapping, 1-byte aligned as far as a format promises
+  std::shared_ptr<const void> owner;              // keeps the bytes alive
   std::optional<GgmlType> blocks = std::nullopt;  // `bytes` are such blocks, not values
   int64_t elements() const;
   std::string_view type_name() const;  // "BF16", "Q4_K"

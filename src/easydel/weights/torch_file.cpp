@@ -11,7 +11,9 @@ namespace {
 constexpr const char* again = "the file is damaged or was not written by torch.save; fetch or save it again";
 constexpr std::string_view pickle_name = "data.pkl";
 
-std::string_view text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 bool lies_in_a_row(const PickledTensor& tensor) {
   int64_t expected = 1;
@@ -31,7 +33,8 @@ std::shared_ptr<const TorchFile> TorchFile::open(const std::filesystem::path& pa
   return file;
 }
 
-TorchFile::TorchFile(std::span<const std::byte> bytes, std::filesystem::path path) : path_(std::move(path)), bytes_(bytes) {
+TorchFile::TorchFile(std::span<const std::byte> bytes, std::filesystem::path path)
+    : path_(std::move(path)), bytes_(bytes) {
   if (looks_like_zip(bytes))
     read_zip();
   else
@@ -57,7 +60,8 @@ void TorchFile::read_zip() {
     const auto member = members.find(folder + "data/" + tensor.storage.key);
     if (member == members.end()) refuse(file, str("has no bytes for the tensor ", in_quotes(name)), again);
     storages_.emplace(tensor.storage.key, member->second);
-    if (!tensors_.emplace(name, std::move(tensor)).second) refuse(file, str("has the tensor ", in_quotes(name), " twice"), again);
+    if (!tensors_.emplace(name, std::move(tensor)).second)
+      refuse(file, str("has the tensor ", in_quotes(name), " twice"), again);
   }
 }
 
@@ -88,11 +92,14 @@ void TorchFile::read_old() {
     at += count * unit;
   }
   for (auto& [name, tensor] : tensors)
-    if (!tensors_.emplace(name, std::move(tensor)).second) refuse(file, str("has the tensor ", in_quotes(name), " twice"), again);
+    if (!tensors_.emplace(name, std::move(tensor)).second)
+      refuse(file, str("has the tensor ", in_quotes(name), " twice"), again);
 }
 
 void TorchFile::check_tensor(const std::string& name, const PickledTensor& tensor) const {
-  const auto outside = [&] { refuse(path_.string(), str("tensor ", in_quotes(name), " reaches beyond its storage"), again); };
+  const auto outside = [&] {
+    refuse(path_.string(), str("tensor ", in_quotes(name), " reaches beyond its storage"), again);
+  };
   const auto storage = storages_.find(tensor.storage.key);
   if (storage == storages_.end()) return outside();
   const uint64_t unit = size_of(tensor.dtype);
@@ -103,7 +110,8 @@ void TorchFile::check_tensor(const std::string& name, const PickledTensor& tenso
   uint64_t last = static_cast<uint64_t>(tensor.offset);
   for (size_t d = 0; d < tensor.shape.size(); ++d) {
     uint64_t reach = 0;
-    if (__builtin_mul_overflow(static_cast<uint64_t>(tensor.shape[d] - 1), static_cast<uint64_t>(tensor.strides[d]), &reach) ||
+    if (__builtin_mul_overflow(static_cast<uint64_t>(tensor.shape[d] - 1), static_cast<uint64_t>(tensor.strides[d]),
+                               &reach) ||
         __builtin_add_overflow(last, reach, &last))
       return outside();
   }

@@ -43,13 +43,16 @@ Directory directory_of(Bytes bytes, const std::string& file) {
   std::optional<uint64_t> end;
   for (uint64_t back = end_bytes; back <= bytes.size() && back <= end_bytes + 65535 && !end; ++back) {
     const uint64_t at = bytes.size() - back;
-    if (number_at<uint32_t>(bytes, at, file) == end_mark && number_at<uint16_t>(bytes, at + 20, file) == back - end_bytes) end = at;
+    if (number_at<uint32_t>(bytes, at, file) == end_mark &&
+        number_at<uint16_t>(bytes, at + 20, file) == back - end_bytes)
+      end = at;
   }
   if (!end) refuse(file, "has no directory at its end", again);
   Directory out{number_at<uint16_t>(bytes, *end + 10, file), number_at<uint32_t>(bytes, *end + 16, file)};
   if (*end >= locator_bytes && number_at<uint32_t>(bytes, *end - locator_bytes, file) == locator_mark) {
     const auto at = number_at<uint64_t>(bytes, *end - locator_bytes + 8, file);
-    if (bytes.size() < end64_bytes || at > bytes.size() - end64_bytes || number_at<uint32_t>(bytes, at, file) != end64_mark)
+    if (bytes.size() < end64_bytes || at > bytes.size() - end64_bytes ||
+        number_at<uint32_t>(bytes, at, file) != end64_mark)
       refuse(file, "has a damaged record at its end", again);
     out = {number_at<uint64_t>(bytes, at + 32, file), number_at<uint64_t>(bytes, at + 48, file)};
   }
@@ -84,7 +87,8 @@ std::map<std::string, Bytes, std::less<>> zip_members(Bytes bytes, const std::st
   uint64_t at = directory.at;
   for (uint64_t i = 0; i < directory.count; ++i) {
     const Bytes entry = part(bytes, at, entry_bytes, file);
-    if (number_at<uint32_t>(entry, 0, file) != entry_mark) refuse(file, str("has a damaged entry ", i, " in its directory"), again);
+    if (number_at<uint32_t>(entry, 0, file) != entry_mark)
+      refuse(file, str("has a damaged entry ", i, " in its directory"), again);
     const auto flags = number_at<uint16_t>(entry, 8, file), method = number_at<uint16_t>(entry, 10, file);
     uint64_t packed = number_at<uint32_t>(entry, 20, file), unpacked = number_at<uint32_t>(entry, 24, file);
     uint64_t offset = number_at<uint32_t>(entry, 42, file);
@@ -95,10 +99,13 @@ std::map<std::string, Bytes, std::less<>> zip_members(Bytes bytes, const std::st
     at += entry_bytes + name_size + extra_size + comment_size;
     if (flags & 1) refuse(file, "the member " + in_quotes(name) + " is encrypted", again);
     if (method != 0 || packed != unpacked)
-      refuse(file, "the member " + in_quotes(name) + " is compressed; torch.save does not do that", "save it again with torch.save");
+      refuse(file, "the member " + in_quotes(name) + " is compressed; torch.save does not do that",
+             "save it again with torch.save");
     const Bytes local = part(bytes, offset, local_bytes, file);
-    if (number_at<uint32_t>(local, 0, file) != local_mark) refuse(file, "the member " + in_quotes(name) + " has a damaged head", again);
-    const uint64_t begin = offset + local_bytes + number_at<uint16_t>(local, 26, file) + number_at<uint16_t>(local, 28, file);
+    if (number_at<uint32_t>(local, 0, file) != local_mark)
+      refuse(file, "the member " + in_quotes(name) + " has a damaged head", again);
+    const uint64_t begin =
+        offset + local_bytes + number_at<uint16_t>(local, 26, file) + number_at<uint16_t>(local, 28, file);
     const Bytes data = part(bytes, begin, packed, file);
     places.emplace_back(offset, begin + packed);
     if (!out.emplace(name, data).second) refuse(file, "the member " + in_quotes(name) + " is there twice", again);
