@@ -52,6 +52,12 @@ def build(clang, targets):
     return None
 
 
+def seed_of_commit():
+    """Each change is searched in another way, and the same change in the same way."""
+    ran = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True)
+    return int(ran.stdout, 16) if ran.returncode == 0 else 1
+
+
 def search(name, seconds):
     """Whether `seconds` of searching found nothing, and what is to be said of it."""
     findings = BUILD / "findings"
@@ -60,7 +66,7 @@ def search(name, seconds):
     environment = {"ASAN_OPTIONS": "detect_leaks=0"} | os.environ
     with tempfile.TemporaryDirectory() as found:
         ran = subprocess.run(
-            [str(BUILD / "bin" / f"fuzz_{name}"), f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=2560", "-print_final_stats=1",
+            [str(BUILD / "bin" / f"fuzz_{name}"), f"-max_total_time={seconds}", f"-seed={seed_of_commit()}", "-timeout=60", "-rss_limit_mb=2560", "-print_final_stats=1",
              f"-artifact_prefix={findings}/{name}-", found, str(ROOT / "tests" / "fuzz" / "corpus" / name)],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", env=environment)
     executed = re.search(r"stat::number_of_executed_units: *(\d+)", ran.stderr)
