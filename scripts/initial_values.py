@@ -27,8 +27,6 @@ MODELS = {
     "gpt2": ("GPT2LMHeadModel", dict(n_embd=256, n_layer=4, n_head=4, vocab_size=1024, n_positions=128)),
     "mixtral": ("MixtralForCausalLM", dict(LLAMA, num_local_experts=4)),
     "gpt_oss": ("GptOssForCausalLM", dict(LLAMA, intermediate_size=256, head_dim=64, num_local_experts=4)),
-    "mamba2": ("Mamba2ForCausalLM", dict(hidden_size=256, num_hidden_layers=4, num_heads=8, head_dim=64, expand=2, n_groups=1,
-                                         state_size=32, vocab_size=1024)),
     "bert": ("BertForMaskedLM", dict(ENCODER, max_position_embeddings=128)),
     "modernbert": ("ModernBertForSequenceClassification", dict(ENCODER, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1,
                                                                sep_token_id=2, num_labels=8)),

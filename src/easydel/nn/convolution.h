@@ -17,7 +17,7 @@ class ShortConvolution {
     const auto uniform = [bound](int64_t, double u) { return (2.0 * u - 1.0) * bound; };
     weight_ = scope.parameter("weight", {channels, 1, width}, Role::other,
                               {.initial = Initial::each(uniform), .easydel_name = "kernel"});
-    if (bias) bias_ = scope.parameter("bias", {channels}, Role::bias, {.initial = Initial::each(uniform)});
+    if (bias) bias_ = scope.parameter("bias", {channels}, Role::bias, {.initial = Initial::zeros()});
   }
 
   // x [tokens, channels] -> [tokens, channels]; `state` is its state's number in the cached layer.
