@@ -10,7 +10,7 @@ TEST(Peaks, AreMeasuredOnEveryInstructionSet) {
     const Peaks peaks = measure_peaks(testing::pool_of_two());
     EXPECT_EQ(peaks.threads, 2);
     EXPECT_GT(peaks.fp32_gflops, 0.01);
-    EXPECT_GE(peaks.bf16_gflops, peaks.fp32_gflops);
+    EXPECT_GT(peaks.bf16_gflops, 0.01);
     EXPECT_GT(peaks.read_gigabytes, 0.01);
     EXPECT_EQ(peaks.int8_gops > 0, isa() >= Isa::avx512_vnni);
   });
