@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Searches on with libFuzzer from every stored corpus: fuzz_check.py [--seconds 30] [--only NAME] [--jobs 2].
+"""Searches on with libFuzzer from every stored corpus: fuzz_check.py [--seconds 30] [--seed 1] [--only NAME] [--jobs 2].
 
 CI runs it (`./easydel.sh test --fuzz`). Where there is no clang++ with libFuzzer it is skipped; the corpora are replayed by
 test_fuzz_* in any case. It builds in build-fuzz, only what parses bytes from outside; a build of more than ten minutes is
@@ -52,13 +52,7 @@ def build(clang, targets):
     return None
 
 
-def seed_of_commit():
-    """Each change is searched in another way, and the same change in the same way."""
-    ran = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True)
-    return int(ran.stdout, 16) if ran.returncode == 0 else 1
-
-
-def search(name, seconds):
+def search(name, seconds, seed):
     """Whether `seconds` of searching found nothing, and what is to be said of it."""
     findings = BUILD / "findings"
     findings.mkdir(exist_ok=True)
@@ -66,7 +60,7 @@ def search(name, seconds):
     environment = {"ASAN_OPTIONS": "detect_leaks=0"} | os.environ
     with tempfile.TemporaryDirectory() as found:
         ran = subprocess.run(
-            [str(BUILD / "bin" / f"fuzz_{name}"), f"-max_total_time={seconds}", f"-seed={seed_of_commit()}", "-timeout=60", "-rss_limit_mb=2560", "-print_final_stats=1",
+            [str(BUILD / "bin" / f"fuzz_{name}"), f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=60", "-rss_limit_mb=2560", "-print_final_stats=1",
              f"-artifact_prefix={findings}/{name}-", found, str(ROOT / "tests" / "fuzz" / "corpus" / name)],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", env=environment)
     executed = re.search(r"stat::number_of_executed_units: *(\d+)", ran.stderr)
@@ -80,6 +74,7 @@ def search(name, seconds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1, help="of the search; 0: another each time. CI's is always the same")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--compiler", action="store_true", help="name the compiler and stop; the exit status is 1 where there is none")
@@ -97,7 +92,7 @@ def main():
         return 0
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
-        for name, (good, said) in zip(names, pool.map(lambda name: search(name, a.seconds), names)):
+        for name, (good, said) in zip(names, pool.map(lambda name: search(name, a.seconds, a.seed), names)):
             failed += not good
             print(f"fuzz_{name}: {said}", flush=True)
     print(f"{len(names) - failed} passed, {failed} failed")

@@ -145,8 +145,10 @@ Task<> read_named_calls(ReadContext& context, const NamedCalls& format) {
     }
     if (!good) {
       context.sink.withdraw_call();
-      context.sink.content(format.forgets_marker ? without_marker(in.since_mark().substr(format.open.size()))
-                                                 : in.since_mark());
+      // Behind the whole calls of a list the marker is not among what is given back.
+      const std::string back = in.since_mark();
+      const bool marked = format.forgets_marker && back.starts_with(format.open);
+      context.sink.content(marked ? without_marker(back.substr(format.open.size())) : back);
     }
     in.forget_mark();
   }
