@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <thread>
 
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
@@ -73,9 +73,9 @@ double seconds_of_a_file(const std::string& folder) {
   const auto path = std::filesystem::path(folder) / ".easydel-doctor";
   std::vector<double> seconds;
   for (int run = 0; run < 9; ++run) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     files::write(path, std::string(4096, 'x'));
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    seconds.push_back(seconds_since(begin));
   }
   files::remove_all(path);
   std::nth_element(seconds.begin(), seconds.begin() + 4, seconds.end());

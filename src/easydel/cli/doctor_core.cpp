@@ -4,8 +4,8 @@
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "easydel/base/clock.h"
 #include "easydel/cli/torch_report.h"
 #include "easydel/tensor/device.h"
 #include "easydel/tensor/torch.h"
@@ -19,9 +19,9 @@ double gflops_of_linear(at::ScalarType type) {
   const Tensor x = at::ones({rows, width}, type), weight = at::ones({width, width}, type);
   double best = 0;
   for (int run = 0; run < 6; ++run) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     const Tensor y = at::linear(x, weight);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = seconds_since(begin);
     if (run > 0) best = std::max(best, 2.0 * rows * width * width / seconds * 1e-9);  // the first wakes the threads
   }
   return best;

@@ -19,12 +19,11 @@
 #include <optional>
 #include <thread>
 
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 
 namespace easydel::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 [[noreturn]] void fail(const char* what) {
   refuse("--nproc", str("the ranks cannot be started: ", what, ": ", std::strerror(errno)));

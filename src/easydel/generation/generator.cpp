@@ -4,20 +4,17 @@
 #include <ATen/ops/index_select.h>
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <span>
 #include <utility>
 
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/generation/search.h"
 #include "easydel/nn/cache.h"
 
 namespace easydel::generation {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 int64_t tokens_of(const std::vector<TokenId>& tokens) { return static_cast<int64_t>(tokens.size()); }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/generation/sampler.h"
 #include "easydel/generation/stopping.h"
@@ -122,8 +123,7 @@ bool Search::is_end(TokenId token) const {
 
 bool Search::out_of_time() const {
   if (!request_.config.max_time) return false;
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - around_.begin).count() >=
-         *request_.config.max_time;
+  return seconds_since(around_.begin) >= *request_.config.max_time;
 }
 
 std::vector<Result> Search::take_results() {

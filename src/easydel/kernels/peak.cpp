@@ -4,10 +4,10 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <vector>
 
+#include "easydel/base/clock.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/memory.h"
@@ -15,10 +15,6 @@
 namespace easydel::kernels {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 [[gnu::target("avx512f,avx512vnni")]] double multiply_bytes(int64_t rounds, float* keep) {
   constexpr int chains = 24;

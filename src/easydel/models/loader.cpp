@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "easydel/base/bar.h"
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/models/checkpoint.h"
@@ -185,7 +186,6 @@ class Progress {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   std::string what_;
   int64_t total_, done_ = 0;
   TerminalBar bar_;

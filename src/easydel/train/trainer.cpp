@@ -1,8 +1,8 @@
 #include "easydel/train/trainer.h"
 
-#include <chrono>
 #include <cmath>
 
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
@@ -10,9 +10,6 @@
 
 namespace easydel::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // Of one step's micro-batches: each name's mean over them, in the order of the names' first appearance.
 class Means {

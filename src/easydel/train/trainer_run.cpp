@@ -1,9 +1,9 @@
 // A run from its first step to its end: what is reported, evaluated and saved on the way, and why it stops.
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cmath>
 
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
@@ -13,9 +13,6 @@
 
 namespace easydel::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // What the machine can do at most, in TFLOP/s; nothing for a run so short that measuring would be felt.
 std::optional<double> measured_peak(const models::Model& model, const Plan& plan, bool watched) {
