@@ -48,10 +48,9 @@ Result ours(const std::string& dtype, const Kept& kept, int rows, int length, in
 }
 
 // One JSON line of shared figures from bench/peer_trl.sh; nothing where there is no peer.
-void peer(const std::string& dtype, int rows, int length, int steps, int warmup, const Result& mine) {
-  const Measured run =
-      bench::run({(source_root() / "bench/peer_trl.sh").string(), dtype == "fp32" ? "fp32" : "bf16-pure",
-                  std::to_string(rows), std::to_string(length), std::to_string(steps), std::to_string(warmup)});
+void peer(const std::string& mode, int rows, int length, int steps, int warmup, const Result& mine) {
+  const Measured run = bench::run({(source_root() / "bench/peer_trl.sh").string(), mode, std::to_string(rows),
+                                   std::to_string(length), std::to_string(steps), std::to_string(warmup)});
   const size_t begin = run.out.rfind("\n{");
   if (run.status != 0) {
     std::printf("TRL: not run (%s)\n", run.err.substr(0, run.err.find('\n')).c_str());
@@ -60,8 +59,8 @@ void peer(const std::string& dtype, int rows, int length, int steps, int warmup,
   const Value record = parse_json(run.out.substr(begin == std::string::npos ? 0 : begin + 1));
   const auto number = [&](const char* name) { return record.find(name)->as_double().value(); };
   const double speed = number("tok_s_median"), memory = number("peak_rss_mib");
-  std::printf("TRL %s: %.0f / %.0f / %.0f tokens/s, peak %.0f MiB\n", record.find("trl")->scalar.c_str(),
-              number("tok_s_min"), speed, number("tok_s_max"), memory);
+  std::printf("TRL %s, %s: %.0f / %.0f / %.0f tokens/s, peak %.0f MiB\n", record.find("trl")->scalar.c_str(),
+              mode.c_str(), number("tok_s_min"), speed, number("tok_s_max"), memory);
   std::printf("ratio to TRL: speed %.2f, peak memory %.2f\n", mine.tokens_per_second.median / speed,
               mine.peak_mebibytes / memory);
 }
@@ -86,7 +85,10 @@ int main_of(int count, char** values) {
       kept.policy.c_str());
   std::printf("%.0f GFLOP/s, %.0f%% of the measured %s peak; loss %.3f -> %.3f\n", gflops, 100 * gflops / peak,
               dtype.c_str(), result.first_loss, result.last_loss);
-  if (argument(count, values, "peer", "yes") != "no") peer(dtype, rows, length, steps, warmup, result);
+  if (argument(count, values, "peer", "yes") == "no") return 0;
+  // bf16-pure: weights and state in bf16. bf16-amp: autocast over masters and state in fp32, which is what ours holds.
+  for (const char* mode : dtype == "fp32" ? std::vector{"fp32"} : std::vector{"bf16-pure", "bf16-amp"})
+    peer(mode, rows, length, steps, warmup, result);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/log_probability.h"
@@ -19,10 +20,18 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// About 64 MB of fp32 logits at a time: large enough for the products to run at full speed.
-int64_t chunk_for(int64_t vocabulary, int64_t wanted) {
-  return wanted > 0 ? wanted : std::clamp<int64_t>((16 << 20) / vocabulary, 16, 4096);
+// Rows at a time. At most about 64 MB of fp32 logits, large enough for the products to run at full speed; all chunks
+// alike, so that none of a few rows costs a whole reading of the weight.
+int64_t chunk_for(int64_t rows, int64_t vocabulary, int64_t wanted) {
+  if (wanted > 0) return wanted;
+  const int64_t most = std::clamp<int64_t>((16 << 20) / vocabulary, 16, 4096);
+  const int64_t chunks = std::max<int64_t>((rows + most - 1) / most, 1), even = (rows + chunks - 1) / chunks;
+  return std::max<int64_t>((even + 15) / 16 * 16, 16);
 }
+
+// A packed copy of the weight costs as much as packing its panels at a dozen products (measured at 49,152 x 576 to
+// 262,144 x 640), and lies beside all that a training step keeps.
+bool pays_to_pack(int64_t rows, int64_t chunk) { return rows > 12 * chunk; }
 
 // What becomes of a product on the way to a logit.
 struct Shape {
@@ -88,17 +97,18 @@ struct Score : torch::autograd::Function<Score> {
                                const std::optional<Tensor>& own_bias, Matrix weight, const Tensor& labels,
                                const ScoreRequest& request) {
     const Tensor bias = own_bias.value_or(Tensor());
-    const int64_t n = hidden.size(0), vocabulary = weight.out(), chunk = chunk_for(vocabulary, request.chunk);
-    if (!weight.packed && !weight.quantized && n > chunk) weight.packed = pack(weight.compute);  // once for all chunks
+    const int64_t n = hidden.size(0), vocabulary = weight.out(), chunk = chunk_for(n, vocabulary, request.chunk);
+    if (!weight.packed && !weight.quantized && pays_to_pack(n, chunk)) weight.packed = pack(weight.compute);
     const auto options = hidden.options().dtype(at::kFloat);
     const auto when = [&](bool wanted) { return wanted ? at::empty({n}, options) : Tensor(); };
     const Tensor logps = at::empty({n}, options), normalizer = at::empty({n}, options);
     const Tensor uniform = when(request.uniform), entropy = when(request.entropy), mean = when(request.mean_logit);
     const Tensor correct = request.correct ? at::empty({n}, options.dtype(at::kBool)) : Tensor();
     const Shape shape{request.multiplier, request.softcap, request.temperature};
-    Tensor last;  // the last chunk's logits: the backward has room for one chunk as well, and begins with it
-    for (int64_t begin = 0; begin < n; begin += chunk) {
-      const int64_t end = std::min(begin + chunk, n);
+    // From the last chunk to the first, whose logits are kept: the backward begins there, and has room for one chunk.
+    Tensor first;
+    for (int64_t end = n, begin; end > 0; end = begin) {
+      begin = (end - 1) / chunk * chunk;
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
       Tensor logits = chunk_logits(part(hidden), weight, bias, shape);
       const Tensor label = part(labels), lse = part(normalizer);
@@ -110,10 +120,11 @@ struct Score : torch::autograd::Function<Score> {
         if (request.uniform) part(uniform).copy_(average - lse);
       }
       if (request.entropy) part(entropy).copy_(lse - (logits - lse.unsqueeze(1)).exp_().mul_(logits).sum(1));
-      if (context && shape.softcap <= 0 && end == n) last = std::move(logits);
+      if (context && shape.softcap <= 0 && begin == 0) first = std::move(logits);
     }
     if (context) {
-      context->save_for_backward({hidden, weight.compute.detach(), bias, labels.contiguous(), normalizer, last});
+      context->save_for_backward({hidden, weight.compute.detach(), bias, labels.contiguous(), normalizer});
+      if (first.defined()) context->saved_data["first"] = first;  // there, because the backward can let go of it
       context->saved_data["chunk"] = chunk;
       context->saved_data["temperature"] = request.temperature;
       context->saved_data["multiplier"] = request.multiplier;
@@ -149,8 +160,12 @@ struct Score : torch::autograd::Function<Score> {
     const auto dense = [](const Tensor& t) { return t.defined() ? t.contiguous() : t; };
     const Tensor on_label = dense(gradients[next++]), on_uniform = dense(take("uniform"));
     const Tensor on_normalizer = dense(take("log_normalizer"));
-    Tensor last = saved[5];
-    const Matrix matrix{weight, weight, n > chunk ? pack(weight) : nullptr};
+    Tensor first;
+    if (const auto found = context->saved_data.find("first"); found != context->saved_data.end()) {
+      first = found->second.toTensor();
+      context->saved_data.erase(found);
+    }
+    const Matrix matrix{weight, weight, pays_to_pack(n, chunk) ? pack(weight) : nullptr};
     const bool want_hidden = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
     Tensor dx = want_hidden ? at::empty(hidden.sizes(), hidden.options()) : Tensor();
     Tensor dw = want_weight ? at::zeros(weight.sizes(), weight.options().dtype(at::kFloat)) : Tensor();
@@ -160,11 +175,11 @@ struct Score : torch::autograd::Function<Score> {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
       Tensor bent;
-      const bool kept = end == n && last.defined();
-      const Tensor logits = kept ? last : chunk_logits(part(hidden), matrix, bias, shape, &bent);
+      Tensor logits =
+          first.defined() ? std::exchange(first, Tensor()) : chunk_logits(part(hidden), matrix, bias, shape, &bent);
       // At once as any gradient between layers, where nothing else is to be done to it.
       const bool done = !bent.defined() && !db.defined();
-      const bool in_place = !kept && (!done || hidden.scalar_type() == at::kFloat);
+      const bool in_place = !done || hidden.scalar_type() == at::kFloat;
       Tensor g = in_place ? logits : at::empty(logits.sizes(), done ? hidden.options() : logits.options());
       const auto some = [&](const Tensor& t) { return t.defined() ? part(t) : t; };
       differentiate(logits, g, part(labels), part(normalizer), some(on_label), some(on_uniform), some(on_normalizer),
@@ -172,6 +187,7 @@ struct Score : torch::autograd::Function<Score> {
       if (bent.defined()) g.mul_(bent.square_().neg_().add_(1.0));
       if (db.defined()) db.add_(g.sum(0));
       g = g.to(hidden.scalar_type());
+      logits = Tensor();
       if (want_hidden) part(dx).copy_(multiply_back(g, weight, hidden.scalar_type()));
       if (want_weight) add_weight_gradient(dw, g, part(hidden));
     }
