@@ -2,7 +2,7 @@
 #include "easydel/kernels/grouped.h"
 
 #include <algorithm>
-#include <cstring>
+#include <atomic>
 #include <functional>
 #include <vector>
 
@@ -14,8 +14,6 @@ namespace {
 
 // How left sides are packed; see product_layout.h.
 enum class Left : uint8_t { rows, tiles, pairs };
-
-int64_t block_of(Left left) { return left == Left::tiles ? tile_rows : block_rows; }
 
 // Rows of one group's result, a product of their own.
 struct Piece {
@@ -29,16 +27,20 @@ struct Piece {
 struct Work {
   Left left = Left::rows;
   std::vector<Piece> pieces;
-  // Rows [first, first + rows) of a piece's left side, packed; one panel of its result.
+  // Rows [first, first + rows) of a piece's left side, packed; panels [begin, end) of its result.
   std::function<void(const Piece& piece, int64_t first, int64_t rows, void* to)> fill;
-  std::function<void(const Piece& piece, int64_t panel)> multiply;
+  std::function<void(const Piece& piece, int64_t begin, int64_t end)> multiply;
+
+  int64_t block_of(const ProductStep& step) const {
+    return left == Left::tiles ? tile_rows : left == Left::pairs ? step.block : block_rows;
+  }
 
   // The product of a whole group in pieces whose left sides, near 1 MiB, stay in the second cache; larger ones where
   // each piece gathers or packs its right side anew.
   void add(const ProductStep& whole, int64_t group) {
     const bool gathers = whole.right == RightSide::rows && left == Left::rows,
                packs = whole.right != RightSide::rows && !whole.panels;
-    const int64_t block = block_of(left), bytes = Piece{whole}.row_bytes(left) * whole.m,
+    const int64_t block = block_of(whole), bytes = Piece{whole}.row_bytes(left) * whole.m,
                   near = packs ? 2 << 20 : 1 << 20;
     const int64_t rows =
         std::max<int64_t>(gathers ? 384 : 96, round_up(divide_up(whole.m, divide_up(bytes + 1, near)), block));
@@ -69,7 +71,6 @@ std::vector<Part> parts_of(std::span<const Piece> pieces, const Count& count, co
 
 void run(Executor& executor, Work& work) {
   thread_local Scratch<uint8_t> of_caller;
-  const int64_t block = block_of(work.left);
   const auto bytes = [&](const Piece& piece) { return round_up(piece.step.m * piece.row_bytes(work.left), 64); };
   for (std::span<Piece> rest = work.pieces; !rest.empty();) {
     // As many left sides at a time as 32 MiB hold.
@@ -90,26 +91,29 @@ void run(Executor& executor, Work& work) {
     }
 
     const std::vector<Part> packing = parts_of(
-        pieces, [&](const Piece& p) { return divide_up(p.step.m, block); },
-        [&](const Piece& p) { return (1 << 18) / std::max<int64_t>(p.row_bytes(work.left) * block, 1); });
+        pieces, [&](const Piece& p) { return divide_up(p.step.m, work.block_of(p.step)); },
+        [&](const Piece& p) {
+          return (1 << 18) / std::max<int64_t>(p.row_bytes(work.left) * work.block_of(p.step), 1);
+        });
     executor.run(int64_t(packing.size()), [&](int64_t i) {
       const Piece& piece = *packing[size_t(i)].piece;
+      const int64_t block = work.block_of(piece.step);
       for (int64_t b = packing[size_t(i)].begin; b < packing[size_t(i)].end; ++b)
         work.fill(piece, b * block, std::min(block, piece.step.m - b * block),
                   piece.left + b * block * piece.row_bytes(work.left));
     });
 
-    // Parts of some 100 us, but no fewer than the threads.
+    // Parts of some 100 us, but no fewer than the threads; longer where the next panel is asked for in this one's time.
     const int64_t most = divide_up(columns, 2 * executor.size());
+    const int64_t size = int64_t(1) << (work.left == Left::pairs ? 25 : 23);
     const std::vector<Part> products = parts_of(
         pieces, [](const Piece& p) { return divide_up(p.step.n, panel_columns); },
         [&](const Piece& p) {
           const int64_t panel = p.step.padded_k * panel_columns * (p.step.m + 16);
-          return std::min(most, (int64_t(1) << 23) / std::max<int64_t>(panel, 1));
+          return std::min(most, size / std::max<int64_t>(panel, 1));
         });
     executor.run(int64_t(products.size()), [&](int64_t i) {
-      const Part& part = products[size_t(i)];
-      for (int64_t panel = part.begin; panel < part.end; ++panel) work.multiply(*part.piece, panel);
+      work.multiply(*products[size_t(i)].piece, products[size_t(i)].begin, products[size_t(i)].end);
     });
   }
 }
@@ -121,43 +125,55 @@ void check_groups(std::span<const int64_t> begin) {
 Input at(Input x, int64_t row) { return {x.at(row), x.number, x.stride}; }
 Output at(Output x, int64_t row) { return {x.at(row), x.number, x.stride}; }
 
-void multiply_panel(Left left, const ProductStep& step, int64_t panel) {
+// `panels` panels of a product, all rows.
+void multiply_panels(Left left, const ProductStep& step, int64_t panel, int64_t panels) {
   const Loops& isa = loops();
-  const auto one = [&] {
-    if (left == Left::pairs) return isa.multiply_pairs(step, panel, 1, 0, step.m);
-    (left == Left::tiles ? isa.multiply_tiles : isa.multiply)(step, panel, 0, step.m);
+  const auto all = [&] {
+    constexpr int64_t near = 576;  // rows, in even chunks
+    const int64_t chunk = round_up(divide_up(step.m, divide_up(std::max<int64_t>(step.m, 1), near)), step.block);
+    if (left == Left::pairs)
+      for (int64_t first = 0; first < step.m; first += chunk)
+        isa.multiply_pairs(step, panel, panels, first, std::min(chunk, step.m - first));
+    else
+      for (int64_t p = panel; p < panel + panels; ++p)
+        (left == Left::tiles ? isa.multiply_tiles : isa.multiply)(step, p, 0, step.m);
   };
-  if (step.order == Order::fp32_chain) return one();
+  if (step.order == Order::fp32_chain) return all();
   const FlushDenormals flush;
-  one();
+  all();
 }
 
-// The 32 columns of a panel as a product of their own, from a weight that is packed for them alone.
-void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int64_t panel) {
+// Panels that are packed, or rows of a gradient, of which panels are made where they are multiplied by.
+void multiply_together(Left left, const ProductStep& step, int64_t begin, int64_t end) {
+  const int64_t together = step.right == RightSide::rows && step.padded_k <= near_pairs / 2 ? 8 : 4;
+  for (int64_t panel = begin; panel < end; panel += together)
+    multiply_panels(left, step, panel, std::min(together, end - panel));
+  if (step.streams) std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+// Panels as products of their own, from a weight that is packed for them alone: of few rows one by one, and the next
+// one's rows of the weight are asked for meanwhile.
+void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end) {
+  const bool few = piece.row_bytes(left) * piece.step.m <= 1 << 19;
+  const int64_t together = few || left != Left::pairs ? 1 : 4,
+                bytes = panel_elements(w.number, w.k) * bytes_of(w.number);
   thread_local Scratch<uint8_t> of_thread;
-  uint8_t* const packed = of_thread.at_least(panel_elements(w.number, w.k) * bytes_of(w.number));
-  loops().pack_panel(at(w.rows, piece.group * w.n), w.n, w.k, panel, w.number, packed);
-  ProductStep own = piece.step;
-  const int64_t column = panel * panel_columns;
-  own.n = std::min(panel_columns, w.n - column);
-  own.panels = packed;
-  own.y.data = own.y.at(0, column);
-  if (own.bias) own.bias += column;
-  multiply_panel(left, own, 0);
-}
-
-// A gradient's panel: the right side lies as rows, of which pairs are packed for the 32 columns alone.
-void multiply_rows(Left left, const ProductStep& step, int64_t panel) {
-  if (left != Left::pairs) return multiply_panel(left, step, panel);
-  thread_local Scratch<uint32_t> of_thread;
-  uint32_t* const packed = of_thread.at_least(step.padded_k * panel_columns);
-  loops().pack_pair_panels(step.rows, step.k, step.n, panel, 1, step.padded_k, packed);
-  ProductStep own = step;
-  const int64_t column = panel * panel_columns;
-  own.n = std::min(panel_columns, step.n - column);
-  own.right = RightSide::panels_bf16, own.panels = packed;
-  own.y.data = own.y.at(0, column);
-  multiply_panel(left, own, 0);
+  uint8_t* const packed = of_thread.at_least(together * bytes);
+  const Input rows = at(w.rows, piece.group * w.n);
+  for (int64_t panel = begin; panel < end; panel += together) {
+    const int64_t panels = std::min(together, end - panel), column = panel * panel_columns;
+    for (int64_t p = 0; p < panels; ++p) loops().pack_panel(rows, w.n, w.k, panel + p, w.number, packed + p * bytes);
+    ProductStep own = piece.step;
+    own.n = std::min(panels * panel_columns, w.n - column);
+    own.panels = packed;
+    own.y.data = own.y.at(0, column);
+    if (own.bias) own.bias += column;
+    if (few && panel + 1 < end)
+      own.soon = {static_cast<const char*>(rows.at(column + panel_columns)),
+                  std::min(panel_columns, w.n - column - panel_columns), divide_up(w.k * bytes_of(rows.number), 64),
+                  rows.stride * bytes_of(rows.number)};
+    multiply_panels(left, own, 0, panels);
+  }
 }
 
 // Whether a gradient goes by pairs of bf16.
@@ -182,7 +198,7 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
   step.right = wide ? RightSide::panels_f32 : RightSide::panels_bf16;
   step.order = order;
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
-    step.m = begin[g + 1] - begin[g];
+    step.m = begin[g + 1] - begin[g], step.block = even_block(step.m);
     step.y = at(y, begin[g]);
     step.bias = bias ? bias + int64_t(g) * w.n : nullptr;
     const PackedWeight* const packed = w.packed.empty() ? nullptr : w.packed[g];
@@ -200,9 +216,9 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
         return isa.pack_rows(x, row, rows, w.k, padded, rounded, static_cast<float*>(to));
     }
   };
-  work.multiply = [&](const Piece& piece, int64_t panel) {
-    if (piece.step.panels) return multiply_panel(work.left, piece.step, panel);
-    multiply_unpacked(work.left, w, piece, panel);
+  work.multiply = [&](const Piece& piece, int64_t panel, int64_t end) {
+    if (piece.step.panels) return multiply_together(work.left, piece.step, panel, end);
+    multiply_unpacked(work.left, w, piece, panel, end);
   };
   run(executor, work);
 }
@@ -223,7 +239,7 @@ void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Inpu
   ProductStep step{
       .n = k, .k = n, .padded_k = work.left == Left::pairs ? round_up(n, k_block) / 2 : n, .right = RightSide::rows};
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
-    step.m = begin[g + 1] - begin[g];
+    step.m = begin[g + 1] - begin[g], step.block = even_block(step.m);
     step.rows = at(w, int64_t(g) * n);
     step.y = at(dx, begin[g]);
     work.add(step, int64_t(g));
@@ -235,7 +251,9 @@ void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Inpu
     else
       isa.pack_rows(dy, row, rows, n, n, false, static_cast<float*>(to));
   };
-  work.multiply = [&](const Piece& piece, int64_t panel) { multiply_rows(work.left, piece.step, panel); };
+  work.multiply = [&](const Piece& piece, int64_t panel, int64_t end) {
+    multiply_together(work.left, piece.step, panel, end);
+  };
   run(executor, work);
 }
 
@@ -246,6 +264,7 @@ void grouped_product_dw(Executor& executor, std::span<const int64_t> begin, Inpu
   Work work;
   work.left = left_of_gradient(dy, x);
   ProductStep step{.m = n, .n = k, .right = RightSide::rows};
+  step.streams = passes_caches(dw, int64_t(begin.size() - 1) * n, k);
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
     step.k = begin[g + 1] - begin[g];
     step.padded_k = work.left == Left::pairs ? round_up(step.k, k_block) / 2 : step.k;
@@ -261,7 +280,9 @@ void grouped_product_dw(Executor& executor, std::span<const int64_t> begin, Inpu
     else
       isa.pack_columns(of_group, piece.first + first, rows, piece.step.k, static_cast<float*>(to));
   };
-  work.multiply = [&](const Piece& piece, int64_t panel) { multiply_rows(work.left, piece.step, panel); };
+  work.multiply = [&](const Piece& piece, int64_t panel, int64_t end) {
+    multiply_together(work.left, piece.step, panel, end);
+  };
   run(executor, work);
 }
 

@@ -17,6 +17,7 @@ namespace easydel::kernels {
 
 void add_pair_loops(Loops& all) {
   if (!has_fast_pairs()) return;
+  all.pack_panel = PairLoops::pack_panel;
   all.pack_pair_rows = PairLoops::pack_rows;
   all.pack_pair_columns = PairLoops::pack_columns;
   all.pack_pair_panels = PairLoops::pack_panels;

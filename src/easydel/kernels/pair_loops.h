@@ -68,6 +68,17 @@ struct PairLoops {
     for (int64_t i = 0; i < pairs; ++i) {
       for (int64_t r = 2 * i + ahead; r < std::min(2 * i + ahead + 2, k); ++r)
         for (int64_t p = panel; p < panel + panels; ++p) V::prefetch(rows.at(r, p * panel_columns));
+      uint32_t* const to_pair = to + i / lanes * lanes * panel_columns + i % lanes * lanes;
+      if (2 * i + 1 < k && n - panel * panel_columns >= panels * panel_columns) {
+        for (int64_t p = 0; p < panels; ++p) {
+          const __m512i even = _mm512_loadu_si512(rows.at(2 * i, (panel + p) * panel_columns)),
+                        odd = _mm512_loadu_si512(rows.at(2 * i + 1, (panel + p) * panel_columns));
+          _mm512_store_si512(to_pair + p * pairs * panel_columns, _mm512_permutex2var_epi16(even, low_pairs(), odd));
+          _mm512_store_si512(to_pair + p * pairs * panel_columns + tile,
+                             _mm512_permutex2var_epi16(even, high_pairs(), odd));
+        }
+        continue;
+      }
       for (int64_t c = 0; c < panels * panel_columns; c += lanes) {
         const int64_t column = panel * panel_columns + c, left = std::clamp<int64_t>(n - column, 0, lanes);
         const __mmask16 own = __mmask16((1u << left) - 1);
@@ -76,6 +87,26 @@ struct PairLoops {
                            2 * i < k ? together(rows, 2 * i, k, column, own) : _mm512_setzero_si512());
       }
     }
+  }
+
+  // A panel of a weight in bf16, as ProductLoops packs it; a pair of bf16 moves as one float.
+  static void pack_panel(Input w, int64_t n, int64_t k, int64_t panel, Number number, void* to) {
+    if (number != Number::bf16 || w.number != Number::bf16)
+      return ProductLoops<V>::pack_panel(w, n, k, panel, number, to);
+    const int64_t first = panel * panel_columns, columns = std::min(panel_columns, n - first);
+    bf16* tiles = static_cast<bf16*>(to);
+    for (int64_t k0 = 0; k0 < k; k0 += k_block)
+      for (int64_t c = 0; c < panel_columns; c += tile_columns, tiles += tile_elements) {
+        const __mmask32 own = k - k0 >= k_block ? ~__mmask32(0) : (__mmask32(1) << (k - k0)) - 1;
+        __m512 pairs[lanes];
+#pragma GCC unroll 16
+        for (int64_t r = 0; r < lanes; ++r)
+          pairs[r] = _mm512_castsi512_ps(
+              _mm512_maskz_loadu_epi16(c + r < columns ? own : 0, w.at(first + std::min(c + r, columns - 1), k0)));
+        V::transpose(pairs);
+#pragma GCC unroll 16
+        for (int64_t j = 0; j < lanes; ++j) V::store_pairs(tiles + j * k_block, pairs[j]);
+      }
   }
 
   // Floating point operations of `rounds` of as many chains as hide the instruction's latency.
@@ -94,25 +125,97 @@ struct PairLoops {
   }
 
   // near_pairs of the left side stay in the second cache while all panels go by, 128 of a panel's in the first while
-  // all rows do. Few rows read each panel front to back.
+  // all rows do. Few rows read each panel front to back; a short sum is written where it is made. Of row-major rows
+  // some are packed at a time.
   static void multiply(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) {
-    const bool few = rows <= block_rows;
-    const int64_t all = step.padded_k, stretch = few ? all : near_pairs, piece = few ? all : 128;
-    const int64_t of_panel = round_up(rows, block_rows) * panel_columns, kept = all > stretch ? of_panel : 0;
+    const int64_t all = step.padded_k;
+    if (step.right != RightSide::rows) {
+      const Right right{static_cast<const uint32_t*>(step.panels) + panel * all * panel_columns, all};
+      if (all <= piece && rows > step.block) return multiply_short(step, right, panel, panels, first, rows);
+      return multiply_stretches(step, panel, panels, first, rows, rows <= step.block ? all : near_pairs,
+                                [&](int64_t) { return right; });
+    }
+    thread_local Scratch<uint32_t> of_thread;
+    const int64_t stretch = std::min(all, piece);
+    uint32_t* const packed = of_thread.at_least(panels * stretch * panel_columns);
+    const auto pack = [&](int64_t begin) {
+      const int64_t pairs = std::min(stretch, all - begin);
+      const Input from(step.rows.at(2 * begin), step.rows.number, step.rows.stride);
+      pack_panels(from, step.k - 2 * begin, step.n, panel, panels, pairs, packed);
+      return Right{packed, pairs, begin};
+    };
+    if (all <= piece) return multiply_short(step, pack(0), panel, panels, first, rows);
+    multiply_stretches(step, panel, panels, first, rows, stretch, pack);
+  }
+
+ private:
+  static constexpr int64_t lanes = 16, line = 32;     // of bf16
+  static constexpr int64_t tile = tile_elements / 2;  // in pairs
+  static constexpr int64_t piece = 128;               // pairs of a panel that the first cache holds
+
+  // Panels, or of each panel `pairs` pairs from `first` on.
+  struct Right {
+    const uint32_t* data;
+    int64_t pairs, first = 0;
+    const uint32_t* at(int64_t p, int64_t pair) const { return data + (p * pairs + pair - first) * panel_columns; }
+  };
+
+  // What is asked for at each sixteen pairs: the lines of the left side that the next rows read, and some of what is
+  // read soon, in even steps.
+  class Ahead {
+   public:
+    void next_rows(const uint32_t* at) { left_ = reinterpret_cast<const char*>(at); }
+    void soon(const Soon& soon, int64_t steps) {
+      soon_ = soon, line_ = 0;
+      each_ = divide_up(soon.rows * soon.lines, std::max<int64_t>(steps, 1));
+    }
+    void operator()(int64_t rows) {
+      for (int64_t i = 0; i < rows; ++i) _mm_prefetch(left_ + 64 * i, _MM_HINT_T0);
+      left_ += 64 * rows;
+      for (int64_t i = 0; i < each_ && soon_.rows > 0; ++i) {
+        _mm_prefetch(soon_.data + 64 * line_, _MM_HINT_T1);
+        if (++line_ == soon_.lines) line_ = 0, soon_.data += soon_.stride, --soon_.rows;
+      }
+    }
+
+   private:
+    const char* left_ = nullptr;
+    Soon soon_;
+    int64_t each_ = 0, line_ = 0;
+  };
+
+  // right(pair): the panels from there on.
+  template <class Make>
+  static void multiply_stretches(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows,
+                                 int64_t stretch, const Make& right_from) {
+    const bool few = rows <= step.block, gathers = step.right == RightSide::rows;
+    const int64_t all = step.padded_k, together = few ? stretch : piece;
+    const int64_t of_panel = round_up(rows, step.block) * panel_columns, kept = all > stretch ? of_panel : 0;
+    const int64_t blocks = divide_up(rows, step.block);
     thread_local Scratch<float> sums_of_thread;
     float* const sums = sums_of_thread.at_least(kept > 0 ? panels * kept : of_panel);
-    const uint32_t* const right = static_cast<const uint32_t*>(step.panels) + panel * all * panel_columns;
+    Ahead ahead;
     int64_t begin = 0;
     do {
       const int64_t end = std::min(begin + stretch, all);
+      const Right right = right_from(begin);
+      if (gathers) ahead.soon(next_rows_of(step, panel, panels, end, stretch), panels * blocks * (stretch / lanes));
       for (int64_t p = 0; p < panels; ++p) {
         float* const c = sums + p * kept;
-        for (int64_t pair = begin; pair < end; pair += piece) {
-          const int64_t pairs = std::min(piece, end - pair);
-          for (int64_t r = 0; r < rows; r += block_rows) {
-            const int64_t count = std::min(block_rows, rows - r);
-            const uint32_t* const a = step.a_pairs + (first + r) * all + pair * count;
-            some_rows(count, a, right + (p * all + pair) * panel_columns, pairs, c + r * panel_columns, pair == 0);
+        for (int64_t pair = begin; pair < end; pair += together) {
+          const int64_t pairs = std::min(together, end - pair);
+          const uint32_t* const b = right.at(p, pair);
+          const auto left = [&](int64_t r) {
+            return step.a_pairs + (first + r) * all + pair * std::min(step.block, rows - r);
+          };
+          if (!gathers) {  // as many pairs as these, or 8 KB
+            const int64_t off = few ? 2048 : pairs * panel_columns;
+            ahead.soon({reinterpret_cast<const char*>(b + off), 1, 2 * pairs, 0}, blocks * (pairs / lanes));
+          }
+          for (int64_t r = 0; r < rows; r += step.block) {
+            const int64_t count = std::min(step.block, rows - r);
+            ahead.next_rows(left(r + step.block < rows ? r + step.block : r));
+            some_rows(count, left(r), b, pairs, c + r * panel_columns, pair == 0, ahead);
           }
         }
         if (all == 0) std::memset(c, 0, size_t(of_panel) * sizeof(float));
@@ -122,9 +225,40 @@ struct PairLoops {
     } while (begin < all);
   }
 
- private:
-  static constexpr int64_t lanes = 16, line = 32;     // of bf16
-  static constexpr int64_t tile = tile_elements / 2;  // in pairs
+  // All of k at once, of as many panels as the first cache holds.
+  static void multiply_short(const ProductStep& step, const Right& right, int64_t panel, int64_t panels, int64_t first,
+                             int64_t rows) {
+    const int64_t all = step.padded_k, together = std::max<int64_t>(1, 2 * piece / std::max<int64_t>(all, 1));
+    alignas(64) float c[block_rows * panel_columns];
+    Ahead ahead;
+    for (int64_t begin = 0; begin < panels; begin += together)
+      for (int64_t r = 0; r < rows; r += step.block) {
+        const int64_t count = std::min(step.block, rows - r);
+        const uint32_t* const a = step.a_pairs + (first + r) * all;
+        for (int64_t p = begin; p < std::min(panels, begin + together); ++p) {
+          ahead.next_rows(a);
+          some_rows(count, a, right.at(p, 0), all, c, true, ahead);
+          ProductLoops<V>::write_rows(step, panel + p, first + r, count, c);
+        }
+      }
+  }
+
+  // The row-major rows that are packed after those before `pair`.
+  static Soon next_rows_of(const ProductStep& step, int64_t panel, int64_t panels, int64_t pair, int64_t stretch) {
+    if (pair >= step.padded_k) pair = 0, panel += panels;
+    const int64_t columns = std::min(panels * panel_columns, step.n - panel * panel_columns);
+    if (columns <= 0) return step.soon;
+    return {static_cast<const char*>(step.rows.at(2 * pair, panel * panel_columns)),
+            std::clamp<int64_t>(step.k - 2 * pair, 0, 2 * stretch), divide_up(columns, line),
+            step.rows.stride * bytes_of(step.rows.number)};
+  }
+
+  // Of two rows of 32, the first or the last sixteen columns side by side.
+  static __m512i low_pairs() {
+    const __m512i even = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_or_si512(even, _mm512_slli_epi32(_mm512_add_epi32(even, _mm512_set1_epi32(32)), 16));
+  }
+  static __m512i high_pairs() { return _mm512_add_epi16(low_pairs(), _mm512_set1_epi16(16)); }
 
   // Rows i and i + 1 of x, side by side in each column from `first` on.
   static __m512i together(const Input& x, int64_t i, int64_t k, int64_t first, __mmask16 own) {
@@ -134,15 +268,17 @@ struct PairLoops {
   }
 
   template <int rows = int(block_rows)>
-  static void some_rows(int64_t count, const uint32_t* a, const uint32_t* b, int64_t pairs, float* c, bool first) {
+  static void some_rows(int64_t count, const uint32_t* a, const uint32_t* b, int64_t pairs, float* c, bool first,
+                        Ahead& ahead) {
     if constexpr (rows > 0) {
-      if (count < rows) return some_rows<rows - 1>(count, a, b, pairs, c, first);
+      if (count < rows) return some_rows<rows - 1>(count, a, b, pairs, c, first, ahead);
       __m512 sum[rows][2];
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
         for (int v = 0; v < 2; ++v) sum[r][v] = first ? V::zero() : V::load(c + r * panel_columns + v * lanes);
-      for (int64_t block = 0; block < pairs; block += lanes, b += tile)
+      for (int64_t block = 0; block < pairs; block += lanes, b += tile) {
+        ahead(rows);
         for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
           const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + tile));
           if constexpr (rows <= 4) V::prefetch(b + 1024), V::prefetch(b + 1024 + tile);  // it streams from memory
@@ -153,6 +289,7 @@ struct PairLoops {
             sum[r][1] = _mm512_dpbf16_ps(sum[r][1], high, x);
           }
         }
+      }
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2

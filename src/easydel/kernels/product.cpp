@@ -2,6 +2,7 @@
 #include "easydel/kernels/product.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/loops.h"
@@ -26,7 +27,7 @@ void multiply(Executor& executor, const ProductStep& step) {
   // Panels that are gathered want 384 rows, which pay for that.
   constexpr int64_t near = 1 << 20, least = 96;
   const int64_t chunk =
-      step.a_pairs ? chunk_of(step.m, std::min(step.padded_k, near_pairs) * 4, block_rows, near / 16 * 9, least)
+      step.a_pairs ? chunk_of(step.m, std::min(step.padded_k, near_pairs) * 4, step.block, near / 16 * 9, least)
       : step.a_tiles
           ? chunk_of(step.m, step.padded_k * 2, tile_rows, near, least)
           : chunk_of(step.m, step.padded_k * 4, block_rows, near, step.right == RightSide::rows ? 384 : least);
@@ -35,7 +36,7 @@ void multiply(Executor& executor, const ProductStep& step) {
   // few; of long pairs more panels, for which a stretch of the left side comes once.
   const int64_t work = step.padded_k * panel_columns * std::min(chunk, step.m) + step.padded_k * panel_columns * 16;
   const int64_t most = std::max<int64_t>(1, divide_up(panels * chunks, 3 * executor.size()));
-  const bool in_stretches = step.a_pairs && step.padded_k > near_pairs && step.m > block_rows;
+  const bool in_stretches = step.a_pairs && step.padded_k > near_pairs && step.m > step.block;
   const int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1),
                                                std::min<int64_t>(in_stretches ? 6 : 1, most), most);
   const int64_t groups = divide_up(panels, together);
@@ -53,6 +54,7 @@ void multiply(Executor& executor, const ProductStep& step) {
     } else {
       all();
     }
+    if (step.streams) std::atomic_thread_fence(std::memory_order_seq_cst);
   });
 }
 
@@ -151,8 +153,8 @@ void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Outp
         executor, step, &ProductStep::a_tiles, tile_rows,
         [&](int64_t first, int64_t rows, bf16* to) { isa.pack_tile_rows(x, first, rows, step.k, to); });
   if (order == Order::bf16_pairs && isa.multiply_pairs) {
-    step.padded_k /= 2;
-    return pack_and_multiply(executor, step, &ProductStep::a_pairs, block_rows,
+    step.padded_k /= 2, step.block = even_block(m);
+    return pack_and_multiply(executor, step, &ProductStep::a_pairs, step.block,
                              [&](int64_t first, int64_t rows, uint32_t* to) {
                                isa.pack_pair_rows(x, first, rows, step.k, step.padded_k, to);
                              });
@@ -167,9 +169,9 @@ void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int
   ProductStep step{.m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
   const Loops& isa = loops();
   if (in_pairs(dy, w)) {
-    step.padded_k = round_up(n, k_block) / 2;
+    step.padded_k = round_up(n, k_block) / 2, step.block = even_block(m);
     return pack_and_multiply(
-        executor, step, &ProductStep::a_pairs, block_rows,
+        executor, step, &ProductStep::a_pairs, step.block,
         [&](int64_t first, int64_t rows, uint32_t* to) { isa.pack_pair_rows(dy, first, rows, n, step.padded_k, to); });
   }
   // A long sum goes in stretches, so that the left side of one stays near; to bf16 it goes by rows in fp32, as many as
@@ -207,6 +209,7 @@ void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int
   const Loops& isa = loops();
   if (in_pairs(dy, x)) {
     step.padded_k = round_up(m, k_block) / 2;
+    step.streams = !add && passes_caches(dw, n, k);
     constexpr int64_t columns_together = 8 * block_rows;  // three lines of a row
     return pack_and_multiply(executor, step, &ProductStep::a_pairs, columns_together,
                              [&](int64_t first, int64_t columns, uint32_t* to) {

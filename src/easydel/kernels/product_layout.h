@@ -6,8 +6,8 @@
 // AVX-512.
 //
 // Left side: blocks of up to 12 rows, each [padded k][rows of the block] in fp32; for tile instructions, blocks of up
-// to 32 rows, each [block of 32 k][rows of the block][32] in bf16; for products of pairs, blocks of up to 12 rows, each
-// [padded k / 2][rows of the block] in pairs of bf16.
+// to 32 rows, each [block of 32 k][rows of the block][32] in bf16; for products of pairs, blocks of up to 12 rows
+// (their number is the step's), each [padded k / 2][rows of the block] in pairs of bf16.
 #pragma once
 
 #include "easydel/kernels/number.h"
@@ -20,6 +20,9 @@ constexpr int64_t tile_elements = tile_columns * k_block;  // of bf16
 
 constexpr int64_t near_pairs = 256;  // of a row of the left side that are read again and again, see pair_loops.h
 
+// Rows of the blocks of a left side of m rows: as many blocks as are needed, none much smaller than the others.
+inline int64_t even_block(int64_t m) { return m == 0 ? block_rows : divide_up(m, divide_up(m, block_rows)); }
+
 // Elements of one panel.
 inline int64_t panel_elements(Number number, int64_t k) {
   return panel_columns * (number == Number::f32 ? k : round_up(k, k_block));
@@ -27,12 +30,19 @@ inline int64_t panel_elements(Number number, int64_t k) {
 
 enum class RightSide { panels_f32, panels_bf16, rows };
 
+// Memory that is read soon: `rows` rows of `lines` lines of 64 bytes, `stride` bytes apart.
+struct Soon {
+  const char* data = nullptr;
+  int64_t rows = 0, lines = 0, stride = 0;
+};
+
 // C [m, n] = A [m, k] B [k, n]; what the parts of one product share.
 struct ProductStep {
   const float* a = nullptr;           // blocks as above, each row padded to padded_k
   const bf16* a_tiles = nullptr;      // or in tiles
   const uint32_t* a_pairs = nullptr;  // or in pairs, of which padded_k is the number
   int64_t m = 0, n = 0, k = 0, padded_k = 0;
+  int64_t block = block_rows;  // of the left side, in pairs
   RightSide right = RightSide::panels_f32;
   Order order = Order::fp32_chain;
   const void* panels = nullptr;
@@ -40,6 +50,15 @@ struct ProductStep {
   Output y{};
   const float* bias = nullptr;
   bool add = false;
+  bool streams = false;  // y is not read soon and larger than the caches: written past them
+  Soon soon{};           // what the caller reads after this, for products of pairs
 };
+
+// Whether a matrix that is written once, of as many rows and columns, is better written past the caches: it is larger
+// than they are, and lies so that whole lines can be.
+inline bool passes_caches(const Output& y, int64_t rows, int64_t columns) {
+  return y.number == Number::f32 && rows * columns >= 8 << 20 && reinterpret_cast<uintptr_t>(y.data) % 64 == 0 &&
+         y.stride % 16 == 0;
+}
 
 }  // namespace easydel::kernels
