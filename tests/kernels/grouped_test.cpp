@@ -117,6 +117,31 @@ TEST(GroupedProduct, HasTheGradientsOfEachGroupAlone) {
     }
 }
 
+// Rows that begin on a line are written past the caches, others are not.
+TEST(GroupedProduct, GivesALargeGradientTheSameBitsWhereverItLies) {
+  constexpr int64_t n = 66, k = 1040;
+  const std::vector<int64_t> begin = {0, 3, 3, 80, 400};
+  const int64_t of_groups = int64_t(begin.size() - 1) * n * k;
+  const Values x(400 * k, 10), dy(400 * n, 11);
+  const Buffer<float> on_a_line = allocate<float>(of_groups + 1);
+  on_every_isa([&] {
+    for (const Number number : {Number::f32, Number::bf16})
+      for (const bool grouped : {true, false}) {
+        std::vector<float> all[2];
+        for (const int64_t off : {0, 1}) {
+          float* const dw = on_a_line.get() + off;
+          const Input from_y = dy.in(number, n), from_x = x.in(number, k);
+          if (grouped)
+            grouped_product_dw(pool_of_five(), begin, from_y, from_x, n, k, {dw, k});
+          else
+            product_dw(pool_of_five(), from_y, from_x, 400, n, k, {dw, k}, false);
+          all[off].assign(dw, dw + (grouped ? of_groups : n * k));
+        }
+        EXPECT_TRUE(same_bits(all[0], all[1]));
+      }
+  });
+}
+
 TEST(GroupedProduct, TakesNoRowsAtAll) {
   const std::vector<int64_t> begin = {0, 0, 0};
   const auto w = normal(2 * 3 * 4, 9);

@@ -215,6 +215,9 @@ struct PairLoops {
           for (int64_t r = 0; r < rows; r += step.block) {
             const int64_t count = std::min(step.block, rows - r);
             ahead.next_rows(left(r + step.block < rows ? r + step.block : r));
+            if (pair + pairs == all && !step.streams)  // what will be written
+              for (int64_t i = r; i < r + count; ++i)
+                __builtin_prefetch(step.y.at(first + i, (panel + p) * panel_columns), 1);
             some_rows(count, left(r), b, pairs, c + r * panel_columns, pair == 0, ahead);
           }
         }

@@ -50,14 +50,14 @@ struct ProductStep {
   Output y{};
   const float* bias = nullptr;
   bool add = false;
-  bool streams = false;  // y is not read soon and larger than the caches: written past them
+  bool streams = false;  // y, in fp32, is not read soon: written past the caches
   Soon soon{};           // what the caller reads after this, for products of pairs
 };
 
-// Whether a matrix that is written once, of as many rows and columns, is better written past the caches: it is larger
-// than they are, and lies so that whole lines can be.
+// Whether a gradient of as many rows and columns, which is read when all others are made, is better written past the
+// caches: it is not small, and lies so that whole lines can be.
 inline bool passes_caches(const Output& y, int64_t rows, int64_t columns) {
-  return y.number == Number::f32 && rows * columns >= 8 << 20 && reinterpret_cast<uintptr_t>(y.data) % 64 == 0 &&
+  return y.number == Number::f32 && rows * columns >= 1 << 16 && reinterpret_cast<uintptr_t>(y.data) % 64 == 0 &&
          y.stride % 16 == 0;
 }
 
