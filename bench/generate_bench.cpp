@@ -1,6 +1,6 @@
 // Generation speed of the whole program on SmolLM2-135M's shape: generate_bench [--dtype fp32|bf16|int8|nf4|q4]
-// [--head codes|plain] [--context 512] [--new 64] [--runs 3] [--peer transformers|openvino], from the seconds that
-// `generate --jsonl` tells. Several contexts stand with commas between them. Each run first reads the prompt once
+// [--head codes|plain] [--context 512] [--new 64] [--runs 3] [--peer transformers|openvino|llama_cpp], from the seconds
+// that `generate --jsonl` tells. Several contexts stand with commas between them. Each run first reads the prompt once
 // unmeasured, so that weights are packed and pages are there. A peer (see peer_generate.sh) does the same work
 // afterwards.
 #include <cstdio>
