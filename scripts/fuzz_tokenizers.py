@@ -6,7 +6,9 @@ FILE: whatever reference_tokenizers.py reads. --clusters: strings of nothing but
 --write OUT.json stores a small set with the package's answers.
 """
 import argparse
+import concurrent.futures
 import json
+import os
 import pathlib
 import random
 import re
@@ -19,6 +21,7 @@ from reference_tokenizers import open_reference
 WORDS = ("the The THE cat's don't I'LL we've 'S 's 't 're 'RE 'ſ don’t naïve café Ünïcödé hello world 2024 3.14 1,000,000 0x1F http://a.b/c?d=e "
          "def f(x): return x+1 <b>bold</b> {'a': 1} 你好世界 こんにちは 안녕하세요 مرحبا שלום Привет नमस्ते ไทย 🙂 👩‍👩‍👧 🇩🇪 e\u0301 \u1112\u1161\u11ab ﬁ ℌ ① ² ½ ٣ "
          "İ ı ß ẞ Σ ς <0x0A> <0xFF> ▁ ▁▁ Ġ Ċ ĠĠ [CLS] [MASK] </w> ##ing").split(" ")
+ROUND = 4000  # texts that are on their way together
 BLANKS = [" ", "  ", "   ", "\n", "\n\n", "\r\n", "\t", " \n", "\n ", "\u00a0", "\u3000", "\u2028", "\x85", "\u200b", "\u200d", "\ufeff", "\x0b", "\x00", "\x1c", "\u180e", " " * 9]
 
 
@@ -36,24 +39,6 @@ def random_character(rng):
             return chr(c)
 
 
-def random_text(rng, special):
-    out = []
-    for _ in range(rng.choice([1, 2, 3, 5, 8, 13, 30])):
-        kind = rng.random()
-        if kind < 0.35:
-            out.append(rng.choice(WORDS))
-        elif kind < 0.6:
-            out.append(rng.choice(BLANKS))
-        elif kind < 0.85:
-            out.append("".join(random_character(rng) for _ in range(rng.randrange(1, 6))))
-        elif kind < 0.93:
-            out.append(rng.choice([random_character(rng), "a", " ", "\u0301", "1", "'", "\n"]) * rng.randrange(1, 70))
-        elif special:
-            token = rng.choice(special)
-            out.append(token if rng.random() < 0.8 else token[: rng.randrange(len(token)) + 1])
-    return "".join(out)
-
-
 def kinds_of_graphemes():
     """Code points by how they join, out of the table of unicode_graphemes.cpp."""
     table = pathlib.Path(__file__).resolve().parents[1] / "src/easydel/text/unicode_graphemes.cpp"
@@ -68,22 +53,91 @@ def clusters(rng, kinds, often=(*map(ord, "\u200d\u200c\r\n©가각ᄀ\u1161\u11
     return "".join(chr(rng.choice(often) if rng.random() < 0.55 else rng.choice(rng.choice(kinds))) for _ in range(rng.randrange(2, 12)))
 
 
-def cases_of(a, reference):
-    """Lines for the probe with what the package answers."""
+def pieces(rng, special, count):
+    """Parts of texts. Drawing each anew would be most of the time."""
+    out = []
+    for _ in range(count):
+        kind = rng.random()
+        if kind < 0.35:
+            out.append(rng.choice(WORDS))
+        elif kind < 0.6:
+            out.append(rng.choice(BLANKS))
+        elif kind < 0.85:
+            out.append("".join(random_character(rng) for _ in range(rng.randrange(1, 6))))
+        elif kind < 0.93:
+            out.append(rng.choice([random_character(rng), "a", " ", "\u0301", "1", "'", "\n"]) * rng.randrange(1, 70))
+        elif special:
+            token = rng.choice(special)
+            out.append(token if rng.random() < 0.8 else token[: rng.randrange(len(token)) + 1])
+    return out
+
+
+def round_of(rng, reference, kinds, count):
+    """`count` texts and as many lists of ids: the probe's lines, and what the package answers."""
+    parts = pieces(rng, reference.special, 4 * count)
+    text = lambda: clusters(rng, kinds) if kinds else "".join(rng.choices(parts, k=rng.choice((1, 2, 3, 5, 8, 13, 30) if rng.random() < 0.5 else (1, 2, 3, 4))))
+    cases, answers = [], []
+    for add, parse in ((True, True), (True, False), (False, True), (False, False)):
+        share = {(True, True): 0.56, (True, False): 0.14, (False, True): 0.24}.get((add, parse), 0.06) if reference.whole else float(not add and not parse)
+        texts = [(text(), text()) if reference.whole and rng.random() < 0.1 else text() for _ in range(round(share * count))]
+        for each in texts:
+            case = {"text": each, "masks": True} if isinstance(each, str) else {"text": each[0], "pair": each[1], "masks": True}
+            cases.append(case | {"add_special_tokens": add, "parse_special": parse})
+        answers += reference.encode(texts, add=add, parse=parse) if texts else []
+    lists = [answer["ids"] if rng.random() < 0.5 or not reference.whole else rng.choices(range(reference.size), k=rng.randrange(1, 12)) for answer in answers]
+    for skip in (False, True):
+        half = lists[skip::2]
+        cases += [{"ids": ids, "skip_special_tokens": skip} for ids in half]
+        answers += [{"text": decoded} for decoded in reference.decode(half, skip)]
+    return cases, answers
+
+
+def rounds_of(a, reference):
     rng = random.Random(a.seed)
     kinds = kinds_of_graphemes() if a.clusters else None
-    for _ in range(a.count):
-        text = clusters(rng, kinds) if kinds else random_text(rng, reference.special)
-        pair = random_text(rng, reference.special) if rng.random() < 0.1 and reference.whole else None
-        add, parse = (rng.random() < 0.7, rng.random() < 0.8) if reference.whole else (False, False)
-        answer = reference.encode(text, pair=pair, add=add, parse=parse)
-        case = {"text": text, "add_special_tokens": add, "parse_special": parse}
-        if pair is not None:
-            case["pair"] = pair
-        yield case, answer if reference.whole else {"ids": answer["ids"]}
-        ids = answer["ids"] if rng.random() < 0.5 or not reference.whole else [rng.randrange(reference.size) for _ in range(rng.randrange(1, 12))]
-        skip = rng.random() < 0.5
-        yield {"ids": ids, "skip_special_tokens": skip}, {"text": reference.decode(ids, skip)}
+    for begin in range(0, a.count, ROUND):
+        yield round_of(rng, reference, kinds, min(ROUND, a.count - begin))
+
+
+class Probe:
+    """A running probe: it works on a round's lines while the next round is made."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pool = concurrent.futures.ThreadPoolExecutor(2)
+
+    def ask(self, cases):
+        lines = "".join(map("{}\n".format, map(json.dumps, cases))).encode()
+        self.pool.submit(self.write, lines)
+        return self.pool.submit(lambda: [self.process.stdout.readline() for _ in cases])
+
+    def write(self, lines):
+        self.process.stdin.write(lines)
+        self.process.stdin.flush()
+
+
+def show(case, want, got):
+    print("  case", json.dumps(case)[:600])
+    for key in want:
+        if want[key] != got.get(key):
+            w, g = want[key], got.get(key)
+            if isinstance(w, list) and isinstance(g, list):
+                i = next((i for i in range(min(len(w), len(g))) if w[i] != g[i]), min(len(w), len(g)))
+                w, g = w[max(0, i - 2):i + 4], g[max(0, i - 2):i + 4]
+            print(f"    {key}: want {str(w)[:300]}\n    {' ' * len(key)}  got  {str(g if g is not None else got)[:300]}")
+
+
+def compare(waiting):
+    """How many of a round differ; the first of them are shown."""
+    cases, answers, lines = waiting
+    different = 0
+    for case, want, line in zip(cases, answers, lines.result()):
+        got = json.loads(line) if line else {"error": "the probe has ended"}
+        if any(got.get(key) != want[key] for key in want):
+            different += 1
+            if different <= 5:
+                show(case, want, got)
+    return different
 
 
 def main():
@@ -95,29 +149,25 @@ def main():
     parser.add_argument("--clusters", action="store_true")
     parser.add_argument("--write")
     a = parser.parse_args()
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     failed = 0
     for path in a.files:
-        cases = list(cases_of(a, open_reference(path)))
+        reference = open_reference(path)
         if a.write:
             with open(a.write, "w") as out:
-                for case, answer in cases:
-                    out.write(json.dumps({"case": case, "answer": answer}) + "\n")
+                for cases, answers in rounds_of(a, reference):
+                    out.writelines(json.dumps({"case": case, "answer": answer}) + "\n" for case, answer in zip(cases, answers))
             continue
-        lines = "".join(json.dumps(case) + "\n" for case, _ in cases)
-        run = subprocess.run(shlex.split(a.probe) + [path], input=lines, capture_output=True, text=True)
-        answers = [json.loads(line) for line in run.stdout.split("\n") if line]
-        different = [(case, want, got) for (case, want), got in zip(cases, answers) if any(got.get(key) != want[key] for key in want)]
-        different += [("missing answers", len(cases), run.stderr)] if len(answers) != len(cases) else []
-        print(f"{path}: {len(cases)} cases, {len(different)} differ")
-        for case, want, got in different[:5]:
-            print("  case", json.dumps(case)[:600])
-            for key in (want if isinstance(want, dict) else {}):
-                if want[key] != got.get(key):
-                    w, g = want[key], got.get(key)
-                    if isinstance(w, list) and isinstance(g, list):
-                        i = next((i for i in range(min(len(w), len(g))) if w[i] != g[i]), min(len(w), len(g)))
-                        w, g = w[max(0, i - 2):i + 4], g[max(0, i - 2):i + 4]
-                    print(f"    {key}: want {str(w)[:300]}\n    {' ' * len(key)}  got  {str(g if g is not None else got)[:300]}")
+        probe = Probe(shlex.split(a.probe) + [path])
+        waiting, different, texts = None, 0, 0
+        for cases, answers in rounds_of(a, reference):
+            texts += sum("text" in case for case in cases)
+            asked = cases, answers, probe.ask(cases)
+            different += compare(waiting) if waiting else 0
+            waiting = asked
+        different += compare(waiting)
+        probe.process.stdin.close()
+        print(f"{path}: seed {a.seed}, {texts} texts, each decoded, {different} differ", flush=True)
         failed += bool(different)
     sys.exit(1 if failed else 0)
 

@@ -55,7 +55,7 @@ def main():
         reference = open_reference(path)
         texts, value = Texts(), 0xCBF29CE484222325
         for _ in range(a.count):
-            ids = reference.encode(texts.next(), add=False, parse=reference.whole)["ids"]
+            ids = reference.encode([texts.next()], add=False, parse=reference.whole)[0]["ids"]
             for byte in struct.pack("<%di" % (len(ids) + 1), *ids, -1):
                 value = (value ^ byte) * 0x100000001B3 & MASK
         hashes[name] = f"{value:016x}"

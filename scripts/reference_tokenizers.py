@@ -23,13 +23,14 @@ class OfJson:
         self.special = [t["content"] for t in json.loads(raw).get("added_tokens", [])][:200]
         self.size = self.tokenizer.get_vocab_size()
 
-    def encode(self, text, pair=None, add=False, parse=True):
+    def encode(self, texts, add=False, parse=True):
+        """Of texts and pairs of texts, all at once."""
         self.tokenizer.encode_special_tokens = not parse
-        e = self.tokenizer.encode(text, pair, add_special_tokens=add)
-        return {"ids": e.ids, "tokens": e.tokens, "offsets": [list(o) for o in e.offsets]}
+        return [{"ids": e.ids, "tokens": e.tokens, "offsets": [list(o) for o in e.offsets], "special_tokens_mask": e.special_tokens_mask, "type_ids": e.type_ids}
+                for e in self.tokenizer.encode_batch(texts, add_special_tokens=add)]
 
-    def decode(self, ids, skip):
-        return self.tokenizer.decode(ids, skip_special_tokens=skip)
+    def decode(self, lists, skip):
+        return self.tokenizer.decode_batch(lists, skip_special_tokens=skip)
 
 
 class OfSentencePiece:
@@ -41,11 +42,11 @@ class OfSentencePiece:
         self.model = sentencepiece.SentencePieceProcessor(model_file=path)
         self.size = self.model.vocab_size()
 
-    def encode(self, text, **_):
-        return {"ids": self.model.encode(text)}
+    def encode(self, texts, **_):
+        return [{"ids": ids} for ids in self.model.encode(texts, num_threads=1)]
 
-    def decode(self, ids, skip):
-        return self.model.decode(ids)
+    def decode(self, lists, skip):
+        return [self.model.decode(ids) for ids in lists]
 
 
 class OfTiktoken:
@@ -61,11 +62,11 @@ class OfTiktoken:
         self.encoding = tiktoken.Encoding(**arguments)
         self.size = len(arguments["mergeable_ranks"])
 
-    def encode(self, text, **_):
-        return {"ids": self.encoding.encode_ordinary(text)}
+    def encode(self, texts, **_):
+        return [{"ids": self.encoding.encode_ordinary(text)} for text in texts]
 
-    def decode(self, ids, skip):
-        return self.encoding.decode(ids)
+    def decode(self, lists, skip):
+        return [self.encoding.decode(ids) for ids in lists]
 
 
 def gguf_metadata(path):

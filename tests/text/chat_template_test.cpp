@@ -221,6 +221,23 @@ TEST(ChatTemplate, HasATimeAfterWhichItIsStopped) {
   }
 }
 
+TEST(ChatTemplate, LooksForAFilterOnlyWhereItIsReached) {
+  EXPECT_EQ(render("{{ (1 is nope) if false else 2 }}{{ 3 if true else (4 | nope) }}"), "23");
+  EXPECT_EQ(refused("{{ 1 }}\n{{ (2 | nope) ~ (3 if 4 else 5) }}"), "t:2:13: no filter named 'nope'");
+}
+
+TEST(ChatTemplate, FailsAtItemsOnlyWhereSomebodyGoesThroughThem) {
+  EXPECT_EQ(render("{{ not (1 | items) }}"), "False");
+  EXPECT_EQ(refused("{{ 1 | items | list }}"), "t:1:4: Can only get item pairs from a mapping.");
+}
+
+TEST(ChatTemplate, TellsNumbersThatAreTooLarge) {
+  EXPECT_EQ(render("{{ +(-0.0) }} {{ '4.9' | int }} {{ 'nan' | int(7) }} {{ '%d' is divisibleby 2 }}"),
+            "-0.0 4 7 False");
+  EXPECT_EQ(refused("{{ 1e20 | int }}"), "t:1:4: a whole number becomes too large");
+  EXPECT_EQ(refused("{{ '99999999999999999999' | int(5) }}"), "t:1:33: a whole number becomes too large");
+}
+
 TEST(ChatTemplate, HasNoWayOut) {
   EXPECT_EQ(render("{{ ''.__class__ is defined }}{{ x.__init__ is defined }}{{ range.__globals__ is defined }}",
                    R"({"x": {}})"),

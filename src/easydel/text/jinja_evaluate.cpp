@@ -110,8 +110,9 @@ Var Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
       if (value.is_undefined()) fail_undefined(value);
       if (!value.is_numeric())
         fail("bad operand type for unary ", expression.kind == Kind::negate ? "-" : "+", ": '", type_name(value), "'");
-      if (expression.kind == Kind::plus) return binary("+", Var::integer(0), value);
-      return value.type() == Var::Type::number ? Var::number(-value.as_number()) : binary("-", Var::integer(0), value);
+      if (value.type() == Var::Type::number)
+        return Var::number(expression.kind == Kind::plus ? value.as_number() : -value.as_number());
+      return binary(expression.kind == Kind::plus ? "+" : "-", Var::integer(0), value);
     }
     case Kind::not_:
       return Var::boolean(!child(0).truth());
@@ -242,6 +243,8 @@ bool Interpreter::test(std::string_view name, const Var& value, const Arguments&
 }
 
 Var Interpreter::attribute(const Var& object, std::string_view name) {
+  // What every object of Python's has: the sandbox gives it of none, not even of what is undefined.
+  if (object.is_undefined() && name == "__class__") return unsafe(std::string(name), object);
   if (object.is_undefined()) fail_undefined(object);
   if (is_mutating(object, name)) return unsafe(std::string(name), object);
   if (object.is_object()) {

@@ -68,9 +68,11 @@ std::unique_ptr<Expression> ExpressionParser::make(Expression::Kind kind) const 
 
 ExpressionPtr ExpressionParser::conditional() {
   Deeper deeper(*this);
+  const size_t known = unknown_.size();
   ExpressionPtr left = or_();
   while (is_name("if")) {
     auto out = make(Expression::Kind::conditional);
+    unknown_.resize(known);
     ++at_;
     bool before = soft_;
     soft_ = true;
@@ -409,7 +411,7 @@ ExpressionPtr ExpressionParser::filters(ExpressionPtr inner, bool head) {
     auto out = make(Expression::Kind::filter);
     out->text = expect_name();
     while (take_symbol(".")) out->text += "." + expect_name();
-    if (!soft_ && !has_filter(out->text)) wrong("no filter named '" + out->text + "'");
+    if (!soft_ && !has_filter(out->text)) unknown_.emplace_back(at_, "no filter named '" + out->text + "'");
     out->children.push_back(std::move(inner));
     if (is_symbol("(")) call_arguments(out->arguments);
     inner = std::move(out);
@@ -424,7 +426,7 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr inner) {
   bool negated = take_name("not");
   out->text = expect_name();
   while (take_symbol(".")) out->text += "." + expect_name();
-  if (!soft_ && !has_test(out->text)) wrong("no test named '" + out->text + "'");
+  if (!soft_ && !has_test(out->text)) unknown_.emplace_back(at_, "no test named '" + out->text + "'");
   out->children.push_back(std::move(inner));
   bool value = current().kind == Kind::name || current().kind == Kind::text || current().kind == Kind::integer ||
                current().kind == Kind::number || is_symbol("[") || is_symbol("{");

@@ -67,14 +67,19 @@ Var escape_filter(Interpreter&, const Var& v, const Arguments&) {
   return v.is_markup() ? v : Var::string(escape(to_text(v)), true);
 }
 
+Var whole_number(double d) {
+  if (std::fabs(d) >= 9.2e18) fail("a whole number becomes too large");
+  return Var::integer(static_cast<int64_t>(d));
+}
+
 // int(): Python's int() of strings, with the default where it is none.
 Var int_filter(Interpreter&, const Var& v, const Arguments& a) {
   Var fallback = given(a, 0, "default") ? *given(a, 0, "default") : Var::integer(0);
   if (v.is_undefined()) fail_undefined(v);
   if (v.is_integral()) return Var::integer(v.as_integer());
   if (v.type() == Var::Type::number) {
-    double d = v.as_number();
-    return std::isfinite(d) && std::fabs(d) < 9.2e18 ? Var::integer(static_cast<int64_t>(d)) : fallback;
+    if (std::isinf(v.as_number())) fail("cannot convert float infinity to integer");
+    return std::isnan(v.as_number()) ? fallback : whole_number(v.as_number());
   }
   if (!v.is_string()) return fallback;
   std::string word = strip(v.as_string(), nullptr, 3);
@@ -90,8 +95,9 @@ Var int_filter(Interpreter&, const Var& v, const Arguments& a) {
   if (word.size() > sign && std::isalnum(static_cast<unsigned char>(word[sign]))) {
     long long whole = std::strtoll(word.c_str(), &end, static_cast<int>(base));
     if (*end == 0 && errno == 0) return Var::integer(whole);
+    if (*end == 0) fail("a whole number becomes too large");
     double d = std::strtod(word.c_str(), &end);
-    if (*end == 0 && std::isfinite(d) && std::fabs(d) < 9.2e18) return Var::integer(static_cast<int64_t>(d));
+    if (*end == 0 && std::isfinite(d)) return whole_number(d);
   }
   return fallback;
 }

@@ -252,7 +252,11 @@ Var end_item(const Var& v, bool last) {
 
 Var items(Interpreter&, const Var& v, const Arguments&) {
   if (v.is_undefined()) return Var::view("generator", {});
-  if (!v.is_dict()) fail("Can only get item pairs from a mapping.");
+  if (!v.is_dict()) {  // Python's generator fails where somebody goes through it
+    Var out = Var::view("generator", {});
+    out.as_view().failure = "Can only get item pairs from a mapping.";
+    return out;
+  }
   std::vector<Var> out;
   for (auto& [key, value] : v.as_dict().entries) out.push_back(Var::tuple({key, value}));
   return Var::view("generator", std::move(out));

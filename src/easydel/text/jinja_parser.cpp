@@ -15,6 +15,10 @@ class Parser : ExpressionParser {
     out.name = name_;
     out.body = body({});
     if (current().kind != Kind::end) unexpected("");
+    if (!unknown_.empty()) {
+      at_ = unknown_.front().first;
+      wrong(unknown_.front().second);
+    }
     out.has_generation_blocks = has_generation_blocks_;
     out.blocks = std::move(blocks_);
     return out;

@@ -40,6 +40,8 @@ class ExpressionParser {
   int depth_ = 0;
   // Whether an unknown filter or test is only an error once it is reached: so it is inside of conditions.
   bool soft_ = false;
+  // Those that are errors anyway, by their places: one before an `if` turns out to be conditional only there.
+  std::vector<std::pair<size_t, std::string>> unknown_;
 
  private:
   struct Deeper;

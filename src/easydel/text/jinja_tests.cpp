@@ -21,15 +21,7 @@ bool hashable(const Var& v) {
   return true;
 }
 
-int64_t whole(const Var& v) {
-  if (!v.is_integral()) fail("unsupported operand type(s) for %: '", type_name(v), "' and 'int'");
-  return v.as_integer();
-}
-
-Var rest_of_two(const Var& v) {
-  if (!v.is_numeric()) whole(v);
-  return binary("%", v, Var::integer(2));
-}
+Var rest_of_two(const Var& v) { return binary("%", v, Var::integer(2)); }
 
 const NamedTest tests[] = {
     {"boolean", [](Interpreter&, const Var& v, const Arguments&) { return v.type() == Var::Type::boolean; }},
@@ -39,11 +31,7 @@ const NamedTest tests[] = {
      }},
     {"defined", [](Interpreter&, const Var& v, const Arguments&) { return !v.is_undefined(); }},
     {"divisibleby",
-     [](Interpreter&, const Var& v, const Arguments& a) {
-       for (const Var* each : {&v, &first(a)})
-         if (!each->is_numeric()) whole(*each);
-       return equal(binary("%", v, first(a)), Var::integer(0));
-     }},
+     [](Interpreter&, const Var& v, const Arguments& a) { return equal(binary("%", v, first(a)), Var::integer(0)); }},
     {"eq", [](Interpreter&, const Var& v, const Arguments& a) { return equal(v, first(a)); }},
     {"escaped", [](Interpreter&, const Var& v, const Arguments&) { return v.is_markup(); }},
     {"even", [](Interpreter&, const Var& v, const Arguments&) { return equal(rest_of_two(v), Var::integer(0)); }},

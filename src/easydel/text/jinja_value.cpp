@@ -277,6 +277,7 @@ std::vector<Var> iterate(const Var& value) {
       return value.items();
     case Var::Type::view: {
       ViewData& view = value.as_view();
+      if (!view.failure.empty()) fail(view.failure);
       if (!view.once()) return view.items;
       out.assign(view.items.begin() + static_cast<int64_t>(view.taken), view.items.end());
       view.taken = view.items.size();

@@ -103,6 +103,7 @@ struct ViewData : Heap {
   std::string kind;
   std::vector<Var> items;
   size_t taken = 0;                        // of a view that is gone through once
+  std::string failure;                     // what going through it runs into
   std::array<int64_t, 3> bounds{0, 0, 1};  // of a range: begin, end, step
   ViewData(std::string kind, std::vector<Var> items) : kind(std::move(kind)), items(std::move(items)) {}
   bool once() const { return !kind.starts_with("dict_") && kind != "range"; }

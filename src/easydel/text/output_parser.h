@@ -49,7 +49,7 @@ struct OutputOptions {
   bool json_content = false;  // content is to be JSON: a Markdown fence around it is taken off
 };
 
-// The parsers of `easydel describe parsers`; a name may be one of the aliases. Empty or "none": there is none.
+// Names of tool_parser_names() and reasoning_parser_names(), or aliases of theirs. Empty or "none": there is none.
 struct OutputFormat {
   std::string tools, reasoning;
 };

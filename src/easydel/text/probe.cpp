@@ -43,13 +43,23 @@ Value numbers(const std::vector<std::pair<int64_t, int64_t>>& pairs) {
   return out;
 }
 
-Value written(const Encoding& encoding) {
+Value numbers(const std::vector<uint8_t>& list) {
+  Value out = Value::list();
+  for (const uint8_t each : list) out.items.push_back(Value::integer(each));
+  return out;
+}
+
+Value written(const Encoding& encoding, bool masks) {
   Value out = Value::map(), ids = Value::list(), tokens = Value::list();
   for (TokenId id : encoding.ids) ids.items.push_back(Value::integer(id));
   for (const std::string& token : encoding.tokens) tokens.items.push_back(Value::text(token));
   out.set("ids", std::move(ids));
   out.set("tokens", std::move(tokens));
   out.set("offsets", numbers(encoding.offsets));
+  if (masks) {
+    out.set("special_tokens_mask", numbers(encoding.special_tokens_mask));
+    out.set("type_ids", numbers(encoding.type_ids));
+  }
   return out;
 }
 
@@ -79,10 +89,11 @@ std::string TokenizeProbe::answer(std::string_view line) const try {
   std::optional<std::string> pair;
   if (const Value* second = in.find("pair"); second && !second->is_null()) pair = text_of(in, "pair");
   Encoding encoding = tokenizer_->encode_full(text_of(in, "text"), pair, options);
-  out = written(encoding);
+  const bool masks = flag_of(in, "masks").value_or(false);
+  out = written(encoding, masks);
   if (flag_of(in, "overflowing").value_or(false)) {
     Value rest = Value::list();
-    for (const Encoding& each : encoding.overflowing) rest.items.push_back(written(each));
+    for (const Encoding& each : encoding.overflowing) rest.items.push_back(written(each, masks));
     out.set("overflowing", std::move(rest));
   }
   return to_json(out);

@@ -13,8 +13,8 @@
 
 namespace easydel::text {
 
-// {"text", "pair"?, "add_special_tokens"? = true, "parse_special"? = true, "file_limits"? = false}
-//                                                                          -> {"ids", "tokens", "offsets"}
+// {"text", "pair"?, "add_special_tokens"? = true, "parse_special"? = true, "file_limits"? = false, "masks"? = false}
+//                                  -> {"ids", "tokens", "offsets"}, with masks "special_tokens_mask", "type_ids" too
 // {"ids", "skip_special_tokens"? = false, "clean_up"?}                     -> {"text"}
 class TokenizeProbe {
  public:

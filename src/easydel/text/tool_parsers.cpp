@@ -62,6 +62,14 @@ Task<> read_llama_json(ReadContext& context) {
   return read_json_calls(context, format);
 }
 
+// Llama 4 may put them between the markers of its Python.
+Task<> read_llama4_json(ReadContext& context) {
+  static const JsonCalls format{
+      .opens = {"<|python_start|>"}, .closes = {"<|python_end|>", "<|eom|>"}, .bare_object = true};
+  context.sink.content_excludes_calls = true;
+  return read_json_calls(context, format);
+}
+
 Task<> read_xlam(ReadContext& context) {
   static const JsonCalls format{
       .opens = {"<tool_call>", "[TOOL_CALLS]", "```json", "```"}, .closes = {"</tool_call>", "```"}, .bare_list = true};
@@ -279,7 +287,7 @@ const ToolFormat formats[] = {
     {"kimi_k2", {}, read_kimi_k2},
     {"lfm2", {}, read_lfm2},
     {"llama3_json", {}, read_llama_json},
-    {"llama4_json", {}, read_llama_json},
+    {"llama4_json", {}, read_llama4_json},
     {"llama4_pythonic", {}, read_llama4_pythonic},
     {"longcat", {}, read_longcat},
     {"minicpm5xml", {"minicpm5"}, read_minicpm_calls},
