@@ -196,6 +196,9 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
     EXPECT_EQ(ran.out, "");
     return ran.err;
   };
+  EXPECT_EQ(refused({"tokenize", "/nope", "x"}),
+            "/nope: no such file or folder\n    give the folder of a tokenizer, or a tokenizer.json, tokenizer.model, "
+            "*.tiktoken, tekken.json, vocab.txt or *.gguf\n");
   EXPECT_EQ(refused({"generat"}), "easydel: no command 'generat'\n    did you mean 'generate'?\n");
   EXPECT_EQ(refused({"describe", "modl"}), "easydel describe: no command 'modl'\n    did you mean 'model'?\n");
   EXPECT_EQ(refused({"elarge", "a.yaml", "--dry-rn"}),

@@ -94,6 +94,20 @@ TEST(Commands, DescribeAModelFromItsFilesAlone) {
   EXPECT_NE(run_program({"describe", "model", model}).out.find("model.layers.*.mlp.up_proj.weight"), std::string::npos);
 }
 
+TEST(Commands, TokenizeShowsTheTokensAndTheirPartsOfTheText) {
+  const std::string model = test::test_data("models/stories260K-hf").string();
+  const auto ran = run_program({"tokenize", model, "Once \xF0\x9F\x99\x82\n", "--no-special", "--tokens"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  std::string parts;
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_EQ(std::count(line.begin(), line.end(), '\t'), 2) << line;
+    parts += line.substr(line.rfind('\t') + 1) + " ";
+  }
+  EXPECT_TRUE(parts.starts_with("\"Once\" ")) << parts;
+  EXPECT_TRUE(parts.ends_with("\"\\n\" ")) << parts;
+}
+
 TEST(Commands, TokenizeAndDetokenizeAreInverse) {
   const std::string model = test::test_data("models/stories260K-hf").string();
   const std::string ids = run_program({"tokenize", model, "Once upon a time", "--no-special"}).out;

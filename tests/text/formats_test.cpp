@@ -26,6 +26,20 @@ class Formats : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
+TEST_F(Formats, HalfOfATokenizerSaysWhichHalfIsMissing) {
+  EXPECT_EQ(refused("merges.txt", "#version: 0.2\na b\n"),
+            "F/merges.txt: is half of a tokenizer\n    give its folder, or vocab.json beside it");
+  const auto folder = [&] {
+    const std::string said =
+        test::replaced(refusal([&] { Tokenizer::load(folder_.path()); }), folder_.path().string(), "F");
+    return said.substr(0, said.find('\n'));
+  };
+  EXPECT_EQ(folder(), "F/merges.txt: has no vocab.json beside it");
+  std::filesystem::rename(folder_ / "merges.txt", folder_ / "vocab.json");
+  EXPECT_EQ(folder(), "F/vocab.json: has no merges.txt beside it");
+  EXPECT_EQ(refused("tokenizer.json", "[]"), std::string("F/tokenizer.json: is no JSON object") + again);
+}
+
 // What tokenizers 0.23.3 reads: not always the nearest double.
 TEST(Scores, AreReadWithTheRoundingOfSerde) {
   EXPECT_EQ(serde_number("-2.0122928619384766"), -2.012292861938477);

@@ -41,7 +41,7 @@ struct Options {
   std::string tokenizer, chat_template, lines = "-", keys;
   std::optional<std::string> text;
   std::vector<int64_t> ids;
-  bool check = false, markdown = false, no_special = false, skip_special = false;
+  bool check = false, markdown = false, no_special = false, skip_special = false, tokens = false;
   std::function<int()> command;  // the one that was asked for
 };
 
@@ -202,10 +202,11 @@ void add_commands(CLI::App& app, Options& o) {
 
   add_probes(app, o, compare);
   one = add_command(app, o, "tokenize", "A text's token ids", compare,
-                    [&o] { return run_tokenize(o.tokenizer, o.text, !o.no_special); });
+                    [&o] { return run_tokenize(o.tokenizer, o.text, !o.no_special, o.tokens); });
   one->add_option("tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
   add_optional(one, "text", o.text, "The text; standard input if not given");
   one->add_flag("--no-special", o.no_special, "Without BOS, EOS and the like");
+  one->add_flag("--tokens", o.tokens, "A line for each token: its id, the token, its part of the text");
   one = add_command(app, o, "detokenize", "Token ids' text", compare,
                     [&o] { return run_detokenize(o.tokenizer, o.ids, o.skip_special); });
   one->add_option("tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();

@@ -91,7 +91,10 @@ int run_describe_mesh(const DescribeMeshOptions& options);
 int run_describe_keys(const std::string& path, bool markdown);
 int run_config_schema();
 
-int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special);
+// A folder or file of a tokenizer; of a name of the hub the folder that its files are in.
+std::filesystem::path tokenizer_path(const std::string& name);
+// With `tokens` a line for each: its id, as the vocabulary writes it, the part of the text that it stands for.
+int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special, bool tokens);
 int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special);
 struct RenderCommand {
   std::string source;            // a folder with a tokenizer, or a template's file

@@ -9,6 +9,7 @@
 #include "easydel/hub/resolve.h"
 #include "easydel/text/probe.h"
 #include "easydel/text/probe_tools.h"
+#include "easydel/text/unicode.h"
 
 namespace easydel::cli {
 namespace {
@@ -37,13 +38,11 @@ int answer_lines(const std::string& name, Answer answer) {
   return 0;
 }
 
-std::filesystem::path tokenizer_path(const std::string& name) {
-  std::error_code missing;
-  const std::filesystem::path path = hub::expand_home(name);
-  return std::filesystem::exists(path, missing) ? path : hub::resolve_model(name, "tokenizer");
-}
-
 }  // namespace
+
+std::filesystem::path tokenizer_path(const std::string& name) {
+  return hub::is_on_hub(name) ? hub::resolve_model(name, "tokenizer") : hub::expand_home(name);
+}
 
 int run_probe_logits(const ProbeLogitsOptions& options) {
   elarge::ProbeLogits probe{hub::resolve_model(options.model, "probe logits"), options.inputs, options.output,
@@ -83,12 +82,25 @@ int run_probe_tools(const ProbeToolsOptions& options) {
   return answer_lines(options.lines, [&](const std::string& line) { return probe.answer(line); });
 }
 
-int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special) {
+int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special, bool tokens) {
   const auto loaded = text::Tokenizer::load(tokenizer_path(tokenizer));
-  std::string ids;
-  for (const text::TokenId id : loaded->encode(text ? *text : read_input("-"), {.add_special_tokens = special}))
-    ids += (ids.empty() ? "" : " ") + std::to_string(id);
-  return print(ids + "\n"), 0;
+  const std::string given = text ? *text : read_input("-");
+  const text::EncodeOptions options{.add_special_tokens = special};
+  std::string out;
+  if (!tokens) {
+    for (const text::TokenId id : loaded->encode(given, options)) out += (out.empty() ? "" : " ") + std::to_string(id);
+    return print(out + "\n"), 0;
+  }
+  const std::string whole = text::replace_invalid(given);
+  const std::u32string characters = text::to_utf32(whole);  // offsets count these
+  const text::Encoding encoded = loaded->encode_full(whole, std::nullopt, options);
+  for (size_t i = 0; i < encoded.ids.size(); ++i) {
+    const auto [begin, end] = encoded.offsets[i];
+    const auto part =
+        std::u32string_view(characters).substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    out += str(encoded.ids[i], "\t", encoded.tokens[i], "\t", to_json(Value::text(text::to_utf8(part))), "\n");
+  }
+  return print(out), 0;
 }
 
 int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special) {

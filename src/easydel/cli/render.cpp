@@ -86,9 +86,7 @@ int run_render(const RenderCommand& command) {
   const Value messages = messages_of(command, options);
   const std::filesystem::path path = hub::expand_home(command.source);
   if (is_template_file(path)) return print(rendered_alone(command, messages, options) + "\n"), 0;
-  std::error_code missing;
-  const auto tokenizer = text::Tokenizer::load(
-      std::filesystem::exists(path, missing) ? path : hub::resolve_model(command.source, "tokenizer"));
+  const auto tokenizer = text::Tokenizer::load(tokenizer_path(command.source));
   const text::ChatRenderer renderer(tokenizer);
   if (command.ids && !command.mask) {
     std::string ids;

@@ -195,6 +195,9 @@ fs::path find_file(const fs::path& folder) {
 
 fs::path tokenizer_file(const fs::path& folder) {
   if (fs::path found = find_file(folder); !found.empty()) return found;
+  for (const auto& [there, other] : {std::pair("vocab.json", "merges.txt"), {"merges.txt", "vocab.json"}})
+    if (fs::is_regular_file(folder / there))
+      refuse((folder / there).string(), str("has no ", other, " beside it"), what_works);
   refuse(folder.string(), "has no tokenizer (tokenizer.json)", what_works);
 }
 
@@ -225,6 +228,7 @@ ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& m
     apply_llama_rules(config, out.parts);
     return out;
   }
+  if (name == "merges.txt") refuse(where, "is half of a tokenizer", "give its folder, or vocab.json beside it");
   if (name.ends_with(".txt"))
     return looks_like_rwkv(bytes) ? read_rwkv(bytes, where) : read_word_list(bytes, config, where);
   if (name.ends_with(".tiktoken") || looks_like_tiktoken(bytes)) return read_tiktoken(bytes, where);

@@ -165,8 +165,9 @@ TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& na
   dom::parser parser;
   simdjson::padded_string padded(json);
   dom::object document;
-  if (auto error = parser.parse(padded).get_object().get(document))
-    refuse(name, str("is not valid JSON: ", simdjson::error_message(error)), again);
+  auto error = parser.parse(padded).get_object().get(document);
+  if (error == simdjson::INCORRECT_TYPE) refuse(name, "is no JSON object", again);
+  if (error) refuse(name, str("is not valid JSON: ", simdjson::error_message(error)), again);
   TokenizerParts parts;
   Value added = Value::list();
   std::optional<dom::element> model;
