@@ -11,6 +11,7 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 build=${EASYDEL_BUILD:-$root/build}
 venv=${EASYDEL_VENV:-$root/.venv}
 torch_version=2.13.0
+arrow_version=26.0.1
 debian_packages=(g++ cmake ninja-build mold ccache pkg-config clang-format git ca-certificates python3 python3-venv
   libyaml-dev libsimdjson-dev zlib1g-dev libutf8proc-dev libonig-dev libcurl4-openssl-dev libssl-dev libcli11-dev libgtest-dev)
 # These only make the build faster, or are needed by ./easydel.sh format alone.
@@ -105,11 +106,33 @@ install_torch() {
   touch "$venv/torch-is-whole"
 }
 
+# The folder site-packages/pyarrow, whose libraries read Parquet and Arrow files: given by EASYDEL_ARROW, beside torch, or
+# in the private venv.
+find_arrow() {
+  local found
+  for found in "${EASYDEL_ARROW:-}" "$(dirname -- "$(find_torch)")/pyarrow" "$venv"/lib/python3*/site-packages/pyarrow; do
+    if [ -d "$found/include/arrow" ]; then
+      printf '%s\n' "$found"
+      return
+    fi
+  done
+}
+
+# Without it everything else works, so that nothing here is an error.
+install_arrow() {
+  [ -z "$(find_arrow)" ] || return 0
+  say "installing pyarrow $arrow_version into ${venv#"$root"/}"
+  { [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"; } >&2 &&
+    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 "pyarrow==$arrow_version" >&2 </dev/null ||
+    say "pyarrow could not be installed: Parquet and Arrow files cannot be read"
+}
+
 configure() {
-  local wanted torch
+  local wanted torch arrow
   torch=$(find_torch)
-  # What the build folder was made with; another torch, another compiler or another option asks for a new one.
-  wanted="torch $torch; CXX ${CXX:-}; options ${EASYDEL_CMAKE:-}"
+  arrow=$(find_arrow)
+  # What the build folder was made with; another torch, Arrow, another compiler or another option asks for a new one.
+  wanted="torch $torch; arrow $arrow; CXX ${CXX:-}; options ${EASYDEL_CMAKE:-}"
   if [ -f "$build/build.ninja" ] && [ "$(cat "$build/made-with" 2>/dev/null)" = "$wanted" ]; then
     return
   fi
@@ -117,7 +140,8 @@ configure() {
   mkdir -p "$build"
   local log=$build/configure.log
   # shellcheck disable=SC2086  # EASYDEL_CMAKE is a list of options
-  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DEASYDEL_TORCH="$torch" ${EASYDEL_CMAKE:-} \
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DEASYDEL_TORCH="$torch" -DEASYDEL_ARROW="$arrow" \
+    ${EASYDEL_CMAKE:-} \
     >"$log" 2>&1 </dev/null || {
     tail -n 30 "$log" >&2
     fail "cmake could not configure" "the whole of what it said is in $log"
@@ -153,11 +177,14 @@ build() {
 set_up() {
   [ -z "${EASYDEL_TORCH:-}" ] || [ -d "$EASYDEL_TORCH/include/ATen" ] ||
     fail "EASYDEL_TORCH=$EASYDEL_TORCH: no include/ATen in it" "name the folder site-packages/torch of an installed torch"
+  [ -z "${EASYDEL_ARROW:-}" ] || [ -d "$EASYDEL_ARROW/include/arrow" ] ||
+    fail "EASYDEL_ARROW=$EASYDEL_ARROW: no include/arrow in it" "name the folder site-packages/pyarrow of an installed pyarrow"
   # dpkg is asked again only when the list of packages or this script has changed.
   local stamp=$build/set-up
   if [ ! "$stamp" -nt "${BASH_SOURCE[0]}" ] || [ ! -f "$build/build.ninja" ] || [ -z "$(find_torch)" ]; then
     install_packages
     [ -n "${EASYDEL_TORCH:-}" ] || install_torch
+    install_arrow
     mkdir -p "$build"
   fi
   configure

@@ -1,10 +1,14 @@
 # easydel_layer(text USES weights config base LIBS PkgConfig::yaml): the folder text/ becomes the object library
 # easydel_text. USES is all that it may include (cmake/check_layers.cmake holds the #include lines to that).
 # TORCH gives it torch's headers and the shared precompiled header, and puts it into libeasydel_core.so instead of
-# libeasydel_base.so. SPLIT: the files named *_core.cpp are such a TORCH layer, the others are not. In every TORCH layer
+# libeasydel_base.so. APART: it is compiled elsewhere. SPLIT: the files named *_core.cpp are such a TORCH layer, the others are not. In every TORCH layer
 # the bodies of faces (*_config.cpp, *_configs.cpp, *tables.cpp) need no torch and go into libeasydel_base.so.
 function(easydel_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SPLIT" "" "USES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SPLIT;APART" "" "USES;LIBS")
+  set_property(GLOBAL APPEND PROPERTY easydel_layers "${name}:${arg_USES}")
+  if(arg_APART)
+    return()
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   # The tables of config structs are read once in a run: what they cost is the time to compile them.
   set(tables ${sources})
@@ -23,7 +27,6 @@ function(easydel_layer name)
     _easydel_layer_target(${name}_faces OFF "${face_sources}" "")
   endif()
   _easydel_layer_target(${name} ${arg_TORCH} "${sources}" "${arg_LIBS}")
-  set_property(GLOBAL APPEND PROPERTY easydel_layers "${name}:${arg_USES}")
 endfunction()
 
 function(_easydel_layer_target name torch sources libs)

@@ -20,6 +20,7 @@ Machine healthy() {
   m.free_memory_bytes = int64_t(6) << 30;
   m.disk_folder = "/tmp";
   m.file_seconds = 0.00125;
+  m.arrow = "26.0.1";
   m.fp32_gflops = 200;
   m.bf16_gflops = 100;
   m.read_gigabytes = 20;
@@ -37,6 +38,7 @@ TEST(Doctor, PrintsALineForEachFinding) {
       "waiting threads   GOMP_SPINCOUNT=4000\n"
       "memory            6.0 GiB free of 8.0 GiB\n"
       "disk              1.25 ms for a small file with fsync in /tmp\n"
+      "Parquet, Arrow    read by Arrow 26.0.1\n"
       "measured peak     fp32 200 GFLOP/s, bf16 100 GFLOP/s, reading memory 20.0 GB/s\n");
 }
 
@@ -78,6 +80,15 @@ TEST(Doctor, WarnsOfASlowBlas) {
             "its BLAS          fp32 40 GFLOP/s (20% of the peak), bf16 90 GFLOP/s\n"
             "warning: torch's BLAS reaches only 20% of this machine's fp32 peak\n"
             "    attention by sdpa and vanilla runs on it; is it a wheel of PyPI, with MKL or OpenBLAS?\n");
+}
+
+TEST(Doctor, SaysWhyParquetCannotBeRead) {
+  Machine m = healthy();
+  m.arrow.clear();
+  EXPECT_NE(report(m).find("Parquet, Arrow    cannot be read: no Arrow was there to build with\n"), std::string::npos);
+  EXPECT_EQ(warning_of(m), "");
+  m.arrow_error = "libeasydel_arrow.so: cannot be loaded: x\n    y";
+  EXPECT_EQ(warning_of(m), "warning: libeasydel_arrow.so: cannot be loaded: x\n    y\n");
 }
 
 TEST(Doctor, MeasuresThisMachine) {

@@ -54,25 +54,36 @@ TEST(MixtureConfig, WeightsNameTheirSources) {
 }
 
 TEST(MixtureConfig, WhatIsNotBuiltIsRefusedByName) {
-  EXPECT_EQ(read("informs: [{type: parquet, data_files: a.parquet}]").problems,
-            "run.yaml:1:18: informs[0].type: reading parquet files is not built yet\n    convert them to jsonl\n"
-            "1 problem in run.yaml; nothing was run.");
-  EXPECT_EQ(read("informs: [{type: dolly}]").problems,
-            "run.yaml:1:18: informs[0].type: 'dolly' is no type of file, nor a data set of the hub\n    give csv, json, "
-            "jsonl, tsv or txt with data_files, or owner/name\n1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(
+      read("informs: [{type: dolly}]").problems,
+      "run.yaml:1:18: informs[0].type: 'dolly' is no type of file, nor a data set of the hub\n    give arrow, csv, "
+      "json, jsonl, parquet, tsv or txt with data_files, or owner/name\n1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(read("informs: [{type: visual, data_files: a.json}]").problems,
-            "run.yaml:1:18: informs[0].type: training on images is not built yet\n    text rows are: csv, json, jsonl, tsv or txt\n"
+            "run.yaml:1:18: informs[0].type: training on images is not built yet\n    text rows are: arrow, csv, json, "
+            "jsonl, "
+            "parquet, tsv or txt\n"
             "1 problem in run.yaml; nothing was run.");
 }
 
+TEST(MixtureConfig, OnlyParquetIsCompressed) {
+  EXPECT_EQ(read("save: {path: a, compression: lzma}").problems,
+            "run.yaml:1:30: save.compression: unknown value 'lzma'\n    expected one of: snappy, gzip, zstd, "
+            "lz4, brotli, none (default snappy)\n1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(read("save: {path: a, compression: ZSTD}").config.save->compression, columnar::Compression::zstd);
+}
+
 TEST(MixtureConfig, WeightsMayNameSourcesThatAreOnlyEvaluatedOn) {
-  EXPECT_EQ(read("{informs: [{data_files: a.json, name: a}, {data_files: b.json, name: b, split: test}], block_mixture: true, mixture_weights: {a: 1, b: 1}}").problems, "");
+  EXPECT_EQ(read("{informs: [{data_files: a.json, name: a}, {data_files: b.json, name: b, split: test}], "
+                 "block_mixture: true, mixture_weights: {a: 1, b: 1}}")
+                .problems,
+            "");
 }
 
 TEST(MixtureConfig, WhatIsSavedSaysWhereAndInWhichForm) {
   const std::string end = "\n1 problem in run.yaml; nothing was run.";
   EXPECT_EQ(read("save: {path: out, format: jsonl, max_shard_size: 2 MiB}").problems, "");
-  EXPECT_EQ(read("save: {format: jsonl}").problems, "run.yaml:1:7: save.output_path: is missing\n    give the folder to write" + end);
+  EXPECT_EQ(read("save: {format: jsonl}").problems,
+            "run.yaml:1:7: save.output_path: is missing\n    give the folder to write" + end);
   EXPECT_EQ(read("save: {path: out, format: json, max_shard_size: large}").problems,
             "run.yaml:1:49: save.max_shard_size: is no size\n    write 500MB, 2GiB or a number of bytes" + end);
   EXPECT_EQ(read("save: {path: out, format: json, push_to_hub: true}").problems,

@@ -50,12 +50,14 @@ TEST(Rows, TextIsLinesParagraphsOrTheWholeFile) {
 
 TEST(Rows, FieldsOfCsvAndTsvAreNamedByTheFirstLine) {
   const TemporaryFolder folder;
-  write_file(folder / "a.csv", "\xEF\xBB\xBFtext,label\r\n\"a, b\",1\r\n\"say \"\"hi\"\"\ntwice\",\n\nshort\n\"\",x\"y\n");
+  write_file(folder / "a.csv",
+             "\xEF\xBB\xBFtext,label\r\n\"a, b\",1\r\n\"say \"\"hi\"\"\ntwice\",\n\nshort\n\"\",x\"y\n");
   write_file(folder / "a.tsv", "text\tlabel\na, b\t\"1\"\n");
   const auto rows = all_rows(folder / "a.csv");
   std::vector<std::string> got;
   for (const Row& row : rows) got.push_back(to_json(row.fields));
-  EXPECT_EQ(got, (std::vector<std::string>{R"({"text": "a, b", "label": "1"})", R"({"text": "say \"hi\"\ntwice", "label": null})",
+  EXPECT_EQ(got, (std::vector<std::string>{R"({"text": "a, b", "label": "1"})",
+                                           R"({"text": "say \"hi\"\ntwice", "label": null})",
                                            R"({"text": "short", "label": null})", R"({"text": "", "label": "x\"y"})"}));
   EXPECT_EQ(rows[2].where, (folder / "a.csv").string() + ":6");
   EXPECT_EQ(to_json(all_rows(folder / "a.tsv").at(0).fields), R"({"text": "a, b", "label": "1"})");
@@ -68,7 +70,8 @@ TEST(Rows, ABrokenCsvIsNamed) {
     return replaced(refusal([&] { all_rows(folder / "a.csv"); }), folder.path().string(), "DIR");
   };
   EXPECT_EQ(refused("text\na,b\n"),
-            "DIR/a.csv:2: the row has 2 fields, the first line names 1\n    put quotes around a text that holds the separator");
+            "DIR/a.csv:2: the row has 2 fields, the first line names 1\n    put quotes around a text that holds the "
+            "separator");
   EXPECT_EQ(refused("text,\n"), "DIR/a.csv:1: field 2 has no name\n    the first line names the fields");
   EXPECT_EQ(refused("text,text\n"), "DIR/a.csv:1: two fields are called 'text'\n    the first line names the fields");
   EXPECT_EQ(refused("text\na\n\"b\nc\n"), "DIR/a.csv:3: a quote is opened and never closed");

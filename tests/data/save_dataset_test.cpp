@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "easydel/base/files.h"
+#include "easydel/data/columnar.h"
 #include "support/data.h"
 
 namespace easydel::data {
@@ -85,18 +87,78 @@ TEST_F(SaveDataset, IsReadAgainByThisProgram) {
   EXPECT_EQ(rows, 4);
 }
 
+// What is in each row of the files, whatever their form.
+std::vector<std::string> rows_of(const std::vector<std::filesystem::path>& files) {
+  std::vector<std::string> out;
+  for (const auto& file : files)
+    source_of_file(file)->read(file, {}, [&](const Row& row) { return out.push_back(to_json(row.fields)), true; });
+  return out;
+}
+
+TEST_F(SaveDataset, FilesOfColumnsHoldTheSameRows) {
+  if (!columnar_library_is_there()) GTEST_SKIP() << "built without Arrow";
+  const Dataset data = dataset(Packing::first_fit);
+  const auto save = [&](const std::string& keys) {
+    return rows_of(save_dataset("mixture.save", data, mixture(keys + ", overwrite: true"), "sft"));
+  };
+  const auto want = save("format: jsonl");
+  EXPECT_EQ(want.at(0), R"({"tokens": [0, 1, 2, 3, 4], "attention_mask": [1, 1, 1, 1, 1], "seq_lengths": [3, 2]})");
+  for (const char* keys : {"format: parquet", "compression: gzip", "compression: zstd", "compression: lz4",
+                           "compression: brotli", "compression: none", "format: arrow", "format: arrow, num_shards: 2"})
+    EXPECT_EQ(save(keys), want) << keys;
+  // The folder is one of `datasets`, and nothing else is left in it.
+  EXPECT_EQ(rows_of(expand(std::vector{(folder_ / "out").string()}, "data_files")), want);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "out"), {}), 4);
+}
+
+// A prompt of one letter and two answers.
+Prepared pair_of(const TypedRow& row) {
+  std::vector<int32_t> ids;
+  for (const char c : row.text.scalar) ids.push_back(c - 'a');
+  Prepared out;
+  Example& example = out.example.emplace();
+  for (size_t longer : {0u, 1u}) {
+    ids.resize(ids.size() - longer);
+    std::vector<uint8_t> learn(ids.size(), 1);
+    learn[0] = 0;
+    example.add_sequence(ids, learn);
+  }
+  return out;
+}
+
+TEST_F(SaveDataset, PairsAreAPromptAndTwoAnswers) {
+  test::write_file(folder_ / "pairs.txt", "abcd\nefg\n");
+  DatasetOptions options;
+  options.informs.emplace_back().data_files = {(folder_ / "pairs.txt").string()};
+  const Dataset pairs = Dataset::build(options, pair_of);
+  const std::vector<std::string> want{R"({"prompt_ids": [0], "chosen_ids": [1, 2, 3], "rejected_ids": [1, 2]})",
+                                      R"({"prompt_ids": [4], "chosen_ids": [5, 6], "rejected_ids": [5]})"};
+  EXPECT_EQ(rows_of(save_dataset("mixture.save", pairs, mixture("format: jsonl"), "dpo")), want);
+  if (!columnar_library_is_there()) return;
+  EXPECT_EQ(rows_of(save_dataset("mixture.save", pairs, mixture("overwrite: true"), "dpo")), want);
+}
+
+TEST_F(SaveDataset, AnEndThatCannotBeWrittenLeavesNoFile) {
+  if (!columnar_library_is_there()) GTEST_SKIP() << "built without Arrow";
+  const Dataset data = dataset();
+  files::set_fault([](files::Operation operation, const files::fs::path& path) {
+    return operation == files::Operation::fsync && path.string().find("parquet") != std::string::npos ? ENOSPC : 0;
+  });
+  const std::string text =
+      test::refusal([&] { save_dataset("mixture.save", data, mixture("format: parquet"), "sft"); });
+  files::set_fault(nullptr);
+  EXPECT_NE(text.find("No space left on device"), std::string::npos) << text;
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "out"));
+}
+
 TEST_F(SaveDataset, RefusesWhatItCannotSave) {
   const Dataset data = dataset();
   const auto refused = [&](const std::string& save, const std::string& method) {
     return test::replaced(test::refusal([&] { save_dataset("mixture.save", data, mixture(save), method); }),
                           folder_.path().string(), "DIR");
   };
-  EXPECT_EQ(refused("format: jsonl", "dpo"),
-            "mixture.save: saving what dpo learns from is not built yet\n    leave the section out");
-  EXPECT_EQ(refused("overwrite: true", "sft"),
-            "mixture.save.format: writing parquet is not built yet\n    use jsonl or json");
-  EXPECT_EQ(refused("format: arrow", "sft"),
-            "mixture.save.format: writing arrow is not built yet\n    use jsonl or json");
+  EXPECT_EQ(refused("format: jsonl", "grpo"),
+            "mixture.save: saving what grpo learns from is not built yet\n    leave the section out");
   test::write_file(folder_ / "out/mine.txt", "");
   EXPECT_EQ(refused("format: jsonl", "sft"),
             "mixture.save.output_path: 'DIR/out' is there already\n    set overwrite: true, or name another folder");

@@ -42,6 +42,17 @@ TEST(EasydelSh, RefusesAFolderThatHoldsNoTorch) {
             "    name the folder site-packages/torch of an installed torch\n");
 }
 
+TEST(EasydelSh, RefusesAFolderThatHoldsNoArrow) {
+  TemporaryFolder folder, torch;
+  fs::create_directories(torch / "include/ATen");
+  const Ran ran = easydel_sh({"build"}, {.environment = {{"EASYDEL_TORCH", torch.path().string()},
+                                                         {"EASYDEL_ARROW", folder.path().string()}}});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(replaced(ran.err, folder.path().string(), "FOLDER"),
+            "easydel.sh: EASYDEL_ARROW=FOLDER: no include/arrow in it\n"
+            "    name the folder site-packages/pyarrow of an installed pyarrow\n");
+}
+
 struct FakeBuild {
   TemporaryFolder folder;
   void add(const std::string& name, const std::string& script) {

@@ -13,6 +13,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/cli/patient_threads.h"
+#include "easydel/data/columnar.h"
 #include "easydel/elarge/core.h"
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/isa.h"
@@ -105,6 +106,7 @@ std::vector<std::string> warnings(const Machine& m) {
     warn("only " + gibibytes(m.free_memory_bytes) + " of memory are free",
          "training needs 16 bytes a parameter and more");
   if (!m.disk_error.empty()) warn("the disk: " + m.disk_error, "name another folder");
+  if (!m.arrow_error.empty()) all.push_back(m.arrow_error);
   if (m.file_seconds > 0.05)
     warn("the disk takes " + fixed(1e3 * m.file_seconds, 0) + " ms to write a small file for good",
          "checkpoints are fsynced; save them on another disk or less often");
@@ -138,6 +140,11 @@ Machine examine(const std::string& folder) {
   } catch (const UserError& error) {
     m.disk_error = error.what();
   }
+  try {
+    if (data::columnar_library_is_there()) m.arrow = data::columnar_library().version();
+  } catch (const UserError& error) {
+    m.arrow_error = error.what();
+  }
   const kernels::Peaks peaks = kernels::measure_peaks(kernels::openmp_executor());
   m.fp32_gflops = peaks.fp32_gflops;
   m.bf16_gflops = peaks.bf16_gflops;
@@ -161,6 +168,8 @@ std::string report(const Machine& m) {
   line("memory", gibibytes(m.free_memory_bytes) + " free of " + gibibytes(m.memory_bytes));
   if (m.disk_error.empty())
     line("disk", fixed(1e3 * m.file_seconds, 2) + " ms for a small file with fsync in " + m.disk_folder);
+  line("Parquet, Arrow",
+       m.arrow.empty() ? "cannot be read: no Arrow was there to build with" : "read by Arrow " + m.arrow);
   if (m.fp32_gflops > 0)
     line("measured peak", "fp32 " + fixed(m.fp32_gflops, 0) + " GFLOP/s, bf16 " + fixed(m.bf16_gflops, 0) +
                               " GFLOP/s, reading memory " + fixed(m.read_gigabytes, 1) + " GB/s");

@@ -23,6 +23,8 @@ struct Machine {
   std::string disk_folder;
   double file_seconds = 0;                                      // one small file written aside, fsynced and renamed
   std::string disk_error;                                       // instead of file_seconds
+  std::string arrow;                                            // version; empty: Parquet and Arrow files refuse
+  std::string arrow_error;                                      // why, where it is installed and yet cannot be loaded
   double fp32_gflops = 0, bf16_gflops = 0, read_gigabytes = 0;  // peaks of all threads; 0: not measured
 };
 

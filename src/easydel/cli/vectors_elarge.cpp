@@ -108,7 +108,10 @@ Value normalize(const VectorCase& vector, const VectorFile&) {
 Value scalar(const VectorCase& vector, const VectorFile&) {
   const std::string op = member(vector.body, "op").scalar;
   const Value input = member(vector.body, "input");
-  if (op == "deep_merge") return elarge::deep_merge(input.items.at(0), input.items.at(1));
+  if (op == "deep_merge") {
+    if (input.items.size() != 2) refuse("input", to_json(input) + " is no pair", "give a list of two");
+    return elarge::deep_merge(input.items[0], input.items[1]);
+  }
   if (op == "prune_nones") return elarge::without_nulls(input);
   if (op == "coerce_dtype") {
     if (input.is_null()) refuse("dtype", "null is no number type", "leave the key out");

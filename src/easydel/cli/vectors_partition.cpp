@@ -52,7 +52,8 @@ Value correct(const VectorCase& vector, const VectorFile&) {
   std::vector<int64_t> sizes;
   for (const auto& [name, size] : needed(vector, "mesh").entries) {
     names.push_back(name);
-    sizes.push_back(size.as_int().value_or(1));
+    sizes.push_back(size.as_int().value_or(0));
+    if (sizes.back() < 1) refuse("mesh", to_json(size) + " is no size of axis '" + name + "'", "give at least 1");
   }
   const mesh::PartitionSpec spec = mesh::read_spec(needed(vector, "spec"), vector.id);
   return mesh::write_spec(mesh::corrected_spec(spec, integers_of(needed(vector, "shape")), mesh::Mesh(names, sizes)));

@@ -29,15 +29,28 @@ Tensor input(int64_t tokens, int64_t heads, int64_t dim, int64_t step, int64_t m
   return (((i * step).remainder(modulus) - middle).to(at::kFloat) / double(middle)).view({tokens, heads, dim});
 }
 
+// [[0, 1, 2]], or of three kinds [[[0, 1]], [[0, 1]], [[0, 0]]], as [tokens] or [3, tokens].
+Tensor positions_of(const Value& rows) {
+  std::vector<int64_t> numbers;
+  const bool nested = !rows.items.empty() && !rows.items[0].items.empty() && rows.items[0].items[0].is_list();
+  size_t length = 0;
+  for (const Value& row : rows.items) {
+    if (nested && row.items.size() != 1) refuse("positions", to_json(rows) + " is no single batch row");
+    const auto one = integers_of(nested ? row.items[0] : row);
+    if (&row != &rows.items[0] && one.size() != length)
+      refuse("positions", "rows of " + std::to_string(length) + " and " + std::to_string(one.size()) + " positions");
+    length = one.size();
+    numbers.insert(numbers.end(), one.begin(), one.end());
+  }
+  if (numbers.empty() || (nested && rows.items.size() != 3) || (!nested && rows.items.size() != 1))
+    refuse("positions", to_json(rows) + " has not the shape [1, tokens] or [3, 1, tokens]");
+  const Tensor out = at::tensor(at::ArrayRef<int64_t>(numbers), at::TensorOptions().dtype(at::kLong));
+  return nested ? out.view({3, -1}) : out;
+}
+
 Value apply(const VectorCase& vector, const models::RopeRequest& request) {
   const Value& config = needed(vector, "config");
-  std::vector<int64_t> numbers;
-  const Value& rows = needed(vector, "positions");
-  const bool three = rows.items.size() == 3;
-  for (const Value& row : rows.items)
-    for (const int64_t position : integers_of(three ? row.items[0] : row)) numbers.push_back(position);
-  Tensor positions = at::tensor(at::ArrayRef<int64_t>(numbers), at::TensorOptions().dtype(at::kLong));
-  if (three) positions = positions.view({3, -1});
+  const Tensor positions = positions_of(needed(vector, "positions"));
   const models::BasicRope rope = models::get_basic_rope(config, request);
   std::optional<Tensor> table;
   if (needed(vector, "use_frequency_table").as_bool().value_or(false))

@@ -53,15 +53,13 @@ class InformReader {
   }
 
   std::vector<Example> read() {
-    const std::string word = canonical(inform_.type.value_or(""));
-    const Source* source =
-        word.empty() || is_hub_dataset(inform_) ? nullptr : find_source(word == "text" ? "txt" : word);
+    const SourceOptions options{inform_.sample_by, fields_read(rules_)};
     for (const auto& file : files_of(inform_, name_ + (is_hub_dataset(inform_) ? ".type" : ".data_files"))) {
-      const Source* reader = source ? source : source_of_file(file);
+      const Source* const reader = reader_of(inform_, file);
       if (!reader)
         refuse(name_ + ".data_files", str("what kind of file is '", file.string(), "'?"),
                "say it with type: " + source_names());
-      if (!reader->read(file, {inform_.sample_by}, [&](Row row) { return take(std::move(row)); })) break;
+      if (!reader->read(file, options, [&](Row row) { return take(std::move(row)); })) break;
     }
     flush();
     if (taken_ > 0) log::info(name_, ": ", taken_, " rows of ", join(kinds(), ", "));

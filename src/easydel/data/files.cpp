@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "easydel/base/document.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/data/rows.h"
@@ -29,6 +30,20 @@ std::vector<fs::path> deep_matches(const std::string& pattern) {
     if (is_match(path, pattern)) out.emplace_back(path);
   }
   std::sort(out.begin(), out.end());
+  return out;
+}
+
+// The files of a folder that `datasets` saved, as its state.json lists them; UserError where it holds several splits.
+std::vector<fs::path> saved_files(const fs::path& folder, const std::string& where) {
+  std::vector<fs::path> out;
+  if (fs::exists(folder / "dataset_dict.json"))
+    refuse(where, str("'", folder.string(), "' holds a data set for each split"),
+           str("name one, for example '", (folder / "train").string(), "'"));
+  if (!fs::exists(folder / "state.json")) return out;
+  const Value state = parse_file(folder / "state.json");
+  const Value* const files = state.find("_data_files");
+  for (const Value& file : files ? files->items : std::vector<Value>{})
+    if (const Value* const name = file.find("filename")) out.push_back(folder / name->scalar);
   return out;
 }
 
@@ -64,10 +79,15 @@ std::vector<fs::path> expand(std::span<const std::string> patterns, const std::s
     if (found.empty())
       refuse(where, str("no file matches '", pattern, "'"),
              str("looked from ", fs::current_path().string(), "; give a path or a pattern such as data/*.jsonl"));
-    for (const fs::path& path : found) {
-      if (fs::is_directory(path))
-        refuse(where, str("'", pattern, "' is a folder"), str("name its files, for example '", pattern, "/*.jsonl'"));
+    const auto add = [&](const fs::path& path) {
       if (seen.insert(path.lexically_normal().string()).second) out.push_back(path);
+    };
+    for (const fs::path& path : found) {
+      const auto saved = saved_files(path, where);
+      std::ranges::for_each(saved, add);
+      if (saved.empty() && fs::is_directory(path))
+        refuse(where, str("'", pattern, "' is a folder"), str("name its files, for example '", pattern, "/*.jsonl'"));
+      if (saved.empty()) add(path);
     }
   }
   return out;

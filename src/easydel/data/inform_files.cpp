@@ -88,6 +88,13 @@ std::vector<std::pair<std::string, std::string>> patterns_of(const Value& config
   return out;
 }
 
+// Files that say something of the data, as `datasets` knows them.
+bool is_about_data(const fs::path& file) {
+  static constexpr std::array<std::string_view, 6> names{"README.md",          "config.json", "dataset_info.json",
+                                                         "dataset_infos.json", "state.json",  "dataset_dict.json"};
+  return std::ranges::find(names, file.filename().string()) != names.end();
+}
+
 using FilesBySplit = std::map<std::string, std::vector<fs::path>, std::less<>>;
 
 struct Found {
@@ -103,9 +110,7 @@ Found found_in(const fs::path& folder, const Value* configuration) {
   const std::string below = configuration ? text_at(*configuration, "data_dir") : "";
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().lexically_relative(folder).generic_string();  // files are links
-    if (!entry.is_regular_file() || name.starts_with('.') || name == "README.md" ||
-        name.ends_with("dataset_infos.json"))
-      continue;
+    if (!entry.is_regular_file() || name.starts_with('.') || is_about_data(entry.path())) continue;
     if (!below.empty() && !name.starts_with(below + "/")) continue;
     std::string split(split_of(name));
     if (!patterns.empty()) {
@@ -124,15 +129,7 @@ Found found_in(const fs::path& folder, const Value* configuration) {
   return out;
 }
 
-}  // namespace
-
-bool is_hub_dataset(const InformConfig& inform) {
-  return inform.type && inform.data_files.empty() && inform.type->find('/') != std::string::npos &&
-         hub::is_hub_name(*inform.type);
-}
-
-std::vector<fs::path> files_of(const InformConfig& inform, const std::string& where) {
-  if (!is_hub_dataset(inform)) return expand(inform.data_files, where);
+std::vector<fs::path> files_on_hub(const InformConfig& inform, const std::string& where) {
   const fs::path folder = hub::resolve_dataset(*inform.type, where);
   const Value configurations = configurations_of(folder);
   const std::string asked = inform.dataset_split_name.value_or("");
@@ -163,6 +160,25 @@ std::vector<fs::path> files_of(const InformConfig& inform, const std::string& wh
   }
   std::ranges::sort(found->second);
   return found->second;
+}
+
+}  // namespace
+
+bool is_hub_dataset(const InformConfig& inform) {
+  return inform.type && inform.data_files.empty() && inform.type->find('/') != std::string::npos &&
+         hub::is_hub_name(*inform.type);
+}
+
+const Source* reader_of(const InformConfig& inform, const fs::path& file) {
+  const std::string word = is_hub_dataset(inform) ? "" : canonical(inform.type.value_or(""));
+  return word.empty() ? source_of_file(file) : find_source(word == "text" ? "txt" : word);
+}
+
+std::vector<fs::path> files_of(const InformConfig& inform, const std::string& where) {
+  std::vector<fs::path> files = is_hub_dataset(inform) ? files_on_hub(inform, where) : expand(inform.data_files, where);
+  for (const fs::path& file : files)
+    if (const Source* const reader = reader_of(inform, file); reader && reader->check) reader->check();
+  return files;
 }
 
 }  // namespace easydel::data

@@ -21,9 +21,6 @@ void InformConfig::settle(config::Keys& keys) {
   const std::string word = canonical(type.value_or(""));
   if (word == "visual" || word == "image")
     return keys.refuse("type", "training on images is not built yet", "text rows are: " + source_names());
-  const auto& later = sources_not_built();
-  if (std::find(later.begin(), later.end(), word) != later.end())
-    return keys.refuse("type", "reading " + word + " files is not built yet", "convert them to jsonl");
   const bool on_hub = is_hub_dataset(*this);
   if (type && !on_hub && !find_source(word) && word != "text")
     return keys.refuse("type", "'" + *type + "' is no type of file, nor a data set of the hub",
@@ -32,13 +29,6 @@ void InformConfig::settle(config::Keys& keys) {
     return keys.refuse("data_files", "is missing", "give a path or a pattern such as data/*.jsonl");
   if (split.find('[') != std::string::npos)
     return keys.refuse("split", "a part of a split is not built yet", "take the first rows with num_rows");
-  if (type) return;
-  for (const std::string& file : data_files) {
-    const auto extension = std::filesystem::path(file).extension().string();
-    const std::string name = extension.empty() ? "" : extension.substr(1);
-    if (std::find(later.begin(), later.end(), name) != later.end())
-      return keys.refuse("data_files", "reading " + name + " files is not built yet", "convert them to jsonl");
-  }
 }
 
 std::optional<int64_t> SaveConfig::shard_bytes() const {
@@ -62,6 +52,8 @@ std::optional<int64_t> SaveConfig::shard_bytes() const {
 void SaveConfig::settle(config::Keys& keys) {
   if (!output_path) keys.refuse("output_path", "is missing", "give the folder to write");
   if (!shard_bytes()) keys.refuse("max_shard_size", "is no size", "write 500MB, 2GiB or a number of bytes");
+  if (format != SaveFormat::parquet && keys.given("compression"))
+    keys.no_effect("compression", "only parquet is compressed");
   if (push_to_hub && !hub_repo_id) keys.refuse("push_to_hub", "does not say where to", "give hub_repo_id: owner/name");
 }
 

@@ -10,10 +10,21 @@
 #include <variant>
 #include <vector>
 
+#include "easydel/columnar/columnar.h"
 #include "easydel/config/fields.h"
 #include "easydel/data/order.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
+
+namespace easydel::columnar {
+
+constexpr auto choices(Compression) {
+  using enum Compression;
+  return std::array{config::Choice{snappy, "snappy"}, config::Choice{gzip, "gzip"},     config::Choice{zstd, "zstd"},
+                    config::Choice{lz4, "lz4"},       config::Choice{brotli, "brotli"}, config::Choice{none, "none"}};
+}
+
+}  // namespace easydel::columnar
 
 namespace easydel::data {
 
@@ -63,8 +74,8 @@ struct InformConfig {
     using namespace config;
     using C = InformConfig;
     return std::tuple{
-        field<&C::type>("csv, json, jsonl, tsv or txt; null: by the file's extension. Or a data set of the hub, "
-                        "owner/name, without data_files."),
+        field<&C::type>("arrow, csv, json, jsonl, parquet, tsv or txt; null: by the file's extension. Or a data "
+                        "set of the hub, owner/name, without data_files."),
         field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), or a list of them."),
         field<&C::name>("What mixture_weights calls it; null: after its first file."),
         field<&C::split>("train, or a name for data that are only evaluated on."),
@@ -137,7 +148,7 @@ struct SaveConfig {
   std::optional<std::string> output_path;
   SaveFormat format = SaveFormat::parquet;
   std::optional<int64_t> num_shards;
-  std::string compression = "snappy";
+  columnar::Compression compression = columnar::Compression::snappy;
   std::variant<std::string, int64_t> max_shard_size = "500MB";
   bool overwrite = false;
   bool push_to_hub = false;
@@ -151,9 +162,10 @@ struct SaveConfig {
     using C = SaveConfig;
     return std::tuple{
         field<&C::output_path>("Folder.", alias("path")),
-        field<&C::format>("json (a list) or jsonl (a row a line); parquet and arrow are not built yet."),
+        field<&C::format>(
+            "parquet, arrow (what `datasets` loads from the disk), json (a list) or jsonl (a row a line)."),
         field<&C::num_shards>("Files; null: by max_shard_size.", at_least(1)),
-        field<&C::compression>("How parquet is compressed.", no_effect("json and jsonl are written as they are")),
+        field<&C::compression>("How parquet is compressed."),
         field<&C::max_shard_size>(
             "Most bytes of a file: a number, or one with KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB."),
         field<&C::overwrite>("Whether a folder that is there already may get these files."),

@@ -195,6 +195,16 @@ std::string_view name_of(RowKind kind) {
   return "";
 }
 
+std::vector<std::string> fields_read(const FieldRules& rules) {
+  std::vector<std::string> out{"text",       "content", "messages", "conversations", "prompt",
+                               "completion", "chosen",  "rejected", "tools",         "chat_template_kwargs"};
+  out.push_back(rules.target_field);
+  if (rules.content_field) out.push_back(*rules.content_field);
+  out.insert(out.end(), rules.additional_fields.begin(), rules.additional_fields.end());
+  for (const auto& [old_name, new_name] : rules.renames) out.push_back(old_name);
+  return out;
+}
+
 TypedRow typed(Row row, const FieldRules& rules) { return Reader(std::move(row), rules).read(); }
 
 }  // namespace easydel::data

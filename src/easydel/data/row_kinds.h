@@ -36,6 +36,9 @@ struct FieldRules {
   std::string inform;                                        // "mixture.informs[0]", for messages
 };
 
+// Every field that typed() may look into.
+std::vector<std::string> fields_read(const FieldRules& rules);
+
 // UserError "file:line: the row has no field 'text'" with the fields that it has and the key that would help.
 TypedRow typed(Row row, const FieldRules& rules);
 

@@ -1,5 +1,5 @@
-// Rows as files hold them: a map of fields that knows its file and line. Reading is by rows, so that a large file is
-// never in memory at once (a .json file that is one list is the exception).
+// Rows as files hold them: a map of fields that knows its file and line (of files without lines, the row's number).
+// Reading is by rows, so that a large file is never in memory at once (a .json file that is one list is the exception).
 #pragma once
 
 #include <filesystem>
@@ -26,6 +26,7 @@ enum class SampleBy : uint8_t { line, paragraph, document };
 
 struct SourceOptions {
   SampleBy sample_by = SampleBy::line;
+  std::vector<std::string> fields = {};  // those that are asked for; others may come as nulls. Empty: all
 };
 
 // A kind of data file. One file, data/source_<type>.cpp, and its line in sources.cpp.
@@ -34,18 +35,18 @@ struct Source {
   std::span<const std::string_view> extensions;  // ".jsonl"; a trailing .gz is looked through
   // false: `sink` has had enough. UserError "file:line: what" for a broken file.
   bool (*read)(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink);
+  // UserError where this program was built without what reads them; nullptr: it always can.
+  void (*check)() = nullptr;
 };
 
 std::span<const Source> sources();                                // by name
-std::string source_names();                                       // "csv, json, jsonl, tsv or txt"
+std::string source_names();                                       // "arrow, csv, json, jsonl, parquet, tsv or txt"
 const Source* find_source(std::string_view name);                 // nullptr: no such type
 const Source* source_of_file(const std::filesystem::path& file);  // by extension
 
-// Types of files that upstream reads and this program does not yet.
-std::span<const std::string_view> sources_not_built();
-
 // Files that match the patterns (`*`, `?`, `[a-z]`, `{a,b}`, and `**` for any depth), sorted within each pattern,
-// without doubles. UserError "where: no file matches 'x'" where a pattern matches nothing.
+// without doubles; a folder that save_to_disk() of `datasets` wrote stands for its files. UserError "where: no file
+// matches 'x'" where a pattern matches nothing.
 std::vector<std::filesystem::path> expand(std::span<const std::string> patterns, const std::string& where);
 
 // Whether a pattern (`*`, `?`, `[a-z]`; `**/` is any depth, also none) means this path.

@@ -7,63 +7,116 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/data/columnar.h"
 
 namespace easydel::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-void add(std::string& line, const char* key, auto&& numbers) {
-  line += str(line.empty() ? "{" : ", ", "\"", key, "\": [");
-  char digits[16];
-  bool first = true;
-  for (const int64_t number : numbers) {
-    if (!first) line += ", ";
-    first = false;
-    line.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-  }
-  line += "]";
-}
+using Lists = std::vector<std::vector<int32_t>>;
 
-class RowWriter {
+// An example as a row: lists of numbers under names.
+class Table {
  public:
-  RowWriter(const SaveConfig& save, const TokenizationConfig& tokenization) : save_(save), tokenization_(tokenization) {
-    name_ = to_json(Value::text(tokenization.output_field));
-    name_ = name_.substr(1, name_.size() - 2);  // with its escapes
-  }
-
-  std::string row(const Example& example) const {
-    std::string line;
-    add(line, name_.c_str(), example.tokens);
-    if (tokenization_.return_attention_mask)
-      add(line, "attention_mask", std::vector<int32_t>(example.tokens.size(), 1));
-    if (example.lengths.size() > 1) add(line, "seq_lengths", example.lengths);
-    return line + "}";
-  }
-
-  // Rows [begin, end) as one file.
-  void write(const fs::path& file, const Dataset& dataset, int64_t begin, int64_t end) const {
-    const bool list = save_.format == SaveFormat::json;
-    files::Writer writer(file);
-    if (list) writer.write("[");
-    for (int64_t i = begin; i < end; ++i) {
-      if (list && i > begin) writer.write(",\n");
-      writer.write(row(dataset.at(i)));
-      if (!list) writer.write("\n");
+  Table(const std::string& where, const Dataset& dataset, const MixtureConfig& mixture, const std::string& method)
+      : where_(where), dataset_(dataset), pairs_(method == "dpo") {
+    if (pairs_) {
+      names_ = {"prompt_ids", "chosen_ids", "rejected_ids"};  // what TRL calls them
+      return;
     }
-    if (list) writer.write("]\n");
-    writer.commit();
+    names_.push_back(mixture.tokenization.output_field);
+    if (mixture.tokenization.return_attention_mask) names_.push_back("attention_mask");
+    for (int64_t i = 0; i < dataset.examples_count() && !packed_; ++i) packed_ = dataset.at(i).lengths.size() > 1;
+    if (packed_) names_.push_back("seq_lengths");
+  }
+  const std::vector<std::string>& names() const { return names_; }
+  int64_t rows() const { return dataset_.examples_count(); }
+
+  Lists row(int64_t i) const {
+    const Example& example = dataset_.at(i);
+    if (pairs_) return pair(example, i);
+    Lists out{example.tokens};
+    if (names_.size() > 1u + packed_) out.emplace_back(example.tokens.size(), 1);
+    if (packed_) out.push_back(example.lengths);
+    return out;
   }
 
  private:
-  const SaveConfig& save_;
-  const TokenizationConfig& tokenization_;
-  std::string name_;
+  // Both sequences begin with the prompt: what is not learned.
+  Lists pair(const Example& example, int64_t i) const {
+    const auto sequence = [&](size_t begin, size_t length) {
+      size_t prompt = 0;
+      while (prompt < length && example.labels[begin + prompt] == no_label) ++prompt;
+      prompt = prompt == length ? length : prompt + 1;  // labels are shifted
+      const auto at = example.tokens.begin() + static_cast<std::ptrdiff_t>(begin);
+      return Lists{{at, at + static_cast<std::ptrdiff_t>(prompt)},
+                   {at + static_cast<std::ptrdiff_t>(prompt), at + static_cast<std::ptrdiff_t>(length)}};
+    };
+    const auto first = static_cast<size_t>(example.lengths.at(0)), second = static_cast<size_t>(example.lengths.at(1));
+    Lists chosen = sequence(0, first), rejected = sequence(first, second);
+    if (chosen[0] != rejected[0])
+      refuse(where_, str("max_length cut the two prompts of pair ", i + 1, " differently, and a row has one"),
+             "cut the ends (truncation_mode: keep_start), or set max_prompt_length");
+    return {std::move(chosen[0]), std::move(chosen[1]), std::move(rejected[1])};
+  }
+
+  std::string where_;
+  const Dataset& dataset_;
+  bool pairs_, packed_ = false;
+  std::vector<std::string> names_;
 };
 
+std::string json_row(const Table& table, int64_t i) {
+  std::string line = "{";
+  const Lists lists = table.row(i);
+  for (size_t k = 0; k < lists.size(); ++k) {
+    line += str(k ? ", " : "", to_json(Value::text(table.names()[k])), ": [");
+    char digits[16];
+    for (size_t n = 0; n < lists[k].size(); ++n) {
+      if (n) line += ", ";
+      line.append(digits, std::to_chars(digits, digits + sizeof digits, lists[k][n]).ptr);
+    }
+    line += "]";
+  }
+  return line + "}";
+}
+
+bool is_columnar(const SaveConfig& save) {
+  return save.format == SaveFormat::parquet || save.format == SaveFormat::arrow;
+}
+
+// Rows [begin, end) as one file.
+void write_file(const fs::path& file, const SaveConfig& save, const Table& table, int64_t begin, int64_t end) {
+  if (is_columnar(save)) {
+    const auto form = save.format == SaveFormat::parquet ? columnar::Form::parquet : columnar::Form::arrow;
+    const auto writer = columnar_library().write(file, {form, save.compression, table.names()});
+    for (int64_t i = begin; i < end; ++i) writer->row(table.row(i));
+    return writer->commit();
+  }
+  const bool list = save.format == SaveFormat::json;
+  files::Writer writer(file);
+  if (list) writer.write("[");
+  for (int64_t i = begin; i < end; ++i) {
+    if (list && i > begin) writer.write(",\n");
+    writer.write(json_row(table, i));
+    if (!list) writer.write("\n");
+  }
+  if (list) writer.write("]\n");
+  writer.commit();
+}
+
+// Of a row, before it is compressed.
+int64_t bytes_of_row(const SaveConfig& save, const Table& table, int64_t i) {
+  if (!is_columnar(save)) return static_cast<int64_t>(json_row(table, i).size()) + 2;
+  int64_t bytes = 0;
+  for (const auto& list : table.row(i)) bytes += 4 * static_cast<int64_t>(list.size() + 1);
+  return bytes;
+}
+
 // Where each file's rows begin, and behind the last.
-std::vector<int64_t> cuts(const SaveConfig& save, const RowWriter& writer, const Dataset& dataset) {
-  const int64_t rows = dataset.examples_count();
+std::vector<int64_t> cuts(const SaveConfig& save, const Table& table) {
+  const int64_t rows = table.rows();
   std::vector<int64_t> out{0};
   if (save.num_shards) {
     const int64_t files = std::min(*save.num_shards, rows);
@@ -72,7 +125,7 @@ std::vector<int64_t> cuts(const SaveConfig& save, const RowWriter& writer, const
   }
   const int64_t most = *save.shard_bytes();
   for (int64_t i = 0, bytes = 0; i < rows; ++i) {
-    const auto row = static_cast<int64_t>(writer.row(dataset.at(i)).size()) + 2;
+    const int64_t row = bytes_of_row(save, table, i);
     if (bytes > 0 && bytes + row > most) {
       out.push_back(i);
       bytes = 0;
@@ -83,15 +136,45 @@ std::vector<int64_t> cuts(const SaveConfig& save, const RowWriter& writer, const
   return out;
 }
 
+std::string_view word_of(SaveFormat format) {
+  for (const auto& choice : choices(format))
+    if (choice.value == format) return choice.name;
+  return "";
+}
+
+// `datasets` calls what it saved to the disk data-*, and what it loads by name train-*.
+std::string name_of_file(const SaveConfig& save, size_t file, size_t files) {
+  char name[64];
+  std::snprintf(name, sizeof name, "%s-%05zu-of-%05zu.", save.format == SaveFormat::arrow ? "data" : "train", file,
+                files);
+  return name + std::string(word_of(save.format));
+}
+
+// What load_from_disk() of `datasets` looks for beside the files.
+void write_state(const fs::path& folder, const std::vector<fs::path>& files, const std::string& fingerprint) {
+  Value names = Value::list(), state = Value::map(), info = Value::map();
+  for (const fs::path& file : files) names.items.emplace_back().set("filename", Value::text(file.filename().string()));
+  state.set("_data_files", std::move(names));
+  state.set("_fingerprint", Value::text(fingerprint));
+  state.set("_format_columns", {});
+  state.set("_format_kwargs", Value::map());
+  state.set("_format_type", {});
+  state.set("_output_all_columns", Value::boolean(false));
+  state.set("_split", Value::text("train"));
+  files::write(folder / "state.json", to_json(state, 2) + "\n");
+  info.set("description", Value::text(""));
+  files::write(folder / "dataset_info.json", to_json(info, 2) + "\n");
+}
+
 fs::path folder_of(const SaveConfig& save) { return hub::expand_home(*save.output_path); }
 
 // Files of an earlier save would be read with this one's.
 void remove_earlier(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("train-") && name.find("-of-") != std::string::npos &&
-        (name.ends_with(".json") || name.ends_with(".jsonl")))
-      files::remove_all(entry.path());
+    const bool numbered =
+        (name.starts_with("train-") || name.starts_with("data-")) && name.find("-of-") != std::string::npos;
+    if (numbered || name == "state.json" || name == "dataset_info.json") files::remove_all(entry.path());
   }
 }
 
@@ -107,12 +190,9 @@ hub::PushOptions push_options(const SaveConfig& save) {
 }
 
 void check_save(const std::string& where, const SaveConfig& save, const std::string& method) {
-  if (method != "sft")
+  if (method != "sft" && method != "dpo")
     refuse(where, "saving what " + method + " learns from is not built yet", "leave the section out");
-  if (save.format == SaveFormat::parquet || save.format == SaveFormat::arrow)
-    refuse(where + ".format",
-           str("writing ", save.format == SaveFormat::arrow ? "arrow" : "parquet", " is not built yet"),
-           "use jsonl or json");
+  if (is_columnar(save)) columnar_library();
   std::error_code missing;
   if (!save.overwrite && fs::exists(folder_of(save), missing))
     refuse(where + ".output_path", "'" + *save.output_path + "' is there already",
@@ -127,16 +207,14 @@ std::vector<fs::path> save_dataset(const std::string& where, const Dataset& data
   const fs::path folder = folder_of(save);
   files::make_directories(folder);
   remove_earlier(folder);
-  const RowWriter writer(save, mixture.tokenization);
-  const std::vector<int64_t> at = cuts(save, writer, dataset);
+  const Table table(where, dataset, mixture, method);
+  const std::vector<int64_t> at = cuts(save, table);
   std::vector<fs::path> out;
   for (size_t file = 0; file + 1 < at.size(); ++file) {
-    char name[64];
-    std::snprintf(name, sizeof name, "train-%05zu-of-%05zu.%s", file, at.size() - 1,
-                  save.format == SaveFormat::json ? "json" : "jsonl");
-    out.push_back(folder / name);
-    writer.write(out.back(), dataset, at[file], at[file + 1]);
+    out.push_back(folder / name_of_file(save, file, at.size() - 1));
+    write_file(out.back(), save, table, at[file], at[file + 1]);
   }
+  if (save.format == SaveFormat::arrow) write_state(folder, out, dataset.fingerprint());
   log::info(where, ": ", at.back(), " rows in ", out.size(), out.size() == 1 ? " file of " : " files of ",
             folder.string());
   if (!save.push_to_hub) return out;

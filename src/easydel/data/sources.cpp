@@ -6,16 +6,12 @@
 
 namespace easydel::data {
 
-extern const Source csv_source, json_source, jsonl_source, tsv_source, txt_source;
+extern const Source arrow_source, csv_source, json_source, jsonl_source, parquet_source, tsv_source, txt_source;
 
 std::span<const Source> sources() {
-  static const std::array all{csv_source, json_source, jsonl_source, tsv_source, txt_source};
+  static const std::array all{arrow_source,   csv_source, json_source, jsonl_source,
+                              parquet_source, tsv_source, txt_source};
   return all;
-}
-
-std::span<const std::string_view> sources_not_built() {
-  static constexpr std::array<std::string_view, 2> names{"arrow", "parquet"};
-  return names;
 }
 
 std::string source_names() {

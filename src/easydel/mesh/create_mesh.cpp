@@ -73,7 +73,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 Mesh create_mesh(const MeshShape& shape, std::string_view where) {
   const std::string place(where);
-  check(shape.ranks >= 1 && shape.hosts >= 1, "mesh: ", shape.ranks, " ranks on ", shape.hosts, " hosts");
+  if (shape.ranks < 1 || shape.hosts < 1)
+    refuse(place, str("a mesh of ", shape.ranks, " ranks on ", shape.hosts, " hosts"), "give at least one of each");
   check_names(shape.dims.size(), shape.names, place);
   if (!shape.dcn_dims) return Mesh(shape.names, reshape(shape.dims, shape.ranks, place, "ranks"));
   const std::string across = place == "sharding_axis_dims" ? "sharding_dcn_axis_dims" : "sharding.dcn_axis_dims";

@@ -1,0 +1,139 @@
+#include "easydel/columnar/batches.h"
+
+#include <arrow/io/file.h>
+#include <arrow/io/memory.h>
+#include <arrow/ipc/reader.h>
+#include <arrow/memory_pool.h>
+#include <arrow/result.h>
+#include <arrow/type.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+
+namespace easydel::columnar {
+namespace {
+
+constexpr int64_t rows_at_a_time = 256;
+
+// A broken file may ask for any amount; more than the machine has is never meant.
+arrow::MemoryPool* pool() {
+  static arrow::CappedMemoryPool one(arrow::system_memory_pool(),
+                                     int64_t{sysconf(_SC_PHYS_PAGES)} * int64_t{sysconf(_SC_PAGESIZE)});
+  return &one;
+}
+
+// Arrow's files are mapped, because a batch of theirs may be the whole file; Parquet's are read page by page.
+arrow::Result<std::shared_ptr<arrow::io::RandomAccessFile>> opened(const std::filesystem::path& file, Form form) {
+  if (file.extension() == ".gz")
+    return std::make_shared<arrow::io::BufferReader>(arrow::Buffer::FromString(files::read_compressed(file)));
+  if (form == Form::arrow) return arrow::io::MemoryMappedFile::Open(file.string(), arrow::io::FileMode::READ);
+  return arrow::io::ReadableFile::Open(file.string(), pool());
+}
+
+void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& out) {
+  if (field.is_leaf()) out.push_back(field.column_index);
+  for (const auto& child : field.children) add_leaves(child, out);
+}
+
+}  // namespace
+
+// Runs what calls Arrow: whatever it says against the file, in whatever way, is one error.
+template <class Action>
+auto Batches::guarded(const Action& action) const {
+  std::string why;
+  try {
+    auto result = action();
+    if (result.ok()) return std::move(result).MoveValueUnsafe();
+    why = result.status().message();
+  } catch (const UserError&) {
+    throw;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  refuse(file_.string(), str("cannot be read as ", form_ == Form::parquet ? "Parquet" : "Arrow", ": ", why),
+         "the file is broken or of another kind");
+}
+
+Batches::Batches(std::filesystem::path file, Form form, std::span<const std::string> columns)
+    : file_(std::move(file)), form_(form) {
+  next_ = guarded([&] { return form == Form::parquet ? open_parquet(columns) : open_arrow(columns); });
+}
+
+std::shared_ptr<arrow::RecordBatch> Batches::next() {
+  return guarded([&]() -> arrow::Result<std::shared_ptr<arrow::RecordBatch>> {
+    ARROW_ASSIGN_OR_RAISE(auto batch, next_());
+    if (batch) ARROW_RETURN_NOT_OK(batch->ValidateFull());
+    return batch;
+  });
+}
+
+// Fills names_ and places_; the numbers of the fields that are read.
+std::vector<int> Batches::choose(const arrow::Schema& schema, std::span<const std::string> columns) {
+  std::vector<int> chosen;
+  for (const std::string& name : schema.field_names()) {
+    if (std::ranges::find(names_, name) != names_.end())
+      refuse(file_.string(), "two columns are called '" + name + "'", "give each its own name");
+    names_.push_back(name);
+    const bool wanted = columns.empty() || std::ranges::find(columns, name) != columns.end();
+    places_.push_back(wanted ? static_cast<int>(chosen.size()) : -1);
+    if (wanted) chosen.push_back(static_cast<int>(names_.size()) - 1);
+  }
+  return chosen;
+}
+
+arrow::Result<Batches::Next> Batches::open_parquet(std::span<const std::string> columns) {
+  ARROW_ASSIGN_OR_RAISE(auto source, opened(file_, form_));
+  parquet::ReaderProperties properties(pool());
+  properties.enable_buffered_stream();
+  parquet::ArrowReaderProperties rows(/*use_threads=*/false);
+  rows.set_batch_size(rows_at_a_time);
+  rows.set_pre_buffer(false);
+  rows.set_arrow_extensions_enabled(true);
+  parquet::arrow::FileReaderBuilder builder;
+  ARROW_RETURN_NOT_OK(builder.Open(source, properties));
+  std::unique_ptr<parquet::arrow::FileReader> made;
+  ARROW_RETURN_NOT_OK(builder.memory_pool(pool())->properties(rows)->Build(&made));
+  const std::shared_ptr<parquet::arrow::FileReader> reader = std::move(made);
+  std::shared_ptr<arrow::Schema> schema;
+  ARROW_RETURN_NOT_OK(reader->GetSchema(&schema));
+  std::vector<int> leaves, groups;
+  for (const int field : choose(*schema, columns))
+    add_leaves(reader->manifest().schema_fields[static_cast<size_t>(field)], leaves);
+  for (int group = 0; group < reader->num_row_groups(); ++group) groups.push_back(group);
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatchReader> batches,
+                        reader->GetRecordBatchReader(groups, leaves));
+  return [reader, batches] { return batches->Next(); };
+}
+
+arrow::Result<Batches::Next> Batches::open_arrow(std::span<const std::string> columns) {
+  ARROW_ASSIGN_OR_RAISE(auto source, opened(file_, form_));
+  arrow::ipc::IpcReadOptions options;
+  options.memory_pool = pool();
+  options.use_threads = false;
+  ARROW_ASSIGN_OR_RAISE(auto magic, source->ReadAt(0, 6));
+  const bool stream = std::string_view(*magic) != "ARROW1";
+  // The schema says which columns there are; which are read must be said before it is opened.
+  std::shared_ptr<arrow::RecordBatchReader> batches;
+  if (stream) {
+    ARROW_ASSIGN_OR_RAISE(batches, arrow::ipc::RecordBatchStreamReader::Open(source, options));
+    options.included_fields = choose(*batches->schema(), columns);
+    ARROW_RETURN_NOT_OK(source->Seek(0));
+    ARROW_ASSIGN_OR_RAISE(batches, arrow::ipc::RecordBatchStreamReader::Open(source, options));
+    return [source, batches] { return batches->Next(); };
+  }
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchFileReader::Open(source, options));
+  options.included_fields = choose(*reader->schema(), columns);
+  ARROW_ASSIGN_OR_RAISE(reader, arrow::ipc::RecordBatchFileReader::Open(source, options));
+  return [source, reader, i = 0]() mutable -> arrow::Result<std::shared_ptr<arrow::RecordBatch>> {
+    if (i == reader->num_record_batches()) return nullptr;
+    return reader->ReadRecordBatch(i++);
+  };
+}
+
+}  // namespace easydel::columnar

@@ -1,0 +1,42 @@
+// The record batches of a Parquet or Arrow file, one after the other; knows nothing of rows.
+#pragma once
+
+#include <arrow/record_batch.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "easydel/columnar/columnar.h"
+
+namespace easydel::columnar {
+
+class Batches {
+ public:
+  // Only `columns` are read; empty: all. UserError "file: ..." where it is broken or of another kind.
+  Batches(std::filesystem::path file, Form form, std::span<const std::string> columns);
+  // The next one, validated in full; nullptr: that was all. UserError.
+  std::shared_ptr<arrow::RecordBatch> next();
+  // Of all columns of the file, and of each its place in a batch; -1: it is not read.
+  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<int>& places() const { return places_; }
+
+ private:
+  using Next = std::function<arrow::Result<std::shared_ptr<arrow::RecordBatch>>()>;
+  arrow::Result<Next> open_parquet(std::span<const std::string> columns);
+  arrow::Result<Next> open_arrow(std::span<const std::string> columns);
+  std::vector<int> choose(const arrow::Schema& schema, std::span<const std::string> columns);
+  template <class Action>
+  auto guarded(const Action& action) const;
+
+  std::filesystem::path file_;
+  Form form_;
+  std::vector<std::string> names_;
+  std::vector<int> places_;
+  Next next_;
+};
+
+}  // namespace easydel::columnar

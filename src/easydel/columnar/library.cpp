@@ -1,0 +1,52 @@
+// What libeasydel_arrow.so gives: rows out of batches, and its entry.
+#include <arrow/util/config.h>
+
+#include "easydel/base/error.h"
+#include "easydel/columnar/batches.h"
+#include "easydel/columnar/columnar.h"
+#include "easydel/columnar/values.h"
+#include "easydel/columnar/write.h"
+
+namespace easydel::columnar {
+namespace {
+
+Value row_of(const arrow::RecordBatch& batch, const Batches& batches, int64_t row, const std::string& where) {
+  Value fields = Value::map();
+  for (size_t column = 0; column < batches.names().size(); ++column) {
+    const std::string& name = batches.names()[column];
+    const int place = batches.places()[column];
+    try {
+      fields.entries.emplace_back(name, place < 0 ? Value{} : value_at(*batch.column(place), row));
+    } catch (const NoValue& error) {
+      refuse(where, "field '" + name + "': " + error.what(), "leave it out, or write it in another form");
+    }
+  }
+  return fields;
+}
+
+class ArrowLibrary final : public Library {
+ public:
+  bool read(const std::filesystem::path& file, Form form, std::span<const std::string> columns,
+            const RowSink& sink) override {
+    Batches batches(file, form, columns);
+    int64_t number = 0;
+    while (const auto batch = batches.next())
+      for (int64_t row = 0; row < batch->num_rows(); ++row) {
+        ++number;
+        if (!sink(row_of(*batch, batches, row, str(file.string(), ":", number)), number)) return false;
+      }
+    return true;
+  }
+  std::unique_ptr<Writer> write(const std::filesystem::path& file, const WriteOptions& options) override {
+    return open_writer(file, options);
+  }
+  std::string version() override { return ARROW_VERSION_STRING; }
+};
+
+}  // namespace
+}  // namespace easydel::columnar
+
+extern "C" easydel::columnar::Library* easydel_arrow_entry() {
+  static easydel::columnar::ArrowLibrary one;
+  return &one;
+}

@@ -1,0 +1,53 @@
+#include "easydel/data/columnar.h"
+
+#include <dlfcn.h>
+
+#include "easydel/base/error.h"
+
+namespace easydel::data {
+namespace {
+
+std::filesystem::path path_of_library() {
+  Dl_info info = {};
+  check(::dladdr(reinterpret_cast<const void*>(&load_columnar_library), &info) != 0,
+        "dladdr does not know libeasydel_base.so");
+  return std::filesystem::path(info.dli_fname).parent_path() / "libeasydel_arrow.so";
+}
+
+}  // namespace
+
+columnar::Library& load_columnar_library(const std::filesystem::path& path) {
+  std::error_code missing;
+  if (!std::filesystem::exists(path, missing))
+    refuse(path.string(), "is not there: this program was built without Arrow, which reads Parquet and Arrow files",
+           "install pyarrow (pip install pyarrow) where torch is and build again, or convert the files to jsonl");
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* const why = ::dlerror();
+    refuse(path.string(), str("cannot be loaded: ", why ? why : "unknown reason"),
+           "it reads Parquet and Arrow files; install the pyarrow that it was built with, or build again");
+  }
+  using Entry = columnar::Library* (*)();
+  const auto entry = reinterpret_cast<Entry>(::dlsym(library, "easydel_arrow_entry"));
+  if (!entry) refuse(path.string(), "has no easydel_arrow_entry: it is of another version", "build easydel anew");
+  return *entry();
+}
+
+columnar::Library& columnar_library() {
+  static columnar::Library& one = load_columnar_library(path_of_library());
+  return one;
+}
+
+bool columnar_library_is_there() {
+  std::error_code missing;
+  return std::filesystem::exists(path_of_library(), missing);
+}
+
+bool read_columns(const std::filesystem::path& file, columnar::Form form, const SourceOptions& options,
+                  const RowSink& sink) {
+  return columnar_library().read(file, form, options.fields, [&](Value fields, int64_t number) {
+    return sink({std::move(fields), str(file.string(), ":", number)});
+  });
+}
+
+}  // namespace easydel::data

@@ -1,0 +1,25 @@
+// The door to what reads and writes files of columns (columnar/columnar.h).
+#pragma once
+
+#include <filesystem>
+
+#include "easydel/columnar/columnar.h"
+#include "easydel/data/rows.h"
+
+namespace easydel::data {
+
+// Loads libeasydel_arrow.so (beside libeasydel_base.so) at the first call; thread-safe. UserError where there is none,
+// as in a program that was built without Arrow.
+columnar::Library& columnar_library();
+
+// Whether the library's file is there.
+bool columnar_library_is_there();
+
+// columnar_library() from a file of one's own.
+columnar::Library& load_columnar_library(const std::filesystem::path& path);
+
+// As Source::read; a row is "file:number". Only the fields that the options ask for are read.
+bool read_columns(const std::filesystem::path& file, columnar::Form form, const SourceOptions& options,
+                  const RowSink& sink);
+
+}  // namespace easydel::data

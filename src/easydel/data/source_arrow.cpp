@@ -1,0 +1,19 @@
+// type: arrow. The record batches of an Arrow file, also of the stream form that `datasets` saves.
+#include <array>
+
+#include "easydel/data/columnar.h"
+
+namespace easydel::data {
+namespace {
+
+constexpr std::array<std::string_view, 1> extensions{".arrow"};
+
+bool read(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
+  return read_columns(file, columnar::Form::arrow, options, sink);
+}
+
+}  // namespace
+
+extern const Source arrow_source{"arrow", extensions, read, [] { columnar_library(); }};
+
+}  // namespace easydel::data

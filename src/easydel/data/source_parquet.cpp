@@ -1,0 +1,19 @@
+// type: parquet. The row groups of a Parquet file.
+#include <array>
+
+#include "easydel/data/columnar.h"
+
+namespace easydel::data {
+namespace {
+
+constexpr std::array<std::string_view, 3> extensions{".parquet", ".geoparquet", ".gpq"};
+
+bool read(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
+  return read_columns(file, columnar::Form::parquet, options, sink);
+}
+
+}  // namespace
+
+extern const Source parquet_source{"parquet", extensions, read, [] { columnar_library(); }};
+
+}  // namespace easydel::data
