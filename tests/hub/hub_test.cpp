@@ -8,6 +8,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
+#include "easydel/data/columnar.h"
 #include "easydel/data/inform_files.h"
 #include "easydel/hub/blob.h"
 #include "easydel/hub/push.h"
@@ -305,6 +306,45 @@ TEST_F(Hub, ADataSetsCardNamesItsConfigurations) {
   EXPECT_EQ(
       test::refusal([&] { names(", dataset_split_name: huge"); }),
       "informs[0].type: 'org/name' has no files of the split 'huge'\n    splits: train; configurations: small, large");
+  for (const char* variable : {"HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE"}) ::unsetenv(variable);
+}
+
+// Of a data set only the files that are asked for are fetched.
+TEST_F(Hub, ADataSetsFilesAreOfOneSplitAndOfOneKind) {
+  for (const char* file :
+       {"data/train_sft-00000-of-00002.parquet", "data/train_sft-00001-of-00002.parquet",
+        "data/test_sft-00000-of-00001.parquet", "data/notes.parquet", "other/train.jsonl", "kinds/train/a.csv",
+        "kinds/train/b.csv", "kinds/train/requirements.txt", "kinds/train/dataset_info.json"})
+    test::write_file(folder_ / "main" / file, "x\n1\n");
+  ::setenv("HF_ENDPOINT", settings_.endpoint.c_str(), 1);
+  ::setenv("HF_HUB_CACHE", settings_.cache.c_str(), 1);
+  ::setenv("HF_HUB_OFFLINE", "0", 1);
+  const auto files = [&](const std::string& keys) {
+    data::InformConfig inform;
+    config::read(parse_yaml("{type: org/name" + keys + "}"), inform, "inform").throw_if_any();
+    std::vector<fs::path> out = data::files_of(inform, "informs[0].type");
+    return out;
+  };
+  const auto names = [&](const std::string& keys) {
+    std::string out;
+    for (const fs::path& file : files(keys)) out += file.filename().string() + " ";
+    return out;
+  };
+  if (data::columnar_library_is_there()) {
+    const auto found = files(", split: train_sft");
+    ASSERT_EQ(found.size(), 2u);
+    const fs::path folder = found[0].parent_path().parent_path();
+    EXPECT_TRUE(fs::exists(folder / "data/train_sft-00001-of-00002.parquet"));
+    EXPECT_FALSE(fs::exists(folder / "data/test_sft-00000-of-00001.parquet"));
+    EXPECT_FALSE(fs::exists(folder / "other"));
+    EXPECT_EQ(names(", dataset_split_name: test_sft"), "test_sft-00000-of-00001.parquet ");
+  }
+  EXPECT_EQ(test::refusal([&] { names(""); }),
+            "informs[0].type: 'org/name' has no files of the split 'train'\n    splits: test_sft, train_sft");
+  test::write_file(folder_ / "main/README.md",
+                   "---\nconfigs:\n- {config_name: a, data_dir: kinds}\n- {config_name: b, data_dir: other}\n---\n");
+  EXPECT_EQ(names(", dataset_split_name: a"), "a.csv b.csv ");
+  EXPECT_EQ(names(", dataset_split_name: b"), "train.jsonl ");
   for (const char* variable : {"HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE"}) ::unsetenv(variable);
 }
 

@@ -89,48 +89,91 @@ std::vector<std::pair<std::string, std::string>> patterns_of(const Value& config
 }
 
 // Files that say something of the data, as `datasets` knows them.
-bool is_about_data(const fs::path& file) {
+bool is_about_data(const std::string& file) {
   static constexpr std::array<std::string_view, 6> names{"README.md",          "config.json", "dataset_info.json",
                                                          "dataset_infos.json", "state.json",  "dataset_dict.json"};
-  return std::ranges::find(names, file.filename().string()) != names.end();
+  return file.starts_with('.') || std::ranges::find(names, fs::path(file).filename().string()) != names.end();
 }
 
-using FilesBySplit = std::map<std::string, std::vector<fs::path>, std::less<>>;
+using Names = std::vector<std::string>;
+
+// "data/train_sft-00000-of-00003.parquet": "train_sft"; empty: the name is not of this form.
+std::string split_of_shard(const std::string& file) {
+  if (!is_match(file, "data/*-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]*.*")) return "";
+  const size_t begin = file.find('/') + 1;
+  return file.substr(begin, file.rfind("-of-") - 6 - begin);
+}
 
 struct Found {
-  FilesBySplit by_split;
+  std::map<std::string, Names, std::less<>> by_split;
   std::string other;  // a file that is there and cannot be read; empty: none
 };
 
-// The files of a snapshot by their splits: those of a configuration, else all by their names.
-Found found_in(const fs::path& folder, const Value* configuration) {
+// The files of a repository by their splits: those of a configuration, else all by their names.
+Found found_in(const Names& files, const Value* configuration) {
   Found out;
   const auto patterns =
       configuration ? patterns_of(*configuration) : std::vector<std::pair<std::string, std::string>>{};
-  const std::string below = configuration ? text_at(*configuration, "data_dir") : "";
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string name = entry.path().lexically_relative(folder).generic_string();  // files are links
-    if (!entry.is_regular_file() || name.starts_with('.') || is_about_data(entry.path())) continue;
-    if (!below.empty() && !name.starts_with(below + "/")) continue;
-    std::string split(split_of(name));
+  std::string below = configuration ? text_at(*configuration, "data_dir") : "";
+  if (!below.empty() && !below.ends_with('/')) below += '/';
+  // Where files bear the names that push_to_hub() gives, the others are no data.
+  const bool shards = patterns.empty() && std::ranges::any_of(files, [&](const std::string& file) {
+                        return file.starts_with(below) && !split_of_shard(file.substr(below.size())).empty();
+                      });
+  for (const std::string& file : files) {
+    if (is_about_data(file) || !file.starts_with(below)) continue;
+    const std::string inside = file.substr(below.size());
+    std::string split(shards ? split_of_shard(inside) : split_of(file));
+    if (shards && split.empty()) continue;
     if (!patterns.empty()) {
-      const std::string inside = below.empty() ? name : name.substr(below.size() + 1);
       const auto match = std::ranges::find_if(patterns, [&](const auto& one) { return is_match(inside, one.second); });
       if (match == patterns.end()) continue;
       split = match->first;
     }
-    if (source_of_file(entry.path()))
-      out.by_split[split].push_back(entry.path());
+    if (source_of_file(file))
+      out.by_split[split].push_back(file);
     else if (out.other.empty())
-      out.other = name;
+      out.other = file;
   }
   // Without a name that says a split, all of it is for training.
   if (out.by_split.size() == 1 && out.by_split.contains("")) out.by_split["train"] = std::move(out.by_split[""]);
   return out;
 }
 
+// The files of the kind that most of them are; of as many, what `datasets` likes best.
+Names of_one_kind(const Names& files) {
+  static constexpr std::array<std::string_view, 4> liked{"parquet", "arrow", "json", "csv"};
+  const auto kind_of = [](const std::string& file) {
+    const std::string_view name = source_of_file(file)->name;
+    return name == "jsonl" ? std::string_view("json") : name;
+  };
+  std::map<std::string_view, size_t> counts;
+  for (const std::string& file : files) ++counts[kind_of(file)];
+  const auto worth = [&](const auto& one) {
+    return std::pair(one.second, liked.end() - std::ranges::find(liked, one.first));
+  };
+  const auto best = std::ranges::max_element(counts, {}, worth);
+  Names out;
+  for (const std::string& file : files)
+    if (kind_of(file) == best->first) out.push_back(file);
+  std::ranges::sort(out);
+  return out;
+}
+
+Names files_below(const fs::path& folder) {
+  Names out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) out.push_back(entry.path().lexically_relative(folder).generic_string());  // or a link
+  return out;
+}
+
 std::vector<fs::path> files_on_hub(const InformConfig& inform, const std::string& where) {
-  const fs::path folder = hub::resolve_dataset(*inform.type, where);
+  Names files;
+  fs::path folder = hub::resolve_dataset(*inform.type, where, [&](std::string_view file) {
+    files.emplace_back(file);
+    return file == "README.md";
+  });
+  if (files.empty()) files = files_below(folder);
   const Value configurations = configurations_of(folder);
   const std::string asked = inform.dataset_split_name.value_or("");
   const Value *chosen = nullptr, *standard = configurations.items.size() == 1 ? &configurations.items[0] : nullptr;
@@ -141,25 +184,29 @@ std::vector<fs::path> files_on_hub(const InformConfig& inform, const std::string
   }
   // A word that is no configuration is a split.
   const std::string& word = asked.empty() || chosen ? inform.split : asked;
-  auto [by_split, other] = found_in(folder, chosen ? chosen : standard);
-  auto found = by_split.find(split_named(word));
-  if (found == by_split.end() || found->second.empty()) {
-    std::vector<std::string> splits;
-    for (const auto& [split, files] : by_split)
+  const auto [by_split, other] = found_in(files, chosen ? chosen : standard);
+  auto found = by_split.find(word);
+  if (found == by_split.end()) found = by_split.find(split_named(word));
+  if (found == by_split.end()) {
+    Names splits, names;
+    for (const auto& [split, its_files] : by_split)
       if (!split.empty()) splits.push_back(split);
     if (splits.empty() && !other.empty())
       refuse(where,
              "'" + *inform.type + "' has no files of " + source_names() + ", but for example " + other +
                  ", which cannot be read yet",
              "convert them to jsonl");
-    std::vector<std::string> names;
     for (const Value& one : configurations.items) names.push_back(text_at(one, "config_name"));
     refuse(where, "'" + *inform.type + "' has no files of the split '" + word + "'",
            (splits.empty() ? "it has no data files" : "splits: " + join(splits, ", ")) +
                (names.empty() ? "" : "; configurations: " + join(names, ", ")));
   }
-  std::ranges::sort(found->second);
-  return found->second;
+  const Names wanted = of_one_kind(found->second);
+  folder = hub::resolve_dataset(*inform.type, where,
+                                [&](std::string_view file) { return std::ranges::find(wanted, file) != wanted.end(); });
+  std::vector<fs::path> out;
+  for (const std::string& file : wanted) out.push_back(folder / file);
+  return out;
 }
 
 }  // namespace

@@ -88,19 +88,14 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
                               telling(now.progress));
 }
 
-fs::path resolve_dataset(std::string_view name, const std::string& where, std::string_view revision) {
+fs::path resolve_dataset(std::string_view name, const std::string& where,
+                         const std::function<bool(std::string_view file)>& wanted, std::string_view revision) {
   const fs::path path = expand_home(name);
   std::error_code missing;
   if (fs::is_directory(path, missing)) return path;
   const Settings now = settings();
   Repository repository(where, std::string(name), RepositoryType::dataset, std::string(revision), now);
-  const auto takes = [](std::string_view file) {
-    for (const std::string_view packed : {".gz", ".zst"})
-      if (file.ends_with(packed)) file.remove_suffix(packed.size());
-    return file == "README.md" ||
-           ends_with_any(file, {".parquet", ".json", ".jsonl", ".csv", ".tsv", ".txt", ".arrow"});
-  };
-  return repository.fetch_all(takes, telling(now.progress));
+  return repository.fetch_all(wanted, telling(now.progress));
 }
 
 }  // namespace easydel::hub

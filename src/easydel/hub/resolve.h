@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,8 +23,10 @@ enum class Wanted : uint8_t {
 std::filesystem::path resolve_model(std::string_view name, const std::string& where, std::string_view revision = "main",
                                     Wanted wanted = Wanted::all);
 
-// The same of a data set: its card and its data files (parquet, json, jsonl, csv, tsv, txt, arrow, also compressed).
+// The same of a data set: those of its files that `wanted` lets through (it is asked for each, by its path in the
+// repository, where the hub can be reached).
 std::filesystem::path resolve_dataset(std::string_view name, const std::string& where,
+                                      const std::function<bool(std::string_view file)>& wanted,
                                       std::string_view revision = "main");
 
 // Whether resolve_model would look for `name` on the hub: it is no path here, and has the form of a hub's name.
