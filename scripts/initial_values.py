@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Mean, standard deviation and greatest absolute value of what transformers starts each kind of parameter from, for small
-models of the families that users train most: tests/data/initial_values.json.
+models of the families that users train most, and of those whose rules are their own: tests/data/initial_values.json.
 
     python scripts/initial_values.py tests/data/initial_values.json
 
@@ -32,6 +32,15 @@ MODELS = {
                                                                sep_token_id=2, num_labels=8)),
 }
 
+# As their goldens: what remembers has rules of its own.
+GOLDENS = os.path.join(os.path.dirname(__file__), "..", "tests", "data", "hf_goldens")
+AS_GOLDENS = ("bamba", "falcon_mamba", "jamba", "kimi_linear", "lfm2", "mamba", "mamba2", "qwen2_moe", "qwen3_next", "rwkv", "xlstm", "zamba2")
+
+
+def golden(family):
+    config = json.load(open(os.path.join(GOLDENS, family, "config.json")), object_hook=lambda m: float(m["__float__"]) if "__float__" in m else m)
+    return config["architectures"][0], {k: v for k, v in config.items() if k not in ("architectures", "model_type", "transformers_version")}
+
 
 def kinds_of(family, architecture, sizes):
     model = getattr(transformers, architecture)(transformers.AutoConfig.for_model(family, **sizes))
@@ -48,7 +57,7 @@ def kinds_of(family, architecture, sizes):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    found = {family: kinds_of(family, *model) for family, model in MODELS.items()}
+    found = {family: kinds_of(family, *model) for family, model in (MODELS | {name: golden(name) for name in AS_GOLDENS}).items()}
     json.dump(found, open(sys.argv[1], "w"), indent=1)
 
 

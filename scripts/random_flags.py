@@ -104,6 +104,8 @@ def mutated(base, r):
     layers = c.get("num_hidden_layers")
     if layers and not any(isinstance(c.get(k), list) for k in LAYER_LISTS) and r.random() < 0.5:
         c["num_hidden_layers"] = r.choice([2, 3, 4])
+    if latent and "head_dim" in base:  # of some families it is what turns
+        c["head_dim"] = c["qk_rope_head_dim"]
     if "n_group" in c:
         c["n_group"], c["topk_group"] = r.choice([(1, 1), (2, 1), (2, 2), (4, 2), (4, 3)])
     return c

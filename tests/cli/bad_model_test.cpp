@@ -76,7 +76,7 @@ TEST_F(BadModel, WeightsOfAnotherShapeThanTheConfigSays) {
   change_config("\"vocab_size\": 512", "\"vocab_size\": 500");
   const std::string text =
       "model: the weights do not fit config.json\n    wrong shape (1):\n"
-      "      model.embed_tokens.weight: the file has [512, 64], config.json asks for [500, 64]\n";
+      "      model.embed_tokens.weight: the file has [512, 64], config.json asks for [500, 64] by vocab_size\n";
   expect_refusal(text);
   const auto ran = test::run_program({"validate", "run.yaml"}, {.folder = folder_.path()});
   EXPECT_EQ(ran.status, 2);

@@ -16,12 +16,6 @@
 namespace easydel::models {
 namespace {
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::vector<std::string> sizes;
-  for (const int64_t size : shape) sizes.push_back(std::to_string(size));
-  return str("[", join(sizes, ", "), "]");
-}
-
 // This rank's slice of an entry's values, or of one index of its dimension 0.
 Tensor slice_of(const Tensor& values, const nn::Entry& entry) {
   Tensor part = values;
@@ -110,13 +104,15 @@ bool Checkpoint::has_shapes(const nn::Entry& entry) {
   for (const std::string& name : entry.source.found) {
     const std::vector<int64_t> found = folder_.info(name).shape;
     if (found == shape) continue;
-    misshapen_.push_back(str(name, ": the file has ", shape_text(found), ", config.json asks for ", shape_text(shape)));
+    misshapen_.push_back({name, entry.path, entry.source, found, shape});
     all = false;
   }
   return all;
 }
 
 bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources) {
+  const std::vector<std::string>& usual = sources.front().tensors;
+  asked_.insert(asked_.end(), usual.begin(), usual.end());
   std::optional<nn::Source> source = choose(sources);
   // A tied checkpoint may hold the shared values under the head's name alone.
   const bool shared = tied_ && entry.role == nn::Role::embedding && entry.split == nn::Split::vocabulary;
@@ -149,8 +145,7 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, 
     const Tensor values = tensor::mxfp4_values(take(0), take(1));
     const auto shape = source.file_shape(entry.shape);
     if (values.sizes() != at::IntArrayRef(shape)) {
-      misshapen_.push_back(str(source.found[0], ": the file has ", shape_text(values.sizes().vec()),
-                               ", config.json asks for ", shape_text(shape)));
+      misshapen_.push_back({source.found[0], entry.path, source, values.sizes().vec(), shape});
       return;
     }
     entry.shard.copy_(slice_of(source.part_of(values), entry));
@@ -219,17 +214,29 @@ std::vector<std::string> Checkpoint::unexpected(int64_t layers) const {
   return out;
 }
 
-void Checkpoint::refuse_unfit(const std::string& where, int64_t layers) const {
+void Checkpoint::refuse_unfit(const std::string& where, int64_t layers, const Value& config,
+                              const std::string& config_file) const {
+  constexpr size_t most = 20;
   std::string problems;
-  const auto list = [&](const char* title, const std::vector<std::string>& names) {
-    if (names.empty()) return;
-    problems += str(problems.empty() ? "" : "\n    ", title, " (", names.size(), "):");
-    for (size_t i = 0; i < names.size() && i < 20; ++i) problems += "\n      " + names[i];
-    if (names.size() > 20) problems += str("\n      ... and ", names.size() - 20, " more");
+  const auto list = [&](const char* title, size_t count, const auto& line) {
+    if (count == 0) return;
+    problems += str(problems.empty() ? "" : "\n    ", title, " (", count, "):");
+    for (size_t i = 0; i < std::min(count, most); ++i) problems += "\n      " + line(i);
+    if (count > most) problems += str("\n      ... and ", count - most, " more");
   };
-  list("missing", missing_);
-  list("wrong shape", misshapen_);
-  list("not in the model", unexpected(layers));
+  const auto nearest = [](const char* says, const std::string& name, const std::vector<std::string>& known) {
+    const std::string found = nearest_tensor(name, known);
+    return found.empty() ? std::string() : str("; ", says, " ", found);
+  };
+  const std::vector<std::string> more = unexpected(layers);
+  list("missing", missing_.size(), [&](size_t i) { return missing_[i] + nearest("the file has", missing_[i], more); });
+  const std::vector<Misshapen> shown(misshapen_.begin(), misshapen_.begin() + std::min(misshapen_.size(), most));
+  const auto keys = deciding_keys(config, config_file, shown);
+  list("wrong shape", misshapen_.size(), [&](size_t i) {
+    return str(shown[i].name, ": the file has ", shape_text(shown[i].found), ", config.json asks for ",
+               shape_text(shown[i].wanted), keys[i].empty() ? "" : " by ", join(keys[i], ", "));
+  });
+  list("not in the model", more.size(), [&](size_t i) { return more[i] + nearest("nearest is", more[i], asked_); });
   if (!problems.empty()) refuse(where, "the weights do not fit config.json", problems);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/models/family.h"
+#include "easydel/models/unfit.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/weights/folder.h"
 
@@ -31,8 +32,9 @@ class Checkpoint {
   // changed of them and nobody will learn (`frozen`), the shard is the file's own mapped bytes.
   void fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options, bool frozen);
   // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen or
-  // not in the model.
-  void refuse_unfit(const std::string& where, int64_t layers) const;
+  // not in the model, what it may be instead, and the keys of `config` (of the file `config_file`) that decide a size.
+  void refuse_unfit(const std::string& where, int64_t layers, const Value& config,
+                    const std::string& config_file) const;
 
   // Whether embedding and head are both there and differ, so that they are two whatever config.json says, as
   // transformers takes it. `untied`: the plan of the model with a head of its own.
@@ -66,7 +68,8 @@ class Checkpoint {
   std::map<std::string, std::string> names_;  // of its tensors: as the model alone calls them, and the file's
   std::vector<std::string> left_alone_;
   std::map<std::string, std::string> unused_;  // the file's names, and the model's
-  std::vector<std::string> missing_, misshapen_;
+  std::vector<std::string> missing_, asked_;   // asked_: all names of the model
+  std::vector<Misshapen> misshapen_;
 };
 
 }  // namespace easydel::models

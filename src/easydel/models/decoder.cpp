@@ -20,6 +20,7 @@ class Decoder final : public Model {
  public:
   Decoder(DecoderSpec spec, nn::Building& building) : spec_(std::move(spec)), compute_(building.compute) {
     spec_.names.base = building.head.stack_name(spec_.names.base);
+    if (building.both_sides && spec_.causal) see_both_sides();
     const Scope root(building), base = root / spec_.names.base;
     const int64_t width = head_width();
     embedding_.emplace(base / spec_.names.embedding, spec_.vocabulary, width, spec_.deviation, Split::vocabulary,
@@ -56,6 +57,7 @@ class Decoder final : public Model {
     if (ends_) x = ends_->enter(inputs.tokens, x, pass);
     Outputs out;
     for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (pass.leaves_out(blocks_[i]->path(), spec_.layer_dropout)) continue;
       nn::LayerOutput made = nn::run_layer(pass, int64_t(i), *blocks_[i], x);
       x = made.x;
       for (auto& [name, extra] : made.extras) out.extras.emplace(str(name, ".", i), std::move(extra));
@@ -101,6 +103,15 @@ class Decoder final : public Model {
   }
 
  private:
+  void see_both_sides() {
+    spec_.causal = false;
+    for (DecoderLayerSpec& layer : spec_.layers) {
+      if (layer.mixer || layer.block || layer.chunk > 0)
+        refuse("config.json: is_causal", "false is not built for this family", "leave it out");
+      if (layer.window > 0) ++layer.window;  // so many to each side, beside itself
+    }
+  }
+
   void build_head(const Scope& root, const nn::HeadPlan& plan) {
     const int64_t width = head_width();
     nn::Parameter weight = embedding_->weight(), bias;
@@ -114,8 +125,9 @@ class Decoder final : public Model {
     } else {
       const Scope scope = root.head() / spec_.names.head;
       if (!spec_.tied)
-        weight = scope.parameter("weight", {spec_.vocabulary, width}, nn::Role::weight,
-                                 {Split::vocabulary, Initial::normal(spec_.deviation), "kernel", false});
+        weight = scope.parameter(
+            "weight", {spec_.vocabulary, width}, nn::Role::weight,
+            {Split::vocabulary, Initial::normal(spec_.head_deviation.value_or(spec_.deviation)), "kernel", false});
       if (spec_.head_bias)
         bias = scope.parameter("bias", {spec_.vocabulary}, nn::Role::bias, {Split::none, Initial::zeros()});
       head_ = std::make_unique<nn::LmHead>(weight, bias, spec_.logit_multiplier, spec_.logit_softcap,

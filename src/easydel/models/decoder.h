@@ -153,9 +153,11 @@ struct DecoderSpec {
   double attention_dropout = 0, embedding_dropout = 0;
   double residual_dropout = 0;        // behind attention and behind the mlp
   std::optional<double> mlp_dropout;  // behind the mlp, where it is another
+  double layer_dropout = 0;           // share of the layers that training leaves out (arXiv 1909.11556)
   double inner_dropout = 0;           // of what enters a gated mlp's down projection
   double deviation = 0.02;            // of initial weights
-  double output_deviation = 0.02;     // of the weights that write into the residual stream
+  std::optional<double> gate_deviation, head_deviation;  // of the mlp's gate and of the head, where they are others
+  double output_deviation = 0.02;                        // of the weights that write into the residual stream
 };
 
 // `spec` must hold positive sizes.

@@ -45,7 +45,9 @@ class Feed final : public nn::Part {
     if (spec.gated && !spec.names.gate_up.empty()) {
       gate_up_.emplace(scope / spec.names.gate_up, spec.hidden, 2 * inner, up);
     } else {
-      if (spec.gated) gate_.emplace(scope / spec.names.gate, spec.hidden, inner, up);
+      nn::LinearOptions gate = up;
+      gate.deviation = spec.gate_deviation.value_or(spec.deviation);
+      if (spec.gated) gate_.emplace(scope / spec.names.gate, spec.hidden, inner, gate);
       up_.emplace(scope / spec.names.up, spec.hidden, inner, up);
     }
     if (spec.xielu) xielu_.emplace(scope / "act_fn");

@@ -1,6 +1,7 @@
 // DeepSeek-V2 (arXiv 2405.04434): attention from short vectors, many small experts with shared ones beside them, chosen
 // within groups.
-#include "easydel/base/error.h"
+#include <algorithm>
+
 #include "easydel/models/family.h"
 #include "easydel/models/mla_keys.h"
 #include "easydel/models/moe_keys.h"
@@ -23,11 +24,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     read_groups(config, moe.router, 1, 1);
   else if (method != "greedy")
     config.refuse_key("topk_method", "'" + method + "' is not known", "known: greedy, group_limited_greedy");
-  // Here, unlike in the families after it, an expert of another group would count nothing.
-  const ops::RouterSpec& router = moe.router;
-  if (const int64_t considered = router.top_groups * (router.experts / router.groups); considered < router.top_k)
-    config.refuse_key("topk_group",
-                      str(router.top_groups, " groups hold fewer experts than num_experts_per_tok, ", router.top_k));
+  // Experts of other groups count nothing here, unlike in the families after it.
+  moe.router.top_k = std::min(moe.router.top_k, moe.router.top_groups * (moe.router.experts / moe.router.groups));
   moe.shared_inner = moe.experts.inner * integer_of(config, {"n_shared_experts"}, 2);
   moe.shared_bias = spec.mlp_bias;
   set_experts(spec, moe, read_sparse_layers(config, spec, 0));

@@ -196,8 +196,6 @@ void read_ropes(const ConfigReader& config, Plan& plan) {
 }
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  if (config.find("use_bidirectional_attention") && config.text("use_bidirectional_attention", "") == "all")
-    config.refuse_key("use_bidirectional_attention", "'all' is not built for this family");
   const auto plan = std::make_shared<Plan>();
   plan->spec = read_decoder(config, {.vocabulary = 262144,
                                      .hidden = 2304,
@@ -220,7 +218,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.logit_softcap = config.number("final_logit_softcapping", 0.0);
   plan->sliding = read_sliding_layers(config, spec.layers.size(), all_but_each(6));
   plan->sliding.back() = false;  // the last layer sees everything, whatever layer_types says
-  set_windows(spec, plan->sliding, read_window(config, 512));
+  spec.causal = !config.find("use_bidirectional_attention") || config.text("use_bidirectional_attention", "") != "all";
+  const int64_t window = read_window(config, 512);
+  set_windows(spec, plan->sliding, spec.causal || window == 0 ? window : window / 2 + 2);
   plan->keys_as_values = config.boolean("attention_k_eq_v", false);
   read_layer_sizes(config, *plan);
   read_ropes(config, *plan);

@@ -66,6 +66,7 @@ nn::HeadPlan head_plan(const ConfigReader& config, const Family& family) {
 
 std::unique_ptr<Model> build_model(const Family& family, const ConfigReader& config, nn::Building& building) {
   building.head = head_plan(config, family);
+  building.both_sides = !config.boolean("is_causal", true);
   return family.build(config, building);
 }
 

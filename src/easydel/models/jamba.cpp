@@ -33,7 +33,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mamba.norms = nn::MambaSpec::Norms::learned;
   mamba.epsilon = spec.norm.epsilon;
   mamba.deviation = spec.deviation;
-  mamba.output_deviation = spec.output_deviation;
 
   const auto every = [&](const char* period_key, int64_t period_default, const char* offset_key,
                          int64_t offset_default) {

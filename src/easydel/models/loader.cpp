@@ -275,7 +275,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   if (dropped > 0 && options.team->first())
     log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
                  ") does not divide them");
-  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers());
+  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where);
   model->parameters_ = std::move(table);
   model->config_ = std::move(opened.config);
   model->folder_ = folder;
@@ -345,7 +345,7 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   }
   const std::unique_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
   if (quantizer) quantizer->refuse_none();
-  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers());
+  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where);
   return task_of(opened.reader());
 }
 

@@ -85,8 +85,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.router.factor = config.number("routed_scaling_factor", 6.0);
   moe.router_names.weight = "router.classifier.weight";
   moe.router_names.correction = "router.e_score_correction_bias";
-  if (config.boolean("router_bias", false))
-    config.refuse_key("router_bias", "true is not built for this family", "transformers keeps it and does not add it");
+  if (config.boolean("router_bias", false)) {
+    moe.router_names.bias = "router.classifier.bias";
+    moe.router_names.bias_counts = false;  // as transformers computes it
+  }
   for (DecoderLayerSpec& layer : spec.layers)
     layer.block = [spec, mla, moe](const Scope& scope, int64_t index) {
       return std::make_unique<Block>(scope, spec, mla, moe, index);

@@ -1,6 +1,4 @@
 // Mamba-2 (arXiv 2405.21060): one decay for a head, states shared by groups of heads.
-#include <cmath>
-
 #include "easydel/base/error.h"
 #include "easydel/models/family.h"
 #include "easydel/models/recurrent_keys.h"
@@ -42,13 +40,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mixer.activation = ops::activation_of(config.text("hidden_act", "silu"), str(config.where(), ": hidden_act"));
   read_step_limit(config, "time_step_limit", mixer);
   mixer.epsilon = spec.norm.epsilon;
-  mixer.step_bias = nn::TimeSteps{config.number("time_step_min", 0.001), config.number("time_step_max", 0.1),
-                                  config.number("time_step_floor", 1e-4)}
-                        .initial();
+  mixer.step_bias = read_steps(config).initial();
   mixer.deviation = spec.deviation;
-  mixer.output_deviation = 1.0 / std::sqrt(3.0 * double(mixer.inner));
-  if (config.boolean("rescale_prenorm_residual", false))
-    mixer.output_deviation /= std::sqrt(double(spec.layers.size()));
+  mixer.kernel = of_inputs(mixer.width);
+  mixer.output = read_output_start(config, mixer.inner, spec.layers.size());
   for (DecoderLayerSpec& layer : spec.layers) layer.mixer = mixer_builder<nn::Mamba2>("mixer", mixer);
   return build_decoder(std::move(spec), building);
 }

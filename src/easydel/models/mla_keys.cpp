@@ -56,9 +56,14 @@ void read_indexer(const ConfigReader& config, nn::MlaSpec& mla, int64_t heads, i
   if (mla.q_rank == 0) config.refuse_key("q_lora_rank", "is missing", "the indexer reads the queries' short vector");
 }
 
-void set_mla(DecoderSpec& spec, const nn::MlaSpec& mla) {
-  for (DecoderLayerSpec& layer : spec.layers)
-    layer.mixer = [mla](const nn::Scope& block, int64_t index) { return nn::build_mla(block, mla, index); };
+void set_mla(DecoderSpec& spec, const nn::MlaSpec& mla, const std::vector<bool>& shares_index) {
+  nn::MlaSpec own = mla;
+  for (size_t i = 0; i < spec.layers.size(); ++i) {
+    const bool shares = !shares_index.empty() && shares_index[i];
+    if (!shares) own.index_source = -1;
+    spec.layers[i].mixer = [own](const nn::Scope& block, int64_t index) { return nn::build_mla(block, own, index); };
+    if (!shares) own.index_source = int64_t(i);
+  }
 }
 
 }  // namespace easydel::models

@@ -26,7 +26,8 @@ nn::MlaSpec read_mla(const ConfigReader& config, const DecoderSpec& spec, const 
 void read_indexer(const ConfigReader& config, nn::MlaSpec& mla, int64_t heads, int64_t dim, int64_t top,
                   bool interleaved);
 
-// Every layer's mixer.
-void set_mla(DecoderSpec& spec, const nn::MlaSpec& mla);
+// Every layer's mixer. shares_index: of each layer, whether it takes the choice of the last one before it that has an
+// indexer; empty: none does.
+void set_mla(DecoderSpec& spec, const nn::MlaSpec& mla, const std::vector<bool>& shares_index = {});
 
 }  // namespace easydel::models

@@ -122,7 +122,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       ops::activation_of(config.text("mamba_hidden_act", "silu"), str(config.where(), ": mamba_hidden_act"));
   mamba.least_step = config.number(config.find("mamba_dt_min") ? "mamba_dt_min" : "time_step_min", 0.001);
   mamba.epsilon = spec->norm.epsilon;
-  mamba.deviation = mamba.output_deviation = spec->deviation;
+  mamba.deviation = spec->deviation;
+  mamba.step_bias = read_steps(config).initial();
+  if (config.boolean("rescale_prenorm_residual", true))
+    mamba.output = read_output_start(config, mamba.inner, kinds.size(), true);
 
   DecoderSpec built = *spec;
   for (size_t i = 0; i < kinds.size(); ++i) {

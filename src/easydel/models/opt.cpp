@@ -45,7 +45,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.position_offset = 2;
   spec.padding = read_padding(config, 1, spec.vocabulary);
   spec.tied = config.boolean("tie_word_embeddings", true);
-  if (config.number("layerdrop", 0.0) > 0.0) config.refuse_key("layerdrop", "leaving out whole layers is not built");
+  spec.layer_dropout = config.number("layerdrop", 0.0);
   spec.attention_dropout = config.number("attention_dropout", 0.0);
   spec.residual_dropout = config.number("dropout", 0.1);
   spec.deviation = spec.output_deviation = config.number("init_std", 0.02);

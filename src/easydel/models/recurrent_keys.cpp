@@ -55,6 +55,18 @@ void read_step_limit(const ConfigReader& config, std::string_view key, nn::Mamba
   spec.most_step = *most;
 }
 
+nn::TimeSteps read_steps(const ConfigReader& config) {
+  return {config.number("time_step_min", 0.001), config.number("time_step_max", 0.1),
+          config.number("time_step_floor", 1e-4)};
+}
+
+nn::Initial of_inputs(int64_t inputs) { return nn::Initial::uniform(1.0 / std::sqrt(double(inputs))); }
+
+nn::Initial read_output_start(const ConfigReader& config, int64_t inner, size_t layers, bool rescaled) {
+  if (!config.boolean("rescale_prenorm_residual", rescaled)) return of_inputs(inner);
+  return nn::Initial::uniform(1.0 / std::sqrt(double(inner) * double(layers)));
+}
+
 nn::Mamba2Spec read_bamba_mixer(const ConfigReader& config, const DecoderSpec& spec, int64_t inner) {
   nn::Mamba2Spec mixer;
   mixer.hidden = spec.hidden;
@@ -78,7 +90,6 @@ nn::Mamba2Spec read_bamba_mixer(const ConfigReader& config, const DecoderSpec& s
   mixer.activation = spec.activation;
   mixer.epsilon = spec.norm.epsilon;
   mixer.deviation = spec.deviation;
-  mixer.output_deviation = spec.output_deviation;
   read_step_limit(config, "time_step_limit", mixer);
   return mixer;
 }
@@ -105,19 +116,16 @@ DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
   mixer.bias = config.boolean("use_bias", false);
   mixer.convolution_bias = config.boolean("use_conv_bias", true);
   mixer.activation = ops::activation_of(config.text("hidden_act", "silu"), str(config.where(), ": hidden_act"));
-  mixer.steps = {config.number("time_step_min", 0.001), config.number("time_step_max", 0.1),
-                 config.number("time_step_floor", 1e-4)};
+  mixer.step_bias = read_steps(config).initial();
   const std::string scheme = config.text("time_step_init_scheme", "random");
   if (scheme != "random" && scheme != "constant")
     config.refuse_key("time_step_init_scheme", str("'", scheme, "' is not known"), "known: random, constant");
-  mixer.step_constant = scheme == "constant";
-  mixer.step_deviation = config.number("time_step_scale", 1.0) / std::sqrt(double(mixer.rank));
+  const double bound = config.number("time_step_scale", 1.0) / std::sqrt(double(mixer.rank));
+  mixer.step_weight = scheme == "constant" ? nn::Initial::constant(bound) : nn::Initial::uniform(bound);
   mixer.deviation = spec.deviation;
   spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 32)));
-  // Uniform in +- 1 / sqrt(inner), as torch's Linear begins: the deviation of that.
-  mixer.output_deviation = 1.0 / std::sqrt(3.0 * double(mixer.inner));
-  if (config.boolean("rescale_prenorm_residual", false))
-    mixer.output_deviation /= std::sqrt(double(spec.layers.size()));
+  mixer.kernel = of_inputs(mixer.width);
+  mixer.output = read_output_start(config, mixer.inner, spec.layers.size());
   for (DecoderLayerSpec& layer : spec.layers) layer.mixer = mixer_builder<nn::Mamba>("mixer", mixer);
   return spec;
 }

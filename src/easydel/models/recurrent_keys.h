@@ -21,6 +21,15 @@ int64_t read_step_rank(const ConfigReader& config, std::string_view key, int64_t
 // Bounds of the steps of a selective scan: a list of two numbers, the second may be infinite.
 void read_step_limit(const ConfigReader& config, std::string_view key, nn::Mamba2Spec& spec);
 
+// time_step_min, time_step_max and time_step_floor: how the biases of steps begin.
+nn::TimeSteps read_steps(const ConfigReader& config);
+
+// As torch's layers of so many inputs begin.
+nn::Initial of_inputs(int64_t inputs);
+
+// The same of a Mamba's output; with rescale_prenorm_residual less by the root of the number of layers.
+nn::Initial read_output_start(const ConfigReader& config, int64_t inner, size_t layers, bool rescaled = false);
+
 // mamba_n_heads, mamba_d_head, ... of bamba, falcon_h1 and granitemoehybrid. inner 0: mamba_expand * hidden.
 nn::Mamba2Spec read_bamba_mixer(const ConfigReader& config, const DecoderSpec& spec, int64_t inner = 0);
 

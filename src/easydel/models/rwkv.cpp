@@ -20,7 +20,6 @@ using nn::Initial;
 
 struct RwkvSpec {
   int64_t hidden = 0, channels = 0, inner = 0, layers = 0;
-  double deviation = 0.02;
 };
 
 // What a channel takes of its own token, the rest of the one before: powers of its place, as the paper starts them.
@@ -49,7 +48,7 @@ class Block final : public nn::Layer {
       return at.parameter(name, std::move(shape), nn::Role::other, {.initial = std::move(initial)});
     };
     const auto linear = [&](const nn::Scope& at, int64_t in, int64_t out) {
-      return std::make_unique<nn::Linear>(at, in, out, nn::LinearOptions{.deviation = spec.deviation});
+      return std::make_unique<nn::Linear>(at, in, out, nn::LinearOptions{.deviation = 1.0 / std::sqrt(double(in))});
     };
     const nn::Scope mixer = scope / "attention", feed = scope / "feed_forward";
     decay_ =
@@ -136,10 +135,11 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 32)));
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = 1e-5};  // the last norm's, whatever layer_norm_epsilon says
   spec.tied = config.boolean("tie_word_embeddings", false);
-  spec.deviation = 1.0 / std::sqrt(double(spec.hidden));
+  // transformers draws orthogonal matrices; here each element has the deviation of theirs.
+  spec.deviation = 1e-4;
+  spec.head_deviation = 0.5 / std::sqrt(double(spec.hidden));
   const RwkvSpec rwkv{spec.hidden, read_size(config, "attention_hidden_size", spec.hidden),
-                      read_size(config, "intermediate_size", 4 * spec.hidden), int64_t(spec.layers.size()),
-                      spec.deviation};
+                      read_size(config, "intermediate_size", 4 * spec.hidden), int64_t(spec.layers.size())};
   nn::Norm::Options norm = spec.norm;
   norm.epsilon = config.number("layer_norm_epsilon", 1e-5);
   for (DecoderLayerSpec& layer : spec.layers)

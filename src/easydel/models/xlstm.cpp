@@ -32,8 +32,8 @@ class MatrixMemory final : public nn::Part {
         layer_(layer),
         out_(scope / "out_proj", spec.heads * spec.v_dim, spec.hidden,
              {.bias = spec.bias, .deviation = spec.output_deviation}) {
-    const auto linear = [&](std::optional<nn::Linear>& to, const char* name, int64_t size) {
-      to.emplace(scope / name, spec.hidden, size, nn::LinearOptions{.bias = spec.bias, .deviation = spec.deviation});
+    const auto linear = [&](std::optional<nn::Linear>& to, const char* name, int64_t size, double deviation) {
+      to.emplace(scope / name, spec.hidden, size, nn::LinearOptions{.bias = spec.bias, .deviation = deviation});
     };
     const int64_t heads = spec.heads, k = heads * spec.k_dim, v = heads * spec.v_dim;
     // Gates begin without an input of their own: little is written, most is kept.
@@ -45,14 +45,14 @@ class MatrixMemory final : public nn::Part {
     };
     const auto forget = [heads](int64_t i) { return heads > 1 ? 3.0 + 3.0 * double(i) / double(heads - 1) : 3.0; };
     if (spec.fused) {
-      linear(qkvo_, "qkv_opreact", 2 * k + 2 * v);
+      linear(qkvo_, "qkv_opreact", 2 * k + 2 * v, spec.deviation);
       both_ = gates("ifgate_preact", 2 * heads,
                     nn::Initial::each([=](int64_t i, double) { return i < heads ? -10.0 : forget(i - heads); }));
     } else {
-      linear(q_, "q", k);
-      linear(k_, "k", k);
-      linear(v_, "v", v);
-      linear(o_, "ogate_preact", v);
+      linear(q_, "q", k, spec.deviation);
+      linear(k_, "k", k, spec.deviation);
+      linear(v_, "v", v, spec.deviation);
+      linear(o_, "ogate_preact", v, 0.0);
       write_ = gates("igate_preact", heads, nn::Initial::constant(-10.0));
       keep_ = gates("fgate_preact", heads, nn::Initial::each([=](int64_t i, double) { return forget(i); }));
     }
@@ -145,7 +145,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                    read_size(config, "ffn_round_up_to_multiple_of", 64));
   spec.activation = ops::Activation::silu;
   spec.deviation = std::sqrt(2.0 / (5.0 * double(spec.hidden)));
-  spec.output_deviation = 2.0 / double(spec.layers.size()) / std::sqrt(double(spec.hidden));
+  const auto output_deviation = [layers = double(spec.layers.size())](int64_t inputs) {
+    return 2.0 / layers / std::sqrt(double(inputs));
+  };
+  spec.output_deviation = output_deviation(spec.intermediate);
 
   MatrixMemorySpec memory;
   memory.hidden = spec.hidden;
@@ -162,13 +165,16 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   memory.epsilon = config.number("eps", 1e-6);
   memory.norm_epsilon = spec.norm.epsilon;
   memory.deviation = spec.deviation;
-  memory.output_deviation = spec.output_deviation;
+  memory.output_deviation = output_deviation(spec.hidden);
   const std::string mode = config.text("weight_mode", "single");
   if (mode != "single" && mode != "fused")
     config.refuse_key("weight_mode", str("'", mode, "' is not known"), "known: single, fused");
   memory.fused = mode == "fused";
   memory.bias = bias;
-  if (memory.fused) spec.names.gate_up = "proj_up_gate_z";
+  if (memory.fused)
+    spec.names.gate_up = "proj_up_gate_z";
+  else
+    spec.gate_deviation = 0.0;
   for (DecoderLayerSpec& layer : spec.layers)
     layer.mixer = [memory](const nn::Scope& block, int64_t index) {
       return std::make_unique<MatrixMemory>(block / "mlstm_layer", memory, index);

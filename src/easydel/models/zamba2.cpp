@@ -237,7 +237,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mamba.width = read_size(config, "mamba_d_conv", 4);
   mamba.bias = mamba.output_bias = own.bias;
   mamba.least_step = config.number("time_step_min", 0.001);
-  mamba.deviation = mamba.output_deviation = spec.deviation;
+  mamba.deviation = spec.deviation;
+  mamba.step_bias = read_steps(config).initial();
 
   for (size_t i = 0; i < kinds.size(); ++i) {
     const int64_t use = kinds[i] == "hybrid" ? own.uses++ : -1;

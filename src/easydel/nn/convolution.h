@@ -1,22 +1,26 @@
-// The short causal convolution before a recurrence: each channel by itself, over the last few tokens.
+// The short causal convolution before a recurrence, each channel by itself over the last few tokens; and how steps of a
+// recurrence begin.
 #pragma once
-
-#include <cmath>
 
 #include "easydel/nn/pass.h"
 #include "easydel/nn/scope.h"
 
 namespace easydel::nn {
 
+// The distribution of the steps of a new layer: log-uniform in [least, most], never below floor, as their biases before
+// softplus.
+struct TimeSteps {
+  double least = 0.001, most = 0.1, floor = 1e-4;
+  Initial initial() const;
+};
+
 class ShortConvolution {
  public:
-  // weight [channels, 1, width] as torch's Conv1d has it.
-  ShortConvolution(const Scope& scope, int64_t channels, int64_t width, bool bias)
+  // weight [channels, 1, width] as torch's Conv1d has it, begun from `initial`.
+  ShortConvolution(const Scope& scope, int64_t channels, int64_t width, bool bias, const Initial& initial)
       : channels_(channels), width_(width) {
-    const double bound = 1.0 / std::sqrt(double(width));
-    const auto uniform = [bound](int64_t, double u) { return (2.0 * u - 1.0) * bound; };
-    weight_ = scope.parameter("weight", {channels, 1, width}, Role::other,
-                              {.initial = Initial::each(uniform), .easydel_name = "kernel"});
+    weight_ =
+        scope.parameter("weight", {channels, 1, width}, Role::other, {.initial = initial, .easydel_name = "kernel"});
     if (bias) bias_ = scope.parameter("bias", {channels}, Role::bias, {.initial = Initial::zeros()});
   }
 

@@ -41,7 +41,7 @@ GatedDelta::GatedDelta(const Scope& scope, const DeltaSpec& spec, bool fused, in
       layer_(layer),
       keys_(spec.k_heads * spec.k_dim),
       values_(spec.v_heads * spec.v_dim),
-      convolution_(scope / "conv1d", 2 * keys_ + values_, spec.width, false),
+      convolution_(scope / "conv1d", 2 * keys_ + values_, spec.width, false, Initial::normal(spec.deviation)),
       norm_(scope / "norm", spec.v_dim, of_read(spec)),
       out_(scope / "out_proj", values_, spec.hidden, plain(spec.output_deviation)) {
   const auto linear = [&](std::optional<Linear>& to, const char* name, int64_t size) {
@@ -108,9 +108,9 @@ KimiDelta::KimiDelta(const Scope& scope, const DeltaSpec& spec, int64_t layer)
       q_(scope / "q_proj", spec.hidden, channels_, plain(spec.deviation)),
       k_(scope / "k_proj", spec.hidden, channels_, plain(spec.deviation)),
       v_(scope / "v_proj", spec.hidden, channels_, plain(spec.deviation)),
-      q_convolution_(scope / "q_conv1d", channels_, spec.width, false),
-      k_convolution_(scope / "k_conv1d", channels_, spec.width, false),
-      v_convolution_(scope / "v_conv1d", channels_, spec.width, false),
+      q_convolution_(scope / "q_conv1d", channels_, spec.width, false, Initial::normal(spec.deviation)),
+      k_convolution_(scope / "k_conv1d", channels_, spec.width, false, Initial::normal(spec.deviation)),
+      v_convolution_(scope / "v_conv1d", channels_, spec.width, false, Initial::normal(spec.deviation)),
       forget_in_(scope / "f_a_proj", spec.hidden, spec.v_dim, plain(spec.deviation)),
       forget_out_(scope / "f_b_proj", spec.v_dim, channels_, plain(spec.deviation)),
       beta_(scope / "b_proj", spec.hidden, spec.v_heads, plain(spec.deviation)),
@@ -118,7 +118,7 @@ KimiDelta::KimiDelta(const Scope& scope, const DeltaSpec& spec, int64_t layer)
       gate_out_(scope / "g_b_proj", spec.v_dim, channels_, plain(spec.deviation)),
       norm_(scope / "o_norm", spec.v_dim, of_read(spec)),
       out_(scope / "o_proj", channels_, spec.hidden, plain(spec.output_deviation)) {
-  step_bias_ = scope.parameter("dt_bias", {channels_}, Role::bias, {.initial = Initial::ones()});
+  step_bias_ = scope.parameter("dt_bias", {channels_}, Role::bias, {.initial = TimeSteps().initial()});
   a_log_ = scope.parameter("A_log", {1, 1, spec.v_heads, 1}, Role::other,
                            {.initial = Initial::each([](int64_t, double u) { return std::log(1.0 + u * 15.0); })});
 }

@@ -13,7 +13,7 @@ class GatedConvolution final : public Part {
       : size_(size),
         layer_(layer),
         in_(scope / "in_proj", size, 3 * size, {.bias = bias, .deviation = deviation}),
-        convolution_(scope / "conv", size, width, bias),
+        convolution_(scope / "conv", size, width, bias, Initial::normal(deviation)),
         out_(scope / "out_proj", size, size, {.bias = bias, .deviation = deviation}) {}
 
   LayerOutput forward(const Tensor& x, Pass& pass) const override {

@@ -39,7 +39,7 @@ Indexer::Query Indexer::query(const Tensor& x, const Tensor& low, Pass& pass) co
           weights_(x, pass, "index_weights").to(at::kFloat) * std::pow(double(heads_), -0.5)};
 }
 
-std::vector<Indexer::Choice> Indexer::choose(const Query& query, const Tensor& keys, const Tensor& hidden) const {
+std::vector<KeyChoice> Indexer::choose(const Query& query, const Tensor& keys, const Tensor& hidden) const {
   const at::NoGradGuard no_gradient;
   constexpr double nothing = -std::numeric_limits<double>::infinity();
   const int64_t rows = query.q.size(0), n = keys.size(0);
@@ -47,7 +47,7 @@ std::vector<Indexer::Choice> Indexer::choose(const Query& query, const Tensor& k
   const Tensor wide = keys.to(at::kFloat).contiguous();
   const ops::Matrix matrix{wide, wide, ops::pack(wide)};
   const Tensor place = at::arange(n, keys.options().dtype(at::kLong));
-  std::vector<Choice> out;
+  std::vector<KeyChoice> out;
   constexpr int64_t at_once = 64;  // [rows, heads, keys] scores at a time
   for (int64_t begin = 0; begin < rows; begin += at_once) {
     const int64_t count = std::min(at_once, rows - begin);

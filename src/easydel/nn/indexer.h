@@ -20,14 +20,9 @@ class Indexer {
   };
   Query query(const Tensor& x, const Tensor& low, Pass& pass) const;
 
-  // What one token sees: keys in ascending order. Blind: it sees none (padding before a text), and these are all.
-  struct Choice {
-    Tensor keys;
-    bool blind = false;
-  };
   // For the rows of one sequence, which stand at the end of its keys [n, index_dim]. hidden bool [n] or undefined: keys
-  // that nobody sees.
-  std::vector<Choice> choose(const Query& query, const Tensor& keys, const Tensor& hidden) const;
+  // that nobody sees (padding before a text makes tokens blind).
+  std::vector<KeyChoice> choose(const Query& query, const Tensor& keys, const Tensor& hidden) const;
 
  private:
   int64_t heads_, dim_, top_;

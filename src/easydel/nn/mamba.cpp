@@ -22,6 +22,10 @@ Initial rates() {
   return Initial::each([](int64_t last, double) { return std::log(double(last + 1)); });
 }
 
+Initial or_normal(const std::optional<Initial>& given, double deviation) {
+  return given.value_or(Initial::normal(deviation));
+}
+
 // Channels in the largest equal heads of at most 64: the scan works on them side by side.
 int64_t heads_of(int64_t channels) {
   for (int64_t size = std::min<int64_t>(64, channels); size > 1; --size)
@@ -44,17 +48,15 @@ Mamba::Mamba(const Scope& scope, const MambaSpec& spec, int64_t layer)
       layer_(layer),
       heads_(heads_of(spec.inner)),
       in_(scope / "in_proj", spec.hidden, 2 * spec.inner, {.bias = spec.bias, .deviation = spec.deviation}),
-      convolution_(scope / "conv1d", spec.inner, spec.width, spec.convolution_bias),
+      convolution_(scope / "conv1d", spec.inner, spec.width, spec.convolution_bias,
+                   or_normal(spec.kernel, spec.deviation)),
       parts_(scope / "x_proj", spec.inner, spec.rank + 2 * spec.state, {.deviation = spec.deviation}),
-      out_(scope / "out_proj", spec.inner, spec.hidden, {.bias = spec.bias, .deviation = spec.output_deviation}) {
-  const double bound = spec.step_deviation;
-  const Initial step = spec.step_constant ? Initial::each([bound](int64_t, double) { return bound; })
-                       : bound > 0 ? Initial::each([bound](int64_t, double u) { return (2.0 * u - 1.0) * bound; })
-                                   : Initial::normal(spec.deviation);
-  step_weight_ =
-      (scope / "dt_proj")
-          .parameter("weight", {spec.inner, spec.rank}, Role::weight, {.initial = step, .easydel_name = "kernel"});
-  step_bias_ = (scope / "dt_proj").parameter("bias", {spec.inner}, Role::bias, {.initial = spec.steps.initial()});
+      out_(scope / "out_proj", spec.inner, spec.hidden,
+           {.bias = spec.bias, .deviation = spec.deviation, .initial = spec.output}) {
+  const Scope steps = scope / "dt_proj";
+  step_weight_ = steps.parameter("weight", {spec.inner, spec.rank}, Role::weight,
+                                 {.initial = or_normal(spec.step_weight, spec.deviation), .easydel_name = "kernel"});
+  step_bias_ = steps.parameter("bias", {spec.inner}, Role::bias, {.initial = spec.step_bias});
   a_log_ = scope.parameter("A_log", {spec.inner, spec.state}, Role::other, {.initial = rates()});
   skip_ = scope.parameter("D", {spec.inner}, Role::other, {.initial = Initial::ones()});
   if (spec.norms == MambaSpec::Norms::learned) {
@@ -107,9 +109,9 @@ Mamba2::Mamba2(const Scope& scope, const Mamba2Spec& spec, int64_t layer)
       mixed_(spec.inner + 2 * spec.groups * spec.state),
       in_(scope / "in_proj", spec.hidden, spec.inner + mixed_ + spec.heads,
           {.bias = spec.bias, .deviation = spec.deviation}),
-      convolution_(scope / "conv1d", mixed_, spec.width, spec.convolution_bias),
+      convolution_(scope / "conv1d", mixed_, spec.width, spec.convolution_bias, or_normal(spec.kernel, spec.deviation)),
       out_(scope / "out_proj", spec.inner, spec.hidden,
-           {.bias = spec.output_bias, .deviation = spec.output_deviation}) {
+           {.bias = spec.output_bias, .deviation = spec.deviation, .initial = spec.output}) {
   check(spec.heads * spec.head_dim == spec.inner, "mamba2: ", spec.heads, " heads of ", spec.head_dim, " are not ",
         spec.inner);
   step_bias_ = scope.parameter("dt_bias", {spec.heads}, Role::bias, {.initial = spec.step_bias});

@@ -11,13 +11,6 @@
 
 namespace easydel::nn {
 
-// The distribution of the steps of a new layer: log-uniform in [least, most], never below floor, as their biases before
-// softplus.
-struct TimeSteps {
-  double least = 0.001, most = 0.1, floor = 1e-4;
-  Initial initial() const;
-};
-
 struct MambaSpec {
   int64_t hidden = 0, inner = 0, state = 16, rank = 0, width = 4;
   bool bias = false, convolution_bias = true;
@@ -25,10 +18,10 @@ struct MambaSpec {
   // Of steps, B and C, before they are used: none, without weights (falcon_mamba), with (jamba).
   enum class Norms : uint8_t { none, plain, learned } norms = Norms::none;
   double epsilon = 1e-6;  // of those norms
-  TimeSteps steps;
-  double step_deviation = 0;  // of dt_proj.weight: uniform within it, or constant
-  bool step_constant = false;
-  double deviation = 0.02, output_deviation = 0.02;
+  double deviation = 0.02;
+  // Of the convolution, dt_proj (weight, bias) and out_proj; what is not said is drawn normally by `deviation`.
+  std::optional<Initial> kernel, step_weight, output;
+  Initial step_bias;
 };
 
 class Mamba final : public Part {
@@ -62,7 +55,8 @@ struct Mamba2Spec {
   double input_multiplier = 1.0;
   std::array<double, 5> multipliers = {1, 1, 1, 1, 1};  // of gate, x, B, C and step
   Initial step_bias = Initial::ones();
-  double deviation = 0.02, output_deviation = 0.02;
+  double deviation = 0.02;
+  std::optional<Initial> kernel, output;  // of the convolution and of out_proj, as MambaSpec's
 };
 
 class Mamba2 final : public Part {

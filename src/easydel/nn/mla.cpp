@@ -3,6 +3,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 
+#include <algorithm>
+
 #include "easydel/base/error.h"
 #include "easydel/nn/gather.h"
 #include "easydel/nn/indexer.h"
@@ -40,7 +42,7 @@ class Mla final : public Part {
     } else {
       q_.emplace(scope / "q_proj", spec.size, queries, by_head());
     }
-    if (spec.index_heads > 0) indexer_.emplace(scope / "indexer", spec);
+    if (spec.index_top > 0 && spec.index_source < 0) indexer_.emplace(scope / "indexer", spec);
     attention_.scale = spec.scale;
     attention_.dropout = spec.dropout;
   }
@@ -86,8 +88,8 @@ class Mla final : public Part {
 
   double mixing_flops(int64_t length) const override {
     double seen = double(length) / 2;
-    if (indexer_) seen = std::min(seen, double(spec_.index_top));
-    const double index = double(spec_.index_heads * spec_.index_dim) * double(length) / 2;
+    if (chooses()) seen = std::min(seen, double(spec_.index_top));
+    const double index = indexer_ ? double(spec_.index_heads * spec_.index_dim) * double(length) / 2 : 0.0;
     return 2.0 * (double(spec_.heads * (spec_.plain_dim + spec_.rope_dim + spec_.v_dim)) * seen + index);
   }
 
@@ -98,6 +100,8 @@ class Mla final : public Part {
   static Region region_of(const Scope& scope, const MlaSpec& spec) {
     return spec.dropout > 0 ? Region() : Region(scope.team(), {spec.heads});
   }
+  // Whether its tokens see a choice of keys.
+  bool chooses() const { return spec_.index_top > 0; }
   int64_t row_size() const { return spec_.kv_rank + spec_.rope_dim + (indexer_ ? spec_.index_dim : 0); }
 
   // This attention's rows of the cache: [slots * room, 1, row size].
@@ -123,7 +127,7 @@ class Mla final : public Part {
     std::vector<Run> out;
     for (size_t s = 0; s < size_t(on.sequences()); ++s) {
       const int64_t before = cached(on, s), length = before + on.cu_seqlens[s + 1] - on.cu_seqlens[s];
-      const bool absorbed = before > 0 || (indexer_ && length > spec_.index_top);
+      const bool absorbed = before > 0 || (chooses() && length > spec_.index_top);
       if (!out.empty() && out.back().absorbed == absorbed)
         out.back().end = s + 1;
       else
@@ -163,31 +167,38 @@ class Mla final : public Part {
     std::vector<Tensor> seen, blind;
     bool any_blind = false;
     int64_t chosen = 0;
+    // A layer that takes another's choice finds that layer's runs to be the same.
+    std::vector<KeyChoice>* choices = nullptr;
+    if (chooses()) choices = &pass.choices(indexer_ ? layer_ : spec_.index_source);
+    if (indexer_) choices->resize(size_t(on.tokens()));
     ops::AttentionCall call;
     call.cached = on.cache != nullptr;
     for (size_t s = run.begin; s < run.end; ++s) {
       const int64_t begin = on.cu_seqlens[s] - first, end = on.cu_seqlens[s + 1] - first;
       const int64_t key_begin = on.cache ? on.cache_slots[s] * on.cache->room() : on.cu_seqlens[s];
       const int64_t key_end = key_begin + cached(on, s) + end - begin;
-      if (!indexer_) {
+      if (!choices) {
         ranges.push_back({begin, end, key_begin, key_end});
         continue;
       }
-      const auto part = [&](const Tensor& t) { return t.narrow(0, first + begin, end - begin); };
-      const Tensor hidden = on.hidden.defined() ? on.hidden.slice(0, key_begin, key_end) : Tensor();
-      const Tensor keys = all.slice(0, key_begin, key_end).select(1, 0).narrow(1, width, spec_.index_dim);
-      int64_t token = begin;
-      for (const auto& choice : indexer_->choose({part(query->q), part(query->weights)}, keys.detach(), hidden)) {
+      if (indexer_) {
+        const auto part = [&](const Tensor& t) { return t.narrow(0, first + begin, end - begin); };
+        const Tensor hidden = on.hidden.defined() ? on.hidden.slice(0, key_begin, key_end) : Tensor();
+        const Tensor keys = all.slice(0, key_begin, key_end).select(1, 0).narrow(1, width, spec_.index_dim);
+        std::ranges::move(indexer_->choose({part(query->q), part(query->weights)}, keys.detach(), hidden),
+                          choices->begin() + first + begin);
+      }
+      for (int64_t token = begin; token < end; ++token) {
+        const KeyChoice& choice = choices->at(size_t(first + token));
         ranges.push_back({token, token + 1, chosen, chosen + choice.keys.numel()});
         chosen += choice.keys.numel();
         seen.push_back(choice.keys + key_begin);
         blind.push_back(at::full(choice.keys.sizes(), choice.blind, choice.keys.options().dtype(at::kBool)));
         any_blind = any_blind || choice.blind;
-        ++token;
       }
     }
     Tensor keys = all.narrow(2, 0, width);
-    if (indexer_) {
+    if (choices) {
       keys = keys.index_select(0, at::cat(seen));
       call.cached = false;
       if (any_blind) call.hidden = at::cat(blind);

@@ -27,7 +27,8 @@ struct MlaSpec {
   int64_t cache_heads = 1, cache_head = 0;  // where several of a layer share its layer of the cache
 
   // The lightning indexer (DeepSeek-V3.2): a token sees the `index_top` before it that its index heads score best.
-  int64_t index_heads = 0, index_dim = 0, index_top = 0;  // index_heads 0: there is none
+  int64_t index_heads = 0, index_dim = 0, index_top = 0;  // index_top 0: there is none
+  int64_t index_source = -1;  // the layer whose choice this one takes, and has no indexer; -1: it has its own
   std::shared_ptr<const ops::RopeSpec> index_rope;
 };
 

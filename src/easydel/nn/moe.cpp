@@ -8,7 +8,7 @@
 namespace easydel::nn {
 Router::Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, const RouterNames& names, bool exact,
                double deviation)
-    : spec_(spec) {
+    : spec_(spec), bias_counts_(names.bias_counts) {
   weight_ = scope.parameter(names.weight, {spec.experts, size}, Role::weight,
                             {.initial = Initial::normal(deviation), .exact = exact, .plain = true});
   if (!names.bias.empty()) bias_ = scope.parameter(names.bias, {spec.experts}, Role::bias, {.exact = exact});
@@ -20,8 +20,9 @@ Router::Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, co
 }
 
 std::pair<ops::Routing, Tensor> Router::operator()(const Tensor& x, Pass& pass) const {
-  const Tensor logits = weight_.entry().weight->product(x.to(weight_.entry().compute), bias_ ? bias_.value() : Tensor(),
-                                                        pass.given("moe_router_logits"));
+  const Tensor bias = bias_ && bias_counts_ ? bias_.value() : Tensor();
+  const Tensor logits =
+      weight_.entry().weight->product(x.to(weight_.entry().compute), bias, pass.given("moe_router_logits"));
   pass.name("moe_router_logits", logits);
   const int64_t lots = pass.training ? ops::lots_of(spec_) : 0;
   const Tensor drawn = lots > 0 ? pass.uniform("moe_router_lots", x.size(0), lots).to(logits.device()) : Tensor();
@@ -40,7 +41,8 @@ Moe::Moe(const Scope& block, MoeSpec spec)
   if (spec_.shared_inner > 0)
     shared_.emplace(scope / spec_.shared, spec_.experts.size, spec_.shared_inner, spec_.shared_activation, shared);
   if (!spec_.shared_gate.empty())
-    shared_gate_.emplace(scope / spec_.shared_gate, spec_.experts.size, 1, LinearOptions{});
+    shared_gate_.emplace(scope / spec_.shared_gate, spec_.experts.size, 1,
+                         LinearOptions{.deviation = spec_.experts.deviation});
   if (spec_.output_bias) bias_ = scope.parameter("bias", {spec_.experts.size}, Role::bias, {});
 }
 

@@ -17,6 +17,7 @@ namespace easydel::nn {
 struct RouterNames {
   std::string weight = "gate.weight";
   std::string bias = {};           // empty: none
+  bool bias_counts = true;         // false: kept, and added to nothing
   std::string correction = {};     // of scores for the choice alone; empty: none
   bool correction_is_row = false;  // kept as [1, experts]
 };
@@ -32,6 +33,7 @@ class Router {
 
  private:
   ops::RouterSpec spec_;
+  bool bias_counts_;
   Parameter weight_, bias_, correction_;
 };
 

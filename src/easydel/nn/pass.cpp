@@ -15,6 +15,7 @@ namespace easydel::nn {
 
 struct Pass::Memo {
   std::map<std::pair<std::string, const ops::RopeSpec*>, ops::RopeTable> rope;
+  std::map<int64_t, std::vector<KeyChoice>> choices;
 };
 
 namespace {
@@ -188,6 +189,13 @@ const ops::RopeTable& Pass::rope_table(const ops::RopeSpec& spec, std::string_vi
 Tensor Pass::dropout(std::string_view name, const Tensor& x, double rate) {
   if (!training || rate <= 0.0) return x;
   return ops::dropout(x, rate, dropout_key(name), first_token);
+}
+
+std::vector<KeyChoice>& Pass::choices(int64_t layer) { return memo_->choices[layer]; }
+
+bool Pass::leaves_out(std::string_view path, double rate) const {
+  if (!training || rate <= 0.0) return false;
+  return ops::uniform(1, 1, ops::dropout_key(seed, step, str(path, ".layer_dropout")), 0).item<float>() < rate;
 }
 
 uint64_t Pass::dropout_key(std::string_view name) const {

@@ -38,6 +38,12 @@ struct Stream {
 // What is kept of a layer's tensors until it runs again: by name, each in the order in which the layer makes them.
 using KeptTensors = std::map<std::string, std::vector<Tensor>, std::less<>>;
 
+// Which keys of its sequence a token sees, in ascending order. Blind: it sees none, and these are all there are.
+struct KeyChoice {
+  Tensor keys;  // int64
+  bool blind = false;
+};
+
 class Pass {
  public:
   Pass();
@@ -84,6 +90,12 @@ class Pass {
   // x with a share of its elements dropped while training; `name` tells a layer's dropouts apart.
   Tensor dropout(std::string_view name, const Tensor& x, double rate);
 
+  // Of each token the keys that layer `layer` chose for it in this pass: later layers may see the same. Recomputed
+  // layers find what the first forward left.
+  std::vector<KeyChoice>& choices(int64_t layer);
+
+  // Whether this step of training leaves out all of the layer at `path`; it does so with probability `rate`.
+  bool leaves_out(std::string_view path, double rate) const;
   uint64_t dropout_key(std::string_view name) const;  // of what a layer calls so
   // fp32 [tokens, channels]: random numbers in [0, 1).
   Tensor uniform(std::string_view name, int64_t tokens, int64_t channels) const;

@@ -26,6 +26,7 @@ struct Initial {
   std::function<double(int64_t last, double uniform)> element = {};  // each
 
   static Initial normal(double deviation) { return {Kind::normal, deviation}; }
+  static Initial uniform(double bound);  // in [-bound, bound)
   static Initial zeros() { return {Kind::zeros}; }
   static Initial ones() { return {.kind = Kind::ones, .value = 1.0}; }
   static Initial constant(double value) { return {.kind = Kind::constant, .value = value}; }
@@ -34,6 +35,10 @@ struct Initial {
     return {.kind = Kind::each, .element = std::move(element)};
   }
 };
+
+inline Initial Initial::uniform(double bound) {
+  return each([bound](int64_t, double u) { return (2.0 * u - 1.0) * bound; });
+}
 
 // What all scopes of one model share while it is built.
 struct Building {
@@ -50,6 +55,7 @@ struct Building {
   std::function<std::shared_ptr<Weight>(Entry&, const std::string& layer, bool shared)> weight_policy;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   HeadPlan head;
+  bool both_sides = false;     // config.json says that tokens of this decoder see both sides
   double normal_cutoff = 0.0;  // Initial::cutoff of every normal value
 };
 

@@ -2,9 +2,12 @@
 
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/erf.h>
 #include <ATen/ops/expm1.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/gelu_backward.h>
+#include <ATen/ops/hardswish.h>
+#include <ATen/ops/hardswish_backward.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/mish.h>
@@ -19,7 +22,12 @@
 #include <ATen/ops/where.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <cmath>
+#include <numbers>
+#include <vector>
+
 #include "easydel/base/error.h"
+#include "easydel/base/names.h"
 #include "easydel/kernels/fused.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/tensor/kernels.h"
@@ -30,6 +38,34 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// The normal distribution whose cumulative density "laplace" is.
+constexpr double kLaplaceMean = 0.707107, kLaplaceDeviation = 0.282095;
+
+constexpr std::pair<std::string_view, Activation> kNames[] = {
+    {"silu", Activation::silu},
+    {"swish", Activation::silu},
+    {"gelu", Activation::gelu},
+    {"gelu_python", Activation::gelu},
+    {"gelu_10", Activation::gelu_clipped},
+    {"gelu_new", Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", Activation::gelu_tanh},
+    {"gelu_fast", Activation::gelu_tanh},
+    {"gelu_python_tanh", Activation::gelu_tanh},
+    {"gelu_accurate", Activation::gelu_tanh},
+    {"quick_gelu", Activation::quick_gelu},
+    {"relu", Activation::relu},
+    {"relu2", Activation::relu_squared},
+    {"relu6", Activation::relu6},
+    {"leaky_relu", Activation::leaky_relu},
+    {"sigmoid", Activation::sigmoid},
+    {"tanh", Activation::tanh},
+    {"mish", Activation::mish},
+    {"hardswish", Activation::hardswish},
+    {"laplace", Activation::laplace},
+    {"sqrtsoftplus", Activation::sqrt_softplus},
+    {"linear", Activation::identity},
+};
+
 Tensor value(const Tensor& x, Activation kind) {
   switch (kind) {
     case Activation::silu:
@@ -38,6 +74,8 @@ Tensor value(const Tensor& x, Activation kind) {
       return at::gelu(x);
     case Activation::gelu_tanh:
       return at::gelu(x, "tanh");
+    case Activation::gelu_clipped:
+      return at::clamp(at::gelu(x), -10, 10);
     case Activation::quick_gelu:
       return x * at::sigmoid(x * 1.702);
     case Activation::relu:
@@ -54,6 +92,12 @@ Tensor value(const Tensor& x, Activation kind) {
       return at::tanh(x);
     case Activation::mish:
       return at::mish(x);
+    case Activation::hardswish:
+      return at::hardswish(x);
+    case Activation::laplace:
+      return 0.5 * (1.0 + at::erf((x - kLaplaceMean) / (kLaplaceDeviation * std::numbers::sqrt2)));
+    case Activation::sqrt_softplus:
+      return at::softplus(x).sqrt();
     case Activation::identity:
       return x.clone();
   }
@@ -68,6 +112,8 @@ Tensor derivative_times(const Tensor& gradient, const Tensor& x, Activation kind
       return at::gelu_backward(gradient, x);
     case Activation::gelu_tanh:
       return at::gelu_backward(gradient, x, "tanh");
+    case Activation::gelu_clipped:
+      return at::gelu_backward(gradient, x) * (at::gelu(x) < 10);  // it never comes near -10
     case Activation::quick_gelu: {
       const Tensor s = at::sigmoid(x * 1.702);
       return gradient * (s + x * 1.702 * s * (1 - s));
@@ -88,6 +134,14 @@ Tensor derivative_times(const Tensor& gradient, const Tensor& x, Activation kind
       return gradient * (1 - at::tanh(x).square());
     case Activation::mish:
       return at::mish_backward(gradient, x);
+    case Activation::hardswish:
+      return at::hardswish_backward(gradient, x);
+    case Activation::laplace: {
+      const Tensor from_mean = (x - kLaplaceMean) / kLaplaceDeviation;
+      return gradient * (-0.5 * from_mean.square()).exp() / (kLaplaceDeviation * std::sqrt(2.0 * std::numbers::pi));
+    }
+    case Activation::sqrt_softplus:
+      return gradient * at::sigmoid(x) / (2.0 * at::softplus(x).sqrt());
     case Activation::identity:
       return gradient;
   }
@@ -148,23 +202,12 @@ struct Gated : torch::autograd::Function<Gated> {
 }  // namespace
 
 Activation activation_of(std::string_view name, const std::string& where) {
-  if (name == "silu" || name == "swish") return Activation::silu;
-  if (name == "gelu" || name == "gelu_python") return Activation::gelu;
-  for (const char* same : {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_python_tanh", "gelu_accurate"})
-    if (name == same) return Activation::gelu_tanh;
-  if (name == "quick_gelu") return Activation::quick_gelu;
-  if (name == "relu") return Activation::relu;
-  if (name == "relu2") return Activation::relu_squared;
-  if (name == "relu6") return Activation::relu6;
-  if (name == "leaky_relu") return Activation::leaky_relu;
-  if (name == "sigmoid") return Activation::sigmoid;
-  if (name == "tanh") return Activation::tanh;
-  if (name == "mish") return Activation::mish;
-  if (name == "linear") return Activation::identity;
-  refuse(where, str("'", name, "' is no activation built here"),
-         "known: silu, swish, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_accurate, quick_gelu, relu, relu2, "
-         "relu6, "
-         "leaky_relu, sigmoid, tanh, mish, linear");
+  std::vector<std::string> known;
+  for (const auto& [word, kind] : kNames) {
+    if (word == name) return kind;
+    known.emplace_back(word);
+  }
+  refuse(where, str("'", name, "' is no activation built here"), str("known: ", join(known, ", ")));
 }
 
 std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& gate, const Tensor& up,

@@ -13,6 +13,7 @@ enum class Activation : uint8_t {
   silu,
   gelu,
   gelu_tanh,
+  gelu_clipped,  // at +-10
   quick_gelu,
   relu,
   relu_squared,
@@ -21,12 +22,13 @@ enum class Activation : uint8_t {
   sigmoid,
   tanh,
   mish,
+  hardswish,
+  laplace,  // of MEGA (arXiv 2209.10655)
+  sqrt_softplus,
   identity
 };
 
-// "silu" (= "swish"), "gelu" (= "gelu_python"), "gelu_new" (= "gelu_pytorch_tanh", "gelu_fast", "gelu_python_tanh",
-// "gelu_accurate"), "quick_gelu", "relu", "relu2", "relu6", "leaky_relu", "sigmoid", "tanh", "mish", "linear".
-// UserError "where: ..." for another.
+// By transformers' name; several names may mean one. UserError "where: ..." for one that is not there.
 Activation activation_of(std::string_view name, const std::string& where);
 
 Tensor activate(const Tensor& x, Activation kind);

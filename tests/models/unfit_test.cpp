@@ -1,0 +1,72 @@
+// What is said of tensors that do not fit: the nearest name, and the keys that decide a size.
+#include "easydel/models/unfit.h"
+
+#include <gtest/gtest.h>
+
+#include "easydel/models/model.h"
+#include "easydel/tensor/mapped.h"
+#include "easydel/weights/safetensors.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+const char* const kLlama = R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 48,
+  "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 6, "num_key_value_heads": 2, "vocab_size": 96,
+  "max_position_embeddings": 64})";
+
+TEST(NearestTensor, DiffersInOnePartOrByAPrefix) {
+  const std::vector<std::string> known = {"model.layers.0.self_attn.qproj.weight",
+                                          "model.layers.1.self_attn.q_prj.weight", "model.layers.0.self_attn.o.weight",
+                                          "model.final_norm.weight", "base.lm_head.weight"};
+  EXPECT_EQ(nearest_tensor("model.layers.0.self_attn.q_proj.weight", known), known[0]);
+  EXPECT_EQ(nearest_tensor("model.norm.weight", known), known[3]);
+  EXPECT_EQ(nearest_tensor("lm_head.weight", known), known[4]);
+  EXPECT_EQ(nearest_tensor("model.layers.2.self_attn.k_proj.weight", known), "");
+  EXPECT_EQ(nearest_tensor("score.weight", {"lm_head.weight"}), "");
+}
+
+// The refusal of a folder whose tensors were saved with one configuration and are read with another.
+std::string refusal_of(const std::string& saved, const std::string& read) {
+  const test::TemporaryFolder work;
+  const auto folder = work / "model";
+  test::write_file(folder / "config.json", saved);
+  save_model(*load_model(folder, {}), folder);
+  test::write_file(folder / "config.json", read);
+  return test::replaced(test::refusal([&] { load_model(folder, {}); }), folder.string(), "M");
+}
+
+TEST(Unfit, TensorsAreSaidWithTheKeysThatDecideTheirSizes) {
+  EXPECT_EQ(refusal_of(kLlama, test::replaced(kLlama, "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3")),
+            "M: the weights do not fit config.json\n    wrong shape (2):\n"
+            "      model.layers.0.self_attn.k_proj.weight: the file has [16, 48], config.json asks for [24, 48] by "
+            "hidden_size, num_attention_heads, num_key_value_heads\n"
+            "      model.layers.0.self_attn.v_proj.weight: the file has [16, 48], config.json asks for [24, 48] by "
+            "hidden_size, num_attention_heads, num_key_value_heads");
+  EXPECT_EQ(refusal_of(kLlama, test::replaced(kLlama, "\"vocab_size\": 96", "\"vocab_size\": 97")),
+            "M: the weights do not fit config.json\n    wrong shape (2):\n"
+            "      model.embed_tokens.weight: the file has [96, 48], config.json asks for [97, 48] by vocab_size\n"
+            "      lm_head.weight: the file has [96, 48], config.json asks for [97, 48] by vocab_size");
+}
+
+TEST(Unfit, TensorsAreSaidWithTheNearestName) {
+  const test::TemporaryFolder work;
+  const auto folder = work / "model", odd = work / "odd";
+  test::write_file(folder / "config.json", kLlama);
+  save_model(*load_model(folder, {}), folder);
+  test::write_file(odd / "config.json", kLlama);
+  const auto file = weights::SafetensorsFile::open(folder / "model.safetensors");
+  std::vector<weights::OutTensor> tensors;
+  for (const std::string& name : file->names())
+    tensors.push_back(
+        tensor::to_file(test::replaced(name, "q_proj", "qproj"), tensor::from_view(file->at(name)), at::kFloat));
+  weights::write_safetensors(odd / "model.safetensors", tensors);
+  EXPECT_EQ(test::replaced(test::refusal([&] { load_model(odd, {}); }), odd.string(), "M"),
+            "M: the weights do not fit config.json\n    missing (1):\n"
+            "      model.layers.0.self_attn.q_proj.weight; the file has model.layers.0.self_attn.qproj.weight\n"
+            "    not in the model (1):\n"
+            "      model.layers.0.self_attn.qproj.weight; nearest is model.layers.0.self_attn.q_proj.weight");
+}
+
+}  // namespace
+}  // namespace easydel::models

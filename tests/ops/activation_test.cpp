@@ -1,0 +1,60 @@
+// Activations: values that are known, and derivatives that are those of the values.
+#include "easydel/ops/activation.h"
+
+#include <gtest/gtest.h>
+
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/tensor.h>
+
+#include "support/data.h"
+
+namespace easydel::ops {
+namespace {
+
+Activation named(const char* name) { return activation_of(name, "hidden_act"); }
+double at_point(const char* name, double x) {
+  return activate(at::tensor({x}, at::TensorOptions().dtype(at::kDouble)), named(name)).item<double>();
+}
+
+TEST(Activations, HaveTransformersValues) {
+  EXPECT_NEAR(at_point("laplace", 0.707107), 0.5, 1e-12);
+  EXPECT_NEAR(at_point("laplace", 1.0), 0.85044, 1e-5);
+  EXPECT_NEAR(at_point("sqrtsoftplus", 0.0), 0.8325546, 1e-7);
+  EXPECT_NEAR(at_point("hardswish", 1.0), 2.0 / 3.0, 1e-12);
+  EXPECT_NEAR(at_point("hardswish", -4.0), 0.0, 1e-12);
+  EXPECT_NEAR(at_point("gelu_10", 12.0), 10.0, 1e-12);
+  EXPECT_NEAR(at_point("gelu_10", 1.0), at_point("gelu", 1.0), 1e-12);
+}
+
+class ActivationNamed : public testing::TestWithParam<const char*> {};
+
+TEST_P(ActivationNamed, HasTheDerivativeOfItsValues) {
+  // Between the points where some have corners.
+  const Tensor x = at::linspace(-11.03, 11.07, 240, at::TensorOptions().dtype(at::kDouble)).requires_grad_(true);
+  const Activation kind = named(GetParam());
+  activate(x, kind).sum().backward();
+  const double step = 1e-5;
+  const Tensor wanted = (activate(x.detach() + step, kind) - activate(x.detach() - step, kind)) / (2.0 * step);
+  EXPECT_TRUE(x.grad().allclose(wanted, 1e-6, 1e-8)) << (x.grad() - wanted).abs().max().item<double>();
+  const Tensor gate = x.detach().clone().requires_grad_(true);
+  gated(gate, at::ones_like(x) * 3.0, kind).sum().backward();
+  EXPECT_TRUE(gate.grad().allclose(wanted * 3.0, 1e-6, 1e-7));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ActivationNamed,
+                         testing::Values("silu", "gelu", "gelu_10", "gelu_new", "quick_gelu", "relu", "relu2", "relu6",
+                                         "leaky_relu", "sigmoid", "tanh", "mish", "hardswish", "laplace",
+                                         "sqrtsoftplus", "linear"),
+                         [](const auto& info) { return info.param; });
+
+TEST(Activations, AreRefusedByName) {
+  EXPECT_EQ(test::refusal([] { activation_of("prelu", "config.json: hidden_act"); }),
+            "config.json: hidden_act: 'prelu' is no activation built here\n"
+            "    known: silu, swish, gelu, gelu_python, gelu_10, gelu_new, gelu_pytorch_tanh, gelu_fast, "
+            "gelu_python_tanh, gelu_accurate, quick_gelu, relu, relu2, relu6, leaky_relu, sigmoid, tanh, mish, "
+            "hardswish, laplace, sqrtsoftplus, linear");
+}
+
+}  // namespace
+}  // namespace easydel::ops
