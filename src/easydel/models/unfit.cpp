@@ -27,6 +27,11 @@ bool is_behind_prefix(const std::string& longer, const std::string& name) {
   return longer.size() > name.size() && longer.ends_with("." + name);
 }
 
+// "norm" in "final_norm"; a letter or two say nothing.
+bool is_within(const std::string& part, const std::string& longer) {
+  return part.size() >= 4 && longer.find(part) != std::string::npos;
+}
+
 // The configuration's plan; null where the family refuses it.
 std::unique_ptr<nn::ParameterTable> plan_if_any(const Value& config, const std::string& where) {
   try {
@@ -63,7 +68,7 @@ std::string nearest_tensor(const std::string& name, const std::vector<std::strin
     const auto [mine, its] = std::ranges::mismatch(parts, theirs);
     if (mine == parts.end() || is_number(*mine) || is_number(*its)) continue;
     if (!std::equal(mine + 1, parts.end(), its + 1)) continue;
-    if (mine->find(*its) != std::string::npos || its->find(*mine) != std::string::npos) return other;
+    if (is_within(*mine, *its) || is_within(*its, *mine)) return other;
     wanted = *mine;
     others[*its] = other;
   }
