@@ -250,6 +250,20 @@ TEST(Activate, GatesAndDifferentiates) {
   }
 }
 
+TEST(Activate, BackwardGivesTheForwardsResultAgainWhereTheGradientLay) {
+  constexpr int64_t rows = 3, n = 37;
+  const auto gate = normal(rows * n, 71, 2), up = normal(rows * n, 72), dy = normal(rows * n, 73);
+  for (const Activation a : {Activation::silu, Activation::gelu, Activation::gelu_tanh}) {
+    std::vector<float> y(gate.size()), again = dy, dgate(gate.size()), dup(gate.size()), dgate2 = dgate, dup2 = dup;
+    activate(serial_executor(), a, {gate.data(), n}, {up.data(), n}, rows, n, {y.data(), n});
+    activate_backward(serial_executor(), a, {dy.data(), n}, {gate.data(), n}, {up.data(), n}, rows, n,
+                      {dgate.data(), n}, {dup.data(), n});
+    activate_backward(pool_of_two(), a, {again.data(), n}, {gate.data(), n}, {up.data(), n}, rows, n,
+                      {dgate2.data(), n}, {dup2.data(), n}, {again.data(), n});
+    EXPECT_TRUE(same_bits(again, y) && same_bits(dgate2, dgate) && same_bits(dup2, dup));
+  }
+}
+
 TEST(CrossEntropy, GivesLossLseAndGradientWithOneSetOfBits) {
   for (const int64_t vocabulary : {1, 2, 33, 1000})
     for (const CrossEntropySpec spec :

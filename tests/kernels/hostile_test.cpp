@@ -125,7 +125,8 @@ TEST(HostileNumbers, LeaveLossesOneSetOfBits) {
       });
       expect_one_set_of_bits(str("log_probability of ", n), [&] {
         Numbers logps = room(2), lse = room(2);
-        log_probabilities(serial_executor(), {logits.data(), n}, labels.data(), 2, n, logps.data(), lse.data());
+        log_probabilities(serial_executor(), {logits.data(), n}, labels.data(), 2, n,
+                          {.logps = logps.data(), .lse = lse.data()});
         expect_finite("log_probability", lse);
         return joined({logps, lse});
       });

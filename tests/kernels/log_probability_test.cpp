@@ -36,7 +36,8 @@ TEST(LogProbability, IsNearTheExactOneWithOneSetOfBits) {
     on_every_isa([&] {
       for (Executor* const executor : {&serial_executor(), &pool_of_five()}) {
         std::vector<float> logps(rows), lse(rows);
-        log_probabilities(*executor, {logits.data(), n}, labels.data(), rows, n, logps.data(), lse.data());
+        log_probabilities(*executor, {logits.data(), n}, labels.data(), rows, n,
+                          {.logps = logps.data(), .lse = lse.data()});
         for (size_t r = 0; r < rows; ++r) {
           ASSERT_NEAR(lse[r], e.lse[r], 1e-6 * std::max(1.0, std::fabs(e.lse[r])));
           ASSERT_NEAR(logps[r], e.logps[r], 3e-6 * std::max(1.0, std::fabs(e.logps[r])));
@@ -45,6 +46,44 @@ TEST(LogProbability, IsNearTheExactOneWithOneSetOfBits) {
         if (first.empty()) first = logps;
         EXPECT_TRUE(same_bits(logps, first));
       }
+    });
+  }
+}
+
+TEST(LogProbability, TellsEntropyAndWhetherTheLabelIsTheFirstOfTheLargest) {
+  for (const int64_t n : {1, 7, 16, 77, 500}) {
+    constexpr int64_t rows = 5;
+    auto logits = normal(rows * n, 66, 3);
+    if (n > 2) logits[size_t(n + n - 1)] = -INFINITY;
+    std::vector<int64_t> labels;
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto row = logits.begin() + r * n;
+      labels.push_back(std::max_element(row, row + n) - row);
+    }
+    // One is beside it; one is as large as an earlier one.
+    if (n > 1) labels[2] = (labels[2] + 1) % n;
+    if (n > 1) logits[size_t(3 * n)] = logits[size_t(3 * n + n - 1)] = 50, labels[3] = n - 1;
+    const Exact e = exact(logits, labels, n);
+    std::vector<float> first, plain(rows), plain_lse(rows);
+    log_probabilities(serial_executor(), {logits.data(), n}, labels.data(), rows, n,
+                      {.logps = plain.data(), .lse = plain_lse.data()});
+    on_every_isa([&] {
+      std::vector<float> logps(rows), lse(rows), entropy(rows);
+      bool correct[rows];
+      log_probabilities(pool_of_two(), {logits.data(), n}, labels.data(), rows, n,
+                        {.logps = logps.data(), .lse = lse.data(), .entropy = entropy.data(), .correct = correct});
+      EXPECT_TRUE(same_bits(logps, plain) && same_bits(lse, plain_lse));
+      for (int64_t r = 0; r < rows; ++r) {
+        double expected = 0;
+        for (int64_t i = 0; i < n; ++i) {
+          const double logp = double(logits[size_t(r * n + i)]) - e.lse[size_t(r)];
+          if (std::isfinite(logp)) expected -= std::exp(logp) * logp;
+        }
+        ASSERT_NEAR(entropy[size_t(r)], expected, 2e-6 * std::max(1.0, expected)) << "row " << r << " of " << n;
+        EXPECT_EQ(correct[r], n == 1 || (r != 2 && r != 3)) << "row " << r << " of " << n;
+      }
+      if (first.empty()) first = entropy;
+      EXPECT_TRUE(same_bits(entropy, first));
     });
   }
 }

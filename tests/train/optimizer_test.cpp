@@ -66,6 +66,26 @@ TEST(Optimizers, AdamWWritesTheCopyThatProductsRead) {
   }
 }
 
+TEST(Optimizers, AFactorOnGradientsIsThatOfScaledGradientsToTheBit) {
+  models::LoadOptions options;
+  options.dtype = options.param_dtype = "fp32";
+  options.training = true;
+  const auto stepped = [&](const OptimizerRules& rules, bool beforehand) {
+    const auto model = models::load_model(test::test_data("models/stories260K-hf"), options);
+    Optimizer optimizer(model->parameters(), {.rules = rules, .weight_decay = 0.1});
+    for (int step = 0; step < 2; ++step) {
+      for (nn::Entry& entry : model->parameters().entries())
+        entry.shard.mutable_grad() = entry.shard.detach() * (beforehand ? 0.25 : 1.0);
+      if (!beforehand) optimizer.scale_gradients(0.25);
+      optimizer.step(0.01);
+    }
+    return test::weights_of(*model);
+  };
+  const std::vector<OptimizerRules> all = {
+      {adamw({})}, {adamw({.amsgrad = true})}, {adamw({.coupled = true})}, {lion(0.9, 0.99)}, {muon({}), adamw({})}};
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(stepped(all[i], false) == stepped(all[i], true)) << i;
+}
+
 TEST(Optimizers, AnotherOnesCheckpointIsRefused) {
   test::LogLines log;
   const test::TemporaryFolder folder;

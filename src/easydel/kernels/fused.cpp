@@ -134,10 +134,10 @@ void activate(Executor& executor, Activation activation, Input gate, Input up, i
 }
 
 void activate_backward(Executor& executor, Activation activation, Input dy, Input gate, Input up, int64_t rows,
-                       int64_t n, Output dgate, Output dup) {
+                       int64_t n, Output dgate, Output dup, Output y) {
   const Loops& isa = loops();
   over_rows(executor, rows, n,
-            [&](int64_t row) { isa.activate_backward(activation, dy, gate, up, row, n, dgate, dup); });
+            [&](int64_t row) { isa.activate_backward(activation, dy, gate, up, row, n, dgate, dup, y); });
 }
 
 void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logits, const int64_t* labels, int64_t rows,

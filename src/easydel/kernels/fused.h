@@ -62,9 +62,9 @@ enum class Activation { silu, gelu, gelu_tanh };  // gelu: by the error function
 
 // y [rows, n] = act(gate) up (arXiv 2002.05202), or act(gate) if up.data is null.
 void activate(Executor& executor, Activation activation, Input gate, Input up, int64_t rows, int64_t n, Output y);
-// dgate, and dup if there is an up.
+// dgate, and dup if there is an up; y, where it has data, gets what activate() gives.
 void activate_backward(Executor& executor, Activation activation, Input dy, Input gate, Input up, int64_t rows,
-                       int64_t n, Output dgate, Output dup);
+                       int64_t n, Output dgate, Output dup, Output y = {});
 
 // ---- loss ----
 

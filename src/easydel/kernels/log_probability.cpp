@@ -7,12 +7,12 @@
 namespace easydel::kernels {
 
 void log_probabilities(Executor& executor, Input logits, const int64_t* labels, int64_t rows, int64_t vocabulary,
-                       float* logps, float* lse) {
+                       const LogProbabilities& out) {
   for (int64_t r = 0; r < rows; ++r)
     check(labels[r] >= 0 && labels[r] < vocabulary, "log_probabilities: label ", labels[r], " of row ", r,
           " is outside the vocabulary of ", vocabulary);
   const Loops& isa = loops();
-  executor.run(rows, [&](int64_t row) { isa.log_probability(logits, labels[row], row, vocabulary, logps, lse); });
+  executor.run(rows, [&](int64_t row) { isa.log_probability(logits, labels[row], row, vocabulary, out); });
 }
 
 void log_probabilities_backward(Executor& executor, const LogProbabilityGradient& gradient, Input logits,

@@ -7,10 +7,17 @@
 
 namespace easydel::kernels {
 
-// logps [rows] = logits[row, label] - lse, lse [rows] = log sum e^logit, from fp32 logits [rows, vocabulary]. A label
-// outside the vocabulary is a Bug.
+// What rows of logits tell, each [rows].
+struct LogProbabilities {
+  float* logps = nullptr;    // logits[row, label] - lse
+  float* lse = nullptr;      // log sum e^logit
+  float* entropy = nullptr;  // of the whole distribution; null: not wanted
+  bool* correct = nullptr;   // whether the label is the first of the largest logits; null: not wanted
+};
+
+// Of fp32 logits [rows, vocabulary]. A label outside the vocabulary is a Bug.
 void log_probabilities(Executor& executor, Input logits, const int64_t* labels, int64_t rows, int64_t vocabulary,
-                       float* logps, float* lse);
+                       const LogProbabilities& out);
 
 // What is minimized, differentiated by parts of each row's result; null: nothing flows there.
 struct LogProbabilityGradient {

@@ -64,10 +64,10 @@ struct Loops {
                  const float* sin, bool interleaved, bool inverse);
   void (*activate)(Activation activation, Input gate, Input up, int64_t row, int64_t n, Output y);
   void (*activate_backward)(Activation activation, Input dy, Input gate, Input up, int64_t row, int64_t n, Output dgate,
-                            Output dup);
+                            Output dup, Output y);
   void (*cross_entropy)(const CrossEntropySpec& spec, Output logits, int64_t label, int64_t row, int64_t vocabulary,
                         float* loss, float* lse, const float* scales);
-  void (*log_probability)(Input logits, int64_t label, int64_t row, int64_t vocabulary, float* logps, float* lse);
+  void (*log_probability)(Input logits, int64_t label, int64_t row, int64_t vocabulary, const LogProbabilities& out);
   void (*log_probability_backward)(const LogProbabilityGradient& gradient, Input logits, int64_t label, int64_t row,
                                    int64_t vocabulary, Output dlogits);
   void (*copy_row)(const void* from, Number number, int64_t n, void* to, Number to_number);

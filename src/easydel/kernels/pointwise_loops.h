@@ -86,16 +86,18 @@ struct PointwiseLoops {
     }
   }
   static void activate_backward(Activation activation, Input dy, Input gate, Input up, int64_t row, int64_t n,
-                                Output dgate, Output dup) {
+                                Output dgate, Output dup, Output y) {
     for (int64_t i = 0; i < n; i += lanes) {
       const W g = Rows::load(dy.number, dy.at(row), i, n);
       const ValueAndSlope a = act(activation, Rows::load(gate.number, gate.at(row), i, n));
-      W slope = g * a.slope;
+      W slope = g * a.slope, value = a.value;
       if (up.data) {
-        slope = slope * Rows::load(up.number, up.at(row), i, n);
+        const W u = Rows::load(up.number, up.at(row), i, n);
+        slope = slope * u, value = value * u;
         Rows::store(dup.number, dup.at(row), i, n, g * a.value);
       }
       Rows::store(dgate.number, dgate.at(row), i, n, slope);
+      if (y.data) Rows::store(y.number, y.at(row), i, n, value);
     }
   }
 
@@ -139,17 +141,35 @@ struct PointwiseLoops {
     }
   }
 
-  static void log_probability(Input logits, int64_t label, int64_t row, int64_t n, float* logps, float* lse) {
+  static void log_probability(Input logits, int64_t label, int64_t row, int64_t n, const LogProbabilities& out) {
     const void* const x = logits.at(row);
     W highest = W::set(-INFINITY);
     for (int64_t i = 0; i < n; i += lanes) highest = Math::max(highest, at(logits.number, x, i, n));
     const float top = Math::top(highest);
-    const float sum = Rows::sum(n, [&](int64_t i) { return Math::exp(at(logits.number, x, i, n) - W::set(top)); });
+    W weighted[4] = {W::zero(), W::zero(), W::zero(), W::zero()};
+    const W least = W::set(-100);  // where e^x is 0, so that -infinity times it is, too
+    const float sum = Rows::sum(n, [&](int64_t i) {
+      const W below = at(logits.number, x, i, n) - W::set(top), e = Math::exp(below);
+      W& to = weighted[i / lanes % 4];
+      if (out.entropy) to = Math::fma(e, Math::max(least, below), to);
+      return e;
+    });
     const double log_sum = std::log(double(sum));
-    const float own =
-        logits.number == Number::f32 ? static_cast<const float*>(x)[label] : widen(static_cast<const bf16*>(x)[label]);
-    logps[row] = float(double(own) - double(top) - log_sum);
-    lse[row] = float(double(top) + log_sum);
+    const auto logit = [&](int64_t i) {
+      return logits.number == Number::f32 ? static_cast<const float*>(x)[i] : widen(static_cast<const bf16*>(x)[i]);
+    };
+    const float own = logit(label);
+    out.logps[row] = float(double(own) - double(top) - log_sum);
+    out.lse[row] = float(double(top) + log_sum);
+    if (out.entropy) {
+      const float all = Math::sum((weighted[0] + weighted[1]) + (weighted[2] + weighted[3]));
+      out.entropy[row] = float(log_sum - double(all) / double(sum));
+    }
+    if (out.correct) {
+      int64_t first = own == top ? 0 : n;
+      while (first < label && logit(first) != top) ++first;
+      out.correct[row] = first == label;
+    }
   }
 
   static void log_probability_backward(const LogProbabilityGradient& g, Input logits, int64_t label, int64_t row,

@@ -1,7 +1,6 @@
 #include "easydel/nn/shards.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -9,6 +8,7 @@
 #include <map>
 
 #include "easydel/base/error.h"
+#include "easydel/tensor/squares.h"
 
 namespace easydel::nn {
 namespace {
@@ -94,8 +94,7 @@ double squared_gradient_norm(const ParameterTable& table) {
     // A shard that several ranks hold counts on the first of them.
     mesh::Axes copies = team->mesh().others(mesh::axes_of(entry.layout));
     if (team->mesh().index(copies, team->rank()) != 0) continue;
-    const double norm = at::linalg_vector_norm(gradient).item<double>();
-    squares += norm * norm;
+    squares += tensor::sum_of_squares(gradient);
   }
   if (team->size() == 1) return squares;
   Tensor sum = at::zeros({}, at::kDouble).fill_(squares);

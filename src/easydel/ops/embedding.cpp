@@ -1,12 +1,12 @@
 #include "easydel/ops/embedding.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/embedding.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/ops/weight_gradient.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
@@ -31,20 +31,23 @@ struct Embedding : torch::autograd::Function<Embedding> {
     context->save_for_backward({indices.to(at::kLong).contiguous()});
     context->saved_data["rows"] = table.size(0);
     context->saved_data["padding"] = padding;
-    context->saved_data["type"] = int64_t(table.scalar_type());
+    WeightGradient::remember(context, table);
     return look_up(table, indices, at::ScalarType(type));
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const Tensor gradient = gradients[0].contiguous(), indices = context->get_saved_variables()[0];
-    const int64_t rows = context->saved_data["rows"].toInt(), n = gradient.size(1);
-    const Tensor sum = at::zeros({rows, n}, gradient.options().dtype(at::kFloat));
+    const Tensor indices = context->get_saved_variables()[0];
+    Tensor gradient = gradients[0].contiguous();
+    if (const int64_t padding = context->saved_data["padding"].toInt(); padding >= 0)
+      gradient = gradient.masked_fill(indices.eq(padding).unsqueeze(1), 0);
+    const int64_t n = gradient.size(1);
+    WeightGradient sum(context, {context->saved_data["rows"].toInt(), n}, gradient.options());
+    sum.clear();
     if (tensor::kernels_serve(gradient))
       kernels::add_rows(tensor::executor(), tensor::input_of(gradient), indices.const_data_ptr<int64_t>(),
-                        indices.numel(), n, tensor::output_of(sum));
+                        indices.numel(), n, tensor::output_of(sum.sum()));
     else
-      sum.index_add_(0, indices, gradient.to(at::kFloat));
-    if (const int64_t padding = context->saved_data["padding"].toInt(); padding >= 0) sum[padding].zero_();
-    return {sum.to(at::ScalarType(context->saved_data["type"].toInt())), Tensor(), Tensor(), Tensor()};
+      sum.sum().index_add_(0, indices, gradient.to(at::kFloat));
+    return {sum.answer(), Tensor(), Tensor(), Tensor()};
   }
 };
 

@@ -12,6 +12,7 @@
 #include "easydel/kernels/grouped.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/ops/quantized_product.h"
+#include "easydel/ops/weight_gradient.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
@@ -29,19 +30,13 @@ Tensor rows(const Tensor& x) { return side_by_side(x) ? x : x.contiguous(); }
 // What the backwards of products share: the gradients of weight and bias in their own number types.
 struct Gradients {
   static void remember(AutogradContext* context, const Tensor& master, const std::optional<Tensor>& bias) {
-    context->saved_data["master_type"] = int64_t(master.scalar_type());
+    WeightGradient::remember(context, master);
     if (bias) context->saved_data["bias_type"] = int64_t(bias->scalar_type());
   }
   static Tensor of_weight(AutogradContext* context, const Tensor& weight, const Tensor& gradient, const Tensor& x) {
-    const Tensor dw = at::empty(weight.sizes(), weight.options().dtype(at::kFloat));
-    if (tensor::kernels_serve(gradient, x)) {
-      kernels::product_dw(executor(), input_of(gradient), input_of(x), x.size(0), weight.size(0), weight.size(1),
-                          output_of(dw), false);
-    } else {
-      dw.zero_();
-      add_weight_gradient(dw, gradient, x);
-    }
-    return dw.to(at::ScalarType(context->saved_data["master_type"].toInt()));
+    WeightGradient dw(context, weight.sizes(), weight.options());
+    dw.add(gradient, x);
+    return dw.answer();
   }
   static Tensor of_bias(AutogradContext* context, const Tensor& gradient, size_t place) {
     if (!context->saved_data.count("bias_type") || !context->needs_input_grad(place)) return {};
@@ -132,9 +127,29 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
 
 Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarType type) {
   if (!tensor::kernels_serve(gradient, weight)) return at::mm(gradient.to(weight.scalar_type()), weight).to(type);
-  const Tensor dx = at::empty({gradient.size(0), weight.size(1)}, gradient.options().dtype(type));
-  kernels::product_dx(executor(), input_of(gradient), input_of(weight.detach()), gradient.size(0), weight.size(0),
-                      weight.size(1), output_of(dx), false);
+  const int64_t m = gradient.size(0), n = weight.size(0), k = weight.size(1);
+  const Tensor dx = at::empty({m, k}, gradient.options().dtype(type)), w = weight.detach();
+  const auto add = [&](const Tensor& of, const Tensor& by, const Tensor& to, bool begun) {
+    kernels::product_dx(executor(), input_of(of), input_of(by), of.size(0), by.size(0), k, output_of(to), begun);
+  };
+  constexpr int64_t longest = 1536, together = 1024;
+  if (n <= longest || w.scalar_type() != at::kBFloat16) {
+    add(gradient, w, dx, false);
+    return dx;
+  }
+  // A long sum goes in stretches, so that the left side of one stays in the second cache; their sum is fp32, of so many
+  // rows at a time as pay for reading the weight.
+  const int64_t pieces = kernels::divide_up(n, longest), piece = kernels::round_up(kernels::divide_up(n, pieces), 32);
+  const Tensor sums = at::empty({std::min(m, together), k}, dx.options().dtype(at::kFloat));
+  for (int64_t row = 0; row < m; row += together) {
+    const int64_t rows = std::min(together, m - row);
+    const Tensor sum = sums.narrow(0, 0, rows), of = gradient.narrow(0, row, rows);
+    for (int64_t i = 0; i < n; i += piece) {
+      const int64_t count = std::min(piece, n - i);
+      add(of.narrow(1, i, count), w.narrow(0, i, count), sum, i > 0);
+    }
+    dx.narrow(0, row, rows).copy_(sum);
+  }
   return dx;
 }
 

@@ -12,6 +12,7 @@
 #include "easydel/kernels/log_probability.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/ops/quantized_product.h"
+#include "easydel/ops/weight_gradient.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
@@ -52,17 +53,26 @@ Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bi
   return logits;
 }
 
-// logps and lse [rows] from fp32 logits, which are left alone.
-void log_softmax_of(const Tensor& logits, const Tensor& labels, const Tensor& logps, const Tensor& lse) {
+// Of fp32 logits, which are left alone; each [rows], entropy and correct where they are defined.
+struct OfLogits {
+  Tensor logps, lse, entropy, correct;
+};
+
+void read_logits(const Tensor& logits, const Tensor& labels, const OfLogits& out) {
   if (tensor::kernels_serve(logits)) {
     const Tensor own = labels.contiguous();
     kernels::log_probabilities(tensor::executor(), tensor::input_of(logits), own.const_data_ptr<int64_t>(),
-                               logits.size(0), logits.size(1), logps.mutable_data_ptr<float>(),
-                               lse.mutable_data_ptr<float>());
+                               logits.size(0), logits.size(1),
+                               {.logps = out.logps.mutable_data_ptr<float>(),
+                                .lse = out.lse.mutable_data_ptr<float>(),
+                                .entropy = out.entropy.defined() ? out.entropy.mutable_data_ptr<float>() : nullptr,
+                                .correct = out.correct.defined() ? out.correct.mutable_data_ptr<bool>() : nullptr});
     return;
   }
-  lse.copy_(at::logsumexp(logits, {1}));
-  logps.copy_(logits.gather(1, labels.unsqueeze(1)).squeeze(1) - lse);
+  out.lse.copy_(at::logsumexp(logits, {1}));
+  out.logps.copy_(logits.gather(1, labels.unsqueeze(1)).squeeze(1) - out.lse);
+  if (out.correct.defined()) out.correct.copy_(logits.argmax(1) == labels);
+  if (out.entropy.defined()) out.entropy.copy_(out.lse - (logits - out.lse.unsqueeze(1)).exp_().mul_(logits).sum(1));
 }
 
 // Into g, which may be the logits: scale x the gradient by what flows to each row's results; undefined: nothing does.
@@ -111,15 +121,14 @@ struct Score : torch::autograd::Function<Score> {
       begin = (end - 1) / chunk * chunk;
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
       Tensor logits = chunk_logits(part(hidden), weight, bias, shape);
-      const Tensor label = part(labels), lse = part(normalizer);
-      log_softmax_of(logits, label, part(logps), lse);
-      if (request.correct) part(correct).copy_(logits.argmax(1) == label);
+      const auto some = [&](const Tensor& t) { return t.defined() ? part(t) : t; };
+      const Tensor lse = part(normalizer);
+      read_logits(logits, part(labels), {part(logps), lse, some(entropy), some(correct)});
       if (request.mean_logit || request.uniform) {
         const Tensor average = logits.mean(1);
         if (request.mean_logit) part(mean).copy_(average);
         if (request.uniform) part(uniform).copy_(average - lse);
       }
-      if (request.entropy) part(entropy).copy_(lse - (logits - lse.unsqueeze(1)).exp_().mul_(logits).sum(1));
       if (context && shape.softcap <= 0 && begin == 0) first = std::move(logits);
     }
     if (context) {
@@ -131,7 +140,7 @@ struct Score : torch::autograd::Function<Score> {
       context->saved_data["softcap"] = request.softcap;
       context->saved_data["uniform"] = request.uniform;
       context->saved_data["log_normalizer"] = request.log_normalizer;
-      context->saved_data["master_type"] = int64_t(master.scalar_type());
+      WeightGradient::remember(context, master);
       variable_list constant;
       for (const Tensor& t : {entropy, correct, mean})
         if (t.defined()) constant.push_back(t);
@@ -168,7 +177,8 @@ struct Score : torch::autograd::Function<Score> {
     const Matrix matrix{weight, weight, pays_to_pack(n, chunk) ? pack(weight) : nullptr};
     const bool want_hidden = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
     Tensor dx = want_hidden ? at::empty(hidden.sizes(), hidden.options()) : Tensor();
-    Tensor dw = want_weight ? at::zeros(weight.sizes(), weight.options().dtype(at::kFloat)) : Tensor();
+    std::optional<WeightGradient> dw;
+    if (want_weight) dw.emplace(context, weight.sizes(), weight.options());
     Tensor db =
         bias.defined() && context->needs_input_grad(2) ? at::zeros({vocabulary}, normalizer.options()) : Tensor();
     for (int64_t begin = 0; begin < n; begin += chunk) {
@@ -189,11 +199,10 @@ struct Score : torch::autograd::Function<Score> {
       g = g.to(hidden.scalar_type());
       logits = Tensor();
       if (want_hidden) part(dx).copy_(multiply_back(g, weight, hidden.scalar_type()));
-      if (want_weight) add_weight_gradient(dw, g, part(hidden));
+      if (want_weight) dw->add(g, part(hidden));
     }
-    if (want_weight) dw = dw.to(at::ScalarType(context->saved_data["master_type"].toInt()));
     if (db.defined()) db = db.to(bias.scalar_type());
-    return {dx, dw, db, Tensor(), Tensor(), Tensor()};
+    return {dx, dw ? dw->answer() : Tensor(), db, Tensor(), Tensor(), Tensor()};
   }
 };
 

@@ -33,10 +33,13 @@ void Optimizer::update(Slot& slot, double rate, const Tensor& copy) const {
   const double decay = slot.decayed ? weight_decay_ : 0.0;
   Tensor value = entry.shard.detach();
   const Tensor gradient = entry.shard.grad();
+  const bool scales = slot.rule->scales();
+  if (!scales && scale_ != 1) gradient.mul_(scale_);
   if (!slot.rule->whole() || entry.team->size() == 1)
-    return slot.rule->update({value, gradient, slot.states, steps_, rate, decay, copy});
+    return slot.rule->update({value, gradient, slot.states, steps_, rate, decay, copy, scales ? scale_ : 1.0});
   Tensor whole = nn::whole_of(entry, value).clone();
-  slot.rule->update({whole, nn::whole_of(entry, gradient), slot.states, steps_, rate, decay});
+  slot.rule->update(
+      {whole, nn::whole_of(entry, gradient), slot.states, steps_, rate, decay, {}, scales ? scale_ : 1.0});
   value.copy_(entry.team->cut(whole, entry.layout));
 }
 
@@ -56,12 +59,7 @@ void Optimizer::step(double rate) {
 
 void Optimizer::drop_gradients() {
   for (const Slot& slot : slots_) slot.entry->shard.mutable_grad() = Tensor();
-}
-
-void Optimizer::scale_gradients(double factor) {
-  const c10::AutoGradMode no_grad(false);
-  for (const Slot& slot : slots_)
-    if (slot.entry->shard.grad().defined()) slot.entry->shard.mutable_grad().mul_(factor);
+  scale_ = 1;
 }
 
 int64_t Optimizer::state_bytes() const {

@@ -43,7 +43,8 @@ class Optimizer {
   // where a rule works on whole parameters.
   void step(double rate);
   void drop_gradients();
-  void scale_gradients(double factor);
+  // The next step() takes every gradient times `factor`; what stands in shard.grad() may stay as it is.
+  void scale_gradients(double factor) { scale_ *= factor; }
 
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
@@ -57,6 +58,7 @@ class Optimizer {
   double weight_decay_;
   std::vector<Slot> slots_;
   int64_t steps_ = 0;
+  double scale_ = 1;
 };
 
 }  // namespace easydel::train

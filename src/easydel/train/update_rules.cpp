@@ -37,14 +37,20 @@ class AdamW final : public UpdateRule {
     return out;
   }
   bool copies() const override { return true; }
+  bool scales() const override { return true; }
   void update(const Update& u) const override {
-    const Tensor gradient = o_.coupled ? u.coupled_gradient() : u.gradient, &mean = u.state("mean"),
-                 &square = u.state("square");
     const auto served = [](const Tensor& t) { return tensor::kernels_serve(t) && t.is_contiguous(); };
     const bool short_copy = !u.copy.defined() || (served(u.copy) && u.copy.scalar_type() == at::kBFloat16);
-    if (o_.amsgrad || !served(u.value) || u.value.scalar_type() != at::kFloat || !served(gradient) || !short_copy)
-      return by_torch(u, gradient);
-    const kernels::AdamW spec{u.rate, o_.b1, o_.b2, o_.eps, o_.coupled ? 0.0 : u.decay, u.step};
+    const bool by_kernel =
+        !o_.amsgrad && served(u.value) && u.value.scalar_type() == at::kFloat && served(u.gradient) && short_copy;
+    // The kernel scales what it reads; the others read what is scaled.
+    const bool scaled = !by_kernel || o_.coupled;
+    if (scaled && u.scale != 1) u.gradient.mul_(u.scale);
+    const Tensor gradient = o_.coupled ? u.coupled_gradient() : u.gradient, &mean = u.state("mean"),
+                 &square = u.state("square");
+    if (!by_kernel) return by_torch(u, gradient);
+    const kernels::AdamW spec{
+        u.rate, o_.b1, o_.b2, o_.eps, o_.coupled ? 0.0 : u.decay, u.step, scaled ? 1.0f : float(u.scale)};
     kernels::adamw(tensor::executor(), spec, u.value.numel(), u.value.mutable_data_ptr<float>(),
                    gradient.const_data_ptr(), tensor::number_of(gradient.scalar_type()), mean.mutable_data_ptr<float>(),
                    square.mutable_data_ptr<float>(),

@@ -20,7 +20,8 @@ struct Update {
   OptimizerStates& states;
   int64_t step = 1;  // this update's number, from 1
   double rate = 0, decay = 0;
-  Tensor copy{};  // gets the new value too, rounded to its number type; undefined: none
+  Tensor copy{};     // gets the new value too, rounded to its number type; undefined: none
+  double scale = 1;  // the gradient counts as so many times itself
 
   Tensor& state(std::string_view name) const;
   Tensor coupled_gradient() const;  // with the decay in it, as Adam's and older rules' is
@@ -36,6 +37,8 @@ class UpdateRule {
   virtual bool whole() const { return false; }
   // Whether update() writes Update::copy; other rules are given none.
   virtual bool copies() const { return false; }
+  // Whether update() heeds Update::scale; other rules are given scaled gradients.
+  virtual bool scales() const { return false; }
   virtual OptimizerStates start(const Tensor& value) const = 0;
   virtual void update(const Update& update) const = 0;  // gradients are off
 };

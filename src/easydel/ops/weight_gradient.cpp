@@ -1,0 +1,66 @@
+#include "easydel/ops/weight_gradient.h"
+
+#include <ATen/ops/empty.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include "easydel/kernels/product.h"
+#include "easydel/ops/product.h"
+#include "easydel/tensor/kernels.h"
+
+namespace easydel::ops {
+namespace {
+
+// Whether the backward that runs is one that adds to leaves' grad(), as backward() does and autograd::grad() does not.
+bool fills_leaves() {
+  const auto* const asked = torch::autograd::get_current_graph_task_exec_info();
+  return asked && asked->empty() && !at::GradMode::is_enabled();
+}
+
+bool can_grow(const Tensor& gradient, const Tensor& leaf) {
+  return gradient.scalar_type() == at::kFloat && gradient.is_contiguous() && gradient.sizes() == leaf.sizes();
+}
+
+}  // namespace
+
+void WeightGradient::remember(torch::autograd::AutogradContext* context, const Tensor& master) {
+  context->saved_data["master_type"] = int64_t(master.scalar_type());
+  // Not as a saved variable: nothing reads the values, so they may be written before the backward.
+  if (master.is_leaf() && master.requires_grad() && master.is_cpu() && master.scalar_type() == at::kFloat)
+    context->saved_data["leaf"] = master;
+}
+
+WeightGradient::WeightGradient(torch::autograd::AutogradContext* context, at::IntArrayRef shape,
+                               const at::TensorOptions& options)
+    : type_(at::ScalarType(context->saved_data["master_type"].toInt())) {
+  if (context->saved_data.count("leaf") && fills_leaves()) {
+    const Tensor leaf = context->saved_data["leaf"].toTensor(), &grown = leaf.grad();
+    begun_ = grown.defined() && can_grow(grown, leaf);
+    if (begun_ || !grown.defined()) leaf_ = leaf;
+    if (begun_) sum_ = grown;
+  }
+  if (!begun_) sum_ = at::empty(shape, options.dtype(at::kFloat));
+}
+
+void WeightGradient::clear() {
+  if (!begun_) sum_.zero_();
+  begun_ = true;
+}
+
+void WeightGradient::add(const Tensor& gradient, const Tensor& x) {
+  if (!tensor::kernels_serve(gradient, x)) {
+    clear();
+    return add_weight_gradient(sum_, gradient, x);
+  }
+  kernels::product_dw(tensor::executor(), tensor::input_of(gradient), tensor::input_of(x), x.size(0), sum_.size(0),
+                      sum_.size(1), tensor::output_of(sum_), begun_);
+  begun_ = true;
+}
+
+Tensor WeightGradient::answer() {
+  clear();
+  if (!leaf_.defined()) return sum_.to(type_);
+  if (!leaf_.grad().defined()) leaf_.mutable_grad() = sum_;
+  return {};
+}
+
+}  // namespace easydel::ops
