@@ -129,8 +129,8 @@ TEST(LogProbability, RefusesALabelOutsideTheVocabulary) {
   std::vector<float> logps(2), lse(2);
   for (const int64_t label : {-1, 4}) {
     const std::vector<int64_t> labels = {0, label};
-    EXPECT_ANY_THROW(
-        log_probabilities(serial_executor(), {logits.data(), 4}, labels.data(), 2, 4, logps.data(), lse.data()));
+    EXPECT_ANY_THROW(log_probabilities(serial_executor(), {logits.data(), 4}, labels.data(), 2, 4,
+                                       {.logps = logps.data(), .lse = lse.data()}));
   }
 }
 

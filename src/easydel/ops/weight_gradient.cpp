@@ -1,6 +1,7 @@
 #include "easydel/ops/weight_gradient.h"
 
 #include <ATen/ops/empty.h>
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
 #include "easydel/kernels/product.h"

@@ -2,9 +2,11 @@
 // several products, lookups and micro-batches need neither a tensor between nor an addition.
 #pragma once
 
-#include <torch/csrc/autograd/custom_function.h>
-
 #include "easydel/tensor/torch.h"
+
+namespace torch::autograd {
+struct AutogradContext;
+}
 
 namespace easydel::ops {
 
