@@ -229,13 +229,13 @@ class Targets {
     if (!want(what) || !torch_) return;
     const auto w = short_numbers(s.n * s.k), x = short_numbers(m * s.k), dy = short_numbers(m * s.n);
     std::vector<bf16> y(size_t(m * s.n)), dx(size_t(m * s.k));
-    std::vector<float> dw(size_t(s.n * s.k));
+    const Buffer<float> dw = allocate<float>(s.n * s.k);
     const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16);
     const Both t = in_turns(
         [&] {
           product(*team_, packed, {x.data(), s.k}, m, {y.data(), s.n}, nullptr, bf16_order());
           product_dx(*team_, {dy.data(), s.n}, {w.data(), s.k}, m, s.n, s.k, {dx.data(), s.k}, false);
-          product_dw(*team_, {dy.data(), s.n}, {x.data(), s.k}, m, s.n, s.k, {dw.data(), s.k}, false);
+          product_dw(*team_, {dy.data(), s.n}, {x.data(), s.k}, m, s.n, s.k, {dw.get(), s.k}, false);
         },
         [&] { return torch_.number("training bf16 1024 " + std::to_string(s.n) + " " + std::to_string(s.k)); }, 2);
     show(what, 6.0 * double(m * s.n * s.k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "torch", 1.4);
@@ -255,25 +255,29 @@ class Targets {
     for (int64_t e = 0; e < groups; ++e) below += share(e), begin.push_back(int64_t(double(m) * below / all + 0.5));
     const auto w = short_numbers(groups * n * k), x = short_numbers(m * k), dy = short_numbers(m * n);
     std::vector<bf16> y(size_t(m * n)), dx(size_t(m * k));
-    std::vector<float> dw(size_t(groups * n * k));
+    const Buffer<float> dw = allocate<float>(groups * n * k);
     std::vector<PackedWeight> packed;
     std::vector<const PackedWeight*> kept;
     for (int64_t e = 0; e < groups; ++e) packed.push_back(pack(*team_, {w.data() + e * n * k, k}, n, k, Number::bf16));
     for (const PackedWeight& one : packed) kept.push_back(&one);
     const Input from(x.data(), k), back(dy.data(), n), weights(w.data(), k);
-    const Output to(y.data(), n), to_x(dx.data(), k), to_w(dw.data(), k);
+    const Output to(y.data(), n), to_x(dx.data(), k), to_w(dw.get(), k);
     GroupWeights stacked{.n = n, .k = k, .rows = weights, .number = Number::bf16, .packed = kept};
-    const auto row = [&](const std::string& name, double products, const Call& many, const Call& one) {
+    // What the weights alone cost the memory: bytes that one weight does not move, at the speed of the read loop.
+    const double of_weights = double((groups - 1) * n * k);
+    const auto row = [&](const std::string& name, double products, double bytes, const Call& many, const Call& one) {
       const Both t = in_turns(many, [&] { return least_seconds(one); });
       show(what + name, 2.0 * products * double(m * n * k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "one weight",
            0.8);
+      const double moved = read_seconds(double(memory_.size() * 4)) / double(memory_.size() * 4) * bytes;
+      std::printf("%-52s %8.0f MB       %6.2f x its time, at the speed of reading\n", "", bytes * 1e-6, moved / t.ours);
     };
     row(
-        "", 1, [&] { grouped_product(*team_, begin, stacked, from, to, nullptr, bf16_order()); },
+        "", 1, 2 * of_weights, [&] { grouped_product(*team_, begin, stacked, from, to, nullptr, bf16_order()); },
         [&] { product(*team_, packed[0], from, m, to, nullptr, bf16_order()); });
     stacked.packed = {};
     row(
-        ", y, dx, dw", 3,
+        ", y, dx, dw", 3, 8 * of_weights,
         [&] {
           grouped_product(*team_, begin, stacked, from, to, nullptr, bf16_order());
           grouped_product_dx(*team_, begin, back, weights, n, k, to_x);

@@ -195,6 +195,8 @@ struct PairLoops {
     thread_local Scratch<float> sums_of_thread;
     float* const sums = sums_of_thread.at_least(kept > 0 ? panels * kept : of_panel);
     Ahead ahead;
+    const bool told = !gathers && step.soon.rows > 0;
+    if (told) ahead.soon(step.soon, panels * blocks * (all / lanes));
     int64_t begin = 0;
     do {
       const int64_t end = std::min(begin + stretch, all);
@@ -208,7 +210,7 @@ struct PairLoops {
           const auto left = [&](int64_t r) {
             return step.a_pairs + (first + r) * all + pair * std::min(step.block, rows - r);
           };
-          if (!gathers) {  // as many pairs as these, or 8 KB
+          if (!gathers && !told) {  // as many pairs as these, or 8 KB
             const int64_t off = few ? 2048 : pairs * panel_columns;
             ahead.soon({reinterpret_cast<const char*>(b + off), 1, 2 * pairs, 0}, blocks * (pairs / lanes));
           }
