@@ -173,7 +173,7 @@ class Targets {
     const QuantizedSpec nf4{Codes::table4, 64, nf4_table()};
     const auto half_weight = quantize(*team_, {w.data(), s.k}, s.n, s.k, nf4);
     const double seconds = row(
-        "nf4, groups of 64", 0, Order::bf16_tile, [&] { return copy(half_weight); }, bytes);
+        "nf4, groups of 64", 0, bf16_order(), [&] { return copy(half_weight); }, bytes);
     if (int8_seconds > 0 && seconds > 0)
       show("1 row, " + s.text() + ", nf4 against int8", 1 / seconds, "1/s", int8_seconds / seconds, "int8", 1.5);
   }

@@ -23,6 +23,7 @@ std::vector<Kind> kinds() {
   for (const int64_t group : {0, 32, 64, 96}) {
     all.push_back({{Codes::bytes, group, {}}});
     all.push_back({{Codes::table4, group, nf4_table()}, Order::bf16_tile});
+    all.push_back({{Codes::table4, group, nf4_table()}, Order::bf16_pairs});
     all.push_back({{Codes::table4, group, nf4_table()}, Order::fp32_chain});
   }
   all.push_back({{Codes::table4, 32, q4_table()}, Order::bf16_tile});
@@ -30,8 +31,7 @@ std::vector<Kind> kinds() {
 }
 
 std::string text(const Kind& kind) {
-  return str(kind.spec.codes == Codes::bytes ? "bytes" : "table", " by ", kind.spec.group,
-             kind.order == Order::bf16_tile ? " in tiles" : " in a chain");
+  return str(kind.spec.codes == Codes::bytes ? "bytes" : "table", " by ", kind.spec.group, " in ", name(kind.order));
 }
 
 struct Plain {  // a weight as it is before it is packed
@@ -51,7 +51,8 @@ Plain plain(const QuantizedSpec& spec, int64_t n, int64_t k, unsigned seed) {
 // The contract of quantized.h, written as it reads.
 std::vector<float> by_contract(const Kind& kind, const Plain& w, const std::vector<float>& x, int64_t m, int64_t n,
                                int64_t k) {
-  const bool bytes = kind.spec.codes == Codes::bytes, tiles = kind.order == Order::bf16_tile;
+  const bool bytes = kind.spec.codes == Codes::bytes, tiles = kind.order == Order::bf16_tile,
+             in_pairs = kind.order == Order::bf16_pairs;
   const int64_t group = kind.spec.group > 0 ? kind.spec.group : round_up(k, 32), groups = divide_up(k, group);
   std::vector<float> y(size_t(m * n));
   for (int64_t r = 0; r < m; ++r) {
@@ -76,16 +77,20 @@ std::vector<float> by_contract(const Kind& kind, const Plain& w, const std::vect
         float sum = 0;
         for (int64_t block = begin; block < end; block += 32) {
           float chain[2] = {0, 0};
-          for (int64_t i = block; i < block + 32; ++i) {
+          for (int64_t j = block; j < block + 32; ++j) {
+            const int64_t i = in_pairs ? j ^ 1 : j;  // the odd one first
             const float value = kind.spec.table[code(i)], a = i < k ? row[i] : 0;
+            const float short_a = flush(widen(narrow(a))), short_value = flush(widen(narrow(value)));
             if (tiles)
-              chain[i % 2] = flush(std::fma(flush(widen(narrow(a))), flush(widen(narrow(value))), flush(chain[i % 2])));
+              chain[i % 2] = flush(std::fma(short_a, short_value, flush(chain[i % 2])));
+            else if (in_pairs)
+              sum = flush(std::fma(short_a, short_value, flush(sum)));
             else
               sum = std::fma(a, value, sum);
           }
           if (tiles) sum = flush(sum + flush(chain[0] + chain[1]));
         }
-        all = tiles ? flush(std::fma(sum, flush(scale), all)) : std::fma(sum, scale, all);
+        all = tiles || in_pairs ? flush(std::fma(sum, flush(scale), all)) : std::fma(sum, scale, all);
       }
       y[size_t(r * n + c)] = bytes ? all * (most / 127) : all;
     }
@@ -151,7 +156,7 @@ TEST(QuantizedProduct, IsNearTheProductWithTheDequantizedWeight) {
     dequantize(pool_of_two(), packed, {values.data(), k});
     product(pool_of_two(), packed, {x.data(), k}, m, {y.data(), n}, bias.data(), kind.order);
     // Half a step of the greatest x for bytes, 2^-9 each for x and table in tiles, and the roundings of a chain.
-    const double relative = kind.spec.codes == Codes::bytes ? 0 : kind.order == Order::bf16_tile ? 0x1p-8 : 1e-6;
+    const double relative = kind.spec.codes == Codes::bytes ? 0 : kind.order != Order::fp32_chain ? 0x1p-8 : 1e-6;
     for (int64_t r = 0; r < m; ++r) {
       double most = 0;
       for (int64_t i = 0; i < k; ++i) most = std::max(most, std::fabs(double(x[size_t(r * k + i)])));

@@ -43,6 +43,10 @@ struct Loops {
   void (*multiply_bytes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
   void (*multiply_codes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
 
+  // Panels of four-bit codes in the order bf16_pairs; null where multiply_pairs is.
+  void (*multiply_code_pairs)(const QuantizedStep& step, int64_t panel, int64_t panels, int64_t first,
+                              int64_t rows) = nullptr;
+
   // One chunk of keys for some rows; the result of a later chunk joined to an earlier one's; the rows written.
   void (*attend_chunk)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part);
   void (*merge_attention)(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part);

@@ -11,6 +11,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+#include "easydel/kernels/code_pair_loops.h"
 #include "easydel/kernels/pair_loops.h"
 
 namespace easydel::kernels {
@@ -22,6 +23,7 @@ void add_pair_loops(Loops& all) {
   all.pack_pair_columns = PairLoops::pack_columns;
   all.pack_pair_panels = PairLoops::pack_panels;
   all.multiply_pairs = PairLoops::multiply;
+  all.multiply_code_pairs = CodePairLoops::multiply;
   all.peak_bf16 = PairLoops::peak;
 }
 

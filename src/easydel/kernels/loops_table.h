@@ -35,6 +35,7 @@ constexpr Loops make_loops() {
       .pack_byte_row = Bytes::pack_row,
       .multiply_bytes = Bytes::multiply,
       .multiply_codes = CodeLoops<V>::multiply,
+      .multiply_code_pairs = nullptr,
       .attend_chunk = Attention::attend_chunk,
       .merge_attention = Attention::merge,
       .finish_attention = Attention::finish,

@@ -14,6 +14,8 @@ namespace easydel::kernels {
 
 struct PairLoops {
   using V = Avx512;
+  static constexpr int64_t lanes = 16, line = 32;     // of bf16
+  static constexpr int64_t tile = tile_elements / 2;  // in pairs
 
   // Rows of x, rounded, as [pair of k][rows], and of its transpose; a missing k is 0.
   static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, int64_t pairs_in_all, uint32_t* to) {
@@ -148,18 +150,6 @@ struct PairLoops {
     multiply_stretches(step, panel, panels, first, rows, stretch, pack);
   }
 
- private:
-  static constexpr int64_t lanes = 16, line = 32;     // of bf16
-  static constexpr int64_t tile = tile_elements / 2;  // in pairs
-  static constexpr int64_t piece = 128;               // pairs of a panel that the first cache holds
-
-  // Panels, or of each panel `pairs` pairs from `first` on.
-  struct Right {
-    const uint32_t* data;
-    int64_t pairs, first = 0;
-    const uint32_t* at(int64_t p, int64_t pair) const { return data + (p * pairs + pair - first) * panel_columns; }
-  };
-
   // What is asked for at each sixteen pairs: the lines of the left side that the next rows read, and some of what is
   // read soon, in even steps.
   class Ahead {
@@ -182,6 +172,47 @@ struct PairLoops {
     const char* left_ = nullptr;
     Soon soon_;
     int64_t each_ = 0, line_ = 0;
+  };
+
+  // c [count][32] = a block of the left side times `pairs` of a panel, added to what is there unless `first`.
+  template <int rows = int(block_rows)>
+  static void some_rows(int64_t count, const uint32_t* a, const uint32_t* b, int64_t pairs, float* c, bool first,
+                        Ahead& ahead) {
+    if constexpr (rows > 0) {
+      if (count < rows) return some_rows<rows - 1>(count, a, b, pairs, c, first, ahead);
+      __m512 sum[rows][2];
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) sum[r][v] = first ? V::zero() : V::load(c + r * panel_columns + v * lanes);
+      for (int64_t block = 0; block < pairs; block += lanes, b += tile) {
+        ahead(rows);
+        for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
+          const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + tile));
+          if constexpr (rows <= 4) V::prefetch(b + 1024), V::prefetch(b + 1024 + tile);  // it streams from memory
+#pragma GCC unroll 12
+          for (int r = 0; r < rows; ++r) {
+            const __m512bh x = __m512bh(_mm512_set1_epi32(int(a[r])));
+            sum[r][0] = _mm512_dpbf16_ps(sum[r][0], low, x);
+            sum[r][1] = _mm512_dpbf16_ps(sum[r][1], high, x);
+          }
+        }
+      }
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) V::store(c + r * panel_columns + v * lanes, sum[r][v]);
+    }
+  }
+
+ private:
+  static constexpr int64_t piece = 128;  // pairs of a panel that the first cache holds
+
+  // Panels, or of each panel `pairs` pairs from `first` on.
+  struct Right {
+    const uint32_t* data;
+    int64_t pairs, first = 0;
+    const uint32_t* at(int64_t p, int64_t pair) const { return data + (p * pairs + pair - first) * panel_columns; }
   };
 
   // right(pair): the panels from there on.
@@ -270,36 +301,6 @@ struct PairLoops {
     const auto row = [&](int64_t r) { return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(own, x.at(r, first))); };
     if (i + 1 >= k) return row(i);
     return _mm512_or_si512(row(i), _mm512_slli_epi32(row(i + 1), 16));
-  }
-
-  template <int rows = int(block_rows)>
-  static void some_rows(int64_t count, const uint32_t* a, const uint32_t* b, int64_t pairs, float* c, bool first,
-                        Ahead& ahead) {
-    if constexpr (rows > 0) {
-      if (count < rows) return some_rows<rows - 1>(count, a, b, pairs, c, first, ahead);
-      __m512 sum[rows][2];
-#pragma GCC unroll 12
-      for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) sum[r][v] = first ? V::zero() : V::load(c + r * panel_columns + v * lanes);
-      for (int64_t block = 0; block < pairs; block += lanes, b += tile) {
-        ahead(rows);
-        for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
-          const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + tile));
-          if constexpr (rows <= 4) V::prefetch(b + 1024), V::prefetch(b + 1024 + tile);  // it streams from memory
-#pragma GCC unroll 12
-          for (int r = 0; r < rows; ++r) {
-            const __m512bh x = __m512bh(_mm512_set1_epi32(int(a[r])));
-            sum[r][0] = _mm512_dpbf16_ps(sum[r][0], low, x);
-            sum[r][1] = _mm512_dpbf16_ps(sum[r][1], high, x);
-          }
-        }
-      }
-#pragma GCC unroll 12
-      for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) V::store(c + r * panel_columns + v * lanes, sum[r][v]);
-    }
   }
 };
 

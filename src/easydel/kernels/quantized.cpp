@@ -39,15 +39,16 @@ uint8_t* code_at(const QuantizedStep& step, int64_t row, int64_t k) {
   const int64_t tile = tile_columns * step.block * step.k_bytes / panel_columns;
   uint8_t* const block = const_cast<uint8_t*>(step.group_at(row / panel_columns, g)) + scale_bytes +
                          i / step.block * step.block * step.k_bytes + c / tile_columns * tile;
-  const int64_t j = i % step.block, together = step.k_bytes == panel_columns ? 4 : 8;  // k in four bytes
-  return block + (j / together * tile_columns + c % tile_columns) * 4 + j % together * 4 / together;
+  const int64_t j = i % step.block;
+  const bool bytes = step.k_bytes == panel_columns;
+  return block + (j / (bytes ? 4 : 8) * tile_columns + c % tile_columns) * 4 + (bytes ? j % 4 : nibble_of(j) / 2);
 }
 
 // A code as pack_codes has it.
 uint8_t code_of(const QuantizedStep& step, int64_t row, int64_t k) {
   const uint8_t byte = *code_at(step, row, k);
   if (step.k_bytes == panel_columns) return uint8_t(byte - 128);
-  return k % 2 ? byte >> 4 : byte & 15;
+  return nibble_of(k) % 2 ? byte >> 4 : byte & 15;
 }
 
 // Writes the codes of a row, which lie side by side, 0 behind the last k.
@@ -60,11 +61,15 @@ void put_row(const QuantizedStep& step, int64_t row, const uint8_t* codes) {
                   c % tile_columns * 4;
     for (int64_t k = 0; k < step.length_of(g); k += step.block, to += step.block * step.k_bytes) {
       uint8_t* at = to;
-      for (int64_t j = 0; j < step.block; j += bytes ? 4 : 8, at += line)
-        for (int64_t i = 0; i < 4; ++i) {
-          at[i] = bytes ? uint8_t(codes[0] + 128) : uint8_t(codes[0] | codes[1] << 4);
-          codes += bytes ? 1 : 2;
+      for (int64_t j = 0; j < step.block; j += bytes ? 4 : 8, at += line, codes += bytes ? 4 : 8) {
+        if (bytes) {
+          for (int64_t i = 0; i < 4; ++i) at[i] = uint8_t(codes[i] + 128);
+          continue;
         }
+        uint32_t all = 0;
+        for (int64_t i = 0; i < 8; ++i) all |= uint32_t(codes[i]) << 4 * nibble_of(i);
+        std::memcpy(at, &all, sizeof all);
+      }
     }
   }
 }
@@ -230,15 +235,17 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
   const bool bytes = w.spec().codes == Codes::bytes;
   QuantizedStep step = layout_of(w);
   step.result.m = m, step.result.y = y, step.result.bias = bias;
-  check(order != Order::bf16_pairs, "product: weights of codes have no order bf16_pairs");
-  step.tile_order = !bytes && order == Order::bf16_tile;
+  step.order = bytes ? Order::fp32_chain : order;
+  const bool rounded = step.order != Order::fp32_chain,
+             pairs = step.order == Order::bf16_pairs && isa.multiply_code_pairs;
+  if (pairs) step.result.block = even_block(m);
   CodeTable table = w.spec().table;
-  if (step.tile_order)
+  if (rounded)
     for (float& value : table) value = widen(narrow(value));
   step.table = table.data();
 
   thread_local Scratch<uint8_t> of_caller;
-  const int64_t code_bytes = m * step.padded_k * (bytes ? 1 : 4);
+  const int64_t of_k = bytes ? 1 : pairs ? 2 : 4, code_bytes = m * step.padded_k * of_k;
   uint8_t* const left = of_caller.at_least(round_up(code_bytes, 64) + (bytes ? m * (step.groups + 1) * 4 : 0));
   if (bytes) {
     int8_t* const codes = reinterpret_cast<int8_t*>(left);
@@ -250,31 +257,39 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
         isa.pack_byte_row(step, x, r, codes + r * step.padded_k, sums + r * step.groups, scales + r);
     });
   } else {
-    float* const a = reinterpret_cast<float*>(left);
-    step.a = a;
-    executor.run(divide_up(m, block_rows), [&](int64_t block) {
-      const int64_t first = block * block_rows;
-      isa.pack_rows(x, first, std::min(block_rows, m - first), step.k, step.padded_k, step.tile_order,
-                    a + first * step.padded_k);
+    if (pairs)
+      step.a_pairs = reinterpret_cast<const uint32_t*>(left);
+    else
+      step.a = reinterpret_cast<const float*>(left);
+    executor.run(divide_up(m, step.result.block), [&](int64_t block) {
+      const int64_t first = block * step.result.block, rows = std::min(step.result.block, m - first);
+      uint8_t* const to = left + first * step.padded_k * of_k;
+      if (pairs)
+        isa.pack_pair_rows(x, first, rows, step.k, step.padded_k / 2, reinterpret_cast<uint32_t*>(to));
+      else
+        isa.pack_rows(x, first, rows, step.k, step.padded_k, rounded, reinterpret_cast<float*>(to));
     });
   }
 
   // Near 1 MiB of the left side goes through all panels before the next; parts of some 100 us.
-  const int64_t row_bytes = std::max<int64_t>(1, step.padded_k * (bytes ? 1 : 4));
-  const int64_t chunk = std::max<int64_t>(8, (1 << 20) / row_bytes / block_rows) * block_rows;
+  const int64_t row_bytes = std::max<int64_t>(1, step.padded_k * of_k), block = step.result.block;
+  const int64_t chunk = std::max<int64_t>(8, (1 << 20) / row_bytes / block) * block;
   const int64_t panels = divide_up(w.n(), panel_columns), chunks = divide_up(m, chunk);
-  const int64_t work = step.padded_k * panel_columns * (std::min(chunk, m) + 16) / (bytes ? 4 : 1);
-  const int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
-                                               divide_up(panels * chunks, 3 * executor.size()));
+  const int64_t work = step.padded_k * panel_columns * (std::min(chunk, m) + 16) / (bytes ? 4 : pairs ? 2 : 1);
+  int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
+                                         divide_up(panels * chunks, 3 * executor.size()));
+  if (pairs && m <= 4) together = round_up(together, 4);  // which are read side by side
   const int64_t parts = divide_up(panels, together);
   const auto one = bytes ? isa.multiply_bytes : isa.multiply_codes;
   executor.run(chunks * parts, [&](int64_t part) {
     const int64_t first = part / parts * chunk, rows = std::min(chunk, m - first);
     const int64_t end = std::min(panels, (part % parts + 1) * together);
     const auto all = [&] {
-      for (int64_t panel = part % parts * together; panel < end; ++panel) one(step, panel, first, rows);
+      const int64_t begin = part % parts * together;
+      if (pairs) return isa.multiply_code_pairs(step, begin, end - begin, first, rows);
+      for (int64_t panel = begin; panel < end; ++panel) one(step, panel, first, rows);
     };
-    if (step.tile_order) {
+    if (rounded) {
       const FlushDenormals flush;
       all();
     } else {

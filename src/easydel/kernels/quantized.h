@@ -6,7 +6,7 @@
 //           counts as zero, one that is not finite becomes NaN). Within a group the sum is exact; the groups are one
 //           chain of FMAs, sum x scale; the row's scale comes last.
 //   codes   an element is table[code] x scale. Within a group table[code] x x is summed in the order of product.h that
-//           is asked for; bf16_tile rounds the table and x to bf16. The groups are one chain of FMAs, sum x scale.
+//           is asked for; those of bf16 round the table and x to bf16. The groups are one chain of FMAs, sum x scale.
 // A bias is added once, at the end.
 #pragma once
 

@@ -3,11 +3,11 @@
 // Panels of 32 columns n, missing ones of scale 0. A panel is a stream of groups; a group is 32 scales in fp32, then
 // blocks of k (missing k are 0 on the left side):
 //   bytes   a block is 64 k (32 where groups are no multiple of 64), two tiles of 16 columns; row j of a tile holds,
-//   for
-//           each of its columns, k = 4j to 4j + 3 in four bytes: the code + 128. An operand of VPDPBUSD and TDPBSUD.
+//           for each of its columns, k = 4j to 4j + 3 in four bytes: the code + 128. An operand of VPDPBUSD and
+//           TDPBSUD.
 //   table4  a block is 32 k, two tiles of 16 columns of four rows; row j holds, for each column, k = 8j to 8j + 7 in
-//   the
-//           four bits from bit 0 on.
+//           four bits each: the even k from bit 0 on, the odd ones from bit 16 on, so that a shift and one look-up in
+//           words give a pair.
 //
 // Left side of bytes: rows of padded k bytes, their sums over each group, and a scale a row. Of table4: as in
 // product_layout.h.
@@ -18,6 +18,10 @@
 namespace easydel::kernels {
 
 constexpr int64_t scale_bytes = panel_columns * int64_t(sizeof(float));
+constexpr int64_t code_block_bytes = k_block * panel_columns / 2, code_tile_bytes = code_block_bytes / 2;  // of table4
+
+// Which four of the 32 bits k has in table4.
+constexpr int64_t nibble_of(int64_t k) { return k % 2 * 4 + k % 8 / 2; }
 
 struct QuantizedStep {
   const uint8_t* panels = nullptr;
@@ -29,8 +33,9 @@ struct QuantizedStep {
   const float* x_scales = nullptr;
 
   const float* a = nullptr;
-  bool tile_order = false;
-  const float* table = nullptr;  // rounded to bf16 if tile_order
+  const uint32_t* a_pairs = nullptr;  // or in pairs, in blocks of result.block rows
+  Order order = Order::fp32_chain;
+  const float* table = nullptr;  // rounded to bf16 in the orders of bf16
 
   ProductStep result;  // m, n, y and bias
 

@@ -130,7 +130,6 @@ struct CodeLoops {
   using F = typename V::F;
   using Tile = Tiles<V>;
   static constexpr int width = V::width, vectors = 2;
-  static constexpr int64_t block_bytes = k_block * panel_columns / 2, tile_bytes = block_bytes / 2;
 
   // Rows [first, first + rows) of one panel; first is a multiple of block_rows.
   static void multiply(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) {
@@ -161,10 +160,12 @@ struct CodeLoops {
     const float* const a = step.a + first * step.padded_k + g * step.group * rows;
     const auto of_rows = [&]<int count>(std::integral_constant<int, count>) {
       for (int64_t column = 0; column < panel_columns; column += vectors * width)
-        if (step.tile_order)
-          sum_codes<count, true>(step, a, codes, step.length_of(g), column, sums + column);
+        if (step.order == Order::bf16_tile)
+          sum_codes<count, Order::bf16_tile>(step, a, codes, step.length_of(g), column, sums + column);
+        else if (step.order == Order::bf16_pairs)
+          sum_codes<count, Order::bf16_pairs>(step, a, codes, step.length_of(g), column, sums + column);
         else
-          sum_codes<count, false>(step, a, codes, step.length_of(g), column, sums + column);
+          sum_codes<count, Order::fp32_chain>(step, a, codes, step.length_of(g), column, sums + column);
     };
     if (rows == 1) of_rows(std::integral_constant<int, 1>());
     if (rows == 2) of_rows(std::integral_constant<int, 2>());
@@ -172,40 +173,43 @@ struct CodeLoops {
     if (rows == 4) of_rows(std::integral_constant<int, 4>());
   }
 
-  template <int rows, bool tile_order>
+  template <int rows, Order order>
   static void sum_codes(const QuantizedStep& step, const float* a, const uint8_t* codes, int64_t k, int64_t column,
                         float* sums) {
+    constexpr bool tile_order = order == Order::bf16_tile, odd_first = order == Order::bf16_pairs;
     constexpr int chains = tile_order ? 2 : 1;  // even and odd k, or all
     const auto table = V::table(step.table);
     int64_t at[vectors];
     for (int v = 0; v < vectors; ++v) {
       const int64_t c = column + v * width;
-      at[v] = c / tile_columns * tile_bytes + c % tile_columns * 4;
+      at[v] = c / tile_columns * code_tile_bytes + c % tile_columns * 4;
     }
     F chain[chains][rows][vectors], sum[rows][vectors];
     for (int r = 0; r < rows; ++r)
       for (int v = 0; v < vectors; ++v) chain[0][r][v] = sum[r][v] = V::zero();
-    for (int64_t k0 = 0; k0 < k; k0 += k_block, codes += block_bytes) {
+    for (int64_t k0 = 0; k0 < k; k0 += k_block, codes += code_block_bytes) {
       if constexpr (tile_order)
         for (int r = 0; r < rows; ++r)
           for (int v = 0; v < vectors; ++v) chain[0][r][v] = chain[1][r][v] = V::zero();
       for (int64_t j = 0; j < 4; ++j, a += 8 * rows) {
         if (width == lanes || column == 0)
-          V::prefetch(codes + 4096 + j * 64), V::prefetch(codes + 4096 + tile_bytes + j * 64);
+          V::prefetch(codes + 4096 + j * 64), V::prefetch(codes + 4096 + code_tile_bytes + j * 64);
         typename V::Nibbles bits[vectors];
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; ++v) bits[v] = V::nibbles(codes + at[v] + j * 64);
 #pragma GCC unroll 8
-        for (int i = 0; i < 8; ++i)
+        for (int j8 = 0; j8 < 8; ++j8) {
+          const int i = odd_first ? j8 ^ 1 : j8;
 #pragma GCC unroll 2
           for (int v = 0; v < vectors; ++v) {
-            const F w = V::look_up(table, bits[v], i);
+            const F w = V::look_up(table, bits[v], int(nibble_of(i)));
 #pragma GCC unroll 4
             for (int r = 0; r < rows; ++r) {
               F& to = chain[tile_order ? i % 2 : 0][r][v];
               to = V::fma(V::set1(a[i * rows + r]), w, to);
             }
           }
+        }
       }
       if constexpr (tile_order)
         for (int r = 0; r < rows; ++r)
@@ -224,8 +228,8 @@ struct CodeLoops {
     const int64_t length = step.length_of(g);
     for (int64_t k0 = 0; k0 < length; k0 += piece) {
       const int64_t k = std::min(piece, length - k0);
-      const uint8_t* const from = codes + k0 / k_block * block_bytes;
-      if (step.tile_order)
+      const uint8_t* const from = codes + k0 / k_block * code_block_bytes;
+      if (step.order != Order::fp32_chain)
         to_tiles(step.table, from, k, reinterpret_cast<bf16*>(panel));
       else
         to_rows(step.table, from, k, panel);
@@ -233,33 +237,46 @@ struct CodeLoops {
         const int64_t count = std::min(block_rows, rows - r);
         const float* const a = step.a + (first + r) * step.padded_k + (g * step.group + k0) * count;
         float* const to = sums + r * panel_columns;
-        if (step.tile_order)
-          Tile::template rows_bf16<Order::bf16_tile>(count, a, count, reinterpret_cast<const bf16*>(panel), k, to,
-                                                     panel_columns, k0 == 0, typename Tile::Nothing());
+        const bf16* const tiles = reinterpret_cast<const bf16*>(panel);
+        if (step.order == Order::bf16_tile)
+          Tile::template rows_bf16<Order::bf16_tile>(count, a, count, tiles, k, to, panel_columns, k0 == 0,
+                                                     typename Tile::Nothing());
+        else if (step.order == Order::bf16_pairs)
+          Tile::template rows_bf16<Order::bf16_pairs>(count, a, count, tiles, k, to, panel_columns, k0 == 0,
+                                                      typename Tile::Nothing());
         else
           Tile::rows_f32(count, a, count, {panel, panel_columns, panel_columns}, k, to, panel_columns, k0 == 0);
       }
     }
   }
 
-  // A byte is a pair of neighbouring k, as a tile of bf16 has them.
+  // The eight codes of a column.
+  static uint32_t eight(const uint8_t* codes) {
+    uint32_t all;
+    std::memcpy(&all, codes, sizeof all);
+    return all;
+  }
+  // Pairs of neighbouring k, as a tile of bf16 has them.
   static void to_tiles(const float* table, const uint8_t* codes, int64_t k, bf16* to) {
-    uint32_t pairs[256];
-    for (uint32_t byte = 0; byte < 256; ++byte)
-      pairs[byte] = uint32_t(narrow(table[byte & 15]).bits) | uint32_t(narrow(table[byte >> 4]).bits) << 16;
-    for (int64_t tile = 0; tile < 2 * k / k_block; ++tile, codes += tile_bytes, to += tile_elements)
+    uint32_t even[16], odd[16];
+    for (uint32_t code = 0; code < 16; ++code)
+      even[code] = narrow(table[code]).bits, odd[code] = uint32_t(narrow(table[code]).bits) << 16;
+    for (int64_t tile = 0; tile < 2 * k / k_block; ++tile, codes += code_tile_bytes, to += tile_elements)
       for (int64_t j = 0; j < 4; ++j)
-        for (int64_t c = 0; c < tile_columns; ++c)
-          for (int64_t byte = 0; byte < 4; ++byte)
-            std::memcpy(to + ((j * 4 + byte) * tile_columns + c) * 2, &pairs[codes[(j * tile_columns + c) * 4 + byte]],
-                        sizeof(uint32_t));
+        for (int64_t c = 0; c < tile_columns; ++c) {
+          const uint32_t all = eight(codes + (j * tile_columns + c) * 4);
+          for (int64_t pair = 0; pair < 4; ++pair) {
+            const uint32_t both = even[all >> 4 * pair & 15] | odd[all >> (16 + 4 * pair) & 15];
+            std::memcpy(to + ((j * 4 + pair) * tile_columns + c) * 2, &both, sizeof both);
+          }
+        }
   }
   static void to_rows(const float* table, const uint8_t* codes, int64_t k, float* to) {
     for (int64_t i = 0; i < k; ++i, to += panel_columns)
       for (int64_t c = 0; c < panel_columns; ++c) {
-        const uint8_t byte = codes[i / k_block * block_bytes + c / tile_columns * tile_bytes +
-                                   (i % k_block / 8 * tile_columns + c % tile_columns) * 4 + i % 8 / 2];
-        to[c] = table[i % 2 ? byte >> 4 : byte & 15];
+        const uint8_t* const at = codes + i / k_block * code_block_bytes + c / tile_columns * code_tile_bytes +
+                                  (i % k_block / 8 * tile_columns + c % tile_columns) * 4;
+        to[c] = table[eight(at) >> 4 * nibble_of(i) & 15];
       }
   }
 };
