@@ -2,7 +2,6 @@
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/product.h"
-#include "easydel/kernels/quantized.h"
 #include "kernels/support.h"
 
 namespace easydel::kernels {
@@ -29,11 +28,9 @@ TEST(Order, RefusesWhatIsNone) {
   }
 }
 
-TEST(Order, OfPairsIsNoneOfCodes) {
+TEST(Order, OfPairsIsNoneOfWeightsInFp32) {
   const std::vector<float> w(64 * 32, 1.0f), x(64, 1.0f);
-  const QuantizedWeight codes = quantize(serial_executor(), {w.data(), 64}, 32, 64, {});
   std::vector<float> y(32);
-  EXPECT_THROW(product(serial_executor(), codes, {x.data(), 64}, 1, {y.data(), 32}, nullptr, Order::bf16_pairs), Bug);
   const PackedWeight wide = pack(serial_executor(), {w.data(), 64}, 32, 64, Number::f32);
   EXPECT_THROW(product(serial_executor(), wide, {x.data(), 64}, 1, {y.data(), 32}, nullptr, Order::bf16_pairs), Bug);
 }

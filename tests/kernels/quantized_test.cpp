@@ -109,7 +109,8 @@ TEST(QuantizedProduct, HasTheBitsOfTheContractOnEveryInstructionSet) {
   struct Shape {
     int64_t m, n, k;
   };
-  for (const Shape s : {Shape{1, 1, 1}, {2, 33, 31}, {3, 40, 130}, {4, 7, 64}, {13, 64, 97}, {30, 35, 600}})
+  for (const Shape s :
+       {Shape{1, 1, 1}, {2, 33, 31}, {3, 40, 130}, {4, 7, 64}, {13, 64, 97}, {30, 35, 600}, {2, 225, 100}})
     for (const Kind& kind : kinds())
       for (const bool rough : {false, true}) {
         SCOPED_TRACE(str(text(kind), " ", s.m, " x ", s.n, " x ", s.k, rough ? ", rough" : ""));
