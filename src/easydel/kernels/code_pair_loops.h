@@ -157,7 +157,7 @@ struct CodePairLoops {
     const int64_t block = step.result.block, of_block = std::min(block, rows - r);
     const uint32_t* const a = step.a_pairs + (first + r) * (step.padded_k / 2) + (g * step.group + k) / 2 * of_block;
     ahead.next_rows(a + (r + block < rows ? of_block * (step.padded_k / 2) : 0));
-    PairLoops::some_rows(of_block, a, b, count / 2, sums, begin, ahead);
+    PairLoops::some_rows(of_block, a, b, count / 2, {sums, begin}, ahead);
   }
 
   static void add_scaled(const uint8_t* group, int64_t rows, const float* sums, float* c) {

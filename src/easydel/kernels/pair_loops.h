@@ -174,17 +174,24 @@ struct PairLoops {
     int64_t each_ = 0, line_ = 0;
   };
 
-  // c [count][32] = a block of the left side times `pairs` of a panel, added to what is there unless `first`.
+  // Where a block's sums lie: not begun before `first`; of the last pairs they are written past the caches.
+  struct Sums {
+    float* at;
+    bool first, last = false;
+    int64_t stride = panel_columns;
+  };
+
+  // c [count][32] = a block of the left side times `pairs` of a panel, added to what is there.
   template <int rows = int(block_rows)>
-  static void some_rows(int64_t count, const uint32_t* a, const uint32_t* b, int64_t pairs, float* c, bool first,
+  static void some_rows(int64_t count, const uint32_t* a, const uint32_t* b, int64_t pairs, const Sums& c,
                         Ahead& ahead) {
     if constexpr (rows > 0) {
-      if (count < rows) return some_rows<rows - 1>(count, a, b, pairs, c, first, ahead);
+      if (count < rows) return some_rows<rows - 1>(count, a, b, pairs, c, ahead);
       __m512 sum[rows][2];
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) sum[r][v] = first ? V::zero() : V::load(c + r * panel_columns + v * lanes);
+        for (int v = 0; v < 2; ++v) sum[r][v] = c.first ? V::zero() : V::load(c.at + r * c.stride + v * lanes);
       for (int64_t block = 0; block < pairs; block += lanes, b += tile) {
         ahead(rows);
         for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
@@ -201,7 +208,10 @@ struct PairLoops {
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) V::store(c + r * panel_columns + v * lanes, sum[r][v]);
+        for (int v = 0; v < 2; ++v) {
+          float* const to = c.at + r * c.stride + v * lanes;
+          c.last ? V::stream(to, sum[r][v]) : V::store(to, sum[r][v]);
+        }
     }
   }
 
@@ -251,7 +261,7 @@ struct PairLoops {
             if (pair + pairs == all && !step.streams)  // what will be written
               for (int64_t i = r; i < r + count; ++i)
                 __builtin_prefetch(step.y.at(first + i, (panel + p) * panel_columns), 1);
-            some_rows(count, left(r), b, pairs, c + r * panel_columns, pair == 0, ahead);
+            some_rows(count, left(r), b, pairs, {c + r * panel_columns, pair == 0}, ahead);
           }
         }
         if (all == 0) std::memset(c, 0, size_t(of_panel) * sizeof(float));
@@ -273,7 +283,12 @@ struct PairLoops {
         const uint32_t* const a = step.a_pairs + (first + r) * all;
         for (int64_t p = begin; p < std::min(panels, begin + together); ++p) {
           ahead.next_rows(a);
-          some_rows(count, a, right.at(p, 0), all, c, true, ahead);
+          if (step.streams && (panel + p + 1) * panel_columns <= step.n) {
+            float* const to = static_cast<float*>(step.y.at(first + r, (panel + p) * panel_columns));
+            some_rows(count, a, right.at(p, 0), all, {to, true, true, step.y.stride}, ahead);
+            continue;
+          }
+          some_rows(count, a, right.at(p, 0), all, {c, true}, ahead);
           ProductLoops<V>::write_rows(step, panel + p, first + r, count, c);
         }
       }
