@@ -44,7 +44,7 @@ struct PairLoops {
     for (; i < k; i += 2)
       for (int64_t r = 0; r < rows; ++r)
         to[i / 2 * rows + r] = uint32_t(row[r][i].bits) | (i + 1 < k ? uint32_t(row[r][i + 1].bits) << 16 : 0);
-    std::memset(to + i / 2 * rows, 0, size_t((pairs_in_all - i / 2) * rows) * sizeof(uint32_t));
+    std::fill_n(to + i / 2 * rows, (pairs_in_all - i / 2) * rows, 0u);
   }
   // Several blocks, each behind the one before: a row's lines are read once for all of them.
   static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, int64_t pairs, uint32_t* to) {
@@ -60,7 +60,7 @@ struct PairLoops {
     }
     for (int64_t c = 0, done = divide_up(k, 2); c < columns; c += block_rows) {
       const int64_t count = std::min(block_rows, columns - c);
-      std::memset(to + c * pairs + done * count, 0, size_t((pairs - done) * count) * sizeof(uint32_t));
+      std::fill_n(to + c * pairs + done * count, (pairs - done) * count, 0u);
     }
   }
   // Panels of the right side from row-major rows [k, n], as a packed weight has them; a missing k or column is 0.
