@@ -139,8 +139,8 @@ struct CodeLoops {
     std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
     for (int64_t g = 0; g < step.groups; ++g) {
       const uint8_t* const scales = step.group_at(panel, g);
-      if (rows <= 4)
-        read_once(step, g, scales + scale_bytes, first, rows, sums);
+      if (rows <= most_at_once)
+        read_for_each(step, g, scales + scale_bytes, first, rows, sums);
       else
         read_out(step, g, scales + scale_bytes, first, rows, sums);
       for (int64_t r = 0; r < rows; ++r)
@@ -154,18 +154,24 @@ struct CodeLoops {
   }
 
  private:
-  // Few rows: from the codes to the sums in registers.
-  static void read_once(const QuantizedStep& step, int64_t g, const uint8_t* codes, int64_t first, int64_t rows,
-                        float* sums) {
-    const float* const a = step.a + first * step.padded_k + g * step.group * rows;
+  static constexpr int64_t most_at_once = 48;  // rows; for more of them reading out once costs less
+
+  // Few rows: from the codes to the sums in registers, for up to four of them at once.
+  static void read_for_each(const QuantizedStep& step, int64_t g, const uint8_t* codes, int64_t first, int64_t rows,
+                            float* sums) {
+    for (int64_t r = 0; r < rows; r += block_rows) {
+      const int64_t stride = std::min(block_rows, rows - r);
+      const float* const a = step.a + (first + r) * step.padded_k + g * step.group * stride;
+      for (int64_t i = 0; i < stride; i += 4)
+        read_once(step, g, codes, a + i, stride, std::min<int64_t>(4, stride - i), sums + (r + i) * panel_columns);
+    }
+  }
+
+  static void read_once(const QuantizedStep& step, int64_t g, const uint8_t* codes, const float* a, int64_t stride,
+                        int64_t rows, float* sums) {
     const auto of_rows = [&]<int count>(std::integral_constant<int, count>) {
-      for (int64_t column = 0; column < panel_columns; column += vectors * width)
-        if (step.order == Order::bf16_tile)
-          sum_codes<count, Order::bf16_tile>(step, a, codes, step.length_of(g), column, sums + column);
-        else if (step.order == Order::bf16_pairs)
-          sum_codes<count, Order::bf16_pairs>(step, a, codes, step.length_of(g), column, sums + column);
-        else
-          sum_codes<count, Order::fp32_chain>(step, a, codes, step.length_of(g), column, sums + column);
+      if (stride == count) return sum_order<count, count>(step, a, stride, g, codes, sums);
+      sum_order<count, 0>(step, a, stride, g, codes, sums);
     };
     if (rows == 1) of_rows(std::integral_constant<int, 1>());
     if (rows == 2) of_rows(std::integral_constant<int, 2>());
@@ -173,11 +179,25 @@ struct CodeLoops {
     if (rows == 4) of_rows(std::integral_constant<int, 4>());
   }
 
-  template <int rows, Order order>
-  static void sum_codes(const QuantizedStep& step, const float* a, const uint8_t* codes, int64_t k, int64_t column,
+  // `apart`: how far apart the k of the left side lie where that is known, else 0.
+  template <int rows, int apart>
+  static void sum_order(const QuantizedStep& step, const float* a, int64_t stride, int64_t g, const uint8_t* codes,
                         float* sums) {
+    for (int64_t column = 0; column < panel_columns; column += vectors * width)
+      if (step.order == Order::bf16_tile)
+        sum_codes<rows, apart, Order::bf16_tile>(step, a, stride, codes, step.length_of(g), column, sums + column);
+      else if (step.order == Order::bf16_pairs)
+        sum_codes<rows, apart, Order::bf16_pairs>(step, a, stride, codes, step.length_of(g), column, sums + column);
+      else
+        sum_codes<rows, apart, Order::fp32_chain>(step, a, stride, codes, step.length_of(g), column, sums + column);
+  }
+
+  template <int rows, int apart, Order order>
+  static void sum_codes(const QuantizedStep& step, const float* a, int64_t any_stride, const uint8_t* codes, int64_t k,
+                        int64_t column, float* sums) {
     constexpr bool tile_order = order == Order::bf16_tile, odd_first = order == Order::bf16_pairs;
     constexpr int chains = tile_order ? 2 : 1;  // even and odd k, or all
+    const int64_t stride = apart > 0 ? apart : any_stride;
     const auto table = V::table(step.table);
     int64_t at[vectors];
     for (int v = 0; v < vectors; ++v) {
@@ -191,7 +211,7 @@ struct CodeLoops {
       if constexpr (tile_order)
         for (int r = 0; r < rows; ++r)
           for (int v = 0; v < vectors; ++v) chain[0][r][v] = chain[1][r][v] = V::zero();
-      for (int64_t j = 0; j < 4; ++j, a += 8 * rows) {
+      for (int64_t j = 0; j < 4; ++j, a += 8 * stride) {
         if (width == lanes || column == 0)
           V::prefetch(codes + 4096 + j * 64), V::prefetch(codes + 4096 + code_tile_bytes + j * 64);
         typename V::Nibbles bits[vectors];
@@ -206,7 +226,7 @@ struct CodeLoops {
 #pragma GCC unroll 4
             for (int r = 0; r < rows; ++r) {
               F& to = chain[tile_order ? i % 2 : 0][r][v];
-              to = V::fma(V::set1(a[i * rows + r]), w, to);
+              to = V::fma(V::set1(a[i * stride + r]), w, to);
             }
           }
         }
