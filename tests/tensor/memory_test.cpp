@@ -71,6 +71,25 @@ TEST(KeptMemory, GivesPartsOfALargerBlockWithoutFreshPages) {
   EXPECT_LE(memory_use().in_use + memory_use().kept, memory_use().peak);
 }
 
+TEST(KeptMemory, PutsPagesOfSeveralFreeRangesSideBySide) {
+  use_kept_memory();
+  const auto piece = [](int value) { return at::full({8 * kMega}, value, at::kByte); };
+  std::vector<Tensor> pieces;
+  for (int i = 0; i < 12; ++i) pieces.push_back(piece(i + 1));
+  while (memory_use().in_use + 8 * kMega <= memory_use().peak) pieces.push_back(piece(99));
+  for (size_t i = 0; i < pieces.size(); i += 2) pieces[i] = Tensor();  // none beside another
+  const Tensor large = at::empty({40 * kMega}, at::kByte);
+  EXPECT_GE(large.ne(0).sum().item<int64_t>(), 20 * kMega);  // pages that were in use before
+  EXPECT_LE(memory_use().in_use + memory_use().kept, memory_use().peak);
+  large.fill_(7);
+  for (size_t i = 1; i < 12; i += 2)
+    EXPECT_TRUE(pieces[i].eq(int64_t(i + 1)).all().item<bool>()) << "the piece beside was written";
+  // What is left of the ranges can be given out, and given back, as before.
+  std::vector<Tensor> others;
+  for (int i = 0; i < 8; ++i) others.push_back(piece(50));
+  EXPECT_TRUE(large.eq(7).all().item<bool>());
+}
+
 TEST(KeptMemory, SmallTensorsAndResizesWork) {
   use_kept_memory();
   const MemoryUse before = memory_use();

@@ -211,7 +211,11 @@ struct PointwiseLoops {
 
   template <class T>
   static void adamw(const AdamWStep& s, int64_t n, float* p, const T* gradient, float* m, float* v, bf16* copy) {
+    constexpr int64_t ahead = 32 * lanes;
+    const bool streams = reinterpret_cast<uintptr_t>(copy) % 64 == 0;  // nobody reads the copy soon
     for (int64_t i = 0; i < n; i += lanes) {
+      V::prefetch(p + i + ahead), V::prefetch(gradient + i + ahead);
+      V::prefetch(m + i + ahead), V::prefetch(v + i + ahead);
       const int64_t left = n - i;
       const W g = W::load(gradient + i, left) * W::set(s.grad_scale);
       const W first = W::load(m + i, left), second = W::load(v + i, left);
@@ -220,8 +224,13 @@ struct PointwiseLoops {
       const W denominator = Math::sqrt(second_now) / W::set(s.root_of_correction2) + W::set(s.eps);
       const W now = W::load(p + i, left) * W::set(s.decay) - W::set(s.step_size) * first_now / denominator;
       now.store(p + i, left), first_now.store(m + i, left), second_now.store(v + i, left);
-      if (copy) now.store(copy + i, left);
+      if (!copy) continue;
+      if (streams && left >= lanes)
+        now.stream(copy + i);
+      else
+        now.store(copy + i, left);
     }
+    if (copy) V::fence();
   }
   static void adamw_untyped(const AdamWStep& s, int64_t n, float* p, const void* gradient, Number number, float* m,
                             float* v, bf16* copy) {

@@ -37,6 +37,12 @@ struct Wide {
 #pragma GCC unroll 16
     for (int i = 0; i < parts; ++i) V::store(p + i * V::width, part[i]);
   }
+  // Past the caches, to whole lines; V::fence() goes behind the last.
+  template <class T>
+  void stream(T* p) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < parts; ++i) V::stream(p + i * V::width, part[i]);
+  }
   // The first `count` (0 to 16); the other lanes are `fill`.
   template <class T>
   static Wide load(const T* p, int64_t count, float fill = 0) {

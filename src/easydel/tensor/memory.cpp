@@ -14,6 +14,7 @@
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace easydel::tensor {
 namespace {
@@ -66,13 +67,13 @@ class Blocks {
     const std::lock_guard lock(mutex_);
     use_.in_use += bytes;
     if (use_.in_use > use_.peak) use_.peak = use_.in_use;
-    // A free range of the very size; fresh pages while there is room; a part of a larger range; the oldest ranges'
-    // room.
+    // A free range of the very size; fresh pages while there is room; a part of a larger range; pages of several ranges
+    // side by side; the oldest ranges' room.
     const auto fits = by_size_.lower_bound({bytes, nullptr});
     void* block = nullptr;
     if (fits != by_size_.end() && (fits->first == bytes || use_.in_use + use_.kept > use_.peak)) {
       block = cut(fits->second, bytes);
-    } else {
+    } else if (bytes < 2 * kHugePage || use_.in_use + use_.kept <= use_.peak || !(block = gathered(bytes))) {
       while (!free_.empty() && use_.in_use + use_.kept > use_.peak) drop_oldest(use_.in_use + use_.kept - use_.peak);
       block = fresh_.take(bytes);
       while (!block && !free_.empty()) {
@@ -137,6 +138,35 @@ class Blocks {
     if (all > bytes) add(begin + bytes, all - bytes, since);
     use_.kept -= bytes;
     return begin;
+  }
+  // Huge pages of free ranges behind each other, by their addresses alone: nothing is cleared, as fresh pages would be.
+  // Null where they do not hold most of it.
+  void* gathered(size_t bytes) {
+    const size_t pages = bytes / kHugePage;
+    std::vector<char*> found;
+    for (auto range = free_.begin(); range != free_.end() && found.size() < pages; ++range) {
+      char* const end = range->first + range->second.bytes;
+      char* page = range->first + (kHugePage - reinterpret_cast<uintptr_t>(range->first) % kHugePage) % kHugePage;
+      for (; page + kHugePage <= end && found.size() < pages; page += kHugePage) found.push_back(page);
+    }
+    if (found.size() * 2 < pages) return nullptr;
+    char* const block = map_pages(bytes);
+    if (!block) return nullptr;
+    char* to = block;
+    for (char* const page : found) {
+      // One at a time: those of one range may lie in several of the system's areas.
+      if (mremap(page, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) break;
+      to += kHugePage;
+      const auto range = std::prev(free_.upper_bound(page));
+      char* const begin = range->first;
+      const uint64_t since = range->second.since;
+      const size_t all = remove(range), before = size_t(page - begin), behind = all - before - kHugePage;
+      if (before > 0) add(begin, before, since);
+      if (behind > 0) add(page + kHugePage, behind, since);
+      use_.kept -= kHugePage;
+    }
+    while (!free_.empty() && use_.in_use + use_.kept > use_.peak) drop_oldest(use_.in_use + use_.kept - use_.peak);
+    return block;
   }
   // At least `wanted` bytes of the oldest range, or all of it.
   void drop_oldest(size_t wanted) {
