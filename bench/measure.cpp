@@ -128,7 +128,8 @@ std::vector<TrainingStep> training_steps(const fs::path& folder) {
     std::istringstream lines(files::read(entry.path()));
     for (std::string line; std::getline(lines, line);) {
       const Value record = parse_json(line);
-      steps.push_back({number(record, "step"), number(record, "loss"), number(record, "tokens_per_second")});
+      steps.push_back({number(record, "step"), number(record, "loss"), number(record, "tokens_per_second"),
+                       number(record, "teraflops")});
     }
   }
   return steps;

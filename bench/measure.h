@@ -37,7 +37,7 @@ void copy_tokenizer(const std::filesystem::path& model);
 
 // What a training run with log_steps 1 wrote below `folder`, step by step.
 struct TrainingStep {
-  double step = 0, loss = 0, tokens_per_second = 0;
+  double step = 0, loss = 0, tokens_per_second = 0, teraflops = 0;
 };
 std::vector<TrainingStep> training_steps(const std::filesystem::path& folder);
 

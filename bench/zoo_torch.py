@@ -1,6 +1,7 @@
 """The other side of zoo_bench: `zoo_torch.py THREADS` reads lines "training|prefill DTYPE ROWS LENGTH TIMES FOLDER" and
 answers each with the seconds of TIMES steps of transformers' model of that config.json. DTYPE is fp32, bf16 (weights and
-the optimizer's state too), or autocast (computation in bf16, weights in fp32)."""
+the optimizer's state too), masters (weights in bf16, copies of them and the optimizer's state in fp32), or autocast
+(computation in bf16, weights in fp32)."""
 
 import os
 import sys
@@ -16,7 +17,7 @@ transformers.logging.set_verbosity_error()
 def made(folder, dtype):
     torch.manual_seed(0)
     config = transformers.AutoConfig.from_pretrained(folder)
-    number = torch.bfloat16 if dtype == "bf16" else torch.float32
+    number = torch.bfloat16 if dtype in ("bf16", "masters") else torch.float32
     return transformers.AutoModelForCausalLM.from_config(config, dtype=number)
 
 
@@ -32,15 +33,22 @@ def step_of(kind, folder, dtype, rows, length):
 
         return read
     model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    weights = list(model.parameters())
+    learned = [w.detach().float() for w in weights] if dtype == "masters" else weights
+    optimizer = torch.optim.AdamW(learned, lr=1e-4, fused=True)
 
     def train():
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype == "autocast"):
             loss = model(input_ids=ids, labels=ids, use_cache=False).loss
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        if dtype == "masters":
+            for master, weight in zip(learned, weights):
+                master.grad, weight.grad = weight.grad.float(), None
         optimizer.step()
         optimizer.zero_grad()
+        if dtype == "masters":
+            torch._foreach_copy_([w.detach() for w in weights], learned)
 
     return train
 
