@@ -11,6 +11,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
+#include "easydel/nn/weight.h"
 #include "easydel/tensor/random.h"
 
 namespace easydel::nn {
@@ -29,8 +30,8 @@ struct Made {
   ParameterTable table;
   std::unique_ptr<Experts> layer;
 
-  explicit Made(ops::MoeMethod method, ExpertsSpec spec = {}) {
-    Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}, {}, {}};
+  explicit Made(ops::MoeMethod method, ExpertsSpec spec = {}, at::ScalarType compute = at::kFloat) {
+    Building building{table, compute, collective::Team::alone(), {}, {}, {}, {}, {}};
     building.moe_method = method;
     building.fill = [](Entry& entry, const Initial&, const std::vector<Source>&) {
       entry.shard = random(entry.shape, entry.path.c_str());
@@ -126,6 +127,27 @@ TEST(Experts, WithoutTokensGetNoGradient) {
   (*made.layer)(random({tokens, size}, "x"), choices(), random({tokens, top_k}, "weights"), pass).sum().backward();
   EXPECT_EQ(made.weight("up_proj.weight").grad()[3].abs().max().item<float>(), 0.0f);
   EXPECT_GT(made.weight("up_proj.weight").grad()[4].abs().max().item<float>(), 0.0f);
+}
+
+TEST(Experts, ReadTheCopyThatAnOptimizerWroteWithTheMaster) {
+  Made made(ops::MoeMethod::fused_moe, {}, at::kBFloat16);
+  const Tensor x = random({tokens, size}, "x").to(at::kBFloat16), weights = random({tokens, top_k}, "weights");
+  const auto read = [&] {
+    Pass pass = Pass::over({0, tokens});
+    return (*made.layer)(x, choices(), weights, pass).detach();
+  };
+  const Tensor before = read();
+  Entry& entry = *made.table.find("mlp.experts.down_proj.weight");
+  const Tensor copy = entry.weight->copy();
+  EXPECT_TRUE(copy.equal(entry.shard.detach().to(at::kBFloat16)));
+  copy.zero_();
+  entry.written();
+  EXPECT_FALSE(entry.weight->copy().defined());  // it is of the master before
+  entry.weight->copied();
+  EXPECT_EQ(read().abs().max().item<float>(), 0.0f);
+  entry.written();
+  EXPECT_TRUE(read().equal(before));  // made anew
+  EXPECT_FALSE(Made(ops::MoeMethod::fused_moe).table.find("mlp.experts.down_proj.weight")->weight->copy().defined());
 }
 
 TEST(Experts, ThatGiveBackWhatTheyReadCountToo) {

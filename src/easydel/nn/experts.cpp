@@ -9,6 +9,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/nn/gather.h"
+#include "easydel/nn/weight.h"
 #include "easydel/ops/gradient.h"
 
 namespace easydel::nn {
@@ -81,14 +82,24 @@ std::vector<ExpertFiles> ExpertFiles::usual(const std::string& experts) {
   return {each(experts, "gate_proj", "up_proj", "down_proj"), fused(experts + ".gate_up_proj", experts + ".down_proj")};
 }
 
-struct ExpertLinear::Copies {
-  Tensor compute;
+// What an optimizer sees of them is the copy that it may write.
+struct ExpertLinear::Copies final : Weight {
+  explicit Copies(Parameter of) : parameter(of) {}
+  Tensor product(const Tensor&, const Tensor&, const Tensor&) override { return matrix().compute; }
+  ops::Matrix matrix() override { throw Bug(parameter.entry().path + ": experts are multiplied by in groups"); }
+  Tensor copy() override { return version == parameter.entry().version ? compute : Tensor(); }
+  void copied() override {
+    version = parameter.entry().version;
+    packed.clear();
+  }
+
+  Parameter parameter;
+  Tensor compute;  // undefined: the master is in the computation's number type
   std::vector<std::shared_ptr<const kernels::PackedWeight>> packed;
   uint64_t version = 0;
 };
 
-ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int64_t out, const Options& options)
-    : copies_(std::make_shared<Copies>()) {
+ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int64_t out, const Options& options) {
   const bool divided = options.region.divided() && options.split != Split::none;
   const bool by_output = options.split == Split::output;
   ParameterOptions weight{.split = options.split,
@@ -98,6 +109,7 @@ ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int6
                           .use_dimension = by_output ? 1 : 2,
                           .sources = options.sources};
   weight_ = scope.parameter("weight", {experts, out, in}, Role::weight, weight);
+  weight_.entry().weight = copies_ = std::make_shared<Copies>(weight_);
   if (options.bias_sources.empty()) return;
   ParameterOptions bias{.split = by_output ? options.split : Split::none,
                         .initial = Initial::zeros(),
@@ -110,25 +122,26 @@ ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int6
 ops::ExpertMatrices ExpertLinear::matrices(const std::vector<int64_t>& begin) const {
   const Entry& entry = weight_.entry();
   const Tensor master = weight_.value();
-  const auto in_compute = [&] {
-    return master.scalar_type() == entry.compute ? master.detach() : master.detach().to(entry.compute);
-  };
-  if (is_gathered(entry)) return {master, in_compute().contiguous(), {}};
+  if (is_gathered(entry)) return {master, master.detach().to(entry.compute).contiguous(), {}};
   Copies& copies = *copies_;
-  if (copies.version != entry.version || !copies.compute.defined()) {
-    copies.compute = in_compute();
-    copies.packed.clear();
-    copies.version = entry.version;
+  if (copies.version != entry.version) {
+    copies.compute = Tensor();
+    copies.copied();
   }
+  if (!copies.compute.defined() && master.scalar_type() != entry.compute) {
+    const c10::InferenceMode kept_for_training(false);
+    copies.compute = master.detach().to(entry.compute);
+  }
+  const Tensor compute = copies.compute.defined() ? copies.compute : master.detach();
   // Weights that learn change every step: they are packed where they are used.
   if (master.requires_grad() && at::GradMode::is_enabled()) {
     copies.packed.clear();
-    return {master, copies.compute, {}};
+    return {master, compute, {}};
   }
   copies.packed.resize(size_t(entry.shape[0]));
   for (size_t e = 0; e + 1 < begin.size(); ++e)
-    if (begin[e + 1] > begin[e] && !copies.packed[e]) copies.packed[e] = ops::pack(copies.compute[int64_t(e)]);
-  return {master, copies.compute, copies.packed};
+    if (begin[e + 1] > begin[e] && !copies.packed[e]) copies.packed[e] = ops::pack(compute[int64_t(e)]);
+  return {master, compute, copies.packed};
 }
 
 Tensor ExpertLinear::operator()(const Tensor& x, const std::vector<int64_t>& begin) const {

@@ -29,6 +29,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/kernels/fused.h"
+#include "easydel/ops/gated_gradients.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/tensor/kernels.h"
 
@@ -210,16 +211,25 @@ Activation activation_of(std::string_view name, const std::string& where) {
   refuse(where, str("'", name, "' is no activation built here"), str("known: ", join(known, ", ")));
 }
 
+GatedGradients gated_gradients(Tensor gradient, const Tensor& gate, const Tensor& up, Activation kind,
+                               bool wants_value) {
+  const auto kernel = kernel_of(kind, gradient, gate, up);
+  if (!kernel || gate.dim() != 2) {
+    const Tensor activated = value(gate, kind);
+    return {derivative_times(gradient * up, gate, kind), gradient * activated, wants_value ? activated * up : Tensor()};
+  }
+  GatedGradients out{at::empty(gate.sizes(), gate.options()), at::empty(up.sizes(), up.options()), {}};
+  if (wants_value) out.value = gradient;
+  kernels::activate_backward(tensor::executor(), *kernel, tensor::input_of(gradient), tensor::input_of(gate),
+                             tensor::input_of(up), gate.size(0), gate.size(1), tensor::output_of(out.gate),
+                             tensor::output_of(out.up), tensor::output_of(out.value));
+  return out;
+}
+
 std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& gate, const Tensor& up,
                                          Activation kind) {
-  const auto kernel = kernel_of(kind, gradient, gate, up);
-  if (!kernel || gate.dim() != 2)
-    return {derivative_times(gradient * up, gate, kind), value(gate, kind).mul_(gradient)};
-  const Tensor dgate = at::empty(gate.sizes(), gate.options()), dup = at::empty(up.sizes(), up.options());
-  kernels::activate_backward(tensor::executor(), *kernel, tensor::input_of(gradient), tensor::input_of(gate),
-                             tensor::input_of(up), gate.size(0), gate.size(1), tensor::output_of(dgate),
-                             tensor::output_of(dup));
-  return {dgate, dup};
+  const GatedGradients all = gated_gradients(gradient, gate, up, kind, false);
+  return {all.gate, all.up};
 }
 
 Tensor activate(const Tensor& x, Activation kind) {

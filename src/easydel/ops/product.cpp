@@ -10,6 +10,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/grouped.h"
+#include "easydel/ops/gated_gradients.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/ops/quantized_product.h"
 #include "easydel/ops/weight_gradient.h"
@@ -77,11 +78,14 @@ struct GatedProduct : torch::autograd::Function<GatedProduct> {
     const auto saved = context->get_saved_variables();
     const Tensor &gate = saved[0], &up = saved[1], &weight = saved[2], gradient = rows(gradients[0]);
     const auto kind = Activation(context->saved_data["kind"].toInt());
-    Tensor dgate, dup, dw;
-    if (context->needs_input_grad(2)) dw = Gradients::of_weight(context, weight, gradient, gated(gate, up, kind));
+    const bool learns = context->needs_input_grad(2);
+    GatedGradients of;
     if (context->needs_input_grad(0) || context->needs_input_grad(1))
-      std::tie(dgate, dup) = gated_backward(multiply_back(gradient, weight, gradient.scalar_type()), gate, up, kind);
-    return {dgate, dup, dw, Gradients::of_bias(context, gradient, 3), Tensor(), Tensor(), Tensor()};
+      of = gated_gradients(multiply_back(gradient, weight, gradient.scalar_type()), gate, up, kind, learns);
+    else if (learns)
+      of.value = gated(gate, up, kind);
+    const Tensor dw = learns ? Gradients::of_weight(context, weight, gradient, of.value) : Tensor();
+    return {of.gate, of.up, dw, Gradients::of_bias(context, gradient, 3), Tensor(), Tensor(), Tensor()};
   }
 };
 
