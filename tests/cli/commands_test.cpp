@@ -108,6 +108,28 @@ TEST(Commands, TokenizeShowsTheTokensAndTheirPartsOfTheText) {
   EXPECT_TRUE(parts.ends_with("\"\\n\" ")) << parts;
 }
 
+// The published Llama 3.2 1B.
+TEST(Commands, DescribeAModelOfWhichThereIsAConfigurationAlone) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+    "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 128256, "tie_word_embeddings": true,
+    "max_position_embeddings": 131072, "torch_dtype": "bfloat16"})");
+  const Value json = parse_json(run_program({"describe", "model", folder.path().string(), "--json"}).out);
+  EXPECT_EQ(json.find("parameters")->as_int(), 1235814400);
+  EXPECT_EQ(json.find("bytes")->as_int(), 2471628800);
+  EXPECT_EQ(json.find("layers")->as_int(), 16);
+  EXPECT_EQ(json.find("planned")->as_bool(), true);
+  EXPECT_NE(run_program({"describe", "model", folder.path().string()})
+                .out.find("parameters    1235814400 (1.24 G), 2.30 GiB, as config.json says; the folder holds none\n"),
+            std::string::npos);
+  test::write_file(folder / "config.json", R"({"model_type": "llama", "num_hidden_layers": -1})");
+  EXPECT_NE(run_program({"describe", "model", folder.path().string()})
+                .out.find("parameters    none in the folder, and no plan: " + (folder / "config.json").string() +
+                          ": num_hidden_layers: -1 is not positive\n"),
+            std::string::npos);
+}
+
 TEST(Commands, TokenizeAndDetokenizeAreInverse) {
   const std::string model = test::test_data("models/stories260K-hf").string();
   const std::string ids = run_program({"tokenize", model, "Once upon a time", "--no-special"}).out;

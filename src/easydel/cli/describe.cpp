@@ -8,9 +8,11 @@
 #include "easydel/cli/commands.h"
 #include "easydel/cli/text_table.h"
 #include "easydel/elarge/actions.h"
+#include "easydel/elarge/core.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/family_configs.h"
 #include "easydel/models/text_config.h"
+#include "easydel/weights/dtype.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::cli {
@@ -87,6 +89,14 @@ std::string head_text(const Value& config) {
          (classes && labels ? ", " + std::to_string(labels->entries.size()) + " labels" : "");
 }
 
+// In which number type config.json says that weights are written.
+weights::DType written_type(const Value& config) {
+  for (const char* key : {"dtype", "torch_dtype"})
+    if (const Value* const word = config.find(key); word && word->is_text())
+      if (const auto type = weights::dtype_of_config(word->scalar)) return *type;
+  return weights::DType::f32;
+}
+
 struct Group {
   int64_t count = 0, elements = 0;
   uint64_t bytes = 0;
@@ -106,19 +116,37 @@ int run_describe_model(const DescribeModelOptions& options) {
   int64_t elements = 0;
   uint64_t weight_bytes = 0;
   Work work(config);
-  if (weights::Folder::has_weights(folder)) {
+  const auto add = [&](const std::string& name, const std::vector<int64_t>& sizes, const std::string& dtype,
+                       int64_t numbers, uint64_t bytes) {
+    const std::string key = options.parameters ? name : without_index(name);
+    if (!groups.contains(key)) order.push_back(key);
+    Group& group = groups[key];
+    const std::string shape = shape_text(sizes);
+    group.shape = group.count == 0 || group.shape == shape ? shape : "several";
+    group.dtype = group.count == 0 || group.dtype == dtype ? dtype : "several";
+    ++group.count, group.elements += numbers, group.bytes += bytes;
+    elements += numbers, weight_bytes += bytes;
+    work.add(name, sizes, numbers);
+  };
+  std::string unplanned;  // why there is neither a weight nor a plan of one
+  const bool planned = !weights::Folder::has_weights(folder);
+  if (planned) {
+    const weights::DType dtype = written_type(config);
+    try {
+      for (const auto& [name, shape] : elarge::core().plan_model(config, read.where)) {
+        int64_t numbers = 1;
+        for (const int64_t size : shape) numbers *= size;
+        add(name, shape, std::string(weights::name_of(dtype)), numbers,
+            static_cast<uint64_t>(numbers) * weights::size_of(dtype));
+      }
+    } catch (const UserError& error) {
+      unplanned = error.what();
+    }
+  } else {
     const weights::Folder opened = weights::Folder::open(folder);
     for (const std::string& name : opened.names()) {
       const weights::TensorView view = opened.at(name);
-      const std::string key = options.parameters ? name : without_index(name);
-      if (!groups.contains(key)) order.push_back(key);
-      Group& group = groups[key];
-      const std::string shape = shape_text(view.shape), dtype(view.type_name());
-      group.shape = group.count == 0 || group.shape == shape ? shape : "several";
-      group.dtype = group.count == 0 || group.dtype == dtype ? dtype : "several";
-      ++group.count, group.elements += view.elements(), group.bytes += view.bytes.size();
-      elements += view.elements(), weight_bytes += view.bytes.size();
-      work.add(name, view.shape, view.elements());
+      add(name, view.shape, std::string(view.type_name()), view.elements(), view.bytes.size());
     }
   }
   const auto word = [&](const char* key) {
@@ -136,9 +164,10 @@ int run_describe_model(const DescribeModelOptions& options) {
   for (const auto& [key, value] : config.entries)
     if (value.as_int() && !value.as_bool() && !key.ends_with("_token_id")) sizes.push_back(key + " " + value.scalar);
   out += "sizes         " + join(sizes, ", ") + "\n";
-  out += order.empty() ? "parameters    none in the folder: it starts from random weights\n"
-                       : "parameters    " + std::to_string(elements) + " (" + count_text(elements) + "), " +
-                             bytes_text(weight_bytes) + "\n";
+  out += order.empty()
+             ? "parameters    none in the folder, and no plan: " + unplanned + "\n"
+             : "parameters    " + std::to_string(elements) + " (" + count_text(elements) + "), " +
+                   bytes_text(weight_bytes) + (planned ? ", as config.json says; the folder holds none" : "") + "\n";
   if (!order.empty()) {
     const auto as = [&](uint64_t bits) { return bytes_text(static_cast<uint64_t>(elements) * bits / 8); };
     out += "layers        " + std::to_string(work.layers()) + "\n";
@@ -184,6 +213,7 @@ int run_describe_model(const DescribeModelOptions& options) {
   json.set("model_type", Value::text(word("model_type")));
   json.set("parameters", Value::integer(elements));
   json.set("bytes", Value::integer(static_cast<int64_t>(weight_bytes)));
+  json.set("planned", Value::boolean(planned));
   json.set("layers", Value::integer(work.layers()));
   json.set("flops_per_token", Value::number(work.flops()));
   json.set("tensors", list);

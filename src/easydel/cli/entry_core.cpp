@@ -1,10 +1,13 @@
 // What libeasydel_core.so gives: the bodies behind elarge/core.h.
+#include <set>
+
 #include "easydel/base/files.h"
 #include "easydel/cli/describe_mesh.h"
 #include "easydel/cli/torch_report.h"
 #include "easydel/cli/vectors.h"
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/session_core.h"
+#include "easydel/models/parameter_plan.h"
 #include "easydel/models/plugin.h"
 #include "easydel/models/probe_logits.h"
 #include "easydel/tensor/memory.h"
@@ -33,6 +36,18 @@ class TorchCore final : public elarge::Core {
     const train::Replay replay = train::replay(probe.test_case, probe.root);
     files::write(probe.output, replay.lines);
     if (probe.parameters) files::write(*probe.parameters, replay.parameters);
+  }
+  std::vector<elarge::PlannedTensor> plan_model(const Value& config, const std::string& where) override {
+    const auto table = models::plan_parameters(config, where);
+    std::vector<elarge::PlannedTensor> out;
+    std::set<std::string> seen;  // several parameters may be parts of one tensor
+    for (const nn::Entry& entry : table->entries()) {
+      const nn::Source& source = entry.source;
+      if (source.tensors.empty()) out.push_back({entry.path, entry.shape});
+      for (const std::string& name : source.tensors)
+        if (seen.insert(name).second) out.push_back({name, source.file_shape(entry.shape)});
+    }
+    return out;
   }
   std::string describe_mesh(const elarge::MeshPlan& plan) override { return describe_mesh_core(plan); }
   void load_plugin(const std::filesystem::path& file) override { models::load_plugin(file); }

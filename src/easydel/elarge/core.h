@@ -106,6 +106,12 @@ struct MeshPlan {
   int64_t rank = 0;  // whose parts are shown
 };
 
+// A tensor of a checkpoint that is not there.
+struct PlannedTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+
 class Core {
  public:
   virtual ~Core() = default;
@@ -116,6 +122,8 @@ class Core {
   virtual void check(const Config& config, int64_t ranks, bool trains) = 0;
   virtual void probe_logits(const ProbeLogits& probe) = 0;
   virtual void probe_replay(const ProbeReplay& probe) = 0;
+  // What a checkpoint of the model of this config.json holds. UserError where it cannot be built.
+  virtual std::vector<PlannedTensor> plan_model(const Value& config, const std::string& where) = 0;
   virtual std::string describe_mesh(const MeshPlan& plan) = 0;
   // Families from outside the tree: a plug-in's library (models/plugin.h). UserError where it is none that fits.
   virtual void load_plugin(const std::filesystem::path& file) = 0;

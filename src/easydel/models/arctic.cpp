@@ -54,7 +54,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                                                   .max_positions = 4096,
                                                                   .rope = {.theta = 1e6},
                                                                   .epsilon = 1e-5}));
-  if (config.boolean("use_residual", false)) config.refuse_key("use_residual", "true is not built for this family");
   spec->names.mlp = "block_sparse_moe.mlp";
   spec->names.gate = "w1";
   spec->names.up = "w3";
