@@ -9,6 +9,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
+#include "easydel/models/parameter_plan.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
@@ -127,6 +128,42 @@ TEST(Xerxes, RefusesExpertsOfSilu) {
   EXPECT_EQ(
       test::replaced(test::refusal([&] { load_model(work.path(), {}); }), (work / "config.json").string(), "FILE"),
       "FILE: swish_run: true goes with xe_moe: false alone\n    experts are of gelu");
+}
+
+// The models that were published, by their config.json: as many parameters as their pages say.
+TEST(UpstreamFamilies, HaveThePublishedNumbersOfParameters) {
+  const auto parameters = [](const char* config) {
+    int64_t all = 0;
+    for (const nn::Entry& entry : plan_parameters(parse_json(config), "config.json")->entries())
+      all += entry.elements();
+    return all;
+  };
+  EXPECT_EQ(parameters(R"({"model_type": "internlm2", "bias": false, "hidden_size": 4096, "intermediate_size": 14336,
+    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 92544,
+    "rope_scaling": {"type": "dynamic", "factor": 2.0}, "rope_theta": 1000000, "max_position_embeddings": 32768})"),
+            7737708544);  // InternLM2 7B
+  EXPECT_EQ(parameters(R"({"model_type": "exaone", "activation_function": "silu", "head_dim": 128, "hidden_size": 4096,
+    "intermediate_size": 14336, "layer_norm_epsilon": 1e-05, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "num_layers": 32, "rope_theta": 500000.0, "tie_word_embeddings": false, "vocab_size": 102400})"),
+            7818448896);  // EXAONE 3.0 7.8B
+  EXPECT_EQ(
+      parameters(R"({"model_type": "openelm", "activation_fn_name": "swish", "ffn_dim_divisor": 256, "head_dim": 64,
+    "ffn_multipliers": [0.5, 0.73, 0.97, 1.2, 1.43, 1.67, 1.9, 2.13, 2.37, 2.6, 2.83, 3.07, 3.3, 3.53, 3.77, 4.0],
+    "ffn_with_glu": true, "max_context_length": 2048, "model_dim": 1280, "normalization_layer_name": "rms_norm",
+    "normalize_qk_projections": true, "num_gqa_groups": 4, "num_transformer_layers": 16,
+    "num_kv_heads": [3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5],
+    "num_query_heads": [12, 12, 12, 12, 12, 16, 16, 16, 16, 16, 16, 16, 20, 20, 20, 20], "qkv_multipliers": [0.5, 1.0],
+    "rope_freq_constant": 10000, "rope_max_length": 4096, "share_input_output_layers": true, "vocab_size": 32000})"),
+      271527168);  // OpenELM 270M
+  EXPECT_NEAR(double(parameters(R"({"model_type": "arctic", "hidden_size": 7168, "intermediate_size": 4864,
+    "moe_layer_frequency": 1, "num_attention_heads": 56, "num_experts_per_tok": 2, "num_hidden_layers": 35,
+    "num_key_value_heads": 8, "num_local_experts": 128, "parallel_attn_mlp_res": true, "use_residual": true,
+    "vocab_size": 32000})")),
+              479e9, 1e9);  // Arctic
+  EXPECT_NEAR(double(parameters(R"({"model_type": "grok-1", "hidden_size": 6144, "intermediate_size": 32768,
+    "num_attention_heads": 48, "num_key_value_heads": 8, "num_hidden_layers": 64, "num_experts": 8,
+    "num_experts_per_tok": 2, "tie_word_embeddings": true, "vocab_size": 131072})")),
+              315e9, 1e9);  // Grok-1
 }
 
 }  // namespace
