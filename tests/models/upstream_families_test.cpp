@@ -133,9 +133,9 @@ TEST(Xerxes, RefusesExpertsOfSilu) {
 // The models that were published, by their config.json: as many parameters as their pages say.
 TEST(UpstreamFamilies, HaveThePublishedNumbersOfParameters) {
   const auto parameters = [](const char* config) {
+    const auto table = plan_parameters(parse_json(config), "config.json");
     int64_t all = 0;
-    for (const nn::Entry& entry : plan_parameters(parse_json(config), "config.json")->entries())
-      all += entry.elements();
+    for (const nn::Entry& entry : table->entries()) all += entry.elements();
     return all;
   };
   EXPECT_EQ(parameters(R"({"model_type": "internlm2", "bias": false, "hidden_size": 4096, "intermediate_size": 14336,
