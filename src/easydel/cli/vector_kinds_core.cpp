@@ -12,6 +12,7 @@ VectorKind kl_estimators_vectors();
 VectorKind lora_targets_vectors();
 VectorKind losses_vectors();
 VectorKind mask_info_vectors();
+VectorKind model_logits_vectors();
 VectorKind model_param_mapping_vectors();
 VectorKind model_partition_specs_vectors();
 VectorKind model_quantize_vectors();
@@ -39,6 +40,7 @@ const std::vector<VectorKind>& core_vector_kinds() {
       lora_targets_vectors(),
       losses_vectors(),
       mask_info_vectors(),
+      model_logits_vectors(),
       model_param_mapping_vectors(),
       model_partition_specs_vectors(),
       model_quantize_vectors(),

@@ -66,4 +66,10 @@ Value shaped_of(const Tensor& tensor) {
   return out;
 }
 
+double hashed(int64_t element, int64_t tensor) {
+  uint32_t x = uint32_t(element + 1) * 2654435761u + uint32_t(tensor + 1) * 2246822519u;
+  x ^= x >> 15, x *= 2246822519u, x ^= x >> 13, x *= 3266489917u, x ^= x >> 16;
+  return double(x) / 4294967296.0 - 0.5;
+}
+
 }  // namespace easydel::cli

@@ -10,6 +10,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/cli/case_folder.h"
 #include "easydel/cli/vectors.h"
 #include "easydel/elarge/actions.h"
 
@@ -98,21 +99,10 @@ std::string run_difference(const Value& expected, const Value& got) {
   return difference_of(expected, ours, 0, 0);
 }
 
-struct Folder {
-  Folder() : path((fs::temp_directory_path() / "easydel-vectors-XXXXXX").string()) {
-    if (!mkdtemp(path.data())) refuse(path, "cannot make a folder there");
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  std::string path;
-};
-
 // The program itself with these arguments, in a folder with the documents that the file's note describes.
 Value run_command(const VectorCase& vector, const VectorFile&) {
-  const Folder folder;
-  const fs::path root = folder.path;
+  const CaseFolder folder;
+  const fs::path& root = folder.path();
   fs::create_directories(root / "tiny-llama");
   files::write(root / "tiny-llama/config.json",
                "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"]}\n");
@@ -124,7 +114,8 @@ Value run_command(const VectorCase& vector, const VectorFile&) {
   files::write(root / "list.yaml", "[1, 2]\n");
   files::write(root / "empty.yaml", "");
   files::write(root / "bad.yaml", "a: [1, 2\n");
-  std::string line = "cd '" + folder.path + "' && '" + fs::read_symlink("/proc/self/exe").string() + "' --quiet elarge";
+  std::string line =
+      "cd '" + root.string() + "' && '" + fs::read_symlink("/proc/self/exe").string() + "' --quiet elarge";
   for (const Value& word : member(vector.body, "argv").items) line += " '" + word.scalar + "'";
   FILE* const pipe = popen((line + " 2>&1").c_str(), "r");
   check(pipe, "a shell could not be started");

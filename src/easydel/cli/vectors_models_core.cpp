@@ -3,6 +3,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/cli/vectors.h"
+#include "easydel/cli/vectors_models.h"
 #include "easydel/mesh/partition_manager.h"
 #include "easydel/models/family.h"
 #include "easydel/models/parameter_plan.h"
@@ -15,24 +16,11 @@ struct Plan {
   std::vector<models::EasyDelParameter> parameters;
 };
 
-// "Qwen3MoeConfig" is the class of model_type "qwen3_moe".
 Plan plan_of(const VectorCase& vector) {
-  const Value* const name = vector.body.find("hf_config_class");
-  const Value* const keys = vector.body.find("hf_config_kwargs");
-  if (!name || !keys || !keys->is_map()) refuse(vector.id, "has no hf_config_class and hf_config_kwargs");
-  std::string plain = name->scalar.substr(0, name->scalar.rfind("Config"));
-  std::ranges::transform(plain, plain.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const models::Family& family : models::families()) {
-    std::string type(family.model_type);
-    std::erase(type, '_');
-    if (type != plain) continue;
-    Value config = *keys;
-    config.set("model_type", Value::text(std::string(family.model_type)));
-    Plan plan{models::plan_parameters(config, vector.id), {}};
-    plan.parameters = models::easydel_parameters(config, *plan.table);
-    return plan;
-  }
-  throw VectorNotBuilt("the family of " + name->scalar);
+  const Value config = model_config_of(vector);
+  Plan plan{models::plan_parameters(config, vector.id), {}};
+  plan.parameters = models::easydel_parameters(config, *plan.table);
+  return plan;
 }
 
 std::string dotted(std::string path) {
@@ -105,6 +93,24 @@ Value expected_mapping(const VectorCase& vector, const VectorFile&) {
 }
 
 }  // namespace
+
+// "Qwen3MoeConfig" is the class of model_type "qwen3_moe".
+Value model_config_of(const VectorCase& vector) {
+  const Value* const name = vector.body.find("hf_config_class");
+  const Value* const keys = vector.body.find("hf_config_kwargs");
+  if (!name || !keys || !keys->is_map()) refuse(vector.id, "has no hf_config_class and hf_config_kwargs");
+  std::string plain = name->scalar.substr(0, name->scalar.rfind("Config"));
+  std::ranges::transform(plain, plain.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const models::Family& family : models::families()) {
+    std::string type(family.model_type);
+    std::erase(type, '_');
+    if (type != plain) continue;
+    Value config = *keys;
+    config.set("model_type", Value::text(std::string(family.model_type)));
+    return config;
+  }
+  throw VectorNotBuilt("the family of " + name->scalar);
+}
 
 VectorKind model_partition_specs_vectors() {
   return {.name = "model_partition_specs", .answer = partition_specs, .expected = expected_specs};

@@ -46,13 +46,9 @@ Tensor matrix_of(const VectorCase& vector, const VectorFile& file) {
   if (seed.is_null() || seed.is_text()) out.fill_(seed.scalar == "c" ? 0.25 : 0);
   if (seed.is_null() || seed.scalar == "c") return out;
   const bool outlier = seed.is_text();
-  const auto j = uint32_t(outlier ? 7 : seed.as_int().value_or(0));
+  const int64_t j = outlier ? 7 : seed.as_int().value_or(0);
   float* const values = out.mutable_data_ptr<float>();
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    uint32_t x = uint32_t(i + 1) * 2654435761u + (j + 1) * 2246822519u;
-    x ^= x >> 15, x *= 2246822519u, x ^= x >> 13, x *= 3266489917u, x ^= x >> 16;
-    values[i] = float((double(x) / 4294967296.0 - 0.5) * (name.starts_with("big") ? 100 : 1));
-  }
+  for (int64_t i = 0; i < out.numel(); ++i) values[i] = float(hashed(i, j) * (name.starts_with("big") ? 100 : 1));
   if (outlier) values[5] = 30;
   return out;
 }
