@@ -50,28 +50,36 @@ TEST_F(BadConfiguration, RulesOfPartitioning) {
                 "')' in regular expression"));
   EXPECT_EQ(refused("sharding: {partition_rules: [[\"q_proj\", [fsdp, pt]]]}"),
             one("run.yaml:2:29: sharding.partition_rules[0]: the mesh has no axis 'pt'\n    did you mean 'tp'?"));
-  EXPECT_EQ(
-      refused("sharding: {partition_rules: [[\"q_proj\", [fsdp, tp, ep, sp]]]}"),
-      "sharding.partition_rules[0]: the spec has 4 entries, 'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
-      "    give at most one entry for each dimension\n");
+  EXPECT_EQ(refused("sharding: {partition_rules: [[\"q_proj\", [fsdp, tp, ep, sp]]]}"),
+            "run.yaml:2:30: sharding.partition_rules[0]: the spec has 4 entries, "
+            "'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
+            "    give at most one entry for each dimension\n");
   test::write_file(folder_ / "run.yaml",
                    "model: {name_or_path: model}\nsharding: {partition_rules: [[\"q_proj\", [fsdp, tp, ep, "
                    "sp]]]}\nactions: [validate]\n");
-  EXPECT_EQ(
-      test::run_program({"--quiet", "elarge", "run.yaml"}, {.folder = folder_.path()})
-          .err,  // and not only when it is loaded
-      "sharding.partition_rules[0]: the spec has 4 entries, 'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
-      "    give at most one entry for each dimension\n");
+  EXPECT_EQ(test::run_program({"--quiet", "elarge", "run.yaml"}, {.folder = folder_.path()})
+                .err,  // and not only when it is loaded
+            "run.yaml:2:30: sharding.partition_rules[0]: the spec has 4 entries, "
+            "'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
+            "    give at most one entry for each dimension\n");
   EXPECT_EQ(refused("sharding: {partition_axis: {heads_axis: tp}}"),
             one("run.yaml:2:28: sharding.partition_axis: heads_axis: no such key\n    did you mean 'head_axis'?"));
+  EXPECT_EQ(
+      refused("sharding: {partition_axis: {head_axis: tpp}}"),
+      one("run.yaml:2:40: sharding.partition_axis.head_axis: the mesh has no axis 'tpp'\n    did you mean 'tp'?"));
 }
 
 TEST_F(BadConfiguration, RotaryPositions) {
   EXPECT_EQ(refused("base_config: {values: {rope_scaling: {rope_type: bogus, factor: 2}}}"),
-            "model/config.json: rope_scaling: rope_type: 'bogus' is not built for this family\n"
+            "run.yaml:2:50: base_config.values.rope_scaling.rope_type: unknown rope type 'bogus'\n"
             "    known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional\n");
-  EXPECT_EQ(refused("base_config: {values: {rope_scaling: {rope_type: llama3, factor: 2}}}"),
-            "model/config.json: rope_scaling: low_freq_factor: is missing\n    rope type 'llama3' needs it\n");
+  EXPECT_EQ(refused("base_config: {values: {rope_scaling: {rope_type: linear}}}"),
+            "run.yaml:2:38: base_config.values.rope_scaling.factor: is missing\n    rope type 'linear' needs it\n");
+  for (const char* type : {"yarn", "llama3", "deepseek_yarn", "longrope"})
+    EXPECT_EQ(
+        refused("base_config: {values: {rope_scaling: {rope_type: " + std::string(type) + ", factor: 2}}}"),
+        "run.yaml:2:38: base_config.values.rope_scaling.original_max_position_embeddings: is missing\n    rope type '" +
+            std::string(type) + "' needs it\n");
 }
 
 TEST_F(BadConfiguration, ACorruptConfigJson) {

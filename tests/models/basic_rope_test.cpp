@@ -21,7 +21,7 @@ TEST(BasicRope, RefusesWhatIsMissing) {
     return test::refusal([&] { get_basic_inv_frequencies(config(scaling)); });
   };
   EXPECT_EQ(refused("{rope_type: bogus}"),
-            "config: rope_scaling: rope_type: 'bogus' is not built for this family\n"
+            "config: rope_scaling: rope_type: unknown rope type 'bogus'\n"
             "    known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional");
   EXPECT_EQ(refused("{rope_type: yarn, factor: 2}"),
             "config: rope_scaling: original_max_position_embeddings: is missing\n    rope type 'yarn' needs it");

@@ -6,6 +6,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/elarge/override_error.h"
 #include "easydel/elarge/push.h"
 
 namespace easydel::elarge {
@@ -287,9 +288,35 @@ Session& Running::session() {
   return *session_;
 }
 
+namespace {
+
+// An error that the core found, with the place where the run's file says what is wrong.
+[[noreturn]] void refuse_at_place(const Run& run, const UserError& error) {
+  const std::string text = error.what();
+  const auto at = [&](Place place) {
+    return place.line > 0 ? str(run.file, ":", place.line, ":", place.column) : run.file;
+  };
+  if (const auto own = override_error(text, run.config.base_config.values.config_json))
+    refuse(at(own->place), own->path + ": " + own->what, own->remedy);
+  static constexpr std::string_view rules = "sharding.partition_rules[";
+  if (text.starts_with(rules)) {
+    const auto& items = run.config.sharding.partition_rules.items;
+    const size_t rule = std::strtoul(text.c_str() + rules.size(), nullptr, 10);
+    if (rule < items.size()) throw UserError(at(items[rule].place) + ": " + text);
+  }
+  throw UserError(text);
+}
+
+}  // namespace
+
 void check_with_torch(const Run& run) {
   const Needs needs = needs_of(run);
-  if (needs.model && (needs.computing || core_is_there())) core().check(run.config, run.ranks, needs.training);
+  if (!needs.model || !(needs.computing || core_is_there())) return;
+  try {
+    core().check(run.config, run.ranks, needs.training);
+  } catch (const UserError& error) {
+    refuse_at_place(run, error);
+  }
 }
 
 void run_actions(const Run& run, const Output& out) {

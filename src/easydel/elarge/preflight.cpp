@@ -10,6 +10,7 @@
 #include "easydel/data/inform_files.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/elarge/actions.h"
+#include "easydel/elarge/override_error.h"
 #include "easydel/elarge/push.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/hub/resolve.h"
@@ -69,7 +70,13 @@ Value check_model(const fs::path& folder, const Value& overrides, const std::str
     if (auto part = models::text_part_of(read.document, read.where)) read.document = std::move(part->config);
     config = read.document;
     for (const auto& [key, value] : overrides.entries) read.document.set(key, value);
-    models::family_config_of(read.document, read.where);
+    try {
+      models::family_config_of(read.document, read.where);
+    } catch (const UserError& error) {
+      const auto own = override_error(error.what(), overrides);
+      if (!own) throw;
+      problems.add(own->path, own->place, own->what, own->remedy);
+    }
   });
   as_problem(problems, path + ".name_or_path", [&] {
     if (weights::Folder::has_weights(folder))

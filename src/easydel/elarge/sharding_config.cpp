@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "easydel/base/error.h"
+#include "easydel/base/names.h"
 #include "easydel/mesh/partition_axis.h"
 
 namespace easydel::elarge {
@@ -46,6 +47,13 @@ void ShardingConfig::check_layouts(config::Keys& keys) const {
                              "sequence_parallel_axis", "expert_parallel_axis"})
       if (!(*axis.find(name) == *usual.find(name)))
         refuse(name, "another axis in this role is not built yet", "leave the five parallel axes as they are named");
+    for (const auto& [name, value] : partition_axis.entries) {
+      const mesh::AxisField* const field = axis.find(name);
+      for (const std::string& one : field ? field->axes.value_or(mesh::Axes{}) : mesh::Axes{})
+        if (std::ranges::find(axis_names, one) == axis_names.end())
+          keys.problems().add(keys.path_of("partition_axis") + "." + name, value.place,
+                              "the mesh has no axis '" + one + "'", did_you_mean(one, axis_names));
+    }
   });
   if (partition_axis.is_map() && !partition_axis.entries.empty())
     keys.no_effect("partition_axis", "activations lie where their tokens are; parameters follow partition_rules");

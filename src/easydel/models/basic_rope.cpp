@@ -63,7 +63,15 @@ ops::RopeSpec spec_of(const Value& config, const RopeRequest& request) {
   if (!positions) in.refuse_key("max_position_embeddings", "is missing", "rotary positions need it");
   const int64_t dim = request.rotary_dim.value_or(head);
   const double partial = in.number("partial_rotary_factor", 1.0);
-  const Value fitting = with_fitting_sections(config, (partial < 1.0 ? int64_t(double(dim) * partial) : dim) / 2);
+  Value fitting = with_fitting_sections(config, (partial < 1.0 ? int64_t(double(dim) * partial) : dim) / 2);
+  // Upstream's tables, unlike its frequencies, begin with all positions where none are said to be the original ones.
+  const auto lacks = [](const Value& map) {
+    const Value* const original = map.find("original_max_position_embeddings");
+    return map.is_map() && !map.entries.empty() && (!original || original->is_null());
+  };
+  for (const char* key : {"rope_scaling", "rope_parameters"})
+    if (Value* const parameters = fitting.find(key); parameters && lacks(*parameters) && lacks(fitting))
+      parameters->set("original_max_position_embeddings", Value::integer(*positions));
   ops::RopeSpec spec =
       ConfigReader(fitting, kWhere).rope(dim, *positions, {.reads_partial = true, .reads_sections = true});
   if (request.base) spec.theta = *request.base;

@@ -174,6 +174,10 @@ RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, int64
   if (type == "default") return spec;
   if (defaults.only_longrope && type != "longrope")
     in.refuse_key("rope_type", str("'", type, "' is not known to this family"), "known: default, longrope");
+  const bool says_original = in.find("original_max_position_embeddings") || find("original_max_position_embeddings") ||
+                             defaults.original_max_positions > 0;
+  if (!says_original && (type == "yarn" || type == "deepseek_yarn" || type == "llama3" || type == "longrope"))
+    read.need("original_max_position_embeddings");
   spec.factor = in.number("factor", in.number("scaling_factor", 1.0));
   spec.original_max_positions = integer("original_max_position_embeddings")
                                     .value_or(defaults.original_max_positions > 0
@@ -195,7 +199,7 @@ RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, int64
   else if (type == "proportional")
     read.proportional(partial);
   else
-    in.refuse_key("rope_type", str("'", type, "' is not built for this family"), kKnown);
+    in.refuse_key("rope_type", str("unknown rope type '", type, "'"), kKnown);
   return spec;
 }
 
