@@ -200,7 +200,7 @@ case "${1:-}" in
       build all
     fi
     python=python3
-    [ ! -x "$venv/bin/python" ] || python=$venv/bin/python
+    [ ! -f "$venv/torch-is-whole" ] || python=$venv/bin/python
     exec "$python" "$root/scripts/run_tests.py" --build "$build" "$@"
     ;;
   build)

@@ -14,6 +14,14 @@ std::filesystem::path path_of_library() {
   return std::filesystem::path(info.dli_fname).parent_path() / "libeasydel_arrow.so";
 }
 
+// The wheel's libraries export their own copies of libraries that this program has, too (simdjson, of another version):
+// each side keeps to its own. The sanitizers' runtime cannot be combined with that.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int how_to_open = RTLD_NOW | RTLD_LOCAL;
+#else
+constexpr int how_to_open = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+
 }  // namespace
 
 columnar::Library& load_columnar_library(const std::filesystem::path& path) {
@@ -21,7 +29,7 @@ columnar::Library& load_columnar_library(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path, missing))
     refuse(path.string(), "is not there: this program was built without Arrow, which reads Parquet and Arrow files",
            "install pyarrow (pip install pyarrow) where torch is and build again, or convert the files to jsonl");
-  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const library = ::dlopen(path.c_str(), how_to_open);
   if (!library) {
     const char* const why = ::dlerror();
     refuse(path.string(), str("cannot be loaded: ", why ? why : "unknown reason"),
