@@ -123,7 +123,8 @@ install_arrow() {
   [ -z "$(find_arrow)" ] || return 0
   say "installing pyarrow $arrow_version into ${venv#"$root"/}"
   { [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"; } >&2 &&
-    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 "pyarrow==$arrow_version" >&2 </dev/null ||
+    { "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 "pyarrow==$arrow_version" ||
+      "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 "pyarrow>=23"; } >&2 </dev/null ||
     say "pyarrow could not be installed: Parquet and Arrow files cannot be read"
 }
 
