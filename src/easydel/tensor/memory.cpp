@@ -21,7 +21,8 @@ namespace {
 
 constexpr size_t kSmall = size_t{256} << 10;  // below it malloc does well
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kAlignment = 64;  // as libtorch's own
+constexpr size_t kMostAreas = 16384;  // 32 GiB of huge pages
+constexpr size_t kAlignment = 64;     // as libtorch's own
 
 // Pages of the system's, huge ones where there is room for them.
 char* map_pages(size_t bytes) {
@@ -142,6 +143,8 @@ class Blocks {
   // Huge pages of free ranges behind each other, by their addresses alone: nothing is cleared, as fresh pages would be.
   // Null where they do not hold most of it.
   void* gathered(size_t bytes) {
+    // Each page may become an area of its own to the system, which has 65,530 of them for a process.
+    if ((use_.in_use + use_.kept) / kHugePage > kMostAreas) return nullptr;
     const size_t pages = bytes / kHugePage;
     std::vector<char*> found;
     for (auto range = free_.begin(); range != free_.end() && found.size() < pages; ++range) {
@@ -155,7 +158,13 @@ class Blocks {
     char* to = block;
     for (char* const page : found) {
       // One at a time: those of one range may lie in several of the system's areas.
-      if (mremap(page, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) break;
+      if (mremap(page, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+        // The system may have taken away what lay at `to`.
+        constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+        if (mmap(to, size_t(block + bytes - to), PROT_READ | PROT_WRITE, how, -1, 0) != MAP_FAILED) break;
+        munmap(block, bytes);
+        return nullptr;
+      }
       to += kHugePage;
       const auto range = std::prev(free_.upper_bound(page));
       char* const begin = range->first;
