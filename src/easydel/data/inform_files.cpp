@@ -2,7 +2,7 @@
 // reads a repository that says nothing else.
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <functional>
 #include <map>
 
 #include "easydel/base/error.h"
@@ -25,22 +25,17 @@ constexpr std::array kSplits{SplitWords{"validation", {"validation", "valid", "d
                              SplitWords{"test", {"test", "testing", "eval", "evaluation"}},
                              SplitWords{"train", {"train", "training"}}};
 
-// Whether `word` stands in the path between what is no letter or digit.
-bool has_word(const std::string& path, std::string_view word) {
+// Whether `word` stands in the name of a folder or file by itself: a letter beside it makes it another word, and behind
+// a file's there is something more.
+bool has_word(std::string_view name, std::string_view word, bool folder) {
   const auto apart = [&](size_t at) {
-    return at >= path.size() || !std::isalnum(static_cast<unsigned char>(path[at]));
+    return std::string_view("-._ 0123456789").find(name[at]) != std::string_view::npos;
   };
-  for (size_t at = path.find(word); at != std::string::npos; at = path.find(word, at + 1))
-    if ((at == 0 || apart(at - 1)) && apart(at + word.size())) return true;
+  for (size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || apart(at - 1)) && (end == name.size() ? folder : apart(end))) return true;
+  }
   return false;
-}
-
-// The split that a file's name says; empty: none.
-std::string_view split_of(const std::string& path) {
-  for (const SplitWords& split : kSplits)
-    for (const std::string_view word : split.words)
-      if (!word.empty() && has_word(path, word)) return split.split;
-  return "";
 }
 
 // "valid" asks for what "validation" is; a word of one's own for itself.
@@ -88,11 +83,14 @@ std::vector<std::pair<std::string, std::string>> patterns_of(const Value& config
   return out;
 }
 
-// Files that say something of the data, as `datasets` knows them.
-bool is_about_data(const std::string& file) {
+// Files that say something of the data, as `datasets` knows them, and hidden ones.
+bool is_about_data(const fs::path& file) {
   static constexpr std::array<std::string_view, 6> names{"README.md",          "config.json", "dataset_info.json",
                                                          "dataset_infos.json", "state.json",  "dataset_dict.json"};
-  return file.starts_with('.') || std::ranges::find(names, fs::path(file).filename().string()) != names.end();
+  return std::ranges::any_of(
+             file,
+             [](const fs::path& part) { return part.string().starts_with('.') || part.string().starts_with("__"); }) ||
+         std::ranges::find(names, file.filename().string()) != names.end();
 }
 
 using Names = std::vector<std::string>;
@@ -104,39 +102,71 @@ std::string split_of_shard(const std::string& file) {
   return file.substr(begin, file.rfind("-of-") - 6 - begin);
 }
 
+using Splits = std::vector<std::string>;
+
+// The splits that a file's place says: by its name as push_to_hub() gives it, by its folders, by its name; else
+// training. What says nothing of any file is passed over.
+Splits splits_by_shard(const std::string& file) {
+  const std::string split = split_of_shard(file);
+  return split.empty() ? Splits{} : Splits{split};
+}
+template <class Says>
+Splits splits_where(const Says& says) {
+  Splits out;
+  for (const SplitWords& split : kSplits)
+    if (std::ranges::any_of(split.words, [&](std::string_view word) { return !word.empty() && says(word); }))
+      out.emplace_back(split.split);
+  return out;
+}
+Splits splits_by_folder(const std::string& file) {
+  const fs::path folders = fs::path(file).parent_path();
+  return splits_where([&](std::string_view word) {
+    return std::ranges::any_of(folders, [&](const fs::path& one) { return has_word(one.string(), word, true); });
+  });
+}
+Splits splits_by_name(const std::string& file) {
+  const std::string name = fs::path(file).filename().string();
+  return splits_where([&](std::string_view word) { return has_word(name, word, false); });
+}
+Splits training_split(const std::string&) { return {"train"}; }
+
 struct Found {
   std::map<std::string, Names, std::less<>> by_split;
   std::string other;  // a file that is there and cannot be read; empty: none
 };
 
-// The files of a repository by their splits: those of a configuration, else all by their names.
+// The files of a repository by their splits: those of a configuration, else all by their places, as `datasets` does it.
 Found found_in(const Names& files, const Value* configuration) {
-  Found out;
-  const auto patterns =
-      configuration ? patterns_of(*configuration) : std::vector<std::pair<std::string, std::string>>{};
   std::string below = configuration ? text_at(*configuration, "data_dir") : "";
   if (!below.empty() && !below.ends_with('/')) below += '/';
-  // Where files bear the names that push_to_hub() gives, the others are no data.
-  const bool shards = patterns.empty() && std::ranges::any_of(files, [&](const std::string& file) {
-                        return file.starts_with(below) && !split_of_shard(file.substr(below.size())).empty();
-                      });
-  for (const std::string& file : files) {
-    if (is_about_data(file) || !file.starts_with(below)) continue;
-    const std::string inside = file.substr(below.size());
-    std::string split(shards ? split_of_shard(inside) : split_of(file));
-    if (shards && split.empty()) continue;
-    if (!patterns.empty()) {
-      const auto match = std::ranges::find_if(patterns, [&](const auto& one) { return is_match(inside, one.second); });
-      if (match == patterns.end()) continue;
-      split = match->first;
-    }
-    if (source_of_file(file))
-      out.by_split[split].push_back(file);
-    else if (out.other.empty())
-      out.other = file;
+  Names inside;
+  for (const std::string& file : files)
+    if (file.starts_with(below) && !is_about_data(file.substr(below.size())))
+      inside.push_back(file.substr(below.size()));
+  const auto patterns =
+      configuration ? patterns_of(*configuration) : std::vector<std::pair<std::string, std::string>>{};
+  const auto by_pattern = [&](const std::string& file) {
+    Splits out;
+    for (const auto& [split, pattern] : patterns)
+      if (is_match(file, pattern) && std::ranges::find(out, split) == out.end()) out.push_back(split);
+    return out;
+  };
+  using Rule = std::function<Splits(const std::string&)>;
+  std::vector<Rule> rules{splits_by_shard, splits_by_folder, splits_by_name, training_split};
+  if (!patterns.empty()) rules = {by_pattern};
+  Found out;
+  for (const Rule& splits_of : rules) {
+    bool says = false;
+    for (const std::string& file : inside)
+      for (const std::string& split : splits_of(file)) {
+        says = true;
+        if (source_of_file(file))
+          out.by_split[split].push_back(below + file);
+        else if (out.other.empty())
+          out.other = below + file;
+      }
+    if (says) break;
   }
-  // Without a name that says a split, all of it is for training.
-  if (out.by_split.size() == 1 && out.by_split.contains("")) out.by_split["train"] = std::move(out.by_split[""]);
   return out;
 }
 
