@@ -181,7 +181,7 @@ struct PairLoops {
     int64_t stride = panel_columns;
   };
 
-  // c [count][32] = a block of the left side times `pairs` of a panel, added to what is there.
+  // c [count][32] += a block of the left side times `pairs` of a panel.
   template <int rows = int(block_rows)>
   static void some_rows(int64_t count, const uint32_t* a, const uint32_t* b, int64_t pairs, const Sums& c,
                         Ahead& ahead) {
@@ -258,9 +258,6 @@ struct PairLoops {
           for (int64_t r = 0; r < rows; r += step.block) {
             const int64_t count = std::min(step.block, rows - r);
             ahead.next_rows(left(r + step.block < rows ? r + step.block : r));
-            if (pair + pairs == all && !step.streams)  // what will be written
-              for (int64_t i = r; i < r + count; ++i)
-                __builtin_prefetch(step.y.at(first + i, (panel + p) * panel_columns), 1);
             some_rows(count, left(r), b, pairs, {c + r * panel_columns, pair == 0}, ahead);
           }
         }
