@@ -12,6 +12,40 @@ AddedToken special_token(std::string content, TokenId id) {
   return out;
 }
 
+void NamedTokens::fill(const Names& names) {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (!given[i] && !names[i].empty()) tokens[i] = special_token(std::string(names[i]));
+}
+
+std::string NamedTokens::content(Key key, const Names& names) const {
+  return tokens[key] ? tokens[key]->content : std::string(names[key]);
+}
+
+std::vector<FrameStep> read_frame(std::string_view words, const NamedTokens& named, const NamedTokens::Names& names,
+                                  const std::function<void(std::string_view, FrameStep&)>& token) {
+  std::vector<FrameStep> out;
+  each_part(words, ' ', [&](std::string_view word) {
+    FrameStep step;
+    if (const size_t colon = word.find(':'); colon != std::string_view::npos) {
+      step.type = static_cast<uint8_t>(word[colon + 1] - '0');
+      word = word.substr(0, colon);
+    }
+    if (const size_t equals = word.find('='); equals != std::string_view::npos) {
+      step.token.id = word[equals + 1] - '0';
+      word = word.substr(0, equals);
+    }
+    const auto key = std::find(NamedTokens::keys.begin(), NamedTokens::keys.end(), str(word, "_token"));
+    if (word == "A" || word == "B")
+      step.text = word == "A" ? 0 : 1;
+    else if (key != NamedTokens::keys.end())
+      step.token.content = named.content(static_cast<NamedTokens::Key>(key - NamedTokens::keys.begin()), names);
+    else
+      token(word, step);
+    out.push_back(std::move(step));
+  });
+  return out;
+}
+
 void set_steps(TokenizerParts& parts, std::string_view normalizer, std::string_view pre_tokenizer,
                std::string_view decoder) {
   if (!normalizer.empty()) parts.normalizer = make_normalizer(parse_json(normalizer));

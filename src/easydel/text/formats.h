@@ -1,8 +1,10 @@
 // The files that a tokenizer comes in beside tokenizer.json. Each reader makes the same parts of its file.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,9 +29,27 @@ struct NamedTokens {
   static constexpr std::array<std::string_view, 7> keys = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                            "pad_token", "cls_token", "mask_token"};
   enum Key : uint8_t { bos, eos, unk, sep, pad, cls, mask };
+  using Names = std::array<std::string_view, keys.size()>;  // what a class calls them; "": none
   std::array<std::optional<AddedToken>, 7> tokens;
   std::array<bool, 7> given{};  // a config speaks of it, if only to say that there is none
+
+  void fill(const Names& names);  // where the config says nothing
+  // The token's text; where the config denies it, the class's, which its vocabulary has all the same.
+  std::string content(Key key, const Names& names) const;
 };
+
+// What stands around texts: "cls A sep B:1 sep:1", names of tokens, and texts, with their types; "cls=0" fixes an id.
+// `token` says what the words are that name none.
+std::vector<FrameStep> read_frame(std::string_view words, const NamedTokens& named, const NamedTokens::Names& names,
+                                  const std::function<void(std::string_view word, FrameStep&)>& token);
+template <class Each>
+void each_part(std::string_view text, char between, Each each) {  // empty parts are passed over
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(between), text.size());
+    if (end) each(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+}
 
 // All throw UserError "name: ..." where the bytes cannot be read as what they should be.
 
@@ -64,21 +84,24 @@ ReadTokenizer read_tekken(std::string_view json, const std::string& name);  // M
 ReadTokenizer read_gguf(const std::filesystem::path& path);
 ReadTokenizer read_gguf(const weights::GgufMetadata& file);
 
-// One token a line: WordPiece with BERT's steps, as `config` (tokenizer_config.json) sets them.
-ReadTokenizer read_word_list(std::string_view bytes, const Value& config, const std::string& name);
+// One token a line, or vocab.json and merges.txt, with the steps of the class that `config` (tokenizer_config.json)
+// names, or else `model_type` (vocabulary_classes.h); the class's own tokens are filled in where `named` is not given
+// any.
+ReadTokenizer read_word_list(std::string_view bytes, const Value& config, std::string_view model_type,
+                             NamedTokens& named, const std::string& name);
+ReadTokenizer read_vocabulary_and_merges(std::string_view vocab, std::string_view merges, const Value& config,
+                                         std::string_view model_type, NamedTokens& named, const std::string& name);
 // Lines of id, Python literal and length: RWKV's world vocabularies.
 ReadTokenizer read_rwkv(std::string_view bytes, const std::string& name);
 bool looks_like_rwkv(std::string_view bytes);
-
-// vocab.json and merges.txt, with the steps of the class that `config` names (GPT-2's where it names none).
-ReadTokenizer read_vocabulary_and_merges(std::string_view vocab, std::string_view merges, const Value& config,
-                                         const std::string& name);
 
 // The patterns of the families, as their tokenizer.json writes them.
 inline constexpr std::string_view cl100k_pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 inline constexpr std::string_view qwen2_pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view qwen3_5_pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 inline constexpr std::string_view o200k_pattern =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 inline constexpr std::string_view tekken_pattern =

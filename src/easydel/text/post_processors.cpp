@@ -28,11 +28,16 @@ Encoding special(const Step& step) {
   return out;
 }
 
+void trim_offsets(Encoding& encoding, bool add_prefix_space);
+
 struct Template : PostProcessor {
   std::vector<Step> single, pair;
+  std::optional<bool> trim;  // as Frame's
 
   void apply(std::vector<Encoding>& parts, bool add_special_tokens) const override {
     std::vector<Encoding> out;
+    if (trim)
+      for (Encoding& part : parts) trim_offsets(part, *trim);
     for (const Step& step : parts.size() > 1 ? pair : single) {
       if (step.sequence < 0) {
         if (add_special_tokens) out.push_back(special(step));
@@ -214,6 +219,7 @@ std::unique_ptr<const PostProcessor> make_frame(const Frame& frame) {
   auto out = std::make_unique<Template>();
   out->single = steps(frame.single);
   out->pair = steps(frame.pair);
+  out->trim = frame.trim;
   return out;
 }
 

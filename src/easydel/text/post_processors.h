@@ -27,14 +27,15 @@ struct SpecialToken {
 
 // A template in code: what stands around one text, and around two.
 struct FrameStep {
-  int text = -1;  // 0, 1: that text; -1: the token
-  SpecialToken token = {};
+  int text = -1;            // 0, 1: that text; -1: the token
+  SpecialToken token = {};  // an id that is there already stays
   uint8_t type = 0;
   bool keeps_content = false;  // though the token is not in the vocabulary, and so has the id of the unknown one
 };
 struct Frame {
   std::vector<FrameStep> single, pair;
-  bool yields = false;  // add_bos_token and add_eos_token of a config count more
+  bool yields = false;            // add_bos_token and add_eos_token of a config count more
+  std::optional<bool> trim = {};  // offsets leave blanks out; true: a text is given one, and its own is left out too
 };
 std::unique_ptr<const PostProcessor> make_frame(const Frame& frame);
 

@@ -14,15 +14,6 @@ namespace {
 using Numbering = SentencePieceClass::Numbering;
 using Key = NamedTokens::Key;
 
-template <class Each>
-void each_part(std::string_view text, char between, Each each) {
-  while (!text.empty()) {
-    size_t end = std::min(text.find(between), text.size());
-    if (end) each(text.substr(0, end));
-    text.remove_prefix(std::min(text.size(), end + 1));
-  }
-}
-
 std::string in_sequence(std::string_view list, const std::vector<std::string>& steps) {
   if (steps.empty()) return "";
   std::string out = str(R"({"type": "Sequence", ")", list, "\": [");
@@ -35,8 +26,7 @@ class Builder {
   Builder(const SentencePieceClass& kind, std::string_view bytes, const Value& config, NamedTokens& named,
           const std::string& name)
       : kind_(kind), name_(name), file_(parse_sentencepiece(bytes, name)), config_(config), named_(named) {
-    for (size_t i = 0; i < kind_.named.size(); ++i)
-      if (!named_.given[i] && !kind_.named[i].empty()) named_.tokens[i] = special_token(std::string(kind_.named[i]));
+    named_.fill(kind_.named);
     // A mask that is a mere string takes the blank before it along.
     const Value* written = config_.find(NamedTokens::keys[Key::mask]);
     std::optional<AddedToken>& mask = named_.tokens[Key::mask];
@@ -61,10 +51,7 @@ class Builder {
   }
 
  private:
-  // The token's text; where the config denies it, the class's, which its vocabulary has all the same.
-  std::string content(Key key) const {
-    return named_.tokens[key] ? named_.tokens[key]->content : std::string(kind_.named[key]);
-  }
+  std::string content(Key key) const { return named_.content(key, kind_.named); }
 
   void add(std::string_view token, double score = 0) {
     vocabulary_.emplace_back(token);
@@ -228,27 +215,12 @@ class Builder {
   }
 
   std::vector<FrameStep> steps(std::string_view words) const {
-    std::vector<FrameStep> out;
-    each_part(words, ' ', [&](std::string_view word) {
-      FrameStep step;
-      if (size_t colon = word.find(':'); colon != std::string_view::npos) {
-        step.type = static_cast<uint8_t>(word[colon + 1] - '0');
-        word = word.substr(0, colon);
-      }
-      if (word == "A" || word == "B") {
-        step.text = word == "A" ? 0 : 1;
-      } else if (word == "lang") {
-        std::string code = string_field(config_, kind_.language_key, std::string(kind_.language));
-        bool bare = kind_.language.starts_with("__") && code.find("__") == std::string::npos;
-        step.token.content = bare ? "__" + code + "__" : code;
-        step.keeps_content = kind_.language_keeps_name;
-      } else {
-        auto key = std::find(NamedTokens::keys.begin(), NamedTokens::keys.end(), str(word, "_token"));
-        step.token.content = content(static_cast<Key>(key - NamedTokens::keys.begin()));
-      }
-      out.push_back(std::move(step));
+    return read_frame(words, named_, kind_.named, [&](std::string_view, FrameStep& step) {
+      std::string code = string_field(config_, kind_.language_key, std::string(kind_.language));
+      bool bare = kind_.language.starts_with("__") && code.find("__") == std::string::npos;
+      step.token.content = bare ? "__" + code + "__" : code;
+      step.keeps_content = kind_.language_keeps_name;
     });
-    return out;
   }
 
   const SentencePieceClass& kind_;

@@ -20,7 +20,7 @@ struct SentencePieceClass {
     pegasus,    // pad eos, two masks, <unk_2> ..., the pieces but two
     sentinels,  // the pieces, <extra_id_99> ... <extra_id_0>
   };
-  using Names = std::array<std::string_view, NamedTokens::keys.size()>;
+  using Names = NamedTokens::Names;
 
   std::string_view name, families;  // families: model types of config.json
   Numbering numbering = Numbering::file;
@@ -42,10 +42,10 @@ struct SentencePieceClass {
   std::string_view without_charsmap = {};  // the normalizers of a file without a map, where those are others
   bool lowers = false, keeps_accents = false;
   std::string_view pre_tokenizers = "WhitespaceSplit\nMetaspace";
-  std::string_view prefix = "always";          // Metaspace's prepend_scheme ...
-  std::string_view without_prefix = "always";  // ... and with add_prefix_space: false
-  std::string_view single = {}, pair = {};     // "cls A sep B:1 sep:1": names of tokens, and texts, with their types
-  bool yields = false;                         // as Frame's
+  std::string_view prefix = "always";                     // Metaspace's prepend_scheme ...
+  std::string_view without_prefix = "always";             // ... and with add_prefix_space: false
+  std::string_view single = {}, pair = {};                // as read_frame reads them; "lang": the language
+  bool yields = false;                                    // as Frame's
   std::string_view legacy_single = {}, legacy_pair = {};  // with legacy_behaviour
   std::string_view language_key = "src_lang", language = "en_XX";
   bool language_keeps_name = false;  // as FrameStep's keeps_content

@@ -135,7 +135,8 @@ void add_tokens(const Value& config, const NamedTokens& named, const std::vector
   parts.added.add(out, parts.model->vocabulary(), parts.normalizer.get());
 }
 
-// add_bos_token and add_eos_token replace the file's post-processor wherever the config says either (transformers 5).
+// Of files other than tokenizer.json, which says itself what stands around a text, add_bos_token and add_eos_token
+// replace the post-processor wherever the config says either (transformers 5).
 void apply_bos_eos_rules(const Value& config, const TokenizerSettings& settings, const std::optional<AddedToken>& bos,
                          const std::optional<AddedToken>& eos, TokenizerParts& parts) {
   if (is_absent(config.find("add_bos_token")) && is_absent(config.find("add_eos_token"))) return;
@@ -213,6 +214,7 @@ void refuse_moved_ids(std::string_view type, const fs::path& file) {
 // `model`: config.json, which names the family where tokenizer_config.json does not name a class.
 ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& model, NamedTokens& named) {
   std::string name = file.filename().string(), where = file.string();
+  const std::string family = string_field(model, "model_type", "");
   if (name.ends_with(".gguf")) return read_gguf(file);
   std::string bytes = files::read_compressed(file);
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
@@ -220,7 +222,7 @@ ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& m
   if (name == "vocab.json") {
     fs::path merges = file.parent_path() / "merges.txt";
     if (!fs::is_regular_file(merges)) refuse(where, "has no merges.txt beside it", what_works);
-    return read_vocabulary_and_merges(bytes, files::read(merges), config, where);
+    return read_vocabulary_and_merges(bytes, files::read(merges), config, family, named, where);
   }
   if (name.ends_with(".json")) {
     ReadTokenizer out;
@@ -230,10 +232,10 @@ ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& m
   }
   if (name == "merges.txt") refuse(where, "is half of a tokenizer", "give its folder, or vocab.json beside it");
   if (name.ends_with(".txt"))
-    return looks_like_rwkv(bytes) ? read_rwkv(bytes, where) : read_word_list(bytes, config, where);
+    return looks_like_rwkv(bytes) ? read_rwkv(bytes, where) : read_word_list(bytes, config, family, named, where);
   if (name.ends_with(".tiktoken") || looks_like_tiktoken(bytes)) return read_tiktoken(bytes, where);
   if (name.find(".model") == std::string::npos) refuse(where, "is no file of a tokenizer", what_works);
-  std::string type = string_field(config, "tokenizer_class", ""), family = string_field(model, "model_type", "");
+  std::string type = string_field(config, "tokenizer_class", "");
   refuse_moved_ids(type, file);
   if (const SentencePieceClass* kind = sentencepiece_class(type, family))
     return read_sentencepiece_as(*kind, bytes, config, named, where);
@@ -260,23 +262,21 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   bool is_folder = fs::is_directory(where);
   if (!is_folder && !fs::exists(where)) refuse(where.string(), "no such file or folder", what_works);
   fs::path file = is_folder ? tokenizer_file(where) : where;
+  // A vocabulary alone does not say how its texts are cut; what stands beside it does.
+  bool bare = file.filename() == "vocab.json" || file.filename() == "vocab.txt";
   TokenizerSettings settings;
   settings.files.push_back(file);
-  if (!is_folder) {
-    // A vocabulary alone does not say how its texts are cut; what stands beside it does.
-    bool bare = file.filename() == "vocab.json" || file.filename() == "vocab.txt";
-    Value config = bare ? read_beside(file.parent_path() / "tokenizer_config.json", settings.files) : Value::map();
+  if (!is_folder && !bare) {
     NamedTokens named;
-    ReadTokenizer read = read_any(file, config, Value::map(), named);
+    ReadTokenizer read = read_any(file, Value::map(), Value::map(), named);
     settings.bos = read.bos;
     settings.eos = read.eos;
     settings.pad = read.pad;
     settings.unk = read.unk;
     settings.chat_template = std::move(read.chat_template);
-    if (file.filename() == "vocab.json") settings.files.push_back(file.parent_path() / "merges.txt");
     return std::make_shared<JsonTokenizer>(std::move(read.parts), std::move(settings));
   }
-  fs::path folder = where;
+  fs::path folder = is_folder ? where : where.parent_path();
   Value config = read_beside(folder / "tokenizer_config.json", settings.files);
   Value map = read_beside(folder / "special_tokens_map.json", settings.files);
   std::vector<fs::path> not_copied;
@@ -317,13 +317,14 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
       for (FrameStep& step : *steps)
         if (step.text < 0) {
           // A language that the vocabulary lacks is unknown, as any text is.
+          if (step.token.id >= 0) continue;
           step.token.id = id_of(special_token(step.token.content)).value_or(settings.unk.value_or(0));
           const AddedToken* added = parts.added.token(step.token.id);
           if (step.keeps_content) continue;
           step.token.content = added ? added->content : parts.model->vocabulary().token(step.token.id);
         }
     parts.post_processor = make_frame(*read.frame);
-  } else {
+  } else if (!file.filename().string().starts_with("tokenizer.json")) {
     apply_bos_eos_rules(config, settings, filled(named.tokens[NamedTokens::bos], settings.bos),
                         filled(named.tokens[NamedTokens::eos], settings.eos), parts);
   }

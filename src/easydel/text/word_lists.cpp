@@ -1,4 +1,4 @@
-// Vocabularies in plain text: BERT's vocab.txt, RWKV's lists, GPT-2's vocab.json with merges.txt.
+// Vocabularies in plain text: lists of words as BERT's vocab.txt, vocab.json with merges.txt as GPT-2's, RWKV's lists.
 #include <algorithm>
 #include <charconv>
 
@@ -6,6 +6,7 @@
 #include "easydel/text/byte_level.h"
 #include "easydel/text/formats.h"
 #include "easydel/text/json_fields.h"
+#include "easydel/text/vocabulary_classes.h"
 
 namespace easydel::text {
 namespace {
@@ -21,12 +22,6 @@ void each_line(std::string_view bytes, Line line) {
     if (one.ends_with('\r')) one.remove_suffix(1);
     line(one);
   }
-}
-
-std::string named(const Value& config, std::string_view key, const std::string& fallback) {
-  const Value* value = config.find(key);
-  if (value && value->is_map()) value = value->find("content");
-  return value && value->is_text() ? value->scalar : fallback;
 }
 
 // The bytes of a Python literal: 'x', "x", b'\xff' with its escapes.
@@ -138,120 +133,121 @@ ReadTokenizer read_rwkv(std::string_view bytes, const std::string& name) {
   return out;
 }
 
-ReadTokenizer read_word_list(std::string_view bytes, const Value& config, const std::string& name) {
+namespace {
+
+using Key = NamedTokens::Key;
+using Trim = VocabularyClass::Trim;
+
+// BERT's normalizer, as the config sets it.
+std::string bert_normalizer(const Value& config) {
+  const bool lower = bool_field(config, "do_lower_case", true);
+  Value out = Value::map();
+  out.set("type", Value::text("BertNormalizer"));
+  out.set("clean_text", Value::boolean(bool_field(config, "clean_text", true)));
+  out.set("handle_chinese_chars", Value::boolean(bool_field(config, "tokenize_chinese_chars", true)));
+  out.set("lowercase", Value::boolean(lower));
+  out.set("strip_accents", Value::boolean(bool_field(config, "strip_accents", lower)));
+  return to_json(out);
+}
+
+bool takes_prefix(const VocabularyClass& kind, const Value& config) {
+  return kind.obeys_prefix && bool_field(config, "add_prefix_space", kind.prefix);
+}
+
+// The steps of tokenizer.json before the model, one after the other.
+std::string pre_tokenizer_of(const VocabularyClass& kind, const Value& config) {
+  std::string out = R"({"type": "Sequence", "pretokenizers": [)";
+  size_t count = 0;
+  each_part(kind.splits, '\n', [&](std::string_view step) { out += str(count++ ? ", " : "", step); });
+  if (kind.bytes)
+    out += str(count ? ", " : "", R"({"type": "ByteLevel", "trim_offsets": true, "add_prefix_space": )",
+               takes_prefix(kind, config), R"(, "use_regex": )", kind.uses_regex, "}");
+  return out + "]}";
+}
+
+// Where the config says nothing, the class's tokens, and how they are found; then the frame, for ids to be known.
+void set_tokens(const VocabularyClass& kind, const Value& config, NamedTokens& named, ReadTokenizer& out) {
+  const auto id_of = [&](Key key) -> std::optional<TokenId> {
+    const TokenId id = out.parts.model->vocabulary().find(named.content(key, kind.named));
+    return id < 0 ? std::nullopt : std::optional(id);
+  };
+  out.bos = id_of(Key::bos);
+  out.eos = id_of(Key::eos);
+  out.pad = id_of(Key::pad);
+  out.unk = id_of(Key::unk);
+  each_part(kind.more_special, ' ', [&](std::string_view word) {
+    const size_t equals = word.find('=');
+    out.special.push_back(
+        special_token(string_field(config, word.substr(0, equals), std::string(word.substr(equals + 1)))));
+  });
+  if (kind.single.empty()) {
+    out.parts.post_processor = make_bos_eos(std::nullopt, std::nullopt);
+    return;
+  }
+  const auto steps = [&](std::string_view words) {
+    return read_frame(words, named, kind.named,
+                      [](std::string_view word, FrameStep& step) { step.token.content = word; });
+  };
+  out.frame = Frame{steps(kind.single), steps(kind.pair)};
+  if (kind.trim == Trim::no || (kind.trim == Trim::as_config && !bool_field(config, "trim_offsets", true))) return;
+  out.frame->trim = kind.trim == Trim::with_prefix || (kind.trim != Trim::without_prefix && takes_prefix(kind, config));
+}
+
+void name_tokens(const VocabularyClass& kind, const Value& config, NamedTokens& named) {
+  named.fill(kind.named);
+  for (size_t i = 0; i < named.tokens.size(); ++i) {
+    const Value* written = config.find(NamedTokens::keys[i]);
+    if (!named.tokens[i] || (named.given[i] && !(written && written->is_text()))) continue;
+    named.tokens[i]->normalized = kind.normalized;
+    if (i == Key::mask) named.tokens[i]->lstrip = kind.mask_takes_blank;
+  }
+}
+
+}  // namespace
+
+ReadTokenizer read_word_list(std::string_view bytes, const Value& config, std::string_view model_type,
+                             NamedTokens& named, const std::string& name) try {
+  const VocabularyClass& kind = vocabulary_class(string_field(config, "tokenizer_class", ""), model_type, true);
+  name_tokens(kind, config, named);
   ModelData data;
   TokenId next = 0;
   each_line(bytes, [&](std::string_view line) { data.vocabulary.add(line, next++); });
   if (!next) refuse(name, "has no tokens", again);
-  std::string unknown = named(config, "unk_token", "[UNK]"), cls = named(config, "cls_token", "[CLS]"),
-              sep = named(config, "sep_token", "[SEP]");
   Value options = Value::map();
-  options.set("unk_token", Value::text(unknown));
-  bool lower = bool_field(config, "do_lower_case", true);
-  Value normalizer = Value::map();
-  normalizer.set("type", Value::text("BertNormalizer"));
-  normalizer.set("clean_text", Value::boolean(true));
-  normalizer.set("handle_chinese_chars", Value::boolean(bool_field(config, "tokenize_chinese_chars", true)));
-  normalizer.set("lowercase", Value::boolean(lower));
-  normalizer.set("strip_accents", Value::boolean(bool_field(config, "strip_accents", lower)));
+  options.set("unk_token", Value::text(named.content(Key::unk, kind.named)));
   ReadTokenizer out;
-  set_steps(out.parts, to_json(normalizer), R"({"type": "BertPreTokenizer"})",
+  set_steps(out.parts, bert_normalizer(config), R"({"type": "BertPreTokenizer"})",
             R"({"type": "WordPiece", "prefix": "##", "cleanup": true})");
-  std::vector<AddedToken> added;
-  for (const std::string& token :
-       {named(config, "pad_token", "[PAD]"), unknown, cls, sep, named(config, "mask_token", "[MASK]")})
-    if (data.vocabulary.find(token) >= 0) added.push_back(special_token(token));
-  auto id_of = [&](const std::string& token) -> std::optional<TokenId> {
-    TokenId id = data.vocabulary.find(token);
-    return id < 0 ? std::nullopt : std::optional(id);
-  };
-  out.unk = id_of(unknown);
-  out.pad = id_of(named(config, "pad_token", "[PAD]"));
-  auto begin = id_of(cls), end = id_of(sep);
-  if (begin && end) {
-    Value processor = parse_json(R"({"type": "BertProcessing", "sep": [], "cls": []})");
-    processor.find("sep")->items = {Value::text(sep), Value::integer(*end)};
-    processor.find("cls")->items = {Value::text(cls), Value::integer(*begin)};
-    out.parts.post_processor = make_post_processor(processor);
-  }
   out.parts.model = make_word_piece(options, std::move(data));
-  out.parts.added.add(added, out.parts.model->vocabulary(), nullptr);
+  set_tokens(kind, config, named, out);
   return out;
+} catch (const UserError& error) {
+  rethrow_at(name, error);
 }
 
 ReadTokenizer read_vocabulary_and_merges(std::string_view vocab, std::string_view merges, const Value& config,
-                                         const std::string& name) {
-  std::string type = named(config, "tokenizer_class", "GPT2Tokenizer");
-  if (type.ends_with("Fast")) type.resize(type.size() - 4);
-  bool clip = type == "CLIPTokenizer", qwen = type == "Qwen2Tokenizer";
-  bool roberta = type == "RobertaTokenizer" || type == "LongformerTokenizer" || type == "BartTokenizer" ||
-                 type == "LEDTokenizer" || type == "BlenderbotTokenizer";
-  // The file becomes a tokenizer.json, which is what transformers' conversion writes.
-  Value model = parse_json(R"({"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": "",
-    "end_of_word_suffix": "", "fuse_unk": false, "byte_fallback": false, "ignore_merges": false, "vocab": {}, "merges": []})");
-  *model.find("vocab") = parse_json(vocab, name);
+                                         std::string_view model_type, NamedTokens& named, const std::string& name) {
+  const VocabularyClass& kind = vocabulary_class(string_field(config, "tokenizer_class", ""), model_type, false);
+  name_tokens(kind, config, named);
+  // The files become a tokenizer.json, which is what transformers' class makes of them.
+  Value file = Value::map(), model = parse_json(R"({"type": "BPE", "dropout": null, "unk_token": null,
+    "continuing_subword_prefix": "", "fuse_unk": false, "byte_fallback": false, "ignore_merges": false})");
+  model.set("end_of_word_suffix", Value::text(std::string(kind.suffix)));
+  if (kind.has_unknown) model.set("unk_token", Value::text(named.content(Key::unk, kind.named)));
+  model.set("vocab", parse_json(vocab, name));
+  Value list = Value::list();
   each_line(merges, [&](std::string_view line) {
-    if (line.empty() || line.starts_with("#version")) return;
-    model.find("merges")->items.push_back(Value::text(std::string(line)));
+    if (!line.empty() && !line.starts_with("#version")) list.items.push_back(Value::text(std::string(line)));
   });
-  std::string end = named(config, "eos_token", roberta ? "</s>" : "<|endoftext|>"),
-              begin = named(config, "bos_token",
-                            roberta ? "<s>"
-                            : clip  ? "<|startoftext|>"
-                                    : end);
-  Value file = Value::map();
-  std::string prefix = bool_field(config, "add_prefix_space", false) ? "true" : "false";
-  std::string level =
-      R"({"type": "ByteLevel", "add_prefix_space": )" + prefix + R"(, "trim_offsets": true, "use_regex": true})";
-  file.set("decoder", parse_json(R"({"type": "ByteLevel"})"));
-  if (qwen) {
-    Value split = parse_json(R"({"type": "Split", "pattern": {}, "behavior": "Isolated", "invert": false})");
-    split.find("pattern")->set("Regex", Value::text(std::string(qwen2_pattern)));
-    Value steps = parse_json(R"({"type": "Sequence", "pretokenizers": []})");
-    steps.find("pretokenizers")->items = {
-        split,
-        parse_json(R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false})")};
-    file.set("normalizer", parse_json(R"({"type": "NFC"})"));
-    file.set("pre_tokenizer", steps);
-  } else if (clip) {
-    *model.find("end_of_word_suffix") = Value::text("</w>");
-    *model.find("unk_token") = Value::text(end);
-    file.set("normalizer", parse_json(R"({"type": "Sequence", "normalizers": [{"type": "NFC"},
-      {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}, {"type": "Lowercase"}]})"));
-    file.set("pre_tokenizer", parse_json(R"({"type": "Sequence", "pretokenizers": [
-      {"type": "Split", "pattern": {"Regex": "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"},
-       "behavior": "Removed", "invert": true},
-      {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}]})"));
-  } else {
-    file.set("pre_tokenizer", parse_json(level));
-  }
-  const Value* ids = model.find("vocab");
-  auto id_of = [&](const std::string& token) -> std::optional<int64_t> {
-    const Value* id = ids->find(token);
-    return id ? id->as_int() : std::nullopt;
-  };
-  auto first = id_of(begin), last = id_of(end);
-  if ((roberta || clip) && first && last) {
-    Value processor = parse_json(R"({"type": "RobertaProcessing", "sep": [], "cls": [], "trim_offsets": true})");
-    if (clip) processor.set("trim_offsets", Value::boolean(false));
-    processor.set("add_prefix_space", Value::boolean(prefix == "true"));
-    processor.find("sep")->items = {Value::text(end), Value::integer(*last)};
-    processor.find("cls")->items = {Value::text(begin), Value::integer(*first)};
-    file.set("post_processor", processor);
-  } else if (!qwen) {
-    file.set(
-        "post_processor",
-        parse_json(R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false, "use_regex": true})"));
-  }
+  model.set("merges", std::move(list));
+  if (!kind.normalizer.empty()) file.set("normalizer", parse_json(kind.normalizer));
+  file.set("pre_tokenizer", parse_json(pre_tokenizer_of(kind, config)));
+  file.set("decoder",
+           parse_json(kind.bytes ? R"({"type": "ByteLevel"})" : R"({"type": "BPEDecoder", "suffix": "</w>"})"));
   file.set("model", std::move(model));
   ReadTokenizer out;
   out.parts = parse_tokenizer_json(to_json(file), name);
-  std::vector<AddedToken> added;
-  for (const std::string& token : {begin, end, named(config, "unk_token", ""), named(config, "pad_token", "")})
-    if (!token.empty() && out.parts.model->vocabulary().find(token) >= 0) added.push_back(special_token(token));
-  out.parts.added.add(added, out.parts.model->vocabulary(), out.parts.normalizer.get());
-  if (first) out.bos = static_cast<TokenId>(*first);
-  if (last) out.eos = static_cast<TokenId>(*last);
+  set_tokens(kind, config, named, out);
   return out;
 }
 
