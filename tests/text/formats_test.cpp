@@ -245,6 +245,37 @@ TEST_F(Formats, AListOfWordsIsBerts) {
   EXPECT_EQ(Tokenizer::load(folder_.path())->encode("Na cat"), (Ids{2, 1, 7, 3}));
 }
 
+// As transformers 5.23 reads the same files.
+TEST_F(Formats, EachClassPutsItsOwnStepsAroundAVocabulary) {
+  test::write_file(folder_ / "merges.txt", "#version: 0.2\na b\n");
+  test::write_file(folder_ / "vocab.json", R"({"a": 0, "b": 1, "ab": 2, "\u0120": 3, "<s>": 4, "</s>": 5, "1": 6})");
+  const auto pair = [&](const std::string& config) {
+    test::write_file(folder_ / "tokenizer_config.json", config);
+    return Tokenizer::load(folder_.path())->encode_full("ab 11", "a");
+  };
+  Encoding roberta = pair(R"({"tokenizer_class": "RobertaTokenizer"})");
+  EXPECT_EQ(roberta.ids, (Ids{4, 2, 3, 6, 6, 5, 5, 0, 5}));
+  EXPECT_EQ(roberta.offsets[2], (std::pair<int64_t, int64_t>(3, 3)));
+  EXPECT_EQ(pair(R"({"tokenizer_class": "RobertaTokenizer", "trim_offsets": false})").offsets[2],
+            (std::pair<int64_t, int64_t>(2, 3)));
+  EXPECT_EQ(pair(R"({"tokenizer_class": "RobertaTokenizer", "cls_token": "<c>"})").ids.front(), 9);
+  EXPECT_EQ(pair(R"({"tokenizer_class": "BlenderbotTokenizer"})").ids, (Ids{3, 2, 3, 6, 6, 3, 0}));
+  EXPECT_EQ(pair(R"({"tokenizer_class": "DebertaTokenizer"})").ids, (Ids{7, 2, 3, 6, 6, 8, 8, 0, 8}));
+  std::filesystem::remove(folder_ / "tokenizer_config.json");
+  test::write_file(folder_ / "config.json", R"({"model_type": "bart"})");
+  EXPECT_EQ(Tokenizer::load(folder_.path())->encode("a"), (Ids{4, 0, 5}));
+  test::write_file(folder_ / "vocab.txt", "[UNK]\n<cls>\n<sep>\na\n");
+  std::filesystem::remove(folder_ / "vocab.json");
+  EXPECT_EQ(Tokenizer::load(folder_.path())->encode("A"), (Ids{6, 3, 4}));  // [CLS] and [SEP] come to the vocabulary
+  const Encoding funnel = [&] {
+    test::write_file(folder_ / "tokenizer_config.json",
+                     R"({"tokenizer_class": "FunnelTokenizer", "unk_token": "[UNK]"})");
+    return Tokenizer::load(folder_.path())->encode_full("A", "a");
+  }();
+  EXPECT_EQ(funnel.ids, (Ids{1, 3, 2, 3, 2}));
+  EXPECT_EQ(funnel.type_ids, (std::vector<uint8_t>{2, 0, 0, 1, 1}));
+}
+
 TEST_F(Formats, VocabularyAndMergesHaveTheStepsOfTheirClass) {
   test::write_file(folder_ / "vocab.json",
                    R"({"a": 0, "b": 1, "ab": 2, "\u0120": 3, "<|endoftext|>": 4, "1": 5, "11": 6})");

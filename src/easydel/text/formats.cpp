@@ -1,6 +1,8 @@
 // What the readers of other files share.
 #include "easydel/text/formats.h"
 
+#include "easydel/base/error.h"
+
 namespace easydel::text {
 
 AddedToken special_token(std::string content, TokenId id) {

@@ -23,9 +23,8 @@ constexpr std::string_view digits = R"({"type": "Digits", "individual_digits": t
 constexpr std::string_view words_of_bert = R"({"type": "BertPreTokenizer"})";
 constexpr std::string_view clip_normalizer = R"({"type": "Sequence", "normalizers": [{"type": "NFC"},
   {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}, {"type": "Lowercase"}]})";
-constexpr std::string_view clip_split = R"({"type": "Split", "pattern": {"Regex":
-  "<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"},
-  "behavior": "Removed", "invert": true})";
+constexpr std::string_view clip_split =
+    R"({"type": "Split", "behavior": "Removed", "invert": true, "pattern": {"Regex": "<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"}})";
 constexpr std::string_view openai_normalizer =
     R"({"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true})";
 constexpr std::string_view herbert_normalizer =
@@ -65,7 +64,8 @@ const std::vector<VocabularyClass> classes = {
      .single = "cls A sep",
      .pair = "cls A sep sep B sep",
      .trim = Trim::with_prefix,
-     .more_special = "entity_token_1=<ent> entity_token_2=<ent2>"},
+     .more_special = "entity_token_1=<ent> entity_token_2=<ent2> entity_unk_token=[UNK] entity_pad_token=[PAD] "
+                     "entity_mask_token=[MASK] entity_mask2_token=[MASK2]"},
     {.names = "Blenderbot", .families = "blenderbot", .named = roberta, .mask_takes_blank = true, .prefix = true},
     {.names = "Deberta",
      .families = "deberta",
@@ -140,7 +140,6 @@ const std::vector<VocabularyClass> classes = {
      .families = "mpnet",
      .words = true,
      .named = {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"},
-     .normalized = true,
      .mask_takes_blank = true,
      .single = "cls A sep",
      .pair = "cls A sep sep B sep",

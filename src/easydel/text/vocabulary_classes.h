@@ -10,9 +10,8 @@ namespace easydel::text {
 
 struct VocabularyClass {
   std::string_view names, families = {};  // classes without "Tokenizer"; model types of config.json
-  bool words = false;                // a list of words; else byte pairs
+  bool words = false;                     // a list of words; else byte pairs
   NamedTokens::Names named;
-  bool normalized = false;        // those tokens are looked for in normalized text
   bool mask_takes_blank = false;  // the mask takes the blank before it along
   // Of byte pairs: what they are without is an unknown token; what ends a word.
   bool has_unknown = false;

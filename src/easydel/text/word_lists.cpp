@@ -156,12 +156,13 @@ bool takes_prefix(const VocabularyClass& kind, const Value& config) {
 
 // The steps of tokenizer.json before the model, one after the other.
 std::string pre_tokenizer_of(const VocabularyClass& kind, const Value& config) {
+  const auto word = [](bool flag) { return flag ? "true" : "false"; };
   std::string out = R"({"type": "Sequence", "pretokenizers": [)";
   size_t count = 0;
   each_part(kind.splits, '\n', [&](std::string_view step) { out += str(count++ ? ", " : "", step); });
   if (kind.bytes)
     out += str(count ? ", " : "", R"({"type": "ByteLevel", "trim_offsets": true, "add_prefix_space": )",
-               takes_prefix(kind, config), R"(, "use_regex": )", kind.uses_regex, "}");
+               word(takes_prefix(kind, config)), R"(, "use_regex": )", word(kind.uses_regex), "}");
   return out + "]}";
 }
 
@@ -195,12 +196,9 @@ void set_tokens(const VocabularyClass& kind, const Value& config, NamedTokens& n
 
 void name_tokens(const VocabularyClass& kind, const Value& config, NamedTokens& named) {
   named.fill(kind.named);
-  for (size_t i = 0; i < named.tokens.size(); ++i) {
-    const Value* written = config.find(NamedTokens::keys[i]);
-    if (!named.tokens[i] || (named.given[i] && !(written && written->is_text()))) continue;
-    named.tokens[i]->normalized = kind.normalized;
-    if (i == Key::mask) named.tokens[i]->lstrip = kind.mask_takes_blank;
-  }
+  const Value* written = config.find(NamedTokens::keys[Key::mask]);
+  if (named.tokens[Key::mask] && (!named.given[Key::mask] || (written && written->is_text())))
+    named.tokens[Key::mask]->lstrip = kind.mask_takes_blank;
 }
 
 }  // namespace
