@@ -1,5 +1,7 @@
-// The first byte names a format (m SentencePiece, g GGUF, t tekken.json, k tiktoken, r RWKV, w a list of words); the
-// rest is the file. What can be read encodes a few texts, in both ways, and decodes them.
+// The first byte names a format (m SentencePiece, g GGUF, t tekken.json, k tiktoken, r RWKV, v vocab.json and
+// merges.txt, w a list of words); the rest is the file. What can be read encodes a few texts, in both ways, and decodes
+// them.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,8 +25,15 @@ text::ReadTokenizer read(char format, std::string_view bytes) {
       return text::read_tiktoken(bytes, "fuzz");
     case 'r':
       return text::read_rwkv(bytes, "fuzz");
+    case 'v': {  // a vocabulary, and behind a zero its merges
+      text::NamedTokens named;
+      const size_t end = std::min(bytes.find('\0'), bytes.size());
+      return text::read_vocabulary_and_merges(bytes.substr(0, end), bytes.substr(std::min(end + 1, bytes.size())),
+                                              Value::map(), "roberta", named, "fuzz");
+    }
     default:
-      return text::read_word_list(bytes, Value::map(), "fuzz");
+      text::NamedTokens named;
+      return text::read_word_list(bytes, Value::map(), "", named, "fuzz");
   }
 }
 
