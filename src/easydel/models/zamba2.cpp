@@ -207,14 +207,15 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   own.hidden = spec.hidden;
   own.heads = read_size(config, "num_attention_heads", 32);
   own.kv_heads = read_size(config, "num_key_value_heads", own.heads);
-  if (2 * own.hidden % own.heads != 0 || own.heads % own.kv_heads != 0)
-    config.refuse_key("num_attention_heads", str(own.heads, " does not divide twice hidden_size, ", 2 * own.hidden,
-                                                 ", or is no multiple of num_key_value_heads"));
+  if (own.heads % own.kv_heads != 0)
+    config.refuse_key("num_key_value_heads", str(own.kv_heads, " does not divide num_attention_heads, ", own.heads));
   own.head_dim = 2 * own.hidden / own.heads;
   own.intermediate = read_size(config, "intermediate_size", 4 * own.hidden);
   own.shared_blocks = read_size(config, "num_mem_blocks", 1);
   own.rank = read_size(config, "adapter_rank", 128);
   own.attention_additions = config.boolean("use_shared_attention_adapter", false);
+  if (own.attention_additions && 2 * own.hidden % own.heads != 0)  // additions are as wide as what is read
+    config.refuse_key("num_attention_heads", str(own.heads, " does not divide twice hidden_size, ", 2 * own.hidden));
   own.bias = config.boolean("add_bias_linear", false);
   own.shared = spec.tied;
   own.dropout = config.number("attention_dropout", 0.0);
