@@ -159,6 +159,12 @@ TEST(Commands, RenderAndChatUseTheModelsTemplate) {
   const auto talk =
       run_program({"chat", model, "--tokenizer", chat, "-n", "5", "-t", "0"}, {.input = "Hello\n/reset\nHello\n"});
   ASSERT_EQ(talk.status, 0) << talk.err;
+  const std::string about = run_program({"render", chat, "--about"}).out;
+  for (const char* line : {"conversation               yes\n", "tools                      no\n",
+                           "marks what is generated    yes\n", "tool parser                none\n"})
+    EXPECT_NE(about.find(line), std::string::npos) << about;
+  EXPECT_EQ(run_program({"render", model, "--about"}).err,
+            model + ": has no chat template\n    give a folder that has one, or a template's file\n");
   // After a reset the same words get the same reply.
   const std::string first = talk.out.substr(0, talk.out.size() / 2);
   EXPECT_FALSE(first.empty());

@@ -224,6 +224,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_flag("!--no-generation-prompt", o.render.generation_prompt, "Without the beginning of the reply");
   one->add_flag("--ids", o.render.ids, "The token ids");
   one->add_flag("--mask", o.render.mask, "Show what the assistant says");
+  one->add_flag("--about", o.render.about, "Instead: what the template can do, and how answers are read");
 }
 
 // The deepest command that was named.

@@ -102,6 +102,7 @@ struct RenderCommand {
   std::string tools;             // JSON file with the tools; empty: none
   std::vector<std::string> set;  // further names of the template: "enable_thinking=false"
   bool generation_prompt = true, ids = false, mask = false;
+  bool about = false;  // no conversation: what the template can do
 };
 // The text; with `ids` the token ids; with `mask` what the assistant says in colour (or between marks where there is
 // none), and where the template cannot tell it, why not.

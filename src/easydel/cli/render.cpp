@@ -6,7 +6,10 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/cli/commands.h"
+#include "easydel/cli/text_table.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/text/chat_capabilities.h"
+#include "easydel/text/output_parser.h"
 #include "easydel/text/render_chat.h"
 
 namespace easydel::cli {
@@ -79,9 +82,42 @@ std::string marked(const text::Tokenizer& tokenizer, const text::RenderedChat& c
   return out;
 }
 
+std::string template_of(const std::filesystem::path& path, const std::string& source) {
+  if (is_template_file(path)) return files::read(path);
+  const auto found = text::Tokenizer::load(tokenizer_path(source))->chat_template();
+  if (!found) refuse(source, "has no chat template", "give a folder that has one, or a template's file");
+  return *found;
+}
+
+// What the template can do, and how the model's answers are read where nobody says otherwise.
+std::string about(const std::filesystem::path& path, const std::string& source) {
+  const std::string text = template_of(path, source);
+  const text::ChatCapabilities can = text::capabilities_of(text::ChatTemplate(text, source));
+  std::string type;
+  if (const auto config = path / "config.json"; std::filesystem::is_regular_file(config))
+    if (const Value parsed = parse_file(config); const Value* named = parsed.find("model_type")) type = named->scalar;
+  const text::OutputFormat format = text::detect_output_format(text, type);
+  const auto word = [](bool yes) { return std::string(yes ? "yes" : "no"); };
+  const auto parser = [](const std::string& name) { return name.empty() ? "none" : name; };
+  return text_table({{"conversation", word(can.conversation)},
+                     {"system role", word(can.system_role)},
+                     {"tools", word(can.tools)},
+                     {"earlier tool calls", word(can.tool_calls)},
+                     {"results of tools", word(can.tool_results)},
+                     {"content as a string", word(can.content_strings)},
+                     {"content in parts", word(can.content_parts)},
+                     {"thinking can be switched", word(can.thinking)},
+                     {"earlier reasoning is kept", word(can.keeps_reasoning)},
+                     {"generation prompt", word(can.generation_prompt)},
+                     {"marks what is generated", word(can.generation_markers)},
+                     {"tool parser", parser(format.tools)},
+                     {"reasoning parser", parser(format.reasoning)}});
+}
+
 }  // namespace
 
 int run_render(const RenderCommand& command) {
+  if (command.about) return print(about(hub::expand_home(command.source), command.source)), 0;
   text::ChatOptions options = options_of(command);
   const Value messages = messages_of(command, options);
   const std::filesystem::path path = hub::expand_home(command.source);
