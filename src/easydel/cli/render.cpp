@@ -84,13 +84,14 @@ std::string marked(const text::Tokenizer& tokenizer, const text::RenderedChat& c
 
 std::string template_of(const std::filesystem::path& path, const std::string& source) {
   if (is_template_file(path)) return files::read(path);
-  const auto found = text::Tokenizer::load(tokenizer_path(source))->chat_template();
+  const auto found = text::Tokenizer::load(path)->chat_template();
   if (!found) refuse(source, "has no chat template", "give a folder that has one, or a template's file");
   return *found;
 }
 
 // What the template can do, and how the model's answers are read where nobody says otherwise.
-std::string about(const std::filesystem::path& path, const std::string& source) {
+std::string about(const std::string& source) {
+  const std::filesystem::path path = tokenizer_path(source);
   const std::string text = template_of(path, source);
   const text::ChatCapabilities can = text::capabilities_of(text::ChatTemplate(text, source));
   std::string type;
@@ -117,7 +118,7 @@ std::string about(const std::filesystem::path& path, const std::string& source) 
 }  // namespace
 
 int run_render(const RenderCommand& command) {
-  if (command.about) return print(about(hub::expand_home(command.source), command.source)), 0;
+  if (command.about) return print(about(command.source)), 0;
   text::ChatOptions options = options_of(command);
   const Value messages = messages_of(command, options);
   const std::filesystem::path path = hub::expand_home(command.source);
