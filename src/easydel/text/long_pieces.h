@@ -63,13 +63,8 @@ class LongPieces {
     for (auto& [text, id] : keys) most = std::max(most, id);
     shorter_.assign(static_cast<size_t>(most) + 1, -1);
     lengths_.assign(static_cast<size_t>(most) + 1, 0);
-    trie_ = PrefixTrie(keys);
-    for (auto& [text, id] : keys) {
-      lengths_[static_cast<size_t>(id)] = static_cast<uint32_t>(text.size());
-      trie_.each_prefix(text, 0, [&, whole = text.size(), id = id](size_t length, int32_t prefix) {
-        if (length < whole) shorter_[static_cast<size_t>(id)] = prefix;
-      });
-    }
+    trie_ = PrefixTrie(keys, &shorter_);
+    for (auto& [text, id] : keys) lengths_[static_cast<size_t>(id)] = static_cast<uint32_t>(text.size());
   }
 
   // The longest token at `at` that can stand behind `last` (or first), and its length; -1: none.

@@ -8,14 +8,15 @@ namespace easydel::text {
 
 class PrefixTrie::Builder {
  public:
-  Builder(std::vector<Unit>& units, std::vector<std::pair<std::string_view, int32_t>> keys)
-      : units_(units), keys_(std::move(keys)) {}
+  Builder(std::vector<Unit>& units, std::vector<std::pair<std::string_view, int32_t>> keys,
+          std::vector<int32_t>* shorter)
+      : units_(units), keys_(std::move(keys)), shorter_(shorter) {}
 
   void build() {
     units_.resize(1);
     units_[0].parent = 0;
     // A list instead of recursion: keys may be long.
-    std::vector<Task> tasks = {{0, 0, keys_.size(), 0}};
+    std::vector<Task> tasks = {{0, 0, keys_.size(), 0, -1}};
     while (!tasks.empty()) {
       Task task = tasks.back();
       tasks.pop_back();
@@ -28,6 +29,7 @@ class PrefixTrie::Builder {
     int32_t node;
     size_t begin, end;  // keys with the node's prefix
     size_t depth;
+    int32_t above;  // the value of the longest key above the node; -1: none
   };
   struct Child {
     uint8_t label;
@@ -39,8 +41,10 @@ class PrefixTrie::Builder {
     size_t i = task.begin;
     while (i < task.end && keys_[i].first.size() == task.depth) {
       if (task.depth > 0) units_[task.node].value = keys_[i].second;
+      if (shorter_) (*shorter_)[static_cast<size_t>(keys_[i].second)] = task.above;
       ++i;
     }
+    const int32_t own = units_[task.node].value, above = own >= 0 ? own : task.above;
     while (i < task.end) {
       auto label = static_cast<uint8_t>(keys_[i].first[task.depth]);
       size_t begin = i;
@@ -53,7 +57,7 @@ class PrefixTrie::Builder {
     for (const Child& child : children_) {
       int32_t at = base + child.label;
       units_[at].parent = task.node;
-      tasks.push_back({at, child.begin, child.end, task.depth + 1});
+      tasks.push_back({at, child.begin, child.end, task.depth + 1, above});
     }
   }
 
@@ -85,6 +89,7 @@ class PrefixTrie::Builder {
 
   std::vector<Unit>& units_;
   std::vector<std::pair<std::string_view, int32_t>> keys_;
+  std::vector<int32_t>* shorter_;
   std::vector<Child> children_;
   int32_t next_free_ = 1;
 };
@@ -117,8 +122,8 @@ std::vector<std::pair<std::string_view, int32_t>> sorted(
 
 }  // namespace
 
-PrefixTrie::PrefixTrie(const std::vector<std::pair<std::string_view, int32_t>>& keys) {
-  Builder(units_, sorted(keys)).build();
+PrefixTrie::PrefixTrie(const std::vector<std::pair<std::string_view, int32_t>>& keys, std::vector<int32_t>* shorter) {
+  Builder(units_, sorted(keys), shorter).build();
 }
 
 }  // namespace easydel::text

@@ -11,8 +11,10 @@ namespace easydel::text {
 class PrefixTrie {
  public:
   PrefixTrie() = default;
-  // Values are not negative; of equal keys the last one counts, and an empty key is never found.
-  explicit PrefixTrie(const std::vector<std::pair<std::string_view, int32_t>>& keys);
+  // Values are not negative; of equal keys the last one counts, and an empty key is never found. Into `shorter`, if it
+  // is given and has a place for each value: of each key that of the longest shorter one that it begins with; -1: none.
+  explicit PrefixTrie(const std::vector<std::pair<std::string_view, int32_t>>& keys,
+                      std::vector<int32_t>* shorter = nullptr);
 
   bool empty() const { return units_.size() <= 1; }
 
