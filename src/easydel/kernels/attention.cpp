@@ -66,11 +66,15 @@ std::vector<AttentionSequence> sequences_of(const int64_t* offsets, int64_t coun
 }
 
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
-            Heads k, Heads v, MutableHeads out, float* lse) {
+            Heads k, Heads v, MutableHeads out, float* lse, Order order) {
+  const bool pairs = order == Order::bf16_pairs;
+  const bool short_numbers = q.number == Number::bf16 && k.number == Number::bf16 && v.number == Number::bf16;
+  check(pairs ? short_numbers : order == Order::fp32_chain, "attention: the order ", name(order), " is not for these");
   check(spec.kv_heads > 0 && spec.heads % spec.kv_heads == 0, "attention: ", spec.heads, " heads over ", spec.kv_heads,
         " kv heads");
-  const AttentionStep step{spec, q, k, v, out, lse};
+  const AttentionStep step{spec, q, k, v, out, lse, order};
   const Loops& isa = loops();
+  const auto attend_chunk = pairs ? isa.attend_chunk_pairs : isa.attend_chunk;
   const std::vector<AttentionRows> pieces = cut(step, sequences, executor.size());
   const int64_t floats = partial_floats(step);
   int64_t parts = 0, longest = 0;
@@ -85,9 +89,9 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
       float* const data = of_thread.at_least(2 * floats);
       const AttentionPartial all = partial_at(data), part = partial_at(data + floats);
       const int64_t begin = first_chunk(step, rows), end = chunks_of(step, rows);
-      isa.attend_chunk(step, rows, begin, all);
+      attend_chunk(step, rows, begin, all);
       for (int64_t chunk = begin + 1; chunk < end; ++chunk) {
-        isa.attend_chunk(step, rows, chunk, part);
+        attend_chunk(step, rows, chunk, part);
         isa.merge_attention(step, rows.count, all, part);
       }
       isa.finish_attention(step, rows, all);
@@ -110,7 +114,7 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
   const int64_t runs = std::min<int64_t>(parts, 2 * executor.size());
   executor.run(runs, [&](int64_t run) {
     for (int64_t i = parts * run / runs; i < parts * (run + 1) / runs; ++i)
-      isa.attend_chunk(step, *chunks[size_t(i)].rows, chunks[size_t(i)].chunk, partial_at(data + i * floats));
+      attend_chunk(step, *chunks[size_t(i)].rows, chunks[size_t(i)].chunk, partial_at(data + i * floats));
   });
   for (int64_t i = 0; i < parts; i += chunks[size_t(i)].of_rows) {
     const Piece& piece = chunks[size_t(i)];

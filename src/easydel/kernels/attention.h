@@ -7,6 +7,12 @@
 // dimension; a running maximum per block (online softmax, arXiv 1805.02867, 2112.05682), weights 2^(score - maximum);
 // 16 sums of weights, key t in sum t mod 16; values are one chain in ascending key over the visible keys alone,
 // invisible ones are never multiplied; every 512 keys a new partial result, merged in ascending order.
+//
+// In Order::bf16_pairs a score is one chain over pairs of dimensions, of each the odd one first, then the even one; the
+// weights are rounded to bf16 where they meet values, not where they are summed; values are one chain over the pairs of
+// keys at positions 2t and 2t + 1, again the odd one first. A missing dimension and an invisible key of a visible pair
+// count as zero, weight and value. Denormals count as zero until partial results are merged; a result is never -0, and
+// of NaN there is one.
 #pragma once
 
 #include <span>
@@ -14,6 +20,7 @@
 
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/number.h"
+#include "easydel/kernels/order.h"
 
 namespace easydel::kernels {
 
@@ -62,9 +69,10 @@ struct AttentionSequence {
 
 // out [tokens, heads, v_dim]; lse (null: not wanted) [tokens, heads] fp32, side by side: the natural logarithm of the
 // sum of e^score, sinks included. A row that sees no key is 0, its lse -infinity (the sink's score, with sinks). Rows
-// of q that belong to no sequence are left alone in out.
+// of q that belong to no sequence are left alone in out. The order is fp32_chain or bf16_pairs, the latter of q, k and
+// v in bf16 alone (a Bug else).
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
-            Heads k, Heads v, MutableHeads out, float* lse);
+            Heads k, Heads v, MutableHeads out, float* lse, Order order = Order::fp32_chain);
 
 // The sequences of training: sequence i is tokens offsets[i] to offsets[i + 1] of q, k and v alike. Offsets are int32
 // or int64, count + 1 of them, ascending.

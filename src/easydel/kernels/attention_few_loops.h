@@ -34,6 +34,11 @@ struct FewRows {
       row[r] = static_cast<const bf16*>(k.at(token_at(s, begin + std::min(r, count - 1)), head));
     const int64_t ahead =
         begin + key_block < s.keys && !s.pages && k.token_stride != dim ? key_block * k.token_stride : 0;
+    turn_rows(row, count, dim, ahead, to);
+  }
+  // The same of row[64], whose length is a multiple of 32; `ahead` elements behind each is what is read next (0: who
+  // knows).
+  static void turn_rows(const bf16* const* row, int64_t count, int64_t dim, int64_t ahead, bf16* to) {
     for (int64_t first = 0; first < count; first += tile_columns) {
       bf16* tile = to + first / tile_columns * tile_elements;
       for (int64_t d = 0; d < dim; d += k_block, tile += key_block * k_block)
@@ -78,6 +83,11 @@ struct FewRows {
       add_values_of<bf16>(s, v, head, block, keys, rows, weights, v_dim, out, v_step);
   }
 
+  static int64_t token_at(const AttentionSequence& s, int64_t position) {
+    if (!s.pages) return s.first_key + position;
+    return int64_t(s.pages[position / s.page_tokens]) * s.page_tokens + position % s.page_tokens;
+  }
+
  private:
   template <class T>
   static void add_values_of(const AttentionSequence& s, const Heads& v, int64_t head, int64_t block, Range keys,
@@ -90,11 +100,6 @@ struct FewRows {
       add_rows(rows, weights + t, from, v.token_stride, count, v_dim, out, v_step);
       t += count;
     }
-  }
-
-  static int64_t token_at(const AttentionSequence& s, int64_t position) {
-    if (!s.pages) return s.first_key + position;
-    return int64_t(s.pages[position / s.page_tokens]) * s.page_tokens + position % s.page_tokens;
   }
 
   template <int rows, int vectors, class T>

@@ -167,8 +167,8 @@ struct AttentionLoops {
         float* const out = part.out + t * v_step;
         for (int64_t r = 0; r < count; ++r)
           if (!of_row[r].empty())
-            soften(score, block, scores + r * key_block, of_row[r], state[t + r], weights + r * key_block,
-                   out + r * v_step, v_step);
+            soften(score, block, scores + r * key_block, of_row[r], state[t + r], out + r * v_step, v_step,
+                   [&](int64_t i, W weight) { weight.store(weights + r * key_block + i); });
         const auto sum = [&](int64_t r, int64_t some, int64_t begin, int64_t end) {
           if (begin < end && in_place)
             FewRows<V>::add_values(s, step.v, rows.kv_head, block, {begin, end}, some, weights + r * key_block,
@@ -192,9 +192,11 @@ struct AttentionLoops {
   }
 
   // The 64 products of one row with the keys from `block` on to weights, of which `keys` (counted from there) are seen;
-  // what was summed before is brought to the new maximum.
-  static void soften(const Score& score, int64_t block, const float* products, Range keys, Row& row, float* weights,
-                     float* out, int64_t v_step) {
+  // the others' are 0. put(i, weight) takes sixteen from key i on. What was summed before is brought to the new
+  // maximum.
+  template <class Put>
+  static void soften(const Score& score, int64_t block, const float* products, Range keys, Row& row, float* out,
+                     int64_t v_step, const Put& put) {
     constexpr int64_t vectors = key_block / lanes;
     W s[vectors], top = W::set(-INFINITY);
     const bool whole = keys.begin == 0 && keys.end == key_block;
@@ -216,9 +218,13 @@ struct AttentionLoops {
     }
 #pragma GCC unroll 4
     for (int64_t i = 0; i < vectors; ++i) {
-      const W weight = Math::exp2_of_negative(s[i] - W::set(now));
+      W weight = Math::exp2_of_negative(s[i] - W::set(now));
+      if (!whole) {  // of a maximum of -infinity they are not
+        const W at = Math::count() + W::set(float(i * lanes));
+        weight = Math::less(at, begin, W::zero(), Math::less(at, end, weight, W::zero()));
+      }
       row.sums = row.sums + weight;
-      weight.store(weights + i * lanes);
+      put(i * lanes, weight);
     }
   }
 
@@ -251,12 +257,16 @@ struct AttentionLoops {
         sum = std::fma(sum, shrink, Math::exp2_of_negative(sink - top));
       }
       const W factor = W::set(sum == 0 ? 0 : shrink / sum);
-      if (step.lse)
-        step.lse[token * step.spec.heads + head] =
-            sum == 0 ? -INFINITY : float(top * double(ln_2) + std::log(double(sum)));
+      const bool pairs = step.order == Order::bf16_pairs;
+      if (step.lse) {
+        float& lse = step.lse[token * step.spec.heads + head];
+        lse = sum == 0 ? -INFINITY : float(top * double(ln_2) + std::log(double(sum)));
+        if (pairs && std::isnan(lse)) lse = NAN;
+      }
       void* const to = step.out.at(token, head);
       for (int64_t d = 0; d < step.spec.v_dim; d += lanes) {
-        const W y = W::load(all.out + r * step.v_step() + d) * factor;
+        W y = W::load(all.out + r * step.v_step() + d) * factor;
+        if (pairs) y = Math::one_nan(y + W::zero());
         if (step.out.number == Number::f32)
           y.store(static_cast<float*>(to) + d, step.spec.v_dim - d);
         else

@@ -15,6 +15,7 @@ struct AttentionStep {
   Heads q, k, v;
   MutableHeads out;
   float* lse;
+  Order order;
   int64_t group() const { return spec.heads / spec.kv_heads; }
   int64_t v_step() const { return round_up(spec.v_dim, panel_columns); }
 };

@@ -64,6 +64,7 @@ struct Avx2 {
     const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(whole), _mm256_set1_epi32(127));
     return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
   }
+  static F scaled(F y, F whole, F x) { return less(x, set1(-126), zero(), mul(y, power(max(set1(-126), whole)))); }
 
   static float sum(F a) {
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));

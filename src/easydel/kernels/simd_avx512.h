@@ -60,6 +60,9 @@ struct Avx512 {
     const __m512i exponent = _mm512_add_epi32(_mm512_cvtps_epi32(whole), _mm512_set1_epi32(127));
     return _mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23));
   }
+  static F scaled(F y, F whole, F x) {
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(-126), _CMP_NLT_UQ), y, whole);
+  }
 
   static float sum(F a) {
     const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));

@@ -44,6 +44,7 @@ struct Scalar {
   static F round(F a) { return std::nearbyint(a); }
   static F less(F a, F b, F yes, F no) { return a < b ? yes : no; }                           // a < b ? yes : no
   static F power(F whole) { return std::bit_cast<float>(uint32_t(int(whole) + 127) << 23); }  // 2^whole, -126 .. 127
+  static F scaled(F y, F whole, F x) { return x < -126 ? 0 : y * power(max(-126, whole)); }   // y 2^whole, x near whole
   static void transpose(F*) {}
   static float sum(F a) { return a; }  // of all lanes, folded in halves
   static float top(F a) { return a; }

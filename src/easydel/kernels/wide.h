@@ -109,6 +109,9 @@ struct WideMath {
     return W::make([&](int i) { return V::power(whole.part[i]); });
   }
 
+  // Which NaN an operation gives depends on its operands' places in the instruction.
+  static W one_nan(W a) { return less(a, W::zero(), a, less(W::set(-1), a, a, W::set(NAN))); }
+
   // Lanes folded in halves: 16, 8, 4, 2, 1.
   static float sum(W a) {
     for (int half = W::parts / 2; half > 0; half /= 2)
@@ -139,8 +142,8 @@ struct WideMath {
     y = fma(y, f, W::set(0.055503323674201965f));
     y = fma(y, f, W::set(0.24022647738456726f));
     y = fma(y, f, W::set(0.6931471824645996f));
-    y = fma(y, f, W::set(1)) * power(max(W::set(-126), whole));
-    return less(x, W::set(-126), W::zero(), y);
+    y = fma(y, f, W::set(1));
+    return W::make([&](int i) { return V::scaled(y.part[i], whole.part[i], x.part[i]); });
   }
   static float exp2_of_negative(float x) {
     float all[lanes];
