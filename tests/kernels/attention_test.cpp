@@ -7,17 +7,6 @@ namespace {
 
 using namespace testing;
 
-// 2^x for x <= 0 in the steps of wide.h.
-float power(float x) {
-  if (x < -126) return 0;
-  const float whole = std::nearbyint(x), f = x - whole;
-  float y = 0.00015353360504377633f;
-  for (const float c : {0.0013398875016719103f, 0.00961843691766262f, 0.055503323674201965f, 0.24022647738456726f,
-                        0.6931471824645996f, 1.0f})
-    y = std::fma(y, f, c);
-  return std::ldexp(y, int(whole));
-}
-
 // One row by the order of attention.h, without softcap and sinks.
 std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s, int64_t query, int64_t head) {
   const AttentionSpec& spec = p.spec;
@@ -68,37 +57,6 @@ std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s,
   }
   for (float& x : all) x *= all_sum == 0 ? 0 : 1 / all_sum;
   return all;
-}
-
-AttentionSpec spec_of(int64_t heads, int64_t kv_heads, int64_t dim, int64_t v_dim) {
-  return {.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = v_dim, .scale = 1 / std::sqrt(float(dim))};
-}
-
-std::vector<AttentionSpec> specs() {
-  static const std::vector<float> sinks = {0.5f, -1, 3, 0}, slopes = {0.25f, 0.0625f, 0.5f, 0.7f};
-  std::vector<AttentionSpec> all;
-  for (const AttentionSpec& base : {spec_of(1, 1, 16, 16), spec_of(4, 2, 7, 19), spec_of(4, 1, 40, 33)}) {
-    all.push_back(base);
-    for (const int64_t window : {1, 5, 70}) all.push_back(base), all.back().window = window;
-    all.push_back(base), all.back().causal = false;
-    all.push_back(base), all.back().causal = false, all.back().window = 30;
-    all.push_back(base), all.back().softcap = 2;
-    all.push_back(base), all.back().sinks = sinks.data();
-    all.push_back(base), all.back().sinks = sinks.data(), all.back().softcap = 5, all.back().window = 9;
-    for (const int64_t chunk : {1, 7, 64, 100}) all.push_back(base), all.back().chunk = chunk;
-    all.push_back(base), all.back().chunk = 50, all.back().window = 20;
-    all.push_back(base), all.back().chunk = 50, all.back().causal = false;
-    all.push_back(base), all.back().slopes = slopes.data();
-    all.push_back(base), all.back().slopes = slopes.data(), all.back().causal = false;
-    all.push_back(base), all.back().slopes = slopes.data(), all.back().softcap = 3, all.back().sinks = sinks.data();
-  }
-  return all;
-}
-
-std::string text(const AttentionSpec& s) {
-  return str(s.heads, "/", s.kv_heads, " heads of ", s.head_dim, " and ", s.v_dim, s.causal ? ", causal" : "",
-             ", window ", s.window, ", chunk ", s.chunk, ", softcap ", s.softcap, s.sinks ? ", sinks" : "",
-             s.slopes ? ", slopes" : "");
 }
 
 TEST(Attention, HasTheBitsOfTheContractOnEveryInstructionSet) {

@@ -34,14 +34,14 @@ struct FewRows {
       row[r] = static_cast<const bf16*>(k.at(token_at(s, begin + std::min(r, count - 1)), head));
     const int64_t ahead =
         begin + key_block < s.keys && !s.pages && k.token_stride != dim ? key_block * k.token_stride : 0;
-    turn_rows(row, count, dim, ahead, to);
+    turn_rows(row, count, dim, ahead, to, key_block * k_block);
   }
-  // The same of row[64], whose length is a multiple of 32; `ahead` elements behind each is what is read next (0: who
-  // knows).
-  static void turn_rows(const bf16* const* row, int64_t count, int64_t dim, int64_t ahead, bf16* to) {
+  // The same of `count` rows by pointers, up to 15 more of which are read; their length is a multiple of 32, blocks of
+  // 32 lie `step` apart. `ahead` elements behind each is what is read next (0: nobody knows).
+  static void turn_rows(const bf16* const* row, int64_t count, int64_t dim, int64_t ahead, bf16* to, int64_t step) {
     for (int64_t first = 0; first < count; first += tile_columns) {
       bf16* tile = to + first / tile_columns * tile_elements;
-      for (int64_t d = 0; d < dim; d += k_block, tile += key_block * k_block)
+      for (int64_t d = 0; d < dim; d += k_block, tile += step)
         for (int64_t r = 0; r < tile_columns; r += width) {  // a pair of bf16 moves as one float
           for (int64_t pair = 0; pair < tile_columns; pair += width) {
             F pairs[width];

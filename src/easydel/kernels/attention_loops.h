@@ -167,8 +167,8 @@ struct AttentionLoops {
         float* const out = part.out + t * v_step;
         for (int64_t r = 0; r < count; ++r)
           if (!of_row[r].empty())
-            soften(score, block, scores + r * key_block, of_row[r], state[t + r], out + r * v_step, v_step,
-                   [&](int64_t i, W weight) { weight.store(weights + r * key_block + i); });
+            soften(score, block, scores + r * key_block, of_row[r], state[t + r], weights + r * key_block,
+                   out + r * v_step, v_step);
         const auto sum = [&](int64_t r, int64_t some, int64_t begin, int64_t end) {
           if (begin < end && in_place)
             FewRows<V>::add_values(s, step.v, rows.kv_head, block, {begin, end}, some, weights + r * key_block,
@@ -192,11 +192,9 @@ struct AttentionLoops {
   }
 
   // The 64 products of one row with the keys from `block` on to weights, of which `keys` (counted from there) are seen;
-  // the others' are 0. put(i, weight) takes sixteen from key i on. What was summed before is brought to the new
-  // maximum.
-  template <class Put>
-  static void soften(const Score& score, int64_t block, const float* products, Range keys, Row& row, float* out,
-                     int64_t v_step, const Put& put) {
+  // what was summed before is brought to the new maximum.
+  static void soften(const Score& score, int64_t block, const float* products, Range keys, Row& row, float* weights,
+                     float* out, int64_t v_step) {
     constexpr int64_t vectors = key_block / lanes;
     W s[vectors], top = W::set(-INFINITY);
     const bool whole = keys.begin == 0 && keys.end == key_block;
@@ -218,13 +216,9 @@ struct AttentionLoops {
     }
 #pragma GCC unroll 4
     for (int64_t i = 0; i < vectors; ++i) {
-      W weight = Math::exp2_of_negative(s[i] - W::set(now));
-      if (!whole) {  // of a maximum of -infinity they are not
-        const W at = Math::count() + W::set(float(i * lanes));
-        weight = Math::less(at, begin, W::zero(), Math::less(at, end, weight, W::zero()));
-      }
+      const W weight = Math::exp2_of_negative(s[i] - W::set(now));
       row.sums = row.sums + weight;
-      put(i * lanes, weight);
+      weight.store(weights + i * lanes);
     }
   }
 

@@ -35,18 +35,20 @@ struct FmaPairs {
   static void right_of_rows(const bf16* even, const bf16* odd, int64_t, Right (&to)[2]) {
     for (int i = 0; i < 2; ++i) to[i] = {V::load(even + i * V::width), V::load(odd + i * V::width)};
   }
+  // The largest of some numbers, but for their sign.
+  struct Largest {
+    uint16_t bits = 0;
+    bool finite() const { return bits < 0x7f80; }
+  };
   // Up to 32 columns of two rows side by side, in two tiles' rows of sixteen; missing ones and a null row are zeros.
-  // Whether all are finite.
-  static bool interleave(const bf16* even, const bf16* odd, int64_t columns, bf16* first, bf16* last) {
-    constexpr unsigned exponent = 0x7f80;
-    unsigned infinite = 0;
+  static void interleave(const bf16* even, const bf16* odd, int64_t columns, bf16* first, bf16* last,
+                         Largest& largest) {
     for (int64_t c = 0; c < panel_columns; ++c) {
       bf16* const to = c < tile_columns ? first + 2 * c : last + 2 * (c - tile_columns);
       to[0] = even && c < columns ? even[c] : bf16{0};
       to[1] = odd && c < columns ? odd[c] : bf16{0};
-      infinite |= unsigned((to[0].bits & exponent) == exponent) | unsigned((to[1].bits & exponent) == exponent);
+      for (int i = 0; i < 2; ++i) largest.bits = std::max(largest.bits, uint16_t(to[i].bits & 0x7fff));
     }
-    return infinite == 0;
   }
   static void store_weights(bf16* to, F x) { V::store(to, x); }
 };
@@ -59,8 +61,8 @@ struct PairAttentionLoops {
   using W = Wide<V>;
   using Math = WideMath<V>;
   using Tile = Tiles<V>;
-  using Row = typename Loops::Row;
   using Score = typename Loops::Score;
+  using Slope = typename Loops::Slope;
   static constexpr int width = V::width;
   static constexpr int64_t pairs_of_tile = k_block / 2;
 
@@ -70,74 +72,130 @@ struct PairAttentionLoops {
     const AttentionSpec& spec = step.spec;
     const AttentionSequence& s = *rows.sequence;
     const int64_t group = step.group(), dim = round_up(spec.head_dim, k_block), v_step = step.v_step();
-    const Score score(spec);
     thread_local Scratch<bf16> queries_of_thread, keys_of_thread;
-    bf16* const queries = queries_of_thread.at_least(most_attention_rows * dim);
+    bf16* const queries = queries_of_thread.at_least(divide_up(most_attention_rows, block_rows) * tile_columns * dim);
     bf16* const keys = keys_of_thread.at_least(key_block * dim);
     Values values(step, rows);
     alignas(64) float scores[block_rows * key_block];
     alignas(64) bf16 weights[block_rows * key_block];
 
-    Row state[most_attention_rows];
+    const Score score(spec);
+    State state;
     Range all{s.keys, 0};
     for (int64_t r = 0; r < rows.count; ++r) {
       const int64_t query = (rows.first + r) / group, head = rows.kv_head * group + (rows.first + r) % group;
       const Range seen = visible(spec, s, query).within(chunk * chunk_keys, (chunk + 1) * chunk_keys);
-      state[r] = {seen, -INFINITY, W::zero(), typename Loops::Slope(spec, head, s.past + query)};
+      state.keys[r] = seen, state.slope[r] = Slope(spec, head, s.past + query);
+      state.top[r] = -INFINITY, state.sums[r] = W::zero();
       if (!seen.empty()) all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
     }
     std::memset(part.out, 0, size_t(rows.count * v_step) * sizeof(float));
+    const auto queries_of = [&](int64_t t) { return queries + t / block_rows * tile_columns * dim; };
     for (int64_t t = 0; t < rows.count; t += block_rows)
-      turn_queries(step, rows, t, std::min(block_rows, rows.count - t), dim, queries + t * dim);
+      turn_queries(step, rows, t, std::min(block_rows, rows.count - t), dim, queries_of(t));
 
     for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
       turn_keys(step, rows, block, dim, keys);
       values.begin(block);
       for (int64_t t = 0; t < rows.count; t += block_rows) {
         const int64_t count = std::min(block_rows, rows.count - t);
-        const Seen seen(state + t, count, block);
+        const Seen seen(state.keys + t, count, block);
         if (seen.any.empty()) continue;
         const int64_t begin = seen.any.begin / panel_columns * panel_columns;
         const int64_t end = round_up(seen.any.end, panel_columns);
         const Pairs of_keys{keys, key_block, 0, dim / 2};
         if (rows.count <= block_rows)
-          multiply<1>(count, queries, count, of_keys, begin, end, scores, key_block, true,
+          multiply<1>(count, queries, tile_columns, of_keys, begin, end, scores, key_block, true,
                       typename Few::NextKeys(s, step.k, rows.kv_head, block, spec.head_dim));
         else
-          multiply<1>(count, queries + t * dim, count, of_keys, begin, end, scores, key_block, true,
+          multiply<1>(count, queries_of(t), tile_columns, of_keys, begin, end, scores, key_block, true,
                       typename Tile::Nothing());
         float* const out = part.out + t * v_step;
-        for (int64_t r = 0; r < count; ++r) {
-          bf16* const own = weights + r * key_block;
-          if (seen.of_row[r].empty())
-            std::memset(own, 0, size_t(key_block) * sizeof(bf16));
-          else
-            Loops::soften(score, block, scores + r * key_block, seen.of_row[r], state[t + r], out + r * v_step, v_step,
-                          [&](int64_t i, W weight) { store_weights(own + i, weight); });
-        }
+        const auto soften = seen.whole ? PairAttentionLoops::soften<true> : PairAttentionLoops::soften<false>;
+        soften(score, spec.slopes != nullptr, block, seen, t, count, state, scores, weights, out, v_step);
         values.add(seen, count, weights, out);
       }
     }
-    for (int64_t r = 0; r < rows.count; ++r) part.top[r] = state[r].top, part.sum[r] = Math::sum(state[r].sums);
+    for (int64_t r = 0; r < rows.count; ++r) part.top[r] = state.top[r], part.sum[r] = Math::sum(state.sums[r]);
   }
 
  private:
   static constexpr int64_t pairs_of_block = key_block / 2;
+  static constexpr float most_above = 8;
+
+  struct State {
+    Range keys[most_attention_rows];
+    float top[most_attention_rows];
+    W sums[most_attention_rows];
+    Slope slope[most_attention_rows];
+  };
 
   // What the rows of a tile see of a block, counted from its begin.
   struct Seen {
-    Range any{key_block, 0}, of_row[block_rows];
-    bool same = true;  // all rows see the same
+    Range any{0, key_block}, of_row[block_rows];
+    bool whole = true, same = true;  // all rows see all; all rows see the same
 
-    Seen(const Row* rows, int64_t count, int64_t block) {
+    // The ends of what rows see never fall from one to the next.
+    Seen(const Range* rows, int64_t count, int64_t block) {
+      if (rows[count - 1].begin <= block && rows[0].end >= block + key_block) return;
+      whole = false, any = {key_block, 0};
       for (int64_t r = 0; r < count; ++r) {
-        const Range here = rows[r].keys.within(block, block + key_block);
+        const Range here = rows[r].within(block, block + key_block);
         of_row[r] = {here.begin - block, here.end - block};
         same &= of_row[r].begin == of_row[0].begin && of_row[r].end == of_row[0].end;
         if (!of_row[r].empty()) any = {std::min(any.begin, of_row[r].begin), std::max(any.end, of_row[r].end)};
       }
     }
   };
+
+  // The products of a tile's rows, from row t of all on, with 64 keys from `block` on to weights. Step by step over all
+  // rows, so that none waits for another's.
+  template <bool whole>
+  static void soften(const Score& score, bool slopes, int64_t block, const Seen& seen, int64_t t, int64_t count,
+                     State& state, float* scores, bf16* weights, float* out, int64_t v_step) {
+    float highest[block_rows];
+    const W none = W::set(-INFINITY);
+    for (int64_t r = 0; r < count; ++r) {
+      float* const own = scores + r * key_block;
+      W top = none;
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < key_block; i += lanes) {
+        W s = score(W::load(own + i));
+        if (slopes) s = state.slope[t + r](s, block + i);
+        if constexpr (!whole) s = unless_hidden(seen.of_row[r], i, s, none);
+        s.store(own + i);
+        top = Math::max(top, s);
+      }
+      highest[r] = Math::top(top);
+    }
+    for (int64_t r = 0; r < count; ++r)
+      if (highest[r] > state.top[t + r] + most_above) rise(highest[r], t + r, state, out + r * v_step, v_step);
+    for (int64_t r = 0; r < count; ++r) {
+      bf16* const to = weights + r * key_block;
+      const W top = W::set(state.top[t + r]);
+      W sums = state.sums[t + r];
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < key_block; i += lanes) {
+        W weight = Math::exp2_of_negative(W::load(scores + r * key_block + i) - top);
+        if constexpr (!whole) weight = unless_hidden(seen.of_row[r], i, weight, W::zero());  // of a NaN they are not 0
+        sums = sums + weight;
+#pragma GCC unroll 16
+        for (int part = 0; part < W::parts; ++part) D::store_weights(to + i + part * width, weight.part[part]);
+      }
+      state.sums[t + r] = sums;
+    }
+  }
+  // Brings what was summed before to a new maximum.
+  static void rise(float top, int64_t r, State& state, float* out, int64_t v_step) {
+    const W shrink = W::set(Math::exp2_of_negative(state.top[r] - top));
+    state.top[r] = top, state.sums[r] = state.sums[r] * shrink;
+    for (int64_t i = 0; i < v_step; i += lanes) (W::load(out + i) * shrink).store(out + i);
+  }
+  // Sixteen from key i on; of those that are not seen `hidden`.
+  static W unless_hidden(Range seen, int64_t i, W x, W hidden) {
+    const W at = Math::count() + W::set(float(i));
+    return Math::less(at, W::set(float(seen.begin)), hidden, Math::less(at, W::set(float(seen.end)), x, hidden));
+  }
 
   // The right side of a product: pairs [begin, end) of [pair / 16][column / 16][16 pairs][16 columns].
   struct Pairs {
@@ -179,20 +237,25 @@ struct PairAttentionLoops {
     const bf16* row(int64_t key) const {
       return static_cast<const bf16*>(step_.v.at(Few::token_at(s_, block_ + key), head_));
     }
-    // Keys `even` and `odd`, of which one may be missing (negative), to pair `pair` of what Pairs describes.
-    bool put(int64_t even, int64_t odd, int64_t pair, bf16* to) const {
-      const bf16 *const a = even < 0 ? nullptr : row(even), *const b = odd < 0 ? nullptr : row(odd);
-      to += pair / pairs_of_tile * (v_step_ * k_block) + pair % pairs_of_tile * k_block;
-      bool finite = true;
-      for (int64_t c = 0; c < v_step_; c += panel_columns, to += 2 * tile_elements)
-        finite &= D::interleave(a ? a + c : nullptr, b ? b + c : nullptr, step_.spec.v_dim - c, to, to + tile_elements);
-      return finite;
-    }
     void pack() {
       if (is_packed_) return;
-      is_packed_ = finite_ = true;
       const int64_t present = std::min(key_block, s_.keys - block_);
-      for (int64_t t = 0; t < present; t += 2) finite_ &= put(t, t + 1 < present ? t + 1 : -1, t / 2, packed_);
+      const bf16* rows[key_block + 1];
+      for (int64_t t = 0; t < present; ++t) rows[t] = row(t);
+      rows[present] = nullptr;
+      finite_ = put(rows, divide_up(present, 2), packed_), is_packed_ = true;
+    }
+    // Rows of keys, two for each pair, as Pairs; of each pair one may be null. Whether all numbers are finite.
+    bool put(const bf16* const* rows, int64_t pairs, bf16* to) const {
+      typename D::Largest largest;
+      for (int64_t c = 0; c < v_step_; c += panel_columns, to += 2 * tile_elements)
+        for (int64_t i = 0; i < pairs; ++i) {
+          const bf16 *const even = rows[2 * i], *const odd = rows[2 * i + 1];
+          bf16* const at = to + i / pairs_of_tile * (v_step_ * k_block) + i % pairs_of_tile * k_block;
+          D::interleave(even ? even + c : nullptr, odd ? odd + c : nullptr, step_.spec.v_dim - c, at,
+                        at + tile_elements, largest);
+        }
+      return largest.finite();
     }
 
     void add_pairs(int64_t begin, int64_t end, int64_t count, const bf16* weights, float* out) const {
@@ -201,18 +264,20 @@ struct PairAttentionLoops {
     }
     // Rows that see the same: whole pairs together, a key without its neighbour before or behind them.
     void add_seen(Range keys, int64_t count, const bf16* weights, float* out, bool in_place) const {
-      const auto alone = [&](int64_t even, int64_t odd) {
-        put(even, odd, 0, one_pair_);
-        multiply<pairs_of_block>(count, weights + std::max(even, odd) / 2 * 2, 1, {one_pair_, v_step_, 0, 1}, 0,
-                                 v_step_, out, v_step_, false, typename Tile::Nothing());
+      const auto alone = [&](int64_t key) {
+        const bf16* pair[2] = {};
+        pair[key % 2] = row(key);
+        put(pair, 1, one_pair_);
+        multiply<pairs_of_block>(count, weights + key / 2 * 2, 1, {one_pair_, v_step_, 0, 1}, 0, v_step_, out, v_step_,
+                                 false, typename Tile::Nothing());
       };
-      if (keys.begin % 2) alone(-1, keys.begin++);
+      if (keys.begin % 2) alone(keys.begin++);
       const int64_t end = keys.end / 2 * 2;
       if (keys.begin < end && in_place)
         add_in_place<>({keys.begin, end}, count, weights, out);
       else if (keys.begin < end)
         add_pairs(keys.begin / 2, end / 2, count, weights, out);
-      if (keys.begin <= end && end < keys.end) alone(end, -1);
+      if (keys.begin <= end && end < keys.end) alone(end);
     }
 
     // Few rows read values where they are, as far as they lie evenly apart.
@@ -267,42 +332,36 @@ struct PairAttentionLoops {
     bf16 *packed_, *one_pair_;
   };
 
-  static void store_weights(bf16* to, W weights) {
-#pragma GCC unroll 16
-    for (int i = 0; i < W::parts; ++i) D::store_weights(to + i * width, weights.part[i]);
-  }
-
-  // [dim / 2][count] pairs, dim padded.
+  // [dim / 2][16] pairs, dim padded; columns behind the last row are anything.
   static void turn_queries(const AttentionStep& step, const AttentionRows& rows, int64_t first, int64_t count,
                            int64_t dim, bf16* to) {
-    thread_local Scratch<float> of_thread;  // a pair of bf16 moves as one float
-    float* const pairs = of_thread.at_least(block_rows * dim / 2);
-    for (int64_t r = 0; r < count; ++r) {
+    const auto row = [&](int64_t r) {
       const int64_t i = rows.first + first + r, group = step.group();
-      char* const row = reinterpret_cast<char*>(pairs + r * dim / 2);
-      const size_t bytes = size_t(step.spec.head_dim) * sizeof(bf16);
-      std::memcpy(row, step.q.at(rows.sequence->first_query + i / group, rows.kv_head * group + i % group), bytes);
-      std::memset(row + bytes, 0, size_t(dim) * sizeof(bf16) - bytes);
-    }
-    Tile::turn([&](int64_t r) { return pairs + r * dim / 2; }, count, dim / 2, count, reinterpret_cast<float*>(to));
+      return step.q.at(rows.sequence->first_query + i / group, rows.kv_head * group + i % group);
+    };
+    turn<tile_columns>(row, count, step.spec.head_dim, dim, to);
   }
-
   // The keys of a block as Pairs of 64 columns; those of missing keys are anything.
   static void turn_keys(const AttentionStep& step, const AttentionRows& rows, int64_t block, int64_t dim, bf16* to) {
     const AttentionSequence& s = *rows.sequence;
-    const int64_t present = std::min(key_block, s.keys - block), own = step.spec.head_dim;
-    if (own == dim) return Few::turn_keys(s, step.k, rows.kv_head, block, present, dim, to);
+    const int64_t present = std::min(key_block, s.keys - block);
+    if (step.spec.head_dim == dim) return Few::turn_keys(s, step.k, rows.kv_head, block, present, dim, to);
+    const auto row = [&](int64_t r) { return step.k.at(Few::token_at(s, block + r), rows.kv_head); };
+    turn<key_block>(row, present, step.spec.head_dim, dim, to);
+  }
+  template <int64_t columns, class At>
+  static void turn(const At& at, int64_t count, int64_t own, int64_t dim, bf16* to) {
+    const bf16* row[columns];
     thread_local Scratch<bf16> of_thread;
-    bf16* const padded = of_thread.at_least(key_block * dim);
-    const bf16* row[key_block];
-    for (int64_t r = 0; r < key_block; ++r) {
-      row[r] = padded + std::min(r, present - 1) * dim;
-      if (r >= present) continue;
-      bf16* const to_row = padded + r * dim;
-      std::memcpy(to_row, step.k.at(Few::token_at(s, block + r), rows.kv_head), size_t(own) * sizeof(bf16));
-      std::memset(to_row + own, 0, size_t(dim - own) * sizeof(bf16));
+    bf16* const padded = own == dim ? nullptr : of_thread.at_least(columns * dim);
+    for (int64_t r = 0; r < columns; ++r) {
+      row[r] = r < count ? static_cast<const bf16*>(at(r)) : row[count - 1];
+      if (!padded || r >= count) continue;
+      std::memcpy(padded + r * dim, row[r], size_t(own) * sizeof(bf16));
+      std::memset(padded + r * dim + own, 0, size_t(dim - own) * sizeof(bf16));
+      row[r] = padded + r * dim;
     }
-    Few::turn_rows(row, present, dim, 0, to);
+    Few::turn_rows(row, count, dim, 0, to, columns * k_block);
   }
 
   template <int rows, int vectors>

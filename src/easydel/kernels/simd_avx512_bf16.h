@@ -29,16 +29,20 @@ struct Avx512Pairs {  // what FmaPairs<Avx512> gives, by one instruction
     to[0] = Right(_mm512_permutex2var_epi16(low, first_columns(), high));
     to[1] = Right(_mm512_permutex2var_epi16(low, last_columns(), high));
   }
-  // A null row is zeros. Whether all are finite.
-  static bool interleave(const bf16* even, const bf16* odd, int64_t columns, bf16* first, bf16* last) {
+  struct Largest {
+    __m512i doubled;  // of each lane, the sign shifted out
+    Largest() : doubled(_mm512_setzero_si512()) {}
+    bool finite() const { return _mm512_cmpge_epu16_mask(doubled, _mm512_set1_epi16(int16_t(0xff00))) == 0; }
+  };
+  static void interleave(const bf16* even, const bf16* odd, int64_t columns, bf16* first, bf16* last,
+                         Largest& largest) {
     const __mmask32 own = columns >= 32 ? ~__mmask32(0) : (__mmask32(1) << columns) - 1;
     const __m512i low = _mm512_maskz_loadu_epi16(even ? own : 0, even),
                   high = _mm512_maskz_loadu_epi16(odd ? own : 0, odd);
     _mm512_storeu_si512(first, _mm512_permutex2var_epi16(low, first_columns(), high));
     _mm512_storeu_si512(last, _mm512_permutex2var_epi16(low, last_columns(), high));
-    const __m512i exponent = _mm512_set1_epi16(0x7f80);
-    return (_mm512_cmpeq_epi16_mask(_mm512_and_si512(low, exponent), exponent) |
-            _mm512_cmpeq_epi16_mask(_mm512_and_si512(high, exponent), exponent)) == 0;
+    largest.doubled =
+        _mm512_max_epu16(largest.doubled, _mm512_max_epu16(_mm512_add_epi16(low, low), _mm512_add_epi16(high, high)));
   }
   // Weights are no denormals, which this instruction would make zero.
   static void store_weights(bf16* to, F x) {

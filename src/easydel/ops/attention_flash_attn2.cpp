@@ -51,6 +51,14 @@ Shape shape_of(const AttentionNeed& need) {
   return shape;
 }
 
+// In bf16 the machine's order where attention has it.
+kernels::Order order_of(const Tensor& q, const Tensor& k, const Tensor& v) {
+  const bool short_numbers =
+      q.scalar_type() == at::kBFloat16 && k.scalar_type() == at::kBFloat16 && v.scalar_type() == at::kBFloat16;
+  const bool pairs = short_numbers && kernels::bf16_order() == kernels::Order::bf16_pairs;
+  return pairs ? kernels::Order::bf16_pairs : kernels::Order::fp32_chain;
+}
+
 Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 1 ? t : t.contiguous(); }
 
 struct Flash : torch::autograd::Function<Flash> {
@@ -73,7 +81,7 @@ struct Flash : torch::autograd::Function<Flash> {
       spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);
       kernels::attend(tensor::executor(), spec, shape.sequences, tensor::heads_of(q), tensor::heads_of(k),
                       tensor::heads_of(v), tensor::mutable_heads_of(out),
-                      lse.defined() ? lse.mutable_data_ptr<float>() : nullptr);
+                      lse.defined() ? lse.mutable_data_ptr<float>() : nullptr, order_of(q, k, v));
       if (memory) *memory = {out.detach(), lse};
     }
     if (context) {

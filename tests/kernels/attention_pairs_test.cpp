@@ -1,0 +1,295 @@
+// The forward of attention in the order bf16_pairs.
+#include <cstring>
+
+#include "kernels/attention_support.h"
+
+namespace easydel::kernels {
+namespace {
+
+using namespace testing;
+
+// A problem in bf16; the exact one is of the same numbers.
+struct ShortProblem : Problem {
+  std::vector<bf16> short_q, short_k, short_v;
+
+  ShortProblem(const AttentionSpec& s, const std::vector<int64_t>& lengths, unsigned seed, float size = 1)
+      : Problem(s, lengths, seed, size) {
+    narrow_all();
+  }
+  void narrow_all() {
+    short_q = narrowed(q), short_k = narrowed(k), short_v = narrowed(v);
+    q = widened(short_q), k = widened(short_k), v = widened(short_v);
+  }
+  Attended attended(Executor& executor) const {
+    Attended a{std::vector<float>(size_t(tokens * spec.heads * spec.v_dim), 99.0f),
+               std::vector<float>(size_t(tokens * spec.heads), 99.0f)};
+    attend_into(executor, sequences, a);
+    return a;
+  }
+  void attend_into(Executor& executor, std::span<const AttentionSequence> some, Attended& to) const {
+    attend(executor, spec, some, heads_of(short_q, spec.heads, spec.head_dim),
+           heads_of(short_k, spec.kv_heads, spec.head_dim), heads_of(short_v, spec.kv_heads, spec.v_dim),
+           heads_of(to.out, spec.heads, spec.v_dim), to.lse.data(), Order::bf16_pairs);
+  }
+};
+
+float rounded(float x) { return widen(narrow(x)); }
+
+// One row by the order of attention.h, without softcap and sinks; of numbers that are no denormals.
+std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s, int64_t query, int64_t head) {
+  const AttentionSpec& spec = p.spec;
+  const int64_t kv_head = head / (spec.heads / spec.kv_heads), position = s.past + query;
+  const float* const q = p.q.data() + ((s.first_query + query) * spec.heads + head) * spec.head_dim;
+  const auto k = [&](int64_t t) { return p.k.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.head_dim; };
+  const auto v = [&](int64_t t) { return p.v.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.v_dim; };
+  const float scale = spec.scale * 1.44269504f;
+  std::vector<float> all(size_t(spec.v_dim));
+  float all_top = -INFINITY, all_sum = 0;
+  for (int64_t chunk = 0; chunk < s.keys; chunk += 512) {
+    std::vector<float> out(size_t(spec.v_dim));
+    float top = -INFINITY, sums[16] = {};
+    for (int64_t block = chunk; block < std::min(s.keys, chunk + 512); block += 64) {
+      float score[64], weight[64] = {}, highest = -INFINITY;
+      const auto seen = [&](int64_t t) { return t < s.keys && sees(spec, position, t); };
+      for (int64_t t = block; t < block + 64; ++t) {
+        if (!seen(t)) continue;
+        float x = 0;
+        for (int64_t d = 0; d < spec.head_dim; d += 2) {
+          if (d + 1 < spec.head_dim) x = std::fma(q[d + 1], k(t)[d + 1], x);
+          x = std::fma(q[d], k(t)[d], x);
+        }
+        score[t - block] = x * scale;
+        if (spec.slopes)
+          score[t - block] = std::fma(std::fabs(float(t - position)), -(spec.slopes[head] * 1.44269504f), x * scale);
+        highest = std::max(highest, score[t - block]);
+      }
+      if (highest > top + 8) {
+        const float shrink = power(top - highest);
+        for (float& x : sums) x *= shrink;
+        for (float& x : out) x *= shrink;
+        top = highest;
+      }
+      for (int64_t t = block; t < block + 64; ++t)
+        if (seen(t)) weight[t - block] = power(score[t - block] - top), sums[t % 16] += weight[t - block];
+      for (int64_t t = block; t < block + 64; t += 2)
+        for (size_t d = 0; d < out.size(); ++d) {
+          if (seen(t + 1)) out[d] = std::fma(rounded(weight[t + 1 - block]), v(t + 1)[d], out[d]);
+          if (seen(t)) out[d] = std::fma(rounded(weight[t - block]), v(t)[d], out[d]);
+        }
+    }
+    for (int half = 8; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
+    if (sums[0] == 0) continue;
+    if (all_sum == 0) {
+      all = out, all_top = top, all_sum = sums[0];
+      continue;
+    }
+    const float now = std::max(all_top, top), a = power(all_top - now), b = power(top - now);
+    all_sum = std::fma(sums[0], b, all_sum * a), all_top = now;
+    for (size_t d = 0; d < all.size(); ++d) all[d] = std::fma(out[d], b, all[d] * a);
+  }
+  for (float& x : all) x *= all_sum == 0 ? 0 : 1 / all_sum;
+  return all;
+}
+
+TEST(AttentionByPairs, HasTheBitsOfTheContractOnEveryInstructionSet) {
+  static const std::vector<float> slopes = {0.5f, 0.1f, 0.01f, 0.7f, 0.3f, 0.2f};
+  for (const AttentionSpec& spec : {spec_of(1, 1, 16, 16), spec_of(6, 2, 7, 19), spec_of(4, 4, 64, 32)})
+    for (const int64_t window : {0, 50, -1}) {
+      AttentionSpec windowed = spec;
+      windowed.window = std::max<int64_t>(window, 0);
+      if (window < 0) windowed.slopes = slopes.data(), windowed.chunk = 81;
+      for (const float size : {1.0f, 6.0f}) {
+        const ShortProblem p(windowed, {1, 63, 0, 64, 65, 200}, 3, size);
+        std::vector<float> expected(size_t(p.tokens * spec.heads * spec.v_dim));
+        for (const AttentionSequence& s : p.sequences)
+          for (int64_t i = 0; i < s.queries; ++i)
+            for (int64_t h = 0; h < spec.heads; ++h)
+              std::ranges::copy(row_by_contract(p, s, i, h),
+                                expected.begin() + ((s.first_query + i) * spec.heads + h) * spec.v_dim);
+        on_every_isa([&] { EXPECT_TRUE(same_bits(p.attended(serial_executor()).out, expected)) << text(windowed); });
+      }
+    }
+}
+
+TEST(AttentionByPairs, MergesChunksOfKeysInTheContractsOrder) {
+  AttentionSpec spec = spec_of(2, 1, 8, 8);
+  for (const int64_t window : {0, 1501}) {
+    spec.window = window;
+    ShortProblem p(spec, {2100}, 4, 2);
+    std::vector<float> expected;
+    p.sequences[0] = {.first_query = 2097, .queries = 3, .past = 2097, .keys = 2100};
+    for (int64_t i = 0; i < 3; ++i)
+      for (int64_t h = 0; h < 2; ++h)
+        std::ranges::copy(row_by_contract(p, p.sequences[0], i, h), std::back_inserter(expected));
+    on_every_isa([&] {
+      for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
+        const auto out = p.attended(*executor).out;
+        EXPECT_TRUE(same_bits(std::vector<float>(out.begin() + 2097 * 16, out.end()), expected));
+      }
+    });
+  }
+}
+
+// The weights of values are rounded to eight bits; the sum of weights is not.
+TEST(AttentionByPairs, IsNearTheExactOneForEverySpec) {
+  for (const AttentionSpec& spec : specs()) {
+    const ShortProblem p(spec, {1, 5, 0, 130, 17}, 5);
+    const Exact e = exact(p);
+    const Attended a = p.attended(pool_of_two());
+    for (size_t i = 0; i < a.out.size(); ++i) ASSERT_NEAR(a.out[i], e.out[i], 8e-3) << text(spec) << " at " << i;
+    for (size_t i = 0; i < a.lse.size(); ++i) ASSERT_NEAR(a.lse[i], e.lse[i], 3e-6) << text(spec) << " at " << i;
+  }
+}
+
+TEST(AttentionByPairs, HasTheSameBitsOnEveryInstructionSetAndTeamForEverySpec) {
+  for (const AttentionSpec& spec : specs())
+    for (const bool strange : {false, true}) {
+      ShortProblem p(spec, {1, 5, 0, 130, 17}, 6, 3);
+      if (strange) {
+        p.q = hostile(int64_t(p.q.size()), 1), p.k = hostile(int64_t(p.k.size()), 2);
+        p.v = hostile(int64_t(p.v.size()), 3);
+        p.v[p.v.size() / 3] = INFINITY, p.v[p.v.size() / 2] = NAN, p.k[p.k.size() / 2] = -INFINITY;
+        p.narrow_all();
+      }
+      const Attended first = p.attended(serial_executor());
+      on_every_isa([&] {
+        for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
+          const Attended again = p.attended(*executor);
+          EXPECT_TRUE(same_bits(again.out, first.out)) << text(spec) << (strange ? ", strange" : "");
+          EXPECT_TRUE(same_bits(again.lse, first.lse)) << text(spec) << (strange ? ", strange" : "");
+        }
+      });
+    }
+}
+
+TEST(AttentionByPairs, GivesTheSameBitsHoweverAPromptIsCut) {
+  std::vector<AttentionSpec> all = specs();
+  all.push_back(spec_of(6, 2, 64, 64)), all.push_back(spec_of(4, 1, 128, 96));
+  for (const AttentionSpec& spec : all) {
+    if (!spec.causal) continue;
+    constexpr int64_t length = 300;
+    const ShortProblem whole(spec, {length}, 7, 2);
+    const Attended expected = whole.attended(pool_of_two());
+    for (const int64_t piece : {1, 5, 64, 99, 299}) {
+      ShortProblem cut = whole;
+      Attended got = expected;
+      std::fill(got.out.begin(), got.out.end(), 0.0f), std::fill(got.lse.begin(), got.lse.end(), 0.0f);
+      for (int64_t begin = 0; begin < length; begin += piece) {
+        const int64_t n = std::min(piece, length - begin);
+        // Keys of later pieces are there but out of sight, and hostile.
+        const AttentionSequence s{.first_query = begin, .queries = n, .past = begin, .keys = begin + n};
+        cut.short_k = whole.short_k, cut.short_v = whole.short_v;
+        const bf16 nan{0x7fc0};
+        std::fill(cut.short_k.begin() + (begin + n) * spec.kv_heads * spec.head_dim, cut.short_k.end(), nan);
+        std::fill(cut.short_v.begin() + (begin + n) * spec.kv_heads * spec.v_dim, cut.short_v.end(), nan);
+        cut.attend_into(pool_of_two(), {&s, 1}, got);
+      }
+      EXPECT_TRUE(same_bits(got.out, expected.out)) << text(spec) << " by " << piece;
+      EXPECT_TRUE(same_bits(got.lse, expected.lse)) << text(spec) << " by " << piece;
+    }
+  }
+}
+
+// Alone a row has the bits that it has among those that see more or less, of finite values or not.
+TEST(AttentionByPairs, NeverMultipliesWhatARowCannotSee) {
+  for (const int64_t window : {0, 7, 70}) {
+    AttentionSpec spec = spec_of(3, 1, 32, 32);
+    spec.window = window;
+    ShortProblem p(spec, {200}, 8);
+    const Attended clean = p.attended(serial_executor());
+    const int64_t row = 3 * 32;
+    for (const int64_t strange : {10, 64, 65, 127, 150}) {
+      ShortProblem with = p;
+      for (int64_t d = 0; d < 32; ++d)
+        with.short_k[size_t(strange * 32 + d)] = {0x7fc0}, with.short_v[size_t(strange * 32 + d)] = {0x7f80};
+      on_every_isa([&] {
+        const Attended a = with.attended(serial_executor());
+        for (int64_t t = 0; t < 200; ++t) {
+          const size_t from = size_t(t * row), bytes = size_t(row) * sizeof(float);
+          if (!sees(spec, t, strange))
+            EXPECT_EQ(std::memcmp(&a.out[from], &clean.out[from], bytes), 0) << t << " without " << strange;
+          else
+            EXPECT_TRUE(std::isnan(a.out[from])) << t << " with " << strange;
+        }
+      });
+    }
+  }
+}
+
+TEST(AttentionByPairs, DecodesFromPagesWithTheBitsOfTheWholePrompt) {
+  struct Case {
+    int64_t heads, kv_heads, dim, v_dim, window, page;
+  };
+  for (const Case c : {Case{1, 1, 32, 16, 0, 40},
+                       {6, 2, 64, 64, 0, 64},
+                       {12, 1, 96, 80, 0, 15},
+                       {17, 1, 64, 33, 0, 30},
+                       {4, 4, 40, 48, 0, 1},
+                       {6, 2, 64, 64, 101, 6}}) {
+    AttentionSpec spec = spec_of(c.heads, c.kv_heads, c.dim, c.v_dim);
+    spec.window = c.window;
+    constexpr int64_t length = 600;
+    const ShortProblem p(spec, {length}, 12, 2);
+    const Attended whole = p.attended(pool_of_two());
+    std::vector<int32_t> pages(size_t(divide_up(length, c.page)));
+    std::iota(pages.rbegin(), pages.rend(), 0);
+    ShortProblem paged = p;
+    const int64_t k_row = c.kv_heads * c.dim, v_row = c.kv_heads * c.v_dim;
+    const size_t tokens = pages.size() * size_t(c.page);
+    paged.short_k.assign(tokens * size_t(k_row), {0x7fc0}), paged.short_v.assign(tokens * size_t(v_row), {0x7fc0});
+    for (int64_t t = 0; t < length; ++t) {
+      const int64_t at = pages[size_t(t / c.page)] * c.page + t % c.page;
+      std::copy_n(p.short_k.begin() + t * k_row, k_row, paged.short_k.begin() + at * k_row);
+      std::copy_n(p.short_v.begin() + t * v_row, v_row, paged.short_v.begin() + at * v_row);
+    }
+    on_every_isa([&] {
+      for (const int64_t last : {0, 63, 64, 511, 512, 599})
+        for (const int64_t queries : {1, 3}) {
+          if (last < queries) continue;
+          const int64_t first = last + 1 - queries, row = c.heads * c.v_dim;
+          const AttentionSequence s{.first_query = first, .queries = queries, .past = first, .keys = last + 1};
+          AttentionSequence in_pages = s;
+          in_pages.pages = pages.data(), in_pages.page_tokens = c.page;
+          const auto rows_of = [&](const Attended& a) {
+            return std::vector<float>(a.out.begin() + first * row, a.out.begin() + (last + 1) * row);
+          };
+          Attended a = whole;
+          std::ranges::fill(a.out, 0.0f);
+          p.attend_into(pool_of_two(), {&s, 1}, a);
+          EXPECT_TRUE(same_bits(rows_of(a), rows_of(whole))) << text(spec) << " at " << last;
+          std::ranges::fill(a.out, 0.0f);
+          paged.attend_into(pool_of_five(), {&in_pages, 1}, a);
+          EXPECT_TRUE(same_bits(rows_of(a), rows_of(whole))) << text(spec) << " in pages at " << last;
+        }
+    });
+  }
+}
+
+TEST(AttentionByPairs, LooksAcrossToKeysOfAnotherLength) {
+  AttentionSpec spec = spec_of(2, 2, 12, 12);
+  spec.causal = false;
+  ShortProblem p(spec, {}, 11);
+  p.sequences = {{.first_query = 0, .queries = 9, .keys = 131, .first_key = 0},
+                 {.first_query = 9, .queries = 4, .keys = 0}};
+  p.tokens = 13, p.kv_tokens = 131;
+  p.fill(11, 1), p.narrow_all();
+  const Exact e = exact(p);
+  on_every_isa([&] {
+    const Attended a = p.attended(pool_of_two());
+    for (size_t i = 0; i < a.out.size(); ++i) ASSERT_NEAR(a.out[i], e.out[i], 4e-3) << i;
+    EXPECT_EQ(a.out.back(), 0.0f);  // no key to see
+    EXPECT_EQ(a.lse.back(), -INFINITY);
+  });
+}
+
+TEST(AttentionByPairs, IsOfBf16Alone) {
+  const Problem p(spec_of(1, 1, 16, 16), {4}, 1);
+  std::vector<float> out(4 * 16);
+  EXPECT_THROW(attend(serial_executor(), p.spec, p.sequences, p.q_heads(), p.k_heads(), p.v_heads(),
+                      heads_of(out, 1, 16), nullptr, Order::bf16_pairs),
+               Bug);
+}
+
+}  // namespace
+}  // namespace easydel::kernels
