@@ -25,7 +25,7 @@ int64_t first_chunk(const AttentionStep& step, const AttentionRows& rows) {
   return std::min(first.begin / chunk_keys, chunks_of(step, rows) - 1);
 }
 
-// Pieces of up to 96 rows, fewer where that leaves threads idle; those with the most keys first.
+// Pieces of up to 192 rows, fewer where that leaves threads idle; those with the most keys first.
 std::vector<AttentionRows> cut(const AttentionStep& step, std::span<const AttentionSequence> sequences, int threads) {
   int64_t rows = 0;
   for (const AttentionSequence& s : sequences) rows += s.queries * step.spec.heads;

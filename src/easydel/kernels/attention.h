@@ -9,10 +9,10 @@
 // invisible ones are never multiplied; every 512 keys a new partial result, merged in ascending order.
 //
 // In Order::bf16_pairs a score is one chain over pairs of dimensions, of each the odd one first, then the even one. A
-// block's maximum is the new one only where it is more than 8 above the old; weights are rounded to bf16 where they meet
-// values, not where they are summed; values are one chain over the pairs of keys at positions 2t and 2t + 1, again the
-// odd one first. A missing dimension and an invisible key of a visible pair count as zero, weight and value. Denormals
-// count as zero until partial results are merged; a result is never -0, and of NaN there is one.
+// block's maximum is the new one only where it is more than 8 above the old. Weights are rounded to bf16 where they
+// meet values, not where they are summed; values are one chain over the pairs of keys at positions 2t and 2t + 1, again
+// the odd one first. A missing dimension and an invisible key of a visible pair count as zero, weight and value.
+// Denormals count as zero until partial results are merged; a result is never -0, and of NaN there is one.
 #pragma once
 
 #include <span>

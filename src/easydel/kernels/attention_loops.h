@@ -105,7 +105,7 @@ struct AttentionLoops {
     Slope slope;
   };
 
-  // One chunk of keys of up to 96 rows; see attention.h for the order.
+  // One chunk of keys of up to 192 rows; see attention.h for the order.
   static void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
     const AttentionSpec& spec = step.spec;
     const AttentionSequence& s = *rows.sequence;

@@ -8,7 +8,7 @@
 
 namespace easydel::kernels {
 
-constexpr int64_t key_block = 64, chunk_keys = 512, most_attention_rows = 96;
+constexpr int64_t key_block = 64, chunk_keys = 512, most_attention_rows = 192;
 
 struct AttentionStep {
   AttentionSpec spec;
@@ -47,7 +47,7 @@ inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequenc
   return keys;
 }
 
-// Up to 96 rows over one chunk of keys. `out` is [tile of 12 rows][panel of 32][row][32], relative to 2^top as `sum`
+// Up to 192 rows over one chunk of keys. `out` is [tile of 12 rows][panel of 32][row][32], relative to 2^top as `sum`
 // is.
 struct AttentionPartial {
   float *top, *sum, *out;
