@@ -12,7 +12,7 @@ namespace easydel::kernels {
 
 namespace {
 
-// The rows that see any of these keys, from a multiple of backward_rows on.
+// The rows that see any of these keys, whole pieces of them.
 AttentionRows rows_seeing(const AttentionBackwardStep& step, const AttentionRows& rows, Range keys) {
   const AttentionSequence& s = *rows.sequence;
   int64_t first = 0, end = s.queries;
@@ -26,8 +26,9 @@ AttentionRows rows_seeing(const AttentionBackwardStep& step, const AttentionRows
     end = std::clamp<int64_t>(divide_up(keys.end, c) * c - s.past, first, s.queries);
   }
   if (step.spec.window > 0) end = std::clamp<int64_t>(keys.end - 1 + step.spec.window - s.past, first, end);
-  first = first * step.group() / backward_rows * backward_rows;
-  return {&s, rows.kv_head, first, end * step.group() - first};
+  first = first / backward_piece * backward_piece;
+  end = std::min(round_up(end, backward_piece), s.queries);
+  return {&s, rows.kv_head, first * step.group(), (end - first) * step.group()};
 }
 
 // One pass does a kv head of a sequence at a time, 5 products. With too few of those for the threads, two passes, 7
@@ -46,7 +47,8 @@ std::vector<AttentionBackwardPart> cut(const AttentionBackwardStep& step, std::s
     for (const AttentionRows& rows : all) parts.push_back({rows, {0, rows.sequence->keys}, true, true});
     return parts;
   }
-  constexpr int64_t some_keys = 4 * key_block, some_rows = 4 * backward_rows;
+  constexpr int64_t some_keys = 2 * backward_piece;
+  const int64_t some_rows = backward_piece * step.group();
   for (const AttentionRows& rows : all) {
     const int64_t keys = rows.sequence->keys;
     for (int64_t k = 0; k < keys; k += some_keys) {
@@ -57,7 +59,7 @@ std::vector<AttentionBackwardPart> cut(const AttentionBackwardStep& step, std::s
       const AttentionRows some{rows.sequence, rows.kv_head, r, std::min(some_rows, rows.count - r)};
       const int64_t begin = visible(step.spec, *rows.sequence, r / step.group()).begin;
       const int64_t end = visible(step.spec, *rows.sequence, (r + some.count - 1) / step.group()).end;
-      parts.push_back({some, {std::min(begin, end) / key_block * key_block, end}, true, false});
+      parts.push_back({some, {std::min(begin, end) / backward_piece * backward_piece, end}, true, false});
     }
   }
   return parts;
@@ -80,7 +82,11 @@ void attend_backward(Executor& executor, const AttentionSpec& spec, std::span<co
   });
   const AttentionBackwardStep step{spec, gradient, dots};
   const std::vector<AttentionBackwardPart> parts = cut(step, sequences, executor.size());
-  executor.run(int64_t(parts.size()), [&](int64_t i) { isa.attend_backward(step, parts[size_t(i)]); });
+  const auto of_bf16 = [](const Heads& x) { return x.number == Number::bf16; };
+  const bool pairs = isa.attend_backward_pairs && of_bf16(gradient.q) && of_bf16(gradient.k) && of_bf16(gradient.v) &&
+                     of_bf16(gradient.dout);
+  const auto differentiate = pairs ? isa.attend_backward_pairs : isa.attend_backward;
+  executor.run(int64_t(parts.size()), [&](int64_t i) { differentiate(step, parts[size_t(i)]); });
   if (!gradient.dsinks || !spec.sinks) return;
   for (int64_t h = 0; h < spec.heads; ++h) {
     double sum = 0;

@@ -121,6 +121,19 @@ struct AttentionBackwardLoops {
         write(g.dq, token(step, part, r), head_of(step, part, r), dim, dq + r * k_step);
   }
 
+  // scale * from as row (token, head) of x.
+  static void write(const MutableHeads& x, int64_t token, int64_t head, int64_t dim, const float* from,
+                    float scale = 1) {
+    void* const to = x.at(token, head);
+    for (int64_t i = 0; i < dim; i += lanes) {
+      const W y = W::load(from + i) * W::set(scale);
+      if (x.number == Number::f32)
+        y.store(static_cast<float*>(to) + i, dim - i);
+      else
+        y.store(static_cast<bf16*>(to) + i, dim - i);
+    }
+  }
+
  private:
   static int64_t token(const AttentionBackwardStep& step, const AttentionBackwardPart& part, int64_t r) {
     return part.rows.sequence->first_query + (part.rows.first + r) / step.group();
@@ -133,17 +146,6 @@ struct AttentionBackwardLoops {
     return x.number == Number::f32 ? W::load(static_cast<const float*>(row) + i, count)
                                    : W::load(static_cast<const bf16*>(row) + i, count);
   }
-  static void write(const MutableHeads& x, int64_t token, int64_t head, int64_t dim, const float* from) {
-    void* const to = x.at(token, head);
-    for (int64_t i = 0; i < dim; i += lanes) {
-      const W y = W::load(from + i);
-      if (x.number == Number::f32)
-        y.store(static_cast<float*>(to) + i, dim - i);
-      else
-        y.store(static_cast<bf16*>(to) + i, dim - i);
-    }
-  }
-
   // Of one row: q k and dout v over 64 keys to the weights and the gradient of q k.
   static void differentiate(const AttentionSpec& spec, const Slope& slope, int64_t block, const float* products,
                             const float* dweights, Range keys, float lse, float dot, float* weights, float* dscores) {

@@ -65,13 +65,15 @@ struct AttentionBackwardStep {
 };
 
 // The gradients of one kv head of a sequence: of its rows [rows.first, + count) from keys [keys.begin, keys.end) and of
-// those keys from those rows. rows.first is a multiple of backward_rows, keys.begin of key_block. A range that is not
-// whole is for one of the two alone.
+// those keys from those rows. Both begin at multiples of backward_piece (rows: of as many queries) or end the
+// sequence's; a range that is not whole is for one of the two alone.
 struct AttentionBackwardPart {
   AttentionRows rows;
   Range keys;
   bool want_dq, want_dkv;
 };
-constexpr int64_t backward_rows = 48;
+constexpr int64_t backward_rows = 48;        // that FMAs take at a time, beside key_block keys
+constexpr int64_t backward_pair_block = 96;  // queries, and keys, by pairs: whole blocks of 12 and whole panels of 32
+constexpr int64_t backward_piece = 192;      // a multiple of all three
 
 }  // namespace easydel::kernels

@@ -58,6 +58,8 @@ struct Loops {
   // dots [tokens, heads] of one token; one part of the backward.
   void (*attention_dots)(const AttentionSpec& spec, const AttentionGradient& gradient, int64_t token, float* dots);
   void (*attend_backward)(const AttentionBackwardStep& step, const AttentionBackwardPart& part);
+  // The same by pairs, where q, k, v and dout are bf16; null where FMAs are as good.
+  void (*attend_backward_pairs)(const AttentionBackwardStep& step, const AttentionBackwardPart& part) = nullptr;
 
   // One row, head or stretch of what fused.h describes.
   void (*rms_norm)(const NormSpec& spec, Input x, Input weight, int64_t row, int64_t n, Output y, float* rstd);

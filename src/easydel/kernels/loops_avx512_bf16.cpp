@@ -11,6 +11,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+#include "easydel/kernels/attention_backward_pairs.h"
 #include "easydel/kernels/attention_pair_loops.h"
 #include "easydel/kernels/code_pair_loops.h"
 #include "easydel/kernels/pair_loops.h"
@@ -27,6 +28,7 @@ void add_pair_loops(Loops& all) {
   all.multiply_pairs = PairLoops::multiply;
   all.multiply_code_pairs = CodePairLoops::multiply;
   all.attend_chunk_pairs = PairAttentionLoops<Avx512, Avx512Pairs>::attend_chunk;
+  all.attend_backward_pairs = AttentionBackwardPairs::attend_backward;
   all.peak_bf16 = PairLoops::peak;
 }
 

@@ -43,6 +43,7 @@ constexpr Loops make_loops() {
       .finish_attention = Attention::finish,
       .attention_dots = AttentionBackwardLoops<V>::dots,
       .attend_backward = AttentionBackwardLoops<V>::attend_backward,
+      .attend_backward_pairs = nullptr,
       .rms_norm = Norm::rms_norm,
       .rms_norm_backward = Norm::rms_norm_backward,
       .layer_norm = Norm::layer_norm,
