@@ -1,6 +1,8 @@
 // Cuts the backward of attention into parts; the parts themselves are attention_backward_loops.h.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <queue>
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/attention.h"
@@ -31,37 +33,70 @@ AttentionRows rows_seeing(const AttentionBackwardStep& step, const AttentionRows
   return {&s, rows.kv_head, first * step.group(), (end - first) * step.group()};
 }
 
-// One pass does a kv head of a sequence at a time, 5 products. With too few of those for the threads, two passes, 7
-// products, over pieces of keys and then of rows, add in the same order.
+// Scores that the rows have, more or less; never 0.
+double work_of(const AttentionBackwardStep& step, const AttentionRows& rows) {
+  double scores = 1;
+  for (int64_t q = 0; q < rows.sequence->queries; q += backward_piece) {
+    const int64_t some = std::min(backward_piece, rows.sequence->queries - q);
+    const Range keys = visible(step.spec, *rows.sequence, q + some / 2);
+    scores += double(some * step.group()) * double(std::max<int64_t>(keys.end - keys.begin, 0));
+  }
+  return scores;
+}
+
+// When the last thread is done with these, each taken by the first that is free.
+double end_of(std::span<const double> works, int threads) {
+  std::priority_queue<double, std::vector<double>, std::greater<>> busy(std::greater<>(),
+                                                                        std::vector<double>(size_t(threads), 0));
+  double last = 0;
+  for (const double work : works) {
+    const double end = busy.top() + work;
+    busy.pop(), busy.push(end);
+    last = std::max(last, end);
+  }
+  return last;
+}
+
+// A kv head of a sequence, with the gradients of its rows and keys in one pass of 5 products, or in two of 7 together,
+// pieces of keys and then of rows, which add in the same order.
+void cut_to_pieces(const AttentionBackwardStep& step, const AttentionRows& rows,
+                   std::vector<AttentionBackwardPart>& parts) {
+  constexpr int64_t some_keys = 2 * backward_piece;
+  const int64_t keys = rows.sequence->keys, some_rows = backward_piece * step.group();
+  for (int64_t k = 0; k < keys; k += some_keys) {
+    const Range range{k, std::min(k + some_keys, keys)};
+    parts.push_back({rows_seeing(step, rows, range), range, false, true});
+  }
+  for (int64_t r = 0; r < rows.count; r += some_rows) {
+    const AttentionRows some{rows.sequence, rows.kv_head, r, std::min(some_rows, rows.count - r)};
+    const int64_t begin = visible(step.spec, *rows.sequence, r / step.group()).begin;
+    const int64_t end = visible(step.spec, *rows.sequence, (r + some.count - 1) / step.group()).end;
+    parts.push_back({some, {std::min(begin, end) / backward_piece * backward_piece, end}, true, false});
+  }
+}
+
+// Whole heads, the largest first, and as many of the largest in pieces as lets all threads end soonest.
 std::vector<AttentionBackwardPart> cut(const AttentionBackwardStep& step, std::span<const AttentionSequence> sequences,
                                        int threads) {
-  std::vector<AttentionRows> all;
+  std::vector<std::pair<double, AttentionRows>> all;
   for (const AttentionSequence& s : sequences)
     for (int64_t head = 0; head < step.spec.kv_heads; ++head)
-      if (s.queries > 0 || s.keys > 0) all.push_back({&s, head, 0, s.queries * step.group()});
-  std::stable_sort(all.begin(), all.end(),
-                   [](const AttentionRows& a, const AttentionRows& b) { return a.sequence->keys > b.sequence->keys; });
-  const int64_t count = int64_t(all.size()), rounds = divide_up(count, threads);
+      if (const AttentionRows rows{&s, head, 0, s.queries * step.group()}; s.queries > 0 || s.keys > 0)
+        all.emplace_back(work_of(step, rows), rows);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<double> works;
+  double left = 0, in_pieces = 0, soonest = INFINITY;
+  for (const auto& [work, rows] : all) works.push_back(work), left += work;
+  size_t in_two = 0;
+  for (size_t i = 0; i <= std::min(works.size(), size_t(threads)) && threads > 1; ++i) {
+    const double end = std::max(end_of(std::span(works).subspan(i), threads), (left + in_pieces) / threads);
+    if (end < soonest) soonest = end, in_two = i;
+    if (i < works.size()) left -= works[i], in_pieces += 7.0 / 5 * works[i];
+  }
   std::vector<AttentionBackwardPart> parts;
-  if (7 * count >= 5 * rounds * threads) {
-    for (const AttentionRows& rows : all) parts.push_back({rows, {0, rows.sequence->keys}, true, true});
-    return parts;
-  }
-  constexpr int64_t some_keys = 2 * backward_piece;
-  const int64_t some_rows = backward_piece * step.group();
-  for (const AttentionRows& rows : all) {
-    const int64_t keys = rows.sequence->keys;
-    for (int64_t k = 0; k < keys; k += some_keys) {
-      const Range range{k, std::min(k + some_keys, keys)};
-      parts.push_back({rows_seeing(step, rows, range), range, false, true});
-    }
-    for (int64_t r = 0; r < rows.count; r += some_rows) {
-      const AttentionRows some{rows.sequence, rows.kv_head, r, std::min(some_rows, rows.count - r)};
-      const int64_t begin = visible(step.spec, *rows.sequence, r / step.group()).begin;
-      const int64_t end = visible(step.spec, *rows.sequence, (r + some.count - 1) / step.group()).end;
-      parts.push_back({some, {std::min(begin, end) / backward_piece * backward_piece, end}, true, false});
-    }
-  }
+  for (size_t i = in_two; i < all.size(); ++i)
+    parts.push_back({all[i].second, {0, all[i].second.sequence->keys}, true, true});
+  for (size_t i = 0; i < in_two; ++i) cut_to_pieces(step, all[i].second, parts);
   return parts;
 }
 

@@ -3,6 +3,7 @@
 // loops_avx512_bf16.cpp only.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -174,9 +175,25 @@ struct AttentionBackwardPairs {
     }
   }
 
-  // Weights and gradients of scores of a block, rounded: [pair of rows][key], and the latter as [row][pair of keys],
-  // too.
+  // What a row needs for its scores of a block of keys.
+  struct Row {
+    Range keys{0, 0};  // of the block
+    float base = 0, dot = 0;
+    Slope slope;
+
+    // Which of 32 keys it sees.
+    __mmask32 mask(int64_t from) const {
+      const Range here = keys.within(from, from + panel_columns);
+      return here.empty() ? 0 : __mmask32((uint64_t(1) << (here.end - from)) - (uint64_t(1) << (here.begin - from)));
+    }
+  };
+
+  // What one block of rows and one of keys make of each other. Weights and gradients of scores are rounded, as [pair of
+  // rows][key]; the latter as [row][pair of keys], too, and short of the factor spec.scale.
   struct Block {
+    Row rows[side];
+    int64_t tiles;
+    Range seen[divide_up(side, block_rows)];  // of each tile of rows, keys of the block
     alignas(64) uint32_t weights[pairs_of_side * side], dscores[pairs_of_side * side];
     alignas(64) uint32_t dscore_rows[side * pairs_of_side];
   };
@@ -184,115 +201,111 @@ struct AttentionBackwardPairs {
   // What `rows` and `keys` add to each other's gradients.
   static void add_block(const AttentionBackwardStep& step, const AttentionBackwardPart& part, const Rows& rows,
                         const Keys& keys, const Dims& dim, const Dims& v_dim) {
-    Block block;
-    const int64_t tiles = divide_up(rows.count, block_rows);
-    Range seen[divide_up(side, block_rows)];  // of each tile of rows, keys of this block
-    for (int64_t i = 0; i < tiles; ++i) {
-      const Range t = tile_of(rows.count, i),
-                  all = rows.sees(t.begin, t.end).within(keys.begin, keys.begin + keys.count);
-      seen[i] = {all.begin - keys.begin, all.end - keys.begin};
-      if (seen[i].empty()) seen[i] = {0, 0};
-      differentiate_tile(step.spec, rows, t, keys, seen[i], dim, v_dim, block);
-      if (!part.want_dq || seen[i].empty()) continue;
-      const Range pairs{seen[i].begin / 2, divide_up(seen[i].end, 2)};
-      for (int64_t p = 0; p < dim.panels; ++p)
-        multiply<pairs_of_side>(t.end - t.begin, block.dscore_rows + t.begin * pairs_of_side, 1,
-                                keys.rows + p * pairs_of_side * panel_columns, pairs,
-                                rows.dq + t.begin * dim.step + p * panel_columns, dim.step, false);
+    thread_local Block block;
+    look(rows, keys, block);
+    for (int64_t i = 0; i < block.tiles; ++i) {
+      const Range tile = tile_of(rows.count, i);
+      for (int64_t from = 0; from < keys.count; from += panel_columns)
+        differentiate_tile(step.spec, rows, tile, keys, from, block.seen[i], dim, v_dim, block);
+      if (part.want_dq) add_to_rows(rows, tile, block.seen[i], keys, dim, block);
     }
     if (!part.want_dkv) return;
-    for (int64_t j = 0; j * block_rows < keys.count; ++j) {
-      const Range some = tile_of(keys.count, j);
-      Range seeing{tiles, 0};
-      for (int64_t i = 0; i < tiles; ++i)
-        if (seen[i].begin < some.end && seen[i].end > some.begin) seeing = {std::min(seeing.begin, i), i + 1};
-      if (seeing.empty()) continue;
-      const Range pairs{tile_of(rows.count, seeing.begin).begin / 2,
-                        divide_up(tile_of(rows.count, seeing.end - 1).end, 2)};
-      for (int64_t p = 0; p < v_dim.panels; ++p)
-        multiply<1>(some.end - some.begin, block.weights + some.begin, side,
-                    rows.dout_rows + p * pairs_of_side * panel_columns, pairs,
-                    keys.dv + some.begin * v_dim.step + p * panel_columns, v_dim.step, false);
-      for (int64_t p = 0; p < dim.panels; ++p)
-        multiply<1>(some.end - some.begin, block.dscores + some.begin, side,
-                    rows.q_rows + p * pairs_of_side * panel_columns, pairs,
-                    keys.dk + some.begin * dim.step + p * panel_columns, dim.step, false);
+    add_to_keys(keys, rows, block, block.weights, rows.dout_rows, v_dim, keys.dv);
+    add_to_keys(keys, rows, block, block.dscores, rows.q_rows, dim, keys.dk);
+  }
+
+  static void look(const Rows& rows, const Keys& keys, Block& block) {
+    const auto of_block = [&](Range all) {
+      all = all.within(keys.begin, keys.begin + keys.count);
+      return all.empty() ? Range{0, 0} : Range{all.begin - keys.begin, all.end - keys.begin};
+    };
+    for (int64_t r = 0; r < round_up(rows.count, 2); ++r)
+      block.rows[r] = r == rows.count ? Row{}
+                                      : Row{of_block(rows.sees(r, r + 1)), rows.base[r], rows.dots[r],
+                                            Slope(*rows.spec, rows.head, rows.sequence->past + rows.first + r)};
+    block.tiles = divide_up(rows.count, block_rows);
+    for (int64_t i = 0; i < block.tiles; ++i) {
+      const Range t = tile_of(rows.count, i);
+      block.seen[i] = of_block(rows.sees(t.begin, t.end));
     }
   }
 
-  // One tile of rows; keys that none of it sees count as zero.
-  static void differentiate_tile(const AttentionSpec& spec, const Rows& rows, Range tile, const Keys& keys, Range seen,
-                                 const Dims& dim, const Dims& v_dim, Block& block) {
-    alignas(64) float scores[block_rows * side], dweights[block_rows * side];
+  // dq += ds k.
+  static void add_to_rows(const Rows& rows, Range tile, Range seen, const Keys& keys, const Dims& dim,
+                          const Block& block) {
+    const Range pairs{seen.begin / 2, divide_up(seen.end, 2)};
+    for (int64_t p = 0; p < dim.panels && !seen.empty(); ++p)
+      multiply<pairs_of_side>(tile.end - tile.begin, block.dscore_rows + tile.begin * pairs_of_side, 1,
+                              keys.rows + p * pairs_of_side * panel_columns, pairs,
+                              rows.dq + tile.begin * dim.step + p * panel_columns, dim.step, false);
+  }
+
+  // dv += p^T dout, dk += ds^T q: `left` is [pair of rows][key].
+  static void add_to_keys(const Keys& keys, const Rows& rows, const Block& block, const uint32_t* left,
+                          const uint32_t* right, const Dims& dim, float* to) {
+    for (int64_t p = 0; p < dim.panels; ++p)
+      for (int64_t j = 0; j * block_rows < keys.count; ++j) {
+        const Range some = tile_of(keys.count, j);
+        Range seeing{block.tiles, 0};
+        for (int64_t i = 0; i < block.tiles; ++i)
+          if (block.seen[i].begin < some.end && block.seen[i].end > some.begin)
+            seeing = {std::min(seeing.begin, i), i + 1};
+        if (seeing.empty()) continue;
+        const Range pairs{tile_of(rows.count, seeing.begin).begin / 2,
+                          divide_up(tile_of(rows.count, seeing.end - 1).end, 2)};
+        multiply<1>(some.end - some.begin, left + some.begin, side, right + p * pairs_of_side * panel_columns, pairs,
+                    to + some.begin * dim.step + p * panel_columns, dim.step, false);
+      }
+  }
+
+  // One tile of rows and 32 keys from `from` of the block on; if none of them is seen, they are 0.
+  static void differentiate_tile(const AttentionSpec& spec, const Rows& rows, Range tile, const Keys& keys,
+                                 int64_t from, Range seen, const Dims& dim, const Dims& v_dim, Block& block) {
     const int64_t count = tile.end - tile.begin;
-    const Range panels{seen.begin / panel_columns, divide_up(seen.end, panel_columns)};
-    for (int64_t p = panels.begin; p < panels.end; ++p) {
-      multiply<1>(count, rows.q + tile.begin * dim.pairs, count, keys.turned + p * panel_columns * dim.pairs,
-                  {0, dim.pairs}, scores + p * panel_columns, side, true);
-      multiply<1>(count, rows.dout + tile.begin * v_dim.pairs, count, keys.values + p * panel_columns * v_dim.pairs,
-                  {0, v_dim.pairs}, dweights + p * panel_columns, side, true);
-    }
-    const bool plain = spec.softcap == 0 && !spec.slopes;
-    for (int64_t r = 0; r < count; r += 2) {
-      const int64_t row = tile.begin + r, at = row / 2 * side;
-      Row two[2];
-      for (int64_t i = 0; i < 2; ++i) {
-        if (r + i >= count) continue;
-        const int64_t query = rows.first + row + i;
-        const Range here = visible(spec, *rows.sequence, query).within(keys.begin, keys.begin + keys.count);
-        two[i] = {{here.begin - keys.begin, here.end - keys.begin},
-                  rows.base[row + i],
-                  rows.dots[row + i],
-                  Slope(spec, rows.head, rows.sequence->past + query)};
+    uint32_t* const weights = block.weights + tile.begin / 2 * side + from;
+    uint32_t* const dscores = block.dscores + tile.begin / 2 * side + from;
+    uint32_t* const dscore_rows = block.dscore_rows + (tile.begin * side + from) / 2;
+    if (seen.within(from, from + panel_columns).empty()) {
+      for (int64_t r = 0; r < count; r += 2) {
+        std::memset(weights + r / 2 * side, 0, panel_columns * sizeof(uint32_t));
+        std::memset(dscores + r / 2 * side, 0, panel_columns * sizeof(uint32_t));
       }
-      for (int64_t p = 0; p * panel_columns < keys.count; ++p) {
-        const int64_t from = p * panel_columns;
-        uint32_t* const weights = block.weights + at + from;
-        uint32_t* const dscores = block.dscores + at + from;
-        if (p < panels.begin || p >= panels.end) {
-          std::memset(weights, 0, panel_columns * sizeof(uint32_t));
-          std::memset(dscores, 0, panel_columns * sizeof(uint32_t));
-          continue;
-        }
-        const Products products{scores + r * side + from, dweights + r * side + from};
-        uint32_t* const dscore_rows = block.dscore_rows + (row * side + from) / 2;
-        if (plain)
-          differentiate<true>(spec, products, two, keys.begin, from, weights, dscores, dscore_rows);
-        else
-          differentiate<false>(spec, products, two, keys.begin, from, weights, dscores, dscore_rows);
-      }
+      return;
     }
+    alignas(64) float scores[block_rows * panel_columns], dweights[block_rows * panel_columns];
+    multiply<1>(count, rows.q + tile.begin * dim.pairs, count, keys.turned + from * dim.pairs, {0, dim.pairs}, scores,
+                panel_columns, true);
+    multiply<1>(count, rows.dout + tile.begin * v_dim.pairs, count, keys.values + from * v_dim.pairs, {0, v_dim.pairs},
+                dweights, panel_columns, true);
+    const auto all_rows = [&](auto plain) {
+      for (int64_t r = 0; r < count; r += 2)
+        differentiate<decltype(plain)::value>(spec, {scores + r * panel_columns, dweights + r * panel_columns},
+                                              block.rows + tile.begin + r, keys.begin, from, weights + r / 2 * side,
+                                              dscores + r / 2 * side, dscore_rows + r * pairs_of_side);
+    };
+    spec.softcap == 0 && !spec.slopes ? all_rows(std::true_type()) : all_rows(std::false_type());
   }
 
-  struct Row {
-    Range keys{0, 0};  // of the block
-    float base = 0, dot = 0;
-    Slope slope;
-    // Which of sixteen keys it sees.
-    __mmask16 mask(int64_t from) const {
-      const Range here = keys.within(from, from + lanes);
-      return here.empty() ? 0 : __mmask16((1u << (here.end - from)) - (1u << (here.begin - from)));
-    }
-  };
   struct Products {
-    const float *scores, *dweights;  // q k and dout v, rows `side` apart
+    const float *scores, *dweights;  // q k and dout v
   };
 
-  // Two rows and 32 keys from `from` of the block on; a gradient here is short of the factor spec.scale.
+  // Two rows and 32 keys.
   template <bool plain>
-  [[gnu::always_inline]] static void differentiate(const AttentionSpec& spec, const Products& products,
-                                                   const Row (&rows)[2], int64_t block, int64_t from, uint32_t* weights,
-                                                   uint32_t* dscores, uint32_t* dscore_rows) {
+  [[gnu::always_inline]] static void differentiate(const AttentionSpec& spec, const Products& products, const Row* rows,
+                                                   int64_t block, int64_t from, uint32_t* weights, uint32_t* dscores,
+                                                   uint32_t* dscore_rows) {
     const Score score(spec);
     F weight[2][2], dscore[2][2];
 #pragma GCC unroll 2
-    for (int r = 0; r < 2; ++r)
+    for (int r = 0; r < 2; ++r) {
+      const Row& row = rows[r];
+      const __mmask32 seen = row.mask(from);
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i) {
-        const Row& row = rows[r];
-        const F product = V::load(products.scores + r * side + i * lanes);
-        const F dweight = V::load(products.dweights + r * side + i * lanes);
-        const __mmask16 own = row.mask(from + i * lanes);
+        const F product = V::load(products.scores + r * panel_columns + i * lanes);
+        const F dweight = V::load(products.dweights + r * panel_columns + i * lanes);
+        const __mmask16 own = __mmask16(seen >> (i * lanes));
         F x, slope = V::set1(1);
         if constexpr (plain) {
           x = _mm512_fmsub_ps(product, score.scale.part[0], V::set1(row.base));
@@ -308,6 +321,7 @@ struct AttentionBackwardPairs {
         dscore[r][i] = _mm512_maskz_mul_ps(own, weight[r][i], V::sub(dweight, V::set1(row.dot)));
         if constexpr (!plain) dscore[r][i] = _mm512_maskz_mul_ps(own, dscore[r][i], slope);
       }
+    }
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
       _mm512_store_si512(weights + i * lanes, as_pairs(weight[0][i], weight[1][i]));

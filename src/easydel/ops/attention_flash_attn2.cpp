@@ -21,6 +21,16 @@ using torch::autograd::variable_list;
 struct Shape {
   kernels::AttentionSpec spec;
   std::vector<kernels::AttentionSequence> sequences;
+
+  int64_t queries() const { return sum(&kernels::AttentionSequence::queries); }
+  int64_t keys() const { return sum(&kernels::AttentionSequence::keys); }
+
+ private:
+  int64_t sum(int64_t kernels::AttentionSequence::*count) const {
+    int64_t all = 0;
+    for (const kernels::AttentionSequence& s : sequences) all += s.*count;
+    return all;
+  }
 };
 
 struct ShapeHolder : torch::CustomClassHolder {
@@ -59,6 +69,11 @@ kernels::Order order_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   return pairs ? kernels::Order::bf16_pairs : kernels::Order::fp32_chain;
 }
 
+// Room for rows [tokens] of which the sequences have `covered`; what they do not have is 0.
+Tensor room(at::IntArrayRef sizes, const at::TensorOptions& options, int64_t covered) {
+  return covered < sizes[0] ? at::zeros(sizes, options) : at::empty(sizes, options);
+}
+
 Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 1 ? t : t.contiguous(); }
 
 struct Flash : torch::autograd::Function<Flash> {
@@ -71,11 +86,7 @@ struct Flash : torch::autograd::Function<Flash> {
     if (memory && memory->out.defined()) {
       out = memory->out.detach(), lse = memory->normalizers;
     } else {
-      // Rows of no sequence are left alone, so they are zeros before.
-      int64_t rows = 0;
-      for (const kernels::AttentionSequence& s : shape.sequences) rows += s.queries;
-      out = at::empty({q.size(0), q.size(1), v.size(2)}, q.options());
-      if (rows < q.size(0)) out.zero_();
+      out = room({q.size(0), q.size(1), v.size(2)}, q.options(), shape.queries());
       if (context || memory) lse = at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat));
       kernels::AttentionSpec spec = shape.spec;
       spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);
@@ -99,8 +110,9 @@ struct Flash : torch::autograd::Function<Flash> {
     kernels::AttentionSpec spec = holder->shape.spec;
     spec.sinks = numbers(sinks), spec.slopes = numbers(saved[6]);
     const Tensor dout = side_by_side(gradients[0]);
-    const Tensor dq = at::zeros(q.sizes(), q.options()), dk = at::zeros(k.sizes(), k.options());
-    const Tensor dv = at::zeros(v.sizes(), v.options());
+    const int64_t keys = holder->shape.keys();
+    const Tensor dq = room(q.sizes(), q.options(), holder->shape.queries());
+    const Tensor dk = room(k.sizes(), k.options(), keys), dv = room(v.sizes(), v.options(), keys);
     Tensor dsinks = sinks.defined() ? at::zeros(sinks.sizes(), sinks.options()) : Tensor();
     kernels::AttentionGradient g;
     g.q = tensor::heads_of(q);
