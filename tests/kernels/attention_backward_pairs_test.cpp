@@ -31,7 +31,7 @@ void expect_near(const std::vector<float>& got, const std::vector<double>& expec
 
 TEST(AttentionBackwardPairs, AreNearTheExactGradientsForEverySpec) {
   if (!has_pairs()) GTEST_SKIP() << "this processor has no fast products of pairs";
-  std::vector<AttentionSpec> all = specs();
+  std::vector<AttentionSpec> all = gradient_specs();
   all.push_back({.heads = 3, .kv_heads = 1, .head_dim = 64, .v_dim = 64, .scale = 0.125f});
   all.push_back({.heads = 2, .kv_heads = 2, .head_dim = 80, .v_dim = 128, .scale = 0.1f, .softcap = 5});
   for (const AttentionSpec& spec : all) {
@@ -47,7 +47,7 @@ TEST(AttentionBackwardPairs, AreNearTheExactGradientsForEverySpec) {
 }
 
 TEST(AttentionBackwardPairs, HaveTheSameBitsForAnyNumberOfThreads) {
-  for (const AttentionSpec& spec : specs())
+  for (const AttentionSpec& spec : gradient_specs())
     for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{410}, {30, 500, 100}}) {
       const Problem p(spec, lengths, 33);
       const auto dout = normal(p.tokens * spec.heads * spec.v_dim, 34);
@@ -78,7 +78,7 @@ TEST(AttentionBackwardPairs, GoThroughKeysOfAnotherLength) {
 }
 
 TEST(AttentionBackwardPairs, KeepSequencesApart) {
-  const AttentionSpec spec = specs()[0];
+  const AttentionSpec spec = gradient_specs()[0];
   Problem p(spec, {41, 50}, 27);
   auto dout = normal(91 * 16, 28);
   const Gradients clean = gradients<bf16>(serial_executor(), p, dout);

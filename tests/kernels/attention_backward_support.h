@@ -85,7 +85,7 @@ inline ExactGradients exact_gradients(const Problem& p, const std::vector<float>
 }
 
 // Every feature, with one head and with odd dims and groups.
-inline std::vector<AttentionSpec> specs() {
+inline std::vector<AttentionSpec> gradient_specs() {
   static const std::vector<float> sinks = {0.5f, -1, 2, 0, 1, -2}, slopes = {0.5f, 0.1f, 0.01f, 0.7f, 0.3f, 0.2f};
   std::vector<AttentionSpec> all;
   for (AttentionSpec s : {AttentionSpec{.heads = 1, .kv_heads = 1, .head_dim = 16, .v_dim = 16},

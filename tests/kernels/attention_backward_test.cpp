@@ -13,7 +13,7 @@ void expect_near(const std::vector<float>& got, const std::vector<double>& expec
 }
 
 TEST(AttentionBackward, IsNearTheExactOneForEverySpec) {
-  for (const AttentionSpec& spec : specs()) {
+  for (const AttentionSpec& spec : gradient_specs()) {
     const Problem p(spec, {1, 70, 0, 150, 5}, 21);
     const auto dout = normal(p.tokens * spec.heads * spec.v_dim, 22);
     const ExactGradients e = exact_gradients(p, dout);
@@ -28,7 +28,7 @@ TEST(AttentionBackward, IsNearTheExactOneForEverySpec) {
 }
 
 TEST(AttentionBackward, HasTheSameBitsForAnyNumberOfThreadsAndInstructionSet) {
-  for (const AttentionSpec& spec : specs()) {
+  for (const AttentionSpec& spec : gradient_specs()) {
     const Problem p(spec, {330}, 23);  // one sequence: the two-pass cut for the teams
     const auto dout = normal(p.tokens * spec.heads * spec.v_dim, 24);
     const Gradients first = gradients(serial_executor(), p, dout);
@@ -62,7 +62,7 @@ TEST(AttentionBackward, GoesThroughKeysOfAnotherLength) {
 }
 
 TEST(AttentionBackward, KeepsSequencesApart) {
-  const AttentionSpec spec = specs()[0];
+  const AttentionSpec spec = gradient_specs()[0];
   Problem p(spec, {40, 50}, 27);
   auto dout = normal(90 * 16, 28);
   const Gradients clean = gradients(serial_executor(), p, dout);

@@ -63,7 +63,7 @@ TEST(FlashAttention, HasGradientsInBf16AsNearTheExactOnesAsTorchs) {
         const auto exact = c.to(at::kDouble).torchs(), ours = c.ours(), torchs = c.torchs();
         for (size_t i = 0; i < 3; ++i) {
           if (tokens == 1 && i < 2) continue;  // zeros
-          EXPECT_LE(distance(ours[i], exact[i]), 1.05 * distance(torchs[i], exact[i]))
+          EXPECT_LE(distance(ours[i], exact[i]), 1.2 * distance(torchs[i], exact[i]))
               << "gradient " << i << " of " << tokens << " tokens, " << sharp << ", " << common;
         }
       }
