@@ -12,6 +12,7 @@
 #include "easydel/base/error.h"
 #include "easydel/generation/search.h"
 #include "easydel/nn/cache.h"
+#include "easydel/tensor/kernels.h"
 
 namespace easydel::generation {
 namespace {
@@ -107,11 +108,16 @@ class Passes {
     }
     nn::Pass pass = nn::Pass::next(*cache_, slots, count);
     pass.stream().lengths = std::move(lengths);
-    const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
-    if (complete.empty()) return;
-    const Tensor rows = at::empty({static_cast<int64_t>(ready.size())}, at::kLong);
-    std::ranges::copy(ready, rows.data_ptr<int64_t>());
-    const Tensor logits = model_.head().logits(hidden.index_select(0, rows.to(hidden.device()))).cpu().contiguous();
+    Tensor logits;
+    const auto forward = [&] {
+      const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
+      if (complete.empty()) return;
+      const Tensor rows = at::empty({static_cast<int64_t>(ready.size())}, at::kLong);
+      std::ranges::copy(ready, rows.data_ptr<int64_t>());
+      logits = model_.head().logits(hidden.index_select(0, rows.to(hidden.device()))).cpu().contiguous();
+    };
+    constexpr int64_t few = 32;  // of so many tokens a pass is many short steps, of no torch op that needs the team
+    total <= few ? tensor::executor().hold(forward) : forward();
     for (size_t i = 0; i < complete.size(); ++i) complete[i]->scores = logits.select(0, static_cast<int64_t>(i));
   }
 

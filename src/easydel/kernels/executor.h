@@ -27,9 +27,22 @@ class Executor {
           const_cast<void*>(static_cast<const void*>(&work)));
   }
 
+  // Calls work() on this thread, with the team kept together for its many short steps: between them the threads wait in
+  // a loop of ours, and ask for memory that is read next. Meanwhile other users of the team, such as torch, have this
+  // thread alone. What work throws is thrown here. Inside of another hold, or of a part, it is a plain call.
+  template <class Work>
+  void hold(Work&& work) {
+    hold_team([](void* w) { (*static_cast<std::remove_reference_t<Work>*>(w))(); },
+              const_cast<void*>(static_cast<const void*>(&work)));
+  }
+  // The next step reads `bytes` at `data`, once. What the steps of one hold() read is remembered for the next one,
+  // whose steps are often the same, as those of a generated token are.
+  virtual void reads(const void*, int64_t) {}
+
  protected:
   using Call = void (*)(void* work, int64_t part);
   virtual void run_parts(int64_t parts, Call call, void* work) = 0;
+  virtual void hold_team(void (*call)(void* work), void* work) { call(work); }
 };
 
 // The CPUs that this process may use, or OMP_NUM_THREADS if that is fewer.

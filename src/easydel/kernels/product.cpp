@@ -143,6 +143,7 @@ void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Outp
   const bool wide = w.number() == Number::f32, rounded = order != Order::fp32_chain;
   check(!(wide && rounded), "product: a weight in fp32 has the order fp32_chain only");
   if (m == 0 || w.n() == 0) return;
+  executor.reads(w.data(), w.bytes());
   ProductStep step{.m = m, .n = w.n(), .k = w.k(), .padded_k = wide ? w.k() : round_up(w.k(), k_block)};
   step.right = wide ? RightSide::panels_f32 : RightSide::panels_bf16;
   step.order = order, step.panels = w.data(), step.y = y, step.bias = bias;

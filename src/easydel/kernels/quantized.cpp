@@ -231,6 +231,7 @@ void dequantize(Executor& executor, const QuantizedWeight& w, Output to) {
 void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, Output y, const float* bias,
              Order order) {
   if (m == 0 || w.n() == 0) return;
+  executor.reads(w.data(), w.bytes());
   const Loops& isa = loops();
   const bool bytes = w.spec().codes == Codes::bytes;
   QuantizedStep step = layout_of(w);
