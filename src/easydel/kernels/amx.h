@@ -1,14 +1,34 @@
-// The tile instructions. Inline assembly, not the compiler's intrinsics: those of g++ 12 declare 8 of the 64 bytes of a
-// configuration as read, so that its stores are removed and the first tile instruction raises SIGILL.
+// The tile instructions, and the block of sums that everything by tiles is cut into: up to 32 rows times 32 columns.
+// Tiles 0-3 hold sums (row tile r, column tile c: 2r + c), 4 and 5 the left side, 6 and 7 the right.
+//
+// Inline assembly, not the compiler's intrinsics: those of g++ 12 declare 8 of the 64 bytes of a configuration as read,
+// so that its stores are removed and the first tile instruction raises SIGILL. Included by loops_amx.cpp only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
-#include "easydel/kernels/amx_loops.h"
+#include "easydel/kernels/product_layout.h"
+#include "easydel/kernels/simd_avx512.h"
 
 namespace easydel::kernels {
 
-struct HardwareTiles {
+// What LDTILECFG reads.
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t bytes_per_row[16] = {};
+  uint8_t rows[16] = {};
+
+  // For `count` rows (1 to 32) of the left side in two row tiles, whose rows have `line` bytes.
+  TileConfig(int64_t count, int64_t line) {
+    const int64_t above = std::min<int64_t>(count, 16), below = count - above;
+    const int64_t of_tile[8] = {above, above, below, below, above, below, line / 4, line / 4};
+    for (int t = 0; t < 8; ++t)
+      if (of_tile[t] > 0) bytes_per_row[t] = uint16_t(t == 4 || t == 5 ? line : 64), rows[t] = uint8_t(of_tile[t]);
+  }
+};
+
+struct Amx {
   static void configure(const TileConfig& config) { asm volatile("ldtilecfg %0" ::"m"(config)); }
   static void release() { asm volatile("tilerelease" ::); }
   template <int tile>
@@ -23,15 +43,102 @@ struct HardwareTiles {
   static void store(void* to, int64_t stride) {
     asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(stride), "i"(tile) : "memory");
   }
-  // sums += left x right, bf16 pairs into fp32.
+};
+
+// sums += left x right: of pairs of bf16 into fp32, and of signed bytes on the left with others on the right.
+struct Bf16Tiles {
   template <int sums, int left, int right>
   static void multiply() {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
   }
+};
+struct ByteTiles {
   template <int sums, int left, int right>
-  static void multiply_bytes() {
-    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
+  static void multiply() {
+    asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
   }
 };
+
+// The thread's tile registers while one of these lives, for left sides whose rows have `line` bytes a block of k.
+class TileRegisters {
+ public:
+  explicit TileRegisters(int64_t line) : line_(line) {}
+  ~TileRegisters() {
+    if (rows_ > 0) Amx::release();
+  }
+  TileRegisters(const TileRegisters&) = delete;
+  TileRegisters& operator=(const TileRegisters&) = delete;
+
+  // For blocks of so many rows from here on; what the tiles held is lost.
+  void take(int64_t rows) {
+    if (rows == rows_) return;
+    Amx::configure(TileConfig(rows, line_));
+    rows_ = rows;
+  }
+
+ private:
+  int64_t line_, rows_ = 0;
+};
+
+// What is asked for while a block is multiplied: so many lines for each block of k.
+struct LinesAhead {
+  const char* at = nullptr;
+  int64_t lines = 0;
+
+  void operator()() {
+    for (int64_t i = 0; i < lines; ++i) Avx512::prefetch(at + 64 * i);
+    at += 64 * lines;
+  }
+};
+
+// How many, of a right side that lies in memory front to back: one block of rows reads the block of k that comes next,
+// 2 KiB ahead; of more, each asks for a part of the next piece. Measured where there are tiles: more lines were slower.
+inline int64_t lines_ahead(int64_t row_blocks) {
+  return row_blocks == 1 ? 32 : row_blocks >= 6 && row_blocks < 12 ? 4 : 2;
+}
+
+// c [rows][32] += left x right over `blocks` blocks of k, or begins there if `first`. A block of the left side is
+// `rows` rows of `line` bytes, of the right side two tiles of 16 columns and line / 4 rows.
+template <class Op, int row_tiles>
+void sum_tiles(const void* left, int64_t rows, int64_t line, const void* right, int64_t blocks, void* c, bool first,
+               LinesAhead& ahead) {
+  constexpr int64_t tile_line = 64, c_line = panel_columns * sizeof(float), c_tile = 16 * c_line;
+  const int64_t right_tile = line / 4 * tile_line;
+  const char *a = static_cast<const char*>(left), *b = static_cast<const char*>(right);
+  char* const sums = static_cast<char*>(c);
+  if (first) {
+    Amx::zero<0>(), Amx::zero<1>();
+    if constexpr (row_tiles == 2) Amx::zero<2>(), Amx::zero<3>();
+  } else {
+    Amx::load<0>(sums, c_line), Amx::load<1>(sums + tile_line, c_line);
+    if constexpr (row_tiles == 2) Amx::load<2>(sums + c_tile, c_line), Amx::load<3>(sums + c_tile + tile_line, c_line);
+  }
+  for (int64_t k = 0; k < blocks; ++k, a += rows * line, b += 2 * right_tile) {
+    ahead();
+    Amx::load<6>(b, tile_line);
+    Amx::load<4>(a, line);
+    Op::template multiply<0, 4, 6>();
+    Amx::load<7>(b + right_tile, tile_line);
+    Op::template multiply<1, 4, 7>();
+    if constexpr (row_tiles == 2) {
+      Amx::load<5>(a + 16 * line, line);
+      Op::template multiply<2, 5, 6>();
+      Op::template multiply<3, 5, 7>();
+    }
+  }
+  Amx::store<0>(sums, c_line), Amx::store<1>(sums + tile_line, c_line);
+  if constexpr (row_tiles == 2) Amx::store<2>(sums + c_tile, c_line), Amx::store<3>(sums + c_tile + tile_line, c_line);
+}
+
+// The same for any number of rows up to 32, which the registers are made ready for.
+template <class Op>
+void sum_tiles(TileRegisters& registers, const void* left, int64_t rows, int64_t line, const void* right,
+               int64_t blocks, void* c, bool first, LinesAhead& ahead) {
+  registers.take(rows);
+  if (rows > 16)
+    sum_tiles<Op, 2>(left, rows, line, right, blocks, c, first, ahead);
+  else
+    sum_tiles<Op, 1>(left, rows, line, right, blocks, c, first, ahead);
+}
 
 }  // namespace easydel::kernels

@@ -1,103 +1,126 @@
-// The bf16 product by tiles. `Ops` does what the tile instructions do (amx.h, or plain code in the tests); V is the
-// vector type for the rest. Tiles 0-3 hold sums (row tile r, column tile c: 2r + c), 4 and 5 the left side, 6 and 7 the
-// right.
+// Products of bf16 by tiles, in the order bf16_tile: with packed weights, and gradients, whose right side is row-major.
+// Included by loops_amx.cpp only.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
 
+#include "easydel/kernels/amx.h"
 #include "easydel/kernels/memory.h"
+#include "easydel/kernels/pair_packing.h"
 #include "easydel/kernels/product_loops.h"
 
 namespace easydel::kernels {
 
-// What LDTILECFG reads.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t bytes_per_row[16] = {};
-  uint8_t rows[16] = {};
-
-  // For `count` rows (1 to 32) in two row tiles.
-  explicit TileConfig(int64_t count) {
-    const int64_t first = std::min<int64_t>(count, 16), second = count - first;
-    const int64_t of_tile[8] = {first, first, second, second, first, second, 16, 16};
-    for (int t = 0; t < 8; ++t)
-      if (of_tile[t] > 0) bytes_per_row[t] = 64, rows[t] = uint8_t(of_tile[t]);
-  }
-};
-
-template <class Ops, class V>
 struct AmxLoops {
+  using V = Avx512;
+  static constexpr int64_t line = k_block * sizeof(bf16);
+
   // `rows` (up to 32) rows of x from `first` as [k block][row][32]; missing k are 0.
-  static void pack_tile_rows(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) {
-    for (int64_t k0 = 0; k0 < k; k0 += k_block)
+  static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) {
+    for (int64_t k0 = 0; k0 < k; k0 += k_block) {
+      const __mmask32 own = k - k0 >= k_block ? ~__mmask32(0) : (__mmask32(1) << (k - k0)) - 1;
       for (int64_t r = 0; r < rows; ++r, to += k_block) {
-        const int64_t count = std::min(k_block, k - k0);
-        if (count < k_block) std::memset(to, 0, k_block * sizeof(bf16));
-        ProductLoops<V>::copy_bf16(x, first + r, k0, count, to);
+        const void* const from = x.at(first + r, k0);
+        if (x.number == Number::bf16) {
+          _mm512_storeu_si512(to, _mm512_maskz_loadu_epi16(own, from));
+        } else {
+          const float* const wide = static_cast<const float*>(from);
+          V::store(to, _mm512_maskz_loadu_ps(__mmask16(own), wide));
+          V::store(to + 16, _mm512_maskz_loadu_ps(__mmask16(own >> 16), wide + 16));
+        }
+      }
+    }
+  }
+
+  // The same of x's transpose, from bf16: several blocks of up to 32 columns, each behind the one before, so that a
+  // row's lines are read together.
+  static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, bf16* to) {
+    constexpr int64_t ahead = 8;  // rows
+    const int64_t padded = round_up(k, k_block);
+    for (int64_t k0 = 0; k0 < k; k0 += k_block)
+      for (int64_t c = 0; c < columns; c += tile_rows) {
+        const int64_t count = std::min(tile_rows, columns - c);
+        const __mmask32 own = count >= tile_rows ? ~__mmask32(0) : (__mmask32(1) << count) - 1;
+        __m512 low[16], high[16];
+        for (int64_t j = 0; j < 16; ++j) {
+          const int64_t row = k0 + 2 * j;
+          const auto at = [&](int64_t r) {
+            return _mm512_maskz_loadu_epi16(r < k ? own : 0, x.at(std::min(r, k - 1), first + c));
+          };
+          if (row + ahead < k) V::prefetch(x.at(row + ahead, first + c));
+          if (row + ahead + 1 < k) V::prefetch(x.at(row + ahead + 1, first + c));
+          const __m512i even = at(row), odd = at(row + 1);
+          low[j] = _mm512_castsi512_ps(PairPacking::low_pairs(even, odd));
+          high[j] = _mm512_castsi512_ps(PairPacking::high_pairs(even, odd));
+        }
+        V::transpose(low), V::transpose(high);
+        bf16* const block = to + c * padded + k0 * count;
+        for (int64_t r = 0; r < count; ++r) V::store_pairs(block + r * k_block, r < 16 ? low[r] : high[r - 16]);
       }
   }
 
-  // Rows [first, first + rows) of one panel of the result; first is a multiple of tile_rows.
-  static void multiply_tiles(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) {
+  // Rows [first, first + rows) of some panels of the result; first is a multiple of tile_rows.
+  //
+  // A piece of 8 blocks of k of a panel, and of a block of rows, stays in the first cache beside the sums, all rows in
+  // the second. Where the rows are too long for that the sums of all panels stay there, and both sides pass by.
+  static void multiply(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) {
+    const int64_t blocks = step.padded_k / k_block, row_blocks = divide_up(rows, tile_rows);
+    if (blocks == 0) return write_zeros(step, panel, panels, first, rows);
+    const bool gathers = step.right == RightSide::rows;
+    const int64_t piece = row_blocks == 1 && !gathers ? blocks : even_piece(blocks);
+    const int64_t stretch = gathers || rows * step.padded_k * 2 > near_tiles ? piece : blocks;
+    const int64_t of_block = piece < blocks ? tile_rows * panel_columns : 0,
+                  of_panel = stretch < blocks ? row_blocks * of_block : 0;
     thread_local Scratch<float> sums_of_thread;
-    float* const c = sums_of_thread.at_least(round_up(rows, tile_rows) * panel_columns);
-    const bf16* const b = static_cast<const bf16*>(step.panels) + panel * step.padded_k * panel_columns;
-    const int64_t blocks = step.padded_k / k_block, tail = rows % tile_rows, whole = rows - tail;
-    // 8 blocks of a panel and of the rows stay in the first cache beside their sums.
-    const int64_t piece = rows <= tile_rows ? blocks : 8;
-    const TileConfig whole_config(tile_rows), tail_config(tail > 0 ? tail : 1);
-    for (int64_t k0 = 0; k0 < blocks; k0 += piece) {
-      const int64_t k = std::min(piece, blocks - k0);
-      const bf16* const b_piece = b + k0 * 2 * tile_elements;
-      const auto left = [&](int64_t r, int64_t count) {
-        return step.a_tiles + (first + r) * step.padded_k + k0 * count * k_block;
+    thread_local Scratch<uint32_t> gathered_of_thread;
+    float* const sums =
+        sums_of_thread.at_least(std::max({tile_rows * panel_columns, row_blocks * of_block, panels * of_panel}));
+    uint32_t* const gathered = gathers ? gathered_of_thread.at_least(panels * stretch * tile_elements) : nullptr;
+    TileRegisters registers(line);
+    for (int64_t begin = 0; begin < blocks; begin += stretch) {
+      const int64_t end = std::min(begin + stretch, blocks);
+      if (gathers)
+        PairPacking::pack_panels({step.rows.at(begin * k_block), step.rows.number, step.rows.stride},
+                                 step.k - begin * k_block, step.n, panel, panels, (end - begin) * k_block / 2,
+                                 gathered);
+      const auto right = [&](int64_t p, int64_t k) {
+        return gathers ? gathered + (p * (end - begin) + k - begin) * tile_elements
+                       : static_cast<const uint32_t*>(step.panels) + ((panel + p) * blocks + k) * tile_elements;
       };
-      if (whole > 0) Ops::configure(whole_config);
-      for (int64_t r = 0; r < whole; r += tile_rows)
-        block<2>(left(r, tile_rows), tile_rows, b_piece, k, c + r * panel_columns, k0 == 0);
-      if (tail > 0) Ops::configure(tail_config);
-      if (tail > 16)
-        block<2>(left(whole, tail), tail, b_piece, k, c + whole * panel_columns, k0 == 0);
-      else if (tail > 0)
-        block<1>(left(whole, tail), tail, b_piece, k, c + whole * panel_columns, k0 == 0);
+      for (int64_t p = 0; p < panels; ++p)
+        for (int64_t k = begin; k < end; k += piece) {
+          const int64_t count = std::min(piece, end - k);
+          const uint32_t* const b = right(p, k);
+          LinesAhead ahead;
+          if (!gathers) {
+            const bool same_panel = row_blocks == 1 || k + count < end || p + 1 == panels;
+            const uint32_t* const next =
+                same_panel ? b + (row_blocks == 1 ? 1 : count) * tile_elements : right(p + 1, begin);
+            ahead = {reinterpret_cast<const char*>(next), lines_ahead(row_blocks)};
+          }
+          for (int64_t r = 0; r < rows; r += tile_rows) {
+            const int64_t of_rows = std::min(tile_rows, rows - r);
+            const bf16* const a = step.a_tiles + (first + r) * step.padded_k + k * of_rows * k_block;
+            float* const c = sums + p * of_panel + r / tile_rows * of_block;
+            sum_tiles<Bf16Tiles>(registers, a, of_rows, line, b, count, c, k == 0, ahead);
+            // While the sums are in the first cache.
+            if (k + count == blocks) ProductLoops<V>::write_rows(step, panel + p, first + r, of_rows, c);
+          }
+        }
     }
-    Ops::release();
-    if (blocks == 0) std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
-    ProductLoops<V>::write_rows(step, panel, first, rows, c);
   }
 
  private:
-  // One or two row tiles times the two column tiles of a panel, over `blocks` blocks of k.
-  template <int row_tiles>
-  static void block(const bf16* a, int64_t rows, const bf16* b, int64_t blocks, float* c, bool first) {
-    constexpr int64_t line = 64, c_line = panel_columns * sizeof(float);
-    float *const right = c + tile_columns, *const below = c + 16 * panel_columns;
-    if (first) {
-      Ops::template zero<0>(), Ops::template zero<1>();
-      if constexpr (row_tiles == 2) Ops::template zero<2>(), Ops::template zero<3>();
-    } else {
-      Ops::template load<0>(c, c_line), Ops::template load<1>(right, c_line);
-      if constexpr (row_tiles == 2)
-        Ops::template load<2>(below, c_line), Ops::template load<3>(below + tile_columns, c_line);
-    }
-    for (int64_t k = 0; k < blocks; ++k, a += rows * k_block, b += 2 * tile_elements) {
-      // The panel comes from memory once; the next block of it is asked for while this one is used.
-      for (int64_t i = 0; i < 2 * tile_elements; i += k_block) V::prefetch(b + 2 * tile_elements + i);
-      Ops::template load<6>(b, line);
-      Ops::template load<4>(a, line);
-      Ops::template multiply<0, 4, 6>();
-      Ops::template load<7>(b + tile_elements, line);
-      Ops::template multiply<1, 4, 7>();
-      if constexpr (row_tiles == 2) {
-        Ops::template load<5>(a + 16 * k_block, line);
-        Ops::template multiply<2, 5, 6>();
-        Ops::template multiply<3, 5, 7>();
-      }
-    }
-    Ops::template store<0>(c, c_line), Ops::template store<1>(right, c_line);
-    if constexpr (row_tiles == 2)
-      Ops::template store<2>(below, c_line), Ops::template store<3>(below + tile_columns, c_line);
+  // As many pieces as pieces of 8 blocks are, none much shorter than the others.
+  static int64_t even_piece(int64_t blocks) {
+    return std::min(blocks, round_up(divide_up(blocks, divide_up(blocks, 8)), 2));
+  }
+
+  static void write_zeros(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) {
+    constexpr float zeros[panel_columns] = {};
+    for (int64_t p = panel; p < panel + panels; ++p)
+      for (int64_t r = 0; r < rows; ++r) ProductLoops<V>::write_rows(step, p, first + r, 1, zeros);
   }
 };
 

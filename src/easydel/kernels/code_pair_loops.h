@@ -1,13 +1,13 @@
-// Products of four-bit codes by VDPBF16PS, in the order bf16_pairs: a shift and one look-up in words give sixteen pairs
-// of a weight. Included by loops_avx512_bf16.cpp only.
+// Products of four-bit codes by VDPBF16PS, in the order bf16_pairs. Included by loops_avx512_bf16.cpp only.
 #pragma once
 
+#include "easydel/kernels/code_pairs.h"
 #include "easydel/kernels/pair_loops.h"
 #include "easydel/kernels/quantized_layout.h"
 
 namespace easydel::kernels {
 
-struct CodePairLoops {
+struct CodePairLoops : private CodePairs {
   using V = Avx512;
 
   static void multiply(const QuantizedStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) {
@@ -29,16 +29,6 @@ struct CodePairLoops {
 
  private:
   static constexpr int64_t lanes = 16;
-
-  // Twice the sixteen values: a look-up in words reads five bits, of which the fifth is the next code's.
-  static __m512i table_of(const QuantizedStep& step) {
-    alignas(64) bf16 words[32];
-    for (int i = 0; i < 32; ++i) words[i] = narrow(step.table[i % 16]);
-    return _mm512_load_si512(words);
-  }
-  static __m512i look_up(__m512i table, __m512i codes, unsigned pair) {
-    return _mm512_permutexvar_epi16(_mm512_srli_epi32(codes, 4 * pair), table);
-  }
 
   // Up to four rows: as many panels side by side as keep the sums' chains busy. Each is read front to back, and what
   // lies 2 KB ahead is asked for, behind its end that of the panel which comes after these.
@@ -166,16 +156,6 @@ struct CodePairLoops {
       V::store(c + i, V::fma(V::load(sums + i), low, V::load(c + i)));
       V::store(c + i + lanes, V::fma(V::load(sums + i + lanes), high, V::load(c + i + lanes)));
     }
-  }
-
-  // `count` k of a group, from k on, as a panel of pairs; returns where it ends.
-  static uint32_t* read_out(__m512i table, const uint8_t* group, int64_t k, int64_t count, uint32_t* to) {
-    const uint8_t* codes = group + scale_bytes + k / k_block * code_block_bytes;
-    for (int64_t line = 0; line < count / 4; ++line, codes += 64, to += 4 * lanes) {
-      const __m512i all = _mm512_loadu_si512(codes);
-      for (unsigned pair = 0; pair < 4; ++pair) _mm512_storeu_si512(to + pair * lanes, look_up(table, all, pair));
-    }
-    return to;
   }
 
   static __m512 scales_of(const uint8_t* group, int64_t tile) {

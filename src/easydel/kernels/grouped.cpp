@@ -12,9 +12,6 @@
 namespace easydel::kernels {
 namespace {
 
-// How left sides are packed; see product_layout.h.
-enum class Left : uint8_t { rows, tiles, pairs };
-
 // Rows of one group's result, a product of their own.
 struct Piece {
   ProductStep step;
@@ -38,8 +35,8 @@ struct Work {
   // The product of a whole group in pieces whose left sides, near 1 MiB, stay in the second cache; larger ones where
   // each piece gathers or packs its right side anew.
   void add(const ProductStep& whole, int64_t group) {
-    const bool gathers = whole.right == RightSide::rows && left == Left::rows,
-               packs = whole.right != RightSide::rows && !whole.panels;
+    const bool gathers = whole.right == RightSide::rows && left != Left::pairs,
+               packs = !whole.panels && (whole.right != RightSide::rows || left == Left::tiles);
     const int64_t block = block_of(whole), bytes = Piece{whole}.row_bytes(left) * whole.m,
                   near = packs ? 2 << 20 : 1 << 20;
     const int64_t rows =
@@ -105,7 +102,7 @@ void run(Executor& executor, Work& work) {
 
     // Parts of some 100 us, but no fewer than the threads; longer where the next panel is asked for in this one's time.
     const int64_t most = divide_up(columns, 2 * executor.size());
-    const int64_t size = int64_t(1) << (work.left == Left::pairs ? 25 : 23);
+    const int64_t size = int64_t(1) << (work.left == Left::rows ? 23 : 25);
     const std::vector<Part> products = parts_of(
         pieces, [](const Piece& p) { return divide_up(p.step.n, panel_columns); },
         [&](const Piece& p) {
@@ -131,12 +128,12 @@ void multiply_panels(Left left, const ProductStep& step, int64_t panel, int64_t 
   const auto all = [&] {
     constexpr int64_t near = 576;  // rows, in even chunks
     const int64_t chunk = round_up(divide_up(step.m, divide_up(std::max<int64_t>(step.m, 1), near)), step.block);
+    if (left == Left::tiles) return isa.multiply_tiles(step, panel, panels, 0, step.m);
     if (left == Left::pairs)
       for (int64_t first = 0; first < step.m; first += chunk)
         isa.multiply_pairs(step, panel, panels, first, std::min(chunk, step.m - first));
     else
-      for (int64_t p = panel; p < panel + panels; ++p)
-        (left == Left::tiles ? isa.multiply_tiles : isa.multiply)(step, p, 0, step.m);
+      for (int64_t p = panel; p < panel + panels; ++p) isa.multiply(step, p, 0, step.m);
   };
   if (step.order == Order::fp32_chain) return all();
   const FlushDenormals flush;
@@ -155,7 +152,7 @@ void multiply_together(Left left, const ProductStep& step, int64_t begin, int64_
 // one's rows of the weight are asked for meanwhile.
 void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end) {
   const bool few = piece.row_bytes(left) * piece.step.m <= 1 << 19;
-  const int64_t together = few || left != Left::pairs ? 1 : 4,
+  const int64_t together = few || left == Left::rows ? 1 : 4,
                 bytes = panel_elements(w.number, w.k) * bytes_of(w.number);
   thread_local Scratch<uint8_t> of_thread;
   uint8_t* const packed = of_thread.at_least(together * bytes);
@@ -176,10 +173,9 @@ void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int
   }
 }
 
-// Whether a gradient goes by pairs of bf16.
-Left left_of_gradient(Input left, Input right) {
-  const bool pairs = loops().multiply_pairs && left.number == Number::bf16 && right.number == Number::bf16;
-  return pairs ? Left::pairs : Left::rows;
+// k of a gradient's sums as its left side has them.
+int64_t padded(Left left, int64_t k) {
+  return left == Left::rows ? k : left == Left::tiles ? round_up(k, k_block) : round_up(k, k_block) / 2;
 }
 
 }  // namespace
@@ -236,8 +232,7 @@ void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Inpu
   const Loops& isa = loops();
   Work work;
   work.left = left_of_gradient(dy, w);
-  ProductStep step{
-      .n = k, .k = n, .padded_k = work.left == Left::pairs ? round_up(n, k_block) / 2 : n, .right = RightSide::rows};
+  ProductStep step{.n = k, .k = n, .padded_k = padded(work.left, n), .right = RightSide::rows};
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
     step.m = begin[g + 1] - begin[g], step.block = even_block(step.m);
     step.rows = at(w, int64_t(g) * n);
@@ -246,7 +241,9 @@ void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Inpu
   }
   work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
     const int64_t row = begin[size_t(piece.group)] + piece.first + first;
-    if (work.left == Left::pairs)
+    if (work.left == Left::tiles)
+      isa.pack_tile_rows(dy, row, rows, n, static_cast<bf16*>(to));
+    else if (work.left == Left::pairs)
       isa.pack_pair_rows(dy, row, rows, n, piece.step.padded_k, static_cast<uint32_t*>(to));
     else
       isa.pack_rows(dy, row, rows, n, n, false, static_cast<float*>(to));
@@ -267,14 +264,16 @@ void grouped_product_dw(Executor& executor, std::span<const int64_t> begin, Inpu
   step.streams = passes_caches(dw, int64_t(begin.size() - 1) * n, k);
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
     step.k = begin[g + 1] - begin[g];
-    step.padded_k = work.left == Left::pairs ? round_up(step.k, k_block) / 2 : step.k;
+    step.padded_k = padded(work.left, step.k);
     step.rows = at(x, begin[g]);
     step.y = at(dw, int64_t(g) * n);
     work.add(step, int64_t(g));
   }
   work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
     const Input of_group = at(dy, begin[size_t(piece.group)]);
-    if (work.left == Left::pairs)
+    if (work.left == Left::tiles)
+      isa.pack_tile_columns(of_group, piece.first + first, rows, piece.step.k, static_cast<bf16*>(to));
+    else if (work.left == Left::pairs)
       isa.pack_pair_columns(of_group, piece.first + first, rows, piece.step.k, piece.step.padded_k,
                             static_cast<uint32_t*>(to));
     else

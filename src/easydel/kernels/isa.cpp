@@ -1,10 +1,7 @@
 // Asks the processor and the system; the only place that reads EASYDEL_ISA.
 #include "easydel/kernels/isa.h"
 
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -12,23 +9,13 @@
 #include <vector>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/tile_support.h"
 
 namespace easydel::kernels {
 
 namespace {
 
 constexpr std::string_view names[] = {"reference", "avx2", "avx512", "avx512_vnni", "amx"};
-
-bool has_tiles() {
-  unsigned a, b, c, d;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  return (d >> 22 & 1) && (d >> 24 & 1) && (d >> 25 & 1);  // AMX-BF16, AMX-TILE, AMX-INT8
-}
-
-bool tiles_granted() {
-  constexpr long request_permission = 0x1023, tile_data = 18;
-  return has_tiles() && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
 
 std::vector<Isa> find_isas() {
   __builtin_cpu_init();
@@ -41,7 +28,7 @@ std::vector<Isa> find_isas() {
   found.push_back(Isa::avx512);
   if (!__builtin_cpu_supports("avx512vnni")) return found;
   found.push_back(Isa::avx512_vnni);
-  if (tiles_granted()) found.push_back(Isa::amx);
+  if (tile_support() == TileSupport::granted) found.push_back(Isa::amx);
   return found;
 }
 
@@ -78,7 +65,7 @@ Isa choose_isa(std::string_view text) {
 
 std::string_view why_no_tiles() {
   if (available_isas().back() == Isa::amx) return "";
-  if (!has_tiles()) return "the processor has no tiles";
+  if (tile_support() == TileSupport::none) return "the processor has no tiles";
   return available_isas().back() == Isa::avx512_vnni ? "the system does not grant the tile registers"
                                                      : "the tiles need AVX-512 with VNNI beside them";
 }

@@ -19,4 +19,9 @@ const Loops& loops() {
   __builtin_unreachable();
 }
 
+Left left_of_gradient(Input left, Input right) {
+  if (left.number != Number::bf16 || right.number != Number::bf16) return Left::rows;
+  return loops().multiply_tiles ? Left::tiles : loops().multiply_pairs ? Left::pairs : Left::rows;
+}
+
 }  // namespace easydel::kernels

@@ -26,12 +26,13 @@ struct Loops {
   // Rows [first, first + rows) of one panel of the result; first is a multiple of block_rows.
   void (*multiply)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows);
 
-  // The same for tile instructions, bf16_tile order only; null where there are none.
+  // The same for tile instructions, order bf16_tile; columns are those of several blocks. Null where there are none.
   void (*pack_tile_rows)(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) = nullptr;
-  void (*multiply_tiles)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
+  void (*pack_tile_columns)(Input x, int64_t first, int64_t columns, int64_t k, bf16* to) = nullptr;
+  void (*multiply_tiles)(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) = nullptr;
 
   // The same by pairs of k, of which both sides have `pairs`, a multiple of 16: order bf16_pairs. Columns are those of
-  // several blocks; panels are made of row-major rows [k, n] of bf16. Null where FMAs are as good.
+  // several blocks; panels are made of row-major rows [k, n] of bf16, for tiles too. Null where FMAs are as good.
   void (*pack_pair_rows)(Input x, int64_t first, int64_t rows, int64_t k, int64_t pairs, uint32_t* to) = nullptr;
   void (*pack_pair_columns)(Input x, int64_t first, int64_t columns, int64_t k, int64_t pairs, uint32_t* to) = nullptr;
   void (*pack_pair_panels)(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
@@ -42,6 +43,10 @@ struct Loops {
   void (*pack_byte_row)(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale);
   void (*multiply_bytes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
   void (*multiply_codes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
+
+  // Many rows by tiles, codes in the order bf16_tile; null where multiply_tiles is.
+  void (*multiply_byte_tiles)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
+  void (*multiply_code_tiles)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
 
   // Panels of four-bit codes in the order bf16_pairs; null where multiply_pairs is.
   void (*multiply_code_pairs)(const QuantizedStep& step, int64_t panel, int64_t panels, int64_t first,
@@ -112,5 +117,8 @@ void add_pair_loops(Loops& all);  // where the processor has VDPBF16PS and gains
 const Loops& amx_loops();
 
 const Loops& loops();  // of isa()
+
+// How loops() multiply by each other what is in these types where both are read as they are, as gradients are.
+Left left_of_gradient(Input left, Input right);
 
 }  // namespace easydel::kernels

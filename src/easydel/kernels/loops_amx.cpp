@@ -1,4 +1,4 @@
-// The loops for AMX: those of AVX-512 and the bf16 product by tiles.
+// The loops for AMX: those of AVX-512, and products by tiles.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,48 +11,41 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma")
-#include "easydel/kernels/amx.h"
-#include "easydel/kernels/simd_avx512.h"
+#include "easydel/kernels/amx_loops.h"
+#include "easydel/kernels/amx_quantized_loops.h"
 
 namespace easydel::kernels {
 
 namespace {
 
-// Four chains of tile products in registers, as the sums of a block are.
-double multiply_bf16(int64_t rounds, float*) {
-  HardwareTiles::configure(TileConfig(tile_rows));
-  HardwareTiles::zero<0>(), HardwareTiles::zero<1>(), HardwareTiles::zero<2>(), HardwareTiles::zero<3>();
-  HardwareTiles::zero<4>(), HardwareTiles::zero<5>(), HardwareTiles::zero<6>(), HardwareTiles::zero<7>();
+// Four chains of tile products in registers, as the sums of a block are; operations for each byte of a row of k.
+template <class Op, int of_line>
+double peak(int64_t rounds, float*) {
+  TileRegisters registers(64);
+  registers.take(tile_rows);
+  Amx::zero<0>(), Amx::zero<1>(), Amx::zero<2>(), Amx::zero<3>();
+  Amx::zero<4>(), Amx::zero<5>(), Amx::zero<6>(), Amx::zero<7>();
   for (int64_t r = 0; r < rounds; ++r) {
-    HardwareTiles::multiply<0, 4, 6>(), HardwareTiles::multiply<1, 4, 7>();
-    HardwareTiles::multiply<2, 5, 6>(), HardwareTiles::multiply<3, 5, 7>();
+    Op::template multiply<0, 4, 6>(), Op::template multiply<1, 4, 7>();
+    Op::template multiply<2, 5, 6>(), Op::template multiply<3, 5, 7>();
   }
-  HardwareTiles::release();
-  return 4.0 * 2 * 16 * 16 * 32 * double(rounds);
-}
-
-double multiply_bytes(int64_t rounds, float*) {
-  HardwareTiles::configure(TileConfig(tile_rows));
-  HardwareTiles::zero<0>(), HardwareTiles::zero<1>(), HardwareTiles::zero<2>(), HardwareTiles::zero<3>();
-  HardwareTiles::zero<4>(), HardwareTiles::zero<5>(), HardwareTiles::zero<6>(), HardwareTiles::zero<7>();
-  for (int64_t r = 0; r < rounds; ++r) {
-    HardwareTiles::multiply_bytes<0, 4, 6>(), HardwareTiles::multiply_bytes<1, 4, 7>();
-    HardwareTiles::multiply_bytes<2, 5, 6>(), HardwareTiles::multiply_bytes<3, 5, 7>();
-  }
-  HardwareTiles::release();
-  return 4.0 * 2 * 16 * 16 * 64 * double(rounds);
+  return 4.0 * 2 * 16 * 16 * of_line * double(rounds);
 }
 
 }  // namespace
 
 const Loops& amx_loops() {
   static const Loops loops = [] {
-    using Tiled = AmxLoops<HardwareTiles, Avx512>;
     Loops all = avx512_vnni_loops();
-    all.pack_tile_rows = Tiled::pack_tile_rows;
-    all.multiply_tiles = Tiled::multiply_tiles;
-    all.peak_bf16 = multiply_bf16;
-    all.peak_int8 = multiply_bytes;
+    all.pack_panel = PairPacking::pack_panel;
+    all.pack_tile_rows = AmxLoops::pack_rows;
+    all.pack_tile_columns = AmxLoops::pack_columns;
+    all.pack_pair_panels = PairPacking::pack_panels;
+    all.multiply_tiles = AmxLoops::multiply;
+    all.multiply_byte_tiles = AmxQuantizedLoops<ByteTileSide>::multiply;
+    all.multiply_code_tiles = AmxQuantizedLoops<CodeTileSide>::multiply;
+    all.peak_bf16 = peak<Bf16Tiles, 32>;
+    all.peak_int8 = peak<ByteTiles, 64>;
     return all;
   }();
   return loops;

@@ -7,14 +7,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "easydel/kernels/pair_packing.h"
 #include "easydel/kernels/product_loops.h"
 #include "easydel/kernels/simd_avx512.h"
 
 namespace easydel::kernels {
 
-struct PairLoops {
+struct PairLoops : PairPacking {
   using V = Avx512;
-  static constexpr int64_t lanes = 16, line = 32;     // of bf16
+  static constexpr int64_t line = 32;                 // of bf16
   static constexpr int64_t tile = tile_elements / 2;  // in pairs
 
   // Rows of x, rounded, as [pair of k][rows], and of its transpose; a missing k is 0.
@@ -63,54 +64,6 @@ struct PairLoops {
       std::fill_n(to + c * pairs + done * count, (pairs - done) * count, 0u);
     }
   }
-  // Panels of the right side from row-major rows [k, n], as a packed weight has them; a missing k or column is 0.
-  static void pack_panels(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
-                          uint32_t* to) {
-    constexpr int64_t ahead = 8;  // rows
-    for (int64_t i = 0; i < pairs; ++i) {
-      for (int64_t r = 2 * i + ahead; r < std::min(2 * i + ahead + 2, k); ++r)
-        for (int64_t p = panel; p < panel + panels; ++p) V::prefetch(rows.at(r, p * panel_columns));
-      uint32_t* const to_pair = to + i / lanes * lanes * panel_columns + i % lanes * lanes;
-      if (2 * i + 1 < k && n - panel * panel_columns >= panels * panel_columns) {
-        for (int64_t p = 0; p < panels; ++p) {
-          const __m512i even = _mm512_loadu_si512(rows.at(2 * i, (panel + p) * panel_columns)),
-                        odd = _mm512_loadu_si512(rows.at(2 * i + 1, (panel + p) * panel_columns));
-          _mm512_store_si512(to_pair + p * pairs * panel_columns, _mm512_permutex2var_epi16(even, low_pairs(), odd));
-          _mm512_store_si512(to_pair + p * pairs * panel_columns + tile,
-                             _mm512_permutex2var_epi16(even, high_pairs(), odd));
-        }
-        continue;
-      }
-      for (int64_t c = 0; c < panels * panel_columns; c += lanes) {
-        const int64_t column = panel * panel_columns + c, left = std::clamp<int64_t>(n - column, 0, lanes);
-        const __mmask16 own = __mmask16((1u << left) - 1);
-        uint32_t* const block = to + (c / panel_columns * pairs + i / lanes * lanes) * panel_columns;
-        _mm512_store_si512(block + c % panel_columns / lanes * tile + i % lanes * lanes,
-                           2 * i < k ? together(rows, 2 * i, k, column, own) : _mm512_setzero_si512());
-      }
-    }
-  }
-
-  // A panel of a weight in bf16, as ProductLoops packs it; a pair of bf16 moves as one float.
-  static void pack_panel(Input w, int64_t n, int64_t k, int64_t panel, Number number, void* to) {
-    if (number != Number::bf16 || w.number != Number::bf16)
-      return ProductLoops<V>::pack_panel(w, n, k, panel, number, to);
-    const int64_t first = panel * panel_columns, columns = std::min(panel_columns, n - first);
-    bf16* tiles = static_cast<bf16*>(to);
-    for (int64_t k0 = 0; k0 < k; k0 += k_block)
-      for (int64_t c = 0; c < panel_columns; c += tile_columns, tiles += tile_elements) {
-        const __mmask32 own = k - k0 >= k_block ? ~__mmask32(0) : (__mmask32(1) << (k - k0)) - 1;
-        __m512 pairs[lanes];
-#pragma GCC unroll 16
-        for (int64_t r = 0; r < lanes; ++r)
-          pairs[r] = _mm512_castsi512_ps(
-              _mm512_maskz_loadu_epi16(c + r < columns ? own : 0, w.at(first + std::min(c + r, columns - 1), k0)));
-        V::transpose(pairs);
-#pragma GCC unroll 16
-        for (int64_t j = 0; j < lanes; ++j) V::store_pairs(tiles + j * k_block, pairs[j]);
-      }
-  }
-
   // Floating point operations of `rounds` of as many chains as hide the instruction's latency.
   static double peak(int64_t rounds, float* keep) {
     constexpr int chains = 24;
@@ -299,20 +252,6 @@ struct PairLoops {
     return {static_cast<const char*>(step.rows.at(2 * pair, panel * panel_columns)),
             std::clamp<int64_t>(step.k - 2 * pair, 0, 2 * stretch), divide_up(columns, line),
             step.rows.stride * bytes_of(step.rows.number)};
-  }
-
-  // Of two rows of 32, the first or the last sixteen columns side by side.
-  static __m512i low_pairs() {
-    const __m512i even = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    return _mm512_or_si512(even, _mm512_slli_epi32(_mm512_add_epi32(even, _mm512_set1_epi32(32)), 16));
-  }
-  static __m512i high_pairs() { return _mm512_add_epi16(low_pairs(), _mm512_set1_epi16(16)); }
-
-  // Rows i and i + 1 of x, side by side in each column from `first` on.
-  static __m512i together(const Input& x, int64_t i, int64_t k, int64_t first, __mmask16 own) {
-    const auto row = [&](int64_t r) { return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(own, x.at(r, first))); };
-    if (i + 1 >= k) return row(i);
-    return _mm512_or_si512(row(i), _mm512_slli_epi32(row(i + 1), 16));
   }
 };
 

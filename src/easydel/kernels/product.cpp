@@ -22,14 +22,16 @@ int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block, int64_t near, int6
 // All parts of a product whose left side is packed already.
 void multiply(Executor& executor, const ProductStep& step) {
   const Loops& isa = loops();
-  const auto one = step.a_tiles ? isa.multiply_tiles : isa.multiply;
   // Near 1 MiB stays in the second cache or streams from the third; of pairs what is read again stays in the second.
-  // Panels that are gathered want 384 rows, which pay for that.
-  constexpr int64_t near = 1 << 20, least = 96;
+  // Panels that are gathered want 384 rows, which pay for that. By tiles, of rows too long for the second cache 512 go
+  // together, and 16 panels, whose sums stay there instead.
+  constexpr int64_t near = 1 << 20, least = 96, long_together = 512;
+  const bool long_tiles = step.a_tiles && step.padded_k * 2 * std::min<int64_t>(step.m, 256) > near_tiles;
   const int64_t chunk =
       step.a_pairs ? chunk_of(step.m, std::min(step.padded_k, near_pairs) * 4, step.block, near / 16 * 9, least)
+      : long_tiles ? chunk_of(step.m, step.padded_k * 2, tile_rows, 0, long_together)
       : step.a_tiles
-          ? chunk_of(step.m, step.padded_k * 2, tile_rows, near, least)
+          ? chunk_of(step.m, step.padded_k * 2, tile_rows, near_tiles, least)
           : chunk_of(step.m, step.padded_k * 4, block_rows, near, step.right == RightSide::rows ? 384 : least);
   const int64_t panels = divide_up(step.n, panel_columns), chunks = divide_up(step.m, std::max<int64_t>(chunk, 1));
   // Parts of some 100 us, so that a thread which comes late finds work left, and as large as each other where they are
@@ -37,8 +39,9 @@ void multiply(Executor& executor, const ProductStep& step) {
   const int64_t work = step.padded_k * panel_columns * std::min(chunk, step.m) + step.padded_k * panel_columns * 16;
   const int64_t most = std::max<int64_t>(1, divide_up(panels * chunks, 3 * executor.size()));
   const bool in_stretches = step.a_pairs && step.padded_k > near_pairs && step.m > step.block;
-  const int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1),
-                                               std::min<int64_t>(in_stretches ? 6 : 1, most), most);
+  const int64_t least_together = long_tiles ? 16 : in_stretches ? 6 : 1;
+  const int64_t together = std::clamp<int64_t>((int64_t(1) << (step.a_tiles ? 25 : 23)) / std::max<int64_t>(work, 1),
+                                               std::min(least_together, most), most);
   const int64_t groups = divide_up(panels, together);
   executor.run(chunks * groups, [&](int64_t part) {
     const int64_t first = part / groups * chunk, rows = std::min(chunk, step.m - first);
@@ -46,7 +49,8 @@ void multiply(Executor& executor, const ProductStep& step) {
     const auto all = [&] {
       const int64_t begin = part % groups * together;
       if (step.a_pairs) return isa.multiply_pairs(step, begin, end - begin, first, rows);
-      for (int64_t panel = begin; panel < end; ++panel) one(step, panel, first, rows);
+      if (step.a_tiles) return isa.multiply_tiles(step, begin, end - begin, first, rows);
+      for (int64_t panel = begin; panel < end; ++panel) isa.multiply(step, panel, first, rows);
     };
     if (step.order != Order::fp32_chain) {
       const FlushDenormals flush;
@@ -58,11 +62,12 @@ void multiply(Executor& executor, const ProductStep& step) {
   });
 }
 
-// The same from row-major rows by pairs: those are packed first, for all rows of the left side, as many columns at a
-// time as 8 MiB hold, which the multiplication then finds in the last cache.
+// The same from row-major rows by pairs or tiles: those are packed first, for all rows of the left side, as many
+// columns at a time as 8 MiB hold, which the multiplication then finds in the last cache.
 void pack_right_and_multiply(Executor& executor, ProductStep step) {
   constexpr int64_t together = 4;  // panels, so that whole lines of a row are read
-  const int64_t panel = step.padded_k * panel_columns, panels = divide_up(step.n, panel_columns);
+  const int64_t pairs = step.a_tiles ? step.padded_k / 2 : step.padded_k;
+  const int64_t panel = pairs * panel_columns, panels = divide_up(step.n, panel_columns);
   const int64_t most = std::max(together, (2 << 20) / std::max<int64_t>(panel, 1) / together * together);
   thread_local Scratch<uint32_t> of_thread;
   uint32_t* const packed = of_thread.at_least(std::min(panels, most) * panel);
@@ -74,7 +79,7 @@ void pack_right_and_multiply(Executor& executor, ProductStep step) {
     const int64_t count = std::min(most, panels - begin);
     executor.run(divide_up(count, together), [&](int64_t part) {
       const int64_t first = part * together;
-      isa.pack_pair_panels(step.rows, step.k, n, begin + first, std::min(together, count - first), step.padded_k,
+      isa.pack_pair_panels(step.rows, step.k, n, begin + first, std::min(together, count - first), pairs,
                            packed + first * panel);
     });
     step.n = std::min(n - begin * panel_columns, count * panel_columns);
@@ -103,16 +108,11 @@ void pack_and_multiply(Executor& executor, ProductStep step, const T* ProductSte
       for (int64_t b = part * together; b < std::min(blocks, (part + 1) * together); ++b)
         fill(begin + b * block, std::min(block, step.m - b * block), to + b * block * step.padded_k);
     });
-    if (step.a_pairs && step.right == RightSide::rows)
+    if ((step.a_pairs || step.a_tiles) && step.right == RightSide::rows)
       pack_right_and_multiply(executor, step);
     else
       multiply(executor, step);
   }
-}
-
-// Whether a gradient goes by pairs of bf16.
-bool in_pairs(Input left, Input right) {
-  return loops().multiply_pairs && left.number == Number::bf16 && right.number == Number::bf16;
 }
 
 }  // namespace
@@ -169,7 +169,14 @@ void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int
   if (m == 0 || k == 0) return;
   ProductStep step{.m = m, .n = k, .k = n, .padded_k = n, .right = RightSide::rows, .rows = w, .y = dx, .add = add};
   const Loops& isa = loops();
-  if (in_pairs(dy, w)) {
+  const Left left = left_of_gradient(dy, w);
+  if (left == Left::tiles) {
+    step.padded_k = round_up(n, k_block);
+    return pack_and_multiply(
+        executor, step, &ProductStep::a_tiles, tile_rows,
+        [&](int64_t first, int64_t rows, bf16* to) { isa.pack_tile_rows(dy, first, rows, n, to); });
+  }
+  if (left == Left::pairs) {
     step.padded_k = round_up(n, k_block) / 2, step.block = even_block(m);
     return pack_and_multiply(
         executor, step, &ProductStep::a_pairs, step.block,
@@ -208,9 +215,17 @@ void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int
   if (n == 0 || k == 0) return;
   ProductStep step{.m = n, .n = k, .k = m, .padded_k = m, .right = RightSide::rows, .rows = x, .y = dw, .add = add};
   const Loops& isa = loops();
-  if (in_pairs(dy, x)) {
+  const Left left = left_of_gradient(dy, x);
+  step.streams = left != Left::rows && !add && passes_caches(dw, n, k);
+  if (left == Left::tiles) {
+    step.padded_k = round_up(m, k_block);
+    constexpr int64_t columns_together = 4 * tile_rows;  // four lines of a row
+    return pack_and_multiply(
+        executor, step, &ProductStep::a_tiles, columns_together,
+        [&](int64_t first, int64_t columns, bf16* to) { isa.pack_tile_columns(dy, first, columns, m, to); });
+  }
+  if (left == Left::pairs) {
     step.padded_k = round_up(m, k_block) / 2;
-    step.streams = !add && passes_caches(dw, n, k);
     constexpr int64_t columns_together = 8 * block_rows;  // three lines of a row
     return pack_and_multiply(executor, step, &ProductStep::a_pairs, columns_together,
                              [&](int64_t first, int64_t columns, uint32_t* to) {

@@ -40,8 +40,8 @@ PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number numb
 void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order);
 
 // Gradients have the same bits for any number of threads, but not on every instruction set: between bf16 matrices a
-// processor's own products of pairs of bf16 are used where they are faster, whose sums are fp32 too (VDPBF16PS: two
-// neighbouring terms at a time, denormals count as zero).
+// processor's own products of bf16 are used where they are faster, whose sums are fp32 too, in an order of order.h:
+// tiles bf16_tile, pairs bf16_pairs.
 
 // dx [m, k] = dy [m, n] W, from the row-major weight [n, k], with fp32 sums; added to dx if `add`.
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add);

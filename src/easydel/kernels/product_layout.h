@@ -18,7 +18,11 @@ namespace easydel::kernels {
 constexpr int64_t panel_columns = 32, block_rows = 12, tile_rows = 32, k_block = 32, tile_columns = 16;
 constexpr int64_t tile_elements = tile_columns * k_block;  // of bf16
 
-constexpr int64_t near_pairs = 256;  // of a row of the left side that are read again and again, see pair_loops.h
+constexpr int64_t near_pairs = 256;      // of a row of the left side that are read again and again, see pair_loops.h
+constexpr int64_t near_tiles = 9 << 17;  // bytes of the left side that are, by tiles; see amx_loops.h
+
+// How a left side is packed.
+enum class Left : uint8_t { rows, tiles, pairs };
 
 // Rows of the blocks of a left side of m rows: as many blocks as are needed, none much smaller than the others.
 inline int64_t even_block(int64_t m) { return m == 0 ? block_rows : divide_up(m, divide_up(m, block_rows)); }

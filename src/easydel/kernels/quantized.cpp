@@ -239,27 +239,40 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
   step.order = bytes ? Order::fp32_chain : order;
   const bool rounded = step.order != Order::fp32_chain,
              pairs = step.order == Order::bf16_pairs && isa.multiply_code_pairs;
+  // With fewer rows the vectors are as fast.
+  const bool tiles = bytes ? isa.multiply_byte_tiles && m > block_rows
+                           : isa.multiply_code_tiles && step.order == Order::bf16_tile && m > 4;
   if (pairs) step.result.block = even_block(m);
+  if (tiles) step.result.block = tile_rows;
   CodeTable table = w.spec().table;
   if (rounded)
     for (float& value : table) value = widen(narrow(value));
   step.table = table.data();
 
   thread_local Scratch<uint8_t> of_caller;
-  const int64_t of_k = bytes ? 1 : pairs ? 2 : 4, code_bytes = m * step.padded_k * of_k;
+  const int64_t of_k = bytes ? 1 : pairs || tiles ? 2 : 4, code_bytes = m * step.padded_k * of_k;
   uint8_t* const left = of_caller.at_least(round_up(code_bytes, 64) + (bytes ? m * (step.groups + 1) * 4 : 0));
   if (bytes) {
     int8_t* const codes = reinterpret_cast<int8_t*>(left);
     int32_t* const sums = reinterpret_cast<int32_t*>(left + round_up(code_bytes, 64));
     float* const scales = reinterpret_cast<float*>(sums + m * step.groups);
-    step.x = codes, step.x_sums = sums, step.x_scales = scales;
-    executor.run(divide_up(m, 16), [&](int64_t part) {
-      for (int64_t r = part * 16; r < std::min(m, part * 16 + 16); ++r)
-        isa.pack_byte_row(step, x, r, codes + r * step.padded_k, sums + r * step.groups, scales + r);
+    (tiles ? step.x_tiles : step.x) = codes, step.x_sums = sums, step.x_scales = scales;
+    executor.run(divide_up(m, tile_rows), [&](int64_t part) {
+      const int64_t first = part * tile_rows, rows = std::min(tile_rows, m - first);
+      thread_local Scratch<int8_t> row_of_thread;
+      int8_t* const row = tiles ? row_of_thread.at_least(step.padded_k) : nullptr;
+      for (int64_t r = first; r < first + rows; ++r) {
+        isa.pack_byte_row(step, x, r, tiles ? row : codes + r * step.padded_k, sums + r * step.groups, scales + r);
+        if (!tiles) continue;
+        int8_t* const to = codes + first * step.padded_k + (r - first) * step.block;
+        for (int64_t k = 0; k < step.padded_k; k += step.block) std::memcpy(to + k * rows, row + k, size_t(step.block));
+      }
     });
   } else {
     if (pairs)
       step.a_pairs = reinterpret_cast<const uint32_t*>(left);
+    else if (tiles)
+      step.a_tiles = reinterpret_cast<const bf16*>(left);
     else
       step.a = reinterpret_cast<const float*>(left);
     executor.run(divide_up(m, step.result.block), [&](int64_t block) {
@@ -267,6 +280,8 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
       uint8_t* const to = left + first * step.padded_k * of_k;
       if (pairs)
         isa.pack_pair_rows(x, first, rows, step.k, step.padded_k / 2, reinterpret_cast<uint32_t*>(to));
+      else if (tiles)
+        isa.pack_tile_rows(x, first, rows, step.k, reinterpret_cast<bf16*>(to));
       else
         isa.pack_rows(x, first, rows, step.k, step.padded_k, rounded, reinterpret_cast<float*>(to));
     });
@@ -276,12 +291,15 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
   const int64_t row_bytes = std::max<int64_t>(1, step.padded_k * of_k), block = step.result.block;
   const int64_t chunk = std::max<int64_t>(8, (1 << 20) / row_bytes / block) * block;
   const int64_t panels = divide_up(w.n(), panel_columns), chunks = divide_up(m, chunk);
-  const int64_t work = step.padded_k * panel_columns * (std::min(chunk, m) + 16) / (bytes ? 4 : pairs ? 2 : 1);
+  const int64_t speed = tiles ? 8 : bytes ? 4 : pairs ? 2 : 1;
+  const int64_t work = step.padded_k * panel_columns * (std::min(chunk, m) + 16) / speed;
   int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
                                          divide_up(panels * chunks, 3 * executor.size()));
   if (pairs && m <= 4) together = round_up(together, 4);  // which are read side by side
   const int64_t parts = divide_up(panels, together);
-  const auto one = bytes ? isa.multiply_bytes : isa.multiply_codes;
+  const auto one = bytes   ? tiles ? isa.multiply_byte_tiles : isa.multiply_bytes
+                   : tiles ? isa.multiply_code_tiles
+                           : isa.multiply_codes;
   executor.run(chunks * parts, [&](int64_t part) {
     const int64_t first = part / parts * chunk, rows = std::min(chunk, m - first);
     const int64_t end = std::min(panels, (part % parts + 1) * together);

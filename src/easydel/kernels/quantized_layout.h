@@ -9,8 +9,8 @@
 //           four bits each: the even k from bit 0 on, the odd ones from bit 16 on, so that a shift and one look-up in
 //           words give a pair.
 //
-// Left side of bytes: rows of padded k bytes, their sums over each group, and a scale a row. Of table4: as in
-// product_layout.h.
+// Left side of bytes: rows of padded k bytes, their sums over each group, and a scale a row; for tiles blocks of up to
+// 32 rows, each [block of k][rows of the block][k of a block]. Of table4: as in product_layout.h.
 #pragma once
 
 #include "easydel/kernels/product_layout.h"
@@ -29,15 +29,17 @@ struct QuantizedStep {
   int64_t k = 0, padded_k = 0, group = 0, groups = 0, block = 0;
 
   const int8_t* x = nullptr;
+  const int8_t* x_tiles = nullptr;  // or in tiles
   const int32_t* x_sums = nullptr;
   const float* x_scales = nullptr;
 
   const float* a = nullptr;
+  const bf16* a_tiles = nullptr;      // or in tiles
   const uint32_t* a_pairs = nullptr;  // or in pairs, in blocks of result.block rows
   Order order = Order::fp32_chain;
   const float* table = nullptr;  // rounded to bf16 in the orders of bf16
 
-  ProductStep result;  // m, n, y and bias
+  ProductStep result;  // m, n, y, bias, and the rows of a block of the left side
 
   const uint8_t* group_at(int64_t panel, int64_t g) const {
     return panels + panel * panel_bytes + g * (scale_bytes + group * k_bytes);

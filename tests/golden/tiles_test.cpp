@@ -1,0 +1,86 @@
+// The program by the tiles of AMX, emulated where the machine has none, against itself without them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "support/data.h"
+
+namespace easydel::test {
+namespace {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+class Tiles : public ::testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+  const fs::path counts_ = folder_ / "products";
+  const Environment without_ = {{"EASYDEL_ISA", "avx512_vnni"}, {"EASYDEL_BF16_ORDER", "bf16_tile"}};
+  const Environment with_ = {
+      {"LD_PRELOAD", (program().parent_path().parent_path() / "lib/libeasydel_tiles.so").string()},
+      {"EASYDEL_TEST_TILE_PRODUCTS", counts_.string()}};
+
+  void SetUp() override {
+    if (run_program({"doctor"}, {.environment = without_}).status != 0) GTEST_SKIP() << "no AVX-512 with VNNI";
+    if (std::getenv("LD_PRELOAD")) GTEST_SKIP() << "something else is loaded first";
+  }
+
+  std::string generated(const Environment& environment, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"generate",         test_data("models/stories260K-hf").string(),
+                                          "--prompt",         "The old prince went out to look for the sea",
+                                          "--max-new-tokens", "12"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = run_program(arguments, {.environment = environment});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return ran.out;
+  }
+
+  // What it multiplied by tiles, "bf16 bytes"; nothing where the processor has tiles.
+  void expect_products(const char* of_bytes) {
+    if (!fs::exists(counts_)) return;
+    const std::string counts = read_file(counts_);
+    EXPECT_EQ(counts.find("0 ") == 0, std::string_view(of_bytes) == "only") << counts;
+    EXPECT_EQ(counts.ends_with(" 0\n"), std::string_view(of_bytes) == "none") << counts;
+  }
+
+  fs::path trained(const Environment& environment, const std::string& name) {
+    write_file(folder_ / (name + ".yaml"),
+               "model: {name_or_path: " + test_data("models/stories260K-hf").string() +
+                   ", tokenizer: " + test_data("models/stories260K-chat").string() +
+                   "}\nloader: {dtype: bf16, param_dtype: fp32}\nmixture: {informs: [{data_files: " +
+                   test_data("columnar/texts.jsonl").string() +
+                   "}]}\ntrainer: {total_batch_size: 4, max_training_steps: 4, max_length: 48, report_steps: 1, "
+                   "save_directory: ., model_name: " +
+                   name + "}\nactions: [train]\n");
+    const Ran ran =
+        run_program({"--quiet", "elarge", name + ".yaml"}, {.environment = environment, .folder = folder_.path()});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return folder_ / name;
+  }
+};
+
+TEST_F(Tiles, GenerateTheSameText) {
+  EXPECT_EQ(generated(with_, {"--dtype", "bf16"}), generated(without_, {"--dtype", "bf16"}));
+  expect_products("none");
+}
+
+TEST_F(Tiles, GenerateTheSameTextFromQuantizedWeights) {
+  for (const char* method : {"a8bit", "nf4"}) {
+    const std::vector<std::string> quantized = {"--dtype", "bf16", "--set",
+                                                std::string("quantization.model.quantization_method=") + method};
+    EXPECT_EQ(generated(with_, quantized), generated(without_, quantized)) << method;
+    expect_products(method == std::string_view("nf4") ? "none" : "some");
+  }
+}
+
+// The first loss comes before any gradient, and has the same bits; later ones differ by the order of gradients' sums.
+TEST_F(Tiles, TrainAsTheOtherSetsDo) {
+  const auto with = metric(trained(with_, "with"), "loss"), without = metric(trained(without_, "without"), "loss");
+  expect_products("none");
+  ASSERT_EQ(with.size(), 4u);
+  ASSERT_EQ(without.size(), 4u);
+  EXPECT_EQ(with[0], without[0]);
+  for (size_t i = 1; i < with.size(); ++i) EXPECT_NEAR(with[i], without[i], 1e-3 * without[i]);
+}
+
+}  // namespace
+}  // namespace easydel::test
