@@ -55,13 +55,15 @@ struct Part {
   int64_t begin, end;
 };
 
-// Each piece's `count(piece)` units in parts of about `size(piece)` of them.
+// Each piece's `count(piece)` units in parts of about `size(piece)` of them, all alike; of a piece alone as many as leave
+// no thread without one at the end.
 template <class Count, class Size>
-std::vector<Part> parts_of(std::span<const Piece> pieces, const Count& count, const Size& size) {
+std::vector<Part> parts_of(std::span<const Piece> pieces, int64_t threads, const Count& count, const Size& size) {
   std::vector<Part> parts;
   for (const Piece& piece : pieces) {
-    const int64_t all = count(piece), together = std::clamp<int64_t>(size(piece), 1, all);
-    for (int64_t i = 0; i < all; i += together) parts.push_back({&piece, i, std::min(all, i + together)});
+    const int64_t all = count(piece), least = divide_up(all, std::clamp<int64_t>(size(piece), 1, all)),
+                  cuts = even_parts(all, least, pieces.size() == 1 ? threads : 1);
+    for (int64_t i = 0; i < cuts; ++i) parts.push_back({&piece, i * all / cuts, (i + 1) * all / cuts});
   }
   return parts;
 }
@@ -88,7 +90,7 @@ void run(Executor& executor, Work& work) {
     }
 
     const std::vector<Part> packing = parts_of(
-        pieces, [&](const Piece& p) { return divide_up(p.step.m, work.block_of(p.step)); },
+        pieces, executor.size(), [&](const Piece& p) { return divide_up(p.step.m, work.block_of(p.step)); },
         [&](const Piece& p) {
           return (1 << 18) / std::max<int64_t>(p.row_bytes(work.left) * work.block_of(p.step), 1);
         });
@@ -104,7 +106,7 @@ void run(Executor& executor, Work& work) {
     const int64_t most = divide_up(columns, 2 * executor.size());
     const int64_t size = int64_t(1) << (work.left == Left::rows ? 23 : 25);
     const std::vector<Part> products = parts_of(
-        pieces, [](const Piece& p) { return divide_up(p.step.n, panel_columns); },
+        pieces, executor.size(), [](const Piece& p) { return divide_up(p.step.n, panel_columns); },
         [&](const Piece& p) {
           const int64_t panel = p.step.padded_k * panel_columns * (p.step.m + 16);
           return std::min(most, size / std::max<int64_t>(panel, 1));
@@ -165,10 +167,9 @@ void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int
     own.panels = packed;
     own.y.data = own.y.at(0, column);
     if (own.bias) own.bias += column;
-    if (few && panel + 1 < end)
-      own.soon = {static_cast<const char*>(rows.at(column + panel_columns)),
-                  std::min(panel_columns, w.n - column - panel_columns), divide_up(w.k * bytes_of(rows.number), 64),
-                  rows.stride * bytes_of(rows.number)};
+    if (const int64_t next = column + panels * panel_columns; panel + panels < end)
+      own.soon = {static_cast<const char*>(rows.at(next)), std::min(panels * panel_columns, w.n - next),
+                  divide_up(w.k * bytes_of(rows.number), 64), rows.stride * bytes_of(rows.number)};
     multiply_panels(left, own, 0, panels);
   }
 }

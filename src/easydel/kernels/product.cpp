@@ -42,12 +42,12 @@ void multiply(Executor& executor, const ProductStep& step) {
   const int64_t least_together = long_tiles ? 16 : in_stretches ? 6 : 1;
   const int64_t together = std::clamp<int64_t>((int64_t(1) << (step.a_tiles ? 25 : 23)) / std::max<int64_t>(work, 1),
                                                std::min(least_together, most), most);
-  const int64_t groups = divide_up(panels, together);
+  const int64_t groups =
+      even_parts(panels, divide_up(panels, together), chunks % executor.size() ? executor.size() : 1);
   executor.run(chunks * groups, [&](int64_t part) {
     const int64_t first = part / groups * chunk, rows = std::min(chunk, step.m - first);
-    const int64_t end = std::min(panels, (part % groups + 1) * together);
+    const int64_t begin = part % groups * panels / groups, end = (part % groups + 1) * panels / groups;
     const auto all = [&] {
-      const int64_t begin = part % groups * together;
       if (step.a_pairs) return isa.multiply_pairs(step, begin, end - begin, first, rows);
       if (step.a_tiles) return isa.multiply_tiles(step, begin, end - begin, first, rows);
       for (int64_t panel = begin; panel < end; ++panel) isa.multiply(step, panel, first, rows);
