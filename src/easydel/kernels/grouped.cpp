@@ -55,8 +55,8 @@ struct Part {
   int64_t begin, end;
 };
 
-// Each piece's `count(piece)` units in parts of about `size(piece)` of them, all alike; of a piece alone as many as leave
-// no thread without one at the end.
+// Each piece's `count(piece)` units in parts of about `size(piece)` of them, all alike; of a piece alone as many as
+// leave no thread without one at the end.
 template <class Count, class Size>
 std::vector<Part> parts_of(std::span<const Piece> pieces, int64_t threads, const Count& count, const Size& size) {
   std::vector<Part> parts;

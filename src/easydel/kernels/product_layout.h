@@ -29,8 +29,8 @@ enum class Left : uint8_t { rows, tiles, pairs };
 // Rows of the blocks of a left side of m rows: as many blocks as are needed, none much smaller than the others.
 inline int64_t even_block(int64_t m) { return m == 0 ? block_rows : divide_up(m, divide_up(m, block_rows)); }
 
-// At least `least` parts of `all` units, and no more than those: where it can be, a multiple of `threads`, so that parts
-// which are alike keep all of them busy to the end.
+// At least `least` parts of `all` units, and no more than those: where it can be, a multiple of `threads`, so that
+// parts which are alike keep all of them busy to the end.
 inline int64_t even_parts(int64_t all, int64_t least, int64_t threads) {
   return std::max<int64_t>(std::min(round_up(least, threads), all), 1);
 }
