@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
 from random_flags import mutated
+from random_spellings import old_style, respelled
 
 GOLDENS = os.path.join(os.path.dirname(__file__), "..", "tests", "data", "hf_goldens")
 
@@ -243,20 +244,6 @@ def config_of(family, r):
     return c
 
 
-def old_style(config):
-    """The spelling of older files."""
-    p = config.pop("rope_parameters", None)
-    if "text_config" in config:
-        old_style(config["text_config"])
-    if p and "full_attention" in p:  # each type of layer has its own: there is one spelling
-        config["rope_parameters"] = p
-    elif p:
-        config["rope_theta"] = p.pop("rope_theta")
-        kind = p.pop("rope_type")
-        config["rope_scaling"] = None if kind == "default" else {"type": kind, **p}
-    config["torch_dtype"] = config.pop("dtype", "float32")
-
-
 def gradient_norms(model, tensors, folder):
     """By the names of the file: transformers holds some weights otherwise than the file, so it saves the gradients."""
     kept = [(p, p.detach().clone()) for p in [*model.parameters(), *model.buffers()]]
@@ -308,7 +295,8 @@ def one(family, r, folder, flags):
     style = "old" if r.random() < 0.4 else "new"
     if style == "old":
         old_style(written)
-        json.dump(written, open(path, "w"), indent=2)
+    respellings = respelled(written, r, folder, class_of(config)) if flags else []
+    json.dump(written, open(path, "w"), indent=2)
     # What is compared is what transformers makes of the folder.
     load = lambda: class_of(config).from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
     model = load()
@@ -359,7 +347,7 @@ def one(family, r, folder, flags):
         expected["generated_nocache"] = torch.tensor(generated[False])
     save_file({k: v.contiguous() for k, v in expected.items()}, os.path.join(folder, "expected.safetensors"))
     json.dump(dict(kind="causal", inputs=["input_ids", "attention_mask", "labels"], padding_side=side, config_style=style,
-                   loss=float(out.loss.detach()), grad_norm_total=total, grad_norms=norms, given=given),
+                   loss=float(out.loss.detach()), grad_norm_total=total, grad_norms=norms, given=given, respelled=respellings),
               open(os.path.join(folder, "expected.json"), "w"), indent=1)
     return True
 

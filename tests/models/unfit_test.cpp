@@ -68,5 +68,44 @@ TEST(Unfit, TensorsAreSaidWithTheNearestName) {
             "      model.layers.0.self_attn.qproj.weight; nearest is model.layers.0.self_attn.q_proj.weight");
 }
 
+// A folder like the first, whose q_proj is of another number type.
+void save_with_type(const std::filesystem::path& from, const std::filesystem::path& to, at::ScalarType type) {
+  test::write_file(to / "config.json", kLlama);
+  const auto file = weights::SafetensorsFile::open(from / "model.safetensors");
+  std::vector<weights::OutTensor> tensors;
+  for (const std::string& name : file->names()) {
+    const Tensor value = tensor::from_view(file->at(name));
+    const bool other = name.find("q_proj") != std::string::npos;
+    tensors.push_back(tensor::to_file(name, other ? value.to(type) : value, other ? type : at::kFloat));
+  }
+  weights::write_safetensors(to / "model.safetensors", tensors);
+}
+
+TEST(Unfit, EveryFloatingNumberIsAWeightAndNoIntegerIs) {
+  const test::TemporaryFolder work;
+  const auto folder = work / "model", odd = work / "odd";
+  test::write_file(folder / "config.json", kLlama);
+  save_model(*load_model(folder, {}), folder);
+  const auto weight_of = [](const std::filesystem::path& model) {
+    return load_model(model, {})->parameters().find("model.layers.0.self_attn.q_proj.weight")->shard;
+  };
+  const Tensor plain = weight_of(folder);
+  for (const at::ScalarType type : {at::kDouble, at::kHalf, at::kBFloat16, at::kFloat8_e4m3fn, at::kFloat8_e5m2}) {
+    save_with_type(folder, odd, type);
+    EXPECT_TRUE(weight_of(odd).equal(plain.to(type).to(at::kFloat))) << c10::toString(type);
+  }
+  const std::vector<std::pair<at::ScalarType, std::string>> integers = {
+      {at::kBool, "BOOL"},  {at::kByte, "U8"}, {at::kChar, "I8"},    {at::kShort, "I16"},
+      {at::kUInt16, "U16"}, {at::kInt, "I32"}, {at::kUInt32, "U32"}, {at::kLong, "I64"}};
+  for (const auto& [type, name] : integers) {
+    save_with_type(folder, odd, type);
+    EXPECT_EQ(test::replaced(test::refusal([&] { load_model(odd, {}); }), odd.string(), "M"),
+              "M: the weights do not fit config.json\n"
+              "    codes of a quantized model, or no weights; a weight is F64, F32, F16, BF16 or F8 (1):\n"
+              "      model.layers.0.self_attn.q_proj.weight: " +
+                  name);
+  }
+}
+
 }  // namespace
 }  // namespace easydel::models

@@ -97,15 +97,16 @@ std::string Checkpoint::missing_name(const nn::Source& source) const {
   return gone.size() > 1 ? str(gone.front(), " (and ", gone.size() - 1, " more of its kind)") : gone.front();
 }
 
-bool Checkpoint::has_shapes(const nn::Entry& entry) {
+bool Checkpoint::fits(const nn::Entry& entry) {
   if (entry.source.packing != nn::Packing::none) return true;  // its file holds codes; fill() looks at the values
   const auto shape = entry.source.file_shape(entry.shape);
   bool all = true;
   for (const std::string& name : entry.source.found) {
-    const std::vector<int64_t> found = folder_.info(name).shape;
-    if (found == shape) continue;
-    misshapen_.push_back({name, entry.path, entry.source, found, shape});
-    all = false;
+    const weights::TensorView found = folder_.info(name);
+    const bool numbers = at::isFloatingType(tensor::scalar_type(found.dtype)), sized = found.shape == shape;
+    if (!numbers) mistyped_.push_back(str(name, ": ", weights::name_of(found.dtype)));
+    if (!sized) misshapen_.push_back({name, entry.path, entry.source, found.shape, shape});
+    all = all && numbers && sized;
   }
   return all;
 }
@@ -126,7 +127,7 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources)
   if (!source) return missing_.push_back(missing_name(sources.front())), false;
   entry.source = std::move(*source);
   for (const std::string& name : entry.source.found) unused_.erase(name);
-  return has_shapes(entry);
+  return fits(entry);
 }
 
 void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options,
@@ -236,6 +237,8 @@ void Checkpoint::refuse_unfit(const std::string& where, int64_t layers, const Va
     return str(shown[i].name, ": the file has ", shape_text(shown[i].found), ", config.json asks for ",
                shape_text(shown[i].wanted), keys[i].empty() ? "" : " by ", join(keys[i], ", "));
   });
+  list("codes of a quantized model, or no weights; a weight is F64, F32, F16, BF16 or F8", mistyped_.size(),
+       [&](size_t i) { return mistyped_[i]; });
   list("not in the model", more.size(), [&](size_t i) { return more[i] + nearest("nearest is", more[i], asked_); });
   if (!problems.empty()) refuse(where, "the weights do not fit config.json", problems);
 }

@@ -25,14 +25,15 @@ class Checkpoint {
   // Whether an entry of the head is to start from random values, since the file has another head.
   bool starts(const nn::Entry& entry, const std::vector<nn::Source>& sources) const;
 
-  // Sets entry.source to the first of `sources` whose tensors are all there. Whether one was, and in the shapes that
-  // the entry asks for; what did not fit is remembered for refuse_unfit. Reads headers only.
+  // Sets entry.source to the first of `sources` whose tensors are all there. Whether one was, of floating numbers and
+  // in the shapes that the entry asks for; what did not fit is remembered for refuse_unfit. Reads headers only.
   bool match(nn::Entry& entry, const std::vector<nn::Source>& sources);
   // match, then the values as entry.shard, in the number type and on the device of `options`. Where nothing is to be
   // changed of them and nobody will learn (`frozen`), the shard is the file's own mapped bytes.
   void fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options, bool frozen);
-  // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen or
-  // not in the model, what it may be instead, and the keys of `config` (of the file `config_file`) that decide a size.
+  // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen,
+  // of integers or not in the model, what it may be instead, and the keys of `config` (of the file `config_file`) that
+  // decide a size.
   void refuse_unfit(const std::string& where, int64_t layers, const Value& config,
                     const std::string& config_file) const;
 
@@ -56,7 +57,7 @@ class Checkpoint {
   const std::string* in_file(const std::string& name) const;  // what the file calls the tensor; null: it has none
   std::optional<nn::Source> choose(const std::vector<nn::Source>& sources) const;
   std::string missing_name(const nn::Source& source) const;
-  bool has_shapes(const nn::Entry& entry);
+  bool fits(const nn::Entry& entry);  // number types and shapes
   std::vector<std::string> unexpected(int64_t layers) const;
   bool in_stack(const std::string& name) const;
 
@@ -70,6 +71,7 @@ class Checkpoint {
   std::map<std::string, std::string> unused_;  // the file's names, and the model's
   std::vector<std::string> missing_, asked_;   // asked_: all names of the model
   std::vector<Misshapen> misshapen_;
+  std::vector<std::string> mistyped_;  // as they are said
 };
 
 }  // namespace easydel::models
