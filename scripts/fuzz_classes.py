@@ -9,13 +9,14 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import tempfile
 import warnings
 
 import sentencepiece
 from transformers import AutoTokenizer
 from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
+
+from compared_tokens import cases_of, differ, drawn
 
 warnings.filterwarnings("ignore")
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -35,19 +36,14 @@ CONFIGS = [{}, {}, {"add_prefix_space": False}, {"do_lower_case": True}, {"do_lo
            {"additional_special_tokens": ["<a>", "en_XX"]}, {"pad_token": "[PAD]", "unk_token": "<unk>", "cls_token": "<c>"}, {"mask_token_sent": "<sent>"}]
 
 
+SPACES = [" ", "  ", "\n", "\t ", " \n", "\u00a0", "▁", " ▁ ", ""]
+ODD = ["naïve", "ＡＢ", "ﬁ", "''q''", "``", "e\u0301", "你好", "🙂", "½", "İ", "12,3", "it's", "(x)", "ß", "\u200d", "…", "A", "THE"]
+SPECIAL = ["<mask>", "[MASK]", "<s>", "</s>", "<pad>", "<unk>", "[CLS]", "<extra_id_3>", "en_XX", "<unk_7>", "<mask_1>", "<mask_2>", "<a>", "<madeupword1>", "[M]", "<sep>", "NOTUSED",
+           "<s>NOTUSED"]
+
+
 def random_text(rng, words):
-    out = []
-    for _ in range(rng.choice([1, 2, 4, 8, 16])):
-        kind = rng.random()
-        if kind < 0.5:
-            out.append(rng.choice(words))
-        elif kind < 0.75:
-            out.append(rng.choice([" ", "  ", "\n", "\t ", " \n", "\u00a0", "▁", " ▁ ", ""]))
-        elif kind < 0.9:
-            out.append(rng.choice(["naïve", "ＡＢ", "ﬁ", "''q''", "``", "e\u0301", "你好", "🙂", "½", "İ", "12,3", "it's", "(x)", "ß", "\u200d", "…", "A", "THE"]))
-        else:
-            out.append(rng.choice(["<mask>", "[MASK]", "<s>", "</s>", "<pad>", "<unk>", "[CLS]", "<extra_id_3>", "en_XX", "<unk_7>", "<mask_1>", "<mask_2>", "<a>", "<madeupword1>", "[M]", "<sep>", "NOTUSED", "<s>NOTUSED"]))
-    return "".join(out)
+    return drawn(rng, [words, SPACES, ODD, SPECIAL], (10, 5, 3, 2), [1, 2, 4, 8, 16])
 
 
 def main():
@@ -82,28 +78,9 @@ def main():
                 except Exception:
                     refused += 1
                     continue
-                cases, wanted = [], []
-                for _ in range(a.count):
-                    text, pair, add = random_text(rng, words), random_text(rng, words) if rng.random() < 0.2 else None, rng.random() < 0.7
-                    cases.append({"text": text, "pair": pair, "add_special_tokens": add} if pair is not None else {"text": text, "add_special_tokens": add})
-                    try:
-                        e = reference.encode(text, pair, add_special_tokens=add)
-                    except Exception:
-                        wanted.append("error")
-                        continue
-                    wanted.append({"ids": e.ids, "tokens": e.tokens, "offsets": [list(o) for o in e.offsets]})
-                    skip = rng.random() < 0.5
-                    cases.append({"ids": e.ids, "skip_special_tokens": skip})
-                    wanted.append({"text": reference.decode(e.ids, skip_special_tokens=skip)})
-                run = subprocess.run([a.program, "probe", "tokenize", "--tokenizer", where], input="\n".join(map(json.dumps, cases)) + "\n", capture_output=True, text=True)
-                got = [json.loads(line) for line in run.stdout.split("\n") if line]
-                bad = [(c, w, g) for c, w, g in zip(cases, wanted, got) if (w != g if w != "error" else "error" not in g)]
+                cases = list(cases_of(rng, reference, a.count, lambda rng: random_text(rng, words)))
                 compared += len(cases)
-                if bad or len(got) != len(cases):
-                    failed += 1
-                    print(f"{kind} {model} {config}: {len(bad)} of {len(cases)} differ {run.stderr[:300]}")
-                    for c, w, g in bad[:1]:
-                        print(f"   {json.dumps(c, ensure_ascii=False)[:300]}\n   want {str(w)[:500]}\n   got  {str(g)[:500]}")
+                failed += differ(a.program, where, f"{kind} {model} {config}", cases)
                 shutil.rmtree(where)
     print(f"{compared} cases compared, {refused} folders that transformers refuses, {failed} folders with differences")
     shutil.rmtree(folder)

@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import random
-import subprocess
 import tempfile
 import warnings
 
@@ -18,6 +17,8 @@ warnings.filterwarnings("ignore")
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer
+
+from compared_tokens import cases_of, differ, drawn
 
 PAIRS = "GPT2 Roberta Bart LED Mvp Longformer LayoutLMv3 Luke Blenderbot Deberta GPTNeoX Cohere Qwen2 CLIP Nougat Whisper OpenAIGPT Herbert".split()
 WORDS = "Bert MPNet Funnel Splinter LayoutLMv2 DistilBert Electra MobileBert".split()
@@ -30,8 +31,7 @@ ODD = ["naïve", "ＡＢ", "ﬁ", "e\u0301", "你好", "🙂", "½", "İ", "12,3
 
 
 def random_text(rng, words):
-    kinds = [words, [" ", "  ", "\n", "\t ", " \n", "\u00a0"], ODD, SPECIAL + SPECIAL_WORDS + ["<c>", "[M]", "<b>"]]
-    return "".join(rng.choice(rng.choices(kinds, (5, 2, 2, 1))[0]) for _ in range(rng.choice([1, 2, 4, 8])))
+    return drawn(rng, [words, [" ", "  ", "\n", "\t ", " \n", "\u00a0"], ODD, SPECIAL + SPECIAL_WORDS + ["<c>", "[M]", "<b>"]], (5, 2, 2, 1), [1, 2, 4, 8])
 
 
 def train(path):
@@ -56,18 +56,6 @@ def write_folder(where, kind, config, pairs, words):
     write("tokenizer_config.json", json.dumps(config | {"tokenizer_class": kind + "Tokenizer"}))
 
 
-def cases_of(rng, reference, count, words):
-    for _ in range(count):
-        text, pair, add = random_text(rng, words), random_text(rng, words) if rng.random() < 0.2 else None, rng.random() < 0.7
-        try:
-            e = reference.encode(text, pair, add_special_tokens=add)
-        except Exception:  # an unknown token that the vocabulary lacks
-            continue
-        yield {"text": text, "add_special_tokens": add} | ({} if pair is None else {"pair": pair}), {"ids": e.ids, "tokens": e.tokens, "offsets": [list(o) for o in e.offsets]}
-        skip = rng.random() < 0.5
-        yield {"ids": e.ids, "skip_special_tokens": skip}, {"text": reference.decode(e.ids, skip_special_tokens=skip)}
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--text", required=True)
@@ -87,16 +75,9 @@ def main():
                 reference = AutoTokenizer.from_pretrained(where).backend_tokenizer
                 reference.no_padding()
                 reference.no_truncation()
-                cases = list(cases_of(rng, reference, a.count, texts))
-                run = subprocess.run([a.program, "probe", "tokenize", "--tokenizer", where], input="".join(json.dumps(case) + "\n" for case, _ in cases), capture_output=True, text=True)
-                got = [json.loads(line) for line in run.stdout.split("\n") if line]
-                bad = [(case, want, answer) for (case, want), answer in zip(cases, got) if want != answer]
+                cases = list(cases_of(rng, reference, a.count, lambda rng: random_text(rng, texts)))
                 compared += len(cases)
-                if bad or len(got) != len(cases):
-                    failed += 1
-                    print(f"{kind} {config}: {len(bad)} of {len(cases)} differ {run.stderr[:300]}", flush=True)
-                    for case, want, answer in bad[:1]:
-                        print(f"   {json.dumps(case, ensure_ascii=False)[:300]}\n   want {str(want)[:500]}\n   got  {str(answer)[:500]}", flush=True)
+                failed += differ(a.program, where, f"{kind} {config}", cases)
     print(f"{compared} cases compared, {failed} folders with differences")
     raise SystemExit(1 if failed else 0)
 

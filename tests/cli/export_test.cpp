@@ -53,6 +53,17 @@ TEST(Export, ToGgufAndBackKeepsEveryBit) {
   EXPECT_EQ(continued(back), continued(story));
 }
 
+TEST(Export, AFolderKeepsWhatItSaysOfGeneration) {
+  const test::TemporaryFolder work;
+  const auto model = work / "model", back = work / "back";
+  std::filesystem::copy(story, model, std::filesystem::copy_options::recursive);
+  const std::string said = "{\"_from_model_config\": true,  \"eos_token_id\": [2, 3], \"odd\": 1e-7}\n";
+  test::write_file(model / "generation_config.json", said);
+  const auto ran = run_program({"export", model.string(), "--format", "safetensors", "-o", back.string()});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(test::read_file(back / "generation_config.json"), said);
+}
+
 TEST(Export, AModelInGgufWritesTheSameText) {
   const Exported gguf("f32");
   EXPECT_EQ(continued(gguf.file), continued(story));

@@ -46,6 +46,7 @@ int run_export(const ExportOptions& options) {
   const weights::Folder model = weights::Folder::open(path);
   if (options.format == "safetensors") {
     weights::write_hugging_face(output, model, config, options.dtype);
+    weights::keep_generation_config(path, output);
     if (text::Tokenizer::exists(tokenizer)) text::save_tokenizer(*text::Tokenizer::load(tokenizer), output);
     return print(output.string() + "\n"), 0;
   }

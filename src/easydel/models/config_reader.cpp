@@ -41,7 +41,7 @@ double ConfigReader::number(std::string_view key, double otherwise) const {
 
 bool ConfigReader::boolean(std::string_view key, bool otherwise) const {
   const Value* value = find(key);
-  if (!value) return otherwise;
+  if (!value) return has(key) ? false : otherwise;
   if (const auto found = value->as_bool()) return *found;
   refuse_key(key, shown(*value) + " is neither true nor false");
 }

@@ -6,10 +6,11 @@
 namespace easydel::models {
 namespace {
 
-// attention_types is a list of [[names of layers], how often].
+// attention_types is a list of [[names of layers], how often]; attention_layers, where it is there, names each layer.
 std::vector<std::string> layer_types(const ConfigReader& config) {
   const Value* types = config.find("attention_types");
-  std::vector<std::string> out;
+  std::vector<std::string> out = config.texts("attention_layers");
+  if (!out.empty()) return out;
   if (!types)
     for (int i = 0; i < 12; ++i) out.insert(out.end(), {"global", "local"});
   for (const Value& item : types ? types->items : std::vector<Value>()) {

@@ -127,8 +127,9 @@ RopeSpec ConfigReader::rope(int64_t head_dim, int64_t max_positions, const RopeD
   for (const char* layer_type : {"full_attention", "sliding_attention"})
     if (in.find(layer_type))
       in.refuse_key(layer_type, "rope parameters for each layer type are not built for this family");
+  const bool null = has(defaults.partial_key) && !find(defaults.partial_key);  // all of a head
   return rope_from(in, head_dim, max_positions, number(defaults.theta_key, defaults.theta),
-                   number(defaults.partial_key, defaults.partial), defaults);
+                   null ? 1.0 : number(defaults.partial_key, defaults.partial), defaults);
 }
 
 RopeSpec ConfigReader::rope_of(const std::string& layer_type, int64_t head_dim, int64_t max_positions, double theta,

@@ -11,6 +11,7 @@
 #include "easydel/models/text_config.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
+#include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
 
 namespace easydel::models {
@@ -95,11 +96,7 @@ void save_model(const Model& model, const std::filesystem::path& folder, const s
   // Packed weights were read as plain ones, and are written so.
   std::erase_if(config.entries, [](const auto& entry) { return entry.first == "quantization_config"; });
   files::write(folder / "config.json", to_json(config, 2) + "\n");
-  const auto generation = model.folder() / "generation_config.json";
-  if (!model.folder().empty() && std::filesystem::is_regular_file(generation) &&
-      !(std::filesystem::exists(folder / "generation_config.json") &&
-        std::filesystem::equivalent(generation, folder / "generation_config.json")))
-    files::write(folder / "generation_config.json", files::read(generation));
+  weights::keep_generation_config(model.folder(), folder);
 }
 
 }  // namespace easydel::models

@@ -195,8 +195,8 @@ struct Gated : torch::autograd::Function<Gated> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto kind = Activation(context->saved_data["kind"].toInt());
     const auto saved = context->get_saved_variables();
-    auto [dgate, dup] = gated_backward(gradients[0], saved[0], saved[1], kind);
-    return {dgate, dup, Tensor()};
+    const GatedGradients all = gated_gradients(gradients[0], saved[0], saved[1], kind, false);
+    return {all.gate, all.up, Tensor()};
   }
 };
 
@@ -224,12 +224,6 @@ GatedGradients gated_gradients(Tensor gradient, const Tensor& gate, const Tensor
                              tensor::input_of(up), gate.size(0), gate.size(1), tensor::output_of(out.gate),
                              tensor::output_of(out.up), tensor::output_of(out.value));
   return out;
-}
-
-std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& gate, const Tensor& up,
-                                         Activation kind) {
-  const GatedGradients all = gated_gradients(gradient, gate, up, kind, false);
-  return {all.gate, all.up};
 }
 
 Tensor activate(const Tensor& x, Activation kind) {

@@ -37,7 +37,5 @@ Tensor activate(const Tensor& x, Activation kind);
 Tensor xielu(const Tensor& x, const Tensor& alpha_p, const Tensor& alpha_n, const Tensor& beta, const Tensor& epsilon);
 // activate(gate) * up.
 Tensor gated(const Tensor& gate, const Tensor& up, Activation kind);
-// Its gradients of gate and up, for ops that hold it inside themselves.
-std::pair<Tensor, Tensor> gated_backward(const Tensor& gradient, const Tensor& gate, const Tensor& up, Activation kind);
 
 }  // namespace easydel::ops

@@ -204,4 +204,10 @@ ConfigFile read_config(const fs::path& model) {
   return out;
 }
 
+void keep_generation_config(const fs::path& model, const fs::path& folder) {
+  const fs::path own = model / "generation_config.json", kept = folder / "generation_config.json";
+  if (model.empty() || !fs::is_regular_file(own) || (fs::exists(kept) && fs::equivalent(own, kept))) return;
+  files::write(kept, files::read(own));
+}
+
 }  // namespace easydel::weights

@@ -43,6 +43,10 @@ struct ConfigFile {
 ConfigFile read_config(const std::filesystem::path& model);  // UserError where there is none, or no mapping
 bool has_config(const std::filesystem::path& model);
 
+// Writes the generation_config.json of the folder `model` to `folder`, as it is; nothing where there is none, or where
+// it is the same file.
+void keep_generation_config(const std::filesystem::path& model, const std::filesystem::path& folder);
+
 // The GGUF file that `model` is, or holds beside nothing else that is read; empty: none. UserError: several.
 std::filesystem::path gguf_of(const std::filesystem::path& model);
 

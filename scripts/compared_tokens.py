@@ -1,0 +1,38 @@
+"""What fuzz_classes.py and fuzz_vocabularies.py share: random texts through a reference and through `probe tokenize`."""
+import json
+import subprocess
+
+
+def drawn(rng, kinds, weights, lengths):
+    """A text of pieces, each out of one of the lists `kinds`."""
+    return "".join(rng.choice(rng.choices(kinds, weights)[0]) for _ in range(rng.choice(lengths)))
+
+
+def cases_of(rng, reference, count, text_of):
+    """Yields what the probe is asked and what the reference answers; "error" where it refuses."""
+    for _ in range(count):
+        text, pair, add = text_of(rng), text_of(rng) if rng.random() < 0.2 else None, rng.random() < 0.7
+        asked = {"text": text, "add_special_tokens": add} | ({} if pair is None else {"pair": pair})
+        try:
+            e = reference.encode(text, pair, add_special_tokens=add)
+        except Exception:  # an unknown token that the vocabulary lacks
+            yield asked, "error"
+            continue
+        yield asked, {"ids": e.ids, "tokens": e.tokens, "offsets": [list(o) for o in e.offsets]}
+        skip = rng.random() < 0.5
+        yield {"ids": e.ids, "skip_special_tokens": skip}, {"text": reference.decode(e.ids, skip_special_tokens=skip)}
+
+
+def differ(program, folder, title, cases):
+    """Whether the program answers otherwise to a list of cases_of; the first difference is printed."""
+    asked = "".join(json.dumps(case) + "\n" for case, _ in cases)
+    run = subprocess.run([program, "probe", "tokenize", "--tokenizer", folder], input=asked, capture_output=True, text=True)
+    got = [json.loads(line) for line in run.stdout.split("\n") if line]
+    wrong = lambda want, answer: "error" not in answer if want == "error" else want != answer
+    bad = [(case, want, answer) for (case, want), answer in zip(cases, got) if wrong(want, answer)]
+    if not bad and len(got) == len(cases):
+        return False
+    print(f"{title}: {len(bad)} of {len(cases)} differ {run.stderr[:300]}", flush=True)
+    for case, want, answer in bad[:1]:
+        print(f"   {json.dumps(case, ensure_ascii=False)[:300]}\n   want {str(want)[:500]}\n   got  {str(answer)[:500]}", flush=True)
+    return True

@@ -1,0 +1,36 @@
+// How keys of config.json are read: what is absent, what is null, what is of another type.
+#include "easydel/models/config_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+TEST(ConfigReader, AFlagThatIsNullIsFalseAndOneThatIsAbsentIsTheDefault) {
+  const Value config = parse_yaml("{a: null, b: true, n: null, t: null}");
+  const ConfigReader in(config, "config");
+  EXPECT_FALSE(in.boolean("a", true));
+  EXPECT_TRUE(in.boolean("b", false));
+  EXPECT_TRUE(in.boolean("c", true));
+  EXPECT_EQ(in.integer("n", 7), 7);
+  EXPECT_EQ(in.text("t", "x"), "x");
+}
+
+TEST(ConfigReader, AnotherTypeIsRefusedWithTheValue) {
+  const Value config = parse_yaml("{a: 1, b: [x]}");
+  const ConfigReader in(config, "config");
+  EXPECT_EQ(test::refusal([&] { in.boolean("a", true); }), "config: a: 1 is neither true nor false");
+  EXPECT_EQ(test::refusal([&] { in.integer("b", 1); }), "config: b: [\"x\"] is no integer");
+}
+
+TEST(ConfigReader, AShareThatIsNullTurnsTheWholeHead) {
+  const Value null = parse_yaml("{partial_rotary_factor: null}"), absent = parse_yaml("{rope_theta: 10000.0}");
+  const RopeDefaults half = {.partial = 0.5, .reads_partial = true};
+  EXPECT_EQ(ConfigReader(null, "config").rope(16, 64, half).dim, 16);
+  EXPECT_EQ(ConfigReader(absent, "config").rope(16, 64, half).dim, 8);
+}
+
+}  // namespace
+}  // namespace easydel::models
