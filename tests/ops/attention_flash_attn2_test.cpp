@@ -65,7 +65,7 @@ std::array<double, 3> squares(const std::vector<Tensor>& gradients, const std::v
 // On the average of some draws, because single ones are apart by a tenth either way.
 TEST(FlashAttention, HasGradientsInBf16AsNearTheExactOnesAsTorchs) {
   at::manual_seed(3);
-  for (const auto& [tokens, draws] : {std::pair(50, 12), {333, 4}})
+  for (const auto& [tokens, draws] : {std::pair(50, 8), {200, 3}})
     for (const double sharp : {0.1, 1.0, 6.0})
       for (const double common : {0.0, 30.0}) {
         std::array<double, 3> ours{}, torchs{};
