@@ -177,19 +177,17 @@ class Attention final : public nn::Part {
               (*v_)(x, pass, "attn_value").view({tokens, -1, v_dim}), gate};
     }
     const Tensor all = (*qkv_)(x, pass, "attn_qkv");
+    // By one split the gradients of the parts are put together once; of slices each would be a tensor as large as all.
     if (layout_ == QkvLayout::sequential) {
-      const int64_t q = heads_ * head_dim, k = kv_heads_ * head_dim;
-      return {all.narrow(1, 0, q).unflatten(1, {heads_, head_dim}),
-              all.narrow(1, q, k).unflatten(1, {kv_heads_, head_dim}),
-              all.narrow(1, q + k, kv_heads_ * v_dim).unflatten(1, {kv_heads_, v_dim}),
+      const auto parts = all.split_with_sizes({heads_ * head_dim, kv_heads_ * head_dim, kv_heads_ * v_dim}, 1);
+      return {parts[0].unflatten(1, {heads_, head_dim}),
+              parts[1].unflatten(1, {kv_heads_, head_dim}),
+              parts[2].unflatten(1, {kv_heads_, v_dim}),
               {}};
     }
     const int64_t q = heads_ / kv_heads_ * head_dim;
-    const Tensor groups = all.view({tokens, kv_heads_, q + head_dim + v_dim});
-    return {groups.narrow(2, 0, q).reshape({tokens, heads_, head_dim}),
-            groups.narrow(2, q, head_dim),
-            groups.narrow(2, q + head_dim, v_dim),
-            {}};
+    const auto parts = all.view({tokens, kv_heads_, q + head_dim + v_dim}).split_with_sizes({q, head_dim, v_dim}, 2);
+    return {parts[0].reshape({tokens, heads_, head_dim}), parts[1], parts[2], {}};
   }
 
   Tensor growth(const Tensor& positions, at::ScalarType type) const {
