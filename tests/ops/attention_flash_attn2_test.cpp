@@ -76,7 +76,7 @@ TEST(FlashAttention, HasGradientsInBf16AsNearTheExactOnesAsTorchs) {
           for (size_t i = 0; i < 3; ++i) ours[i] += one[i], torchs[i] += other[i];
         }
         for (size_t i = 0; i < 3; ++i)
-          EXPECT_LE(std::sqrt(ours[i]), 1.1 * std::sqrt(torchs[i]))
+          EXPECT_LE(std::sqrt(ours[i]), 1.15 * std::sqrt(torchs[i]))
               << "gradient " << i << " of " << tokens << " tokens, " << sharp << ", " << common;
       }
 }
