@@ -90,6 +90,22 @@ TEST(KeptMemory, PutsPagesOfSeveralFreeRangesSideBySide) {
   EXPECT_TRUE(large.eq(7).all().item<bool>());
 }
 
+TEST(KeptMemory, KeepsPiecesThatAreTooSmallForTheNextTensor) {
+  use_kept_memory();
+  std::vector<Tensor> pieces, longer;
+  while (memory_use().in_use + kMega <= memory_use().peak) pieces.push_back(at::empty({kMega}, at::kByte));
+  for (size_t i = 0; i < pieces.size(); i += 2) pieces[i] = Tensor();  // none beside another
+  const MemoryUse before = memory_use();
+  for (int i = 0; i < 6; ++i) longer.push_back(at::empty({kMega + kMega / 2}, at::kByte));
+  EXPECT_GE(memory_use().in_use + memory_use().kept, before.in_use + before.kept);
+  EXPECT_LE(memory_use().in_use + memory_use().kept, memory_use().peak + 32 * kMega);
+  // The next round finds the room of this one.
+  const MemoryUse once = memory_use();
+  longer.clear();
+  for (int i = 0; i < 6; ++i) longer.push_back(at::empty({kMega + kMega / 2}, at::kByte));
+  EXPECT_EQ(memory_use().kept, once.kept);
+}
+
 TEST(KeptMemory, SmallTensorsAndResizesWork) {
   use_kept_memory();
   const MemoryUse before = memory_use();

@@ -21,8 +21,9 @@ namespace {
 
 constexpr size_t kSmall = size_t{256} << 10;  // below it malloc does well
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kMostAreas = 16384;  // 32 GiB of huge pages
-constexpr size_t kAlignment = 64;     // as libtorch's own
+constexpr size_t kBeside = size_t{32} << 20;  // of pieces too small for the next tensor
+constexpr size_t kMostAreas = 16384;          // 32 GiB of huge pages
+constexpr size_t kAlignment = 64;             // as libtorch's own
 
 // Pages of the system's, huge ones where there is room for them.
 char* map_pages(size_t bytes) {
@@ -75,7 +76,9 @@ class Blocks {
     if (fits != by_size_.end() && (fits->first == bytes || use_.in_use + use_.kept > use_.peak)) {
       block = cut(fits->second, bytes);
     } else if (bytes < 2 * kHugePage || use_.in_use + use_.kept <= use_.peak || !(block = gathered(bytes))) {
-      while (!free_.empty() && use_.in_use + use_.kept > use_.peak) drop_oldest(use_.in_use + use_.kept - use_.peak);
+      // Pieces between small tensors stay for the next round, which would else pay for fresh pages each time.
+      const size_t most = use_.peak + (bytes < 2 * kHugePage ? kBeside : 0);
+      while (!free_.empty() && use_.in_use + use_.kept > most) drop_oldest(use_.in_use + use_.kept - most);
       block = fresh_.take(bytes);
       while (!block && !free_.empty()) {
         drop_oldest(bytes);
