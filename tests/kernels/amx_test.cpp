@@ -17,7 +17,8 @@ using namespace testing;
 class Tiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (available_isas().back() != Isa::amx) GTEST_SKIP() << "no AVX-512 with VNNI, which loops by tiles need too";
+    if (available_isas().back() != Isa::amx)
+      GTEST_SKIP() << "no AVX-512 with VNNI and BF16, which loops by tiles need too";
   }
 };
 
@@ -62,10 +63,9 @@ std::vector<bf16> numbers(int64_t count, unsigned seed, bool rough) {
 
 // Rows of one tile and of two, whole blocks and the rows behind them; k of one block, of a piece, of several, and too
 // long for the second cache; columns of one panel, of some, and of more than go together.
-const Shape large = {560, 545, 1060};
-const Shape shapes[] = {{1, 1, 1},      {1, 600, 40},   {3, 33, 31},  {15, 31, 32},  {16, 32, 33},
-                        {17, 64, 64},   {31, 65, 255},  {32, 7, 256}, {33, 40, 257}, {64, 96, 290},
-                        {100, 97, 544}, {97, 70, 1060}, large};
+const Shape shapes[] = {{1, 1, 1},      {1, 600, 40},   {3, 33, 31},       {15, 31, 32},     {16, 32, 33},
+                        {17, 64, 64},   {31, 65, 255},  {32, 7, 256},      {33, 40, 257},    {64, 96, 290},
+                        {100, 97, 544}, {97, 70, 1060}, {1030, 100, 1060}, {260, 300, 2400}, {1030, 40, 2400}};
 
 TEST_F(Tiles, GiveAProductTheBitsOfEveryOtherSet) {
   for (const Shape& s : shapes)
@@ -98,7 +98,7 @@ TEST_F(Tiles, GiveGradientsOfBf16TheBitsOfTheirOrder) {
       by_tiles([&] {
         for (Executor* const executor : {&serial_executor(), &pool_of_five()})
           for (const bool add : {false, true}) {
-            if (s.m == large.m && (rough || add != (executor == &serial_executor()))) continue;
+            if (s.m > 100 && (rough || add != (executor == &serial_executor()))) continue;
             std::vector<float> dx(expected.size(), 0.5f), dw = dx, sum = expected;
             product_dx(*executor, {dy.data(), s.k}, {right.data(), s.n}, s.m, s.k, s.n, {dx.data(), s.n}, add);
             product_dw(*executor, {dy_of_weight.data(), s.m}, {right.data(), s.n}, s.k, s.m, s.n, {dw.data(), s.n},

@@ -69,6 +69,8 @@ class TileRegisters {
   TileRegisters(const TileRegisters&) = delete;
   TileRegisters& operator=(const TileRegisters&) = delete;
 
+  int64_t line() const { return line_; }
+
   // For blocks of so many rows from here on; what the tiles held is lost.
   void take(int64_t rows) {
     if (rows == rows_) return;
@@ -97,21 +99,28 @@ inline int64_t lines_ahead(int64_t row_blocks) {
   return row_blocks == 1 ? 32 : row_blocks >= 6 && row_blocks < 12 ? 4 : 2;
 }
 
-// c [rows][32] += left x right over `blocks` blocks of k, or begins there if `first`. A block of the left side is
-// `rows` rows of `line` bytes, of the right side two tiles of 16 columns and line / 4 rows.
+// Sums [rows][32] whose rows lie `line` bytes apart, in 32 bits each; not begun before `first`.
+struct TileSums {
+  void* at;
+  bool first;
+  int64_t line = panel_columns * sizeof(float);
+};
+
+// c += left x right over `blocks` blocks of k. A block of the left side is `rows` rows of `line` bytes, of the right
+// side two tiles of 16 columns and line / 4 rows.
 template <class Op, int row_tiles>
-void sum_tiles(const void* left, int64_t rows, int64_t line, const void* right, int64_t blocks, void* c, bool first,
+void sum_tiles(const void* left, int64_t rows, int64_t line, const void* right, int64_t blocks, const TileSums& c,
                LinesAhead& ahead) {
-  constexpr int64_t tile_line = 64, c_line = panel_columns * sizeof(float), c_tile = 16 * c_line;
+  constexpr int64_t tile_line = 64;
   const int64_t right_tile = line / 4 * tile_line;
   const char *a = static_cast<const char*>(left), *b = static_cast<const char*>(right);
-  char* const sums = static_cast<char*>(c);
-  if (first) {
+  char *const sums = static_cast<char*>(c.at), *const below = sums + 16 * c.line;
+  if (c.first) {
     Amx::zero<0>(), Amx::zero<1>();
     if constexpr (row_tiles == 2) Amx::zero<2>(), Amx::zero<3>();
   } else {
-    Amx::load<0>(sums, c_line), Amx::load<1>(sums + tile_line, c_line);
-    if constexpr (row_tiles == 2) Amx::load<2>(sums + c_tile, c_line), Amx::load<3>(sums + c_tile + tile_line, c_line);
+    Amx::load<0>(sums, c.line), Amx::load<1>(sums + tile_line, c.line);
+    if constexpr (row_tiles == 2) Amx::load<2>(below, c.line), Amx::load<3>(below + tile_line, c.line);
   }
   for (int64_t k = 0; k < blocks; ++k, a += rows * line, b += 2 * right_tile) {
     ahead();
@@ -126,19 +135,19 @@ void sum_tiles(const void* left, int64_t rows, int64_t line, const void* right, 
       Op::template multiply<3, 5, 7>();
     }
   }
-  Amx::store<0>(sums, c_line), Amx::store<1>(sums + tile_line, c_line);
-  if constexpr (row_tiles == 2) Amx::store<2>(sums + c_tile, c_line), Amx::store<3>(sums + c_tile + tile_line, c_line);
+  Amx::store<0>(sums, c.line), Amx::store<1>(sums + tile_line, c.line);
+  if constexpr (row_tiles == 2) Amx::store<2>(below, c.line), Amx::store<3>(below + tile_line, c.line);
 }
 
 // The same for any number of rows up to 32, which the registers are made ready for.
 template <class Op>
-void sum_tiles(TileRegisters& registers, const void* left, int64_t rows, int64_t line, const void* right,
-               int64_t blocks, void* c, bool first, LinesAhead& ahead) {
+void sum_tiles(TileRegisters& registers, const void* left, int64_t rows, const void* right, int64_t blocks,
+               const TileSums& c, LinesAhead& ahead) {
   registers.take(rows);
   if (rows > 16)
-    sum_tiles<Op, 2>(left, rows, line, right, blocks, c, first, ahead);
+    sum_tiles<Op, 2>(left, rows, registers.line(), right, blocks, c, ahead);
   else
-    sum_tiles<Op, 1>(left, rows, line, right, blocks, c, first, ahead);
+    sum_tiles<Op, 1>(left, rows, registers.line(), right, blocks, c, ahead);
 }
 
 }  // namespace easydel::kernels

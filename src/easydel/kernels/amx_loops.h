@@ -103,7 +103,7 @@ struct AmxLoops {
             const int64_t of_rows = std::min(tile_rows, rows - r);
             const bf16* const a = step.a_tiles + (first + r) * step.padded_k + k * of_rows * k_block;
             float* const c = sums + p * of_panel + r / tile_rows * of_block;
-            sum_tiles<Bf16Tiles>(registers, a, of_rows, line, b, count, c, k == 0, ahead);
+            sum_tiles<Bf16Tiles>(registers, a, of_rows, b, count, {c, k == 0}, ahead);
             // While the sums are in the first cache.
             if (k + count == blocks) ProductLoops<V>::write_rows(step, panel + p, first + r, of_rows, c);
           }

@@ -92,8 +92,8 @@ struct AmxQuantizedLoops {
           const int64_t of_rows = std::min(tile_rows, rows - r);
           for (int64_t i = g; i < end; ++i) {
             LinesAhead ahead = soon(right[i - g], rows, step.length_of(i) * step.k_bytes);
-            sum_tiles<typename Side::Op>(registers, side.left(first + r, i * step.group, of_rows), of_rows, side.line(),
-                                         right[i - g], step.length_of(i) / step.block, sums, true, ahead);
+            sum_tiles<typename Side::Op>(registers, side.left(first + r, i * step.group, of_rows), of_rows,
+                                         right[i - g], step.length_of(i) / step.block, {sums, true}, ahead);
             add_scaled(side, step, panel, i, first + r, of_rows, sums, c + r * panel_columns);
           }
         }
@@ -106,8 +106,8 @@ struct AmxQuantizedLoops {
         for (int64_t r = 0; r < rows; r += tile_rows) {
           const int64_t of_rows = std::min(tile_rows, rows - r);
           float* const of_block = sums + r * panel_columns;
-          sum_tiles<typename Side::Op>(registers, side.left(first + r, g * step.group + k, of_rows), of_rows,
-                                       side.line(), right, count / step.block, of_block, k == 0, ahead);
+          sum_tiles<typename Side::Op>(registers, side.left(first + r, g * step.group + k, of_rows), of_rows, right,
+                                       count / step.block, {of_block, k == 0}, ahead);
           if (k + count == length)
             add_scaled(side, step, panel, g, first + r, of_rows, of_block, c + r * panel_columns);
         }

@@ -28,7 +28,7 @@ std::vector<Isa> find_isas() {
   found.push_back(Isa::avx512);
   if (!__builtin_cpu_supports("avx512vnni")) return found;
   found.push_back(Isa::avx512_vnni);
-  if (tile_support() == TileSupport::granted) found.push_back(Isa::amx);
+  if (__builtin_cpu_supports("avx512bf16") && tile_support() == TileSupport::granted) found.push_back(Isa::amx);
   return found;
 }
 
@@ -65,9 +65,15 @@ Isa choose_isa(std::string_view text) {
 
 std::string_view why_no_tiles() {
   if (available_isas().back() == Isa::amx) return "";
-  if (tile_support() == TileSupport::none) return "the processor has no tiles";
-  return available_isas().back() == Isa::avx512_vnni ? "the system does not grant the tile registers"
-                                                     : "the tiles need AVX-512 with VNNI beside them";
+  switch (tile_support()) {
+    case TileSupport::none:
+      return "the processor has no tiles";
+    case TileSupport::refused:
+      return "the system does not grant the tile registers";
+    case TileSupport::granted:
+      return "the tiles need AVX-512 with VNNI and BF16 beside them";
+  }
+  __builtin_unreachable();
 }
 
 bool has_fast_pairs() {

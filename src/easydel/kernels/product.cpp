@@ -19,17 +19,23 @@ int64_t chunk_of(int64_t m, int64_t row_bytes, int64_t block, int64_t near, int6
   return divide_up(blocks, std::max<int64_t>(chunks, 1)) * block;
 }
 
+// Whether rows are so long by tiles that those which go together do not stay in the second cache; 512 go together
+// then, and 16 panels, whose sums stay there instead.
+constexpr int64_t long_together = 512;
+bool of_long_rows(const ProductStep& step) {
+  return step.a_tiles && step.padded_k * 2 * std::min<int64_t>(step.m, 256) > near_tiles;
+}
+
 // All parts of a product whose left side is packed already.
 void multiply(Executor& executor, const ProductStep& step) {
   const Loops& isa = loops();
   // Near 1 MiB stays in the second cache or streams from the third; of pairs what is read again stays in the second.
-  // Panels that are gathered want 384 rows, which pay for that. By tiles, of rows too long for the second cache 512 go
-  // together, and 16 panels, whose sums stay there instead.
-  constexpr int64_t near = 1 << 20, least = 96, long_together = 512;
-  const bool long_tiles = step.a_tiles && step.padded_k * 2 * std::min<int64_t>(step.m, 256) > near_tiles;
+  // Panels that are gathered want 384 rows, which pay for that.
+  constexpr int64_t near = 1 << 20, least = 96;
+  const bool long_rows = of_long_rows(step);
   const int64_t chunk =
       step.a_pairs ? chunk_of(step.m, std::min(step.padded_k, near_pairs) * 4, step.block, near / 16 * 9, least)
-      : long_tiles ? chunk_of(step.m, step.padded_k * 2, tile_rows, 0, long_together)
+      : long_rows  ? chunk_of(step.m, step.padded_k * 2, tile_rows, 0, long_together)
       : step.a_tiles
           ? chunk_of(step.m, step.padded_k * 2, tile_rows, near_tiles, least)
           : chunk_of(step.m, step.padded_k * 4, block_rows, near, step.right == RightSide::rows ? 384 : least);
@@ -37,9 +43,9 @@ void multiply(Executor& executor, const ProductStep& step) {
   // Parts of some 100 us, so that a thread which comes late finds work left, and as large as each other where they are
   // few; of long pairs more panels, for which a stretch of the left side comes once.
   const int64_t work = step.padded_k * panel_columns * std::min(chunk, step.m) + step.padded_k * panel_columns * 16;
-  const int64_t most = std::max<int64_t>(1, divide_up(panels * chunks, 3 * executor.size()));
+  const int64_t most = std::max<int64_t>(1, divide_up(panels * chunks, (long_rows ? 1 : 3) * executor.size()));
   const bool in_stretches = step.a_pairs && step.padded_k > near_pairs && step.m > step.block;
-  const int64_t least_together = long_tiles ? 16 : in_stretches ? 6 : 1;
+  const int64_t least_together = long_rows ? divide_up(panels, divide_up(panels, 16)) : in_stretches ? 6 : 1;
   const int64_t together = std::clamp<int64_t>((int64_t(1) << (step.a_tiles ? 25 : 23)) / std::max<int64_t>(work, 1),
                                                std::min(least_together, most), most);
   const int64_t groups =
@@ -94,7 +100,7 @@ template <class T, class Fill>
 void pack_and_multiply(Executor& executor, ProductStep step, const T* ProductStep::*left, int64_t block,
                        const Fill& fill) {
   const int64_t row_bytes = std::max<int64_t>(step.padded_k, 1) * int64_t(sizeof(T)), m = step.m;
-  const int64_t slab = std::max<int64_t>(192, (32 << 20) / row_bytes / 192 * 192);
+  const int64_t slab = std::max<int64_t>(192, (32 << 20) / row_bytes / 96 * 96);
   const int64_t together = std::max<int64_t>(1, (1 << 18) / (row_bytes * block));
   thread_local Scratch<T> of_thread;
   T* const to = of_thread.at_least(std::min(slab, m) * step.padded_k);
@@ -108,7 +114,9 @@ void pack_and_multiply(Executor& executor, ProductStep step, const T* ProductSte
       for (int64_t b = part * together; b < std::min(blocks, (part + 1) * together); ++b)
         fill(begin + b * block, std::min(block, step.m - b * block), to + b * block * step.padded_k);
     });
-    if ((step.a_pairs || step.a_tiles) && step.right == RightSide::rows)
+    // Of long rows by tiles the panels are gathered where they are used, if that is not many times.
+    const bool gathers = of_long_rows(step) && step.m <= 2 * long_together;
+    if ((step.a_pairs || step.a_tiles) && step.right == RightSide::rows && !gathers)
       pack_right_and_multiply(executor, step);
     else
       multiply(executor, step);

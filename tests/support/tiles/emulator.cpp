@@ -226,9 +226,14 @@ bool execute(const Instruction& in) {
 
 void on_illegal_instruction(int, siginfo_t*, void* context) {
   greg_t* const gregs = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-  Instruction in;
-  if (decode(reinterpret_cast<const uint8_t*>(gregs[REG_RIP]), gregs, in) && execute(in)) {
+  const auto step = [&] {
+    Instruction in;
+    if (!decode(reinterpret_cast<const uint8_t*>(gregs[REG_RIP]), gregs, in) || !execute(in)) return false;
     gregs[REG_RIP] += in.length;
+    return true;
+  };
+  if (step()) {
+    while (step()) continue;  // what follows at once needs no signal of its own
     return;
   }
   static constexpr char text[] = "tile emulator: an instruction that is no tile instruction or is not allowed here\n";

@@ -1,5 +1,5 @@
 // The tile registers of AMX on a machine without them, for tests. A program that links the emulator, or loads it first
-// (LD_PRELOAD=libeasydel_tiles.so), has the instruction set `amx` wherever it has AVX-512 with VNNI: each tile
+// (LD_PRELOAD=libeasydel_tiles.so), has the instruction set `amx` wherever it has AVX-512 with VNNI and BF16: each tile
 // instruction raises SIGILL, and the handler does what the manual says and steps over it. Where the processor has tiles
 // they are used, and nothing here runs.
 #pragma once
