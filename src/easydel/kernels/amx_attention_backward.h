@@ -270,7 +270,7 @@ struct AmxAttentionBackward {
             }
             if (spec.slopes) {
               const float off = float(key + j + h - (rows.sequence->past + rows.first + from));
-              s = V::fma(V::abs(V::sub(V::set1(off), W::count().part[0])), slope, s);
+              s = V::fma(V::abs(V::sub(V::set1(off), WideMath<V>::count().part[0])), slope, s);
             }
             x = V::sub(s, base);
           }

@@ -63,6 +63,26 @@ struct AttentionBackwardPairs {
         Plain::write(g.dq, s.first_query + rows.first + r, rows.head, dim.size, rows.dq + r * dim.step, spec.scale);
   }
 
+  // 32 numbers side by side, and two rows of sixteen as pairs.
+  static __m512i rounded(F low, F high) { return __m512i(_mm512_cvtne2ps_pbh(high, low)); }
+  static __m512i as_pairs(F even, F odd) {
+    const __m512i ascending = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i order =
+        _mm512_or_si512(ascending, _mm512_slli_epi32(_mm512_add_epi32(ascending, _mm512_set1_epi32(16)), 16));
+    return _mm512_permutexvar_epi16(order, rounded(even, odd));
+  }
+
+  // 2^x for what is rounded to bf16 after this: relative error 2^-18. A polynomial of least maximum error.
+  static F exp2(F x) {
+    x = V::max(V::set1(-200), x);
+    const F whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), f = V::sub(x, whole);
+    F y = V::set1(0.00957009662f);
+    y = V::fma(y, f, V::set1(0.0559178591f));
+    y = V::fma(y, f, V::set1(0.240247443f));
+    y = V::fma(y, f, V::set1(0.693121791f));
+    return _mm512_scalef_ps(V::fma(y, f, V::set1(0.999999285f)), whole);
+  }
+
  private:
   using Plain = AttentionBackwardLoops<V>;
 
@@ -328,26 +348,6 @@ struct AttentionBackwardPairs {
       _mm512_store_si512(dscores + i * lanes, as_pairs(dscore[0][i], dscore[1][i]));
       _mm512_store_si512(dscore_rows + i * pairs_of_side, rounded(dscore[i][0], dscore[i][1]));
     }
-  }
-
-  // 32 numbers side by side, and two rows of sixteen as pairs.
-  static __m512i rounded(F low, F high) { return __m512i(_mm512_cvtne2ps_pbh(high, low)); }
-  static __m512i as_pairs(F even, F odd) {
-    const __m512i ascending = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i order =
-        _mm512_or_si512(ascending, _mm512_slli_epi32(_mm512_add_epi32(ascending, _mm512_set1_epi32(16)), 16));
-    return _mm512_permutexvar_epi16(order, rounded(even, odd));
-  }
-
-  // 2^x for what is rounded to bf16 after this: relative error 2^-18. A polynomial of least maximum error.
-  static F exp2(F x) {
-    x = V::max(V::set1(-200), x);
-    const F whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), f = V::sub(x, whole);
-    F y = V::set1(0.00957009662f);
-    y = V::fma(y, f, V::set1(0.0559178591f));
-    y = V::fma(y, f, V::set1(0.240247443f));
-    y = V::fma(y, f, V::set1(0.693121791f));
-    return _mm512_scalef_ps(V::fma(y, f, V::set1(0.999999285f)), whole);
   }
 };
 

@@ -63,7 +63,7 @@ struct Loops {
   // dots [tokens, heads] of one token; one part of the backward.
   void (*attention_dots)(const AttentionSpec& spec, const AttentionGradient& gradient, int64_t token, float* dots);
   void (*attend_backward)(const AttentionBackwardStep& step, const AttentionBackwardPart& part);
-  // The same by pairs, where q, k, v and dout are bf16; null where FMAs are as good.
+  // The same by pairs or tiles, where q, k, v and dout are bf16; null where FMAs are as good.
   void (*attend_backward_pairs)(const AttentionBackwardStep& step, const AttentionBackwardPart& part) = nullptr;
 
   // One row, head or stretch of what fused.h describes.

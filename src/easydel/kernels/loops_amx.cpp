@@ -10,7 +10,8 @@
 // g++ 12 warns of the undefined registers in its own intrinsics.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+#include "easydel/kernels/amx_attention_backward.h"
 #include "easydel/kernels/amx_loops.h"
 #include "easydel/kernels/amx_quantized_loops.h"
 
@@ -44,6 +45,7 @@ const Loops& amx_loops() {
     all.multiply_tiles = AmxLoops::multiply;
     all.multiply_byte_tiles = AmxQuantizedLoops<ByteTileSide>::multiply;
     all.multiply_code_tiles = AmxQuantizedLoops<CodeTileSide>::multiply;
+    all.attend_backward_pairs = AmxAttentionBackward::attend_backward;
     all.peak_bf16 = peak<Bf16Tiles, 32>;
     all.peak_int8 = peak<ByteTiles, 64>;
     return all;

@@ -45,7 +45,7 @@ void multiply(Executor& executor, const ProductStep& step) {
   const int64_t work = step.padded_k * panel_columns * std::min(chunk, step.m) + step.padded_k * panel_columns * 16;
   const int64_t most = std::max<int64_t>(1, divide_up(panels * chunks, (long_rows ? 1 : 3) * executor.size()));
   const bool in_stretches = step.a_pairs && step.padded_k > near_pairs && step.m > step.block;
-  const int64_t least_together = long_rows ? divide_up(panels, divide_up(panels, 16)) : in_stretches ? 6 : 1;
+  const int64_t least_together = long_rows ? 16 : in_stretches ? 6 : 1;
   const int64_t together = std::clamp<int64_t>((int64_t(1) << (step.a_tiles ? 25 : 23)) / std::max<int64_t>(work, 1),
                                                std::min(least_together, most), most);
   const int64_t groups =
