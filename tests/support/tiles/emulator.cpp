@@ -3,13 +3,14 @@
 #include "support/tiles/emulator.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <immintrin.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -41,7 +42,12 @@ struct Registers {
 [[gnu::tls_model("initial-exec")]] thread_local Registers registers;
 
 std::atomic<bool> emulating = false;
-std::atomic<uint64_t> bf16_products = 0, byte_products = 0;
+struct Counts {
+  std::atomic<uint64_t> bf16, bytes;
+};
+static_assert(sizeof(Counts) == 16);
+Counts own_counts;
+Counts* counts = &own_counts;
 
 enum Prefix : int { none = 0, x66 = 1, xf3 = 2, xf2 = 3 };
 
@@ -183,14 +189,14 @@ bool multiply(const Instruction& in) {
   if (in.opcode == 0x5c) {
     if (in.prefix != xf3) return false;
     multiply_bf16(sums, left, right);
-    bf16_products.fetch_add(1, std::memory_order_relaxed);
+    counts->bf16.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
   if (in.prefix == xf2) multiply_bytes<int8_t, int8_t>(sums, left, right);
   if (in.prefix == xf3) multiply_bytes<int8_t, uint8_t>(sums, left, right);
   if (in.prefix == x66) multiply_bytes<uint8_t, int8_t>(sums, left, right);
   if (in.prefix == none) multiply_bytes<uint8_t, uint8_t>(sums, left, right);
-  byte_products.fetch_add(1, std::memory_order_relaxed);
+  counts->bytes.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -241,24 +247,23 @@ void on_illegal_instruction(int, siginfo_t*, void* context) {
   ::signal(SIGILL, SIG_DFL);  // raised once more on return
 }
 
-// Where EASYDEL_TEST_TILE_PRODUCTS names a file, how many products a program did is written there at its end.
-struct AtTheEnd {
-  ~AtTheEnd() {
-    const char* const path = std::getenv("EASYDEL_TEST_TILE_PRODUCTS");
-    if (!path || !emulating) return;
-    if (std::FILE* const file = std::fopen(path, "w")) {
-      std::fprintf(file, "%llu %llu\n", static_cast<unsigned long long>(bf16_products),
-                   static_cast<unsigned long long>(byte_products));
-      std::fclose(file);
-    }
+// Where EASYDEL_TEST_TILE_PRODUCTS names a file, the counts lie in it: a program may end without its destructors.
+void count_in_file() {
+  const char* const path = std::getenv("EASYDEL_TEST_TILE_PRODUCTS");
+  const int file = path ? ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+  if (file < 0) return;
+  if (::ftruncate(file, sizeof(Counts)) == 0) {
+    void* const shared = ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (shared != MAP_FAILED) counts = static_cast<Counts*>(shared);
   }
-} at_the_end;
+  ::close(file);
+}
 
 }  // namespace
 
 bool emulates_tiles() { return emulating; }
 
-TileProducts emulated_products() { return {bf16_products, byte_products}; }
+TileProducts emulated_products() { return {counts->bf16, counts->bytes}; }
 
 }  // namespace easydel::test
 
@@ -269,6 +274,7 @@ TileSupport tile_support() {
   const auto of_library = reinterpret_cast<TileSupport (*)()>(dlsym(RTLD_NEXT, "_ZN7easydel7kernels12tile_supportEv"));
   if (of_library && of_library() == TileSupport::granted) return TileSupport::granted;
   if (!test::emulating.exchange(true)) {
+    test::count_in_file();
     struct sigaction action = {};
     action.sa_sigaction = test::on_illegal_instruction;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
