@@ -82,8 +82,8 @@ std::vector<AttentionSequence> sequences_of(const int64_t* offsets, int64_t coun
 // What the backward needs of the forward, and what it gives. Sequences must not share keys and have no pages. dk and dv
 // of tokens that no sequence has are left alone. dsinks [heads] (null: not wanted) is added to. The same bits for any
 // number of threads, and from fp32 on every instruction set. Where q, k, v and dout are bf16 and the processor's own
-// products of pairs or tiles are faster than FMAs, all five products are made of them, with fp32 sums: scores again as fp32,
-// weights and gradients of scores rounded to bf16 (as arXiv 2307.08691's programs do).
+// products of pairs or tiles are faster than FMAs, all five products are made of them, with fp32 sums: scores again as
+// fp32, weights and gradients of scores rounded to bf16 (as arXiv 2307.08691's programs do).
 struct AttentionGradient {
   Heads q, k, v, out, dout;
   const float* lse = nullptr;
