@@ -300,9 +300,10 @@ class Targets {
     const int64_t offsets[] = {0, tokens};
     const auto sequences = sequences_of(offsets, 1);
     const AttentionSpec spec{.heads = heads, .kv_heads = heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
+    const Order order = attention_order(Number::bf16, Number::bf16, Number::bf16);
     const auto in = [](const std::vector<bf16>& from) { return Heads{from.data(), Number::bf16, row, dim}; };
     const auto to = [](std::vector<bf16>& into) { return MutableHeads{into.data(), Number::bf16, row, dim}; };
-    const auto forward = [&] { attend(*team_, spec, sequences, in(q), in(k), in(v), to(out), lse.data()); };
+    const auto forward = [&] { attend(*team_, spec, sequences, in(q), in(k), in(v), to(out), lse.data(), order); };
     const double flops = 2.0 * tokens * tokens * row;
     const Both f = in_turns(forward, [&] { return torch_.number("attention forward"); });
     show(what + ", forward", flops / f.ours * 1e-9, "GFLOP/s", f.theirs / f.ours, "torch", 1.6);
@@ -330,7 +331,8 @@ class Targets {
     if (!want(what)) return;
     const int64_t sets = (96 << 20) / (keys * kv_heads * dim * 4), head_stride = sets * keys * dim;
     const auto k = short_numbers(kv_heads * head_stride), v = short_numbers(kv_heads * head_stride);
-    const auto q = numbers(heads * dim);
+    const auto q = short_numbers(heads * dim);
+    const Order order = attention_order(Number::bf16, Number::bf16, Number::bf16);
     std::vector<float> out(size_t(heads * dim));
     const AttentionSpec spec{.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
     const double bytes = 4.0 * double(keys * kv_heads * dim);
@@ -338,9 +340,9 @@ class Targets {
     const Both t = in_turns(
         [&] {
           const AttentionSequence s{.queries = 1, .past = keys - 1, .keys = keys, .first_key = next++ % sets * keys};
-          attend(*team_, spec, {&s, 1}, {q.data(), Number::f32, heads * dim, dim},
+          attend(*team_, spec, {&s, 1}, {q.data(), Number::bf16, heads * dim, dim},
                  {k.data(), Number::bf16, dim, head_stride}, {v.data(), Number::bf16, dim, head_stride},
-                 {out.data(), Number::f32, heads * dim, dim}, nullptr);
+                 {out.data(), Number::f32, heads * dim, dim}, nullptr, order);
         },
         [&] { return read_seconds(bytes); });
     show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading", 0.85);

@@ -283,6 +283,14 @@ TEST(AttentionByPairs, LooksAcrossToKeysOfAnotherLength) {
   });
 }
 
+TEST(AttentionByPairs, IsTheMachinesInBf16WhereProductsAreByPairs) {
+  constexpr Number wide = Number::f32, narrow = Number::bf16;
+  const bool pairs = bf16_order() == Order::bf16_pairs;
+  EXPECT_EQ(attention_order(narrow, narrow, narrow), pairs ? Order::bf16_pairs : Order::fp32_chain);
+  EXPECT_EQ(attention_order(wide, narrow, narrow), Order::fp32_chain);
+  EXPECT_EQ(attention_order(narrow, wide, wide), Order::fp32_chain);
+}
+
 TEST(AttentionByPairs, IsOfBf16Alone) {
   const Problem p(spec_of(1, 1, 16, 16), {4}, 1);
   std::vector<float> out(4 * 16);

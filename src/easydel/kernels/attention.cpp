@@ -13,6 +13,8 @@ namespace easydel::kernels {
 
 namespace {
 
+bool all_bf16(Number q, Number k, Number v) { return q == Number::bf16 && k == Number::bf16 && v == Number::bf16; }
+
 int64_t last_key(const AttentionStep& step, const AttentionRows& rows) {
   return visible(step.spec, *rows.sequence, (rows.first + rows.count - 1) / step.group()).end;
 }
@@ -65,11 +67,15 @@ std::vector<AttentionSequence> sequences_of(const int64_t* offsets, int64_t coun
   return by_offsets(offsets, count);
 }
 
+Order attention_order(Number q, Number k, Number v) {
+  return all_bf16(q, k, v) && bf16_order() == Order::bf16_pairs ? Order::bf16_pairs : Order::fp32_chain;
+}
+
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
             Heads k, Heads v, MutableHeads out, float* lse, Order order) {
   const bool pairs = order == Order::bf16_pairs;
-  const bool short_numbers = q.number == Number::bf16 && k.number == Number::bf16 && v.number == Number::bf16;
-  check(pairs ? short_numbers : order == Order::fp32_chain, "attention: the order ", name(order), " is not for these");
+  check(pairs ? all_bf16(q.number, k.number, v.number) : order == Order::fp32_chain, "attention: the order ",
+        name(order), " is not for these numbers");
   check(spec.kv_heads > 0 && spec.heads % spec.kv_heads == 0, "attention: ", spec.heads, " heads over ", spec.kv_heads,
         " kv heads");
   const AttentionStep step{spec, q, k, v, out, lse, order};

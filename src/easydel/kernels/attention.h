@@ -74,6 +74,10 @@ struct AttentionSequence {
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
             Heads k, Heads v, MutableHeads out, float* lse, Order order = Order::fp32_chain);
 
+// The order of attention over q, k and v of these types on this machine: bf16_pairs where all are bf16 and bf16_order()
+// is that, else fp32_chain.
+Order attention_order(Number q, Number k, Number v);
+
 // The sequences of training: sequence i is tokens offsets[i] to offsets[i + 1] of q, k and v alike. Offsets are int32
 // or int64, count + 1 of them, ascending.
 std::vector<AttentionSequence> sequences_of(const int32_t* offsets, int64_t count);

@@ -82,17 +82,21 @@ struct PairAttentionLoops {
     const Score score(spec);
     State state;
     Range all{s.keys, 0};
+    int64_t query = rows.first / group, in_group = rows.first % group;
     for (int64_t r = 0; r < rows.count; ++r) {
-      const int64_t query = (rows.first + r) / group, head = rows.kv_head * group + (rows.first + r) % group;
+      const int64_t head = rows.kv_head * group + in_group;
       const Range seen = visible(spec, s, query).within(chunk * chunk_keys, (chunk + 1) * chunk_keys);
+      state.query[r] = static_cast<const bf16*>(step.q.at(s.first_query + query, head));
       state.keys[r] = seen, state.slope[r] = Slope(spec, head, s.past + query);
       state.top[r] = -INFINITY, state.sums[r] = W::zero();
       if (!seen.empty()) all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+      if (++in_group == group) in_group = 0, ++query;
     }
     std::memset(part.out, 0, size_t(rows.count * v_step) * sizeof(float));
     const auto queries_of = [&](int64_t t) { return queries + t / block_rows * tile_columns * dim; };
     for (int64_t t = 0; t < rows.count; t += block_rows)
-      turn_queries(step, rows, t, std::min(block_rows, rows.count - t), dim, queries_of(t));
+      turn<tile_columns>([&](int64_t r) { return state.query[t + r]; }, std::min(block_rows, rows.count - t),
+                         spec.head_dim, dim, queries_of(t));
 
     for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
       turn_keys(step, rows, block, dim, keys);
@@ -124,6 +128,7 @@ struct PairAttentionLoops {
   static constexpr float most_above = 8;
 
   struct State {
+    const bf16* query[most_attention_rows];
     Range keys[most_attention_rows];
     float top[most_attention_rows];
     W sums[most_attention_rows];
@@ -332,15 +337,6 @@ struct PairAttentionLoops {
     bf16 *packed_, *one_pair_;
   };
 
-  // [dim / 2][16] pairs, dim padded; columns behind the last row are anything.
-  static void turn_queries(const AttentionStep& step, const AttentionRows& rows, int64_t first, int64_t count,
-                           int64_t dim, bf16* to) {
-    const auto row = [&](int64_t r) {
-      const int64_t i = rows.first + first + r, group = step.group();
-      return step.q.at(rows.sequence->first_query + i / group, rows.kv_head * group + i % group);
-    };
-    turn<tile_columns>(row, count, step.spec.head_dim, dim, to);
-  }
   // The keys of a block as Pairs of 64 columns; those of missing keys are anything.
   static void turn_keys(const AttentionStep& step, const AttentionRows& rows, int64_t block, int64_t dim, bf16* to) {
     const AttentionSequence& s = *rows.sequence;
@@ -349,6 +345,7 @@ struct PairAttentionLoops {
     const auto row = [&](int64_t r) { return step.k.at(Few::token_at(s, block + r), rows.kv_head); };
     turn<key_block>(row, present, step.spec.head_dim, dim, to);
   }
+  // Rows as pairs of dimensions, [dim / 32][column / 16][16][16], dim padded; columns behind the last row are anything.
   template <int64_t columns, class At>
   static void turn(const At& at, int64_t count, int64_t own, int64_t dim, bf16* to) {
     const bf16* row[columns];

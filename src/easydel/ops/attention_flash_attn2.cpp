@@ -61,14 +61,6 @@ Shape shape_of(const AttentionNeed& need) {
   return shape;
 }
 
-// In bf16 the machine's order where attention has it.
-kernels::Order order_of(const Tensor& q, const Tensor& k, const Tensor& v) {
-  const bool short_numbers =
-      q.scalar_type() == at::kBFloat16 && k.scalar_type() == at::kBFloat16 && v.scalar_type() == at::kBFloat16;
-  const bool pairs = short_numbers && kernels::bf16_order() == kernels::Order::bf16_pairs;
-  return pairs ? kernels::Order::bf16_pairs : kernels::Order::fp32_chain;
-}
-
 // Room for rows [tokens] of which the sequences have `covered`; what they do not have is 0.
 Tensor room(at::IntArrayRef sizes, const at::TensorOptions& options, int64_t covered) {
   return covered < sizes[0] ? at::zeros(sizes, options) : at::empty(sizes, options);
@@ -90,9 +82,10 @@ struct Flash : torch::autograd::Function<Flash> {
       if (context || memory) lse = at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat));
       kernels::AttentionSpec spec = shape.spec;
       spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);
-      kernels::attend(tensor::executor(), spec, shape.sequences, tensor::heads_of(q), tensor::heads_of(k),
-                      tensor::heads_of(v), tensor::mutable_heads_of(out),
-                      lse.defined() ? lse.mutable_data_ptr<float>() : nullptr, order_of(q, k, v));
+      const kernels::Heads q_heads = tensor::heads_of(q), k_heads = tensor::heads_of(k), v_heads = tensor::heads_of(v);
+      kernels::attend(tensor::executor(), spec, shape.sequences, q_heads, k_heads, v_heads,
+                      tensor::mutable_heads_of(out), lse.defined() ? lse.mutable_data_ptr<float>() : nullptr,
+                      kernels::attention_order(q_heads.number, k_heads.number, v_heads.number));
       if (memory) *memory = {out.detach(), lse};
     }
     if (context) {
