@@ -116,7 +116,7 @@ struct PairAttentionLoops {
                       typename Tile::Nothing());
         float* const out = part.out + t * v_step;
         const auto soften = seen.whole ? PairAttentionLoops::soften<true> : PairAttentionLoops::soften<false>;
-        soften(spec, score, block, seen, t, count, state, scores, weights, out, v_step);
+        soften(spec.slopes != nullptr, score, block, seen, t, count, state, scores, weights, out, v_step);
         values.add(seen, count, weights, out);
       }
     }
@@ -156,8 +156,8 @@ struct PairAttentionLoops {
   // The products of a tile's rows, from row t of all on, with 64 keys from `block` on to weights. Step by step over all
   // rows, so that none waits for another's.
   template <bool whole>
-  static void soften(const AttentionSpec& spec, const Score& score, int64_t block, const Seen& seen, int64_t t,
-                     int64_t count, State& state, float* scores, bf16* weights, float* out, int64_t v_step) {
+  static void soften(bool slopes, Score score, int64_t block, const Seen& seen, int64_t t, int64_t count, State& state,
+                     float* scores, bf16* weights, float* out, int64_t v_step) {
     float highest[block_rows];
     const W none = W::set(-INFINITY);
     for (int64_t r = 0; r < count; ++r) {
@@ -166,7 +166,7 @@ struct PairAttentionLoops {
 #pragma GCC unroll 4
       for (int64_t i = 0; i < key_block; i += lanes) {
         W s = score(W::load(own + i));
-        if (spec.slopes) s = state.slope[t + r](s, block + i);
+        if (slopes) s = state.slope[t + r](s, block + i);
         if constexpr (!whole) s = unless_hidden(seen.of_row[r], i, s, none);
         s.store(own + i);
         top = Math::max(top, s);
