@@ -1,9 +1,9 @@
 // Pairs of bf16 multiplied by VDPBF16PS. Include only where the target is that of simd_avx512.h and AVX512-BF16.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 
+#include "easydel/kernels/pair_packing.h"
 #include "easydel/kernels/simd_avx512.h"
 
 namespace easydel::kernels {
@@ -26,8 +26,8 @@ struct Avx512Pairs {  // what FmaPairs<Avx512> gives, by one instruction
   static void right_of_rows(const bf16* even, const bf16* odd, int64_t columns, Right (&to)[2]) {
     const __mmask32 own = columns >= 32 ? ~__mmask32(0) : (__mmask32(1) << columns) - 1;
     const __m512i low = _mm512_maskz_loadu_epi16(own, even), high = _mm512_maskz_loadu_epi16(own, odd);
-    to[0] = Right(_mm512_permutex2var_epi16(low, first_columns(), high));
-    to[1] = Right(_mm512_permutex2var_epi16(low, last_columns(), high));
+    to[0] = Right(PairPacking::low_pairs(low, high));
+    to[1] = Right(PairPacking::high_pairs(low, high));
   }
   struct Largest {
     __m512i doubled;  // of each lane, the sign shifted out
@@ -39,8 +39,8 @@ struct Avx512Pairs {  // what FmaPairs<Avx512> gives, by one instruction
     const __mmask32 own = columns >= 32 ? ~__mmask32(0) : (__mmask32(1) << columns) - 1;
     const __m512i low = _mm512_maskz_loadu_epi16(even ? own : 0, even),
                   high = _mm512_maskz_loadu_epi16(odd ? own : 0, odd);
-    _mm512_storeu_si512(first, _mm512_permutex2var_epi16(low, first_columns(), high));
-    _mm512_storeu_si512(last, _mm512_permutex2var_epi16(low, last_columns(), high));
+    _mm512_storeu_si512(first, PairPacking::low_pairs(low, high));
+    _mm512_storeu_si512(last, PairPacking::high_pairs(low, high));
     largest.doubled =
         _mm512_max_epu16(largest.doubled, _mm512_max_epu16(_mm512_add_epi16(low, low), _mm512_add_epi16(high, high)));
   }
@@ -48,13 +48,6 @@ struct Avx512Pairs {  // what FmaPairs<Avx512> gives, by one instruction
   static void store_weights(bf16* to, F x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), __m256i(_mm512_cvtneps_pbh(x)));
   }
-
-  // Of two rows of 32, the first or the last sixteen columns side by side.
-  static __m512i first_columns() {
-    const __m512i even = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    return _mm512_or_si512(even, _mm512_slli_epi32(_mm512_add_epi32(even, _mm512_set1_epi32(32)), 16));
-  }
-  static __m512i last_columns() { return _mm512_add_epi16(first_columns(), _mm512_set1_epi16(16)); }
 };
 
 }  // namespace easydel::kernels
