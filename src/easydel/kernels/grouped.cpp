@@ -150,9 +150,9 @@ void multiply_together(Left left, const ProductStep& step, int64_t begin, int64_
   if (step.streams) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// Panels as products of their own, from a weight that is packed for them alone: of few rows one by one, and the next
-// one's rows of the weight are asked for meanwhile.
-void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end) {
+// Panels as products of their own, from a weight that is packed for them alone: of few rows one by one. The weight's
+// rows that this one of `threads` threads is likely to pack next are asked for meanwhile.
+void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end, int threads) {
   const bool few = piece.row_bytes(left) * piece.step.m <= 1 << 19;
   const int64_t together = few || left == Left::rows ? 1 : 4,
                 bytes = panel_elements(w.number, w.k) * bytes_of(w.number);
@@ -167,7 +167,9 @@ void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int
     own.panels = packed;
     own.y.data = own.y.at(0, column);
     if (own.bias) own.bias += column;
-    if (const int64_t next = column + panels * panel_columns; panel + panels < end)
+    const int64_t after = panel + panels < end ? panel + panels : end + (threads - 1) * (end - begin),
+                  next = after * panel_columns;
+    if (next < w.n)
       own.soon = {static_cast<const char*>(rows.at(next)), std::min(panels * panel_columns, w.n - next),
                   divide_up(w.k * bytes_of(rows.number), 64), rows.stride * bytes_of(rows.number)};
     multiply_panels(left, own, 0, panels);
@@ -215,7 +217,7 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
   };
   work.multiply = [&](const Piece& piece, int64_t panel, int64_t end) {
     if (piece.step.panels) return multiply_together(work.left, piece.step, panel, end);
-    multiply_unpacked(work.left, w, piece, panel, end);
+    multiply_unpacked(work.left, w, piece, panel, end, executor.size());
   };
   run(executor, work);
 }

@@ -53,7 +53,15 @@ struct PairLoops : PairPacking {
     for (int64_t i = 0; i < k; i += 2) {
       for (int64_t r = i + ahead; r < std::min(i + ahead + 2, k); ++r)
         for (int64_t c = 0; c < columns; c += line) V::prefetch(x.at(r, first + c));
-      for (int64_t c = 0; c < columns; c += block_rows) {
+      int64_t c = 0;
+      for (; i + 1 < k && c + line <= columns; c += 2 * block_rows) {  // two blocks from one load of each row
+        const __m512i even = _mm512_loadu_si512(x.at(i, first + c)), odd = _mm512_loadu_si512(x.at(i + 1, first + c));
+        uint32_t* const at = to + c * pairs + i / 2 * block_rows;
+        constexpr __mmask16 own = (1u << block_rows) - 1;
+        _mm512_mask_storeu_epi32(at, own, pairs_from(0, even, odd));
+        _mm512_mask_storeu_epi32(at + block_rows * pairs, own, pairs_from(block_rows, even, odd));
+      }
+      for (; c < columns; c += block_rows) {
         const int64_t count = std::min(block_rows, columns - c);
         const __mmask16 own = __mmask16((1u << count) - 1);
         _mm512_mask_storeu_epi32(to + c * pairs + i / 2 * count, own, together(x, i, k, first + c, own));
@@ -127,11 +135,13 @@ struct PairLoops : PairPacking {
     int64_t each_ = 0, line_ = 0;
   };
 
-  // Where a block's sums lie: not begun before `first`; of the last pairs they are written past the caches.
+  // Where a block's sums lie, [rows][32]: not begun before `first`. With the last pairs they become a result, where
+  // that is no more than they are.
   struct Sums {
     float* at;
-    bool first, last = false;
-    int64_t stride = panel_columns;
+    bool first;
+    Output result{};  // from the block's first row and column on; no data: they stay sums
+    bool streams = false;
   };
 
   // c [count][32] += a block of the left side times `pairs` of a panel.
@@ -144,7 +154,7 @@ struct PairLoops : PairPacking {
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) sum[r][v] = c.first ? V::zero() : V::load(c.at + r * c.stride + v * lanes);
+        for (int v = 0; v < 2; ++v) sum[r][v] = c.first ? V::zero() : V::load(c.at + r * panel_columns + v * lanes);
       for (int64_t block = 0; block < pairs; block += lanes, b += tile) {
         ahead(rows);
         for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
@@ -162,13 +172,26 @@ struct PairLoops : PairPacking {
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
         for (int v = 0; v < 2; ++v) {
-          float* const to = c.at + r * c.stride + v * lanes;
-          c.last ? V::stream(to, sum[r][v]) : V::store(to, sum[r][v]);
+          if (c.result.number == Number::bf16) {
+            V::store(static_cast<bf16*>(c.result.data) + r * c.result.stride + v * lanes, sum[r][v]);
+            continue;
+          }
+          float* const to = c.result.data ? static_cast<float*>(c.result.data) + r * c.result.stride + v * lanes
+                                          : c.at + r * panel_columns + v * lanes;
+          c.streams ? V::stream(to, sum[r][v]) : V::store(to, sum[r][v]);
         }
     }
   }
 
  private:
+  // Whether the sums of a panel are the result.
+  static bool writes_through(const ProductStep& step, int64_t panel) {
+    return !step.bias && !step.add && (panel + 1) * panel_columns <= step.n;
+  }
+  static Output result_at(const ProductStep& step, int64_t panel, int64_t row) {
+    return {step.y.at(row, panel * panel_columns), step.y.number, step.y.stride};
+  }
+
   static constexpr int64_t piece = 128;  // pairs of a panel that the first cache holds
 
   // Panels, or of each panel `pairs` pairs from `first` on.
@@ -198,6 +221,7 @@ struct PairLoops : PairPacking {
       if (gathers) ahead.soon(next_rows_of(step, panel, panels, end, stretch), panels * blocks * (stretch / lanes));
       for (int64_t p = 0; p < panels; ++p) {
         float* const c = sums + p * kept;
+        const bool through = writes_through(step, panel + p);
         for (int64_t pair = begin; pair < end; pair += together) {
           const int64_t pairs = std::min(together, end - pair);
           const uint32_t* const b = right.at(p, pair);
@@ -211,11 +235,14 @@ struct PairLoops : PairPacking {
           for (int64_t r = 0; r < rows; r += step.block) {
             const int64_t count = std::min(step.block, rows - r);
             ahead.next_rows(left(r + step.block < rows ? r + step.block : r));
-            some_rows(count, left(r), b, pairs, {c + r * panel_columns, pair == 0}, ahead);
+            Sums to{c + r * panel_columns, pair == 0};
+            if (through && pair + pairs == all)
+              to.result = result_at(step, panel + p, first + r), to.streams = step.streams;
+            some_rows(count, left(r), b, pairs, to, ahead);
           }
         }
         if (all == 0) std::memset(c, 0, size_t(of_panel) * sizeof(float));
-        if (end == all) ProductLoops<V>::write_rows(step, panel + p, first, rows, c);
+        if (end == all && (!through || all == 0)) ProductLoops<V>::write_rows(step, panel + p, first, rows, c);
       }
       begin = end;
     } while (begin < all);
@@ -233,9 +260,9 @@ struct PairLoops : PairPacking {
         const uint32_t* const a = step.a_pairs + (first + r) * all;
         for (int64_t p = begin; p < std::min(panels, begin + together); ++p) {
           ahead.next_rows(a);
-          if (step.streams && (panel + p + 1) * panel_columns <= step.n) {
-            float* const to = static_cast<float*>(step.y.at(first + r, (panel + p) * panel_columns));
-            some_rows(count, a, right.at(p, 0), all, {to, true, true, step.y.stride}, ahead);
+          if (writes_through(step, panel + p)) {
+            const Output result = result_at(step, panel + p, first + r);
+            some_rows(count, a, right.at(p, 0), all, {c, true, result, step.streams}, ahead);
             continue;
           }
           some_rows(count, a, right.at(p, 0), all, {c, true}, ahead);

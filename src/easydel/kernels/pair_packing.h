@@ -42,13 +42,19 @@ struct PairPacking {
     }
   }
 
-  // A panel of a weight, as ProductLoops packs it.
+  // A panel of a weight, as ProductLoops packs it. The next panel's lines are asked for in the order in which they lie:
+  // the memory's own reading ahead follows no 32 rows side by side.
   static void pack_panel(Input w, int64_t n, int64_t k, int64_t panel, Number number, void* to) {
     if (number != Number::bf16 || w.number != Number::bf16)
       return ProductLoops<Avx512>::pack_panel(w, n, k, panel, number, to);
     const int64_t first = panel * panel_columns, columns = std::min(panel_columns, n - first);
+    const int64_t end = std::min(n, first + 2 * panel_columns);
     bf16* tiles = static_cast<bf16*>(to);
-    for (int64_t k0 = 0; k0 < k; k0 += k_block)
+    for (int64_t k0 = 0, row = first + panel_columns, at = 0; k0 < k; k0 += k_block) {
+      for (int64_t i = 0; i < panel_columns && row < end; ++i) {
+        _mm_prefetch(static_cast<const char*>(w.at(row, at)), _MM_HINT_T1);
+        if ((at += k_block) >= k) at = 0, ++row;
+      }
       for (int64_t c = 0; c < panel_columns; c += tile_columns, tiles += tile_elements) {
         const __mmask32 own = k - k0 >= k_block ? ~__mmask32(0) : (__mmask32(1) << (k - k0)) - 1;
         __m512 pairs[lanes];
@@ -60,12 +66,15 @@ struct PairPacking {
 #pragma GCC unroll 16
         for (int64_t j = 0; j < lanes; ++j) Avx512::store_pairs(tiles + j * k_block, pairs[j]);
       }
+    }
   }
 
-  // Of two rows of 32, the first and the last sixteen columns side by side.
+  // Of two rows of 32, sixteen columns side by side: the first, the last, those from `column` on (what lies beyond 32
+  // means nothing).
   static __m512i low_pairs(__m512i even, __m512i odd) { return _mm512_permutex2var_epi16(even, low(), odd); }
-  static __m512i high_pairs(__m512i even, __m512i odd) {
-    return _mm512_permutex2var_epi16(even, _mm512_add_epi16(low(), _mm512_set1_epi16(16)), odd);
+  static __m512i high_pairs(__m512i even, __m512i odd) { return pairs_from(lanes, even, odd); }
+  static __m512i pairs_from(int column, __m512i even, __m512i odd) {
+    return _mm512_permutex2var_epi16(even, _mm512_add_epi16(low(), _mm512_set1_epi16(int16_t(column))), odd);
   }
 
   // Rows i and i + 1 of x, of k, side by side in each of sixteen columns from `first` on.
