@@ -314,7 +314,7 @@ def one(family, r, folder, flags):
     labels = ids.masked_fill(mask == 0, -100)
     entered = []
     model.get_output_embeddings().register_forward_pre_hook(lambda _, inputs: entered.append(inputs[0].detach()))
-    out = model(input_ids=ids, attention_mask=mask, labels=labels)
+    out = model(input_ids=ids, attention_mask=mask, labels=labels, use_cache=False)  # some caches are written in place
     out.loss.backward()
     tensors = load_file(os.path.join(folder, "model.safetensors"))
     norms = gradient_norms(model, tensors, folder)

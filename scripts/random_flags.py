@@ -39,7 +39,7 @@ SIZES = {"vocab_size": [96, 131], "intermediate_size": [24, 40, 64], "shared_int
          "hidden_size_per_layer_input": [4, 8, 12], "vocab_size_per_layer_input": [96, 131, 160], "altup_active_idx": [0, 1, 2],
          "altup_num_inputs": [2, 3, 4], "num_nextn_predict_layers": [0, 1], "mlp_only_layers": [[], [0], [1], [0, 1]], "num_expert_group": [1, 2],
          "topk_group": [1, 2], "attn_layer_indices": [[0], [1], [0, 1], []], "full_attn_idxs": [[0], [1], [1, 2]], "hybrid_layer_ids": [[0], [1, 3], [0, 2]],
-         "global_head_dim": [8, 16], "num_global_key_value_heads": [1, 2], "ffn_round_up_to_multiple_of": [16, 32], "embedding_dim": [32, 64],
+         "global_head_dim": [8, 16], "num_global_key_value_heads": [1, 2], "ffn_round_up_to_multiple_of": [16, 32], 
          "num_blocks": [1, 2], "v_dim_factor": [0.5, 1.0], "qk_dim_factor": [0.5, 1.0], "ffn_proj_factor": [1.0, 2.0], "activation_sparsity_pattern":
          [[0.8, 0.0, 0.5, 0.0], [0.0] * 4, [0.95, 0.95, 0.0, 0.3]], "attention_types": [[[["global", "local"], 1]], [[["local"], 2]], [[["global"], 2]]],
          "time_step_limit": [[0.0, math.inf], [0.05, 0.5], [0.0, 0.3]], "time_step_min": [0.001, 0.05], "time_step_max": [0.1, 0.5],
@@ -147,6 +147,8 @@ def mutated(base, r):
         c["output_router_logits"] = r.random() < 0.4
         if c.get("router_aux_loss_coef"):
             c["router_aux_loss_coef"] = r.choice([0.01, 0.3])
+    if "embedding_dim" in c:  # one size under two names
+        c["embedding_dim"] = c["hidden_size"]
     layers = c.get("num_hidden_layers")
     if layers and not any(isinstance(c.get(k), list) for k in LAYER_LISTS) and r.random() < 0.5:
         c["num_hidden_layers"] = r.choice([2, 3, 4])

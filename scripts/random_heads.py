@@ -144,11 +144,7 @@ def one(family, head, r, folder):
         expected["loss"] = out.loss.detach().reshape(1)
         out.loss.backward()
         tensors = load_file(os.path.join(folder, "model.safetensors"))
-        if merged:
-            info["loss"] = float(out.loss)
-    if head != "base" and not merged:
-        norms = {n: float(p.grad.double().norm()) for n, p in model.named_parameters(remove_duplicate=False) if p.grad is not None}
-        info.update(loss=float(out.loss), grad_norms={n: norms.get(n, 0.0) for n in tensors},
+        info.update(loss=float(out.loss), grad_norms=random_configs.gradient_norms(model, tensors, folder),
                     grad_norm_total=float(torch.sqrt(sum(p.grad.double().pow(2).sum() for p in model.parameters() if p.grad is not None))))
     save_file({k: v.contiguous() for k, v in expected.items()}, os.path.join(folder, "expected.safetensors"))
     json.dump(info, open(os.path.join(folder, "expected.json"), "w"), indent=1)

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
+#include "easydel/models/rotated_pairs.h"
 
 namespace easydel::models {
 
@@ -38,18 +39,6 @@ int64_t head_size(const ConfigReader& config, const char* hidden_key, const Deco
   return spec.hidden / spec.heads;
 }
 
-namespace {
-
-// An odd number has the frequencies of one, and turns one dimension more, where the head has it.
-bool turns_in_pairs(const ops::RopeSpec& rope, int64_t head_dim) {
-  if (rope.dim % 2 == 0) return true;
-  const bool plain = rope.type == ops::RopeType::standard || rope.type == ops::RopeType::linear ||
-                     rope.type == ops::RopeType::dynamic || rope.type == ops::RopeType::llama3;
-  return plain && rope.mrope_section.empty() && rope.dim > 2 && rope.dim < head_dim;
-}
-
-}  // namespace
-
 DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defaults) {
   DecoderSpec spec;
   const auto size = [&](const char* key, int64_t otherwise) { return read_size(config, key, otherwise); };
@@ -77,8 +66,7 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
   spec.max_positions = size("max_position_embeddings", defaults.max_positions);
   if (!defaults.rope.none && !defaults.rope.by_layer_type)
     spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
-  if (spec.rope && !turns_in_pairs(*spec.rope, spec.head_dim))
-    config.refuse_key("head_dim", str(spec.rope->dim, " rotated dimensions; rotary positions need an even number"));
+  if (spec.rope) check_rotated_pairs(config, *spec.rope, spec.head_dim);
   spec.layers.resize(size_t(size("num_hidden_layers", defaults.layers)));
   for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
   spec.norm = {.kind = nn::NormKind::rms, .epsilon = config.number(defaults.epsilon_key, defaults.epsilon)};

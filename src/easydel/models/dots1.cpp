@@ -19,7 +19,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const int64_t window = read_window(config), from = config.integer("max_window_layers", 62);
   set_windows(spec, read_sliding_layers(config, spec.layers.size(), [&](int64_t i) { return window > 0 && i >= from; }),
               window);
-  nn::MoeSpec moe = moe_of(config, spec, needed(config, "n_routed_experts"), needed(config, "num_experts_per_tok"),
+  const char* const experts = config.find("num_local_experts") ? "num_local_experts" : "n_routed_experts";
+  nn::MoeSpec moe = moe_of(config, spec, needed(config, experts), needed(config, "num_experts_per_tok"),
                            integer_of(config, {"moe_intermediate_size"}, 1408));
   read_corrected_router(config, moe, 1, 1, false, 1.0);
   moe.shared_inner = moe.experts.inner * needed(config, "n_shared_experts");

@@ -6,7 +6,17 @@
 namespace easydel::models {
 namespace {
 
-std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+// transformers knows the part of a head that turns by two names.
+Value with_one_name(const ConfigReader& config) {
+  Value out = config.document();
+  const Value* const turned = config.find("head_dim");
+  if (turned && !config.find("qk_rope_head_dim")) out.set("qk_rope_head_dim", *turned);
+  return out;
+}
+
+std::unique_ptr<Model> build(const ConfigReader& given, nn::Building& building) {
+  const Value document = with_one_name(given);
+  const ConfigReader config(document, given.where());
   DecoderSpec spec = read_latent_decoder(config, {.vocabulary = 154880,
                                                   .hidden = 2048,
                                                   .intermediate = 10240,

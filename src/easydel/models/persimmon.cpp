@@ -1,6 +1,7 @@
 // Persimmon: one weight for each head's query, key and value, a squared rectifier, half of a head turns.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
+#include "easydel/models/rotated_pairs.h"
 
 namespace easydel::models {
 namespace {
@@ -18,6 +19,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .epsilon_key = "layer_norm_eps",
                                            .epsilon = 1e-5,
                                            .activation = "relu2"});
+  check_even_rotation(config, *spec.rope);
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = spec.norm.epsilon};
   spec.names.norm = "final_layernorm";
   spec.names.qkv = "query_key_value";

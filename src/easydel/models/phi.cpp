@@ -1,6 +1,7 @@
 // Phi-1 and Phi-2 (arXiv 2306.11644): attention and mlp side by side behind one layer norm, biases everywhere.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
+#include "easydel/models/rotated_pairs.h"
 
 namespace easydel::models {
 namespace {
@@ -16,6 +17,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .epsilon_key = "layer_norm_eps",
                                            .epsilon = 1e-5,
                                            .activation = "gelu_new"});
+  check_even_rotation(config, *spec.rope);
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = spec.norm.epsilon};
   spec.names.before_feed = "";
   spec.names.norm = "final_layernorm";
