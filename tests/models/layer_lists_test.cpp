@@ -41,5 +41,18 @@ INSTANTIATE_TEST_SUITE_P(
                     List{"smollm3", "no_rope_layers", "[1, 0]"}),
     [](const auto& info) { return std::string(info.param.family) + "_" + info.param.key; });
 
+TEST(Counts, ThatNoModelHasAreRefusedBeforeAnythingIsBuilt) {
+  const test::TemporaryFolder work;
+  const auto refusal = [&](const std::string& config) {
+    test::write_file(work / "config.json", config);
+    const std::string text = test::refusal([&] { load_model(work.path(), {}); });
+    return test::replaced(text, (work / "config.json").string(), "FILE");
+  };
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "num_hidden_layers": 1000000000})"),
+            "FILE: num_hidden_layers: 1000000000 is more than the 65536 that are built");
+  EXPECT_EQ(refusal(R"({"model_type": "mixtral", "num_local_experts": 1000000000})"),
+            "FILE: 1000000000 experts are more than the 65536 that are built");
+}
+
 }  // namespace
 }  // namespace easydel::models

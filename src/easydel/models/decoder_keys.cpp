@@ -67,7 +67,10 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
   if (!defaults.rope.none && !defaults.rope.by_layer_type)
     spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
   if (spec.rope) check_rotated_pairs(config, *spec.rope, spec.head_dim);
-  spec.layers.resize(size_t(size("num_hidden_layers", defaults.layers)));
+  const int64_t layers = size("num_hidden_layers", defaults.layers);
+  constexpr int64_t most = 1 << 16;  // each has a place in memory before any weight is looked at
+  if (layers > most) config.refuse_key("num_hidden_layers", str(layers, " is more than the ", most, " that are built"));
+  spec.layers.resize(size_t(layers));
   for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
   spec.norm = {.kind = nn::NormKind::rms, .epsilon = config.number(defaults.epsilon_key, defaults.epsilon)};
   read_activation(config, defaults.activation_key, defaults.activation, spec);

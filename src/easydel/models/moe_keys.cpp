@@ -19,6 +19,8 @@ nn::MoeSpec moe_of(const ConfigReader& config, const DecoderSpec& spec, int64_t 
   if (top_k > experts)
     config.refuse_key("num_experts_per_tok", str(top_k, " of ", experts, " experts"),
                       "a token cannot meet more than there are");
+  constexpr int64_t most = 1 << 16;  // each has names in memory before any weight is looked at
+  if (experts > most) refuse(config.where(), str(experts, " experts are more than the ", most, " that are built"));
   nn::MoeSpec moe;
   moe.router.experts = moe.experts.experts = experts;
   moe.router.top_k = top_k;
