@@ -17,7 +17,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .heads = 32,
                                            .kv_heads = 8,
                                            .max_positions = 262144,
-                                           .rope = {.partial = 0.5, .reads_partial = true}});
+                                           .rope = {.partial = 0.5, .reads_partial = true},
+                                           .padding = 0});
   spec.names.norm = "final_layernorm";
   spec.names.before_feed = "pre_ff_layernorm";
   spec.names.mlp = "feed_forward";

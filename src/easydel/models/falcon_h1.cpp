@@ -88,7 +88,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                                                   .layers = 32,
                                                                   .heads = 32,
                                                                   .kv_heads = 8,
-                                                                  .max_positions = 8192}));
+                                                                  .max_positions = 8192,
+                                                                  .padding = 0}));
   spec->names.norm = "final_layernorm";
   spec->names.before_feed = "pre_ff_layernorm";
   spec->names.mlp = "feed_forward";

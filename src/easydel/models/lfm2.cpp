@@ -12,7 +12,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                         .layers = 32,
                                         .heads = 32,
                                         .kv_heads = 8,
-                                        .max_positions = 128000});
+                                        .max_positions = 128000,
+                                        .padding = 0});
   if (config.has("block_ff_dim")) spec.intermediate = read_size(config, "block_ff_dim", 0);
   if (config.boolean("block_auto_adjust_ff_dim", true)) {
     // Two thirds, by a factor, in whole multiples.

@@ -13,7 +13,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                         .layers = 32,
                                         .heads = 32,
                                         .kv_heads = 8,
-                                        .max_positions = 128000});
+                                        .max_positions = 128000,
+                                        .padding = 0});
   spec.tied = config.boolean("tie_embedding", config.boolean("tie_word_embeddings", true));
   nn::MoeSpec moe =
       moe_of(config, spec, integer_of(config, {"num_experts"}, 32), config.integer("num_experts_per_tok", 4),
