@@ -1,6 +1,18 @@
 """What fuzz_classes.py and fuzz_vocabularies.py share: random texts through a reference and through `probe tokenize`."""
+import argparse
 import json
 import subprocess
+
+
+def arguments(count):
+    """The command line, with `count` texts a folder."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--text", required=True)
+    parser.add_argument("--count", type=int, default=count)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--program", default="build/bin/easydel")
+    parser.add_argument("--only", default="")
+    return parser.parse_args()
 
 
 def drawn(rng, kinds, weights, lengths):

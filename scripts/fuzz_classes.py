@@ -4,7 +4,6 @@
 fuzz_classes.py --text FILE [--count 200] [--seed 1] [--program build/bin/easydel] [--only CLASS]
 Needs transformers, sentencepiece and protobuf. Small models are trained on FILE, with the control pieces that the classes expect.
 """
-import argparse
 import json
 import os
 import random
@@ -16,7 +15,7 @@ import sentencepiece
 from transformers import AutoTokenizer
 from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
 
-from compared_tokens import cases_of, differ, drawn
+from compared_tokens import arguments, cases_of, differ, drawn
 
 warnings.filterwarnings("ignore")
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -47,13 +46,7 @@ def random_text(rng, words):
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--text", required=True)
-    p.add_argument("--count", type=int, default=200)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--program", default="build/bin/easydel")
-    p.add_argument("--only", default="")
-    a = p.parse_args()
+    a = arguments(200)
     rng = random.Random(a.seed)
     folder = tempfile.mkdtemp()
     for name, options in MODELS.items():

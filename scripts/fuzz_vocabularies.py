@@ -4,7 +4,6 @@
 fuzz_vocabularies.py --text FILE [--count 60] [--seed 1] [--program build/bin/easydel] [--only CLASS]
 Small vocabularies are trained on FILE: byte pairs for vocab.json and merges.txt, words for vocab.txt.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -18,7 +17,7 @@ warnings.filterwarnings("ignore")
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer
 
-from compared_tokens import cases_of, differ, drawn
+from compared_tokens import arguments, cases_of, differ, drawn
 
 PAIRS = "GPT2 Roberta Bart LED Mvp Longformer LayoutLMv3 Luke Blenderbot Deberta GPTNeoX Cohere Qwen2 CLIP Nougat Whisper OpenAIGPT Herbert".split()
 WORDS = "Bert MPNet Funnel Splinter LayoutLMv2 DistilBert Electra MobileBert".split()
@@ -57,13 +56,7 @@ def write_folder(where, kind, config, pairs, words):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--text", required=True)
-    parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--program", default="build/bin/easydel")
-    parser.add_argument("--only", default="")
-    a = parser.parse_args()
+    a = arguments(60)
     rng = random.Random(a.seed)
     pairs, words, texts = train(a.text)
     compared = failed = 0
