@@ -94,6 +94,29 @@ const char* const kGlmMoeDsa =
   "qk_rope_head_dim": 4, "v_head_dim": 8, "index_n_heads": 2, "index_head_dim": 8, "index_topk": 3,
   "first_k_dense_replace": 4, )";
 
+// A golden's folder in which config.json has no pad_token_id: the row of the class's default learns nothing.
+TEST(PaddingToken, IsThatOfTheConfigurationClassWhereNoneIsGiven) {
+  for (const char* const family : {"bamba", "falcon_h1", "jamba", "lfm2", "lfm2_moe"}) {
+    const test::TemporaryFolder folder;
+    Value config = parse_file(test::test_data(std::string("hf_goldens/") + family + "/config.json"));
+    std::erase_if(config.entries, [](const auto& entry) { return entry.first == "pad_token_id"; });
+    config.key_places.clear();
+    test::write_file(folder / "config.json", to_json(config));
+    LoadOptions options;
+    options.training = true;
+    const auto model = load_model(folder.path(), options);
+    const Tensor tokens = at::arange(8);
+    nn::Pass pass = nn::Pass::over({0, 8});
+    const Tensor hidden = model->forward({tokens}, pass).hidden;
+    hidden.square().sum().backward();
+    const nn::Entry* const table = model->parameters().find("model.embed_tokens.weight");
+    ASSERT_NE(table, nullptr) << family;
+    const Tensor learned = table->shard.grad().abs().sum(1);
+    EXPECT_EQ(learned[0].item<float>(), 0) << family;
+    EXPECT_GT(learned[1].item<float>(), 0) << family;
+  }
+}
+
 TEST(GlmMoeDsa, FindsASharedChoiceAgainWhereLayersAreComputedAgain) {
   const test::TemporaryFolder folder;
   test::write_file(folder / "config.json", sizes(std::string(kGlmMoeDsa) + R"("index_topk_pattern": "FSFS")"));
