@@ -73,13 +73,7 @@ TEST(AttentionBackwardPairs, HaveTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(AttentionBackwardPairs, GoThroughKeysOfAnotherLength) {
-  const AttentionSpec spec{.heads = 2, .kv_heads = 1, .head_dim = 8, .v_dim = 12, .scale = 0.3f, .causal = false};
-  Problem p(spec, {});
-  p.sequences = {{.first_query = 0, .queries = 9, .keys = 100, .first_key = 3},
-                 {.first_query = 9, .queries = 2, .keys = 0}};
-  p.tokens = 11, p.kv_tokens = 103;
-  p.fill(25, 1);
-  p = rounded(p);
+  const Problem p = rounded(with_keys_of_another_length());
   const auto dout = rounded(normal(11 * 2 * 12, 26));
   const ExactGradients e = exact_gradients(p, dout);
   on_sets_with_pairs([&] {

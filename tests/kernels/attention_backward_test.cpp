@@ -44,12 +44,7 @@ TEST(AttentionBackward, HasTheSameBitsForAnyNumberOfThreadsAndInstructionSet) {
 }
 
 TEST(AttentionBackward, GoesThroughKeysOfAnotherLength) {
-  AttentionSpec spec{.heads = 2, .kv_heads = 1, .head_dim = 8, .v_dim = 12, .scale = 0.3f, .causal = false};
-  Problem p(spec, {});
-  p.sequences = {{.first_query = 0, .queries = 9, .keys = 100, .first_key = 3},
-                 {.first_query = 9, .queries = 2, .keys = 0}};
-  p.tokens = 11, p.kv_tokens = 103;
-  p.fill(25, 1);
+  const Problem p = with_keys_of_another_length();
   const auto dout = normal(11 * 2 * 12, 26);
   const ExactGradients e = exact_gradients(p, dout);
   on_every_isa([&] {

@@ -43,11 +43,10 @@ std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s,
   const auto k = [&](int64_t t) { return p.k.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.head_dim; };
   const auto v = [&](int64_t t) { return p.v.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.v_dim; };
   const float scale = spec.scale * 1.44269504f;
-  std::vector<float> all(size_t(spec.v_dim));
-  float all_top = -INFINITY, all_sum = 0;
+  RowByContract all{std::vector<float>(size_t(spec.v_dim))};
   for (int64_t chunk = 0; chunk < s.keys; chunk += 512) {
-    std::vector<float> out(size_t(spec.v_dim));
-    float top = -INFINITY, sums[16] = {};
+    RowByContract::Chunk part(spec.v_dim);
+    auto& [out, top, sums] = part;
     for (int64_t block = chunk; block < std::min(s.keys, chunk + 512); block += 64) {
       float score[64], weight[64] = {}, highest = -INFINITY;
       const auto seen = [&](int64_t t) { return t < s.keys && sees(spec, position, t); };
@@ -63,12 +62,7 @@ std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s,
           score[t - block] = std::fma(std::fabs(float(t - position)), -(spec.slopes[head] * 1.44269504f), x * scale);
         highest = std::max(highest, score[t - block]);
       }
-      if (highest > top + 8) {
-        const float shrink = power(top - highest);
-        for (float& x : sums) x *= shrink;
-        for (float& x : out) x *= shrink;
-        top = highest;
-      }
+      if (highest > top + 8) part.rise(highest);
       for (int64_t t = block; t < block + 64; ++t)
         if (seen(t)) weight[t - block] = power(score[t - block] - top), sums[t % 16] += weight[t - block];
       for (int64_t t = block; t < block + 64; t += 2)
@@ -77,19 +71,9 @@ std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s,
           if (seen(t)) out[d] = std::fma(rounded(weight[t - block]), v(t)[d], out[d]);
         }
     }
-    for (int half = 8; half > 0; half /= 2)
-      for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
-    if (sums[0] == 0) continue;
-    if (all_sum == 0) {
-      all = out, all_top = top, all_sum = sums[0];
-      continue;
-    }
-    const float now = std::max(all_top, top), a = power(all_top - now), b = power(top - now);
-    all_sum = std::fma(sums[0], b, all_sum * a), all_top = now;
-    for (size_t d = 0; d < all.size(); ++d) all[d] = std::fma(out[d], b, all[d] * a);
+    all.merge(std::move(part));
   }
-  for (float& x : all) x *= all_sum == 0 ? 0 : 1 / all_sum;
-  return all;
+  return std::move(all).finished();
 }
 
 TEST(AttentionByPairs, HasTheBitsOfTheContractOnEveryInstructionSet) {

@@ -119,6 +119,52 @@ inline float power(float x) {
   return std::ldexp(y, int(whole));
 }
 
+// A row over chunks of keys by the order of attention.h.
+struct RowByContract {
+  struct Chunk {
+    std::vector<float> out;
+    float top = -INFINITY, sums[16] = {};
+
+    explicit Chunk(int64_t v_dim) : out(size_t(v_dim)) {}
+    void rise(float highest) {
+      const float shrink = power(top - highest);
+      for (float& x : sums) x *= shrink;
+      for (float& x : out) x *= shrink;
+      top = highest;
+    }
+  };
+  std::vector<float> out;
+  float top = -INFINITY, sum = 0;
+
+  // `chunk` comes after those before.
+  void merge(Chunk chunk) {
+    for (int half = 8; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) chunk.sums[i] += chunk.sums[i + half];
+    if (chunk.sums[0] == 0) return;
+    if (sum == 0) {
+      out = std::move(chunk.out), top = chunk.top, sum = chunk.sums[0];
+      return;
+    }
+    const float now = std::max(top, chunk.top), a = power(top - now), b = power(chunk.top - now);
+    sum = std::fma(chunk.sums[0], b, sum * a), top = now;
+    for (size_t d = 0; d < out.size(); ++d) out[d] = std::fma(chunk.out[d], b, out[d] * a);
+  }
+  std::vector<float> finished() && {
+    for (float& x : out) x *= sum == 0 ? 0 : 1 / sum;
+    return std::move(out);
+  }
+};
+
+// Queries over keys of another length, some of which no sequence has.
+inline Problem with_keys_of_another_length() {
+  Problem p({.heads = 2, .kv_heads = 1, .head_dim = 8, .v_dim = 12, .scale = 0.3f, .causal = false}, {});
+  p.sequences = {{.first_query = 0, .queries = 9, .keys = 100, .first_key = 3},
+                 {.first_query = 9, .queries = 2, .keys = 0}};
+  p.tokens = 11, p.kv_tokens = 103;
+  p.fill(25, 1);
+  return p;
+}
+
 inline AttentionSpec spec_of(int64_t heads, int64_t kv_heads, int64_t dim, int64_t v_dim) {
   return {.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = v_dim, .scale = 1 / std::sqrt(float(dim))};
 }

@@ -78,21 +78,12 @@ struct AmxAttentionBackward {
         : size(dim), step(round_up(dim, panel_columns)), panels(step / panel_columns), blocks(step / k_block) {}
   };
 
-  // Up to `side` queries of one head.
-  struct Rows {
-    const AttentionSpec* spec;
-    const AttentionSequence* sequence;
-    int64_t head, first, count;
+  struct Rows : AttentionBackwardPairs::RowsOfHead {
     bf16 *q = nullptr, *dout = nullptr;                // panels of rows over dim
     uint32_t *q_rows = nullptr, *dout_rows = nullptr;  // panels of dim over rows
     float *base = nullptr, *dots = nullptr;            // [side]: lse in powers of two, dout . out
     int32_t *begin = nullptr, *end = nullptr;          // [side]: the keys that each sees
     float* dq = nullptr;                               // [tile of rows][dim][32]
-
-    // The keys that any of the rows [from, to) sees.
-    Range sees(int64_t from, int64_t to) const {
-      return {visible(*spec, *sequence, first + from).begin, visible(*spec, *sequence, first + to - 1).end};
-    }
   };
 
   // Up to `side` keys and their values.
@@ -114,7 +105,7 @@ struct AmxAttentionBackward {
     std::vector<Rows> all;
     for (int64_t head = part.rows.kv_head * group; head < (part.rows.kv_head + 1) * group; ++head)
       for (int64_t first = begin; first < end; first += side) {
-        Rows rows{&spec, &s, head, first, std::min(side, end - first)};
+        Rows rows{{&spec, &s, head, first, std::min(side, end - first)}};
         rows.q = reinterpret_cast<bf16*>(take(side * dim.step / 2));
         rows.dout = reinterpret_cast<bf16*>(take(side * v_dim.step / 2));
         rows.q_rows = take(side * dim.step / 2), rows.dout_rows = take(side * v_dim.step / 2);

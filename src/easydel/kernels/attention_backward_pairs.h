@@ -63,6 +63,18 @@ struct AttentionBackwardPairs {
         Plain::write(g.dq, s.first_query + rows.first + r, rows.head, dim.size, rows.dq + r * dim.step, spec.scale);
   }
 
+  // Up to `side` queries of one head.
+  struct RowsOfHead {
+    const AttentionSpec* spec;
+    const AttentionSequence* sequence;
+    int64_t head, first, count;
+
+    // The keys that any of the rows [begin, end) sees.
+    Range sees(int64_t begin, int64_t end) const {
+      return {visible(*spec, *sequence, first + begin).begin, visible(*spec, *sequence, first + end - 1).end};
+    }
+  };
+
   // 32 numbers side by side, and two rows of sixteen as pairs.
   static __m512i rounded(F low, F high) { return __m512i(_mm512_cvtne2ps_pbh(high, low)); }
   static __m512i as_pairs(F even, F odd) {
@@ -93,20 +105,11 @@ struct AttentionBackwardPairs {
         : size(dim), step(round_up(dim, panel_columns)), pairs(step / 2), panels(step / panel_columns) {}
   };
 
-  // Up to `side` queries of one head.
-  struct Rows {
-    const AttentionSpec* spec;
-    const AttentionSequence* sequence;
-    int64_t head, first, count;
+  struct Rows : RowsOfHead {
     uint32_t *q = nullptr, *dout = nullptr;            // tiles of rows, each [pair of dim][row]
     uint32_t *q_rows = nullptr, *dout_rows = nullptr;  // panels of dim, each [pair of rows][32]
     float *base = nullptr, *dots = nullptr;            // [count]: lse in powers of two, dout . out
     float* dq = nullptr;                               // [count][dim]
-
-    // The keys that any of the rows [begin, end) sees.
-    Range sees(int64_t begin, int64_t end) const {
-      return {visible(*spec, *sequence, first + begin).begin, visible(*spec, *sequence, first + end - 1).end};
-    }
   };
 
   // Up to `side` keys and their values.
@@ -135,7 +138,7 @@ struct AttentionBackwardPairs {
     std::vector<Rows> all;
     for (int64_t head = part.rows.kv_head * group; head < (part.rows.kv_head + 1) * group; ++head)
       for (int64_t first = begin; first < end; first += side) {
-        Rows rows{&spec, &s, head, first, std::min(side, end - first)};
+        Rows rows{{&spec, &s, head, first, std::min(side, end - first)}};
         rows.q = take(side * dim.pairs), rows.dout = take(side * v_dim.pairs);
         rows.q_rows = take(side * dim.pairs), rows.dout_rows = take(side * v_dim.pairs);
         rows.base = reinterpret_cast<float*>(take(side)), rows.dots = reinterpret_cast<float*>(take(side));

@@ -311,7 +311,7 @@ struct PairAttentionLoops {
     template <int rows, int vectors>
     void chain_in_place(const bf16* weights, const bf16* v, int64_t columns, int64_t keys, float* out) const {
       F sum[rows][vectors];
-      load_sums<rows, vectors>(sum, out, v_step_, false);
+      Tile::template load_sums<rows, vectors>(sum, out, v_step_, false);
       const int64_t stride = step_.v.token_stride;
       for (int64_t t = 0; t < keys; t += 2, v += 2 * stride) {
         typename D::Right right[vectors / 2][2];
@@ -327,7 +327,7 @@ struct PairAttentionLoops {
           for (int i = 0; i < vectors; ++i) sum[r][i] = D::add(sum[r][i], right[i / 2][i % 2], x);
         }
       }
-      store_sums<rows, vectors>(sum, out, v_step_);
+      Tile::template store_sums<rows, vectors>(sum, out, v_step_);
     }
 
     const AttentionStep& step_;
@@ -361,27 +361,12 @@ struct PairAttentionLoops {
     Few::turn_rows(row, count, dim, 0, to, columns * k_block);
   }
 
-  template <int rows, int vectors>
-  static void load_sums(F (&sum)[rows][vectors], const float* c, int64_t c_step, bool first) {
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-      for (int i = 0; i < vectors; ++i) sum[r][i] = first ? V::zero() : V::load(c + r * c_step + i * width);
-  }
-  template <int rows, int vectors>
-  static void store_sums(const F (&sum)[rows][vectors], float* c, int64_t c_step) {
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-      for (int i = 0; i < vectors; ++i) V::store(c + r * c_step + i * width, sum[r][i]);
-  }
-
   // rows x (vectors x width) sums at c. In pairs, `a` moves by a_step for each and by row_step for each row.
   template <int rows, int vectors, int64_t row_step, class Ahead>
   static void chain(const bf16* a, int64_t a_step, const Pairs& b, int64_t column, float* c, int64_t c_step, bool first,
                     Ahead& ahead) {
     F sum[rows][vectors];
-    load_sums<rows, vectors>(sum, c, c_step, first);
+    Tile::template load_sums<rows, vectors>(sum, c, c_step, first);
     for (int64_t pair = b.begin; pair < b.end;) {
       const bf16* at = b.at(pair, column);
       const int64_t stop = std::min(b.end, (pair / pairs_of_tile + 1) * pairs_of_tile);
@@ -398,7 +383,7 @@ struct PairAttentionLoops {
         }
       }
     }
-    store_sums<rows, vectors>(sum, c, c_step);
+    Tile::template store_sums<rows, vectors>(sum, c, c_step);
   }
 
   // `count` rows times columns [begin, end) of b, multiples of 32, to the same columns of c, with as many rows and

@@ -169,20 +169,7 @@ struct Tiles {
   // Where column c of a panel begins within a block of k, in bf16.
   static constexpr int64_t tile_of(int64_t c) { return c / tile_columns * tile_elements + c % tile_columns * 2; }
 
- private:
-  static constexpr int64_t tile_at(int vector) { return tile_of(int64_t(vector) * width); }
-
-  // sum += x [rows] times one k of the right side.
-  template <int rows, int vectors>
-  [[gnu::always_inline]] static void add_column(F (&sum)[rows][vectors], const float* x, const F (&w)[vectors]) {
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r) {
-      const F own = V::set1(x[r]);
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(own, w[v], sum[r][v]);
-    }
-  }
-
+  // Sums of rows that lie c_step apart; `first`: they begin at 0.
   template <int rows, int vectors>
   static void load_sums(F (&sum)[rows][vectors], const float* c, int64_t c_step, bool first) {
 #pragma GCC unroll 12
@@ -196,6 +183,20 @@ struct Tiles {
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) V::store(c + r * c_step + v * width, sum[r][v]);
+  }
+
+ private:
+  static constexpr int64_t tile_at(int vector) { return tile_of(int64_t(vector) * width); }
+
+  // sum += x [rows] times one k of the right side.
+  template <int rows, int vectors>
+  [[gnu::always_inline]] static void add_column(F (&sum)[rows][vectors], const float* x, const F (&w)[vectors]) {
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) {
+      const F own = V::set1(x[r]);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(own, w[v], sum[r][v]);
+    }
   }
 
   static void store_some(float* to, F x, int64_t count) {
