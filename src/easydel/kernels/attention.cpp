@@ -67,20 +67,19 @@ std::vector<AttentionSequence> sequences_of(const int64_t* offsets, int64_t coun
   return by_offsets(offsets, count);
 }
 
-Order attention_order(Number q, Number k, Number v) {
-  return all_bf16(q, k, v) && bf16_order() == Order::bf16_pairs ? Order::bf16_pairs : Order::fp32_chain;
-}
+Order attention_order(Number q, Number k, Number v) { return all_bf16(q, k, v) ? bf16_order() : Order::fp32_chain; }
 
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
             Heads k, Heads v, MutableHeads out, float* lse, Order order) {
-  const bool pairs = order == Order::bf16_pairs;
-  check(pairs ? all_bf16(q.number, k.number, v.number) : order == Order::fp32_chain, "attention: the order ",
-        name(order), " is not for these numbers");
+  check(order == Order::fp32_chain || all_bf16(q.number, k.number, v.number), "attention: the order ", name(order),
+        " is not for these numbers");
   check(spec.kv_heads > 0 && spec.heads % spec.kv_heads == 0, "attention: ", spec.heads, " heads over ", spec.kv_heads,
         " kv heads");
   const AttentionStep step{spec, q, k, v, out, lse, order};
   const Loops& isa = loops();
-  const auto attend_chunk = pairs ? isa.attend_chunk_pairs : isa.attend_chunk;
+  const auto attend_chunk = order == Order::bf16_tile    ? isa.attend_chunk_tiles
+                            : order == Order::bf16_pairs ? isa.attend_chunk_pairs
+                                                         : isa.attend_chunk;
   const std::vector<AttentionRows> pieces = cut(step, sequences, executor.size());
   const int64_t floats = partial_floats(step);
   int64_t parts = 0, longest = 0;

@@ -8,11 +8,12 @@
 // 16 sums of weights, key t in sum t mod 16; values are one chain in ascending key over the visible keys alone,
 // invisible ones are never multiplied; every 512 keys a new partial result, merged in ascending order.
 //
-// In Order::bf16_pairs a score is one chain over pairs of dimensions, of each the odd one first, then the even one. A
-// block's maximum is the new one only where it is more than 8 above the old. Weights are rounded to bf16 where they
-// meet values, not where they are summed; values are one chain over the pairs of keys at positions 2t and 2t + 1, again
-// the odd one first. A missing dimension and an invisible key of a visible pair count as zero, weight and value.
-// Denormals count as zero until partial results are merged; a result is never -0, and of NaN there is one.
+// In the orders of bf16 products are those of order.h, of dimensions for a score, of keys for values: in bf16_pairs one
+// chain over pairs, keys 2t and 2t + 1 together, the odd one first; in bf16_tile blocks of 32, keys 32t to 32t + 31
+// together, whose even and odd ones are two chains. A missing dimension, and an invisible key of a pair or block in
+// which others are seen, count as zero, weight and value. A block's maximum is the new one only where it is more than 8
+// above the old. Weights are rounded to bf16 where they meet values, not where they are summed. Denormals count as zero
+// until partial results are merged; a result is never -0, and of NaN there is one.
 #pragma once
 
 #include <span>
@@ -69,13 +70,13 @@ struct AttentionSequence {
 
 // out [tokens, heads, v_dim]; lse (null: not wanted) [tokens, heads] fp32, side by side: the natural logarithm of the
 // sum of e^score, sinks included. A row that sees no key is 0, its lse -infinity (the sink's score, with sinks). Rows
-// of q that belong to no sequence are left alone in out. The order is fp32_chain or bf16_pairs, the latter of q, k and
-// v in bf16 alone (a Bug else).
+// of q that belong to no sequence are left alone in out. Orders other than fp32_chain are of q, k and v in bf16 alone
+// (a Bug else).
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
             Heads k, Heads v, MutableHeads out, float* lse, Order order = Order::fp32_chain);
 
-// The order of attention over q, k and v of these types on this machine: bf16_pairs where all are bf16 and bf16_order()
-// is that, else fp32_chain.
+// The order of attention over q, k and v of these types on this machine: bf16_order() where all are bf16, else
+// fp32_chain.
 Order attention_order(Number q, Number k, Number v);
 
 // The sequences of training: sequence i is tokens offsets[i] to offsets[i + 1] of q, k and v alike. Offsets are int32

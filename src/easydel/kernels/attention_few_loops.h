@@ -83,6 +83,16 @@ struct FewRows {
       add_values_of<bf16>(s, v, head, block, keys, rows, weights, v_dim, out, v_step);
   }
 
+  // Where the `count` keys or values from `begin` on of one kv head lie.
+  static void find_rows(const AttentionSequence& s, const Heads& x, int64_t head, int64_t begin, int64_t count,
+                        const bf16** rows) {
+    for (int64_t t = 0; t < count;) {
+      const int64_t stop = s.pages ? std::min(count, t + s.page_tokens - (begin + t) % s.page_tokens) : count;
+      const bf16* row = static_cast<const bf16*>(x.at(token_at(s, begin + t), head));
+      for (; t < stop; ++t, row += x.token_stride) rows[t] = row;
+    }
+  }
+
   static int64_t token_at(const AttentionSequence& s, int64_t position) {
     if (!s.pages) return s.first_key + position;
     return int64_t(s.pages[position / s.page_tokens]) * s.page_tokens + position % s.page_tokens;

@@ -251,16 +251,16 @@ struct AttentionLoops {
         sum = std::fma(sum, shrink, Math::exp2_of_negative(sink - top));
       }
       const W factor = W::set(sum == 0 ? 0 : shrink / sum);
-      const bool pairs = step.order == Order::bf16_pairs;
+      const bool in_bf16 = step.order != Order::fp32_chain;
       if (step.lse) {
         float& lse = step.lse[token * step.spec.heads + head];
         lse = sum == 0 ? -INFINITY : float(top * double(ln_2) + std::log(double(sum)));
-        if (pairs && std::isnan(lse)) lse = NAN;
+        if (in_bf16 && std::isnan(lse)) lse = NAN;
       }
       void* const to = step.out.at(token, head);
       for (int64_t d = 0; d < step.spec.v_dim; d += lanes) {
         W y = W::load(all.out + r * step.v_step() + d) * factor;
-        if (pairs) y = Math::one_nan(y + W::zero());
+        if (in_bf16) y = Math::one_nan(y + W::zero());
         if (step.out.number == Number::f32)
           y.store(static_cast<float*>(to) + d, step.spec.v_dim - d);
         else

@@ -47,8 +47,7 @@ inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequenc
   return keys;
 }
 
-// Up to 192 rows over one chunk of keys. `out` is [tile of 12 rows][panel of 32][row][32], relative to 2^top as `sum`
-// is.
+// Up to 192 rows over one chunk of keys. `out` is [row][v_step], relative to 2^top as `sum` is.
 struct AttentionPartial {
   float *top, *sum, *out;
 };

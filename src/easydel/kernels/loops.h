@@ -52,11 +52,13 @@ struct Loops {
   void (*multiply_code_pairs)(const QuantizedStep& step, int64_t panel, int64_t panels, int64_t first,
                               int64_t rows) = nullptr;
 
-  // One chunk of keys for some rows, in either order; the result of a later chunk joined to an earlier one's; the rows
+  // One chunk of keys for some rows, in each order; the result of a later chunk joined to an earlier one's; the rows
   // written.
   void (*attend_chunk)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part);
   void (*attend_chunk_pairs)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk,
                              AttentionPartial part);  // order bf16_pairs
+  void (*attend_chunk_tiles)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk,
+                             AttentionPartial part);  // order bf16_tile
   void (*merge_attention)(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part);
   void (*finish_attention)(const AttentionStep& step, const AttentionRows& rows, AttentionPartial all);
 

@@ -27,7 +27,7 @@ void add_pair_loops(Loops& all) {
   all.pack_pair_panels = PairLoops::pack_panels;
   all.multiply_pairs = PairLoops::multiply;
   all.multiply_code_pairs = CodePairLoops::multiply;
-  all.attend_chunk_pairs = PairAttentionLoops<Avx512, Avx512Pairs>::attend_chunk;
+  all.attend_chunk_pairs = Bf16AttentionLoops<Avx512, PairAttention<Avx512, Avx512Pairs>>::attend_chunk;
   all.attend_backward_pairs = AttentionBackwardPairs::attend_backward;
   all.peak_bf16 = PairLoops::peak;
 }

@@ -4,6 +4,7 @@
 #include "easydel/kernels/attention_backward_loops.h"
 #include "easydel/kernels/attention_loops.h"
 #include "easydel/kernels/attention_pair_loops.h"
+#include "easydel/kernels/attention_tile_loops.h"
 #include "easydel/kernels/convolution_loops.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/norm_loops.h"
@@ -41,7 +42,8 @@ constexpr Loops make_loops() {
       .multiply_code_tiles = nullptr,
       .multiply_code_pairs = nullptr,
       .attend_chunk = Attention::attend_chunk,
-      .attend_chunk_pairs = PairAttentionLoops<V, FmaPairs<V>>::attend_chunk,
+      .attend_chunk_pairs = Bf16AttentionLoops<V, PairAttention<V, FmaPairs<V>>>::attend_chunk,
+      .attend_chunk_tiles = Bf16AttentionLoops<V, TileAttention<V>>::attend_chunk,
       .merge_attention = Attention::merge,
       .finish_attention = Attention::finish,
       .attention_dots = AttentionBackwardLoops<V>::dots,

@@ -24,13 +24,17 @@ struct Avx2 {
   static void stream(bf16* p, F x) { _mm_stream_si128(reinterpret_cast<__m128i*>(p), narrowed(x)); }
   static void fence() { _mm_sfence(); }
   static __m128i narrowed(F x) {
-    const __m256i u = _mm256_castps_si256(x), one = _mm256_set1_epi32(1), half = _mm256_set1_epi32(0x7fff);
-    const __m256i tie = _mm256_and_si256(_mm256_srli_epi32(u, 16), one);
-    const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(u, _mm256_add_epi32(half, tie)), 16);
+    const __m256i rounded = _mm256_srli_epi32(_mm256_castps_si256(Avx2::rounded(x)), 16);
     const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
     const __m256i bits = _mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7fc0), nan);
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
     return _mm256_castsi256_si128(packed);
+  }
+  static F rounded(F x) {  // to bf16, of what is no NaN
+    const __m256i u = _mm256_castps_si256(x), one = _mm256_set1_epi32(1), half = _mm256_set1_epi32(0x7fff);
+    const __m256i tie = _mm256_and_si256(_mm256_srli_epi32(u, 16), one);
+    const __m256i sum = _mm256_add_epi32(u, _mm256_add_epi32(half, tie));
+    return _mm256_castsi256_ps(_mm256_and_si256(sum, _mm256_set1_epi32(int(0xffff0000))));
   }
   static F even(const bf16* pairs) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(pairs)), 16));

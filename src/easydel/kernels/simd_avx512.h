@@ -25,13 +25,15 @@ struct Avx512 {
   static void fence() { _mm_sfence(); }
   // Not VCVTNEPS2BF16: that one flushes denormals.
   static __m256i narrowed(F x) {
-    const __m512i u = _mm512_castps_si512(x);
-    const __m512i tie = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
-    const __m512i rounded =
-        _mm512_srli_epi32(_mm512_add_epi32(u, _mm512_add_epi32(_mm512_set1_epi32(0x7fff), tie)), 16);
+    const __m512i rounded = _mm512_srli_epi32(_mm512_castps_si512(Avx512::rounded(x)), 16);
     const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
     const __m512i bits = _mm512_mask_mov_epi32(rounded, nan, _mm512_set1_epi32(0x7fc0));
     return _mm512_cvtepi32_epi16(bits);
+  }
+  static F rounded(F x) {  // to bf16, of what is no NaN
+    const __m512i u = _mm512_castps_si512(x), tie = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+    const __m512i sum = _mm512_add_epi32(u, _mm512_add_epi32(_mm512_set1_epi32(0x7fff), tie));
+    return _mm512_castsi512_ps(_mm512_and_si512(sum, _mm512_set1_epi32(int(0xffff0000))));
   }
   static F even(const bf16* pairs) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(pairs), 16)); }
   static F odd(const bf16* pairs) {

@@ -21,7 +21,11 @@ struct Scalar {
   static F load(const bf16* p) { return widen(*p); }
   static void store(bf16* p, F x) { *p = narrow(x); }
   static void stream(bf16* p, F x) { *p = narrow(x); }
-  static void fence() {}                                        // behind the last of what was streamed
+  static void fence() {}   // behind the last of what was streamed
+  static F rounded(F x) {  // to bf16, of what is no NaN
+    const uint32_t u = std::bit_cast<uint32_t>(x);
+    return std::bit_cast<float>((u + 0x7fff + (u >> 16 & 1)) & 0xffff0000);
+  }
   static F even(const bf16* pairs) { return widen(pairs[0]); }  // of `width` pairs of bf16, the first of each
   static F odd(const bf16* pairs) { return widen(pairs[1]); }
   static F load_pairs(const bf16* p) { return std::bit_cast<float>(uint32_t(p[1].bits) << 16 | p[0].bits); }

@@ -14,6 +14,7 @@ struct Tiles {
   using F = typename V::F;
   static constexpr int width = V::width;
   static constexpr int most_rows = V::registers == 32 ? 12 : 6;
+  static constexpr int most_tile_rows = most_rows / 2;  // two chains each, of two vectors
 
   // What is on the right of a product: [k][step], of which `columns` (a multiple of 32) take part.
   struct Right {
@@ -74,32 +75,48 @@ struct Tiles {
   }
 
   // The order of TDPBF16PS. The sums of the blocks stay in c, near enough, for lack of registers.
-  template <int rows, int vectors>
-  static void tile_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, bool first) {
-    if (first)
-      for (int r = 0; r < rows; ++r)
-        for (int v = 0; v < vectors; ++v) V::store(c + r * panel_columns + v * width, V::zero());
-    for (int64_t block = 0; block < k; block += k_block, b += 2 * tile_elements) {
+  template <int rows, int vectors, int64_t columns, class Ahead>
+  static void tile_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, int64_t c_step, bool first,
+                        Ahead& ahead) {
+    for (int64_t block = 0; block < k; block += k_block, b += columns * k_block, first = false) {
       F even[rows][vectors], odd[rows][vectors];
-      for (int r = 0; r < rows; ++r)
-        for (int v = 0; v < vectors; ++v) even[r][v] = odd[r][v] = V::zero();
+      set_zero(even), set_zero(odd);
       for (int64_t j = 0; j < k_block / 2; ++j, a += 2 * a_step) {
         const bf16* const pairs = b + j * 2 * tile_columns;
         F w_even[vectors], w_odd[vectors];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v)
           w_even[v] = V::even(pairs + tile_at(v)), w_odd[v] = V::odd(pairs + tile_at(v));
-        if constexpr (rows <= 4) V::prefetch(pairs + 2048), V::prefetch(pairs + 2048 + tile_elements);
+        ahead(pairs, rows, vectors * width);
         add_column<rows, vectors>(even, a, w_even);
         add_column<rows, vectors>(odd, a + a_step, w_odd);
       }
-#pragma GCC unroll 12
-      for (int r = 0; r < rows; ++r)
+      add_block<rows, vectors>(even, odd, c, c_step, first);
+    }
+  }
+
+  // The same where both sides are bf16 in value, the left one in 32 bits: k [begin, end) of blocks that begin at
+  // multiples of 32. right(i, columns) is where k i of so
+  // many columns of the right side is read.
+  template <int rows, int vectors, int64_t row_step, class Right>
+  static void tile_chains(const float* a, int64_t a_step, const Right& right, int64_t begin, int64_t end, float* c,
+                          int64_t c_step, bool first) {
+    for (int64_t i = begin; i < end; first = false) {
+      const int64_t stop = std::min(end, (i / k_block + 1) * k_block);
+      F even[rows][vectors], odd[rows][vectors];
+      set_zero(even), set_zero(odd);
+      const auto add = [&](F(&sum)[rows][vectors]) __attribute__((always_inline)) {
+        const auto* const b = right(i, vectors * width);
+        F w[vectors];
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) {
-          float* const at = c + r * panel_columns + v * width;
-          V::store(at, V::add(V::load(at), V::add(even[r][v], odd[r][v])));
-        }
+        for (int v = 0; v < vectors; ++v) w[v] = V::load(b + v * width);
+        add_column<rows, vectors, row_step>(sum, a + i * a_step, w);
+        ++i;
+      };
+      if (i % 2) add(odd);
+      while (i + 1 < stop) add(even), add(odd);
+      if (i < stop) add(even);
+      add_block<rows, vectors>(even, odd, c, c_step, first);
     }
   }
 
@@ -122,8 +139,7 @@ struct Tiles {
     }
   }
 
-  // A panel of bf16 on the right, or one of `of` columns, of which `columns` take part, in any order; in the tile
-  // instruction's the rows of c lie 32 apart.
+  // A panel of bf16 on the right, or one of `of` columns, of which `columns` take part, in any order.
   template <Order order, int64_t of = panel_columns, int rows = order == Order::bf16_tile ? 6 : most_rows, class Ahead>
   static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c,
                         int64_t c_step, bool first, Ahead&& ahead, int64_t columns = of) {
@@ -132,19 +148,45 @@ struct Tiles {
         if (count <= 3) return rows_bf16<order, of, 3>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
       if (count < rows) return rows_bf16<order, of, rows - 1>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
       constexpr bool tiles = order == Order::bf16_tile, odd_first = order == Order::bf16_pairs;
-      constexpr int vectors = tiles && V::registers < 32 ? 1 : 2;
+      constexpr int vectors = tiles && rows > most_tile_rows ? 1 : 2;
       int64_t column = 0;
-      if constexpr (!tiles && 3 * rows <= most_rows)  // few chains: more of them at once
-        for (; column + 4 * width <= columns; column += 4 * width)
-          chain_bf16<rows, 4, odd_first, of>(a, a_step, b + tile_of(column), k, c + column, c_step, first, ahead);
+      if constexpr (tiles ? 2 * rows <= most_tile_rows : 3 * rows <= most_rows)  // few chains: more of them at once
+        for (; column + 4 * width <= columns; column += 4 * width) {
+          if constexpr (tiles)
+            tile_bf16<rows, 4, of>(a, a_step, b + tile_of(column), k, c + column, c_step, first, ahead);
+          else
+            chain_bf16<rows, 4, odd_first, of>(a, a_step, b + tile_of(column), k, c + column, c_step, first, ahead);
+        }
       for (; column < columns; column += vectors * width) {
         if constexpr (tiles)
-          tile_bf16<rows, vectors>(a, a_step, b + tile_of(column), k, c + column, first);
+          tile_bf16<rows, vectors, of>(a, a_step, b + tile_of(column), k, c + column, c_step, first, ahead);
         else
           chain_bf16<rows, vectors, odd_first, of>(a, a_step, b + tile_of(column), k, c + column, c_step, first, ahead);
       }
       if (count > rows)
         rows_bf16<order, of>(count - rows, a + rows, a_step, b, k, c + rows * c_step, c_step, first, ahead, columns);
+    }
+  }
+
+  // `count` rows by tile_chains, times `columns` (a multiple of width) of the right side: right(i, column, how many).
+  template <int64_t row_step = 1, int rows = most_tile_rows, class Right>
+  static void rows_tile(int64_t count, const float* a, int64_t a_step, const Right& right, int64_t begin, int64_t end,
+                        int64_t columns, float* c, int64_t c_step, bool first) {
+    if constexpr (rows > 0) {
+      if (count < rows)
+        return rows_tile<row_step, rows - 1>(count, a, a_step, right, begin, end, columns, c, c_step, first);
+      int64_t column = 0;
+      const auto from_column = [&](int64_t i, int64_t some) { return right(i, column, some); };
+      if constexpr (2 * rows <= most_tile_rows)
+        for (; column + 4 * width <= columns; column += 4 * width)
+          tile_chains<rows, 4, row_step>(a, a_step, from_column, begin, end, c + column, c_step, first);
+      for (; column + 2 * width <= columns; column += 2 * width)
+        tile_chains<rows, 2, row_step>(a, a_step, from_column, begin, end, c + column, c_step, first);
+      for (; column < columns; column += width)
+        tile_chains<rows, 1, row_step>(a, a_step, from_column, begin, end, c + column, c_step, first);
+      if (count > rows)
+        rows_tile<row_step>(count - rows, a + rows * row_step, a_step, right, begin, end, columns, c + rows * c_step,
+                            c_step, first);
     }
   }
 
@@ -189,14 +231,34 @@ struct Tiles {
   static constexpr int64_t tile_at(int vector) { return tile_of(int64_t(vector) * width); }
 
   // sum += x [rows] times one k of the right side.
-  template <int rows, int vectors>
+  template <int rows, int vectors, int64_t row_step = 1>
   [[gnu::always_inline]] static void add_column(F (&sum)[rows][vectors], const float* x, const F (&w)[vectors]) {
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r) {
-      const F own = V::set1(x[r]);
+      const F own = V::set1(x[r * row_step]);
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) sum[r][v] = V::fma(own, w[v], sum[r][v]);
     }
+  }
+
+  template <int rows, int vectors>
+  [[gnu::always_inline]] static void set_zero(F (&sum)[rows][vectors]) {
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sum[r][v] = V::zero();
+  }
+  // The two chains of a block onto the sums before it.
+  template <int rows, int vectors>
+  [[gnu::always_inline]] static void add_block(const F (&even)[rows][vectors], const F (&odd)[rows][vectors], float* c,
+                                               int64_t c_step, bool first) {
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        float* const at = c + r * c_step + v * width;
+        V::store(at, V::add(first ? V::zero() : V::load(at), V::add(even[r][v], odd[r][v])));
+      }
   }
 
   static void store_some(float* to, F x, int64_t count) {

@@ -1,4 +1,4 @@
-// The forward of attention in the order bf16_pairs.
+// The forward of attention in the orders of bf16.
 #include <cstring>
 
 #include "kernels/attention_support.h"
@@ -8,8 +8,13 @@ namespace {
 
 using namespace testing;
 
+class AttentionInBf16 : public ::testing::TestWithParam<Order> {};
+INSTANTIATE_TEST_SUITE_P(Orders, AttentionInBf16, ::testing::Values(Order::bf16_pairs, Order::bf16_tile),
+                         [](const auto& order) { return std::string(name(order.param)); });
+
 // A problem in bf16; the exact one is of the same numbers.
 struct ShortProblem : Problem {
+  Order order = AttentionInBf16::GetParam();
   std::vector<bf16> short_q, short_k, short_v;
 
   ShortProblem(const AttentionSpec& s, const std::vector<int64_t>& lengths, unsigned seed, float size = 1)
@@ -29,15 +34,33 @@ struct ShortProblem : Problem {
   void attend_into(Executor& executor, std::span<const AttentionSequence> some, Attended& to) const {
     attend(executor, spec, some, heads_of(short_q, spec.heads, spec.head_dim),
            heads_of(short_k, spec.kv_heads, spec.head_dim), heads_of(short_v, spec.kv_heads, spec.v_dim),
-           heads_of(to.out, spec.heads, spec.v_dim), to.lse.data(), Order::bf16_pairs);
+           heads_of(to.out, spec.heads, spec.v_dim), to.lse.data(), order);
   }
 };
 
 float rounded(float x) { return widen(narrow(x)); }
 
+// sum + the products of up to 32 neighbouring k by the orders of order.h.
+struct Factors {
+  float left = 0, right = 0;
+};
+template <class At>
+float block_added(Order order, float sum, int64_t count, const At& at) {
+  const auto k = [&](int64_t i) { return i < count ? at(i) : Factors{}; };
+  const auto add = [](float to, Factors x) { return std::fma(x.left, x.right, to); };
+  if (order == Order::bf16_pairs) {
+    for (int64_t i = 0; i < count; i += 2) sum = add(add(sum, k(i + 1)), k(i));
+    return sum;
+  }
+  float even = 0, odd = 0;
+  for (int64_t i = 0; i < count; i += 2) even = add(even, k(i)), odd = add(odd, k(i + 1));
+  return sum + (even + odd);
+}
+
 // One row by the order of attention.h, without softcap and sinks; of numbers that are no denormals.
-std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s, int64_t query, int64_t head) {
+std::vector<float> row_by_contract(const ShortProblem& p, const AttentionSequence& s, int64_t query, int64_t head) {
   const AttentionSpec& spec = p.spec;
+  const Order order = p.order;
   const int64_t kv_head = head / (spec.heads / spec.kv_heads), position = s.past + query;
   const float* const q = p.q.data() + ((s.first_query + query) * spec.heads + head) * spec.head_dim;
   const auto k = [&](int64_t t) { return p.k.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.head_dim; };
@@ -53,10 +76,10 @@ std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s,
       for (int64_t t = block; t < block + 64; ++t) {
         if (!seen(t)) continue;
         float x = 0;
-        for (int64_t d = 0; d < spec.head_dim; d += 2) {
-          if (d + 1 < spec.head_dim) x = std::fma(q[d + 1], k(t)[d + 1], x);
-          x = std::fma(q[d], k(t)[d], x);
-        }
+        for (int64_t d = 0; d < spec.head_dim; d += 32)
+          x = block_added(order, x, std::min<int64_t>(32, spec.head_dim - d), [&](int64_t i) {
+            return Factors{q[d + i], k(t)[d + i]};
+          });
         score[t - block] = x * scale;
         if (spec.slopes)
           score[t - block] = std::fma(std::fabs(float(t - position)), -(spec.slopes[head] * 1.44269504f), x * scale);
@@ -65,18 +88,18 @@ std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s,
       if (highest > top + 8) part.rise(highest);
       for (int64_t t = block; t < block + 64; ++t)
         if (seen(t)) weight[t - block] = power(score[t - block] - top), sums[t % 16] += weight[t - block];
-      for (int64_t t = block; t < block + 64; t += 2)
-        for (size_t d = 0; d < out.size(); ++d) {
-          if (seen(t + 1)) out[d] = std::fma(rounded(weight[t + 1 - block]), v(t + 1)[d], out[d]);
-          if (seen(t)) out[d] = std::fma(rounded(weight[t - block]), v(t)[d], out[d]);
-        }
+      for (int64_t t = block; t < block + 64; t += 32)
+        for (size_t d = 0; d < out.size(); ++d)
+          out[d] = block_added(order, out[d], 32, [&](int64_t i) {
+            return seen(t + i) ? Factors{rounded(weight[t + i - block]), v(t + i)[d]} : Factors{};
+          });
     }
     all.merge(std::move(part));
   }
   return std::move(all).finished();
 }
 
-TEST(AttentionByPairs, HasTheBitsOfTheContractOnEveryInstructionSet) {
+TEST_P(AttentionInBf16, HasTheBitsOfTheContractOnEveryInstructionSet) {
   static const std::vector<float> slopes = {0.5f, 0.1f, 0.01f, 0.7f, 0.3f, 0.2f};
   for (const AttentionSpec& spec : {spec_of(1, 1, 16, 16), spec_of(6, 2, 7, 19), spec_of(4, 4, 64, 32)})
     for (const int64_t window : {0, 50, -1}) {
@@ -96,7 +119,7 @@ TEST(AttentionByPairs, HasTheBitsOfTheContractOnEveryInstructionSet) {
     }
 }
 
-TEST(AttentionByPairs, MergesChunksOfKeysInTheContractsOrder) {
+TEST_P(AttentionInBf16, MergesChunksOfKeysInTheContractsOrder) {
   AttentionSpec spec = spec_of(2, 1, 8, 8);
   for (const int64_t window : {0, 1501}) {
     spec.window = window;
@@ -116,7 +139,7 @@ TEST(AttentionByPairs, MergesChunksOfKeysInTheContractsOrder) {
 }
 
 // The weights of values are rounded to eight bits; the sum of weights is not.
-TEST(AttentionByPairs, IsNearTheExactOneForEverySpec) {
+TEST_P(AttentionInBf16, IsNearTheExactOneForEverySpec) {
   for (const AttentionSpec& spec : specs()) {
     const ShortProblem p(spec, {1, 5, 0, 130, 17}, 5);
     const Exact e = exact(p);
@@ -126,7 +149,7 @@ TEST(AttentionByPairs, IsNearTheExactOneForEverySpec) {
   }
 }
 
-TEST(AttentionByPairs, HasTheSameBitsOnEveryInstructionSetAndTeamForEverySpec) {
+TEST_P(AttentionInBf16, HasTheSameBitsOnEveryInstructionSetAndTeamForEverySpec) {
   for (const AttentionSpec& spec : specs())
     for (const bool strange : {false, true}) {
       ShortProblem p(spec, {1, 5, 0, 130, 17}, 6, 3);
@@ -147,7 +170,7 @@ TEST(AttentionByPairs, HasTheSameBitsOnEveryInstructionSetAndTeamForEverySpec) {
     }
 }
 
-TEST(AttentionByPairs, GivesTheSameBitsHoweverAPromptIsCut) {
+TEST_P(AttentionInBf16, GivesTheSameBitsHoweverAPromptIsCut) {
   std::vector<AttentionSpec> all = specs();
   all.push_back(spec_of(6, 2, 64, 64)), all.push_back(spec_of(4, 1, 128, 96));
   for (const AttentionSpec& spec : all) {
@@ -176,7 +199,7 @@ TEST(AttentionByPairs, GivesTheSameBitsHoweverAPromptIsCut) {
 }
 
 // Alone a row has the bits that it has among those that see more or less, of finite values or not.
-TEST(AttentionByPairs, NeverMultipliesWhatARowCannotSee) {
+TEST_P(AttentionInBf16, NeverMultipliesWhatARowCannotSee) {
   for (const int64_t window : {0, 7, 70}) {
     AttentionSpec spec = spec_of(3, 1, 32, 32);
     spec.window = window;
@@ -201,7 +224,7 @@ TEST(AttentionByPairs, NeverMultipliesWhatARowCannotSee) {
   }
 }
 
-TEST(AttentionByPairs, DecodesFromPagesWithTheBitsOfTheWholePrompt) {
+TEST_P(AttentionInBf16, DecodesFromPagesWithTheBitsOfTheWholePrompt) {
   struct Case {
     int64_t heads, kv_heads, dim, v_dim, window, page;
   };
@@ -250,7 +273,7 @@ TEST(AttentionByPairs, DecodesFromPagesWithTheBitsOfTheWholePrompt) {
   }
 }
 
-TEST(AttentionByPairs, LooksAcrossToKeysOfAnotherLength) {
+TEST_P(AttentionInBf16, LooksAcrossToKeysOfAnotherLength) {
   AttentionSpec spec = spec_of(2, 2, 12, 12);
   spec.causal = false;
   ShortProblem p(spec, {}, 11);
@@ -267,19 +290,19 @@ TEST(AttentionByPairs, LooksAcrossToKeysOfAnotherLength) {
   });
 }
 
-TEST(AttentionByPairs, IsTheMachinesInBf16WhereProductsAreByPairs) {
+TEST(AttentionOrder, IsThatOfProductsWhereAllIsBf16) {
   constexpr Number wide = Number::f32, narrow = Number::bf16;
-  const bool pairs = bf16_order() == Order::bf16_pairs;
-  EXPECT_EQ(attention_order(narrow, narrow, narrow), pairs ? Order::bf16_pairs : Order::fp32_chain);
+  EXPECT_EQ(attention_order(narrow, narrow, narrow), bf16_order());
   EXPECT_EQ(attention_order(wide, narrow, narrow), Order::fp32_chain);
-  EXPECT_EQ(attention_order(narrow, wide, wide), Order::fp32_chain);
+  EXPECT_EQ(attention_order(narrow, wide, narrow), Order::fp32_chain);
+  EXPECT_EQ(attention_order(narrow, narrow, wide), Order::fp32_chain);
 }
 
-TEST(AttentionByPairs, IsOfBf16Alone) {
+TEST_P(AttentionInBf16, IsOfBf16Alone) {
   const Problem p(spec_of(1, 1, 16, 16), {4}, 1);
   std::vector<float> out(4 * 16);
   EXPECT_THROW(attend(serial_executor(), p.spec, p.sequences, p.q_heads(), p.k_heads(), p.v_heads(),
-                      heads_of(out, 1, 16), nullptr, Order::bf16_pairs),
+                      heads_of(out, 1, 16), nullptr, GetParam()),
                Bug);
 }
 

@@ -1,0 +1,162 @@
+// What the orders of attention's forward in bf16 share, for a vector type V: the walk over blocks of keys and the
+// softmax. The order's products are P's: attention_pair_loops.h, attention_tile_loops.h, amx_attention.h. Included by
+// loops_<set>.cpp only.
+#pragma once
+
+#include <algorithm>
+
+#include "easydel/kernels/attention_loops.h"
+#include "easydel/kernels/isa.h"
+
+namespace easydel::kernels {
+
+// What up to `most` rows see of a block of keys, counted from its begin.
+template <int64_t most>
+struct SeenKeys {
+  Range any{0, key_block}, of_row[most];
+  bool whole = true, same = true;  // all rows see all; all rows see the same
+
+  // The ends of what rows see never fall from one to the next.
+  SeenKeys(const Range* rows, int64_t count, int64_t block) {
+    if (rows[count - 1].begin <= block && rows[0].end >= block + key_block) return;
+    whole = false, any = {key_block, 0};
+    for (int64_t r = 0; r < count; ++r) {
+      const Range here = rows[r].within(block, block + key_block);
+      of_row[r] = {here.begin - block, here.end - block};
+      same &= of_row[r].begin == of_row[0].begin && of_row[r].end == of_row[0].end;
+      if (!of_row[r].empty()) any = {std::min(any.begin, of_row[r].begin), std::max(any.end, of_row[r].end)};
+    }
+  }
+
+  // work(r, count, keys) for rows side by side that see the same, unless that is nothing.
+  template <class Work>
+  void for_equal_rows(int64_t count, const Work& work) const {
+    if (same) return work(0, count, any);
+    for (int64_t r = 0, end; r < count; r = end) {
+      for (end = r + 1; end < count && of_row[end].begin == of_row[r].begin && of_row[end].end == of_row[r].end;) ++end;
+      if (!of_row[r].empty()) work(r, end - r, of_row[r]);
+    }
+  }
+};
+
+// P takes P::tile_rows rows at a time and has
+//   P(step, rows, queries)                  the queries of the rows by pointers
+//   begin(block)                            what follows is of the keys from position `block` on
+//   multiply_queries(t, count, any, to)     [count][64] products of rows from t on with the keys `any` at least
+//   Weight, weight_at(r, key, count)        how weights of `count` rows, rounded, lie
+//   store_weights(to, F)                    rounds some
+//   add_values(seen, count, weights, out)   onto out [count][v_step]
+template <class V, class P>
+struct Bf16AttentionLoops {
+  using F = typename V::F;
+  using Loops = AttentionLoops<V>;
+  using W = Wide<V>;
+  using Math = WideMath<V>;
+  using Score = typename Loops::Score;
+  using Slope = typename Loops::Slope;
+  using Seen = SeenKeys<P::tile_rows>;
+  static constexpr int width = V::width;
+
+  // One chunk of keys of up to 192 rows; see attention.h for the orders.
+  static void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
+    const FlushDenormals flush;
+    const AttentionSpec& spec = step.spec;
+    const AttentionSequence& s = *rows.sequence;
+    const int64_t group = step.group(), v_step = step.v_step();
+    alignas(64) float scores[P::tile_rows * key_block];
+    alignas(64) typename P::Weight weights[P::tile_rows * key_block];
+
+    const Score score(spec);
+    State state;
+    const bf16* queries[most_attention_rows];
+    Range all{s.keys, 0};
+    int64_t query = rows.first / group, in_group = rows.first % group;
+    for (int64_t r = 0; r < rows.count; ++r) {
+      const int64_t head = rows.kv_head * group + in_group;
+      const Range seen = visible(spec, s, query).within(chunk * chunk_keys, (chunk + 1) * chunk_keys);
+      queries[r] = static_cast<const bf16*>(step.q.at(s.first_query + query, head));
+      state.keys[r] = seen, state.slope[r] = Slope(spec, head, s.past + query);
+      state.top[r] = -INFINITY, state.sums[r] = W::zero();
+      if (!seen.empty()) all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+      if (++in_group == group) in_group = 0, ++query;
+    }
+    std::memset(part.out, 0, size_t(rows.count * v_step) * sizeof(float));
+    P products(step, rows, queries);
+
+    for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
+      products.begin(block);
+      for (int64_t t = 0; t < rows.count; t += P::tile_rows) {
+        const int64_t count = std::min(P::tile_rows, rows.count - t);
+        const Seen seen(state.keys + t, count, block);
+        if (seen.any.empty()) continue;
+        products.multiply_queries(t, count, seen.any, scores);
+        float* const out = part.out + t * v_step;
+        const auto soften = seen.whole ? Bf16AttentionLoops::soften<true> : Bf16AttentionLoops::soften<false>;
+        soften(spec.slopes != nullptr, score, block, seen, t, count, state, scores, weights, out, v_step);
+        products.add_values(seen, count, weights, out);
+      }
+    }
+    for (int64_t r = 0; r < rows.count; ++r) part.top[r] = state.top[r], part.sum[r] = Math::sum(state.sums[r]);
+  }
+
+ private:
+  static constexpr float most_above = 8;
+
+  struct State {
+    Range keys[most_attention_rows];
+    float top[most_attention_rows];
+    W sums[most_attention_rows];
+    Slope slope[most_attention_rows];
+  };
+
+  // The products of a tile's rows, from row t of all on, with 64 keys from `block` on to weights. Step by step over all
+  // rows, so that none waits for another's.
+  template <bool whole>
+  static void soften(bool slopes, Score score, int64_t block, const Seen& seen, int64_t t, int64_t count, State& state,
+                     float* scores, typename P::Weight* weights, float* out, int64_t v_step) {
+    float highest[P::tile_rows];
+    const W none = W::set(-INFINITY);
+    for (int64_t r = 0; r < count; ++r) {
+      float* const own = scores + r * key_block;
+      W top = none;
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < key_block; i += lanes) {
+        W s = score(W::load(own + i));
+        if (slopes) s = state.slope[t + r](s, block + i);
+        if constexpr (!whole) s = unless_hidden(seen.of_row[r], i, s, none);
+        s.store(own + i);
+        top = Math::max(top, s);
+      }
+      highest[r] = Math::top(top);
+    }
+    for (int64_t r = 0; r < count; ++r)
+      if (highest[r] > state.top[t + r] + most_above) rise(highest[r], t + r, state, out + r * v_step, v_step);
+    for (int64_t r = 0; r < count; ++r) {
+      const W top = W::set(state.top[t + r]);
+      W sums = state.sums[t + r];
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < key_block; i += lanes) {
+        W weight = Math::exp2_of_negative(W::load(scores + r * key_block + i) - top);
+        if constexpr (!whole) weight = unless_hidden(seen.of_row[r], i, weight, W::zero());  // of a NaN they are not 0
+        sums = sums + weight;
+#pragma GCC unroll 16
+        for (int part = 0; part < W::parts; ++part)
+          P::store_weights(weights + P::weight_at(r, i, count) + part * width, weight.part[part]);
+      }
+      state.sums[t + r] = sums;
+    }
+  }
+  // Brings what was summed before to a new maximum.
+  static void rise(float top, int64_t r, State& state, float* out, int64_t v_step) {
+    const W shrink = W::set(Math::exp2_of_negative(state.top[r] - top));
+    state.top[r] = top, state.sums[r] = state.sums[r] * shrink;
+    for (int64_t i = 0; i < v_step; i += lanes) (W::load(out + i) * shrink).store(out + i);
+  }
+  // Sixteen from key i on; of those that are not seen `hidden`.
+  static W unless_hidden(Range seen, int64_t i, W x, W hidden) {
+    const W at = Math::count() + W::set(float(i));
+    return Math::less(at, W::set(float(seen.begin)), hidden, Math::less(at, W::set(float(seen.end)), x, hidden));
+  }
+};
+
+}  // namespace easydel::kernels
