@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "easydel/kernels/attention.h"
 #include "easydel/kernels/grouped.h"
 #include "easydel/kernels/product.h"
 #include "easydel/kernels/quantized.h"
@@ -254,6 +255,21 @@ TEST_F(Tiles, DoWhatTheyServeAndNothingElse) {
   EXPECT_EQ(quantized(codes, 40, Order::bf16_tile), (Counts{3 * 4 * 3, 0}));
   EXPECT_EQ(quantized(codes, 4, Order::bf16_tile), (Counts{0, 0}));
   EXPECT_EQ(quantized(codes, 40, Order::fp32_chain), (Counts{0, 0}));
+  const auto attention = [&](int64_t queries, Order order) {
+    const AttentionSpec spec{.heads = 1, .kv_heads = 1, .head_dim = n, .v_dim = n};
+    const AttentionSequence sequence{.queries = queries, .past = m - queries, .keys = m};
+    const Heads in{dy.data(), Number::bf16, n, n};
+    return count([&] {
+      attend(serial_executor(), spec, {&sequence, 1}, in, in, in, {y.data(), Number::f32, n, n}, nullptr, order);
+    });
+  };
+  // Three pieces of 12 rows and one of 4, of which two see keys of one block and two of two: 2 blocks of dimensions x 2
+  // column tiles, then 2 panels of values.
+  EXPECT_EQ(attention(40, Order::bf16_tile), (Counts{6 * (2 * 2 + 2 * 2), 0}));
+  EXPECT_EQ(attention(4, Order::bf16_tile), (Counts{2 * (2 * 2 + 2 * 2), 0}));
+  EXPECT_EQ(attention(3, Order::bf16_tile), (Counts{0, 0}));
+  EXPECT_EQ(attention(40, Order::bf16_pairs), (Counts{0, 0}));
+  EXPECT_EQ(attention(40, Order::fp32_chain), (Counts{0, 0}));
 }
 
 }  // namespace

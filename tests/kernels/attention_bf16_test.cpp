@@ -201,11 +201,11 @@ TEST_P(AttentionInBf16, GivesTheSameBitsHoweverAPromptIsCut) {
 // Alone a row has the bits that it has among those that see more or less, of finite values or not.
 TEST_P(AttentionInBf16, NeverMultipliesWhatARowCannotSee) {
   for (const int64_t window : {0, 7, 70}) {
-    AttentionSpec spec = spec_of(3, 1, 32, 32);
+    AttentionSpec spec = spec_of(window == 7 ? 3 : 5, 1, 32, 32);
     spec.window = window;
     ShortProblem p(spec, {200}, 8);
     const Attended clean = p.attended(serial_executor());
-    const int64_t row = 3 * 32;
+    const int64_t row = spec.heads * 32;
     for (const int64_t strange : {10, 64, 65, 127, 150}) {
       ShortProblem with = p;
       for (int64_t d = 0; d < 32; ++d)
@@ -218,6 +218,14 @@ TEST_P(AttentionInBf16, NeverMultipliesWhatARowCannotSee) {
             EXPECT_EQ(std::memcmp(&a.out[from], &clean.out[from], bytes), 0) << t << " without " << strange;
           else
             EXPECT_TRUE(std::isnan(a.out[from])) << t << " with " << strange;
+        }
+        for (const int64_t t : {66, 140, 199}) {  // alone
+          if (sees(spec, t, strange)) continue;
+          const AttentionSequence alone{.first_query = t, .queries = 1, .past = t, .keys = t + 1};
+          Attended one = clean;
+          std::fill_n(one.out.begin() + t * row, row, 0.0f);
+          with.attend_into(serial_executor(), {&alone, 1}, one);
+          EXPECT_TRUE(same_bits(one.out, clean.out)) << t << " without " << strange;
         }
       });
     }

@@ -18,18 +18,24 @@ struct AmxLoops {
 
   // `rows` (up to 32) rows of x from `first` as [k block][row][32]; missing k are 0.
   static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) {
+    if (x.number == Number::bf16)
+      return pack_rows([&](int64_t r) { return static_cast<const bf16*>(x.at(first + r)); }, rows, k, to);
     for (int64_t k0 = 0; k0 < k; k0 += k_block) {
-      const __mmask32 own = k - k0 >= k_block ? ~__mmask32(0) : (__mmask32(1) << (k - k0)) - 1;
+      const __mmask32 own = own_of(k - k0);
       for (int64_t r = 0; r < rows; ++r, to += k_block) {
-        const void* const from = x.at(first + r, k0);
-        if (x.number == Number::bf16) {
-          _mm512_storeu_si512(to, _mm512_maskz_loadu_epi16(own, from));
-        } else {
-          const float* const wide = static_cast<const float*>(from);
-          V::store(to, _mm512_maskz_loadu_ps(__mmask16(own), wide));
-          V::store(to + 16, _mm512_maskz_loadu_ps(__mmask16(own >> 16), wide + 16));
-        }
+        const float* const wide = static_cast<const float*>(x.at(first + r, k0));
+        V::store(to, _mm512_maskz_loadu_ps(__mmask16(own), wide));
+        V::store(to + 16, _mm512_maskz_loadu_ps(__mmask16(own >> 16), wide + 16));
       }
+    }
+  }
+  // The same of rows of bf16 by pointers: at(r).
+  template <class At>
+  static void pack_rows(const At& at, int64_t rows, int64_t k, bf16* to) {
+    for (int64_t k0 = 0; k0 < k; k0 += k_block) {
+      const __mmask32 own = own_of(k - k0);
+      for (int64_t r = 0; r < rows; ++r, to += k_block)
+        _mm512_storeu_si512(to, _mm512_maskz_loadu_epi16(own, at(r) + k0));
     }
   }
 
@@ -41,7 +47,7 @@ struct AmxLoops {
     for (int64_t k0 = 0; k0 < k; k0 += k_block)
       for (int64_t c = 0; c < columns; c += tile_rows) {
         const int64_t count = std::min(tile_rows, columns - c);
-        const __mmask32 own = count >= tile_rows ? ~__mmask32(0) : (__mmask32(1) << count) - 1;
+        const __mmask32 own = own_of(count);
         __m512 low[16], high[16];
         for (int64_t j = 0; j < 16; ++j) {
           const int64_t row = k0 + 2 * j;
@@ -112,6 +118,9 @@ struct AmxLoops {
   }
 
  private:
+  // The first `count` of 32.
+  static __mmask32 own_of(int64_t count) { return count >= 32 ? ~__mmask32(0) : (__mmask32(1) << count) - 1; }
+
   // As many pieces as pieces of 8 blocks are, none much shorter than the others.
   static int64_t even_piece(int64_t blocks) {
     return std::min(blocks, round_up(divide_up(blocks, divide_up(blocks, 8)), 2));

@@ -11,6 +11,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+#include "easydel/kernels/amx_attention.h"
 #include "easydel/kernels/amx_attention_backward.h"
 #include "easydel/kernels/amx_loops.h"
 #include "easydel/kernels/amx_quantized_loops.h"
@@ -33,6 +34,11 @@ double peak(int64_t rounds, float*) {
   return 4.0 * 2 * 16 * 16 * of_line * double(rounds);
 }
 
+void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
+  const auto by_tiles = Bf16AttentionLoops<Avx512, AmxAttention>::attend_chunk;
+  (rows.count < AmxAttention::fewest_rows ? avx512_loops().attend_chunk_tiles : by_tiles)(step, rows, chunk, part);
+}
+
 }  // namespace
 
 const Loops& amx_loops() {
@@ -45,6 +51,7 @@ const Loops& amx_loops() {
     all.multiply_tiles = AmxLoops::multiply;
     all.multiply_byte_tiles = AmxQuantizedLoops<ByteTileSide>::multiply;
     all.multiply_code_tiles = AmxQuantizedLoops<CodeTileSide>::multiply;
+    all.attend_chunk_tiles = attend_chunk;
     all.attend_backward_pairs = AmxAttentionBackward::attend_backward;
     all.peak_bf16 = peak<Bf16Tiles, 32>;
     all.peak_int8 = peak<ByteTiles, 64>;
