@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "easydel/weights/safetensors.h"
 #include "support/data.h"
 
 namespace easydel::test {
@@ -74,6 +75,25 @@ TEST_F(Tiles, GenerateTheSameTextFromQuantizedWeights) {
                                                 std::string("quantization.model.quantization_method=") + method};
     EXPECT_EQ(generated(with_, quantized), generated(without_, quantized)) << method;
     expect_products(true, method == std::string_view("a8bit"));
+  }
+}
+
+// Grouped heads, windows, soft-caps, sinks, v_dim different from head_dim, experts.
+TEST_F(Tiles, GiveTheSameLogits) {
+  for (const char* family :
+       {"qwen3", "mistral", "gemma2", "gpt_oss", "deepseek_v3", "falcon_alibi", "random_llama_0"}) {
+    const fs::path golden = test_data(std::string("hf_goldens/") + family), out = folder_ / "logits.safetensors";
+    const auto logits = [&](const Environment& environment) {
+      const Ran ran =
+          run_program({"--quiet", "probe", "logits", golden.string(), "--inputs",
+                       (golden / "expected.safetensors").string(), "--output", out.string(), "--dtype", "bf16"},
+                      {.environment = environment});
+      EXPECT_EQ(ran.status, 0) << ran.err;
+      const weights::TensorView view = weights::SafetensorsFile::open(out)->at("logits");
+      return std::string(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
+    };
+    EXPECT_EQ(logits(with_), logits(without_)) << family;
+    expect_products(true, false);
   }
 }
 
