@@ -9,8 +9,8 @@ namespace {
 
 using namespace testing;
 
-// Groups of no rows, of one, of a block and its neighbours, and one that has most of them.
-const std::vector<int64_t> uneven = {0, 0, 1, 13, 13, 24, 61, 400, 400};
+// Groups of no rows, of one, of a block and its neighbours, of two to five vectors, and one that has most of them.
+const std::vector<int64_t> uneven = {0, 0, 1, 13, 13, 24, 61, 93, 163, 502, 502};
 const int64_t groups = int64_t(uneven.size()) - 1, rows = uneven.back();
 
 struct Case {
@@ -49,33 +49,35 @@ struct Result {
 };
 
 TEST(GroupedProduct, GivesARowTheBitsOfItsGroupAlone) {
-  constexpr int64_t n = 70, k = 75;
-  const Values x(rows * k, 1), w(groups * n * k, 2);
-  const auto bias = normal(groups * n, 3);
-  on_every_isa([&] {
-    for (const Case& c : cases) {
-      std::vector<PackedWeight> packed;
-      for (int64_t g = 0; g < groups; ++g)
-        packed.push_back(pack(serial_executor(), w.in(c.weight, k, g * n), n, k, c.weight));
-      std::vector<const PackedWeight*> some;
-      for (int64_t g = 0; g < groups; ++g) some.push_back(g % 2 ? &packed[size_t(g)] : nullptr);
-      Result expected(rows * n);
-      for (int64_t g = 0; g < groups; ++g) {
-        const int64_t first = uneven[size_t(g)];
-        product(serial_executor(), packed[size_t(g)], x.in(c.activation, k, first), uneven[size_t(g) + 1] - first,
-                expected.out(c.activation, n, first), bias.data() + g * n, c.order);
-      }
-      for (Executor* const executor : {&serial_executor(), &pool_of_five()})
-        for (const bool kept : {false, true}) {
-          GroupWeights weights{.n = n, .k = k, .rows = w.in(c.weight, k), .number = c.weight};
-          if (kept) weights.packed = some;
-          Result y(rows * n);
-          grouped_product(*executor, uneven, weights, x.in(c.activation, k), y.out(c.activation, n), bias.data(),
-                          c.order);
-          y.expect(expected);
+  constexpr int64_t n = 70;
+  for (const int64_t k : {75, 96}) {  // whole blocks or not
+    const Values x(rows * k, 1), w(groups * n * k, 2);
+    const auto bias = normal(groups * n, 3);
+    on_every_isa([&] {
+      for (const Case& c : cases) {
+        std::vector<PackedWeight> packed;
+        for (int64_t g = 0; g < groups; ++g)
+          packed.push_back(pack(serial_executor(), w.in(c.weight, k, g * n), n, k, c.weight));
+        std::vector<const PackedWeight*> some;
+        for (int64_t g = 0; g < groups; ++g) some.push_back(g % 2 ? &packed[size_t(g)] : nullptr);
+        Result expected(rows * n);
+        for (int64_t g = 0; g < groups; ++g) {
+          const int64_t first = uneven[size_t(g)];
+          product(serial_executor(), packed[size_t(g)], x.in(c.activation, k, first), uneven[size_t(g) + 1] - first,
+                  expected.out(c.activation, n, first), bias.data() + g * n, c.order);
         }
-    }
-  });
+        for (Executor* const executor : {&serial_executor(), &pool_of_five()})
+          for (const bool kept : {false, true}) {
+            GroupWeights weights{.n = n, .k = k, .rows = w.in(c.weight, k), .number = c.weight};
+            if (kept) weights.packed = some;
+            Result y(rows * n);
+            grouped_product(*executor, uneven, weights, x.in(c.activation, k), y.out(c.activation, n), bias.data(),
+                            c.order);
+            y.expect(expected);
+          }
+      }
+    });
+  }
 }
 
 TEST(GroupedProduct, CutsAGroupThatIsTooLargeForOnePiece) {

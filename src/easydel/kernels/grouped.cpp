@@ -17,6 +17,7 @@ struct Piece {
   ProductStep step;
   int64_t group = 0, first = 0;  // of the group's rows
   uint8_t* left = nullptr;       // where its left side is packed
+  bool turned = false;           // as panels: the weight's rows are read where they lie, see pair_row_loops.h
 
   int64_t row_bytes(Left how) const { return step.padded_k * (how == Left::tiles ? 2 : 4); }
 };
@@ -28,21 +29,25 @@ struct Work {
   std::function<void(const Piece& piece, int64_t first, int64_t rows, void* to)> fill;
   std::function<void(const Piece& piece, int64_t begin, int64_t end)> multiply;
 
-  int64_t block_of(const ProductStep& step) const {
-    return left == Left::tiles ? tile_rows : left == Left::pairs ? step.block : block_rows;
+  int64_t block_of(const Piece& piece) const {
+    return piece.turned          ? panel_columns
+           : left == Left::tiles ? tile_rows
+           : left == Left::pairs ? piece.step.block
+                                 : block_rows;
   }
 
   // The product of a whole group in pieces whose left sides, near 1 MiB, stay in the second cache; larger ones where
   // each piece gathers or packs its right side anew.
-  void add(const ProductStep& whole, int64_t group) {
+  void add(const ProductStep& whole, int64_t group, bool turned = false) {
     const bool gathers = whole.right == RightSide::rows && left != Left::pairs,
                packs = !whole.panels && (whole.right != RightSide::rows || left == Left::tiles);
-    const int64_t block = block_of(whole), bytes = Piece{whole}.row_bytes(left) * whole.m,
+    const int64_t block = block_of({whole}), bytes = Piece{whole}.row_bytes(left) * whole.m,
                   near = packs ? 2 << 20 : 1 << 20;
     const int64_t rows =
         std::max<int64_t>(gathers ? 384 : 96, round_up(divide_up(whole.m, divide_up(bytes + 1, near)), block));
     for (int64_t first = 0; first < whole.m; first += rows) {
       Piece& piece = pieces.emplace_back(Piece{whole, group, first});
+      piece.turned = turned;
       piece.step.m = std::min(rows, whole.m - first);
       piece.step.y = {whole.y.at(first), whole.y.number, whole.y.stride};
     }
@@ -70,7 +75,10 @@ std::vector<Part> parts_of(std::span<const Piece> pieces, int64_t threads, const
 
 void run(Executor& executor, Work& work) {
   thread_local Scratch<uint8_t> of_caller;
-  const auto bytes = [&](const Piece& piece) { return round_up(piece.step.m * piece.row_bytes(work.left), 64); };
+  const auto bytes = [&](const Piece& piece) {
+    const int64_t rows = piece.turned ? round_up(piece.step.m, panel_columns) : piece.step.m;
+    return round_up(rows * piece.row_bytes(work.left), 64);
+  };
   for (std::span<Piece> rest = work.pieces; !rest.empty();) {
     // As many left sides at a time as 32 MiB hold.
     int64_t held = 0, columns = 0;
@@ -90,13 +98,11 @@ void run(Executor& executor, Work& work) {
     }
 
     const std::vector<Part> packing = parts_of(
-        pieces, executor.size(), [&](const Piece& p) { return divide_up(p.step.m, work.block_of(p.step)); },
-        [&](const Piece& p) {
-          return (1 << 18) / std::max<int64_t>(p.row_bytes(work.left) * work.block_of(p.step), 1);
-        });
+        pieces, executor.size(), [&](const Piece& p) { return divide_up(p.step.m, work.block_of(p)); },
+        [&](const Piece& p) { return (1 << 18) / std::max<int64_t>(p.row_bytes(work.left) * work.block_of(p), 1); });
     executor.run(int64_t(packing.size()), [&](int64_t i) {
       const Piece& piece = *packing[size_t(i)].piece;
-      const int64_t block = work.block_of(piece.step);
+      const int64_t block = work.block_of(piece);
       for (int64_t b = packing[size_t(i)].begin; b < packing[size_t(i)].end; ++b)
         work.fill(piece, b * block, std::min(block, piece.step.m - b * block),
                   piece.left + b * block * piece.row_bytes(work.left));
@@ -150,8 +156,26 @@ void multiply_together(Left left, const ProductStep& step, int64_t begin, int64_
   if (step.streams) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// Panels as products of their own, from a weight that is packed for them alone: of few rows one by one. The weight's
-// rows that this one of `threads` threads is likely to pack next are asked for meanwhile.
+// The weight's rows of as many panels, which this one of `threads` threads is likely to read next, behind some of its
+// part [begin, end).
+Soon next_rows(const GroupWeights& w, const Piece& piece, int64_t panel, int64_t panels, int64_t begin, int64_t end,
+               int threads) {
+  if (panel >= end) panel = end + (threads - 1) * (end - begin);
+  const int64_t row = panel * panel_columns;
+  if (row >= w.n) return {};
+  return lines_of(w.rows, piece.group * w.n + row, std::min(panels * panel_columns, w.n - row), w.k);
+}
+
+// Panels of few rows, from the weight where it lies.
+void multiply_turned(const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end, int threads) {
+  ProductStep own = piece.step;
+  own.panels = piece.left;
+  own.soon = next_rows(w, piece, end, 1, begin, end, threads);
+  const FlushDenormals flush;
+  loops().multiply_pair_rows(own, begin, end - begin);
+}
+
+// Panels as products of their own, from a weight that is packed for them alone: of few rows one by one.
 void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end, int threads) {
   const bool few = piece.row_bytes(left) * piece.step.m <= 1 << 19;
   const int64_t together = few || left == Left::rows ? 1 : 4,
@@ -167,13 +191,17 @@ void multiply_unpacked(Left left, const GroupWeights& w, const Piece& piece, int
     own.panels = packed;
     own.y.data = own.y.at(0, column);
     if (own.bias) own.bias += column;
-    const int64_t after = panel + panels < end ? panel + panels : end + (threads - 1) * (end - begin),
-                  next = after * panel_columns;
-    if (next < w.n)
-      own.soon = {static_cast<const char*>(rows.at(next)), std::min(panels * panel_columns, w.n - next),
-                  divide_up(w.k * bytes_of(rows.number), 64), rows.stride * bytes_of(rows.number)};
+    own.soon = next_rows(w, piece, panel + panels, panels, begin, end, threads);
     multiply_panels(left, own, 0, panels);
   }
+}
+
+// Whether all of a group's rows go with its weight unpacked: packing it takes longer than their products then gain, and
+// they stay in the second cache.
+bool goes_turned(const GroupWeights& w, int64_t rows) {
+  constexpr int64_t most = 128, near = 1 << 20;
+  return w.rows.number == Number::bf16 && w.k % k_block == 0 && rows <= most &&
+         rows * w.k * bytes_of(Number::bf16) <= near;
 }
 
 // k of a gradient's sums as its left side has them.
@@ -202,10 +230,13 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
     step.bias = bias ? bias + int64_t(g) * w.n : nullptr;
     const PackedWeight* const packed = w.packed.empty() ? nullptr : w.packed[g];
     step.panels = packed ? packed->data() : nullptr;
-    work.add(step, int64_t(g));
+    const bool turned = work.left == Left::pairs && !packed && goes_turned(w, step.m);
+    if (turned) step.rows = at(w.rows, int64_t(g) * w.n);
+    work.add(step, int64_t(g), turned);
   }
   work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
     const int64_t row = begin[size_t(piece.group)] + piece.first + first, padded = piece.step.padded_k;
+    if (piece.turned) return isa.pack_panel(at(x, row), rows, w.k, 0, Number::bf16, to);
     switch (work.left) {
       case Left::tiles:
         return isa.pack_tile_rows(x, row, rows, w.k, static_cast<bf16*>(to));
@@ -216,6 +247,7 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
     }
   };
   work.multiply = [&](const Piece& piece, int64_t panel, int64_t end) {
+    if (piece.turned) return multiply_turned(w, piece, panel, end, executor.size());
     if (piece.step.panels) return multiply_together(work.left, piece.step, panel, end);
     multiply_unpacked(work.left, w, piece, panel, end, executor.size());
   };

@@ -38,6 +38,8 @@ struct Loops {
   void (*pack_pair_panels)(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
                            uint32_t* to) = nullptr;
   void (*multiply_pairs)(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) = nullptr;
+  // Panels of y = x W^T, all rows: step.panels are those of x, step.rows are W's of bf16, of whole blocks of 32 k.
+  void (*multiply_pair_rows)(const ProductStep& step, int64_t panel, int64_t panels) = nullptr;
 
   // The left side and a panel of a product with a quantized weight.
   void (*pack_byte_row)(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale);

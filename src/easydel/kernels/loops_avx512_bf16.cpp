@@ -15,6 +15,7 @@
 #include "easydel/kernels/attention_pair_loops.h"
 #include "easydel/kernels/code_pair_loops.h"
 #include "easydel/kernels/pair_loops.h"
+#include "easydel/kernels/pair_row_loops.h"
 #include "easydel/kernels/simd_avx512_bf16.h"
 
 namespace easydel::kernels {
@@ -26,6 +27,7 @@ void add_pair_loops(Loops& all) {
   all.pack_pair_columns = PairLoops::pack_columns;
   all.pack_pair_panels = PairLoops::pack_panels;
   all.multiply_pairs = PairLoops::multiply;
+  all.multiply_pair_rows = PairRowLoops::multiply;
   all.multiply_code_pairs = CodePairLoops::multiply;
   all.attend_chunk_pairs = Bf16AttentionLoops<Avx512, PairAttention<Avx512, Avx512Pairs>>::attend_chunk;
   all.attend_backward_pairs = AttentionBackwardPairs::attend_backward;

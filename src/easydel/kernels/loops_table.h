@@ -35,6 +35,7 @@ constexpr Loops make_loops() {
       .pack_pair_columns = nullptr,
       .pack_pair_panels = nullptr,
       .multiply_pairs = nullptr,
+      .multiply_pair_rows = nullptr,
       .pack_byte_row = Bytes::pack_row,
       .multiply_bytes = Bytes::multiply,
       .multiply_codes = CodeLoops<V>::multiply,

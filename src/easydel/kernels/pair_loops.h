@@ -115,14 +115,16 @@ struct PairLoops : PairPacking {
   // read soon, in even steps.
   class Ahead {
    public:
-    void next_rows(const uint32_t* at) { left_ = reinterpret_cast<const char*>(at); }
+    // One behind the other; or `apart` bytes apart, and what lies `step` bytes on is asked for next.
+    void next_rows(const uint32_t* at) { left_ = reinterpret_cast<const char*>(at), apart_ = 64, step_ = 0; }
+    void next_rows(const char* at, int64_t apart, int64_t step) { left_ = at, apart_ = apart, step_ = step; }
     void soon(const Soon& soon, int64_t steps) {
       soon_ = soon, line_ = 0;
       each_ = divide_up(soon.rows * soon.lines, std::max<int64_t>(steps, 1));
     }
     void operator()(int64_t rows) {
-      for (int64_t i = 0; i < rows; ++i) _mm_prefetch(left_ + 64 * i, _MM_HINT_T0);
-      left_ += 64 * rows;
+      for (int64_t i = 0; i < rows; ++i) _mm_prefetch(left_ + apart_ * i, _MM_HINT_T0);
+      left_ += step_ > 0 ? step_ : apart_ * rows;
       for (int64_t i = 0; i < each_ && soon_.rows > 0; ++i) {
         _mm_prefetch(soon_.data + 64 * line_, _MM_HINT_T1);
         if (++line_ == soon_.lines) line_ = 0, soon_.data += soon_.stride, --soon_.rows;
@@ -131,6 +133,7 @@ struct PairLoops : PairPacking {
 
    private:
     const char* left_ = nullptr;
+    int64_t apart_ = 64, step_ = 0;
     Soon soon_;
     int64_t each_ = 0, line_ = 0;
   };
@@ -184,6 +187,8 @@ struct PairLoops : PairPacking {
   }
 
  private:
+  // The pairs of a sum that are not zero on both sides, and one that is: it makes a sum of -0 a sum of 0, as all do.
+  static int64_t terms_of(const ProductStep& step) { return std::min(step.padded_k, divide_up(step.k, 2) + 1); }
   // Whether the sums of a panel are the result.
   static bool writes_through(const ProductStep& step, int64_t panel) {
     return !step.bias && !step.add && (panel + 1) * panel_columns <= step.n;
@@ -206,7 +211,7 @@ struct PairLoops : PairPacking {
   static void multiply_stretches(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows,
                                  int64_t stretch, const Make& right_from) {
     const bool few = rows <= step.block, gathers = step.right == RightSide::rows;
-    const int64_t all = step.padded_k, together = few ? stretch : piece;
+    const int64_t all = step.padded_k, terms = terms_of(step), together = few ? stretch : piece;
     const int64_t of_panel = round_up(rows, step.block) * panel_columns, kept = all > stretch ? of_panel : 0;
     const int64_t blocks = divide_up(rows, step.block);
     thread_local Scratch<float> sums_of_thread;
@@ -238,7 +243,7 @@ struct PairLoops : PairPacking {
             Sums to{c + r * panel_columns, pair == 0};
             if (through && pair + pairs == all)
               to.result = result_at(step, panel + p, first + r), to.streams = step.streams;
-            some_rows(count, left(r), b, pairs, to, ahead);
+            some_rows(count, left(r), b, std::min(pairs, terms - pair), to, ahead);
           }
         }
         if (all == 0) std::memset(c, 0, size_t(of_panel) * sizeof(float));
@@ -251,7 +256,8 @@ struct PairLoops : PairPacking {
   // All of k at once, of as many panels as the first cache holds.
   static void multiply_short(const ProductStep& step, const Right& right, int64_t panel, int64_t panels, int64_t first,
                              int64_t rows) {
-    const int64_t all = step.padded_k, together = std::max<int64_t>(1, 2 * piece / std::max<int64_t>(all, 1));
+    const int64_t all = step.padded_k, terms = terms_of(step);
+    const int64_t together = std::max<int64_t>(1, 2 * piece / std::max<int64_t>(all, 1));
     alignas(64) float c[block_rows * panel_columns];
     Ahead ahead;
     for (int64_t begin = 0; begin < panels; begin += together)
@@ -262,10 +268,10 @@ struct PairLoops : PairPacking {
           ahead.next_rows(a);
           if (writes_through(step, panel + p)) {
             const Output result = result_at(step, panel + p, first + r);
-            some_rows(count, a, right.at(p, 0), all, {c, true, result, step.streams}, ahead);
+            some_rows(count, a, right.at(p, 0), terms, {c, true, result, step.streams}, ahead);
             continue;
           }
-          some_rows(count, a, right.at(p, 0), all, {c, true}, ahead);
+          some_rows(count, a, right.at(p, 0), terms, {c, true}, ahead);
           ProductLoops<V>::write_rows(step, panel + p, first + r, count, c);
         }
       }
@@ -276,9 +282,8 @@ struct PairLoops : PairPacking {
     if (pair >= step.padded_k) pair = 0, panel += panels;
     const int64_t columns = std::min(panels * panel_columns, step.n - panel * panel_columns);
     if (columns <= 0) return step.soon;
-    return {static_cast<const char*>(step.rows.at(2 * pair, panel * panel_columns)),
-            std::clamp<int64_t>(step.k - 2 * pair, 0, 2 * stretch), divide_up(columns, line),
-            step.rows.stride * bytes_of(step.rows.number)};
+    return lines_of(step.rows, 2 * pair, std::clamp<int64_t>(step.k - 2 * pair, 0, 2 * stretch), columns,
+                    panel * panel_columns);
   }
 };
 

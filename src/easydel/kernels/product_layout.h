@@ -48,6 +48,12 @@ struct Soon {
   int64_t rows = 0, lines = 0, stride = 0;
 };
 
+// Rows [row, row + rows) of x, `columns` of each from `column` on.
+inline Soon lines_of(const Input& x, int64_t row, int64_t rows, int64_t columns, int64_t column = 0) {
+  return {static_cast<const char*>(x.at(row, column)), rows, divide_up(columns * bytes_of(x.number), 64),
+          x.stride * bytes_of(x.number)};
+}
+
 // C [m, n] = A [m, k] B [k, n]; what the parts of one product share.
 struct ProductStep {
   const float* a = nullptr;           // blocks as above, each row padded to padded_k
@@ -58,7 +64,7 @@ struct ProductStep {
   RightSide right = RightSide::panels_f32;
   Order order = Order::fp32_chain;
   const void* panels = nullptr;
-  Input rows{};  // RightSide::rows: row-major [k, n]
+  Input rows{};  // RightSide::rows: row-major [k, n]; of multiply_pair_rows the weight's [n, k]
   Output y{};
   const float* bias = nullptr;
   bool add = false;
