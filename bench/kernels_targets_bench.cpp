@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,6 +79,29 @@ std::vector<bf16> short_numbers(int64_t count) {
   return out;
 }
 
+// On huge pages, as the program's tensors are.
+Buffer<bf16> short_tensor(int64_t count) {
+  Buffer<bf16> out = allocate<bf16>(count);
+  std::ranges::copy(short_numbers(count), out.get());
+  return out;
+}
+
+// The middle of the ratios of two calls in short turns, seconds of the first over those of the second: what the machine
+// gives in a moment both have.
+double middle_ratio(const Call& first, const Call& second) {
+  const double least = least_seconds(first);
+  const int calls = 1 + int(3e-4 / least);
+  const auto seconds = [&](const Call& call) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) call();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::vector<double> ratios(size_t(std::clamp(0.2 / (least * calls), 31.0, 401.0)));
+  for (double& ratio : ratios) ratio = seconds(first), ratio /= seconds(second);
+  std::ranges::nth_element(ratios, ratios.begin() + ptrdiff_t(ratios.size() / 2));
+  return ratios[ratios.size() / 2];
+}
+
 struct Shape {
   int64_t n, k;
   std::string text() const { return std::to_string(n) + " x " + std::to_string(k); }
@@ -136,46 +160,39 @@ class Targets {
   void one_row(const Shape& s) {
     const auto x = short_numbers(s.k), w = short_numbers(s.n * s.k);
     std::vector<float> y(size_t(s.n));
-    const auto cold = [&](int64_t bytes) { return size_t(std::max<int64_t>(2, (160 << 20) / bytes)); };
-    double int8_seconds = 0;
-    const auto row = [&](const std::string& kind, double least, Order order, const auto& make,
-                         const auto& bytes_of_one) {
-      const std::string what = "1 row, " + s.text() + ", " + kind;
-      if (!want(what)) return 0.0;
-      std::vector<decltype(make())> copies;
-      copies.push_back(make());
-      const double bytes = double(bytes_of_one(copies[0]));
-      while (copies.size() < cold(int64_t(bytes))) copies.push_back(make());
-      size_t next = 0;
-      const Both t = in_turns(
-          [&] {
-            product(*team_, copies[next++ % copies.size()], {x.data(), s.k}, 1, {y.data(), s.n}, nullptr, order);
-          },
-          [&] { return read_seconds(bytes); });
-      show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading", least);
-      return t.ours;
+    // Products with copies of a weight in turns, more of them than the last cache holds.
+    const auto cold = [&](const auto& make, Order order) {
+      auto copies = std::make_shared<std::vector<decltype(make())>>();
+      do copies->push_back(make());
+      while (copies->size() < 2 || int64_t(copies->size()) * copies->front().bytes() < 160 << 20);
+      return [this, &s, &x, &y, copies, order, next = size_t(0)]() mutable {
+        product(*team_, (*copies)[next++ % copies->size()], {x.data(), s.k}, 1, {y.data(), s.n}, nullptr, order);
+      };
     };
-    const auto bytes = [](const auto& packed) { return packed.bytes(); };
-    row(
-        "bf16", 0.9, bf16_order(),
-        [&] {
-          return pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16);
-        },
-        bytes);
-    const auto byte_weight = quantize(*team_, {w.data(), s.k}, s.n, s.k, {});
-    const auto copy = [](const QuantizedWeight& from) {
-      QuantizedWeight to(from.n(), from.k(), from.spec());
-      std::copy_n(from.data(), from.bytes(), to.data());
-      return to;
+    const auto row = [&](const std::string& kind, double least, int64_t bytes, const Call& call) {
+      const Both t = in_turns(call, [&] { return read_seconds(double(bytes)); });
+      show("1 row, " + s.text() + ", " + kind, double(bytes) / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading",
+           least);
     };
-    int8_seconds = row(
-        "int8", 0.9, Order::bf16_tile, [&] { return copy(byte_weight); }, bytes);
-    const QuantizedSpec nf4{Codes::table4, 64, nf4_table()};
-    const auto half_weight = quantize(*team_, {w.data(), s.k}, s.n, s.k, nf4);
-    const double seconds = row(
-        "nf4, groups of 64", 0, bf16_order(), [&] { return copy(half_weight); }, bytes);
-    if (int8_seconds > 0 && seconds > 0)
-      show("1 row, " + s.text() + ", nf4 against int8", 1 / seconds, "1/s", int8_seconds / seconds, "int8", 1.5);
+    const auto wants = [&](const char* kind) { return want("1 row, " + s.text() + ", " + kind); };
+    if (wants("bf16")) {
+      const auto make = [&] { return pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16); };
+      row("bf16", 0.9, make().bytes(), cold(make, bf16_order()));
+    }
+    if (!wants("int8") && !wants("nf4")) return;
+    const auto quantized = [&](const QuantizedSpec& spec) {
+      return [one = std::make_shared<QuantizedWeight>(quantize(*team_, {w.data(), s.k}, s.n, s.k, spec))] {
+        QuantizedWeight to(one->n(), one->k(), one->spec());
+        std::copy_n(one->data(), one->bytes(), to.data());
+        return to;
+      };
+    };
+    const auto bytes = quantized({}), codes = quantized({Codes::table4, 64, nf4_table()});
+    const Call by_bytes = cold(bytes, Order::bf16_tile), by_codes = cold(codes, bf16_order());
+    row("int8", 0.9, bytes().bytes(), by_bytes);
+    row("nf4, groups of 64", 0, codes().bytes(), by_codes);
+    show("1 row, " + s.text() + ", nf4 against int8", 1 / least_seconds(by_codes), "1/s",
+         middle_ratio(by_bytes, by_codes), "int8", 1.5);
   }
 
   void many_rows(const Shape& s) {
@@ -227,15 +244,15 @@ class Targets {
     constexpr int64_t m = 1024;
     const std::string what = "y, dx, dw of 1024 x " + std::to_string(s.k) + " x " + std::to_string(s.n) + ", bf16";
     if (!want(what) || !torch_) return;
-    const auto w = short_numbers(s.n * s.k), x = short_numbers(m * s.k), dy = short_numbers(m * s.n);
-    std::vector<bf16> y(size_t(m * s.n)), dx(size_t(m * s.k));
+    const auto w = short_tensor(s.n * s.k), x = short_tensor(m * s.k), dy = short_tensor(m * s.n),
+               y = allocate<bf16>(m * s.n), dx = allocate<bf16>(m * s.k);
     const Buffer<float> dw = allocate<float>(s.n * s.k);
-    const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16);
+    const auto packed = pack(*team_, {w.get(), s.k}, s.n, s.k, Number::bf16);
     const Both t = in_turns(
         [&] {
-          product(*team_, packed, {x.data(), s.k}, m, {y.data(), s.n}, nullptr, bf16_order());
-          product_dx(*team_, {dy.data(), s.n}, {w.data(), s.k}, m, s.n, s.k, {dx.data(), s.k}, false);
-          product_dw(*team_, {dy.data(), s.n}, {x.data(), s.k}, m, s.n, s.k, {dw.get(), s.k}, false);
+          product(*team_, packed, {x.get(), s.k}, m, {y.get(), s.n}, nullptr, bf16_order());
+          product_dx(*team_, {dy.get(), s.n}, {w.get(), s.k}, m, s.n, s.k, {dx.get(), s.k}, false);
+          product_dw(*team_, {dy.get(), s.n}, {x.get(), s.k}, m, s.n, s.k, {dw.get(), s.k}, false);
         },
         [&] { return torch_.number("training bf16 1024 " + std::to_string(s.n) + " " + std::to_string(s.k)); }, 2);
     show(what, 6.0 * double(m * s.n * s.k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "torch", 1.4);
@@ -253,15 +270,15 @@ class Targets {
     for (int64_t e = 0; e < groups; ++e) all += share(e);
     std::vector<int64_t> begin = {0};
     for (int64_t e = 0; e < groups; ++e) below += share(e), begin.push_back(int64_t(double(m) * below / all + 0.5));
-    const auto w = short_numbers(groups * n * k), x = short_numbers(m * k), dy = short_numbers(m * n);
-    std::vector<bf16> y(size_t(m * n)), dx(size_t(m * k));
+    const auto w = short_tensor(groups * n * k), x = short_tensor(m * k), dy = short_tensor(m * n),
+               y = allocate<bf16>(m * n), dx = allocate<bf16>(m * k);
     const Buffer<float> dw = allocate<float>(groups * n * k);
     std::vector<PackedWeight> packed;
     std::vector<const PackedWeight*> kept;
-    for (int64_t e = 0; e < groups; ++e) packed.push_back(pack(*team_, {w.data() + e * n * k, k}, n, k, Number::bf16));
+    for (int64_t e = 0; e < groups; ++e) packed.push_back(pack(*team_, {w.get() + e * n * k, k}, n, k, Number::bf16));
     for (const PackedWeight& one : packed) kept.push_back(&one);
-    const Input from(x.data(), k), back(dy.data(), n), weights(w.data(), k);
-    const Output to(y.data(), n), to_x(dx.data(), k), to_w(dw.get(), k);
+    const Input from(x.get(), k), back(dy.get(), n), weights(w.get(), k);
+    const Output to(y.get(), n), to_x(dx.get(), k), to_w(dw.get(), k);
     GroupWeights stacked{.n = n, .k = k, .rows = weights, .number = Number::bf16, .packed = kept};
     // What the weights alone cost the memory: bytes that one weight does not move, at the speed of the read loop.
     const double of_weights = double((groups - 1) * n * k);
