@@ -1,7 +1,6 @@
 #include "easydel/generation/generator.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/index_select.h>
 
 #include <algorithm>
 #include <deque>
@@ -90,31 +89,28 @@ class Passes {
 
   // One pass over `count[i]` unseen tokens of each lane; who has seen all of its tokens gets scores.
   void run(const std::vector<Lane*>& lanes, const std::vector<int64_t>& count) {
-    std::vector<int64_t> slots, ready, lengths;
+    std::vector<int64_t> slots, wanted, lengths;
     std::vector<Lane*> complete;
     int64_t total = 0;
     for (const int64_t n : count) total += n;
     const Tensor tokens = at::empty({total}, at::kLong);
     int64_t* to = tokens.data_ptr<int64_t>();
-    int64_t row = 0;
     for (size_t i = 0; i < lanes.size(); ++i) {
       Lane& lane = *lanes[i];
       if (lane.seen == 0) lane.known = lane.tokens.size();
       lengths.push_back(tokens_of(lane.tokens));
       for (int64_t j = 0; j < count[i]; ++j) *to++ = lane.tokens[lane.seen++];
-      row += count[i];
       slots.push_back(lane.slot);
-      if (lane.unseen() == 0) complete.push_back(&lane), ready.push_back(row - 1);
+      wanted.push_back(lane.unseen() == 0);
+      if (lane.unseen() == 0) complete.push_back(&lane);
     }
     nn::Pass pass = nn::Pass::next(*cache_, slots, count);
     pass.stream().lengths = std::move(lengths);
+    pass.stream().wanted = std::move(wanted);
     Tensor logits;
     const auto forward = [&] {
       const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
-      if (complete.empty()) return;
-      const Tensor rows = at::empty({static_cast<int64_t>(ready.size())}, at::kLong);
-      std::ranges::copy(ready, rows.data_ptr<int64_t>());
-      logits = model_.head().logits(hidden.index_select(0, rows.to(hidden.device()))).cpu().contiguous();
+      if (!complete.empty()) logits = model_.head().logits(hidden).cpu().contiguous();
     };
     constexpr int64_t few = 32;  // of so many tokens a pass is many short steps, of no torch op that needs the team
     total <= few ? tensor::executor().hold(forward) : forward();

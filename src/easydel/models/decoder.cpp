@@ -58,11 +58,12 @@ class Decoder final : public Model {
     Outputs out;
     for (size_t i = 0; i < blocks_.size(); ++i) {
       if (pass.leaves_out(blocks_[i]->path(), spec_.layer_dropout)) continue;
-      nn::LayerOutput made = nn::run_layer(pass, int64_t(i), *blocks_[i], x);
+      const bool last = i + 1 == blocks_.size() && !ends_;
+      nn::LayerOutput made = (last ? nn::run_layer_wanted : nn::run_layer)(pass, int64_t(i), *blocks_[i], x);
       x = made.x;
       for (auto& [name, extra] : made.extras) out.extras.emplace(str(name, ".", i), std::move(extra));
     }
-    if (ends_) x = ends_->leave(x, pass);
+    if (ends_) x = pass.wanted(ends_->leave(x, pass));
     if (norm_) x = pass.name(str(spec_.names.base, spec_.names.base.empty() ? "" : ".", spec_.names.norm), (*norm_)(x));
     out.hidden = project_out_ ? (*project_out_)(x, pass, "project_out") : x;
     pass.finish();

@@ -51,7 +51,7 @@ class HeadNorm {
   // x [tokens, heads, size]
   Tensor operator()(const Tensor& x) const {
     if (kind_ == QkNorm::head) return (*norm_)(x);
-    if (kind_ == QkNorm::whole) return (*norm_)(x.reshape({x.size(0), -1})).view(x.sizes());
+    if (kind_ == QkNorm::whole) return (*norm_)(x.flatten(1)).view(x.sizes());
     std::vector<Tensor> rows;
     for (const nn::Parameter& weight : weights_) rows.push_back(weight.value().to(at::kFloat));
     const Tensor weight = rows.size() == 1 && rows[0].dim() == 2 ? rows[0] : at::stack(rows);
@@ -122,32 +122,8 @@ class Attention final : public nn::Part {
     attention_.dropout = spec.attention_dropout;
   }
 
-  nn::LayerOutput forward(const Tensor& outside, Pass& pass) const override {
-    const Tensor x = region_.enter(outside);
-    auto [q, k, v, gate] = project(x, pass);
-    if (q_norm_ && !norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
-    if (clip_ > 0) q = at::clamp(q, -clip_, clip_), k = at::clamp(k, -clip_, clip_), v = at::clamp(v, -clip_, clip_);
-    if (value_multiplier_ != 1.0) v = v * value_multiplier_;
-    const ops::RopeTable* turn = nullptr;  // of keys that are turned where they are written
-    if (rope_) {
-      const ops::RopeTable& table = pass.rope_table(*rope_);
-      q = ops::rope(q, table);
-      if (q_norm_ && norm_after_rope_)
-        k = ops::rope(k, table);
-      else
-        turn = &table;
-    }
-    if (q_norm_ && norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
-    if (growth_.factor != 0.0) q = q * growth(pass.stream().positions, q.scalar_type());
-    ops::AttentionSpec attention = attention_;
-    if (sinks_) attention.sinks = sinks_.value();
-    if (attention.slopes.defined()) attention.slopes = attention.slopes.to(q.device());
-    Tensor mixed = pass.attend(layer_, attention, q, k, v, "text", turn).reshape({x.size(0), heads_ * sizes_.v_dim});
-    if (gate.defined()) mixed = mixed * at::sigmoid(gate);
-    if (mixed_norm_) mixed = (*mixed_norm_)(mixed);
-    const Tensor out = output_(mixed, pass, "attn_output");
-    return {pass.dropout("attention_dropout", out, residual_dropout_), {}};
-  }
+  nn::LayerOutput forward(const Tensor& x, Pass& pass) const override { return forward(x, pass, false); }
+  nn::LayerOutput forward_wanted(const Tensor& x, Pass& pass) const override { return forward(x, pass, true); }
 
   nn::CacheLayer cache() const override { return {kv_heads_, sizes_.head_dim, sizes_.v_dim, {}}; }
 
@@ -160,17 +136,50 @@ class Attention final : public nn::Part {
   }
 
  private:
+  // `wanted`: queries of the wanted tokens alone.
+  nn::LayerOutput forward(const Tensor& outside, Pass& pass, bool wanted) const {
+    const auto rows = [&](const Tensor& t) { return wanted ? pass.wanted(t) : t; };
+    const Tensor x = region_.enter(outside);
+    auto [q, k, v, gate] = project(x, rows, pass);
+    if (q_norm_ && !norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
+    if (clip_ > 0) q = at::clamp(q, -clip_, clip_), k = at::clamp(k, -clip_, clip_), v = at::clamp(v, -clip_, clip_);
+    if (value_multiplier_ != 1.0) v = v * value_multiplier_;
+    const ops::RopeTable* turn = nullptr;  // of keys that are turned where they are written
+    if (rope_) {
+      const ops::RopeTable& table = pass.rope_table(*rope_);
+      q = ops::rope(q, wanted ? ops::RopeTable{rows(table.cos), rows(table.sin), table.interleaved} : table);
+      if (q_norm_ && norm_after_rope_)
+        k = ops::rope(k, table);
+      else
+        turn = &table;
+    }
+    if (q_norm_ && norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
+    if (growth_.factor != 0.0) q = q * growth(rows(pass.stream().positions), q.scalar_type());
+    ops::AttentionSpec attention = attention_;
+    if (sinks_) attention.sinks = sinks_.value();
+    if (attention.slopes.defined()) attention.slopes = attention.slopes.to(q.device());
+    Tensor mixed = pass.attend(layer_, attention, q, k, v, "text", turn).reshape({q.size(0), heads_ * sizes_.v_dim});
+    if (gate.defined()) mixed = mixed * at::sigmoid(gate);
+    if (mixed_norm_) mixed = (*mixed_norm_)(mixed);
+    const Tensor out = output_(mixed, pass, "attn_output");
+    return {pass.dropout("attention_dropout", out, residual_dropout_), {}};
+  }
+
   struct Projected {
     Tensor q, k, v;  // [tokens, heads of this rank, dim]
     Tensor gate;     // [tokens, heads * dim]; undefined: there is none
   };
 
-  Projected project(const Tensor& x, Pass& pass) const {
+  // Queries and gates are of the rows that `rows` leaves.
+  template <class Rows>
+  Projected project(const Tensor& x, const Rows& rows, Pass& pass) const {
     const int64_t tokens = x.size(0), head_dim = sizes_.head_dim, v_dim = sizes_.v_dim;
     if (layout_ == QkvLayout::separate) {
-      Tensor q = (*q_)(x, pass, "attn_query").view({tokens, heads_, -1}), gate;
+      const Tensor asking = rows(x);
+      const int64_t width = gated_ ? 2 * head_dim : head_dim;
+      Tensor q = (*q_)(asking, pass, "attn_query").view({asking.size(0), heads_, width}), gate;
       if (gated_) {
-        gate = q.narrow(2, head_dim, head_dim).reshape({tokens, -1});
+        gate = q.narrow(2, head_dim, head_dim).flatten(1);
         q = q.narrow(2, 0, head_dim);
       }
       return {q, (*k_)(x, pass, "attn_key").view({tokens, -1, head_dim}),
@@ -180,14 +189,14 @@ class Attention final : public nn::Part {
     // By one split the gradients of the parts are put together once; of slices each would be a tensor as large as all.
     if (layout_ == QkvLayout::sequential) {
       const auto parts = all.split_with_sizes({heads_ * head_dim, kv_heads_ * head_dim, kv_heads_ * v_dim}, 1);
-      return {parts[0].unflatten(1, {heads_, head_dim}),
+      return {rows(parts[0]).unflatten(1, {heads_, head_dim}),
               parts[1].unflatten(1, {kv_heads_, head_dim}),
               parts[2].unflatten(1, {kv_heads_, v_dim}),
               {}};
     }
     const int64_t q = heads_ / kv_heads_ * head_dim;
     const auto parts = all.view({tokens, kv_heads_, q + head_dim + v_dim}).split_with_sizes({q, head_dim, v_dim}, 2);
-    return {parts[0].reshape({tokens, heads_, head_dim}), parts[1], parts[2], {}};
+    return {rows(parts[0].reshape({tokens, heads_, head_dim})), parts[1], parts[2], {}};
   }
 
   Tensor growth(const Tensor& positions, at::ScalarType type) const {

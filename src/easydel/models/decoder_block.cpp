@@ -31,15 +31,29 @@ class Block final : public nn::Layer {
     set_parameters(scope.since(mark));
   }
 
-  nn::LayerOutput forward(const Tensor& x, Pass& pass) const override {
+  nn::LayerOutput forward(const Tensor& x, Pass& pass) const override { return forward(x, pass, false); }
+  nn::LayerOutput forward_wanted(const Tensor& x, Pass& pass) const override { return forward(x, pass, true); }
+
+  nn::CacheLayer cache() const override { return mixer_->cache(); }
+  double mixing_flops(int64_t length) const override {
+    return mixer_->mixing_flops(length) + (feed_ ? feed_->mixing_flops(length) : 0.0);
+  }
+  double idle_elements() const override { return mixer_->idle_elements() + (feed_ ? feed_->idle_elements() : 0.0); }
+
+ private:
+  // `wanted`: behind the mixer only the wanted tokens go on.
+  nn::LayerOutput forward(const Tensor& all, Pass& pass, bool wanted) const {
     nn::LayerOutput out;
-    const auto run = [&](const nn::Part& part, const Tensor& normed) {
-      nn::LayerOutput made = part.forward(normed, pass);
+    const auto take = [&](nn::LayerOutput made) {
       out.extras.merge(made.extras);
       return multiplier_ == 1.0 ? made.x : made.x * multiplier_;
     };
-    const Tensor normed = normed_by(before_mixer_, x);
-    const Tensor mixed = pass.name(names_.attention, run(*mixer_, normed));
+    const auto run = [&](const nn::Part& part, const Tensor& normed) { return take(part.forward(normed, pass)); };
+    const auto rows = [&](const Tensor& t) { return wanted ? pass.wanted(t) : t; };
+    const Tensor all_normed = normed_by(before_mixer_, all);
+    const Tensor mixed =
+        pass.name(names_.attention, wanted ? take(mixer_->forward_wanted(all_normed, pass)) : run(*mixer_, all_normed));
+    const Tensor x = rows(all), normed = rows(all_normed);
     if (parallel_) {
       const Tensor fed =
           pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, before_feed_ ? (*before_feed_)(x) : normed)));
@@ -57,13 +71,6 @@ class Block final : public nn::Layer {
     return out;
   }
 
-  nn::CacheLayer cache() const override { return mixer_->cache(); }
-  double mixing_flops(int64_t length) const override {
-    return mixer_->mixing_flops(length) + (feed_ ? feed_->mixing_flops(length) : 0.0);
-  }
-  double idle_elements() const override { return mixer_->idle_elements() + (feed_ ? feed_->idle_elements() : 0.0); }
-
- private:
   static Tensor normed_by(const std::optional<nn::Norm>& norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
 
   struct Sum {

@@ -17,6 +17,12 @@ class Part {
   virtual ~Part() = default;
   // x [tokens, hidden], normed as the block does it, -> [tokens, hidden], and what a loss needs (router logits).
   virtual LayerOutput forward(const Tensor& x, Pass& pass) const = 0;
+  // The same, of whose result only the wanted tokens' rows are asked for: [wanted, hidden].
+  virtual LayerOutput forward_wanted(const Tensor& x, Pass& pass) const {
+    LayerOutput out = forward(x, pass);
+    out.x = pass.wanted(out.x);
+    return out;
+  }
   // What it keeps of a running sequence, on this rank.
   virtual CacheLayer cache() const { return {}; }
   // Forward floating point operations a token at context length `length`, beside the products with its weights.

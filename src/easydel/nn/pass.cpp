@@ -82,10 +82,17 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
   call.first_token = first_token;
   if (wanted.dropout > 0) call.dropout_key = dropout_key("attn_weights");
   Tensor keys = turn && !on.cache ? ops::rope(k, *turn) : k, values = v;
+  const bool some = q.size(0) != on.tokens();
+  check(!some || (q.size(0) == on.wanted_tokens() && !training), "pass: queries of ", q.size(0), " tokens of ",
+        on.tokens());
+  int64_t row = 0;
   for (int64_t s = 0; s < on.sequences(); ++s) {
     const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
+    const int64_t asked = some ? on.wanted[size_t(s)] : end - begin;
+    const int64_t first_row = row;
+    row += asked;
     if (!on.cache) {
-      ranges.push_back({begin, end, begin, end});
+      ranges.push_back({first_row, row, begin, end});
       continue;
     }
     const int64_t slot = on.cache_slots[size_t(s)], first = slot * on.cache->room();
@@ -95,7 +102,7 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
     else
       rows.k.copy_(k.slice(0, begin, end));
     rows.v.copy_(v.slice(0, begin, end));
-    ranges.push_back({begin, end, first, first + on.cache->length(slot) + end - begin});
+    ranges.push_back({first_row, row, first, first + on.cache->length(slot) + end - begin});
   }
   if (on.cache) {
     keys = on.cache->keys(layer);
@@ -170,6 +177,15 @@ ops::RunningMaximum Pass::running_maximum(int64_t layer, size_t state, const Ten
   for (int64_t s = 0; on.cache && s < on.sequences(); ++s)
     if (on.cache->length(on.cache_slots[size_t(s)]) == 0) (*states)[s].fill_(-std::numeric_limits<float>::infinity());
   return ops::running_maximum(f, i, on.cu_seqlens, *states);
+}
+
+Tensor Pass::wanted(const Tensor& x, std::string_view stream_name) const {
+  const Stream& on = stream(stream_name);
+  if (on.wanted_tokens() == on.tokens()) return x;
+  std::vector<int64_t> rows;
+  for (size_t s = 0; s < on.wanted.size(); ++s)
+    for (int64_t end = on.cu_seqlens[s + 1], row = end - on.wanted[s]; row < end; ++row) rows.push_back(row);
+  return x.index_select(0, at::tensor(rows, at::kLong).to(x.device()));
 }
 
 Tensor Pass::visible(const Tensor& x, std::string_view stream_name) const {

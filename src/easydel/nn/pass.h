@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,9 +31,14 @@ struct Stream {
   std::vector<int64_t>
       lengths;    // of the sequences once all that is known of them is in; empty: as far as this pass goes
   Tensor hidden;  // bool [tokens]: keys that nobody sees (padding in a probe); undefined: none
+  // Of each sequence how many of its last tokens the model's results are asked for; empty: all.
+  std::vector<int64_t> wanted;
 
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
   int64_t sequences() const { return cu_seqlens.empty() ? 0 : int64_t(cu_seqlens.size()) - 1; }
+  int64_t wanted_tokens() const {
+    return wanted.empty() ? tokens() : std::accumulate(wanted.begin(), wanted.end(), int64_t(0));
+  }
 };
 
 // What is kept of a layer's tensors until it runs again: by name, each in the order in which the layer makes them.
@@ -64,7 +70,7 @@ class Pass {
 
   // q [tokens, heads, head_dim], k, v [tokens, kv_heads, ...] of layer `layer` on `stream`; writes keys and values
   // to the cache where there is one. -> [tokens, heads, v_dim]. `turn`: the keys are still to be turned by it, on their
-  // way into the cache.
+  // way into the cache. q may be of the wanted tokens alone, as the result then is.
   Tensor attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& v,
                 std::string_view stream = "text", const ops::RopeTable* turn = nullptr);
 
@@ -81,6 +87,8 @@ class Pass {
                   std::string_view stream = "text");
   ops::RunningMaximum running_maximum(int64_t layer, size_t state, const Tensor& f, const Tensor& i,
                                       std::string_view stream = "text");
+  // Of x [tokens, ...] the wanted tokens' rows.
+  Tensor wanted(const Tensor& x, std::string_view stream = "text") const;
   // x with zeros for hidden tokens: what a recurrence must not remember.
   Tensor visible(const Tensor& x, std::string_view stream = "text") const;
 

@@ -13,9 +13,9 @@ using torch::autograd::variable_list;
 // The parts of a pass that only the seam may touch.
 class LayerRun {
  public:
-  static LayerOutput plain(Pass& pass, const Layer& layer, const Tensor& x) {
+  static LayerOutput plain(Pass& pass, const Layer& layer, const Tensor& x, bool wanted = false) {
     std::string before = std::exchange(pass.prefix_, layer.path());
-    LayerOutput out = layer.forward(x, pass);
+    LayerOutput out = wanted ? layer.forward_wanted(x, pass) : layer.forward(x, pass);
     pass.prefix_ = std::move(before);
     if (pass.capture) pass.capture(layer.path(), out.x);
     return out;
@@ -35,6 +35,12 @@ class LayerRun {
     return out;
   }
 };
+
+LayerOutput Layer::forward_wanted(const Tensor& x, Pass& pass) const {
+  LayerOutput out = forward(x, pass);
+  out.x = pass.wanted(out.x);
+  return out;
+}
 
 namespace {
 
@@ -106,6 +112,15 @@ LayerOutput run_layer(Pass& pass, int64_t, const Layer& layer, const Tensor& x) 
   };
   attach(out.x);
   for (auto& [name, extra] : out.extras) attach(extra);
+  return out;
+}
+
+LayerOutput run_layer_wanted(Pass& pass, int64_t index, const Layer& layer, const Tensor& x) {
+  // What is captured, kept or recomputed is of all tokens.
+  if (!pass.capture && !pass.training && !at::GradMode::is_enabled())
+    return LayerRun::plain(pass, layer, x, /*wanted=*/true);
+  LayerOutput out = run_layer(pass, index, layer, x);
+  out.x = pass.wanted(out.x);
   return out;
 }
 

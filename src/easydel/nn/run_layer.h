@@ -24,6 +24,8 @@ class Layer {
       : path_(std::move(path)), parameters_(std::move(parameters)) {}
   virtual ~Layer() = default;
   virtual LayerOutput forward(const Tensor& x, Pass& pass) const = 0;
+  // The same, of whose result only the wanted tokens' rows are asked for: [wanted, size].
+  virtual LayerOutput forward_wanted(const Tensor& x, Pass& pass) const;
   // What it keeps of a running sequence, on this rank.
   virtual CacheLayer cache() const { return {}; }
   // As nn::Part says them.
@@ -44,5 +46,8 @@ class Layer {
 
 // Runs layer number `index` on x. The layer must outlive the backward.
 LayerOutput run_layer(Pass& pass, int64_t index, const Layer& layer, const Tensor& x);
+
+// The same with the wanted tokens' rows as its result. Those of the extras are the wanted ones or all.
+LayerOutput run_layer_wanted(Pass& pass, int64_t index, const Layer& layer, const Tensor& x);
 
 }  // namespace easydel::nn
