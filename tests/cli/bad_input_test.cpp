@@ -232,7 +232,8 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "command line: quantization: weights of mxfp8 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4\n1 "
             "problem in command line; nothing was run.\n");
   EXPECT_EQ(refused({"probe", "logits", story, "--inputs", "a", "--output", "b", "--set", "loader.dtype=bf16"}),
-            "--set loader.dtype: has no effect on probe logits\n    quantization.* has\n");
+            "--set loader.dtype: has no effect on probe logits\n    base_config.values.attn_mechanism, "
+            "base_config.values.moe_method and quantization.* have\n");
   EXPECT_EQ(refused({"generate", "m"}),
             "easydel generate: there is no prompt\n    give one with -p 'text', or on standard input\n");
   EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}),

@@ -52,6 +52,12 @@ TEST(Counts, ThatNoModelHasAreRefusedBeforeAnythingIsBuilt) {
             "FILE: num_hidden_layers: 1000000000 is more than the 65536 that are built");
   EXPECT_EQ(refusal(R"({"model_type": "mixtral", "num_local_experts": 1000000000})"),
             "FILE: 1000000000 experts are more than the 65536 that are built");
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "num_attention_heads": 4611686018427387904, "head_dim": 8})"),
+            "FILE: num_attention_heads: 4611686018427387904 is beyond 2147483647");
+  EXPECT_EQ(
+      refusal(R"({"model_type": "llama", "vocab_size": 2147483647, "hidden_size": 1048576})"),
+      "FILE: model.embed_tokens.weight of [2147483647, 1048576] alone would be larger than this machine's memory\n"
+      "    is one of the sizes a mistake?");
 }
 
 }  // namespace

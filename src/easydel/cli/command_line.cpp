@@ -106,7 +106,8 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--trace", o.logits.trace, "Safetensors file for named intermediate tensors");
   one->add_option("--device", o.logits.device, "auto, cpu or gpu");
   one->add_option("--dtype", o.logits.dtype, "Number type of the computation: fp32, bf16, auto (the file's)");
-  one->add_option("--set", o.logits.set, "Set a key of a run's quantization: --set quantization.method=nf4")
+  one->add_option("--set", o.logits.set,
+                  "Set a key of a run: quantization.*, base_config.values.attn_mechanism or moe_method")
       ->allow_extra_args(false);
   one = add_command(*probe, o, "replay", "A recorded training run, through the real trainer", "",
                     [&o] { return run_probe_replay(o.replay); });

@@ -51,7 +51,7 @@ int run_chat(const ChatOptions& options);
 struct ProbeLogitsOptions {
   std::string dtype = "fp32";
   std::string model, inputs, output, trace, device = "auto";
-  std::vector<std::string> set;  // keys of a run's section `quantization`
+  std::vector<std::string> set;  // keys of a run: of its quantization, and how attention and experts are computed
 };
 int run_probe_logits(const ProbeLogitsOptions& options);
 struct ProbeReplayOptions {

@@ -30,6 +30,8 @@ class TorchCore final : public elarge::Core {
     options.device = probe.device;
     options.dtype = probe.dtype;
     options.quantization = elarge::quantization_of(probe.quantization, false);
+    options.attention = probe.attention;
+    options.moe_method = probe.moe_method;
     models::probe_logits(probe.model, probe.inputs, probe.output, options);
   }
   void probe_replay(const elarge::ProbeReplay& probe) override {

@@ -50,12 +50,18 @@ int run_probe_logits(const ProbeLogitsOptions& options) {
   probe.dtype = options.dtype;
   if (!options.trace.empty()) probe.trace = options.trace;
   for (const elarge::Override& given : overrides_of(options.set))
-    if (!given.path.starts_with("quantization"))
-      refuse("--set " + given.path, "has no effect on probe logits", "quantization.* has");
+    if (!given.path.starts_with("quantization") && given.path != "base_config.values.attn_mechanism" &&
+        given.path != "base_config.values.moe_method")
+      refuse("--set " + given.path, "has no effect on probe logits",
+             "base_config.values.attn_mechanism, base_config.values.moe_method and quantization.* have");
   Value document = Value::map(), model = Value::map();
   model.set("name_or_path", Value::text(options.model));
   document.set("model", model);
-  probe.quantization = configuration(document, options.set).quantization;
+  const elarge::Config config = configuration(document, options.set);
+  const elarge::BaseValues& values = config.base_config.values;
+  probe.quantization = config.quantization;
+  probe.attention = config::Codec<elarge::AttentionMechanism>::write(values.attn_mechanism).scalar;
+  probe.moe_method = config::Codec<elarge::MoeMethod>::write(values.moe_method).scalar;
   elarge::core().probe_logits(probe);
   return 0;
 }

@@ -93,6 +93,7 @@ struct ProbeLogits {
   std::string device = "auto";
   std::string dtype = "fp32";  // of the computation
   QuantizationConfig quantization = {};
+  std::string attention = "auto", moe_method = "fused_moe";  // as base_config.values says them
 };
 struct ProbeReplay {
   std::filesystem::path test_case, root, output;

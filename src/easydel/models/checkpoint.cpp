@@ -133,7 +133,7 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources)
 void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options,
                       bool frozen) {
   const auto make_room = [&] { entry.shard = at::empty(entry.slice.size, options); };
-  if (!match(entry, sources)) return make_room();
+  if (!match(entry, sources)) return;
   nn::Source& source = entry.source;
   const auto take = [&](size_t i) { return tensor::from_view(folder_.at(source.found[i])); };
   // What was copied is not needed in memory a second time.

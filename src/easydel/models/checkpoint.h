@@ -29,7 +29,8 @@ class Checkpoint {
   // in the shapes that the entry asks for; what did not fit is remembered for refuse_unfit. Reads headers only.
   bool match(nn::Entry& entry, const std::vector<nn::Source>& sources);
   // match, then the values as entry.shard, in the number type and on the device of `options`. Where nothing is to be
-  // changed of them and nobody will learn (`frozen`), the shard is the file's own mapped bytes.
+  // changed of them and nobody will learn (`frozen`), the shard is the file's own mapped bytes. What did not fit stays
+  // without a shard.
   void fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options, bool frozen);
   // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen,
   // of integers or not in the model, what it may be instead, and the keys of `config` (of the file `config_file`) that

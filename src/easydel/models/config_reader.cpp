@@ -1,5 +1,7 @@
 #include "easydel/models/config_reader.h"
 
+#include <limits>
+
 #include "easydel/base/error.h"
 
 namespace easydel::models {
@@ -24,8 +26,11 @@ std::string shown(const Value& value) { return to_json(value); }
 std::optional<int64_t> ConfigReader::integer(std::string_view key) const {
   const Value* value = find(key);
   if (!value) return std::nullopt;
-  if (const auto found = value->as_int()) return *found;
-  refuse_key(key, shown(*value) + " is no integer");
+  const auto found = value->as_int();
+  if (!found) refuse_key(key, shown(*value) + " is no integer");
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();  // products of two of them are numbers still
+  if (*found > most || *found < -most) refuse_key(key, str(*found, " is beyond ", most));
+  return found;
 }
 
 int64_t ConfigReader::integer(std::string_view key, int64_t otherwise) const {

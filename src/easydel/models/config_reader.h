@@ -30,7 +30,7 @@ class ConfigReader {
   ConfigReader(const Value& config, std::string where) : config_(config), where_(std::move(where)) {}
 
   // A key that is absent or null has its default, but a flag that is null is false, as in transformers; a value of
-  // another type is a UserError.
+  // another type is a UserError, and so is an integer beyond 31 bits.
   int64_t integer(std::string_view key, int64_t otherwise) const;
   std::optional<int64_t> integer(std::string_view key) const;
   double number(std::string_view key, double otherwise) const;

@@ -2,6 +2,7 @@
 // random values.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/special_ndtri.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -202,6 +203,16 @@ void fill_cut_normal(Tensor& values, tensor::Key key, const nn::Initial& initial
   values.copy_(at::special_ndtri(shares).mul_(initial.deviation));
 }
 
+// Sizes that nobody meant are said as such, not as memory that ran out.
+void check_size(const std::string& where, const nn::Entry& entry, at::ScalarType type) {
+  double bytes = double(c10::elementSize(type));
+  for (const int64_t size : entry.slice.size) bytes *= double(size);
+  const double memory = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
+  if (bytes > memory)
+    refuse(where, str(entry.path, " of ", shape_text(entry.shape), " alone would be larger than this machine's memory"),
+           "is one of the sizes a mistake?");
+}
+
 Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64_t seed, at::ScalarType type) {
   Tensor values = at::empty(entry.slice.size, at::TensorOptions().dtype(type));
   const bool cut = initial.kind == nn::Initial::Kind::normal && initial.cutoff > 0.0;
@@ -251,10 +262,12 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
     if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) {
       const auto as = at::TensorOptions().dtype(shard_type).device(opened.device);
       opened.checkpoint->fill(entry, sources, as, !options.training);
+      if (!entry.shard.defined()) return;
       progress.add(entry.elements());
     } else {
       if (opened.checkpoint)
         log::warning(folder.string(), ": no ", entry.path, "; it starts from random values, seed ", options.seed);
+      check_size(opened.where, entry, shard_type);
       entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
     }
     if (options.training) entry.shard.set_requires_grad(entry.trainable);
@@ -264,7 +277,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   if (options.quantization) {
     quantizer.emplace(*options.quantization);
     building.weight_policy = [&](nn::Entry& entry, const std::string& layer, bool shared) {
-      return quantizer->takes(entry, layer) ? quantizer->weight_of(entry, shared) : nullptr;
+      return quantizer->takes(entry, layer) && entry.shard.defined() ? quantizer->weight_of(entry, shared) : nullptr;
     };
   }
   std::shared_ptr<Model> model = build_model(*opened.family, opened.reader(), building);

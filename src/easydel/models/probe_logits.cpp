@@ -210,6 +210,7 @@ void probe_logits(const std::filesystem::path& folder, const std::filesystem::pa
   LoadOptions load;
   load.dtype = options.dtype;
   load.attention = options.attention;
+  load.moe_method = options.moe_method;
   load.device = options.device;
   load.quantization = options.quantization;
   load.training = options.gradients && !options.quantization && (file->has("labels") || file->has("start_positions"));

@@ -12,6 +12,7 @@ namespace easydel::models {
 struct ProbeOptions {
   std::string dtype = "fp32";
   std::string attention = "auto";
+  std::string moe_method = "fused_moe";
   std::string device = "auto";  // cpu, gpu
   std::filesystem::path
       trace;  // a file for named intermediate tensors, or a folder to put trace.safetensors into; empty: none
