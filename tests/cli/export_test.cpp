@@ -53,6 +53,23 @@ TEST(Export, ToGgufAndBackKeepsEveryBit) {
   EXPECT_EQ(continued(back), continued(story));
 }
 
+TEST(Export, InPartsHoldsTheSameTensors) {
+  const test::TemporaryFolder work;
+  const std::string parts = (work / "parts").string();
+  const std::vector<std::string> write = {"export", story, "--format", "safetensors", "-o", parts, "--max-shard-size"};
+  const auto with = [&](const char* size) {
+    std::vector<std::string> words = write;
+    words.emplace_back(size);
+    return run_program(words);
+  };
+  EXPECT_EQ(with("much").err, "--max-shard-size: 'much' is no size\n    write 500MB, 2GiB or a number of bytes\n");
+  ASSERT_EQ(with("200kB").status, 0);
+  EXPECT_FALSE(std::filesystem::exists(work / "parts/model.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(work / "parts/model.safetensors.index.json"));
+  expect_equal(weights::Folder::open(parts), weights::Folder::open(story));
+  EXPECT_EQ(continued(parts), continued(story));
+}
+
 TEST(Export, AFolderKeepsWhatItSaysOfGeneration) {
   const test::TemporaryFolder work;
   const auto model = work / "model", back = work / "back";

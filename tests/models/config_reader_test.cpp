@@ -25,6 +25,19 @@ TEST(ConfigReader, AnotherTypeIsRefusedWithTheValue) {
   EXPECT_EQ(test::refusal([&] { in.integer("b", 1); }), "config: b: [\"x\"] is no integer");
 }
 
+TEST(ConfigReader, NumbersThatNothingCanBeComputedWithAreRefused) {
+  const auto rope = [](const char* text) {
+    const Value config = parse_yaml(text);
+    return test::refusal([&] { ConfigReader(config, "config").rope(16, 64); });
+  };
+  EXPECT_EQ(rope("{rope_theta: -1.0}"), "config: rope_parameters: rope_theta: -1 is no number above 0");
+  EXPECT_EQ(rope("{rope_theta: .nan}"), "config: rope_theta: NaN is no number");
+  EXPECT_EQ(rope("{rope_parameters: {rope_type: linear, factor: 0}}"),
+            "config: rope_parameters: factor: 0 is no number above 0");
+  EXPECT_EQ(rope("{rope_parameters: {rope_type: yarn, factor: 2, original_max_position_embeddings: -8}}"),
+            "config: rope_parameters: original_max_position_embeddings: -8 is no number above 0");
+}
+
 TEST(ConfigReader, AShareThatIsNullTurnsTheWholeHead) {
   const Value null = parse_yaml("{partial_rotary_factor: null}"), absent = parse_yaml("{rope_theta: 10000.0}");
   const RopeDefaults half = {.partial = 0.5, .reads_partial = true};

@@ -41,6 +41,18 @@ INSTANTIATE_TEST_SUITE_P(
                     List{"smollm3", "no_rope_layers", "[1, 0]"}),
     [](const auto& info) { return std::string(info.param.family) + "_" + info.param.key; });
 
+TEST(Numbers, ThatNothingCanBeComputedWithAreRefused) {
+  const test::TemporaryFolder work;
+  const auto refusal = [&](const std::string& config) {
+    test::write_file(work / "config.json", config);
+    return test::refusal([&] { load_model(work.path(), {}); });
+  };
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "num_hidden_layers": 1, "rms_norm_eps": -1.0})"),
+            "config.json: norms cannot be computed with an epsilon of -1");
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "num_hidden_layers": 1, "attention_dropout": 1.5})"),
+            "config.json: a dropout of 1.5 is no share of what is there\n    give 0 to below 1");
+}
+
 TEST(Counts, ThatNoModelHasAreRefusedBeforeAnythingIsBuilt) {
   const test::TemporaryFolder work;
   const auto refusal = [&](const std::string& config) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 #include "easydel/base/files.h"
 #include "support/data.h"
@@ -221,6 +222,26 @@ TEST(Weights, AreMissedByName) {
                                                                  ": has only weights that are not read (" + name +
                                                                  ")\n    convert them to safetensors");
   }
+}
+
+TEST_F(Shards, AndOneFileReplaceEachOther) {
+  const auto files = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      names.insert(entry.path().filename().string());
+    return names;
+  };
+  const std::vector<OutTensor> other = {out_tensor("one", DType::u8, {4}, "9999")};
+  write_folder(folder.path(), other, 8);
+  EXPECT_EQ(files(), (std::set<std::string>{"model.safetensors"}));
+  EXPECT_EQ(bytes_of(Folder::open(folder.path()).at("one")), "9999");
+  SetUp();
+  EXPECT_EQ(files(), (std::set<std::string>{"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                                            "model.safetensors.index.json"}));
+  EXPECT_EQ(bytes_of(Folder::open(folder.path()).at("one")), "1111");
+  // Where somebody else left both, the file counts, as in transformers.
+  write_safetensors(folder / "model.safetensors", other);
+  EXPECT_EQ(bytes_of(Folder::open(folder.path()).at("one")), "9999");
 }
 
 TEST(Weights, OfOneSmallFolderFitOneFile) {

@@ -174,6 +174,8 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--format", o.export_.format, "gguf, or safetensors (a folder as Hugging Face's)");
   one->add_option("--dtype", o.export_.dtype, "auto (the file's), f32, f16, bf16; for gguf also q8_0");
   one->add_option("-o,--output", o.export_.output, "The file, or the folder, to write")->required();
+  one->add_option("--max-shard-size", o.export_.max_shard_size, "Most bytes of a safetensors file: 500MB, 2GiB")
+      ->capture_default_str();
   one->add_option("--tokenizer", o.export_.tokenizer, "Tokenizer's folder; the model's own if not given");
   one->add_option("--pre", o.export_.pre, "Name of the pre-tokenizer in GGUF, where it cannot be told by its pattern");
 

@@ -73,6 +73,7 @@ struct ExportOptions {
   std::string model, format = "gguf", dtype = "auto", output;
   std::string tokenizer;  // empty: the model's own
   std::string pre;        // the pre-tokenizer's name in GGUF, where it cannot be told
+  std::string max_shard_size = "5GiB";
 };
 int run_export(const ExportOptions& options);
 

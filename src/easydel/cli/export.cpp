@@ -1,6 +1,7 @@
 // `easydel export`: a model's files in another form. Nothing is computed with the model, and torch is not needed.
 #include <filesystem>
 
+#include "easydel/base/byte_count.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/cli/commands.h"
@@ -40,12 +41,15 @@ std::string title_of(const fs::path& model) {
 int run_export(const ExportOptions& options) {
   if (options.format != "gguf" && options.format != "safetensors")
     refuse("--format", "'" + options.format + "' is no form of a model", "known: gguf, safetensors");
+  const auto most = byte_count(options.max_shard_size);
+  if (!most)
+    refuse("--max-shard-size", "'" + options.max_shard_size + "' is no size", "write 500MB, 2GiB or a number of bytes");
   const fs::path path = hub::resolve_model(options.model, "export"), output = options.output;
   const fs::path tokenizer = options.tokenizer.empty() ? path : hub::resolve_model(options.tokenizer, "--tokenizer");
   const weights::ConfigFile config = weights::read_config(path);
   const weights::Folder model = weights::Folder::open(path);
   if (options.format == "safetensors") {
-    weights::write_hugging_face(output, model, config, options.dtype);
+    weights::write_hugging_face(output, model, config, options.dtype, static_cast<uint64_t>(*most));
     weights::keep_generation_config(path, output);
     if (text::Tokenizer::exists(tokenizer)) text::save_tokenizer(*text::Tokenizer::load(tokenizer), output);
     return print(output.string() + "\n"), 0;

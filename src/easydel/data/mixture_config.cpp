@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <charconv>
-#include <cmath>
 
+#include "easydel/base/byte_count.h"
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
@@ -34,19 +32,7 @@ void InformConfig::settle(config::Keys& keys) {
 std::optional<int64_t> SaveConfig::shard_bytes() const {
   if (const auto* bytes = std::get_if<int64_t>(&max_shard_size))
     return *bytes > 0 ? std::optional(*bytes) : std::nullopt;
-  const std::string& text = std::get<std::string>(max_shard_size);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string unit;
-  for (const char* c = end; c != text.data() + text.size(); ++c)
-    if (*c != ' ') unit += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
-  static constexpr std::string_view powers = "KMGT";
-  const size_t power =
-      unit.empty() || unit == "B" ? 0 : powers.find(unit[0]) + 1;  // 0 also of what is no power: npos + 1
-  const std::string rest = power ? unit.substr(1) : unit;
-  if (error != std::errc() || number <= 0 || (power ? rest != "B" && rest != "IB" : !unit.empty() && unit != "B"))
-    return std::nullopt;
-  return static_cast<int64_t>(number * std::pow(rest == "IB" ? 1024.0 : 1000.0, double(power)));
+  return byte_count(std::get<std::string>(max_shard_size));
 }
 
 void SaveConfig::settle(config::Keys& keys) {

@@ -1,5 +1,6 @@
 #include "easydel/models/config_reader.h"
 
+#include <cmath>
 #include <limits>
 
 #include "easydel/base/error.h"
@@ -40,7 +41,7 @@ int64_t ConfigReader::integer(std::string_view key, int64_t otherwise) const {
 double ConfigReader::number(std::string_view key, double otherwise) const {
   const Value* value = find(key);
   if (!value) return otherwise;
-  if (const auto found = value->as_double()) return *found;
+  if (const auto found = value->as_double(); found && !std::isnan(*found)) return *found;
   refuse_key(key, shown(*value) + " is no number");
 }
 

@@ -4,6 +4,8 @@
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <cmath>
+
 #include "easydel/base/error.h"
 #include "easydel/models/decoder_parts.h"
 #include "easydel/nn/cache.h"
@@ -178,6 +180,12 @@ class Decoder final : public Model {
 }  // namespace
 
 std::unique_ptr<Model> build_decoder(DecoderSpec spec, nn::Building& building) {
+  if (!(spec.norm.epsilon >= 0.0) || !std::isfinite(spec.norm.epsilon))
+    refuse("config.json", str("norms cannot be computed with an epsilon of ", spec.norm.epsilon));
+  for (const double share : {spec.attention_dropout, spec.embedding_dropout, spec.residual_dropout,
+                             spec.mlp_dropout.value_or(0.0), spec.layer_dropout, spec.inner_dropout})
+    if (!(share >= 0.0 && share < 1.0))
+      refuse("config.json", str("a dropout of ", share, " is no share of what is there"), "give 0 to below 1");
   return std::make_unique<Decoder>(std::move(spec), building);
 }
 

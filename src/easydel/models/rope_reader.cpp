@@ -155,6 +155,10 @@ RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, int64
                                  double partial_otherwise, const RopeDefaults& defaults) const {
   RopeSpec spec;
   spec.theta = in.number("rope_theta", theta);
+  const auto above_zero = [&](const char* key, double value) {
+    if (!(value > 0.0) || !std::isfinite(value)) in.refuse_key(key, str(value, " is no number above 0"));
+  };
+  above_zero("rope_theta", spec.theta);
   const double partial = in.number("partial_rotary_factor", partial_otherwise);
   if (partial <= 0.0 || partial > 1.0) in.refuse_key("partial_rotary_factor", str(partial, " is no share of a head"));
   std::string type = in.text("rope_type", in.text("type", "default"));
@@ -184,6 +188,8 @@ RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, int64
                                     .value_or(defaults.original_max_positions > 0
                                                   ? defaults.original_max_positions
                                                   : in.integer("original_max_position_embeddings", max_positions));
+  above_zero("factor", spec.factor);
+  above_zero("original_max_position_embeddings", double(spec.original_max_positions));
   spec.attention_factor = read.number_if("attention_factor");
   if (type == "linear")
     read.scaled(RopeType::linear);

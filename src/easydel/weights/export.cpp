@@ -237,7 +237,7 @@ void add_token_ids(GgufWriter& out, const ConfigFile& config) {
 }
 
 void write_hugging_face(const std::filesystem::path& folder, const Folder& model, const ConfigFile& config,
-                        std::string_view dtype) {
+                        std::string_view dtype, uint64_t max_shard_bytes) {
   const auto wanted = dtype == "auto" ? std::nullopt : dtype_of_config(dtype);
   const bool floating = wanted == DType::f32 || wanted == DType::f16 || wanted == DType::bf16;
   if (dtype != "auto" && !floating)
@@ -255,7 +255,7 @@ void write_hugging_face(const std::filesystem::path& folder, const Folder& model
            write_as(view, as == DType::f32 ? GgmlType::f32 : as == DType::f16 ? GgmlType::f16 : GgmlType::bf16, sink);
          }});
   }
-  write_folder(folder, tensors, 5ull << 30);
+  write_folder(folder, tensors, max_shard_bytes);
   Value document = config.document;
   if (wanted)
     document.set("dtype", Value::text(*wanted == DType::f32   ? "float32"

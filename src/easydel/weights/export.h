@@ -21,6 +21,6 @@ void add_token_ids(GgufWriter& out, const ConfigFile& config);
 
 // config.json and safetensors in `folder`, every tensor in its own number type ("auto": of blocks fp32) or in `dtype`.
 void write_hugging_face(const std::filesystem::path& folder, const Folder& model, const ConfigFile& config,
-                        std::string_view dtype);
+                        std::string_view dtype, uint64_t max_shard_bytes);
 
 }  // namespace easydel::weights

@@ -71,9 +71,10 @@ Files open_sharded(const fs::path& index) {
   return tensors;
 }
 
-// The one file of a folder with such an ending, or its index; empty: none. Several without an index are refused.
+// The one file of a folder with such an ending, or its index; empty: none. Several without an index are refused. Of one
+// file and an index the file counts, as in transformers.
 fs::path safetensors_of(const fs::path& folder) {
-  for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
     if (fs::exists(folder / name)) return folder / name;
   std::vector<fs::path> found;
   std::error_code ignored;
@@ -104,7 +105,7 @@ std::vector<fs::path> gguf_files(const fs::path& folder) {
 fs::path weights_file(const fs::path& model) {
   if (!fs::is_directory(model)) return is_gguf(model) && fs::exists(model) ? first_gguf_part(model) : fs::path();
   if (const fs::path found = safetensors_of(model); !found.empty()) return found;
-  for (const char* name : {"pytorch_model.bin.index.json", "pytorch_model.bin"})
+  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
     if (fs::exists(model / name)) return model / name;
   const auto found = gguf_files(model);
   if (found.size() > 1)

@@ -57,6 +57,7 @@ struct OutTensor {
 void write_safetensors(const std::filesystem::path& path, std::span<const OutTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 // A folder's weights: one model.safetensors, or shards of at most `max_shard_bytes` with model.safetensors.index.json.
+// Those of a model that was there before are removed.
 void write_folder(const std::filesystem::path& folder, std::span<const OutTensor> tensors, uint64_t max_shard_bytes);
 
 }  // namespace easydel::weights

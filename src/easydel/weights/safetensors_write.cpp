@@ -1,5 +1,6 @@
 // Writing safetensors: one file, or shards with their index. Order and padding as upstream's serializer.
 #include <algorithm>
+#include <regex>
 #include <set>
 
 #include "easydel/base/document.h"
@@ -89,6 +90,17 @@ void write_file(const fs::path& path, std::span<const OutTensor* const> order,
   file.commit();
 }
 
+// Those of a model that was there before: "model-00001-of-00003.safetensors".
+void remove_shards(const fs::path& folder, const std::set<std::string>& keep) {
+  static const std::regex shard("model-[0-9]{5,}-of-[0-9]{5,}\\.safetensors");
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (const std::string name = entry.path().filename().string();
+        std::regex_match(name, shard) && !keep.contains(name))
+      old.push_back(entry.path());
+  for (const fs::path& path : old) files::remove_all(path);
+}
+
 }  // namespace
 
 void write_safetensors(const fs::path& path, std::span<const OutTensor> tensors,
@@ -112,14 +124,20 @@ void write_folder(const fs::path& folder, std::span<const OutTensor> tensors, ui
     total += bytes;
   }
   files::make_directories(folder);
-  if (shards.size() == 1) return write_safetensors(folder / "model.safetensors", shards[0]);
+  if (shards.size() == 1) {
+    write_safetensors(folder / "model.safetensors", shards[0]);
+    files::remove_all(folder / "model.safetensors.index.json");
+    return remove_shards(folder, {});
+  }
   Value map = Value::map();
+  std::set<std::string> written;
   for (size_t i = 0; i < shards.size(); ++i) {
     auto digits = [](size_t number) {
       return std::string(5 - std::min<size_t>(5, std::to_string(number).size()), '0') + std::to_string(number);
     };
     std::string name = "model-" + digits(i + 1) + "-of-" + digits(shards.size()) + ".safetensors";
     write_safetensors(folder / name, shards[i]);
+    written.insert(name);
     for (auto& tensor : shards[i]) map.entries.emplace_back(tensor.name, Value::text(name));
   }
   std::sort(map.entries.begin(), map.entries.end(), [](auto& a, auto& b) { return a.first < b.first; });
@@ -128,6 +146,8 @@ void write_folder(const fs::path& folder, std::span<const OutTensor> tensors, ui
   index.set("metadata", std::move(metadata));
   index.set("weight_map", std::move(map));
   files::write(folder / "model.safetensors.index.json", to_json(index, 2) + "\n");
+  files::remove_all(folder / "model.safetensors");  // it would count before the index
+  remove_shards(folder, written);
 }
 
 }  // namespace easydel::weights
