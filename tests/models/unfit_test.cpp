@@ -51,11 +51,11 @@ TEST(Unfit, TensorsAreSaidWithTheKeysThatDecideTheirSizes) {
   EXPECT_EQ(
       refusal_of(kLlama, test::replaced(kLlama, "\"intermediate_size\": 64", "\"intermediate_size\": 2147483647")),
       "M: the weights do not fit config.json\n    wrong shape (3):\n"
-      "      model.layers.0.mlp.down_proj.weight: the file has [48, 64], config.json asks for [48, 2147483647] by "
-      "intermediate_size\n"
       "      model.layers.0.mlp.gate_proj.weight: the file has [64, 48], config.json asks for [2147483647, 48] by "
       "intermediate_size\n"
       "      model.layers.0.mlp.up_proj.weight: the file has [64, 48], config.json asks for [2147483647, 48] by "
+      "intermediate_size\n"
+      "      model.layers.0.mlp.down_proj.weight: the file has [48, 64], config.json asks for [48, 2147483647] by "
       "intermediate_size");
 }
 
