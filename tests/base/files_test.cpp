@@ -1,6 +1,7 @@
 #include "easydel/base/files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 
@@ -95,6 +96,9 @@ TEST_F(Files, MapWhatIsThere) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size()), "mapped");
   EXPECT_TRUE(Mapped::open(folder_ / "empty")->bytes().empty());
   EXPECT_EQ(refusal([&] { Mapped::open(folder_.path()); }), folder_.path().string() + ": is not a file");
+  const std::string pipe = (folder_ / "pipe").string();  // nobody writes to it
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(refusal([&] { Mapped::open(pipe); }), pipe + ": is not a file");
 }
 
 TEST_F(Files, ThatAreMappedAreReadAgainWhenTheirMemoryWasGivenBack) {

@@ -244,5 +244,20 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "trainer.learning_rat: no such key\n    did you mean 'learning_rate'?\n");
 }
 
+TEST(BadEnvironment, IsSaidBeforeAnythingIsDone) {
+  const auto refused = [](const char* name, const char* value) {
+    const auto ran = test::run_program({"validate", "nowhere.yaml"}, {.environment = {{name, value}}});
+    EXPECT_EQ(ran.status, 2);
+    return ran.err;  // OpenMP says what it thinks of its own variables, too
+  };
+  EXPECT_EQ(refused("EASYDEL_LOG", "loud"),
+            "EASYDEL_LOG: 'loud' is no level\n    known: debug, info, warning, error\n");
+  for (const char* value : {"0", "-1", "many"}) {
+    const std::string said = refused("OMP_NUM_THREADS", value);
+    EXPECT_TRUE(said.ends_with(str("OMP_NUM_THREADS: '", value, "' is no number of threads\n    give 1 or more\n")))
+        << said;
+  }
+}
+
 }  // namespace
 }  // namespace easydel

@@ -64,6 +64,8 @@ TEST(Counts, ThatNoModelHasAreRefusedBeforeAnythingIsBuilt) {
             "FILE: num_hidden_layers: 1000000000 is more than the 65536 that are built");
   EXPECT_EQ(refusal(R"({"model_type": "mixtral", "num_local_experts": 1000000000})"),
             "FILE: 1000000000 experts are more than the 65536 that are built");
+  EXPECT_EQ(refusal(R"({"model_type": "qwen3_next", "num_experts_per_tok": 0})"),
+            "FILE: num_experts_per_tok: 0 is not positive");
   EXPECT_EQ(refusal(R"({"model_type": "llama", "num_attention_heads": 4611686018427387904, "head_dim": 8})"),
             "FILE: num_attention_heads: 4611686018427387904 is beyond 2147483647");
   EXPECT_EQ(

@@ -68,6 +68,19 @@ TEST(Checkpoints, WhatABrokenSaveLeftIsRemovedAndAReplacementUndone) {
   EXPECT_EQ(defect_of(folder / "run-1"), "");
 }
 
+TEST(Checkpoints, ASaveThatFailsGivesItsRoomBack) {
+  const TemporaryFolder folder;
+  const Checkpoints checkpoints(folder.path());
+  EXPECT_EQ(test::refusal([&] {
+              checkpoints.save(1, [](const fs::path& aside) {
+                write_something(aside);
+                refuse("disk", "is full");
+              });
+            }),
+            "disk: is full");
+  EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
 // The disk fails at the n-th operation of a save, for every n: an earlier checkpoint or the new one always loads, and
 // the next start finds nothing half.
 TEST(Checkpoints, TheDiskMayFailAtAnyPointOfASave) {

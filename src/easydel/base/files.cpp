@@ -303,7 +303,7 @@ Mappings& mappings() {
 }  // namespace
 
 std::shared_ptr<const Mapped> Mapped::open(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // of a pipe it would wait
   if (file < 0) fail(path, "read", errno);
   struct stat status = {};
   if (::fstat(file, &status) != 0) fail(path, "read", errno);

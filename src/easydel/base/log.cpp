@@ -14,10 +14,11 @@ namespace {
 Level level_of_environment() {
   const char* word = std::getenv("EASYDEL_LOG");
   const std::string_view name = word ? word : "";
-  return name == "debug"     ? Level::debug
-         : name == "warning" ? Level::warning
-         : name == "error"   ? Level::error
-                             : Level::info;
+  if (name == "debug") return Level::debug;
+  if (name == "info" || name.empty()) return Level::info;
+  if (name == "warning") return Level::warning;
+  if (name == "error") return Level::error;
+  refuse("EASYDEL_LOG", str("'", name, "' is no level"), "known: debug, info, warning, error");
 }
 
 std::atomic<Level>& threshold() {

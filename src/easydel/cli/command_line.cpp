@@ -18,6 +18,7 @@
 #include "easydel/cli/launch.h"
 #include "easydel/elarge/core.h"
 #include "easydel/generation/generation_config.h"
+#include "easydel/kernels/executor.h"
 
 namespace easydel::cli {
 namespace {
@@ -298,7 +299,9 @@ int run_command(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {  // --help
-    return app.exit(done);
+    std::ostringstream text;
+    const int status = app.exit(done, text, std::cerr);
+    return print(text.str()), status;
   } catch (const CLI::ParseError& error) {
     CLI::App* const at = deepest(&app);
     const std::vector<std::string> rest = app.remaining(true);
@@ -311,6 +314,8 @@ int run_command(int argc, char** argv) {
   if (const auto rest = app.remaining(true); !rest.empty() && !not_built) refuse_word(at, rest[0]);
   if (options.version) return print("easydel " EASYDEL_VERSION "\n"), 0;
   if (!options.command) return print(app.help()), 0;
+  log::enabled(log::Level::info);  // what the environment says wrongly is said before anything is done
+  kernels::allowed_threads();
   if (options.quiet) log::set_level(log::Level::warning);
   load_plugins(options.plugins);
   if (options.nproc > 1) options.run.ranks = options.nproc;

@@ -162,9 +162,12 @@ std::shared_ptr<const Team> Team::join(const mesh::World& world, mesh::Mesh mesh
   check(mesh.ranks() == world.size, "team: a mesh of ", mesh.ranks(), " ranks for ", world.size);
   std::shared_ptr<Team> team(new Team(std::move(mesh), world.rank));
   if (world.size == 1) return team;
-  const char* debug = std::getenv("EASYDEL_DEBUG_COLLECTIVES");
+  const char* const given = std::getenv("EASYDEL_DEBUG_COLLECTIVES");
+  const std::string debug = given ? given : "";
+  if (!debug.empty() && debug != "0" && debug != "1")
+    refuse("environment", str("EASYDEL_DEBUG_COLLECTIVES='", debug, "' is neither 0 nor 1"));
   team->impl_ = std::make_unique<Impl>();
-  team->impl_->debug = debug && std::string(debug) == "1";
+  team->impl_->debug = debug == "1";
   team->impl_->store = meet(world, options);
   return team;
 }

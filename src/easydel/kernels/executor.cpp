@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "easydel/base/error.h"
 #include "easydel/kernels/executor_steps.h"
 
 namespace easydel::kernels {
@@ -57,9 +58,10 @@ int allowed_threads() {
   cpu_set_t cpus;
   int count =
       sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : int(std::thread::hardware_concurrency());
-  if (const char* const text = std::getenv("OMP_NUM_THREADS")) {
-    const int wanted = std::atoi(text);
-    if (wanted > 0) count = std::min(count, wanted);
+  if (const char* const text = std::getenv("OMP_NUM_THREADS"); text && *text) {
+    const int wanted = std::atoi(text);  // the first of a list: of teams that stand in no other
+    if (wanted < 1) refuse("OMP_NUM_THREADS", str("'", text, "' is no number of threads"), "give 1 or more");
+    count = std::min(count, wanted);
   }
   return std::max(count, 1);
 }

@@ -16,6 +16,7 @@ int64_t integer_of(const ConfigReader& config, std::initializer_list<const char*
 }
 
 nn::MoeSpec moe_of(const ConfigReader& config, const DecoderSpec& spec, int64_t experts, int64_t top_k, int64_t inner) {
+  config.positive("num_experts_per_tok", top_k);
   if (top_k > experts)
     config.refuse_key("num_experts_per_tok", str(top_k, " of ", experts, " experts"),
                       "a token cannot meet more than there are");

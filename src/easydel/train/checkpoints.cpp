@@ -109,8 +109,16 @@ fs::path Checkpoints::save(int64_t step, const std::function<void(const fs::path
   files::make_directories(folder_);
   files::remove_all(aside);
   files::make_directories(aside);
-  write(aside);
-  write_manifest(aside);
+  try {
+    write(aside);
+    write_manifest(aside);
+  } catch (...) {
+    try {
+      files::remove_all(aside);   // on a full disk the room is needed
+    } catch (const UserError&) {  // what went wrong first is what is said
+    }
+    throw;
+  }
   if (fs::exists(whole)) {
     files::remove_all(old);
     files::rename(whole, old);
