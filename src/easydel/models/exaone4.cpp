@@ -20,10 +20,13 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.names.after_feed = "post_feedforward_layernorm";
   spec.qk_norm = QkNorm::head;
   const int64_t window = read_window(config);
-  const int64_t pattern = window == 0 ? 0 : config.integer("sliding_window_pattern", 4);
   if (window == 0 && !config.find("layer_types"))
     config.refuse_key("layer_types", "is missing", "without a sliding_window transformers needs it");
-  const auto sliding = read_sliding_layers(config, spec.layers.size(), all_but_each(pattern));
+  // Published files spell the pattern in letters, beside the list that says the same.
+  const auto by_pattern = [&](int64_t layer) {
+    return all_but_each(config.integer("sliding_window_pattern", 4))(layer);
+  };
+  const auto sliding = read_sliding_layers(config, spec.layers.size(), by_pattern);
   set_windows(spec, sliding, window);
   for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].turned = window == 0 || sliding[i];
   return build_decoder(std::move(spec), building);

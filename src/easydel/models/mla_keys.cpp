@@ -10,7 +10,10 @@ namespace easydel::models {
 DecoderSpec read_latent_decoder(const ConfigReader& config, DecoderDefaults defaults, int64_t intermediate) {
   defaults.head_dim = config.integer("qk_rope_head_dim", 64);
   if (intermediate > 0) defaults.intermediate = intermediate;
-  DecoderSpec spec = read_decoder(config, defaults);
+  // Every head has keys of its own; what the file says of their number is not looked at.
+  Value plain = config.document();
+  plain.set("num_key_value_heads", Value());
+  DecoderSpec spec = read_decoder(ConfigReader(plain, config.where()), defaults);
   if (intermediate > 0) spec.intermediate = intermediate;
   spec.rope.reset();
   return spec;

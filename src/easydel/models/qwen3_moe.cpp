@@ -19,7 +19,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   if (config.boolean("use_sliding_window", false))
     for (DecoderLayerSpec& layer : spec.layers) layer.window = read_window(config);
   nn::MoeSpec moe =
-      moe_of(config, spec, integer_of(config, {"num_experts", "num_local_experts"}, 128),
+      moe_of(config, spec, integer_of(config, {"num_local_experts", "num_experts"}, 128),
              config.integer("num_experts_per_tok", 8), integer_of(config, {"moe_intermediate_size"}, 768));
   moe.router.normalise = config.boolean("norm_topk_prob", false);
   spec.router_loss = read_router_loss(config, moe.router);
