@@ -299,10 +299,16 @@ def one(family, r, folder, flags):
     json.dump(written, open(path, "w"), indent=2)
     # What is compared is what transformers makes of the folder.
     load = lambda: class_of(config).from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
-    model = load()
+    return record(folder, load, r, dict(config_style=style, given=given, respelled=respellings))
 
+
+def record(folder, load, r, about, steps=24, ways=(True, False)):
+    """Stores beside the model what transformers computes with it (`load` makes it), with greedy tokens by the `ways`: with its cache or
+    without. False where another token is about as likely as the one it chose."""
+    model = load()
+    whole = hasattr(model.config, "text_config")
     vocab, length = model.config.get_text_config().vocab_size, 24
-    first = 12 if hasattr(config, "text_config") else 3  # images' tokens stand before
+    first = 12 if whole else 3  # images' tokens stand before
     ids = torch.randint(first, vocab, (2, length))
     mask = torch.ones_like(ids)
     pad = r.randrange(3, 9)
@@ -318,7 +324,7 @@ def one(family, r, folder, flags):
     out.loss.backward()
     tensors = load_file(os.path.join(folder, "model.safetensors"))
     norms = gradient_norms(model, tensors, folder)
-    if hasattr(config, "text_config"):
+    if whole:
         norms = {n: v for n, v in norms.items() if "language_model." in n or "text_model." in n or n.startswith("lm_head.")}
     total = float(torch.sqrt(sum(p.grad.double().pow(2).sum() for p in model.parameters() if p.grad is not None)))
 
@@ -326,28 +332,28 @@ def one(family, r, folder, flags):
     prompt_mask = torch.ones_like(prompts)
     prompt_mask[1, :2] = 0
     prompts = prompts.masked_fill(prompt_mask == 0, 0)
-    generated, margin = {True: [], False: []}, 1e9
+    generated, margin = {way: [] for way in ways}, 1e9
     for row, keep in zip(prompts, prompt_mask):
         for cached, found in generated.items():
             # Another model: dynamic frequencies remember the longest call.
             fresh = load()
             fresh.generation_config.eos_token_id = None
-            made = fresh.generate(row[keep != 0][None], max_new_tokens=24, do_sample=False, pad_token_id=0, use_cache=cached,
+            made = fresh.generate(row[keep != 0][None], max_new_tokens=steps, do_sample=False, pad_token_id=0, use_cache=cached,
                                   return_dict_in_generate=True, output_logits=True)
             for scores in made.logits:
                 top = scores[0].topk(2).values
                 margin = min(margin, float((top[0] - top[1]) / scores.abs().max()))
-            found.append(made.sequences[0, -24:].tolist())
+            found.append(made.sequences[0, -steps:].tolist())
     if margin < 5e-4:
         return False
     expected = dict(input_ids=ids, attention_mask=mask, labels=labels, prompt_ids=prompts, prompt_mask=prompt_mask,
                     logits=out.logits.detach(), loss=out.loss.detach().reshape(1), last_hidden_state=entered[0],
-                    generated=torch.tensor(generated[True]))
-    if generated[False] != generated[True]:  # transformers' cache of this model is another model: either will do
-        expected["generated_nocache"] = torch.tensor(generated[False])
+                    generated=torch.tensor(generated[ways[0]]))
+    if generated[ways[-1]] != generated[ways[0]]:  # transformers' cache of this model is another model: either will do
+        expected["generated_nocache"] = torch.tensor(generated[ways[-1]])
     save_file({k: v.contiguous() for k, v in expected.items()}, os.path.join(folder, "expected.safetensors"))
-    json.dump(dict(kind="causal", inputs=["input_ids", "attention_mask", "labels"], padding_side=side, config_style=style,
-                   loss=float(out.loss.detach()), grad_norm_total=total, grad_norms=norms, given=given, respelled=respellings),
+    json.dump(dict(kind="causal", inputs=["input_ids", "attention_mask", "labels"], padding_side=side,
+                   loss=float(out.loss.detach()), grad_norm_total=total, grad_norms=norms, **about),
               open(os.path.join(folder, "expected.json"), "w"), indent=1)
     return True
 

@@ -24,7 +24,7 @@ HEADS = {"seqcls": (modeling_auto.AutoModelForSequenceClassification, modeling_a
          "qa": (modeling_auto.AutoModelForQuestionAnswering, modeling_auto.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES),
          "mlm": (modeling_auto.AutoModelForMaskedLM, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
          "base": (modeling_auto.AutoModel, modeling_auto.MODEL_MAPPING_NAMES)}
-ENCODERS = ("bert", "roberta", "xlm-roberta", "modernbert")
+ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert", "modernbert")
 
 
 def encoder_config(family, r):
@@ -110,7 +110,7 @@ def one(family, head, r, folder):
     inputs, problem = labels_of(head, r, config, ids, mask)
     if problem:
         config.problem_type = problem
-    if family in ("bert", "roberta", "xlm-roberta") and r.random() < 0.6:
+    if family in ENCODERS and family != "modernbert" and r.random() < 0.6:
         inputs["token_type_ids"] = torch.randint(0, config.type_vocab_size, ids.shape)
     model = loader.from_config(config).eval()
     random_configs.randomise(model, family)

@@ -46,7 +46,7 @@ class Block final : public nn::Layer {
     nn::LayerOutput out;
     const auto take = [&](nn::LayerOutput made) {
       out.extras.merge(made.extras);
-      return multiplier_ == 1.0 ? made.x : made.x * multiplier_;
+      return made.x;
     };
     const auto run = [&](const nn::Part& part, const Tensor& normed) { return take(part.forward(normed, pass)); };
     const auto rows = [&](const Tensor& t) { return wanted ? pass.wanted(t) : t; };
@@ -57,7 +57,7 @@ class Block final : public nn::Layer {
     if (parallel_) {
       const Tensor fed =
           pass.name(names_.mlp, pass.name("mlp_output", run(*feed_, before_feed_ ? (*before_feed_)(x) : normed)));
-      out.x = (residual_ == Residual::normed ? normed : x) + mixed + fed;
+      out.x = (residual_ == Residual::normed ? normed : x) + scaled(mixed) + scaled(fed);
       return out;
     }
     const Sum middle = sum(x, normed, mixed, after_mixer_, feed_ && before_feed_ ? &*before_feed_ : nullptr);
@@ -73,16 +73,18 @@ class Block final : public nn::Layer {
 
   static Tensor normed_by(const std::optional<nn::Norm>& norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
 
+  Tensor scaled(const Tensor& made) const { return multiplier_ == 1.0 ? made : made * multiplier_; }
+
   struct Sum {
     Tensor x, normed;  // normed: what the next part reads
   };
   Sum sum(const Tensor& x, const Tensor& normed, const Tensor& made, const std::optional<nn::Norm>& behind,
           const nn::Norm* next) const {
     if (residual_ == Residual::norm_of_sum) {
-      const Tensor all = behind ? behind->behind(x, made).norm : x + made;
+      const Tensor all = behind ? behind->behind(x, scaled(made)).norm : x + scaled(made);
       return {all, next ? (*next)(all) : all};
     }
-    const Tensor &base = residual_ == Residual::normed ? normed : x, added = normed_by(behind, made);
+    const Tensor &base = residual_ == Residual::normed ? normed : x, added = scaled(normed_by(behind, made));
     if (next) {
       const auto [all, norm] = next->behind(base, added);
       return {all, norm};

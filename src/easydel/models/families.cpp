@@ -18,8 +18,10 @@ Family bamba();
 Family bert();
 Family bitnet();
 Family bloom();
+Family camembert();
 Family cohere();
 Family cohere2();
+Family cwm();
 Family dbrx();
 Family deepseek_v2();
 Family deepseek_v3();
@@ -53,11 +55,16 @@ Family gptj();
 Family granite();
 Family granitemoe();
 Family granitemoehybrid();
+Family granitemoeshared();
 Family grok_1();
 Family helium();
 Family hunyuan_v1_dense();
 Family hunyuan_v1_moe();
+Family hyperclovax();
 Family internlm2();
+Family internlm3();
+Family iquestcoder();
+Family jais2();
 Family jamba();
 Family jetmoe();
 Family kimi_linear();
@@ -100,6 +107,7 @@ Family roberta();
 Family rwkv();
 Family seed_oss();
 Family smollm3();
+Family solar_open();
 Family stablelm();
 Family starcoder2();
 Family vaultgemma();
@@ -118,8 +126,10 @@ std::vector<Family>& all_families() {
       bert(),
       bitnet(),
       bloom(),
+      camembert(),
       cohere(),
       cohere2(),
+      cwm(),
       dbrx(),
       deepseek_v2(),
       deepseek_v3(),
@@ -153,11 +163,16 @@ std::vector<Family>& all_families() {
       granite(),
       granitemoe(),
       granitemoehybrid(),
+      granitemoeshared(),
       grok_1(),
       helium(),
       hunyuan_v1_dense(),
       hunyuan_v1_moe(),
+      hyperclovax(),
       internlm2(),
+      internlm3(),
+      iquestcoder(),
+      jais2(),
       jamba(),
       jetmoe(),
       kimi_linear(),
@@ -200,6 +215,7 @@ std::vector<Family>& all_families() {
       rwkv(),
       seed_oss(),
       smollm3(),
+      solar_open(),
       stablelm(),
       starcoder2(),
       vaultgemma(),

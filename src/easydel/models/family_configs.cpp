@@ -29,8 +29,10 @@ std::vector<FamilyConfig>& all_configs() {
       FamilyConfig{"bert", {"BertForMaskedLM", "BertLMHeadModel"}},
       FamilyConfig{"bitnet", {"BitNetForCausalLM"}},
       FamilyConfig{"bloom", {"BloomForCausalLM"}, false, {.token_classes = "classifier"}},
+      FamilyConfig{"camembert", {"CamembertForMaskedLM", "CamembertForCausalLM"}},
       FamilyConfig{"cohere", {"CohereForCausalLM"}},
       FamilyConfig{"cohere2", {"Cohere2ForCausalLM"}},
+      FamilyConfig{"cwm", {"CwmForCausalLM"}},
       FamilyConfig{"dbrx", {"DbrxForCausalLM"}},
       FamilyConfig{"deepseek_v2", {"DeepseekV2ForCausalLM"}},
       FamilyConfig{"deepseek_v3", {"DeepseekV3ForCausalLM"}},
@@ -64,11 +66,17 @@ std::vector<FamilyConfig>& all_configs() {
       FamilyConfig{"granite", {"GraniteForCausalLM"}},
       FamilyConfig{"granitemoe", {"GraniteMoeForCausalLM"}},
       FamilyConfig{"granitemoehybrid", {"GraniteMoeHybridForCausalLM"}},
+      FamilyConfig{"granitemoeshared", {"GraniteMoeSharedForCausalLM"}},
       FamilyConfig{"grok-1", {"Grok1ForCausalLM", "Grok1ModelForCausalLM"}},
       FamilyConfig{"helium", {"HeliumForCausalLM"}},
       FamilyConfig{"hunyuan_v1_dense", {"HunYuanDenseV1ForCausalLM"}},
       FamilyConfig{"hunyuan_v1_moe", {"HunYuanMoEV1ForCausalLM"}},
+      FamilyConfig{"hyperclovax", {"HyperCLOVAXForCausalLM"}},
       FamilyConfig{"internlm2", {"InternLM2ForCausalLM"}},
+      FamilyConfig{"internlm3", {"InternLM3ForCausalLM", "LlamaForCausalLM"}, false, {.question_stack = "transformer"}},
+      FamilyConfig{
+          "iquestcoder", {"IQuestCoderForCausalLM", "LlamaForCausalLM"}, false, {.question_stack = "transformer"}},
+      FamilyConfig{"jais2", {"Jais2ForCausalLM"}},
       FamilyConfig{"jamba", {"JambaForCausalLM"}},
       FamilyConfig{"jetmoe", {"JetMoeForCausalLM"}},
       FamilyConfig{"kimi_linear", {"KimiLinearForCausalLM"}},
@@ -111,6 +119,7 @@ std::vector<FamilyConfig>& all_configs() {
       FamilyConfig{"rwkv", {"RwkvForCausalLM"}},
       FamilyConfig{"seed_oss", {"SeedOssForCausalLM"}, false, {.question_stack = "transformer"}},
       FamilyConfig{"smollm3", {"SmolLM3ForCausalLM"}, false, {.question_stack = "transformer"}},
+      FamilyConfig{"solar_open", {"SolarOpenForCausalLM"}},
       FamilyConfig{"stablelm", {"StableLmForCausalLM"}},
       FamilyConfig{"starcoder2", {"Starcoder2ForCausalLM"}},
       FamilyConfig{"vaultgemma", {"VaultGemmaForCausalLM"}},
@@ -177,10 +186,20 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture) {
   for (const auto& [task, ending] : kEndings)
     if (architecture == class_stem(family) + std::string(ending)) return task;
-  if (std::ranges::find(family.architectures, architecture) == family.architectures.end()) return std::nullopt;
+  const auto own = [&](std::string_view name) {
+    return std::ranges::find(family.architectures, name) != family.architectures.end();
+  };
+  // model_type alone decides which model it is: of a class by another name (LLaMAForCausalLM in Llama's first files,
+  // MPTForCausalLM) the ending says what it is for.
   for (const auto& [task, ending] : kLanguageEndings)
-    if (architecture.ends_with(ending)) return task;
-  return Task::causal_lm;  // a plug-in's, named as it likes
+    if (architecture.ends_with(ending) &&
+        (own(architecture) ||
+         std::ranges::any_of(family.architectures, [&](auto name) { return name.ends_with(ending); })))
+      return task;
+  for (const auto& [task, ending] : kEndings)
+    if (task != Task::base && architecture.ends_with(ending)) return task;
+  if (own(architecture)) return Task::causal_lm;  // a plug-in's, named as it likes
+  return std::nullopt;
 }
 
 std::string class_stem(const FamilyConfig& family) {
