@@ -263,11 +263,11 @@ TEST_F(Tiles, DoWhatTheyServeAndNothingElse) {
       attend(serial_executor(), spec, {&sequence, 1}, in, in, in, {y.data(), Number::f32, n, n}, nullptr, order);
     });
   };
-  // Three pieces of 12 rows and one of 4, of which two see keys of one block and two of two: 2 blocks of dimensions x 2
-  // column tiles, then 2 panels of values.
-  EXPECT_EQ(attention(40, Order::bf16_tile), (Counts{6 * (2 * 2 + 2 * 2), 0}));
-  EXPECT_EQ(attention(4, Order::bf16_tile), (Counts{2 * (2 * 2 + 2 * 2), 0}));
-  EXPECT_EQ(attention(3, Order::bf16_tile), (Counts{0, 0}));
+  // Pieces of 12 rows, of which two see keys of one block and one of two: 2 blocks of dimensions x 2 column tiles, then
+  // 2 panels of values; and one of 4, by FMAs.
+  EXPECT_EQ(attention(40, Order::bf16_tile), (Counts{4 * (2 * 2 + 2 * 2), 0}));
+  EXPECT_EQ(attention(12, Order::bf16_tile), (Counts{2 * (2 * 2 + 2 * 2), 0}));
+  EXPECT_EQ(attention(11, Order::bf16_tile), (Counts{0, 0}));
   EXPECT_EQ(attention(40, Order::bf16_pairs), (Counts{0, 0}));
   EXPECT_EQ(attention(40, Order::fp32_chain), (Counts{0, 0}));
 }

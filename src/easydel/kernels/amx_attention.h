@@ -18,8 +18,9 @@ class AmxAttention {
   static constexpr int64_t tile_rows = kernels::tile_rows;
   using Seen = SeenKeys<tile_rows>;
 
-  // With fewer rows FMAs keep pace with the memory: what they spend on a row is little beside a key's way into tiles.
-  static constexpr int64_t fewest_rows = 4;
+  // Fewer rows, as decoding has them, wait for the memory more than for FMAs, which read keys and values as it likes
+  // best; before tiles come two sweeps over them.
+  static constexpr int64_t fewest_rows = block_rows;
 
   AmxAttention(const AttentionStep& step, const AttentionRows& rows, const bf16* const* queries)
       : step_(step),
@@ -50,7 +51,7 @@ class AmxAttention {
   }
 
   void multiply_queries(int64_t t, int64_t count, Range any, float* scores) {
-    LinesAhead ahead = rows_.count <= block_rows ? next_keys(any) : LinesAhead();
+    LinesAhead ahead = t == 0 ? next_keys(any) : LinesAhead();
     for (int64_t first = any.begin / panel_columns * panel_columns; first < any.end; first += panel_columns)
       sum_tiles<Bf16Tiles>(registers_, queries_ + t * dim_, count, keys_ + first * dim_, dim_ / k_block,
                            {scores + first, true, key_block * int64_t(sizeof(float))}, ahead);
@@ -94,7 +95,7 @@ class AmxAttention {
                              {out + p * panel_columns, false, v_step_ * int64_t(sizeof(float))}, nothing);
   }
 
-  // The keys behind the block, in even steps while the products with these ones are made.
+  // The keys behind the block, in even steps while the first products with these ones are made.
   LinesAhead next_keys(Range any) const {
     const typename Few::NextKeys keys(*rows_.sequence, step_.k, rows_.kv_head, block_, step_.spec.head_dim);
     const int64_t steps = (divide_up(any.end, panel_columns) - any.begin / panel_columns) * (dim_ / k_block);

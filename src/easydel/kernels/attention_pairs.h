@@ -83,13 +83,14 @@ struct AttentionPairs {
   static bool interleave(const bf16* const* rows, int64_t pairs, int64_t v_dim, int64_t v_step, Steps steps, bf16* to,
                          int64_t ahead = 0) {
     typename D::Largest largest;
-    for (int64_t c = 0; c < v_step; c += panel_columns, to += steps.panel)
-      for (int64_t i = 0; i < pairs; ++i) {
-        const bf16 *const even = rows[2 * i], *const odd = rows[2 * i + 1];
+    for (int64_t i = 0; i < pairs; ++i) {
+      const bf16 *const even = rows[2 * i], *const odd = rows[2 * i + 1];
+      bf16* at = to + i / tile_columns * steps.block + i % tile_columns * k_block;
+      for (int64_t c = 0; c < v_step; c += panel_columns, at += steps.panel) {
         if (ahead && even && odd) V::prefetch(even + ahead + c), V::prefetch(odd + ahead + c);
-        bf16* const at = to + i / tile_columns * steps.block + i % tile_columns * k_block;
         D::interleave(even ? even + c : nullptr, odd ? odd + c : nullptr, v_dim - c, at, at + tile_elements, largest);
       }
+    }
     return largest.finite();
   }
 };
