@@ -17,11 +17,6 @@ struct AttentionPacking {
   using Tile = Tiles<V>;
   using W = Wide<V>;
 
-  static int64_t token_of(const AttentionSequence& s, int64_t position) {
-    if (!s.pages) return s.first_key + position;
-    return int64_t(s.pages[position / s.page_tokens]) * s.page_tokens + position % s.page_tokens;
-  }
-
   // at(r) gives row r as an untyped pointer: to[i * step + r].
   template <class At>
   static void turn(Number number, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
@@ -49,14 +44,14 @@ struct AttentionPacking {
   static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, float* to) {
     if (count < key_block) std::memset(to, 0, size_t(dim * key_block) * sizeof(float));
-    const auto row = [&](int64_t r) { return k.at(token_of(s, begin + r), head); };
+    const auto row = [&](int64_t r) { return k.at(FewRows<V>::token_at(s, begin + r), head); };
     turn(k.number, row, count, dim, key_block, to);
   }
   static void copy_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, int64_t step, float* to) {
     if (count < key_block) std::memset(to, 0, size_t(key_block * step) * sizeof(float));
     copy(
-        k.number, [&](int64_t r) { return k.at(token_of(s, begin + r), head); }, count, dim, step, to);
+        k.number, [&](int64_t r) { return k.at(FewRows<V>::token_at(s, begin + r), head); }, count, dim, step, to);
   }
 };
 

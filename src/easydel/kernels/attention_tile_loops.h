@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
-#include <span>
 
 #include "easydel/kernels/attention_bf16_loops.h"
 
@@ -14,6 +12,8 @@ template <class V>
 class TileAttention {
  public:
   using F = typename V::F;
+  using W = Wide<V>;
+  using Math = WideMath<V>;
   using Few = FewRows<V>;
   using Tile = Tiles<V>;
   using Packing = AttentionPacking<V>;
@@ -96,15 +96,15 @@ class TileAttention {
   // Whether all values of the block are; asked where rows see different ones of them.
   bool is_finite() {
     if (finite_ == Finite::unknown) {
-      const int64_t present = std::min(key_block, rows_.sequence->keys - block_), v_dim = step_.spec.v_dim;
-      const auto all = [&](const auto& row) {
+      const int64_t present = std::min(key_block, rows_.sequence->keys - block_);
+      const auto all = [&](const auto& row, int64_t columns) {
+        W products = W::zero();  // by 0: a NaN of what is not finite
         for (int64_t t = 0; t < present; ++t)
-          if (!std::ranges::all_of(std::span(row(t), size_t(v_dim)), [](auto x) { return std::isfinite(widen(x)); }))
-            return false;
-        return true;
+          for (int64_t c = 0; c < columns; c += lanes) products = Math::fma(W::load(row(t) + c), W::zero(), products);
+        return Math::sum(products) == 0;
       };
-      const bool yes = in_place_ ? all([this](int64_t t) { return rows_of_values_[t]; })
-                                 : all([this](int64_t t) { return values_ + t * v_step_; });
+      const bool yes = in_place_ ? all([this](int64_t t) { return rows_of_values_[t]; }, step_.spec.v_dim)
+                                 : all([this](int64_t t) { return values_ + t * v_step_; }, v_step_);
       finite_ = yes ? Finite::yes : Finite::no;
     }
     return finite_ == Finite::yes;
