@@ -1,6 +1,8 @@
 // Products of four-bit codes by VDPBF16PS, in the order bf16_pairs. Included by loops_avx512_bf16.cpp only.
 #pragma once
 
+#include <type_traits>
+
 #include "easydel/kernels/code_pairs.h"
 #include "easydel/kernels/pair_loops.h"
 #include "easydel/kernels/quantized_layout.h"
@@ -14,82 +16,131 @@ struct CodePairLoops : private CodePairs {
     const __m512i table = table_of(step);
     const int64_t end = panel + panels;
     while (panel < end) {
-      const int64_t side_by_side = rows > 4 ? 1 : end - panel >= 4 ? 4 : end - panel >= 2 ? 2 : 1;
-      if (rows > 4)
-        many(step, table, panel, first, rows);
-      else if (side_by_side == 4)
-        few<4>(step, table, panel, first, rows);
-      else if (side_by_side == 2)
-        few<2>(step, table, panel, first, rows);
-      else
-        few<1>(step, table, panel, first, rows);
-      panel += side_by_side;
+      if (rows > 4) {
+        many(step, table, panel++, first, rows);
+      } else if (step.groups > 2) {
+        few(rows, [&]<int count>(Count<count>) { by_groups<count>(step, table, panel, first); });
+        ++panel;
+      } else {
+        const int64_t together = end - panel >= 4 && rows <= 2 ? 4 : end - panel >= 2 ? 2 : 1;
+        few(rows, [&]<int count>(Count<count>) {
+          if constexpr (count <= 2)
+            if (together == 4) by_panels<4, count>(step, table, panel, first);
+          if (together == 2) by_panels<2, count>(step, table, panel, first);
+          if (together == 1) by_panels<1, count>(step, table, panel, first);
+        });
+        panel += together;
+      }
     }
   }
 
  private:
   static constexpr int64_t lanes = 16;
+  template <int count>
+  using Count = std::integral_constant<int, count>;
 
-  // Up to four rows: as many panels side by side as keep the sums' chains busy. Each is read front to back, and what
-  // lies 2 KB ahead is asked for, behind its end that of the panel which comes after these.
-  template <int panels>
-  static void few(const QuantizedStep& step, __m512i table, int64_t panel, int64_t first, int64_t rows) {
-    if (rows == 1) return few_rows<panels, 1>(step, table, panel, first);
-    if (rows == 2) return few_rows<panels, 2>(step, table, panel, first);
-    if constexpr (panels == 4) {
-      few<2>(step, table, panel, first, rows);
-      few<2>(step, table, panel + 2, first, rows);
-    } else if (rows == 3) {
-      few_rows<panels, 3>(step, table, panel, first);
-    } else {
-      few_rows<panels, 4>(step, table, panel, first);
-    }
+  // Up to four rows, from the codes to the sums in registers.
+  template <class Rows>
+  static void few(int64_t rows, const Rows& of_rows) {
+    if (rows == 1) of_rows(Count<1>());
+    if (rows == 2) of_rows(Count<2>());
+    if (rows == 3) of_rows(Count<3>());
+    if (rows == 4) of_rows(Count<4>());
   }
 
-  template <int panels, int rows>
-  static void few_rows(const QuantizedStep& step, __m512i table, int64_t panel, int64_t first) {
-    constexpr int64_t ahead = 2048;
-    alignas(64) float c[panels][rows * panel_columns] = {};
-    const uint32_t* a = step.a_pairs + first * (step.padded_k / 2);
-    for (int64_t g = 0; g < step.groups; ++g) {
-      const uint8_t* const group = step.group_at(panel, g);
-      const int64_t left_of_panel = step.panels + (panel + 1) * step.panel_bytes - group;
-      __m512 sum[panels][2][rows];
-      for (auto& of_panel : sum)
-        for (auto& of_tile : of_panel)
-          for (__m512& one : of_tile) one = V::zero();
-      for (int64_t k = 0; k < step.length_of(g); k += 8, a += 4 * rows) {
-        const int64_t at = scale_bytes + k / k_block * code_block_bytes + k % k_block / 8 * 64;
-        const int64_t soon = at + ahead < left_of_panel ? at + ahead : at + ahead + (panels - 1) * step.panel_bytes;
-#pragma GCC unroll 4
-        for (int p = 0; p < panels; ++p)
-#pragma GCC unroll 2
-          for (int tile = 0; tile < 2; ++tile) {
-            const uint8_t* const of_panel = group + p * step.panel_bytes + tile * code_tile_bytes;
-            const __m512i codes = _mm512_loadu_si512(of_panel + at);
-            V::prefetch(of_panel + soon);
-#pragma GCC unroll 4
-            for (int pair = 0; pair < 4; ++pair) {
-              const __m512bh w = __m512bh(look_up(table, codes, unsigned(pair)));
-#pragma GCC unroll 4
-              for (int r = 0; r < rows; ++r)
-                sum[p][tile][r] = _mm512_dpbf16_ps(sum[p][tile][r], w, pair_of(a[pair * rows + r]));
-            }
-          }
+  // As many groups of a panel side by side as keep the sums' chains busy, and as even as they go.
+  template <int rows>
+  static void by_groups(const QuantizedStep& step, __m512i table, int64_t panel, int64_t first) {
+    constexpr int64_t most = rows > 2 ? 2 : 4;
+    alignas(64) float c[rows * panel_columns] = {};
+    const int64_t whole = step.length_of(step.groups - 1) == step.group ? step.groups : step.groups - 1;
+    for (int64_t g = 0; g < step.groups;) {
+      const int64_t left = whole - g, together = left > 0 ? divide_up(left, divide_up(left, most)) : 1;
+      Units units{.codes = step.group_at(panel, g),
+                  .apart = scale_bytes + step.group * step.k_bytes,
+                  .a = step.a_pairs + (first * step.padded_k + g * step.group * rows) / 2,
+                  .a_apart = step.group / 2 * rows,
+                  .length = step.length_of(g),
+                  .c = c};
+      units.soon = units.codes + bytes_ahead;
+      if constexpr (most == 4) {
+        if (together == 4) sum<4, rows>(units, table);
+        if (together == 3) sum<3, rows>(units, table);
       }
+      if (together == 2) sum<2, rows>(units, table);
+      if (together == 1) sum<1, rows>(units, table);
+      g += together;
+    }
+    ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
+  }
+
+  // Panels of one or two groups side by side.
+  template <int panels, int rows>
+  static void by_panels(const QuantizedStep& step, __m512i table, int64_t panel, int64_t first) {
+    alignas(64) float c[panels * rows * panel_columns] = {};
+    for (int64_t g = 0; g < step.groups; ++g)
+      sum<panels, rows>({.codes = step.group_at(panel, g),
+                         .apart = step.panel_bytes,
+                         .a = step.a_pairs + (first * step.padded_k + g * step.group * rows) / 2,
+                         .length = step.length_of(g),
+                         .c = c,
+                         .c_apart = rows * panel_columns},
+                        table);
+    for (int p = 0; p < panels; ++p)
+      ProductLoops<V>::write_rows(step.result, panel + p, first, rows, c + p * rows * panel_columns);
+  }
+
+  // Groups of one length side by side: their codes `apart` bytes from each other, their left sides `a_apart` pairs, the
+  // results that they are added to `c_apart`. What lies at `soon` is asked for meanwhile; null: of each what comes 2 KB
+  // later.
+  struct Units {
+    const uint8_t* codes;
+    int64_t apart;
+    const uint32_t* a;
+    int64_t a_apart = 0, length;
+    float* c;
+    int64_t c_apart = 0;
+    const uint8_t* soon = nullptr;
+  };
+  template <int count, int rows>
+  static void sum(Units units, __m512i table) {
+    __m512 sums[count][2][rows];
+    for (auto& of_unit : sums)
+      for (auto& of_tile : of_unit)
+        for (__m512& one : of_tile) one = V::zero();
+    const int64_t bytes = scale_bytes + units.length * panel_columns / 2;
+    const int64_t lines = divide_up(count * bytes / 64 * 8, units.length);  // of eight k
+    for (int64_t k = 0; k < units.length; k += 8, units.a += 4 * rows) {
+      const int64_t at = scale_bytes + k / k_block * code_block_bytes + k % k_block / 8 * 64;
+      for (int64_t line = 0; units.soon && line < lines; ++line, units.soon += 64) V::prefetch(units.soon);
 #pragma GCC unroll 4
-      for (int p = 0; p < panels; ++p)
+      for (int u = 0; u < count; ++u)
 #pragma GCC unroll 2
         for (int tile = 0; tile < 2; ++tile) {
-          const __m512 scale = scales_of(group + p * step.panel_bytes, tile);
+          const uint8_t* const from = units.codes + u * units.apart + tile * code_tile_bytes + at;
+          const __m512i codes = _mm512_loadu_si512(from);
+          if (!units.soon) V::prefetch(from + 2048);
 #pragma GCC unroll 4
-          for (int r = 0; r < rows; ++r) {
-            float* const to = c[p] + r * panel_columns + tile * lanes;
-            V::store(to, V::fma(sum[p][tile][r], scale, V::load(to)));
+          for (int pair = 0; pair < 4; ++pair) {
+            const __m512bh w = __m512bh(look_up(table, codes, unsigned(pair)));
+#pragma GCC unroll 4
+            for (int r = 0; r < rows; ++r)
+              sums[u][tile][r] =
+                  _mm512_dpbf16_ps(sums[u][tile][r], w, pair_of(units.a[u * units.a_apart + pair * rows + r]));
           }
         }
     }
-    for (int p = 0; p < panels; ++p) ProductLoops<V>::write_rows(step.result, panel + p, first, rows, c[p]);
+#pragma GCC unroll 4
+    for (int u = 0; u < count; ++u)
+#pragma GCC unroll 2
+      for (int tile = 0; tile < 2; ++tile) {
+        const __m512 scale = scales_of(units.codes + u * units.apart, tile);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; ++r) {
+          float* const to = units.c + u * units.c_apart + r * panel_columns + tile * lanes;
+          V::store(to, V::fma(sums[u][tile][r], scale, V::load(to)));
+        }
+      }
   }
 
   // More rows: a piece of the panel is read out, of one group or of several, and each block of rows goes through it.

@@ -162,7 +162,10 @@ struct PairLoops : PairPacking {
         ahead(rows);
         for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
           const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + tile));
-          if constexpr (rows <= 4) V::prefetch(b + 1024), V::prefetch(b + 1024 + tile);  // it streams from memory
+          if constexpr (rows <= 4) {  // it streams from memory
+            const uint32_t* const soon = b + bytes_ahead / 4 + (i - block) * lanes;
+            V::prefetch(soon), V::prefetch(soon + lanes);
+          }
 #pragma GCC unroll 12
           for (int r = 0; r < rows; ++r) {
             const __m512bh x = __m512bh(_mm512_set1_epi32(int(a[r])));

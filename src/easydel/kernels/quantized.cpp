@@ -295,7 +295,7 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
   const int64_t work = step.padded_k * panel_columns * (std::min(chunk, m) + 16) / speed;
   int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
                                          divide_up(panels * chunks, 3 * executor.size()));
-  if (pairs && m <= 4) together = round_up(together, 4);  // which are read side by side
+  if (pairs && m <= 4 && step.groups <= 2) together = round_up(together, 4);  // which are read side by side
   const int64_t parts = divide_up(panels, together);
   const auto one = bytes   ? tiles ? isa.multiply_byte_tiles : isa.multiply_bytes
                    : tiles ? isa.multiply_code_tiles

@@ -33,7 +33,7 @@ struct Tiles {
       F w[vectors];
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) w[v] = V::load(b + v * width);
-      if constexpr (streams && rows <= 4) V::prefetch(b + 1024), V::prefetch(b + 1040);
+      if constexpr (streams && rows <= 4) V::prefetch(b + bytes_ahead / 4), V::prefetch(b + bytes_ahead / 4 + 16);
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r) {
         const F x = V::set1(a[r * row_step]);
@@ -49,9 +49,13 @@ struct Tiles {
   struct Nothing {
     void operator()(const bf16*, int, int64_t) const {}
   };
-  struct TheSamePanel {  // it comes from memory, front to back
-    void operator()(const bf16* pairs, int rows, int64_t) const {
-      if (rows <= 4) V::prefetch(pairs + 2048), V::prefetch(pairs + 2048 + tile_elements);
+  struct TheSamePanel {  // it comes from memory, front to back, and is asked for once for all of its columns
+    const bf16* soon = nullptr;
+    void operator()(const bf16* pairs, int rows, int64_t) {
+      if (!soon) soon = pairs + bytes_ahead / 2;
+      if (rows > 4 || soon - pairs > bytes_ahead / 2 + 2 * tile_elements) return;
+      V::prefetch(soon), V::prefetch(soon + k_block);
+      soon += 2 * k_block;
     }
   };
 
