@@ -147,10 +147,10 @@ def same(a, b):
     return x["logits"].shape == y["logits"].shape and bool(torch.equal(x["logits"], y["logits"])) and bool(torch.equal(x["loss"], y["loss"]))
 
 
-def family_report(family, checker, args, scratch, most, leave_out):
+def family_report(family, checker, args, scratch, most, leave_out, only):
     model_type, base = base_of(family)
     base = {"bos_token_id": 1, "eos_token_id": 2, **{k: v for k, v in base.items() if k not in ("architectures", "model_type", "transformers_version", "dtype")}}
-    fields = fields_of(CONFIG_MAPPING[model_type])
+    fields = fields_of(CONFIG_MAPPING[model_type]) if not only else {name: "int float bool" for name in only}
     counts = {}
     for form, start in variants(base):
         reference = os.path.join(scratch, "reference")
@@ -188,6 +188,7 @@ def main():
     a.add_argument("families", nargs="+")
     a.add_argument("--most", type=int, default=2, help="values of a field that are compared")
     a.add_argument("--leave-out", action="store_true", help="leave each key out, and write null, in place of other values")
+    a.add_argument("--fields", nargs="*", default=[], help="these alone, declared or not")
     a = a.parse_args()
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
@@ -198,7 +199,7 @@ def main():
     args = argparse.Namespace(program=a.program, timeout=300, rtol=2e-4, grads=True)
     with tempfile.TemporaryDirectory() as scratch:
         for family in a.families:
-            family_report(family, checker, args, scratch, a.most, a.leave_out)
+            family_report(family, checker, args, scratch, a.most, a.leave_out, a.fields)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,8 @@ TEST_F(Published, APatternInLettersStandsBesideTheListThatSaysTheSame) {
 TEST_F(Published, FamiliesOfCompressedAttentionDoNotLookAtTheNumberOfKeys) {
   EXPECT_TRUE(model_of(R"("model_type": "deepseek_v3", "num_key_value_heads": 128, "n_routed_experts": 8,
     "moe_intermediate_size": 12, "kv_lora_rank": 16, "q_lora_rank": 12, "num_experts_per_tok": 2)"));
+  EXPECT_EQ(refusal_of(R"("model_type": "deepseek_v3", "partial_rotary_factor": 0.5)"),
+            "FILE: partial_rotary_factor: 0.5 is not built for this family");
 }
 
 TEST_F(Published, TheLaterNameOfACountGoesBeforeTheOlder) {
@@ -65,6 +67,8 @@ TEST_F(Published, OptionsThatNoCheckpointUsesAreRefused) {
             "FILE: clip_qkv: is not built for this family\n    write null");
   EXPECT_EQ(refusal_of(R"("model_type": "iquestcoder", "num_key_value_heads": 2, "use_sliding_window": true)"),
             "FILE: use_sliding_window: true is not built for this family\n    write false");
+  EXPECT_EQ(refusal_of(R"("model_type": "gpt_neox", "head_dim": 12)"),
+            "FILE: head_dim: 12 is not hidden_size / num_attention_heads, 8");
 }
 
 }  // namespace

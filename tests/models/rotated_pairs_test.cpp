@@ -35,9 +35,23 @@ TEST(RotatedPairs, AnOddNumberIsRoundedUpWhereTransformersComputesWithIt) {
   }
 }
 
-TEST(RotatedPairs, ClassesThatSplitAHeadByTheNumberNeedAnEvenOne) {
-  check_even_rotation(kConfig, turning(ops::RopeType::standard, 6));
-  EXPECT_EQ(test::refusal([] { check_even_rotation(kConfig, turning(ops::RopeType::standard, 1)); }), refusal(1));
+TEST(RotatedPairs, ClassesThatSplitAHeadByTheNumberNeedAnEvenOneOrOneAlone) {
+  const auto settled = [](ops::RopeType type, int64_t dim) {
+    ops::RopeSpec rope = turning(type, dim);
+    settle_odd_rotation(kConfig, rope);
+    return rope.angles == 1;
+  };
+  EXPECT_FALSE(settled(ops::RopeType::standard, 6));
+  EXPECT_TRUE(settled(ops::RopeType::llama3, 1));
+  EXPECT_EQ(test::refusal([&] { settled(ops::RopeType::standard, 3); }), refusal(3));
+  EXPECT_EQ(test::refusal([&] { settled(ops::RopeType::yarn, 1); }), refusal(1));
+}
+
+TEST(RotatedPairs, AWholeHeadOfAnOddNumberIsRefusedWhicheverWayItsParametersAreRead) {
+  const RopeDefaults defaults;
+  EXPECT_EQ(test::refusal([&] { kConfig.rope(5, 64, defaults); }), refusal(5));
+  EXPECT_EQ(test::refusal([&] { kConfig.rope_of("full_attention", 5, 64, 10000.0); }), refusal(5));
+  EXPECT_TRUE(kConfig.rope(1, 64, defaults).angles == 1);
 }
 
 }  // namespace

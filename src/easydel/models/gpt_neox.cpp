@@ -1,5 +1,6 @@
 // GPT-NeoX and Pythia (arXiv 2204.06745): attention and mlp side by side behind a layer norm each, a part of a head
 // turns.
+#include "easydel/base/error.h"
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 
@@ -21,6 +22,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
        .epsilon_key = "layer_norm_eps",
        .epsilon = 1e-5,
        .activation = "gelu"});
+  // transformers would turn as many dimensions as such a head has, of heads that are as large as hidden_size says.
+  if (const auto given = config.integer("head_dim"); given && *given != spec.head_dim)
+    config.refuse_key("head_dim", str(*given, " is not hidden_size / num_attention_heads, ", spec.head_dim));
   spec.names = {.base = "gpt_neox",
                 .embedding = "embed_in",
                 .norm = "final_layer_norm",

@@ -152,7 +152,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
                                                     changed || bare, out.whole != nullptr);
     };
     hold(tied);
-    if (tied && task_of(reader) == Task::causal_lm && untie_what_differs(folder, out)) hold(false);
+    if (tied && head.language && untie_what_differs(folder, out)) hold(false);
     out.file_type = out.checkpoint->type();
     if (out.whole) {
       log::info(folder.string(), ": the text part of ", out.whole->config.find("model_type")->scalar, "; ",

@@ -30,9 +30,13 @@ nn::MlaSpec read_mla(const ConfigReader& config, const DecoderSpec& spec, const 
   mla.rope_dim = integer_of(config, {"qk_rope_head_dim"}, defaults.rope_dim);
   mla.v_dim = integer_of(config, {"v_head_dim"}, defaults.v_dim);
   mla.bias = config.boolean("attention_bias", false);
+  if (mla.rope_dim % 2 != 0)
+    config.refuse_key("qk_rope_head_dim",
+                      str(mla.rope_dim, " rotated dimensions; rotary positions need an even number"));
+  const double partial =
+      config.rope_parameters().number("partial_rotary_factor", config.number("partial_rotary_factor", 1));
+  if (partial != 1.0) config.refuse_key("partial_rotary_factor", str(partial, " is not built for this family"));
   ops::RopeSpec rope = config.rope(mla.rope_dim, spec.max_positions, {.theta = defaults.theta});
-  if (rope.dim % 2 != 0)
-    config.refuse_key("qk_rope_head_dim", str(rope.dim, " rotated dimensions; rotary positions need an even number"));
   rope.interleaved = defaults.interleaved;
   mla.scale = std::pow(double(mla.plain_dim + mla.rope_dim), -0.5);
   if (rope.type != ops::RopeType::standard && rope.mscale_all_dim.value_or(0.0) != 0.0) {

@@ -19,7 +19,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .epsilon_key = "layer_norm_eps",
                                            .epsilon = 1e-5,
                                            .activation = "relu2"});
-  check_even_rotation(config, *spec.rope);
+  settle_odd_rotation(config, *spec.rope);
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = spec.norm.epsilon};
   spec.names.norm = "final_layernorm";
   spec.names.qkv = "query_key_value";

@@ -17,7 +17,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .epsilon_key = "layer_norm_eps",
                                            .epsilon = 1e-5,
                                            .activation = "gelu_new"});
-  check_even_rotation(config, *spec.rope);
+  settle_odd_rotation(config, *spec.rope);
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = spec.norm.epsilon};
   spec.names.before_feed = "";
   spec.names.norm = "final_layernorm";

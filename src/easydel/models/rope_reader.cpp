@@ -4,6 +4,7 @@
 #include "easydel/base/error.h"
 #include "easydel/config/codec.h"
 #include "easydel/models/config_reader.h"
+#include "easydel/models/rotated_pairs.h"
 
 namespace easydel::models {
 namespace {
@@ -128,8 +129,10 @@ RopeSpec ConfigReader::rope(int64_t head_dim, int64_t max_positions, const RopeD
     if (in.find(layer_type))
       in.refuse_key(layer_type, "rope parameters for each layer type are not built for this family");
   const bool null = has(defaults.partial_key) && !find(defaults.partial_key);  // all of a head
-  return rope_from(in, head_dim, max_positions, number(defaults.theta_key, defaults.theta),
-                   null ? 1.0 : number(defaults.partial_key, defaults.partial), defaults);
+  RopeSpec spec = rope_from(in, head_dim, max_positions, number(defaults.theta_key, defaults.theta),
+                            null ? 1.0 : number(defaults.partial_key, defaults.partial), defaults);
+  if (spec.dim == head_dim) settle_odd_rotation(*this, spec);
+  return spec;
 }
 
 RopeSpec ConfigReader::rope_of(const std::string& layer_type, int64_t head_dim, int64_t max_positions, double theta,
@@ -145,6 +148,7 @@ RopeSpec ConfigReader::rope_of(const std::string& layer_type, int64_t head_dim, 
   }
   const ConfigReader in(merged, str(where_, ": rope_parameters: ", layer_type));
   RopeSpec spec = rope_from(in, head_dim, max_positions, theta, 1.0, {});
+  if (spec.dim == head_dim) settle_odd_rotation(*this, spec);
   // transformers looks for this one beside the layers' types, and not inside them.
   const Value* const truncate = all ? all->find("truncate") : nullptr;
   spec.truncate = !truncate || truncate->as_bool().value_or(true);

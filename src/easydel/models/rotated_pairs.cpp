@@ -22,15 +22,23 @@ bool rounds_up(const ops::RopeSpec& rope, int64_t head_dim) {
   }
 }
 
+[[noreturn]] void refuse_odd(const ConfigReader& config, const ops::RopeSpec& rope) {
+  config.refuse_key("head_dim", str(rope.dim, " rotated dimensions; rotary positions need an even number"));
+}
+
 }  // namespace
 
 void check_rotated_pairs(const ConfigReader& config, const ops::RopeSpec& rope, int64_t head_dim) {
-  if (!rounds_up(rope, head_dim)) check_even_rotation(config, rope);
+  if (rope.dim % 2 != 0 && rope.angles != 1 && !rounds_up(rope, head_dim)) refuse_odd(config, rope);
 }
 
-void check_even_rotation(const ConfigReader& config, const ops::RopeSpec& rope) {
-  if (rope.dim % 2 != 0)
-    config.refuse_key("head_dim", str(rope.dim, " rotated dimensions; rotary positions need an even number"));
+void settle_odd_rotation(const ConfigReader& config, ops::RopeSpec& rope) {
+  const bool one_angle = rope.type == ops::RopeType::standard || rope.type == ops::RopeType::linear ||
+                         rope.type == ops::RopeType::dynamic || rope.type == ops::RopeType::llama3;
+  if (rope.dim == 1 && one_angle)
+    rope.angles = 1;
+  else if (rope.dim % 2 != 0)
+    refuse_odd(config, rope);
 }
 
 }  // namespace easydel::models

@@ -8,7 +8,8 @@ namespace easydel::models {
 // UserError for a number that is odd and cannot be rounded up, within a head of `head_dim` dimensions.
 void check_rotated_pairs(const ConfigReader& config, const ops::RopeSpec& rope, int64_t head_dim);
 
-// UserError for any odd number: of families whose classes in transformers split a head by the number as it is.
-void check_even_rotation(const ConfigReader& config, const ops::RopeSpec& rope);
+// Where nothing can be rounded up (a whole head turns, or transformers' classes split a head by the number as it is):
+// one dimension turns alone. UserError for any other odd number.
+void settle_odd_rotation(const ConfigReader& config, ops::RopeSpec& rope);
 
 }  // namespace easydel::models

@@ -19,7 +19,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .rope = {.partial = 0.25, .reads_partial = true},
                                            .epsilon_key = "layer_norm_eps",
                                            .epsilon = 1e-5});
-  check_even_rotation(config, *spec.rope);
+  settle_odd_rotation(config, *spec.rope);
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = spec.norm.epsilon};
   spec.names.q_norm = "q_layernorm";
   spec.names.k_norm = "k_layernorm";

@@ -188,7 +188,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.names.norm = "final_layernorm";
   spec.vocabulary = read_size(config, "vocab_size", 32000);
   spec.hidden = read_size(config, "hidden_size", 2560);
-  spec.max_positions = read_size(config, "max_position_embeddings", 4096);
+  const int64_t positions = read_size(config, "max_position_embeddings", 4096);
+  spec.max_positions = config.boolean("use_long_context", false) ? 16384 : positions;
   spec.norm = {.epsilon = config.number("rms_norm_eps", 1e-5)};
   spec.padding = config.integer("pad_token_id", 0);
   if (spec.padding >= spec.vocabulary)

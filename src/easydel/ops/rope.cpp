@@ -104,8 +104,21 @@ void turn_by_kernel(const Tensor& x, const Tensor& cos, const Tensor& sin, bool 
                   x.size(2), half, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), half, interleaved, back);
 }
 
+// A dimension with an angle of its own and no partner: 1 that `angles` says not to round up to a pair. Its table has
+// what multiplies it as cos, and nothing as sin.
+bool alone(const RopeSpec& spec) { return spec.dim == 1 && spec.angles == 1; }
+
+Tensor scale_first(const Tensor& x, const Tensor& by) {
+  Tensor out = x.clone();
+  const Tensor first = out.select(-1, 0);
+  first.copy_(first.to(fp32) * by);
+  return out;
+}
+
 Tensor turn(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back) {
+  if (sin.size(-1) < cos.size(-1)) return scale_first(x, cos);
   const int64_t half = cos.size(-1), dim = 2 * half;
+  check(dim <= x.size(-1), "rope: ", dim, " dimensions of heads of ", x.size(-1));
   if (tensor::kernels_serve(x, cos)) {
     const Tensor out = at::empty(x.sizes(), x.options());
     turn_by_kernel(x, cos, sin, interleaved, back, out);
@@ -213,6 +226,10 @@ RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::v
   RopeTable table{angle.cos(), angle.sin(), spec.interleaved};
   if (scales.defined() || scale != 1.0)
     for (const Tensor& t : {table.cos, table.sin}) scales.defined() ? t.mul_(scales) : t.mul_(scale);
+  // transformers' classes give such a head's query and key that product twice: the scores are those of one times the
+  // root of two.
+  if (alone(spec))
+    table = {(table.cos - table.sin) * std::numbers::sqrt2, table.sin.narrow(-1, 0, 0), spec.interleaved};
   return table;
 }
 
@@ -226,8 +243,11 @@ void rope_into(const Tensor& x, const RopeTable& table, int64_t first, const Ten
   const at::NoGradGuard no_gradient;
   check(x.sizes() == to.sizes() && first + x.size(0) <= table.cos.size(0), "rope: x is ", x.sizes(), ", its place ",
         to.sizes(), ", the table ", table.cos.sizes());
-  const Tensor cos = table.cos.slice(0, first, first + x.size(0)), sin = table.sin.slice(0, first, first + x.size(0));
-  if (tensor::kernels_serve(x, cos, to) && x.scalar_type() == to.scalar_type() && to.stride(-1) == 1)
+  check(2 * table.sin.size(-1) <= x.size(-1), "rope: the table ", table.cos.sizes(), " for heads of ", x.size(-1));
+  const Tensor cos = table.cos.slice(0, first, first + x.size(0));
+  const Tensor sin = table.sin.slice(0, first, first + x.size(0));
+  if (sin.size(-1) == cos.size(-1) && tensor::kernels_serve(x, cos, to) && x.scalar_type() == to.scalar_type() &&
+      to.stride(-1) == 1)
     turn_by_kernel(x, cos, sin, table.interleaved, false, to);
   else
     to.copy_(turn(x, cos, sin, table.interleaved, false));
