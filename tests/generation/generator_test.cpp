@@ -1,6 +1,7 @@
 #include "easydel/generation/generator.h"
 
 #include <atomic>
+#include <limits>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -234,6 +235,20 @@ std::string refusal(const Request& request, bool with_tokenizer = false) {
     return error.what();
   }
   return "";
+}
+
+TEST(Generator, RefusesToChooseAmongScoresThatAreNoNumbers) {
+  const auto model = models::copy_model(*story_model());
+  model->parameters().find("model.norm.weight")->shard.fill_(std::numeric_limits<float>::quiet_NaN());
+  const auto run = [&](bool remove) {
+    Request request{.prompt = {1}, .config = {.max_new_tokens = 1}};
+    request.config.remove_invalid_values = remove;
+    Generator(*model, nullptr, {}).run({request});
+  };
+  EXPECT_EQ(test::refusal([&] { run(false); }),
+            "prompt 1: the model's scores are no numbers (NaN)\n"
+            "    its weights hold such numbers, or are too large for its number type");
+  run(true);
 }
 
 TEST(Generator, RefusesPromptsThatTheModelCannotRead) {

@@ -1,6 +1,7 @@
 // What is said of tensors that do not fit: the nearest name, and the keys that decide a size.
 #include "easydel/models/unfit.h"
 
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "easydel/models/model.h"
@@ -76,6 +77,34 @@ TEST(Unfit, TensorsAreSaidWithTheNearestName) {
             "      model.layers.0.self_attn.q_proj.weight; the file has model.layers.0.self_attn.qproj.weight\n"
             "    not in the model (1):\n"
             "      model.layers.0.self_attn.qproj.weight; nearest is model.layers.0.self_attn.q_proj.weight");
+}
+
+// An expert's tensor is one of many that make a parameter: what is wrong with it is said of it alone.
+TEST(Unfit, OneExpertsTensorIsSaidByItself) {
+  const test::TemporaryFolder work;
+  const auto folder = work / "model", odd = work / "odd";
+  const std::string config = R"({"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "hidden_size": 48,
+    "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 6, "num_key_value_heads": 2,
+    "vocab_size": 96, "num_local_experts": 4})";
+  test::write_file(folder / "config.json", config);
+  save_model(*load_model(folder, {}), folder);
+  test::write_file(odd / "config.json", config);
+  const auto file = weights::SafetensorsFile::open(folder / "model.safetensors");
+  const std::string name = "model.layers.0.block_sparse_moe.experts.2.w1.weight";
+  const auto refusal_with = [&](const Tensor& instead) {
+    std::vector<weights::OutTensor> tensors;
+    for (const std::string& other : file->names())
+      if (other != name)
+        tensors.push_back(tensor::to_file(other, tensor::from_view(file->at(other)), at::kFloat));
+      else if (instead.defined())
+        tensors.push_back(tensor::to_file(other, instead, at::kFloat));
+    weights::write_safetensors(odd / "model.safetensors", tensors);
+    return test::replaced(test::refusal([&] { load_model(odd, {}); }), odd.string(), "M");
+  };
+  EXPECT_EQ(refusal_with({}), "M: the weights do not fit config.json\n    missing (1):\n      " + name);
+  EXPECT_EQ(refusal_with(at::zeros({65, 48})),
+            "M: the weights do not fit config.json\n    wrong shape (1):\n      " + name +
+                ": the file has [65, 48], config.json asks for [64, 48] by intermediate_size");
 }
 
 // A folder like the first, whose q_proj is of another number type.

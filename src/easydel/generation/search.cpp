@@ -1,6 +1,7 @@
 #include "easydel/generation/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -102,6 +103,11 @@ void Search::advance(nn::Cache& cache) {
     if (used.back().defined())
       rows.emplace_back(used.back().data_ptr<float>(), static_cast<size_t>(used.back().numel()));
   }
+  // One number that is none in a hidden state makes every score of its row one.
+  for (const auto& row : rows)
+    if (std::isnan(row.front()) && std::isnan(row.back()) && !request_.config.remove_invalid_values)
+      refuse(str("prompt ", first_ + 1), "the model's scores are no numbers (NaN)",
+             "its weights hold such numbers, or are too large for its number type");
   logits_.clear();
   if (request_.config.output_logits)
     for (const auto& row : rows) logits_.emplace_back(row.begin(), row.end());

@@ -89,6 +89,13 @@ std::optional<nn::Source> Checkpoint::choose(const std::vector<nn::Source>& sour
   return std::nullopt;
 }
 
+// Where no source is whole: the one that the file was meant to have, since most of its tensors are there.
+const nn::Source& Checkpoint::likeliest(const std::vector<nn::Source>& sources) const {
+  return *std::ranges::max_element(sources, {}, [&](const nn::Source& source) {
+    return std::ranges::count_if(source.tensors, [&](const std::string& name) { return !find(name).file.empty(); });
+  });
+}
+
 // What to say of a parameter that no source has: the first tensor that is not there, and how many more.
 std::string Checkpoint::missing_name(const nn::Source& source) const {
   std::vector<std::string> gone;
@@ -112,9 +119,9 @@ bool Checkpoint::fits(const nn::Entry& entry) {
 }
 
 bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources) {
-  const std::vector<std::string>& usual = sources.front().tensors;
-  asked_.insert(asked_.end(), usual.begin(), usual.end());
   std::optional<nn::Source> source = choose(sources);
+  const std::vector<std::string>& usual = (source ? sources.front() : likeliest(sources)).tensors;
+  asked_.insert(asked_.end(), usual.begin(), usual.end());
   // A tied checkpoint may hold the shared values under the head's name alone.
   const bool shared = tied_ && entry.role == nn::Role::embedding && entry.split == nn::Split::vocabulary;
   if (!source && shared) {
@@ -124,7 +131,12 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources)
     if (source) source->tensors = sources.front().tensors;
   }
   if (const std::string* const head = in_file("lm_head.weight"); head && shared) unused_.erase(*head);
-  if (!source) return missing_.push_back(missing_name(sources.front())), false;
+  if (!source) {
+    const nn::Source& meant = likeliest(sources);
+    for (const std::string& name : meant.tensors) unused_.erase(find(name).file);
+    missing_.push_back(missing_name(meant));
+    return false;
+  }
   entry.source = std::move(*source);
   for (const std::string& name : entry.source.found) unused_.erase(name);
   return fits(entry);

@@ -57,6 +57,7 @@ class Checkpoint {
   Found find(const std::string& name) const;
   const std::string* in_file(const std::string& name) const;  // what the file calls the tensor; null: it has none
   std::optional<nn::Source> choose(const std::vector<nn::Source>& sources) const;
+  const nn::Source& likeliest(const std::vector<nn::Source>& sources) const;
   std::string missing_name(const nn::Source& source) const;
   bool fits(const nn::Entry& entry);  // number types and shapes
   std::vector<std::string> unexpected(int64_t layers) const;

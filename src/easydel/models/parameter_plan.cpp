@@ -66,12 +66,15 @@ const mesh::PartitionSpec* own_cut(const std::vector<std::pair<std::regex, const
 
 }  // namespace
 
-std::unique_ptr<nn::ParameterTable> plan_parameters(const Value& config, const std::string& where) {
+std::unique_ptr<nn::ParameterTable> plan_parameters(
+    const Value& config, const std::string& where,
+    const std::function<void(const nn::Entry&, const std::vector<nn::Source>&)>& see) {
   const ConfigReader reader(config, where);
   auto table = std::make_unique<nn::ParameterTable>();
   nn::Building building{.table = *table, .place = {}, .fill = {}, .weight_policy = {}, .head = {}};
-  building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
+  building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
     if (!sources.empty()) entry.source = sources.front();
+    if (see) see(entry, sources);
   };
   build_model(family_of(reader), reader, building);
   return table;

@@ -2,6 +2,7 @@
 // of models that no machine at hand could hold.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +14,10 @@
 namespace easydel::models {
 
 // The table of the family that config.json names, every shard empty and every layout whole. UserError as load_model.
-std::unique_ptr<nn::ParameterTable> plan_parameters(const Value& config, const std::string& where);
+// `see` is called with each parameter and all sources that it may have; an entry has the first of them.
+std::unique_ptr<nn::ParameterTable> plan_parameters(
+    const Value& config, const std::string& where,
+    const std::function<void(const nn::Entry&, const std::vector<nn::Source>&)>& see = {});
 
 // EasyDeL's view of a parameter: its path and the order of its dimensions ([in, out]).
 struct EasyDelParameter {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <memory>
+#include <optional>
 #include <ranges>
 
 #include "easydel/base/error.h"
@@ -32,13 +32,28 @@ bool is_within(const std::string& part, const std::string& longer) {
   return part.size() >= 4 && longer.find(part) != std::string::npos;
 }
 
-// The configuration's plan; null where the family refuses it.
-std::unique_ptr<nn::ParameterTable> plan_if_any(const Value& config, const std::string& where) {
+// Whether tensors of two sources hold the same parameter in the same way, in whatever sizes.
+bool alike(const nn::Source& a, const nn::Source& b) {
+  return a.stacked == b.stacked && a.packing == b.packing && a.transposed == b.transposed && a.step == b.step &&
+         a.dimension == b.dimension && a.shape.size() == b.shape.size() && a.viewed.size() == b.viewed.size();
+}
+
+// The shapes that the configuration asks `tensors` for; nothing where the family refuses it.
+std::optional<std::vector<std::vector<int64_t>>> shapes_if_any(const Value& config, const std::string& where,
+                                                               const std::vector<Misshapen>& tensors) {
+  std::vector<std::vector<int64_t>> out;
+  for (const Misshapen& tensor : tensors) out.push_back(tensor.wanted);
   try {
-    return plan_parameters(config, where);
+    plan_parameters(config, where, [&](const nn::Entry& entry, const std::vector<nn::Source>& sources) {
+      for (size_t i = 0; i < tensors.size(); ++i)
+        for (const nn::Source& source : sources)
+          if (tensors[i].path == entry.path && alike(source, tensors[i].source))
+            out[i] = source.file_shape(entry.shape);
+    });
   } catch (const std::exception&) {
-    return nullptr;
+    return std::nullopt;
   }
+  return out;
 }
 
 // Calls with the dotted path and the value of every positive whole number, also inside mappings.
@@ -86,17 +101,16 @@ std::vector<std::vector<std::string>> deciding_keys(const Value& config, const s
     const Value before = value;
     const int64_t size = *before.as_int();
     // Twice as much divides what it divided and is divided by what divided it, where that is allowed.
-    std::unique_ptr<nn::ParameterTable> plan;
+    std::optional<std::vector<std::vector<int64_t>>> planned;
     for (const int64_t other : {2 * size, size / 2, size + 1, int64_t{1}}) {
-      if (plan || other < 1 || other == size) continue;
+      if (planned || other < 1 || other == size) continue;
       value = Value::integer(other);
-      plan = plan_if_any(changed, where);
+      planned = shapes_if_any(changed, where, tensors);
     }
     value = before;
-    for (size_t i = 0; plan && i < tensors.size(); ++i) {
+    for (size_t i = 0; planned && i < tensors.size(); ++i) {
       const Misshapen& tensor = tensors[i];
-      const nn::Entry* const entry = plan->find(tensor.path);
-      const auto shape = entry ? tensor.source.file_shape(entry->shape) : tensor.wanted;
+      const std::vector<int64_t>& shape = (*planned)[i];
       bool decides = shape.size() == tensor.wanted.size() && tensor.found.size() != tensor.wanted.size();
       for (size_t d = 0; d < std::min({shape.size(), tensor.wanted.size(), tensor.found.size()}); ++d)
         decides = decides || (tensor.found[d] != tensor.wanted[d] && shape[d] != tensor.wanted[d]);
