@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/gated_product.h"
 #include "kernels/support.h"
 
 namespace easydel::kernels {
@@ -146,6 +147,57 @@ TEST(Product, GivesARowTheSameBitsInALeftSideTooLargeForOneSweep) {
       EXPECT_TRUE(same_bits(multiply(serial_executor(), packed, alone, kind.order),
                             std::vector<float>(all.begin() + r * n, all.begin() + (r + 1) * n)));
     }
+  }
+}
+
+TEST(Product, GivesManyRowsTheBitsThatFewHaveAndRoundsThemOnce) {
+  constexpr int64_t m = 205, n = 96;
+  for (const int64_t k : {300, 600, 1500})
+    for (const Kind& kind : kinds) {
+      SCOPED_TRACE(str(kind.text, ", ", k));
+      auto x = hostile(m * k, 50);
+      const auto w = normal(n * k, 51);
+      x[size_t(17 * k + 5)] = INFINITY, x[size_t(18 * k + 6)] = -INFINITY, x[size_t(140 * k + 7)] = NAN;
+      x[size_t(141 * k)] = INFINITY, x[size_t(141 * k + 1)] = -INFINITY;
+      const PackedWeight packed = pack(pool_of_two(), {w.data(), k}, n, k, kind.weight);
+      std::vector<float> few;
+      for (int64_t r = 0; r < m; r += 5) {
+        const auto some = multiply(serial_executor(), packed, {x.begin() + r * k, x.begin() + (r + 5) * k}, kind.order);
+        few.insert(few.end(), some.begin(), some.end());
+      }
+      for (Executor* const executor : {&serial_executor(), &pool_of_two()}) {
+        std::vector<float> found = multiply(*executor, packed, x, kind.order), expected = few;
+        std::vector<bf16> rounded(size_t(m * n));
+        product(*executor, packed, {x.data(), k}, m, {rounded.data(), n}, nullptr, kind.order);
+        EXPECT_TRUE(same_bits(rounded, narrowed(found)));
+        for (std::vector<float>* const values : {&found, &expected})  // a NaN's sign is nobody's
+          for (float& y : *values) y = std::isnan(y) ? 7.0f : y;
+        EXPECT_TRUE(same_bits(found, expected));
+      }
+    }
+}
+
+TEST(GatedProduct, HasTheBitsOfTheActivationAndTheProduct) {
+  constexpr int64_t n = 70, k = 190, stride = 200;
+  const auto w = normal(n * k, 60), bias = normal(n, 61);
+  for (const int64_t m : {1, 5, 33, 205}) {
+    const auto gate = hostile(m * stride, 62), up = normal(m * stride, 63);
+    const auto short_gate = narrowed(gate), short_up = narrowed(up);
+    const auto expect = [&](Executor& executor, const Kind& kind, const auto& gates, const auto& ups) {
+      auto made = gates;
+      const PackedWeight packed = pack(serial_executor(), {w.data(), k}, n, k, kind.weight);
+      std::vector<float> two(static_cast<size_t>(m * n)), one(two.size());
+      activate(executor, Activation::silu, {gates.data(), stride}, {ups.data(), stride}, m, k, {made.data(), stride});
+      product(executor, packed, {made.data(), stride}, m, {two.data(), n}, bias.data(), kind.order);
+      gated_product(executor, packed, Activation::silu, {gates.data(), stride}, {ups.data(), stride}, m,
+                    {one.data(), n}, bias.data(), kind.order);
+      EXPECT_TRUE(same_bits(one, two)) << kind.text << ", " << m;
+    };
+    on_every_isa([&] {
+      for (const Kind& kind : kinds)
+        for (Executor* const executor : {&serial_executor(), &pool_of_two()})
+          expect(*executor, kind, gate, up), expect(*executor, kind, short_gate, short_up);
+    });
   }
 }
 

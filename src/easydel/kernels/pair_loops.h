@@ -87,15 +87,16 @@ struct PairLoops : PairPacking {
     return 2.0 * chains * 2 * lanes * double(rounds);
   }
 
-  // near_pairs of the left side stay in the second cache while all panels go by, 128 of a panel's in the first while
-  // all rows do. Few rows read each panel front to back; a short sum is written where it is made. Of row-major rows
-  // some are packed at a time.
+  // near_pairs of the left side, or all of a few rows', stay in the second cache while all panels go by, 96 to 144 of a
+  // panel's in the first while all rows do. Few rows read each panel front to back; a short sum is written where it is
+  // made. Of row-major rows some are packed at a time.
   static void multiply(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) {
     const int64_t all = step.padded_k;
     if (step.right != RightSide::rows) {
       const Right right{static_cast<const uint32_t*>(step.panels) + panel * all * panel_columns, all};
       if (all <= piece && rows > step.block) return multiply_short(step, right, panel, panels, first, rows);
-      return multiply_stretches(step, panel, panels, first, rows, rows <= step.block ? all : near_pairs,
+      const bool stay = rows <= step.block || rows * all * int64_t(sizeof(uint32_t)) <= near_rows;
+      return multiply_stretches(step, panel, panels, first, rows, stay ? all : near_pairs,
                                 [&](int64_t) { return right; });
     }
     thread_local Scratch<uint32_t> of_thread;
@@ -179,7 +180,7 @@ struct PairLoops : PairPacking {
 #pragma GCC unroll 2
         for (int v = 0; v < 2; ++v) {
           if (c.result.number == Number::bf16) {
-            V::store(static_cast<bf16*>(c.result.data) + r * c.result.stride + v * lanes, sum[r][v]);
+            store_sum(static_cast<bf16*>(c.result.data) + r * c.result.stride + v * lanes, sum[r][v]);
             continue;
           }
           float* const to = c.result.data ? static_cast<float*>(c.result.data) + r * c.result.stride + v * lanes
@@ -192,6 +193,13 @@ struct PairLoops : PairPacking {
  private:
   // The pairs of a sum that are not zero on both sides, and one that is: it makes a sum of -0 a sum of 0, as all do.
   static int64_t terms_of(const ProductStep& step) { return std::min(step.padded_k, divide_up(step.k, 2) + 1); }
+  // Sums of this instruction are no denormals, which VCVTNEPS2BF16 would make zero.
+  static void store_sum(bf16* to, __m512 sum) {
+    const __mmask16 nan = _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm256_mask_mov_epi16(__m256i(_mm512_cvtneps_pbh(sum)), nan, _mm256_set1_epi16(0x7fc0)));
+  }
+
   // Whether the sums of a panel are the result.
   static bool writes_through(const ProductStep& step, int64_t panel) {
     return !step.bias && !step.add && (panel + 1) * panel_columns <= step.n;
@@ -209,12 +217,17 @@ struct PairLoops : PairPacking {
     const uint32_t* at(int64_t p, int64_t pair) const { return data + (p * pairs + pair - first) * panel_columns; }
   };
 
+  static int64_t even_piece(int64_t pairs) {
+    constexpr int64_t most = piece + lanes;
+    return round_up(divide_up(pairs, std::max<int64_t>(1, divide_up(pairs, most))), lanes);
+  }
+
   // right(pair): the panels from there on.
   template <class Make>
   static void multiply_stretches(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows,
                                  int64_t stretch, const Make& right_from) {
     const bool few = rows <= step.block, gathers = step.right == RightSide::rows;
-    const int64_t all = step.padded_k, terms = terms_of(step), together = few ? stretch : piece;
+    const int64_t all = step.padded_k, terms = terms_of(step), together = few ? stretch : even_piece(stretch);
     const int64_t of_panel = round_up(rows, step.block) * panel_columns, kept = all > stretch ? of_panel : 0;
     const int64_t blocks = divide_up(rows, step.block);
     thread_local Scratch<float> sums_of_thread;

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/gated_product.h"
 #include "easydel/kernels/loops.h"
 
 namespace easydel::kernels {
@@ -123,6 +124,75 @@ void pack_and_multiply(Executor& executor, ProductStep step, const T* ProductSte
   }
 }
 
+// rows(first, count): rows of the left side from `first` on, as a matrix of their own, which lasts until the next call.
+template <class Rows>
+void multiply_one(Executor& executor, ProductStep step, const Rows& rows) {
+  const Loops& isa = loops();
+  constexpr int64_t fewest_for_tiles = 4;  // with fewer rows the vectors are at memory speed already
+  if (step.order == Order::bf16_tile && isa.multiply_tiles && step.m >= fewest_for_tiles)
+    return pack_and_multiply(
+        executor, step, &ProductStep::a_tiles, tile_rows,
+        [&](int64_t first, int64_t count, bf16* to) { isa.pack_tile_rows(rows(first, count), 0, count, step.k, to); });
+  if (step.order == Order::bf16_pairs && isa.multiply_pairs) {
+    step.padded_k /= 2, step.block = even_block(step.m);
+    return pack_and_multiply(executor, step, &ProductStep::a_pairs, step.block,
+                             [&](int64_t first, int64_t count, uint32_t* to) {
+                               isa.pack_pair_rows(rows(first, count), 0, count, step.k, step.padded_k, to);
+                             });
+  }
+  const bool rounded = step.order != Order::fp32_chain;
+  pack_and_multiply(executor, step, &ProductStep::a, block_rows, [&](int64_t first, int64_t count, float* to) {
+    isa.pack_rows(rows(first, count), 0, count, step.k, step.padded_k, rounded, to);
+  });
+}
+
+// Into how many parts many rows are cut where each part packs rows of its own, which then stay in the second cache, and
+// multiplies them by all panels: no thread waits for another's packing, and all of k comes in one stretch. 0 where
+// rows are too long for that, or too few to read every panel for.
+int64_t parts_of_rows(int64_t m, int64_t pairs, int threads) {
+  constexpr int64_t least = 48, most = 160, fewest_of_long = 96;
+  const int64_t near = near_rows / std::max<int64_t>(pairs * 4, 1);
+  if (near < fewest_of_long) return 0;
+  const int64_t parts = round_up(divide_up(m, std::min(most, near)), threads);
+  return m >= parts * least ? parts : 0;
+}
+
+template <class Rows>
+void multiply_by_rows(Executor& executor, const ProductStep& all, int64_t parts, const Rows& rows) {
+  const Loops& isa = loops();
+  executor.run(parts, [&](int64_t part) {
+    ProductStep step = all;
+    const int64_t begin = all.m * part / parts;
+    step.m = all.m * (part + 1) / parts - begin, step.padded_k = all.padded_k / 2, step.block = even_block(step.m);
+    step.y = {all.y.at(begin), all.y.number, all.y.stride};
+    thread_local Scratch<uint32_t> of_thread;
+    uint32_t* const left = of_thread.at_least(step.m * step.padded_k);
+    step.a_pairs = left;
+    for (int64_t r = 0; r < step.m; r += step.block) {
+      const int64_t count = std::min(step.block, step.m - r);
+      isa.pack_pair_rows(rows(begin + r, count), 0, count, step.k, step.padded_k, left + r * step.padded_k);
+    }
+    const FlushDenormals flush;
+    isa.multiply_pairs(step, 0, divide_up(step.n, panel_columns), 0, step.m);
+  });
+}
+
+template <class Rows>
+void multiply_all(Executor& executor, const PackedWeight& w, int64_t m, Output y, const float* bias, Order order,
+                  const Rows& rows) {
+  const bool wide = w.number() == Number::f32;
+  check(!(wide && order != Order::fp32_chain), "product: a weight in fp32 has the order fp32_chain only");
+  if (m == 0 || w.n() == 0) return;
+  executor.reads(w.data(), w.bytes());
+  ProductStep step{.m = m, .n = w.n(), .k = w.k(), .padded_k = wide ? w.k() : round_up(w.k(), k_block)};
+  step.right = wide ? RightSide::panels_f32 : RightSide::panels_bf16;
+  step.order = order, step.panels = w.data(), step.y = y, step.bias = bias;
+  if (order == Order::bf16_pairs && loops().multiply_pairs)
+    if (const int64_t parts = parts_of_rows(m, step.padded_k / 2, executor.size()); parts > 0)
+      return multiply_by_rows(executor, step, parts, rows);
+  multiply_one(executor, step, rows);
+}
+
 }  // namespace
 
 PackedWeight::PackedWeight(int64_t n, int64_t k, Number number) : n_(n), k_(k), number_(number) {
@@ -148,28 +218,20 @@ PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number numb
 }
 
 void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order) {
-  const bool wide = w.number() == Number::f32, rounded = order != Order::fp32_chain;
-  check(!(wide && rounded), "product: a weight in fp32 has the order fp32_chain only");
-  if (m == 0 || w.n() == 0) return;
-  executor.reads(w.data(), w.bytes());
-  ProductStep step{.m = m, .n = w.n(), .k = w.k(), .padded_k = wide ? w.k() : round_up(w.k(), k_block)};
-  step.right = wide ? RightSide::panels_f32 : RightSide::panels_bf16;
-  step.order = order, step.panels = w.data(), step.y = y, step.bias = bias;
+  multiply_all(executor, w, m, y, bias, order,
+               [&](int64_t first, int64_t) { return Input(x.at(first), x.number, x.stride); });
+}
+
+void gated_product(Executor& executor, const PackedWeight& w, Activation activation, Input gate, Input up, int64_t m,
+                   Output y, const float* bias, Order order) {
   const Loops& isa = loops();
-  constexpr int64_t fewest_for_tiles = 4;  // with fewer rows the vectors are at memory speed already
-  if (order == Order::bf16_tile && isa.multiply_tiles && m >= fewest_for_tiles)
-    return pack_and_multiply(
-        executor, step, &ProductStep::a_tiles, tile_rows,
-        [&](int64_t first, int64_t rows, bf16* to) { isa.pack_tile_rows(x, first, rows, step.k, to); });
-  if (order == Order::bf16_pairs && isa.multiply_pairs) {
-    step.padded_k /= 2, step.block = even_block(m);
-    return pack_and_multiply(executor, step, &ProductStep::a_pairs, step.block,
-                             [&](int64_t first, int64_t rows, uint32_t* to) {
-                               isa.pack_pair_rows(x, first, rows, step.k, step.padded_k, to);
-                             });
-  }
-  pack_and_multiply(executor, step, &ProductStep::a, block_rows, [&](int64_t first, int64_t rows, float* to) {
-    isa.pack_rows(x, first, rows, step.k, step.padded_k, rounded, to);
+  multiply_all(executor, w, m, y, bias, order, [&](int64_t first, int64_t count) {
+    thread_local Scratch<uint8_t> of_thread;
+    const Output made{of_thread.at_least(count * w.k() * bytes_of(gate.number)), gate.number, w.k()};
+    const Input from(gate.at(first), gate.number, gate.stride);
+    const Input times(up.data ? up.at(first) : nullptr, up.number, up.stride);
+    for (int64_t row = 0; row < count; ++row) isa.activate(activation, from, times, row, w.k(), made);
+    return Input(made);
   });
 }
 

@@ -21,6 +21,7 @@ constexpr int64_t panel_columns = 32, block_rows = 12, tile_rows = 32, k_block =
 constexpr int64_t tile_elements = tile_columns * k_block;  // of bf16
 
 constexpr int64_t near_pairs = 256;      // of a row of the left side that are read again and again, see pair_loops.h
+constexpr int64_t near_rows = 5 << 17;   // bytes of rows of pairs that stay in the second cache, all of k
 constexpr int64_t near_tiles = 9 << 17;  // bytes of the left side that are, by tiles; see amx_loops.h
 
 // How far ahead a panel that is read once, from memory, is asked for: always in the order in which its lines lie, which

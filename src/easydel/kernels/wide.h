@@ -169,7 +169,7 @@ struct WideMath {
 
   static W sigmoid(W x) {
     const W small = exp(W::zero() - abs(x)), whole = W::set(1) + small;  // of -|x|, so that nothing overflows
-    return less(x, W::zero(), small / whole, W::set(1) / whole);
+    return less(x, W::zero(), small, W::set(1)) / whole;
   }
 
   static W tanh(W x) {

@@ -166,8 +166,8 @@ std::optional<kernels::Activation> kernel_of(Activation kind, const Tensors&... 
 }
 
 Tensor gated_value(const Tensor& gate, const Tensor& up, Activation kind) {
-  const auto kernel = kernel_of(kind, gate, up);
-  if (!kernel || gate.dim() != 2) return value(gate, kind).mul_(up);
+  const auto kernel = gated_kernel(gate, up, kind);
+  if (!kernel) return value(gate, kind).mul_(up);
   const Tensor y = at::empty(gate.sizes(), gate.options());
   kernels::activate(tensor::executor(), *kernel, tensor::input_of(gate), tensor::input_of(up), gate.size(0),
                     gate.size(1), tensor::output_of(y));
@@ -201,6 +201,10 @@ struct Gated : torch::autograd::Function<Gated> {
 };
 
 }  // namespace
+
+std::optional<kernels::Activation> gated_kernel(const Tensor& gate, const Tensor& up, Activation kind) {
+  return gate.dim() == 2 ? kernel_of(kind, gate, up) : std::nullopt;
+}
 
 Activation activation_of(std::string_view name, const std::string& where) {
   std::vector<std::string> known;

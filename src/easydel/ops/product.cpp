@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/gated_product.h"
 #include "easydel/kernels/grouped.h"
 #include "easydel/ops/gated_gradients.h"
 #include "easydel/ops/gradient.h"
@@ -89,6 +90,30 @@ struct GatedProduct : torch::autograd::Function<GatedProduct> {
   }
 };
 
+// A bias as kernels add it.
+struct Bias {
+  Bias(const Tensor& bias, const Tensor& w)
+      : own(bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor()) {}
+  const float* data() const { return own.defined() ? own.const_data_ptr<float>() : nullptr; }
+
+  Tensor own;
+};
+
+kernels::Order order_of(const Tensor& w) {
+  return w.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::bf16_order();
+}
+
+// multiply(gated(gate, up)) in gate's number type.
+Tensor multiply_gated(const Tensor& gate, const Tensor& up, Activation kind, const Matrix& weight, const Tensor& bias) {
+  const auto kernel = weight.packed ? gated_kernel(gate, up, kind) : std::nullopt;
+  if (!kernel) return multiply(gated(gate, up, kind), weight, bias, gate.scalar_type());
+  const Tensor y = at::empty({gate.size(0), weight.out()}, gate.options());
+  const Bias added(bias, weight.compute);
+  kernels::gated_product(executor(), *weight.packed, *kernel, input_of(gate), input_of(up), gate.size(0), output_of(y),
+                         added.data(), order_of(weight.compute));
+  return y;
+}
+
 void check_shapes(const Tensor& x, const Matrix& weight) {
   check(x.dim() == 2 && x.size(1) == weight.in(), "product: x is ", x.sizes(), ", the weight [", weight.out(), ", ",
         weight.in(), "]");
@@ -111,12 +136,11 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
     return at::linear(x, w, own).to(type);
   }
   const Tensor y = at::empty({x.size(0), w.size(0)}, x.options().dtype(type));
-  const Tensor own = bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor();
-  const auto order = w.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::bf16_order();
-  const float* const added = own.defined() ? own.const_data_ptr<float>() : nullptr;
+  const Bias added(bias, w);
+  const auto order = order_of(w);
   const Tensor from = rows(x);
   if (weight.packed) {
-    kernels::product(executor(), *weight.packed, input_of(from), x.size(0), output_of(y), added, order);
+    kernels::product(executor(), *weight.packed, input_of(from), x.size(0), output_of(y), added.data(), order);
   } else {
     // A weight that is used once: each panel is packed when it is multiplied by.
     const int64_t begin[] = {0, x.size(0)};
@@ -124,7 +148,7 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
     kernels::grouped_product(
         executor(), begin,
         {.n = w.size(0), .k = w.size(1), .rows = input_of(plain), .number = tensor::number_of(w.scalar_type())},
-        input_of(from), output_of(y), added, order);
+        input_of(from), output_of(y), added.data(), order);
   }
   return y;
 }
@@ -178,7 +202,7 @@ Tensor gated_product(const Tensor& gate, const Tensor& up, Activation kind, cons
   check_shapes(gate, weight);
   if (weight.quantized) return product(gated(gate, up, kind), weight, bias, given);
   if (!wants_gradient(gate, up, weight.master, bias))
-    return given.defined() ? given : multiply(gated(gate, up, kind), weight, bias, gate.scalar_type());
+    return given.defined() ? given : multiply_gated(gate, up, kind, weight, bias);
   return GatedProduct::apply(gate, up, weight.master, argument(bias), weight, int64_t(kind), argument(given));
 }
 
