@@ -199,7 +199,12 @@ TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
     }
 }
 
+constexpr Activation kActivations[] = {Activation::silu, Activation::gelu, Activation::gelu_tanh, Activation::sigmoid,
+                                       Activation::tanh};
+
 double exact_act(Activation activation, double x) {
+  if (activation == Activation::sigmoid) return 1 / (1 + std::exp(-x));
+  if (activation == Activation::tanh) return std::tanh(x);
   if (activation == Activation::silu) return x / (1 + std::exp(-x));
   if (activation == Activation::gelu) return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
@@ -226,11 +231,28 @@ TEST(Activate, IsNearTheExactOneFromTinyToHuge) {
   EXPECT_TRUE(std::isnan(nan[0]));
 }
 
+TEST(Activate, EndsWhereSigmoidAndTanhDo) {
+  std::vector<float> x = {INFINITY, -INFINITY, 1e30f, -1e30f, 0.0f};
+  for (float v = -30; v < 30; v += 0.01f) x.push_back(v);
+  const int64_t n = int64_t(x.size());
+  for (const Activation a : {Activation::sigmoid, Activation::tanh}) {
+    const auto y = one_set_of_bits([&](Executor& executor) {
+      std::vector<float> out(x.size());
+      activate(executor, a, {x.data(), n}, none, 1, n, {out.data(), n});
+      return out;
+    });
+    const float least = a == Activation::tanh ? -1.0f : 0.0f;
+    EXPECT_EQ((std::vector<float>(y.begin(), y.begin() + 5)),
+              (std::vector<float>{1, least, 1, least, a == Activation::tanh ? 0.0f : 0.5f}));
+    for (size_t i = 5; i < x.size(); ++i) ASSERT_NEAR(y[i], exact_act(a, double(x[i])), 3e-7) << x[i];
+  }
+}
+
 TEST(Activate, GatesAndDifferentiates) {
   constexpr int64_t rows = 7, n = 37, stride = 80;
   const auto both = normal(rows * stride, 13, 2), dy = normal(rows * n, 14);  // gate and up side by side in a row
   const Input gate(both.data(), stride), up(both.data() + 40, stride);
-  for (const Activation a : {Activation::silu, Activation::gelu, Activation::gelu_tanh}) {
+  for (const Activation a : kActivations) {
     const auto got = one_set_of_bits([&](Executor& executor) {
       std::vector<float> out(3 * rows * n);
       activate(executor, a, gate, up, rows, n, {out.data(), n});
@@ -253,7 +275,7 @@ TEST(Activate, GatesAndDifferentiates) {
 TEST(Activate, BackwardGivesTheForwardsResultAgainWhereTheGradientLay) {
   constexpr int64_t rows = 3, n = 37;
   const auto gate = normal(rows * n, 71, 2), up = normal(rows * n, 72), dy = normal(rows * n, 73);
-  for (const Activation a : {Activation::silu, Activation::gelu, Activation::gelu_tanh}) {
+  for (const Activation a : kActivations) {
     std::vector<float> y(gate.size()), again = dy, dgate(gate.size()), dup(gate.size()), dgate2 = dgate, dup2 = dup;
     activate(serial_executor(), a, {gate.data(), n}, {up.data(), n}, rows, n, {y.data(), n});
     activate_backward(serial_executor(), a, {dy.data(), n}, {gate.data(), n}, {up.data(), n}, rows, n,

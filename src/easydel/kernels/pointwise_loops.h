@@ -68,6 +68,14 @@ struct PointwiseLoops {
       const W s = Math::sigmoid(x), value = x * s;
       return {value, Math::fma(value, one - s, s)};
     }
+    if (activation == Activation::sigmoid) {
+      const W s = Math::sigmoid(x);
+      return {s, s * (one - s)};
+    }
+    if (activation == Activation::tanh) {
+      const W t = Math::tanh(x);
+      return {t, one - t * t};
+    }
     if (activation == Activation::gelu) {
       const W below = Math::normal_below(x), density = W::set(0.398942280f) * Math::exp(W::set(-0.5f) * x * x);
       return {x * below, Math::fma(x, density, below)};

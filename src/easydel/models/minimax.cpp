@@ -4,7 +4,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
@@ -79,7 +78,7 @@ class Lightning final : public nn::Part {
       if (on.cache) state.copy_(running);
     }
     const Tensor mixed = at::cat(made, 1).transpose(0, 1).reshape({x.size(0), heads_ * head_dim_}).to(x.scalar_type());
-    const Tensor gated = at::sigmoid(gate_(x, pass, "attn_gate")) * norm_(mixed);
+    const Tensor gated = ops::activate(gate_(x, pass, "attn_gate"), ops::Activation::sigmoid) * norm_(mixed);
     return {output_(gated, pass, "attn_output"), {}};
   }
 

@@ -3,7 +3,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones_like.h>
-#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/unbind.h>
 #include <ATen/ops/zeros.h>
 
@@ -185,7 +184,7 @@ Tensor Experts::activated(const Tensor& gate, const Tensor& up) const {
   if (!spec_.gated) return ops::activate(up, spec_.activation);
   if (spec_.clamp_limit <= 0) return ops::gated(gate, up, spec_.activation);
   const Tensor g = gate.clamp_max(spec_.clamp_limit), u = up.clamp(-spec_.clamp_limit, spec_.clamp_limit);
-  return (u + 1) * (g * at::sigmoid(g * spec_.clamp_alpha));
+  return (u + 1) * (g * ops::activate(g * spec_.clamp_alpha, ops::Activation::sigmoid));
 }
 
 Tensor Experts::fused(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const {

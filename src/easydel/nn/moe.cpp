@@ -1,7 +1,5 @@
 #include "easydel/nn/moe.h"
 
-#include <ATen/ops/sigmoid.h>
-
 #include "easydel/nn/weight.h"
 #include "easydel/ops/dropout.h"
 
@@ -53,7 +51,8 @@ LayerOutput Moe::forward(const Tensor& given, Pass& pass) const {
   Tensor out = pass.name("moe_expert_output", experts_(x, routing.indices, routing.weights, pass));
   if (shared_) {
     Tensor shared = (*shared_)(x, pass);
-    if (shared_gate_) shared = at::sigmoid((*shared_gate_)(x, pass, "moe_shared_gate")) * shared;
+    if (shared_gate_)
+      shared = ops::activate((*shared_gate_)(x, pass, "moe_shared_gate"), ops::Activation::sigmoid) * shared;
     out = out + shared;
   }
   if (bias_) out = out + bias_.value().to(out.scalar_type());

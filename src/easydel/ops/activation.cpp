@@ -67,7 +67,9 @@ constexpr std::pair<std::string_view, Activation> kNames[] = {
     {"linear", Activation::identity},
 };
 
-Tensor value(const Tensor& x, Activation kind) {
+// On any device; which bits an element has may depend on where it lies, since the ends of ATen's sweeps are computed in
+// another way.
+Tensor plain_value(const Tensor& x, Activation kind) {
   switch (kind) {
     case Activation::silu:
       return at::silu(x);
@@ -75,10 +77,6 @@ Tensor value(const Tensor& x, Activation kind) {
       return at::gelu(x);
     case Activation::gelu_tanh:
       return at::gelu(x, "tanh");
-    case Activation::gelu_clipped:
-      return at::clamp(at::gelu(x), -10, 10);
-    case Activation::quick_gelu:
-      return x * at::sigmoid(x * 1.702);
     case Activation::relu:
       return at::relu(x);
     case Activation::relu_squared:
@@ -101,11 +99,14 @@ Tensor value(const Tensor& x, Activation kind) {
       return at::softplus(x).sqrt();
     case Activation::identity:
       return x.clone();
+    case Activation::gelu_clipped:  // made of others by value()
+    case Activation::quick_gelu:
+      break;
   }
   throw Bug("unknown activation");
 }
 
-Tensor derivative_times(const Tensor& gradient, const Tensor& x, Activation kind) {
+Tensor plain_derivative_times(const Tensor& gradient, const Tensor& x, Activation kind) {
   switch (kind) {
     case Activation::silu:
       return at::silu_backward(gradient, x);
@@ -160,9 +161,43 @@ std::optional<kernels::Activation> kernel_of(Activation kind, const Tensors&... 
       return kernels::Activation::gelu;
     case Activation::gelu_tanh:
       return kernels::Activation::gelu_tanh;
+    case Activation::sigmoid:
+      return kernels::Activation::sigmoid;
+    case Activation::tanh:
+      return kernels::Activation::tanh;
     default:
       return std::nullopt;
   }
+}
+
+// Rows for the kernels to share among threads; short ones are one.
+std::pair<int64_t, int64_t> rows_of(const Tensor& x) {
+  constexpr int64_t short_row = 64;
+  const int64_t n = x.dim() > 0 ? x.size(-1) : 1;
+  return n < short_row ? std::pair(int64_t{1}, x.numel()) : std::pair(x.numel() / n, n);
+}
+
+Tensor value(const Tensor& x, Activation kind) {
+  if (kind == Activation::quick_gelu) return x * value(x * 1.702, Activation::sigmoid);
+  if (kind == Activation::gelu_clipped) return at::clamp(value(x, Activation::gelu), -10, 10);
+  const auto kernel = kernel_of(kind, x);
+  if (!kernel || x.numel() == 0) return plain_value(x, kind);
+  const auto [rows, n] = rows_of(x);
+  const Tensor y = at::empty(x.sizes(), x.options());
+  kernels::activate(tensor::executor(), *kernel, tensor::input_of(x.view({rows, n})), {}, rows, n,
+                    tensor::output_of(y.view({rows, n})));
+  return y;
+}
+
+Tensor derivative_times(const Tensor& gradient, const Tensor& x, Activation kind) {
+  const auto kernel = kernel_of(kind, gradient, x);
+  if (!kernel || x.numel() == 0) return plain_derivative_times(gradient, x, kind);
+  const auto [rows, n] = rows_of(x);
+  const Tensor out = at::empty(x.sizes(), x.options());
+  kernels::activate_backward(tensor::executor(), *kernel, tensor::input_of(gradient.view({rows, n})),
+                             tensor::input_of(x.view({rows, n})), {}, rows, n, tensor::output_of(out.view({rows, n})),
+                             {});
+  return out;
 }
 
 Tensor gated_value(const Tensor& gate, const Tensor& up, Activation kind) {

@@ -6,7 +6,6 @@
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/topk.h>
@@ -16,6 +15,7 @@
 #include <limits>
 
 #include "easydel/base/error.h"
+#include "easydel/ops/activation.h"
 
 namespace easydel::ops {
 namespace {
@@ -94,12 +94,14 @@ Routing route(const Tensor& given, const RouterSpec& spec, const Tensor& correct
     case Scoring::sigmoid_of_chosen: {
       out.indices = best(logits.detach(), spec.top_k);
       const Tensor chosen = logits.gather(1, out.indices);
-      out.weights = spec.scoring == Scoring::softmax_of_chosen ? at::softmax(chosen, -1) : at::sigmoid(chosen);
+      out.weights =
+          spec.scoring == Scoring::softmax_of_chosen ? at::softmax(chosen, -1) : activate(chosen, Activation::sigmoid);
       break;
     }
     case Scoring::softmax:
     case Scoring::sigmoid: {
-      const Tensor scores = spec.scoring == Scoring::softmax ? at::softmax(logits, -1) : at::sigmoid(logits);
+      const Tensor scores =
+          spec.scoring == Scoring::softmax ? at::softmax(logits, -1) : activate(logits, Activation::sigmoid);
       Tensor choice = scores.detach();
       if (correction.defined()) choice = choice + correction.detach().to(at::kFloat);
       out.indices = best(within_groups(choice, spec), spec.top_k);
