@@ -1,0 +1,113 @@
+// What training computes of a text and what generation computes of it token by token: the same bits, family by family.
+#include <ATen/ops/cat.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "easydel/base/document.h"
+#include "easydel/models/model.h"
+#include "easydel/tensor/mapped.h"
+#include "easydel/tensor/threads.h"
+#include "easydel/weights/safetensors.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+struct Case {
+  std::string golden, dtype;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> out;
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens"))) {
+    const Value info = parse_file(entry.path() / "expected.json");
+    const Value* const kind = info.find("kind");
+    if (kind && kind->scalar != "causal") continue;
+    for (const char* dtype : {"fp32", "bf16"}) out.push_back({entry.path().filename().string(), dtype});
+  }
+  std::ranges::sort(out, {}, [](const Case& one) { return one.golden + one.dtype; });
+  return out;
+}
+
+// What keeps a family from one order of additions.
+enum class Order {
+  one,        // nothing
+  by_length,  // rotary frequencies depend on how long the text is at that time
+  absorbed,   // compressed keys and values are multiplied in another order while one token is decoded
+  scanned     // recurrences run in chunks over a text and step by step behind a cache; or attention is the reference's
+};
+
+Order order_of(const Value& config) {
+  const Value* rope = config.find("rope_parameters");
+  if (!rope || !rope->is_map()) rope = config.find("rope_scaling");
+  const Value* const type = rope && rope->is_map() ? rope->find("rope_type") : nullptr;
+  if (type && (type->scalar == "dynamic" || type->scalar == "longrope")) return Order::by_length;
+  if (config.find("kv_lora_rank")) return Order::absorbed;
+  static const std::set<std::string, std::less<>> scanned = {
+      "bamba",      "falcon_h1",        "falcon_mamba", "granitemoehybrid", "jamba", "mamba", "mamba2", "minimax",
+      "nemotron_h", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next",       "rwkv",  "xlstm", "zamba2"};
+  const Value* const alibi = config.find("alibi");
+  const bool reference = alibi && alibi->as_bool().value_or(false);
+  return reference || scanned.contains(config.find("model_type")->scalar) ? Order::scanned : Order::one;
+}
+
+class OneOrder : public testing::TestWithParam<Case> {};
+
+TEST_P(OneOrder, TrainsAndGeneratesWithTheSameLogProbabilities) {
+  const auto folder = test::test_data("hf_goldens/" + GetParam().golden);
+  LoadOptions options;
+  options.dtype = GetParam().dtype;
+  options.training = true;
+  const auto model = load_model(folder, options);
+  const auto expected = weights::SafetensorsFile::open(folder / "expected.safetensors");
+  const Tensor row = tensor::from_view(expected->at("input_ids")).to(at::kLong)[0];
+  const int64_t length = row.size(0) - 1;
+  const Tensor tokens = row.slice(0, 0, length), next = row.slice(0, 1);
+
+  const auto trained = [&] {
+    nn::Pass pass = nn::Pass::over({0, length});
+    return model->head().score(model->forward({tokens}, pass).hidden, next).logps.detach();
+  };
+  const Order order = order_of(parse_file(folder / "config.json"));
+  const auto expect_same = [&](const Tensor& found, const Tensor& right, bool to_the_bit, const char* how) {
+    const double apart = (found - right).abs().max().item<double>();
+    if (to_the_bit) {
+      EXPECT_TRUE(found.equal(right)) << how << ": " << apart;
+    } else if (GetParam().dtype == "fp32") {
+      EXPECT_LE(apart, 5e-3) << how;  // two families cut steps off in whole texts alone, as transformers does
+    }
+  };
+  const Tensor alone = trained();
+  {
+    const tensor::Threads two(2);
+    expect_same(trained(), alone, true, "by two threads");
+  }
+  nn::Pass both = nn::Pass::over({0, 7, 7 + length});
+  const Tensor beside =
+      model->head()
+          .score(model->forward({at::cat({tokens.slice(0, 0, 7), tokens})}, both).hidden.slice(0, 7), next)
+          .logps;
+  expect_same(beside, alone, order != Order::scanned, "beside another text");
+
+  const at::NoGradGuard no_gradient;
+  const auto cache = model->make_cache(1, length);
+  std::vector<Tensor> steps;
+  for (int64_t i = 0; i < length; ++i) {
+    nn::Pass pass = nn::Pass::next(*cache, {0}, {1});
+    steps.push_back(model->forward({tokens.slice(0, i, i + 1)}, pass).hidden);
+  }
+  const Tensor cached = model->head().score(at::cat(steps), next).logps;
+  if (order == Order::by_length) return;
+  expect_same(cached, alone, order == Order::one, "through the cache");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OneOrder, testing::ValuesIn(cases()), [](const auto& info) {
+  std::string name = info.param.golden + "_" + info.param.dtype;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace easydel::models
