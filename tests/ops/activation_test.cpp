@@ -48,6 +48,31 @@ INSTANTIATE_TEST_SUITE_P(All, ActivationNamed,
                                          "sqrtsoftplus", "linear"),
                          [](const auto& info) { return info.param; });
 
+TEST(Activations, HaveTheSameBitsHoweverTheirElementsLie) {
+  for (const char* name : {"silu", "gelu", "gelu_10", "gelu_new", "quick_gelu", "sigmoid", "tanh"})
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      const Activation kind = named(name);
+      const Tensor wide = at::linspace(-6.0, 7.0, 5 * 160, at::kFloat).view({5, 160}).to(type);
+      const Tensor gate = wide.narrow(1, 3, 71), up = wide.narrow(1, 80, 71);
+      const Tensor alone = activate(gate.contiguous(), kind), both = gated(gate.contiguous(), up.contiguous(), kind);
+      EXPECT_TRUE(activate(gate, kind).equal(alone)) << name;
+      EXPECT_TRUE(gated(gate, up, kind).equal(both)) << name;
+      EXPECT_TRUE(activate(gate.t(), kind).equal(alone.t())) << name;
+      for (int64_t row = 0; row < 5; ++row) {
+        EXPECT_TRUE(activate(gate.slice(0, row, row + 1), kind).equal(alone.slice(0, row, row + 1))) << name;
+        EXPECT_TRUE(
+            gated(gate.slice(0, row, row + 1), up.slice(0, row, row + 1), kind).equal(both.slice(0, row, row + 1)))
+            << name;
+      }
+      const auto gradient = [&](const Tensor& x) {
+        const Tensor leaf = x.detach().requires_grad_(true);
+        activate(leaf, kind).sum().backward();
+        return leaf.grad();
+      };
+      EXPECT_TRUE(gradient(gate).equal(gradient(gate.contiguous()))) << name;
+    }
+}
+
 TEST(Activations, AreRefusedByName) {
   EXPECT_EQ(test::refusal([] { activation_of("prelu", "config.json: hidden_act"); }),
             "config.json: hidden_act: 'prelu' is no activation built here\n"

@@ -114,12 +114,6 @@ Tensor plain_derivative_times(const Tensor& gradient, const Tensor& x, Activatio
       return at::gelu_backward(gradient, x);
     case Activation::gelu_tanh:
       return at::gelu_backward(gradient, x, "tanh");
-    case Activation::gelu_clipped:
-      return at::gelu_backward(gradient, x) * (at::gelu(x) < 10);  // it never comes near -10
-    case Activation::quick_gelu: {
-      const Tensor s = at::sigmoid(x * 1.702);
-      return gradient * (s + x * 1.702 * s * (1 - s));
-    }
     case Activation::relu:
       return gradient * (x > 0);
     case Activation::relu_squared:
@@ -146,14 +140,18 @@ Tensor plain_derivative_times(const Tensor& gradient, const Tensor& x, Activatio
       return gradient * at::sigmoid(x) / (2.0 * at::softplus(x).sqrt());
     case Activation::identity:
       return gradient;
+    case Activation::gelu_clipped:  // made of others by derivative_times()
+    case Activation::quick_gelu:
+      break;
   }
   throw Bug("unknown activation");
 }
 
-// The kernel's name for an activation, where it has it and can work on these tensors.
+// The kernel's name for an activation, where it has it and can work on these tensors, or on copies of them whose rows
+// lie side by side: how they lie does not decide what is computed.
 template <class... Tensors>
 std::optional<kernels::Activation> kernel_of(Activation kind, const Tensors&... tensors) {
-  if (!tensor::kernels_serve(tensors...) || !(tensors.is_contiguous() && ...)) return std::nullopt;
+  if (!tensor::kernels_serve(tensors...)) return std::nullopt;
   switch (kind) {
     case Activation::silu:
       return kernels::Activation::silu;
@@ -184,19 +182,25 @@ Tensor value(const Tensor& x, Activation kind) {
   if (!kernel || x.numel() == 0) return plain_value(x, kind);
   const auto [rows, n] = rows_of(x);
   const Tensor y = at::empty(x.sizes(), x.options());
-  kernels::activate(tensor::executor(), *kernel, tensor::input_of(x.view({rows, n})), {}, rows, n,
+  kernels::activate(tensor::executor(), *kernel, tensor::input_of(x.contiguous().view({rows, n})), {}, rows, n,
                     tensor::output_of(y.view({rows, n})));
   return y;
 }
 
 Tensor derivative_times(const Tensor& gradient, const Tensor& x, Activation kind) {
+  if (kind == Activation::quick_gelu) {
+    const Tensor s = value(x * 1.702, Activation::sigmoid);
+    return gradient * (s + x * 1.702 * s * (1 - s));
+  }
+  if (kind == Activation::gelu_clipped)  // it never comes near -10
+    return derivative_times(gradient, x, Activation::gelu) * (value(x, Activation::gelu) < 10);
   const auto kernel = kernel_of(kind, gradient, x);
   if (!kernel || x.numel() == 0) return plain_derivative_times(gradient, x, kind);
   const auto [rows, n] = rows_of(x);
   const Tensor out = at::empty(x.sizes(), x.options());
-  kernels::activate_backward(tensor::executor(), *kernel, tensor::input_of(gradient.view({rows, n})),
-                             tensor::input_of(x.view({rows, n})), {}, rows, n, tensor::output_of(out.view({rows, n})),
-                             {});
+  kernels::activate_backward(tensor::executor(), *kernel, tensor::input_of(gradient.contiguous().view({rows, n})),
+                             tensor::input_of(x.contiguous().view({rows, n})), {}, rows, n,
+                             tensor::output_of(out.view({rows, n})), {});
   return out;
 }
 
@@ -204,8 +208,8 @@ Tensor gated_value(const Tensor& gate, const Tensor& up, Activation kind) {
   const auto kernel = gated_kernel(gate, up, kind);
   if (!kernel) return value(gate, kind).mul_(up);
   const Tensor y = at::empty(gate.sizes(), gate.options());
-  kernels::activate(tensor::executor(), *kernel, tensor::input_of(gate), tensor::input_of(up), gate.size(0),
-                    gate.size(1), tensor::output_of(y));
+  kernels::activate(tensor::executor(), *kernel, tensor::input_of(gate.contiguous()), tensor::input_of(up.contiguous()),
+                    gate.size(0), gate.size(1), tensor::output_of(y));
   return y;
 }
 
@@ -257,11 +261,13 @@ GatedGradients gated_gradients(Tensor gradient, const Tensor& gate, const Tensor
     const Tensor activated = value(gate, kind);
     return {derivative_times(gradient * up, gate, kind), gradient * activated, wants_value ? activated * up : Tensor()};
   }
+  gradient = gradient.contiguous();
   GatedGradients out{at::empty(gate.sizes(), gate.options()), at::empty(up.sizes(), up.options()), {}};
   if (wants_value) out.value = gradient;
-  kernels::activate_backward(tensor::executor(), *kernel, tensor::input_of(gradient), tensor::input_of(gate),
-                             tensor::input_of(up), gate.size(0), gate.size(1), tensor::output_of(out.gate),
-                             tensor::output_of(out.up), tensor::output_of(out.value));
+  kernels::activate_backward(tensor::executor(), *kernel, tensor::input_of(gradient),
+                             tensor::input_of(gate.contiguous()), tensor::input_of(up.contiguous()), gate.size(0),
+                             gate.size(1), tensor::output_of(out.gate), tensor::output_of(out.up),
+                             tensor::output_of(out.value));
   return out;
 }
 

@@ -109,8 +109,9 @@ Tensor multiply_gated(const Tensor& gate, const Tensor& up, Activation kind, con
   if (!kernel) return multiply(gated(gate, up, kind), weight, bias, gate.scalar_type());
   const Tensor y = at::empty({gate.size(0), weight.out()}, gate.options());
   const Bias added(bias, weight.compute);
-  kernels::gated_product(executor(), *weight.packed, *kernel, input_of(gate), input_of(up), gate.size(0), output_of(y),
-                         added.data(), order_of(weight.compute));
+  const Tensor opens = rows(gate), passes = rows(up);
+  kernels::gated_product(executor(), *weight.packed, *kernel, input_of(opens), input_of(passes), gate.size(0),
+                         output_of(y), added.data(), order_of(weight.compute));
   return y;
 }
 
