@@ -1,7 +1,10 @@
 #include "easydel/base/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -46,6 +49,24 @@ TEST_F(Files, AreWrittenWholeOrNotAtAll) {
     EXPECT_EQ(entries_in(folder_.path()), 1u) << "left over after step " << n;
     write(folder_ / "a", "old");
   }
+}
+
+TEST_F(Files, OfAProcessThatIsKilledLeaveNothing) {
+  const int unnamed = ::open(folder_.path().c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (unnamed < 0) GTEST_SKIP() << "a file system without files that have no name";
+  ::close(unnamed);
+  write(folder_ / "a", "old");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Writer writer(folder_ / "a");
+    writer.write(std::string(3 << 20, 'x'));
+    ::_exit(7);  // as a signal ends it: nothing is destroyed
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_EQ(read(folder_ / "a"), "old");
+  EXPECT_EQ(entries_in(folder_.path()), 1u);
 }
 
 TEST_F(Files, SayWhatTheDiskSaid) {

@@ -205,16 +205,33 @@ void write(const fs::path& path, std::string_view bytes) {
   writer.commit();
 }
 
+namespace {
+
+// By this name /proc shows an open file, and one without a name gets one.
+std::string name_of_open(int file) { return str("/proc/self/fd/", file); }
+
+fs::path aside_of(const fs::path& path) {
+  return folder_of(path) / str(".", path.filename().string(), ".", ::getpid(), ".partial");
+}
+
+}  // namespace
+
+// Where the file system has files without names it is one until commit(), aside_ being empty: of a process that is
+// killed nothing is left.
 Writer::Writer(fs::path path) : path_(std::move(path)) {
-  aside_ = folder_of(path_) / str(".", path_.filename().string(), ".", ::getpid(), ".partial");
-  file_ = step(Operation::open, path_, "write",
-               [&] { return ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); });
+  file_ = step(Operation::open, path_, "write", [&] {
+    const int unnamed = ::open(folder_of(path_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    if (unnamed >= 0 && ::access(name_of_open(unnamed).c_str(), F_OK) == 0) return unnamed;
+    if (unnamed >= 0) ::close(unnamed);
+    aside_ = aside_of(path_);
+    return ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  });
 }
 
 Writer::~Writer() {
   if (file_ < 0) return;
   ::close(file_);
-  ::unlink(aside_.c_str());
+  if (!aside_.empty()) ::unlink(aside_.c_str());
 }
 
 void Writer::write(const void* data, size_t bytes) {
@@ -244,7 +261,15 @@ void Writer::commit() {
   check(file_ >= 0, path_.string(), ": commit() after commit()");
   flush();
   step(Operation::fsync, path_, "write", [&] { return ::fsync(file_); });
-  step(Operation::rename, path_, "write", [&] { return ::rename(aside_.c_str(), path_.c_str()); });
+  step(Operation::rename, path_, "write", [&] {
+    if (aside_.empty()) {
+      const fs::path aside = aside_of(path_);
+      ::unlink(aside.c_str());  // of a process that had this number
+      if (::linkat(AT_FDCWD, name_of_open(file_).c_str(), AT_FDCWD, aside.c_str(), AT_SYMLINK_FOLLOW) != 0) return -1;
+      aside_ = aside;
+    }
+    return ::rename(aside_.c_str(), path_.c_str());
+  });
   ::close(std::exchange(file_, -1));
   sync_directory(folder_of(path_));
 }

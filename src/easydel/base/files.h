@@ -35,7 +35,7 @@ void sync_directory(const fs::path& path);
 // Whole file or nothing: written aside in the same folder, fsynced, renamed over `path`, the folder fsynced.
 void write(const fs::path& path, std::string_view bytes);
 
-// A file being written aside. Nothing is at `path` until commit(); the destructor without commit() removes the rest.
+// A file being written aside. Nothing is at `path` until commit(), and without it nothing is left of the file.
 class Writer {
  public:
   explicit Writer(fs::path path);
