@@ -10,6 +10,7 @@ namespace easydel::models {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  // transformers takes a half of each head, whatever stands beside the rope parameters.
   DecoderSpec spec = read_decoder(config, {.vocabulary = 128000,
                                            .hidden = 4096,
                                            .intermediate = 14336,
@@ -17,7 +18,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .heads = 32,
                                            .kv_heads = 8,
                                            .max_positions = 262144,
-                                           .rope = {.partial = 0.5, .reads_partial = true},
+                                           .rope = {.partial = 0.5, .reads_partial = true, .partial_key = ""},
                                            .padding = 0});
   spec.names.norm = "final_layernorm";
   spec.names.before_feed = "pre_ff_layernorm";
