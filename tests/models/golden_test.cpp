@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
@@ -100,12 +99,13 @@ TEST_P(Golden, GivesTheWantedTokensWhatTheyAreAmongAll) {
     pass.stream().wanted = std::move(wanted);
     return model->forward({tokens}, pass).hidden;
   };
-  // Bits, but for activations that only ATen has: it rounds the end of a tensor in another way than its middle.
+  // Bits, but for an activation that only ATen has, which rounds the end of a tensor in another way than its middle,
+  // and for norms of views into a packed query, key and value, which go another way than those of whole tensors.
+  const Value config = parse_file(test::test_data("hf_goldens/" + GetParam()) / "config.json");
+  const Value* const activation = config.find("hidden_act");
+  const bool exact = !(activation && activation->scalar == "mish") && config.find("model_type")->scalar != "persimmon";
   const auto expect = [&](const Tensor& found, const Tensor& all) {
-    static const std::set<std::string> exact = {"llama",     "gemma2",     "gemma3_text", "qwen3",
-                                                "qwen3_moe", "falcon",     "mamba2",      "deepseek_v3",
-                                                "gpt_oss",   "qwen3_next", "olmo2",       "mixtral"};
-    if (exact.count(GetParam())) {
+    if (exact) {
       EXPECT_TRUE(found.equal(all));
     }
     EXPECT_LE((found - all).abs().max().item<double>(), 1e-6 * all.abs().max().item<double>());

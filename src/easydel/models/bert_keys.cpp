@@ -127,4 +127,13 @@ std::unique_ptr<Model> build_roberta(const ConfigReader& config, nn::Building& b
                      .sequence_output = "classifier.out_proj"});
 }
 
+Family roberta_family(std::string_view model_type, decltype(Family::build) build) {
+  return {.model_type = model_type,
+          .base_prefix = "roberta",
+          .ignored = {"embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"},
+          .build = build,
+          .tied_by_default = true,
+          .ignored_parts = {"pooler.dense"}};
+}
+
 }  // namespace easydel::models

@@ -32,5 +32,7 @@ std::unique_ptr<Model> build_bert(const ConfigReader& config, nn::Building& buil
 
 // RoBERTa under the name `model_type`: XLM-RoBERTa is the same with another vocabulary.
 std::unique_ptr<Model> build_roberta(const ConfigReader& config, nn::Building& building, int64_t vocabulary);
+// What its checkpoints hold, under that name; `build` says the vocabulary.
+Family roberta_family(std::string_view model_type, decltype(Family::build) build);
 
 }  // namespace easydel::models

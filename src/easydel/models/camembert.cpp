@@ -10,13 +10,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family camembert() {
-  return {.model_type = "camembert",
-          .base_prefix = "roberta",
-          .ignored = {"embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"},
-          .build = build,
-          .tied_by_default = true,
-          .ignored_parts = {"pooler.dense"}};
-}
+Family camembert() { return roberta_family("camembert", build); }
 
 }  // namespace easydel::models

@@ -158,7 +158,7 @@ class Attention final : public nn::Part {
     if (sinks_) attention.sinks = sinks_.value();
     if (attention.slopes.defined()) attention.slopes = attention.slopes.to(q.device());
     Tensor mixed = pass.attend(layer_, attention, q, k, v, "text", turn).reshape({q.size(0), heads_ * sizes_.v_dim});
-    if (gate.defined()) mixed = mixed * ops::activate(gate.contiguous(), ops::Activation::sigmoid);
+    if (gate.defined()) mixed = mixed * ops::activate(gate, ops::Activation::sigmoid);
     if (mixed_norm_) mixed = (*mixed_norm_)(mixed);
     const Tensor out = output_(mixed, pass, "attn_output");
     return {pass.dropout("attention_dropout", out, residual_dropout_), {}};

@@ -10,13 +10,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family roberta() {
-  return {.model_type = "roberta",
-          .base_prefix = "roberta",
-          .ignored = {"embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"},
-          .build = build,
-          .tied_by_default = true,
-          .ignored_parts = {"pooler.dense"}};
-}
+Family roberta() { return roberta_family("roberta", build); }
 
 }  // namespace easydel::models

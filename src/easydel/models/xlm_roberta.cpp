@@ -10,13 +10,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family xlm_roberta() {
-  return {.model_type = "xlm-roberta",
-          .base_prefix = "roberta",
-          .ignored = {"embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"},
-          .build = build,
-          .tied_by_default = true,
-          .ignored_parts = {"pooler.dense"}};
-}
+Family xlm_roberta() { return roberta_family("xlm-roberta", build); }
 
 }  // namespace easydel::models
