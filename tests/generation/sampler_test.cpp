@@ -75,7 +75,7 @@ TEST(Sampler, PicksByProbability) {
   EXPECT_EQ(pick(scores, 0.999999), 3);
 }
 
-TEST(Sampler, DrawsBySeedRequestAndPosition) {
+TEST(Sampler, DrawsBySeedChoiceAndPosition) {
   EXPECT_EQ(draw(1, 2, 3), draw(1, 2, 3));
   EXPECT_NE(draw(1, 2, 3), draw(2, 2, 3));
   EXPECT_NE(draw(1, 2, 3), draw(1, 3, 3));
@@ -87,7 +87,7 @@ TEST(Sampler, PicksSeveralWithoutPickingOneTwiceAndTheLikelyFirst) {
   std::vector<int> first(4);
   constexpr int kTries = 4000;
   for (int position = 0; position < kTries; ++position) {
-    const auto picked = pick_several(scores, 4, 9, 0, static_cast<size_t>(position));
+    const auto picked = pick_several(scores, 4, 9, static_cast<size_t>(position));
     EXPECT_EQ(std::set<size_t>(picked.begin(), picked.end()).size(), 4u);
     EXPECT_EQ(picked[3], 2u);  // what cannot come is only a last resort
     ++first[picked[0]];

@@ -14,7 +14,7 @@ class BeamSearch final : public Search {
  public:
   BeamSearch(const Request& request, size_t first, int64_t max_length, const Surroundings& around)
       : Search(request, first, max_length, static_cast<size_t>(request.config.num_beams), around),
-        beams_(request.config, request.prompt, max_length, first) {}
+        beams_(request.config, request.prompt, max_length) {}
 
   void cancel() override { finish(StopReason::cancelled); }
 

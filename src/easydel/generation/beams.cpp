@@ -9,13 +9,12 @@
 
 namespace easydel::generation {
 
-Beams::Beams(const GenerationConfig& config, std::vector<TokenId> prompt, int64_t max_length, uint64_t request)
+Beams::Beams(const GenerationConfig& config, std::vector<TokenId> prompt, int64_t max_length)
     : config_(config),
       prompt_(prompt.size()),
       width_(static_cast<size_t>(config.num_beams)),
       considered_(std::max<size_t>(2, 1 + config.eos_token_id.size()) * width_),
-      max_length_(max_length),
-      request_(request) {
+      max_length_(max_length) {
   running_.push_back({.tokens = std::move(prompt), .parents = {}});
 }
 
@@ -27,7 +26,7 @@ std::vector<Beams::Candidate> Beams::candidates(std::span<const std::span<float>
     scores.reserve(rows.size() * vocabulary);
     for (size_t beam = 0; beam < rows.size(); ++beam)
       for (const float score : rows[beam]) scores.push_back(score + running_[beam].score);
-    for (const size_t i : pick_several(scores, considered_, config_.seed, request_, running_[0].tokens.size()))
+    for (const size_t i : pick_several(scores, considered_, config_.seed, running_[0].tokens.size()))
       if (scores[i] != kNever) out.push_back({scores[i], i / vocabulary, static_cast<TokenId>(i % vocabulary)});
     return out;
   }

@@ -20,8 +20,7 @@ struct Beam {
 
 class Beams {
  public:
-  // `request` keeps the draws of one call's requests apart.
-  Beams(const GenerationConfig& config, std::vector<TokenId> prompt, int64_t max_length, uint64_t request);
+  Beams(const GenerationConfig& config, std::vector<TokenId> prompt, int64_t max_length);
 
   // One at the start, then at most num_beams, best first.
   const std::vector<Beam>& running() const { return running_; }
@@ -47,7 +46,6 @@ class Beams {
   const GenerationConfig& config_;
   size_t prompt_, width_, considered_;
   int64_t max_length_;
-  uint64_t request_;
   std::vector<Beam> running_, complete_;
   bool done_ = false;
 };

@@ -152,7 +152,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     const bool beams = request.config.num_beams > 1;
     for (size_t i = 0; i < (beams ? 1 : wanted); ++i) {
       waiting.push_back(beams ? make_beam_search(request, results, max_length, around)
-                              : make_single_search(request, results + i, max_length, around));
+                              : make_single_search(request, results + i, i, max_length, around));
       widest = std::max(widest, waiting.back()->lanes().size());
       all += waiting.back()->lanes().size();
     }

@@ -19,8 +19,8 @@ TokenId likeliest(std::span<const float> scores) {
   return static_cast<TokenId>(std::ranges::max_element(scores) - scores.begin());
 }
 
-double draw(uint64_t seed, uint64_t request, size_t position) {
-  const auto bits = tensor::philox(tensor::key_of(seed, "sample"), position, request);
+double draw(uint64_t seed, uint64_t choice, size_t position) {
+  const auto bits = tensor::philox(tensor::key_of(seed, "sample"), position, choice);
   return fraction(bits[0], bits[1]);
 }
 
@@ -43,8 +43,7 @@ TokenId pick(std::span<const float> scores, double number) {
   return last;  // only rounding leads here
 }
 
-std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, uint64_t request,
-                                 size_t position) {
+std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, size_t position) {
   const tensor::Key key = tensor::key_of(seed, "sample several");
   std::vector<std::pair<double, size_t>> noisy;  // the greater first, of equal ones the smaller index
   std::vector<size_t> out, rest;
@@ -53,7 +52,7 @@ std::vector<size_t> pick_several(std::span<const float> scores, size_t count, ui
       if (rest.size() < count) rest.push_back(i);
       continue;
     }
-    const auto bits = tensor::philox(key, uint64_t{position} << 32 | i, request);
+    const auto bits = tensor::philox(key, uint64_t{position} << 32 | i, 0);
     const double noise = -std::log(-std::log(fraction(bits[0], bits[1]) + 0x1p-54));
     noisy.emplace_back(-(static_cast<double>(scores[i]) + noise), i);
   }

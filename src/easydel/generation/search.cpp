@@ -15,8 +15,9 @@ namespace {
 
 class SingleSearch final : public Search {
  public:
-  SingleSearch(const Request& request, size_t first, int64_t max_length, const Surroundings& around)
+  SingleSearch(const Request& request, size_t first, size_t choice, int64_t max_length, const Surroundings& around)
       : Search(request, first, max_length, 1, around),
+        choice_(choice),
         stops_({request.config.stop_strings.begin(), request.config.stop_strings.end()}) {
     results_.resize(1);
     if (around.tokenizer) decoder_.emplace(around.tokenizer);
@@ -33,7 +34,7 @@ class SingleSearch final : public Search {
     if (config.output_logits) result.logits.push_back(std::move(logits_[0]));
     apply(chain_, {tokens, request_.prompt.size()}, scores);
     if (config.output_scores) result.scores.emplace_back(scores.begin(), scores.end());
-    const TokenId token = config.greedy() ? likeliest(scores) : pick(scores, draw(config.seed, first_, tokens.size()));
+    const TokenId token = config.greedy() ? likeliest(scores) : pick(scores, draw(config.seed, choice_, tokens.size()));
     for (Lane& lane : lanes_) lane.tokens.push_back(token);
     accept(token);
   }
@@ -73,6 +74,7 @@ class SingleSearch final : public Search {
   }
   void end(StopReason reason) { results_[0].reason = reason, done_ = true; }
 
+  size_t choice_;  // index among the results of its request
   StopStrings stops_;
   std::optional<text::DecodeStream> decoder_;
 };
@@ -140,9 +142,9 @@ std::vector<Result> Search::take_results() {
   return std::move(results_);
 }
 
-std::unique_ptr<Search> make_single_search(const Request& request, size_t first, int64_t max_length,
+std::unique_ptr<Search> make_single_search(const Request& request, size_t first, size_t choice, int64_t max_length,
                                            const Surroundings& around) {
-  return std::make_unique<SingleSearch>(request, first, max_length, around);
+  return std::make_unique<SingleSearch>(request, first, choice, max_length, around);
 }
 
 }  // namespace easydel::generation

@@ -36,7 +36,8 @@ struct Surroundings {
 
 class Search {
  public:
-  // `first`: number of its first result. `max_length`: tokens at most, prompt counted. `width`: sequences side by side.
+  // `first`: index of its first result in the run. `max_length`: tokens at most, including the prompt. `width`: number
+  // of sequences.
   Search(const Request& request, size_t first, int64_t max_length, size_t width, const Surroundings& around);
   virtual ~Search() = default;
 
@@ -70,8 +71,8 @@ class Search {
   bool done_ = false;
 };
 
-// Greedy, or draws: one sequence.
-std::unique_ptr<Search> make_single_search(const Request& request, size_t first, int64_t max_length,
+// Greedy or sampled: one sequence. `choice` is its index among the results of its request; draws depend on it.
+std::unique_ptr<Search> make_single_search(const Request& request, size_t first, size_t choice, int64_t max_length,
                                            const Surroundings& around);
 // Beam search and beam sampling: config.num_beams sequences.
 std::unique_ptr<Search> make_beam_search(const Request& request, size_t first, int64_t max_length,
