@@ -21,14 +21,14 @@ namespace {
 
 constexpr int64_t rows_at_a_time = 256;
 
-// A broken file may ask for any amount; more than the machine has is never meant.
+// A broken file may request any amount of memory; more than the machine has is never legitimate.
 arrow::MemoryPool* pool() {
   static arrow::CappedMemoryPool one(arrow::system_memory_pool(),
                                      int64_t{sysconf(_SC_PHYS_PAGES)} * int64_t{sysconf(_SC_PAGESIZE)});
   return &one;
 }
 
-// Arrow's files are mapped, because a batch of theirs may be the whole file; Parquet's are read page by page.
+// Arrow files are mapped, because one batch may be the whole file; Parquet files are read page by page.
 arrow::Result<std::shared_ptr<arrow::io::RandomAccessFile>> opened(const std::filesystem::path& file, Form form) {
   if (file.extension() == ".gz")
     return std::make_shared<arrow::io::BufferReader>(arrow::Buffer::FromString(files::read_compressed(file)));
@@ -43,7 +43,7 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& out)
 
 }  // namespace
 
-// Runs what calls Arrow: whatever it says against the file, in whatever way, is one error.
+// Runs code that calls Arrow and turns every failure, by status or by exception, into one UserError.
 template <class Action>
 auto Batches::guarded(const Action& action) const {
   std::string why;
@@ -73,7 +73,7 @@ std::shared_ptr<arrow::RecordBatch> Batches::next() {
   });
 }
 
-// Fills names_ and places_; the numbers of the fields that are read.
+// Fills names_ and places_; returns the indices of the fields to read.
 std::vector<int> Batches::choose(const arrow::Schema& schema, std::span<const std::string> columns) {
   std::vector<int> chosen;
   for (const std::string& name : schema.field_names()) {
@@ -118,7 +118,7 @@ arrow::Result<Batches::Next> Batches::open_arrow(std::span<const std::string> co
   options.use_threads = false;
   ARROW_ASSIGN_OR_RAISE(auto magic, source->ReadAt(0, 6));
   const bool stream = std::string_view(*magic) != "ARROW1";
-  // The schema says which columns there are; which are read must be said before it is opened.
+  // The schema lists the columns; the selection must be passed when the reader is opened.
   std::shared_ptr<arrow::RecordBatchReader> batches;
   if (stream) {
     ARROW_ASSIGN_OR_RAISE(batches, arrow::ipc::RecordBatchStreamReader::Open(source, options));

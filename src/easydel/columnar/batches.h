@@ -1,4 +1,4 @@
-// The record batches of a Parquet or Arrow file, one after the other; knows nothing of rows.
+// Iterates over the record batches of a Parquet or Arrow file; knows nothing about rows.
 #pragma once
 
 #include <arrow/record_batch.h>
@@ -16,11 +16,11 @@ namespace easydel::columnar {
 
 class Batches {
  public:
-  // Only `columns` are read; empty: all. UserError "file: ..." where it is broken or of another kind.
+  // Reads only `columns`; empty: all. UserError "file: ..." if the file is broken or has another format.
   Batches(std::filesystem::path file, Form form, std::span<const std::string> columns);
-  // The next one, validated in full; nullptr: that was all. UserError.
+  // The next batch, fully validated; nullptr: end. UserError.
   std::shared_ptr<arrow::RecordBatch> next();
-  // Of all columns of the file, and of each its place in a batch; -1: it is not read.
+  // Names of all columns of the file, and the index of each in a batch; -1: not read.
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<int>& places() const { return places_; }
 

@@ -1,4 +1,4 @@
-// What libeasydel_arrow.so gives: rows out of batches, and its entry.
+// The implementation of libeasydel_arrow.so: rows from batches, and the entry point.
 #include <arrow/util/config.h>
 
 #include "easydel/base/error.h"

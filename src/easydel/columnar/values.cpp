@@ -64,7 +64,7 @@ Value milliseconds(int64_t count, arrow::TimeUnit::type unit) {
   throw NoValue("a time of an unknown unit");
 }
 
-// "03:04:05", with six digits behind where there are microseconds.
+// "03:04:05", with six more digits if there are microseconds.
 Value time_of_day(int64_t count, arrow::TimeUnit::type unit) {
   static constexpr int64_t in_a_second[] = {1, 1000, 1'000'000, 1'000'000'000};
   const int64_t units = in_a_second[unit], seconds = count / units, micros = count % units * 1'000'000 / units;
@@ -96,7 +96,7 @@ Value struct_at(const arrow::StructArray& array, int64_t i) {
   return out;
 }
 
-// With texts as keys a map; else the pairs, one behind the other.
+// A map if the keys are strings, otherwise the list of pairs.
 Value map_at(const arrow::MapArray& array, int64_t i) {
   const int64_t begin = array.value_offset(i), end = begin + array.value_length(i);
   const bool named = arrow::is_base_binary_like(array.keys()->type_id());
@@ -121,7 +121,7 @@ Value union_at(const arrow::UnionArray& array, int64_t i) {
 
 Value extension_at(const arrow::ExtensionArray& array, int64_t i) {
   Value stored = value_at(*array.storage(), i);
-  // What `datasets` keeps fields of changing shape in.
+  // The type in which `datasets` stores fields of varying structure.
   if (array.extension_type()->extension_name() != "arrow.json" || !stored.is_text()) return stored;
   try {
     return parse_json(stored.scalar);

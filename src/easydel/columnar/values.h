@@ -1,4 +1,4 @@
-// A cell of an Arrow array as the value that a row of JSON would hold.
+// Converts a cell of an Arrow array to the value that a JSON row would hold.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -9,12 +9,12 @@
 
 namespace easydel::columnar {
 
-// What has no such form; what() says why, for "field 'x': ...".
+// The cell cannot be represented; what() is the text after "field 'x': ".
 struct NoValue : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// `array` was validated in full. Throws NoValue.
+// `array` must be fully validated. Throws NoValue.
 Value value_at(const arrow::Array& array, int64_t index);
 
 }  // namespace easydel::columnar

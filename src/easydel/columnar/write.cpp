@@ -16,9 +16,9 @@
 namespace easydel::columnar {
 namespace {
 
-constexpr int64_t numbers_at_a_time = 4 << 20;  // of a row group or record batch
+constexpr int64_t numbers_at_a_time = 4 << 20;  // in a row group or record batch
 
-// Our file as Arrow writes to it. What the disk says is kept: exceptions should not fly through Arrow.
+// Our file as an Arrow output stream. Disk errors are stored, because exceptions must not pass through Arrow.
 class Output final : public arrow::io::OutputStream {
  public:
   explicit Output(const std::filesystem::path& file) : writer_(file) {}

@@ -1,4 +1,4 @@
-// Lists of numbers into a Parquet or Arrow file.
+// Writes lists of integers to a Parquet or Arrow file.
 #pragma once
 
 #include <filesystem>

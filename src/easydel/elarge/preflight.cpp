@@ -53,7 +53,7 @@ fs::path find_model(const ModelConfig& model, const std::string& path, config::P
   fs::path folder;
   as_problem(problems, path + ".name_or_path", [&] {
     const fs::path found =
-        hub::resolve_model(model.name_or_path, path + ".name_or_path", model.revision, hub::Wanted::description);
+        hub::resolve_model(model.name_or_path, path + ".name_or_path", model.revision, hub::ModelFiles::description);
     if (!weights::has_config(found))
       refuse(path + ".name_or_path", "'" + model.name_or_path + "' has no config.json",
              "give a Hugging Face model folder");
@@ -114,7 +114,7 @@ void check_models(const Config& config, bool with_tokenizer, config::Problems& p
   if (with_tokenizer && config.model.tokenizer)
     as_problem(problems, "model.tokenizer", [&] {
       text::Tokenizer::load(
-          hub::resolve_model(*config.model.tokenizer, "model.tokenizer", "main", hub::Wanted::description));
+          hub::resolve_model(*config.model.tokenizer, "model.tokenizer", "main", hub::ModelFiles::description));
     });
   else if (with_tokenizer && model.is_map())  // a tokenizer reads config.json too
     as_problem(problems, "model.name_or_path", [&] { text::Tokenizer::load(folder); });
@@ -236,7 +236,7 @@ void check_generate(const Run& run, const Action& action, config::Problems& prob
   if (!problems.empty()) return;
   as_problem(problems, action.path, [&] {
     const fs::path folder = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path",
-                                               run.config.model.revision, hub::Wanted::description);
+                                               run.config.model.revision, hub::ModelFiles::description);
     check_together(generation::generation_config(folder, parameters.generation), config::Keys(problems, action.path));
   });
 }

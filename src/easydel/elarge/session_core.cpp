@@ -206,7 +206,7 @@ class TorchSession final : public Session {
   // The model as it is now lies on the disk already, beside what only a trainer reads.
   hub::Pushed push_checkpoint(const std::string& where, hub::PushOptions options) const {
     if (!team_->first()) return {};
-    options.wanted = [](const std::string& name) { return !train::is_of_training(name); };
+    options.filter = [](const std::string& name) { return !train::is_of_training(name); };
     return hub::push_folder(where, saved_, options);
   }
 

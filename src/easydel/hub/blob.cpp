@@ -23,7 +23,7 @@ bool is_hex(const std::string& text, size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// Throws NetworkError where another try may help.
+// Throws NetworkError if another try may help.
 void fetch_rest(const Download& download, files::ResumingWriter& partial,
                 const std::function<void(int64_t)>& progress) {
   const Response answer = perform({.url = download.url,
@@ -37,7 +37,7 @@ void fetch_rest(const Download& download, files::ResumingWriter& partial,
                                          progress(static_cast<int64_t>(partial.size()));
                                        },
                                    .stall_seconds = download.stall_seconds});
-  if (answer.status == 416) {  // more is here than there
+  if (answer.status == 416) {  // the local part is longer than the file
     partial.begin_at(0);
     throw NetworkError("the part that was there does not fit");
   }

@@ -1,4 +1,4 @@
-// One file's way from a hub into the cache: resumed where it broke, checked against its hash, put in place whole.
+// Downloads one file from a hub into the cache: resumes after interruptions, checks the hash, renames into place.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace easydel::hub {
 
-// Held while in scope, by one process or thread at a time; others wait.
+// A lock file, held while in scope. One process or thread at a time; others wait.
 class Lock {
  public:
   explicit Lock(const std::filesystem::path& file);
@@ -22,14 +22,15 @@ class Lock {
 
 struct Download {
   std::string where, url, token;
-  std::string etag;   // 64 hex digits: SHA-256 of the bytes; 40: git's SHA-1 of the blob; else only a name
-  int64_t size = -1;  // -1: not known
+  // 64 hex digits: SHA-256 of the bytes; 40: git's SHA-1 of the blob; otherwise only a name.
+  std::string etag;
+  int64_t size = -1;  // -1: unknown
   double stall_seconds = 10;
-  int tries = 5;  // each goes on where the last one broke
+  int tries = 5;  // each resumes where the previous one stopped
 };
 
-// Writes `blob`, and beside it `blob`.incomplete while bytes come. UserError: broken for good, another size or hash
-// than was said (what came is thrown away).
+// Writes `blob`; during the transfer the bytes are in `blob`.incomplete. UserError: the transfer failed for good, or
+// the size or hash is not the announced one (then the bytes are deleted).
 void download(const Download& download, const std::filesystem::path& blob,
               const std::function<void(int64_t done)>& progress);
 

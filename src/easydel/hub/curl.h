@@ -1,11 +1,11 @@
-// libcurl, loaded when the first address is asked for: it brings some thirty libraries, and most runs read local files.
+// libcurl, loaded on the first request: it pulls in some thirty libraries, and most runs read only local files.
 #pragma once
 
 #include <curl/curl.h>
 
 namespace easydel::hub {
 
-// The functions of libcurl by their names, without its prefix.
+// The functions of libcurl, named without the prefix curl_.
 struct Curl {
   decltype(&::curl_global_init) global_init;
   decltype(&::curl_free) free;
@@ -23,10 +23,10 @@ struct Curl {
   decltype(&::curl_easy_strerror) easy_strerror;
 };
 
-// Loaded and set up once for the process; thread-safe. UserError as load_curl().
+// Loaded and initialized once per process; thread-safe. UserError as load_curl().
 const Curl& curl();
 
-// UserError where there is no such library or it lacks a function.
+// UserError if there is no such library or it lacks a function.
 Curl load_curl(const char* library);
 
 }  // namespace easydel::hub

@@ -11,7 +11,7 @@ namespace easydel::hub {
 namespace {
 
 constexpr int kMostRedirects = 10;
-constexpr size_t kMostBody = size_t{64} << 20;  // of an answer that is kept in memory
+constexpr size_t kMaxBody = size_t{64} << 20;  // bytes of a response that is kept in memory
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -19,7 +19,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// "https://host:port", by which two addresses are the same host or not; an http address is another than its https one.
+// "https://host:port". Two urls have the same host if these are equal, so http and https differ.
 std::string host_of(const std::string& url) {
   const Curl& api = curl();
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(api.url(), api.url_cleanup);
@@ -59,7 +59,7 @@ struct Hop {
 size_t on_header(char* data, size_t size, size_t count, void* context) {
   auto& hop = *static_cast<Hop*>(context);
   const std::string_view line(data, size * count);
-  if (line.starts_with("HTTP/")) hop.response.headers.clear();  // 100-continue and the like come before
+  if (line.starts_with("HTTP/")) hop.response.headers.clear();  // drops the headers of 100-continue and the like
   if (const size_t colon = line.find(':'); colon != std::string_view::npos) {
     std::string_view value = line.substr(colon + 1);
     while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front()))) value.remove_prefix(1);
@@ -81,7 +81,7 @@ size_t on_body(char* data, size_t size, size_t count, void* context) {
       hop.begun = true;
       hop.request->on_data(bytes);
     } else {
-      if (hop.response.body.size() + bytes.size() > kMostBody) throw NetworkError("the answer is too long");
+      if (hop.response.body.size() + bytes.size() > kMaxBody) throw NetworkError("the answer is too long");
       hop.response.body += bytes;
     }
   } catch (...) {

@@ -15,14 +15,14 @@ namespace easydel::hub {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kSample = 512;  // first bytes, by which the hub tells text from binary
-constexpr size_t kBatch = 256;   // files of one question
+constexpr size_t kSample = 512;  // first bytes of a file, from which the hub tells text from binary
+constexpr size_t kBatch = 256;   // files per request
 
 struct File {
   std::string name;
   fs::path path;
   int64_t size = 0;
-  bool large = false;  // kept by its SHA-256 beside the repository (git LFS)
+  bool large = false;  // stored outside the repository by its SHA-256 (git LFS)
   std::string sha256;
 };
 
@@ -54,7 +54,7 @@ class Push {
       const std::string name = fs::relative(entry.path(), folder).generic_string();
       const bool hidden = name.starts_with('.') || name.find("/.") != std::string::npos;
       if (entry.is_regular_file() && !hidden && !name.ends_with(".incomplete") &&
-          (!options.wanted || options.wanted(name)))
+          (!options.filter || options.filter(name)))
         files_.push_back({name, entry.path(), static_cast<int64_t>(entry.file_size()), false, ""});
     }
     std::ranges::sort(files_, {}, &File::name);
@@ -107,10 +107,10 @@ class Push {
     if (options_.type == RepositoryType::dataset) body.set("type", Value::text("dataset"));
     body.set("private", Value::boolean(options_.is_private));
     const Response answer = ask("POST", options_.settings.endpoint + "/api/repos/create", to_json(body));
-    if (answer.status != 409) told(answer);  // 409: it is there
+    if (answer.status != 409) told(answer);  // 409: it exists
   }
 
-  // Files whose hash the hub lists already.
+  // Files whose hash the hub already lists.
   void drop_unchanged() {
     std::string url = api("/tree/" + url_path(options_.revision) + "?recursive=true");
     std::map<std::string, Value> there;
@@ -186,7 +186,7 @@ class Push {
       if (const Value error = member(object, "error"); error.is_map())
         refuse(where_, "the hub refuses a file: " + member(error, "message").scalar);
       const Value actions = member(object, "actions"), upload = member(actions, "upload");
-      if (!upload.is_map()) continue;  // the hub has it
+      if (!upload.is_map()) continue;  // the hub already has it
       for (const File& file : files_)
         if (file.sha256 == member(object, "oid").scalar) {
           put(file, upload);
@@ -201,7 +201,7 @@ class Push {
     }
   }
 
-  // To the address that the hub gave; it may be another host, and gets no token, only the headers that the hub named.
+  // The upload url may be on another host: it gets no token, only the headers that the hub named.
   void put(const File& file, const Value& upload) const {
     log::info("sending ", file.name, " (", (file.size + (1 << 20) - 1) >> 20, " MiB)");
     std::ifstream in(file.path, std::ios::binary);

@@ -1,4 +1,4 @@
-// Local files to a repository of the hub, as one commit; only what the hub does not have already is sent.
+// Uploads local files to a repository of the hub as one commit; files that the hub already has are not sent.
 #pragma once
 
 #include <filesystem>
@@ -15,23 +15,23 @@ struct PushOptions {
   RepositoryType type = RepositoryType::model;
   std::string revision = "main";
   std::string message = "Upload with easydel", description = {};
-  bool is_private = false;                                   // of a repository that is made now
-  bool pull_request = false;                                 // as a pull request instead of a commit to the revision
-  std::function<bool(const std::string& name)> wanted = {};  // of the folder's files; null: all
+  bool is_private = false;    // if this run creates the repository, make it private
+  bool pull_request = false;  // open a pull request instead of committing to the revision
+  std::function<bool(const std::string& name)> filter = {};  // selects files of the folder; null: all
   Settings settings = hub::settings();
 };
 
 struct Pushed {
-  std::string commit, url;        // empty where nothing changed
+  std::string commit, url;        // empty if nothing changed
   std::vector<std::string> sent;  // files of the commit
   int64_t unchanged = 0;
 };
 
-// UserError where nothing could be sent: offline, no token, no name of a hub.
+// UserError if no upload is possible: offline, no token, or not the name of a repository.
 void check_push(const std::string& where, const PushOptions& options);
 
-// Every regular file below `folder` (hidden ones and *.incomplete left out), made a repository of where there is none.
-// UserError: offline, no token, no access, broken transfer, the folder is none.
+// Uploads every regular file below `folder` except hidden files and *.incomplete; creates the repository if it does not
+// exist. UserError: offline, no token, no access, a failed transfer, or `folder` is not a folder.
 Pushed push_folder(const std::string& where, const std::filesystem::path& folder, const PushOptions& options);
 
 }  // namespace easydel::hub

@@ -18,7 +18,7 @@ bool is_commit(std::string_view text) {
   return text.size() == 40 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// A path below a folder and nothing else: the hub's answers name files, and they are not to be trusted with more.
+// True for a relative path that stays below its folder: file names come from the hub and are not trusted.
 bool is_inside(std::string_view file) {
   const fs::path path(file);
   if (path.empty() || path.is_absolute() || file.find('\\') != std::string_view::npos ||
@@ -157,7 +157,7 @@ void Repository::fetch_blob(const Remote& remote, std::string_view file, const f
   if (force) fs::remove(blob, missing);
   if (fs::exists(blob, missing)) return;
   const std::string target = remote.location.find("://") == std::string::npos ? url(file) : remote.location;
-  // The address may be another host's: the token goes to the hub alone.
+  // The url may be on another host: the token goes only to the hub.
   const bool home = target.starts_with(settings_.endpoint + "/");
   const auto seen = [&](int64_t done) {
     if (progress) progress(file, done, remote.size);
@@ -216,7 +216,7 @@ std::optional<fs::path> Repository::fetch(std::string_view file, const Progress&
   return pointer;
 }
 
-fs::path Repository::fetch_all(const std::function<bool(std::string_view)>& wanted, const Progress& progress) {
+fs::path Repository::fetch_all(const std::function<bool(std::string_view)>& filter, const Progress& progress) {
   const auto from_cache = [&](const std::string& why) {
     if (const auto snapshot = cached_snapshot()) return *snapshot;
     refuse(where_, str("'", name_, "' is not in the cache ", settings_.cache.string(), ", and ", why),
@@ -240,9 +240,10 @@ fs::path Repository::fetch_all(const std::function<bool(std::string_view)>& want
   if (!commit || !is_commit(commit->scalar) || !siblings || !siblings->is_list())
     refuse(where_, settings_.endpoint + " does not answer as a hub", "check HF_ENDPOINT");
   remember(commit->scalar);
-  Repository pinned(where_, name_, type_, commit->scalar, settings_);  // one commit, whatever is pushed meanwhile
+  Repository pinned(where_, name_, type_, commit->scalar,
+                    settings_);  // pinned to one commit, even if somebody pushes during the download
   for (const Value& sibling : siblings->items)
-    if (const Value* file = sibling.find("rfilename"); file && is_inside(file->scalar) && wanted(file->scalar))
+    if (const Value* file = sibling.find("rfilename"); file && is_inside(file->scalar) && filter(file->scalar))
       pinned.fetch(file->scalar, progress);
   return folder() / "snapshots" / commit->scalar;
 }

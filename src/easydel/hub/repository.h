@@ -2,8 +2,8 @@
 //   models--org--name/refs/<revision>          the commit of a branch or tag
 //                     snapshots/<commit>/<file> a link to
 //                     blobs/<etag>              the bytes, named by their hash
-//                     .no_exist/<commit>/<file> the hub was asked: not there
-//   .locks/models--org--name/<etag>.lock        held while a blob is fetched
+//                     .no_exist/<commit>/<file> the hub answered: no such file
+//   .locks/models--org--name/<etag>.lock        held while a blob is downloaded
 #pragma once
 
 #include <filesystem>
@@ -19,37 +19,37 @@ namespace easydel::hub {
 
 enum class RepositoryType : uint8_t { model, dataset };
 
-// "owner/name" or "name" in the letters that the hub allows: not a path.
+// "owner/name" or "name", in the characters that the hub allows; not a path.
 bool is_hub_name(std::string_view name);
 
-// Called while bytes come: so many of so many of this file.
+// Called during a download with the bytes that have arrived and the file's size.
 using Progress = std::function<void(std::string_view file, int64_t done, int64_t total)>;
 
-// Errors say `where` first. Several processes may fetch the same repository: each file is fetched by one of them.
+// Errors begin with `where`. If several processes fetch the same repository, one of them downloads each file.
 class Repository {
  public:
-  // UserError where `name` is no name of a hub or `revision` none of a revision.
+  // UserError if `name` is not a repository name or `revision` not a revision.
   Repository(std::string where, std::string name, RepositoryType type = RepositoryType::model,
              std::string revision = "main", Settings settings = hub::settings());
 
-  // The cached folder of the revision; nullopt: not there. Asks nobody.
+  // The cached folder of the revision; nullopt: not cached. Makes no requests.
   std::optional<std::filesystem::path> cached_snapshot() const;
   std::optional<std::filesystem::path> cached_file(std::string_view file) const;
 
-  // The file on this machine, fetched where the hub has a newer one; nullopt: the repository has no such file.
-  // Where the hub cannot be reached, what is cached serves. UserError: no such repository or revision, no access,
-  // offline and not cached, a broken transfer, a wrong hash.
+  // The local path of the file, downloaded if the hub has a newer one; nullopt: the repository has no such file. Uses
+  // the cached file if the hub cannot be reached. UserError: no such repository or revision, no access, offline and not
+  // cached, a failed transfer, a wrong hash.
   std::optional<std::filesystem::path> fetch(std::string_view file, const Progress& progress = {}, bool force = false);
 
-  // Every file that `wanted` lets through; the folder of the snapshot.
-  std::filesystem::path fetch_all(const std::function<bool(std::string_view file)>& wanted,
+  // Fetches every file that `filter` accepts; returns the folder of the snapshot.
+  std::filesystem::path fetch_all(const std::function<bool(std::string_view file)>& filter,
                                   const Progress& progress = {});
 
   const std::string& name() const { return name_; }
   std::filesystem::path folder() const;  // models--org--name in the cache
 
  private:
-  struct Remote {  // what the hub says of one file
+  struct Remote {  // the hub's answer about one file
     std::string commit, etag, location;
     int64_t size = -1;
     bool missing = false;
@@ -66,7 +66,7 @@ class Repository {
   Settings settings_;
 };
 
-// Throws the UserError that an answer of the hub means; returns where it means success (2xx).
+// Throws the UserError that corresponds to a response of the hub; returns if it is a success (2xx).
 void check_answer(const std::string& where, const std::string& name, int status, const std::string& code,
                   const std::string& message, bool with_token);
 

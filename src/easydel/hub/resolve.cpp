@@ -11,9 +11,9 @@ namespace easydel::hub {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int64_t kWorthSaying = 32 << 20;  // bytes of a file whose coming is told by tenths
+constexpr int64_t kReportProgress = 32 << 20;  // larger files report every tenth of their bytes
 
-// Says the start of each file, and of large ones how far they are.
+// Logs the start of each file, and the progress of large ones.
 Progress telling(bool told) {
   if (!told) return {};
   return [last = std::string(), tenth = int64_t{0}](std::string_view file, int64_t done, int64_t total) mutable {
@@ -22,7 +22,7 @@ Progress telling(bool told) {
       tenth = 0;
       log::info("fetching ", file, total > 0 ? str(" (", (total + (1 << 20) - 1) >> 20, " MiB)") : "");
     }
-    if (total < kWorthSaying || done * 10 / total <= tenth) return;
+    if (total < kReportProgress || done * 10 / total <= tenth) return;
     tenth = done * 10 / total;
     log::info("fetching ", file, ": ", tenth * 10, " %");
   };
@@ -55,7 +55,7 @@ bool is_on_hub(std::string_view name) {
   return is_hub_name(name) && !fs::exists(expand_home(name), missing);
 }
 
-fs::path resolve_model(std::string_view name, const std::string& where, std::string_view revision, Wanted wanted) {
+fs::path resolve_model(std::string_view name, const std::string& where, std::string_view revision, ModelFiles files) {
   const fs::path path = expand_home(name);
   std::error_code missing;
   if (fs::is_directory(path, missing)) return path;
@@ -66,7 +66,7 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
   if (!is_hub_name(name))
     refuse(where, "'" + std::string(name) + "': no such folder",
            "give a folder with config.json and *.safetensors, or a name of the hub");
-  // A word without an owner is rather a folder that is missing; only what is cached already serves.
+  // A word without an owner is more likely a missing folder: only the cache is searched.
   const Settings now = settings();
   Repository repository(where, std::string(name), RepositoryType::model, std::string(revision), now);
   if (name.find('/') == std::string_view::npos) {
@@ -75,12 +75,12 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
            "give a folder with config.json and *.safetensors, or a name of the hub as 'owner/name'");
   }
   const auto takes = [&](std::string_view file) {
-    if (file.find('/') != std::string_view::npos) return false;  // other forms of the same weights
-    return describes(file) || (wanted == Wanted::all && file.ends_with(".safetensors"));
+    if (file.find('/') != std::string_view::npos) return false;  // subfolders hold other formats of the same weights
+    return describes(file) || (files == ModelFiles::all && file.ends_with(".safetensors"));
   };
   const fs::path snapshot = repository.fetch_all(takes, telling(now.progress));
-  if (wanted != Wanted::all || has_file(snapshot, ".safetensors")) return snapshot;
-  // Older models have their weights in torch's own files alone.
+  if (files != ModelFiles::all || has_file(snapshot, ".safetensors")) return snapshot;
+  // Older models have their weights only in torch's own files.
   const auto takes_old = [&](std::string_view file) {
     return file.starts_with("pytorch_model") && file.ends_with(".bin");
   };
@@ -89,13 +89,13 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
 }
 
 fs::path resolve_dataset(std::string_view name, const std::string& where,
-                         const std::function<bool(std::string_view file)>& wanted, std::string_view revision) {
+                         const std::function<bool(std::string_view file)>& filter, std::string_view revision) {
   const fs::path path = expand_home(name);
   std::error_code missing;
   if (fs::is_directory(path, missing)) return path;
   const Settings now = settings();
   Repository repository(where, std::string(name), RepositoryType::dataset, std::string(revision), now);
-  return repository.fetch_all(wanted, telling(now.progress));
+  return repository.fetch_all(filter, telling(now.progress));
 }
 
 }  // namespace easydel::hub

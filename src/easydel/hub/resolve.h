@@ -1,4 +1,4 @@
-// A model's name into a folder on this machine: a path as it is, a name of the hub from the cache or fetched into it.
+// Resolves a model's name to a local folder: a path is returned as it is, a hub name is downloaded into the cache.
 #pragma once
 
 #include <filesystem>
@@ -14,22 +14,23 @@ namespace easydel::hub {
 // The folder of the cached revision of "owner/name" (refs/<revision>, or the commit itself); nullopt: not cached.
 std::optional<std::filesystem::path> cached(std::string_view name, std::string_view revision = "main");
 
-enum class Wanted : uint8_t {
-  all,          // weights too
-  description,  // config, tokenizer, templates: what can be checked before anything is computed
+enum class ModelFiles : uint8_t {
+  all,          // with the weights
+  description,  // config, tokenizer, templates: enough for the checks before a run
 };
 
-// A folder as given, else the hub's model of that name. UserError "where: ..." that says where it was looked for.
+// An existing folder is returned as given, otherwise the hub's model of that name is fetched. UserError "where: ..."
+// says where it was searched.
 std::filesystem::path resolve_model(std::string_view name, const std::string& where, std::string_view revision = "main",
-                                    Wanted wanted = Wanted::all);
+                                    ModelFiles files = ModelFiles::all);
 
-// The same of a data set: those of its files that `wanted` lets through (it is asked for each, by its path in the
-// repository, where the hub can be reached).
+// The same for a data set, with only the files that `filter` accepts (by path in the repository; not called if the hub
+// cannot be reached).
 std::filesystem::path resolve_dataset(std::string_view name, const std::string& where,
-                                      const std::function<bool(std::string_view file)>& wanted,
+                                      const std::function<bool(std::string_view file)>& filter,
                                       std::string_view revision = "main");
 
-// Whether resolve_model would look for `name` on the hub: it is no path here, and has the form of a hub's name.
+// True if resolve_model would search `name` on the hub: it is not an existing path and has the form of a hub name.
 bool is_on_hub(std::string_view name);
 
 }  // namespace easydel::hub
