@@ -173,20 +173,20 @@ std::shared_ptr<const Team> Team::join(const mesh::World& world, mesh::Mesh mesh
 }
 
 Group Team::group(const mesh::Axes& axes) const {
-  mesh::Axes wide = mesh_.wide(axes);
-  if (wide.empty()) return Group();
+  mesh::Axes parallel = mesh_.parallel(axes);
+  if (parallel.empty()) return Group();
   auto& groups = impl_->groups;
-  if (auto found = groups.find(wide); found != groups.end()) return found->second;
+  if (auto found = groups.find(parallel); found != groups.end()) return found->second;
 
   auto impl = std::make_shared<Group::Impl>();
   std::vector<std::string> members;
-  for (int64_t member : mesh_.group(wide, rank_)) members.push_back(std::to_string(member));
-  impl->name = easydel::join(wide, ".") + ":" + easydel::join(members, ",");
-  impl->rank = mesh_.index(wide, rank_);
+  for (int64_t member : mesh_.group(parallel, rank_)) members.push_back(std::to_string(member));
+  impl->name = easydel::join(parallel, ".") + ":" + easydel::join(members, ",");
+  impl->rank = mesh_.index(parallel, rank_);
   impl->size = int64_t(members.size());
   impl->debug = impl_->debug;
   impl->gloo = make_group(*impl_->store, impl->name, impl->rank, impl->size);
-  return groups.emplace(std::move(wide), Group(std::move(impl))).first->second;
+  return groups.emplace(std::move(parallel), Group(std::move(impl))).first->second;
 }
 
 Tensor Team::cut(const Tensor& whole, const mesh::PartitionSpec& layout) const {

@@ -1,4 +1,4 @@
-// Makes meshes of what users write. Errors carry numpy's words, which is what users of EasyDeL search for.
+// Creates meshes from user input. Errors use numpy's wording, which is what users of EasyDeL search for.
 #include <algorithm>
 #include <charconv>
 #include <set>
@@ -10,7 +10,7 @@
 namespace easydel::mesh {
 namespace {
 
-// numpy's reshape of `count` things to `dims`, with the one -1 worked out. `things` are ranks or hosts.
+// Resolves the one -1 in `dims` as numpy's reshape of `count` items does. `things` names the items: ranks or hosts.
 std::vector<int64_t> reshape(const std::vector<int64_t>& dims, int64_t count, const std::string& where,
                              std::string_view things) {
   if (std::ranges::count_if(dims, [](int64_t d) { return d < 0; }) > 1)
@@ -48,7 +48,7 @@ void check_names(size_t dims, const Axes& names, const std::string& where) {
 }
 
 int64_t number_of(std::string_view word, const std::string& where) {
-  const size_t first = word.find_first_not_of(' ');  // as Python's int(): blanks around are nothing
+  const size_t first = word.find_first_not_of(' ');  // ignores surrounding blanks, as Python's int()
   const size_t last = word.find_last_not_of(' ');
   std::string_view digits = first == std::string_view::npos ? "" : word.substr(first, last - first + 1);
   if (digits.starts_with('+')) digits.remove_prefix(1);

@@ -1,4 +1,4 @@
-// Folding of a mesh.
+// Folds a mesh.
 #include "easydel/mesh/expert_mesh.h"
 
 #include <set>

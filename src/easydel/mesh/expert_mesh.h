@@ -1,4 +1,4 @@
-// The mesh that mixtures of experts compute on: (dp, ep, tp), folded from the mesh of the model.
+// The mesh that mixture-of-experts layers use: (dp, ep, tp), folded from the model's mesh.
 #pragma once
 
 #include "easydel/mesh/mesh.h"
@@ -7,13 +7,14 @@
 namespace easydel::mesh {
 
 struct ExpertBinding {
-  bool fsdp = true;  // fsdp's ranks hold different experts (else they are copies)
-  bool sp = true;    // so do sp's
+  bool fsdp = true;  // ranks along fsdp hold different experts; false: they hold copies
+  bool sp = true;    // the same along sp
 };
 
-// Shapes are folded, ranks stay in their order: ep' is ep with what is bound to it, dp' is dp with what is not, tp' is
-// tp. So a group along tp' is not always one along tp (where sp > 1 is bound). The roles are named by `axis`; its
-// experts' mesh has their names. UserError where two roles share an axis, so that the ranks do not come out even.
+// Folds shapes and keeps the order of ranks: the new ep is ep times the axes bound to it, the new dp is dp times the
+// unbound ones, tp stays. A group along the new tp is therefore not always a group along tp (if sp > 1 is bound).
+// `axis` names the roles, and the result has those names. UserError: two roles share an axis, so the number of ranks
+// does not match.
 Mesh expert_mesh(const Mesh& mesh, const PartitionAxis& axis = {}, ExpertBinding binding = {},
                  AxisType type = AxisType::explicit_);
 inline Mesh auto_expert_mesh(const Mesh& mesh, const PartitionAxis& axis = {}, ExpertBinding binding = {}) {

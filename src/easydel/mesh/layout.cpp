@@ -1,4 +1,4 @@
-// Arithmetic of cut tensors.
+// Arithmetic of sharded tensors.
 #include "easydel/mesh/layout.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ PartitionSpec resolve(const PartitionSpec& spec, const std::vector<int64_t>& sha
   for (size_t i = 0; i < std::min(spec.size(), shape.size()); ++i) {
     bool known = std::all_of(spec[i].begin(), spec[i].end(), [&](const auto& axis) { return mesh.has(axis); });
     if (known && shape[i] % mesh.size(spec[i]) == 0) {
-      result[i] = mesh.wide(spec[i]);
+      result[i] = mesh.parallel(spec[i]);
     } else if (dropped) {
       ++*dropped;
     }

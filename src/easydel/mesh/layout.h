@@ -1,4 +1,4 @@
-// How a tensor is cut over a mesh: which axes cut which dimension, and which part a rank then holds.
+// How a tensor is sharded over a mesh: which axes shard which dimension, and which slice a rank holds.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace easydel::mesh {
 
-// Per dimension the axes that cut it (fused, the first the slowest); an empty list: whole. Dimensions past its end
-// are whole.
+// For each dimension the axes that shard it (fused; the first varies slowest). Dimensions with an empty list, and those
+// past the end, are not sharded.
 using PartitionSpec = std::vector<Axes>;
 
 // A part of a tensor: [begin, begin + size) in each dimension.
@@ -19,16 +19,16 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-// The spec that can be used for a tensor of `shape`: as long as the shape, without axes of one rank; a dimension whose
-// axes the mesh does not have, or whose size they do not divide, stays whole. `dropped`, where given, is raised by one
-// for each such dimension (axes of one rank do not count).
+// The spec that a tensor of `shape` can have: as long as the shape, without axes of size 1. A dimension is not sharded
+// if the mesh lacks one of its axes or they do not divide its size; each such dimension increments `dropped`, if given
+// (axes of size 1 do not count).
 PartitionSpec resolve(const PartitionSpec& spec, const std::vector<int64_t>& shape, const Mesh& mesh,
                       int64_t* dropped = nullptr);
 
-// What `rank` holds of a tensor laid out by a resolved spec.
+// The slice that `rank` holds of a tensor sharded by a resolved spec.
 Slice slice_of(const PartitionSpec& resolved, const std::vector<int64_t>& shape, const Mesh& mesh, int64_t rank);
 
-// All axes that cut some dimension, in the order of the dimensions.
+// All axes that shard some dimension, in the order of the dimensions.
 Axes axes_of(const PartitionSpec& spec);
 
 std::string describe(const PartitionSpec& spec);  // "(fsdp, tp)", "((fsdp, sp), -)"

@@ -82,7 +82,7 @@ std::vector<int64_t> Mesh::group(const Axes& axes, int64_t rank) const {
   return members;
 }
 
-Axes Mesh::wide(const Axes& axes) const {
+Axes Mesh::parallel(const Axes& axes) const {
   Axes result;
   std::copy_if(axes.begin(), axes.end(), std::back_inserter(result), [&](const auto& a) { return size(a) > 1; });
   return result;

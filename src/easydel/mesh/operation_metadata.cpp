@@ -1,4 +1,4 @@
-// The table of attention layouts, and OperationMetadata in and out of documents.
+// The table of attention layouts; OperationMetadata to and from documents.
 #include "easydel/mesh/operation_metadata.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How fields of PartitionAxis are read, and what they are where nothing was said.
+// Reads the fields of PartitionAxis and derives those that are not set.
 #include "easydel/mesh/partition_axis.h"
 
 #include "easydel/base/error.h"

@@ -1,4 +1,4 @@
-// Which axes of the mesh cut which dimension of arrays, by the dimension's meaning: EasyDeL's PartitionAxis.
+// Which axes of the mesh shard which dimension of arrays, by the dimension's meaning: EasyDeL's PartitionAxis.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace easydel::mesh {
 
-// What one field says: nothing (it follows from others), none (empty: the dimension stays whole), or axes.
+// One field: unset (it follows from other fields), empty (the dimension is not sharded), or axes.
 struct AxisField {
   std::optional<Axes> axes;
   AxisField() = default;
@@ -53,10 +53,10 @@ struct PartitionAxis {
                                decode_key_sequence_axis, decode_attention_dim_axis = nullptr,
                                decode_attention_kv_dim_axis = nullptr;
 
-  // With every field given: batch by (fsdp, dp), sequences by sp, heads and features by tp, experts by ep, decoding as
-  // in training. Derived from the five parallel axes as they are named here.
+  // A copy with every field set: batch over (fsdp, dp), sequences over sp, heads and features over tp, experts over ep,
+  // decoding as in training. Derived from the five parallel axes as they are named here.
   PartitionAxis resolved() const;
-  // The field of that name; nullptr: there is none.
+  // The field of that name; nullptr: no such field.
   const AxisField* find(std::string_view name) const;
   bool operator==(const PartitionAxis&) const = default;
 
@@ -97,7 +97,7 @@ struct PartitionAxis {
   }
 };
 
-// {"batch_axis": ["fsdp", "dp"], ...}; UserError "where: ..." for keys or values that are none.
+// From {"batch_axis": ["fsdp", "dp"], ...}; UserError "where: ..." for unknown keys and wrong values.
 PartitionAxis partition_axis_of(const Value& value, const std::string& where = "partition_axis");
 
 }  // namespace easydel::mesh

@@ -1,4 +1,4 @@
-// Words for dimensions, and how they become a layout.
+// The words for dimensions, and how they are resolved to a layout.
 #include "easydel/mesh/partition_manager.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 struct Token {
   std::string word, field;
-  std::string generation_field = {};  // used instead in generation modes, where it names axes
+  std::string generation_field = {};  // replaces `field` in generation modes, if it names axes
 };
 
 // __KV_HEAD_DIM__ follows the decode field in every mode, as the documented version has it.

@@ -1,5 +1,5 @@
 // From the meaning of dimensions to a layout: EasyDeL's PartitionManager, its words for dimensions ("__BATCH__") and
-// modes ("__train__"), and its named layouts. Numerics of none; rules of eformer.escale.partition.
+// modes ("__train__"), and its named layouts. Source of the rules: eformer.escale.partition.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace easydel::mesh {
 
 inline constexpr std::string_view kTrain = "__train__", kPrefill = "__prefill__", kDecode = "__autoregressive__",
                                   kInsert = "__insert__";
-// A word, or the number of a dimension: size 1 there means decoding, any other training.
+// A word, or the index of a dimension: size 1 there means decoding, any other size means training.
 using Mode = std::variant<std::string, int64_t>;
 
-// Per dimension the words that say what it is: none of them: whole; several: they cut it together.
+// For each dimension the words for its meaning. None: not sharded; several: they shard it together.
 using SemanticAxes = std::vector<std::vector<std::string>>;
 
 // A layout with a name: ColumnWise, AttnQSharding, ...
@@ -31,8 +31,8 @@ struct DynamicShardingAxes {
 const std::vector<DynamicShardingAxes>& named_shardings();
 const DynamicShardingAxes& named_sharding(std::string_view name);  // UserError: no such name
 
-// A word of one's own: it follows a field of PartitionAxis, in generation modes another one where that is given.
-// UserError: the word is known already (unless `replace`), or a field is not. For the whole process; thread-safe.
+// Adds a word that follows a field of PartitionAxis, and in generation modes `generation_field`, if given. UserError:
+// the word already exists (unless `replace`), or a field does not. For the whole process; thread-safe.
 void register_token(const std::string& token, const std::string& field,
                     const std::optional<std::string>& generation_field = std::nullopt, bool replace = false);
 // Every known word, in EasyDeL's order.
@@ -43,9 +43,9 @@ class PartitionManager {
   explicit PartitionManager(PartitionAxis axis = {}) : axis_(axis.resolved()) {}
   const PartitionAxis& partition_axis() const { return axis_; }
 
-  // The layout of an array whose dimensions mean `axes`. Only __autoregressive__ and __insert__ are generation; any
-  // other word is resolved as training. `shape` is needed where `mode` is the number of a dimension, and looked at for
-  // that alone: whether sizes divide is corrected_spec's business. UserError: an unknown word, no shape.
+  // The layout of an array whose dimensions mean `axes`. Only __autoregressive__ and __insert__ are generation modes;
+  // any other word means training. `shape` is used only if `mode` is the index of a dimension; divisibility is checked
+  // by corrected_spec. UserError: an unknown word, or no shape.
   PartitionSpec resolve(const SemanticAxes& axes, const Mode& mode,
                         const std::optional<std::vector<int64_t>>& shape = std::nullopt) const;
   PartitionSpec resolve(const DynamicShardingAxes& named,
@@ -58,8 +58,9 @@ class PartitionManager {
   PartitionAxis axis_;
 };
 
-// What of a layout an array of `shape` can have on a mesh: as long as the shape; a dimension whose axes the mesh does
-// not have, or whose size they do not divide, stays whole (not in part). Axes of one rank stay. Nothing left: empty.
+// The part of a layout that an array of `shape` can have on a mesh: as long as the shape. A dimension is not sharded at
+// all if the mesh lacks one of its axes or they do not divide its size. Axes of size 1 are kept. Empty if no dimension
+// is sharded.
 PartitionSpec corrected_spec(const PartitionSpec& spec, const std::vector<int64_t>& shape, const Mesh& mesh);
 
 // {"P": ["tp", ["fsdp", "sp"], null]}, and back.

@@ -12,7 +12,7 @@
 namespace easydel::mesh {
 namespace {
 
-// The experts of a layer are one stacked parameter; rules may speak of them one by one ("experts/.*/gate_proj/kernel").
+// The experts of a layer are one stacked parameter; rules may name single experts ("experts/.*/gate_proj/kernel").
 bool matches(const std::regex& pattern, std::string_view path) {
   if (std::regex_search(path.begin(), path.end(), pattern)) return true;
   const std::string_view stack = "experts/";

@@ -1,4 +1,4 @@
-// Reads the environment of launchers.
+// Reads the environment that launchers set.
 #include "easydel/mesh/world.h"
 
 #include <charconv>
@@ -70,7 +70,7 @@ World read_world(const Environment& environment) {
     world.local_rank = read.number("LOCAL_RANK", 0, most_ranks).value_or(world.rank);
     world.local_size = read.number("LOCAL_WORLD_SIZE", 1, most_ranks).value_or(world.size);
   } else if (read.text("SLURM_PROCID") && read.text("SLURM_STEP_NUM_TASKS")) {
-    // Only inside srun: a batch script that starts one plain process has SLURM_NTASKS too, and nobody to wait for.
+    // Only inside srun: a batch script that starts a single process also has SLURM_NTASKS, but no other ranks.
     rank_name = "SLURM_PROCID", size_name = "SLURM_STEP_NUM_TASKS";
     world.rank = *read.number(rank_name, 0, most_ranks);
     world.size = *read.number(size_name, 1, most_ranks);

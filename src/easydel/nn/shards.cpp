@@ -76,7 +76,7 @@ void reduce_gradients(ParameterTable& table) {
   for (const Entry& entry : table.entries()) {
     if (!entry.shard.grad().defined()) continue;
     mesh::Axes cut = mesh::axes_of(entry.layout), axes;
-    for (const auto& axis : team->mesh().wide(mesh::batch_axes())) {
+    for (const auto& axis : team->mesh().parallel(mesh::batch_axes())) {
       if (std::find(cut.begin(), cut.end(), axis) == cut.end()) axes.push_back(axis);
     }
     if (!axes.empty()) by_group[{axes, entry.shard.grad().scalar_type()}].push_back(entry.shard.grad());
