@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const weights::TensorView view = file->view(entry);
       if (view.blocks || view.dtype == weights::DType::f32 || view.dtype == weights::DType::f16)
         weights::with_added(view, 1);
-      if (!view.shape.empty()) weights::with_turned_rows(view, 2, true);
+      if (!view.shape.empty()) weights::with_reordered_rows(view, 2, true);
     }
     const weights::GgufCheckpoint model(file);
     to_json(model.config());

@@ -89,10 +89,10 @@ TEST(Gguf, TurnsRowsThereAndBack) {
   std::vector<float> values(48);
   std::iota(values.begin(), values.end(), 0.0f);
   const TensorView view{DType::f32, {24, 2}, std::as_bytes(std::span(values)), nullptr};
-  EXPECT_EQ(floats(with_turned_rows(with_turned_rows(view, 3, false), 3, true)), values);
-  EXPECT_NE(floats(with_turned_rows(view, 3, false)), values);
-  EXPECT_EQ(floats(with_turned_rows(view, 5, false)), values);  // no such heads
-  EXPECT_EQ(floats(with_turned_rows(view, 0, false)), values);
+  EXPECT_EQ(floats(with_reordered_rows(with_reordered_rows(view, 3, false), 3, true)), values);
+  EXPECT_NE(floats(with_reordered_rows(view, 3, false)), values);
+  EXPECT_EQ(floats(with_reordered_rows(view, 5, false)), values);  // no such heads
+  EXPECT_EQ(floats(with_reordered_rows(view, 0, false)), values);
 }
 
 TEST(Gguf, HasGemmasNormsWithoutTheirOne) {

@@ -1,4 +1,4 @@
-// Sizes and names of number types.
+// Sizes and names of dtypes.
 #include "easydel/weights/dtype.h"
 
 #include <array>
@@ -12,7 +12,7 @@ struct Row {
   size_t bytes;
   std::string_view safetensors;
 };
-// In the order of the enum, so that a type is its row.
+// In the order of the enum: a dtype is the index of its row.
 constexpr std::array rows = {
     Row{DType::boolean, 1, "BOOL"}, Row{DType::u8, 1, "U8"},           Row{DType::i8, 1, "I8"},
     Row{DType::i16, 2, "I16"},      Row{DType::u16, 2, "U16"},         Row{DType::i32, 4, "I32"},

@@ -1,4 +1,4 @@
-// Number types as files name them.
+// Dtypes and their names in files.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ enum class DType : uint8_t { boolean, u8, i8, i16, u16, i32, u32, i64, u64, f16,
 size_t size_of(DType);            // bytes of one element
 std::string_view name_of(DType);  // as safetensors writes it: "BF16"
 std::optional<DType> dtype_of_safetensors(std::string_view name);
-// "bf16", "bfloat16", "torch.float32", "fp32", ... as configs write them; nullopt: unknown.
+// "bf16", "bfloat16", "torch.float32", "fp32", ... as configurations write them; nullopt: unknown.
 std::optional<DType> dtype_of_config(std::string_view name);
 
 }  // namespace easydel::weights

@@ -14,7 +14,7 @@
 namespace easydel::weights {
 namespace {
 
-// config.json's keys, with the errors of what GGUF cannot say.
+// Reads keys of config.json; UserError for values that GGUF cannot express.
 class Config {
  public:
   explicit Config(const ConfigFile& file) : file_(file), keys_(&file.document) {}
@@ -51,7 +51,7 @@ class Config {
     const Value* value = find(key);
     return value ? value->scalar : std::string(otherwise);
   }
-  // Both spellings: rope_parameters, or rope_scaling beside rope_theta.
+  // Both spellings: rope_parameters, or rope_scaling and rope_theta.
   Config rope() const {
     static const Value none = Value::map();
     for (const char* key : {"rope_scaling", "rope_parameters"})
@@ -128,7 +128,7 @@ Sizes add_keys(GgufWriter& out, const GgufFamily& family, const Config& config, 
                                                             : 32);
   const std::string activation = config.text("hidden_activation", config.text("hidden_act", family.activation));
   const bool gelu =
-      family.activation == "gelu_pytorch_tanh" && activation == "gelu";  // Gemma's first files mean the same
+      family.activation == "gelu_pytorch_tanh" && activation == "gelu";  // Gemma's first files say gelu and mean this
   if (activation != family.activation && !gelu)
     config.refuse_key("hidden_act", "'" + activation + "' for " + std::string(family.model_type));
   if (family.model_type == "qwen2" || family.model_type == "qwen3")
@@ -157,7 +157,7 @@ Sizes add_keys(GgufWriter& out, const GgufFamily& family, const Config& config, 
   return sizes;
 }
 
-// The tensor's values as `type`, a few rows at a time.
+// Writes the tensor's values as `type`, a few rows at a time.
 void write_as(const TensorView& view, GgmlType type, const GgufWriter::Sink& sink) {
   const GgmlForm &from = form_of(ggml_type_of(view)), &to = form_of(type);
   if (from.type == to.type) {
@@ -173,7 +173,7 @@ void write_as(const TensorView& view, GgmlType type, const GgufWriter::Sink& sin
     encode(to.type, values.data(), bytes.data(), count);
     sink(bytes.data(), static_cast<size_t>(count / to.elements) * to.bytes);
   }
-  files::Mapped::forget(view.bytes);  // a large model is never in memory as a whole
+  files::Mapped::forget(view.bytes);  // so that a large model is never in memory as a whole
 }
 
 }  // namespace
@@ -211,15 +211,15 @@ void add_model(GgufWriter& out, const Folder& model, const ConfigFile& file, std
       refuse(model.where(own), str("has no place in a GGUF file of '", model_type, "'"),
              "save the model as safetensors");
     const TensorView info = model.info(own);
-    const bool query = family->turned && full.find(".q_proj.") != std::string::npos;
-    const bool key = family->turned && full.find(".k_proj.") != std::string::npos;
+    const bool query = family->interleaved && full.find(".q_proj.") != std::string::npos;
+    const bool key = family->interleaved && full.find(".k_proj.") != std::string::npos;
     const bool norm = full.ends_with("norm.weight"), matrix = info.shape.size() > 1 && !norm;
     GgmlType as = matrix ? type : GgmlType::f32;
     if (as == GgmlType::q8_0 && info.shape.back() % form_of(as).elements != 0) as = GgmlType::f16;
     out.tensor(gguf, as, info.shape, [&model, own, family, sizes, query, key, norm, as](const GgufWriter::Sink& sink) {
       TensorView view = model.at(own);
-      if (query || key) view = with_turned_rows(std::move(view), query ? sizes.heads : sizes.kv_heads, false);
-      if (norm && family->norms_of_one) view = with_added(std::move(view), 1.0f);
+      if (query || key) view = with_reordered_rows(std::move(view), query ? sizes.heads : sizes.kv_heads, false);
+      if (norm && family->norm_plus_one) view = with_added(std::move(view), 1.0f);
       write_as(view, as, sink);
     });
   }

@@ -1,4 +1,4 @@
-// Finding a model's weights in a folder, shards by their index, and the configuration.
+// Finds a model's weights in a folder (shards through their index) and its configuration.
 #include "easydel/weights/folder.h"
 
 #include <simdjson.h>
@@ -26,7 +26,7 @@ std::shared_ptr<const TensorFile> open_file(const fs::path& path) {
   return SafetensorsFile::open(path);
 }
 
-// *.index.json: {"weight_map": {tensor: shard}}; each shard holds exactly what the index says.
+// *.index.json is {"weight_map": {tensor: shard}}; each shard must hold exactly the tensors that the index lists.
 Files open_sharded(const fs::path& index) {
   std::string text = files::read(index);
   simdjson::dom::parser parser;
@@ -71,8 +71,8 @@ Files open_sharded(const fs::path& index) {
   return tensors;
 }
 
-// The one file of a folder with such an ending, or its index; empty: none. Several without an index are refused. Of one
-// file and an index the file counts, as in transformers.
+// The only file of a folder with this ending, or the index; empty: none. Several files without an index are refused. A
+// single file takes precedence over an index, as in transformers.
 fs::path safetensors_of(const fs::path& folder) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
     if (fs::exists(folder / name)) return folder / name;
@@ -89,7 +89,7 @@ fs::path safetensors_of(const fs::path& folder) {
   return found.empty() ? fs::path() : found[0];
 }
 
-// Of models in parts the first of each.
+// For models that are split into parts, the first part of each.
 std::vector<fs::path> gguf_files(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code ignored;
@@ -101,7 +101,7 @@ std::vector<fs::path> gguf_files(const fs::path& folder) {
   return found;
 }
 
-// The file that holds a model's weights, or their index; empty: none.
+// The file with a model's weights, or their index; empty: none.
 fs::path weights_file(const fs::path& model) {
   if (!fs::is_directory(model)) return is_gguf(model) && fs::exists(model) ? first_gguf_part(model) : fs::path();
   if (const fs::path found = safetensors_of(model); !found.empty()) return found;
@@ -113,7 +113,7 @@ fs::path weights_file(const fs::path& model) {
   return found.empty() ? fs::path() : found[0];
 }
 
-// A file with weights in another format; empty: there is none.
+// A file with weights in a format that is not read; empty: none.
 std::string unread_weights(const fs::path& folder) {
   std::set<std::string> found;
   for (auto& entry : fs::directory_iterator(folder)) {

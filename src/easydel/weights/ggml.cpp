@@ -22,7 +22,7 @@ constexpr std::array forms = {
     GgmlForm{GgmlType::q5_k, "Q5_K", 256, 176, DType::f32}, GgmlForm{GgmlType::q6_k, "Q6_K", 256, 210, DType::f32},
 };
 
-// By hand: not every compiler has a type for it.
+// Written out, because not every compiler has a type for it.
 float half_at(const uint8_t* at) {
   const auto half = static_cast<uint32_t>(at[0] | at[1] << 8);
   const uint32_t sign = half >> 15 << 31, exponent = half >> 10 & 31, fraction = half & 1023;
@@ -34,17 +34,17 @@ uint16_t half_of(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 31 << 15, magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);   // not a number
-  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // from 65520 on it is infinite
+  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // rounds to infinity from 65520 on
   if (magnitude < 0x38800000) {
-    // Below the normal ones 0.5 has the same last place, so that the sum is rounded as it should be.
+    // Subnormal: adding 0.5, whose last place is that of the result, rounds correctly.
     const float sum = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - std::bit_cast<uint32_t>(0.5f)));
   }
   return static_cast<uint16_t>(sign | (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
-// 32 numbers of four bits: the lower halves of 16 bytes, then the upper ones; `high` holds a fifth bit for each. Either
-// they count from `zero`, or `offset` is added.
+// 32 values of 4 bits: the low halves of 16 bytes, then the high halves; `high` holds a fifth bit for each. Either
+// `zero` is subtracted from the codes, or `offset` is added to the values.
 void decode_q4(const uint8_t* codes, uint32_t high, float scale, float offset, int zero, float* out) {
   const auto value = [&](int code, int place) {
     const float scaled = static_cast<float>((code | static_cast<int>(high >> place & 1) << 4) - zero) * scale;
@@ -78,7 +78,7 @@ void decode_q2_k(const uint8_t* in, float* out) {
   const uint8_t* const scales = in;
   const float scale = half_at(in + 80), minimum = half_at(in + 82);
   for (int group = 0; group < 16; ++group) {
-    // Of each 128 values, group g of 8 takes two bits of half of the 32 bytes.
+    // In each 128 values, group g of 8 uses two bits of half of the 32 bytes.
     const uint8_t* const codes = in + 16 + group / 8 * 32 + group % 2 * 16;
     const int shift = group % 8 / 2 * 2;
     const float by = scale * static_cast<float>(scales[group] & 15),
@@ -92,7 +92,8 @@ void decode_q3_k(const uint8_t* in, float* out) {
   const uint8_t* const packed = in + 96;
   const float scale = half_at(in + 108);
   for (int group = 0; group < 16; ++group) {
-    // Scales of six bits: four in 8 bytes, one half after the other, and two more of each in the last 4 bytes.
+    // 6-bit scales: the low four bits in 8 bytes (low halves, then high halves), the upper two bits in the last 4
+    // bytes.
     const int low = group < 8 ? packed[group] & 15 : packed[group - 8] >> 4;
     const int scale_code = low | (packed[8 + group % 4] >> group / 4 * 2 & 3) << 4;
     const float by = scale * static_cast<float>(scale_code - 32);
@@ -104,7 +105,7 @@ void decode_q3_k(const uint8_t* in, float* out) {
   }
 }
 
-// Scale and minimum of six bits each for 8 groups of 32 in 12 bytes.
+// Scale and minimum, 6 bits each, of 8 groups of 32 values, in 12 bytes.
 struct ScaleMin {
   float scale, minimum;
 };
@@ -192,9 +193,9 @@ void encode_q8_0(const float* values, std::byte* out) {
 
 }  // namespace
 
-const GgmlForm* find_ggml_form(uint32_t number) {
+const GgmlForm* find_ggml_form(uint32_t type) {
   for (const GgmlForm& form : forms)
-    if (static_cast<uint32_t>(form.type) == number) return &form;
+    if (static_cast<uint32_t>(form.type) == type) return &form;
   return nullptr;
 }
 

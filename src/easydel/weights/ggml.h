@@ -1,5 +1,5 @@
-// The number types of GGUF files: blocks of numbers in few bytes, to fp32 and back. Knows bytes, no file.
-// Layouts: ggml-org/ggml src/ggml-common.h.
+// The types of tensors in GGUF files, most of them quantized blocks: conversion to fp32 and back. Knows bytes, no
+// files. Layouts: ggml-org/ggml src/ggml-common.h.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace easydel::weights {
 
-// With the numbers that files hold.
+// Values as in files.
 enum class GgmlType : uint32_t {
   f32 = 0,
   f16 = 1,
@@ -36,18 +36,19 @@ enum class GgmlType : uint32_t {
 struct GgmlForm {
   GgmlType type;
   std::string_view name;  // "Q4_K"
-  int64_t elements;       // of a block
-  size_t bytes;           // of a block
-  DType dtype;            // of the values; of blocks f32
+  int64_t elements;       // per block
+  size_t bytes;           // per block
+  DType dtype;            // of the values; f32 for quantized blocks
   bool plain() const { return elements == 1; }
 };
 
-const GgmlForm* find_ggml_form(uint32_t number);  // null: a type that is not read
+const GgmlForm* find_ggml_form(uint32_t type);  // null: a type that is not supported
 const GgmlForm& form_of(GgmlType type);
 
-// `count` values of whole blocks; types that are no floating numbers are a Bug. Source: ggml's dequantize_row_*.
+// Decodes `count` values of whole blocks. Bug for integer types. Source: ggml's dequantize_row_*.
 void decode(GgmlType type, const std::byte* blocks, float* out, int64_t count);
-// fp32 into f32, f16, bf16 (to the nearest, ties to even) or q8_0 (ties away from zero, as gguf-py); others are a Bug.
+// Encodes fp32 as f32, f16, bf16 (round to nearest, ties to even) or q8_0 (ties away from zero, as gguf-py). Bug for
+// other types.
 void encode(GgmlType type, const float* values, std::byte* out, int64_t count);
 
 }  // namespace easydel::weights

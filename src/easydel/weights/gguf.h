@@ -1,5 +1,5 @@
-// A GGUF file as it is: metadata, and tensors under the file's own names, mapped. What they mean for a model is
-// gguf_checkpoint.h's business. Format: ggml's docs/gguf.md, versions 2 and 3, little-endian.
+// A mapped GGUF file: metadata, and tensors under the file's own names. gguf_checkpoint.h interprets them as a model.
+// Format: ggml's docs/gguf.md, versions 2 and 3, little-endian.
 #pragma once
 
 #include <map>
@@ -18,12 +18,12 @@ class GgufFile {
  public:
   struct Entry {
     GgmlType type;
-    std::vector<int64_t> shape;  // row major: the reverse of the file's order
+    std::vector<int64_t> shape;  // row-major: the reverse of the file's order
     uint64_t begin, end;         // in the file
   };
 
-  // Every length and offset is checked; UserError "path: ..." for what is cut short, out of bounds, overlapping, or of
-  // a number type that is not read.
+  // Checks every length and offset; UserError "path: ..." for tensors that are truncated, out of bounds, overlapping,
+  // or of a type that is not supported.
   static std::shared_ptr<const GgufFile> open(const std::filesystem::path& path);
   GgufFile(std::span<const std::byte> bytes, std::string name);  // `bytes` must outlive it
 

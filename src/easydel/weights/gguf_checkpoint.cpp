@@ -15,8 +15,8 @@ namespace {
 constexpr const char* again = "fetch the file again";
 constexpr std::string_view rope_factors = "rope_freqs.weight";
 
-// What a converter adds that no folder has.
-bool is_no_parameter(std::string_view name) { return name == rope_factors || name.ends_with(".rope_freqs"); }
+// Tensors that the converter adds and no folder has.
+bool is_not_parameter(std::string_view name) { return name == rope_factors || name.ends_with(".rope_freqs"); }
 
 }  // namespace
 
@@ -94,7 +94,7 @@ GgufCheckpoint::GgufCheckpoint(std::shared_ptr<const GgufFile> file,
            "load the model from safetensors");
   for (const auto& part : files_)
     for (const auto& [name, entry] : part->tensors()) {
-      if (is_no_parameter(name)) continue;
+      if (is_not_parameter(name)) continue;
       const std::string known = hugging_face_name(name);
       if (known.empty())
         refuse(part->name(),
@@ -119,7 +119,7 @@ std::string GgufCheckpoint::key(std::string_view name) const { return str(family
 int64_t GgufCheckpoint::integer(std::string_view name) const {
   const std::string full = key(name);
   if (const auto found = file_->metadata().integer(full)) return *found;
-  // One number for each layer, where all are equal.
+  // A list with one value per layer is accepted if all are equal.
   const auto list = file_->metadata().integers(full);
   if (list.empty()) refuse(path_.string(), str("does not say ", full), again);
   if (std::ranges::adjacent_find(list, std::not_equal_to<>()) != list.end())
@@ -248,11 +248,11 @@ TensorView GgufCheckpoint::at(std::string_view name) const {
   if (it == of_.end())
     refuse(path_.string(), "has no tensor " + in_quotes(name), str("it has ", of_.size(), " other tensors"));
   TensorView view = it->second.file->view(*it->second.entry);
-  if (family_.turned && !view.shape.empty()) {
-    if (name.find(".q_proj.") != std::string_view::npos) return with_turned_rows(std::move(view), heads(), true);
-    if (name.find(".k_proj.") != std::string_view::npos) return with_turned_rows(std::move(view), kv_heads(), true);
+  if (family_.interleaved && !view.shape.empty()) {
+    if (name.find(".q_proj.") != std::string_view::npos) return with_reordered_rows(std::move(view), heads(), true);
+    if (name.find(".k_proj.") != std::string_view::npos) return with_reordered_rows(std::move(view), kv_heads(), true);
   }
-  if (family_.norms_of_one && name.ends_with("norm.weight")) return with_added(std::move(view), -1.0f);
+  if (family_.norm_plus_one && name.ends_with("norm.weight")) return with_added(std::move(view), -1.0f);
   return view;
 }
 

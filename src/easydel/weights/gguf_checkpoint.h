@@ -1,6 +1,6 @@
-// A GGUF file as the model folder that it was made of: config.json's keys, and the tensors under Hugging Face's names
-// with their rows where Hugging Face has them. The way back is gguf_export.h's. Source of names and of what a converter
-// does to values: ggml-org/llama.cpp convert_hf_to_gguf.py and gguf-py/gguf/tensor_mapping.py.
+// A GGUF file as the model folder that it was converted from: keys of config.json, and tensors with Hugging Face's
+// names and row order. export.h does the reverse. Source of names and of the converter's changes to values:
+// ggml-org/llama.cpp convert_hf_to_gguf.py and gguf-py/gguf/tensor_mapping.py.
 #pragma once
 
 #include <filesystem>
@@ -16,43 +16,43 @@
 
 namespace easydel::weights {
 
-// What a converter does with a family.
+// How the converter treats a family.
 struct GgufFamily {
   std::string_view architecture;  // general.architecture, and the prefix of its keys
   std::string_view model_type, model_class;
-  bool turned = false;        // rows of queries and keys stand in pairs of neighbours, not of halves
-  bool norms_of_one = false;  // norms hold 1 + what Hugging Face stores
-  bool head_norms = false;    // queries and keys have norms of their own
-  bool tied = false;          // where config.json does not say
+  bool interleaved = false;    // rotated rows of queries and keys are neighbouring pairs instead of two halves
+  bool norm_plus_one = false;  // norms hold 1 + Hugging Face's value
+  bool head_norms = false;     // queries and keys are normalized per head
+  bool tied = false;           // default of tie_word_embeddings
   std::string_view activation = "silu";
-  std::string_view biases = {};  // pieces of names that may have one: "attn_q attn_k"; all optional
+  std::string_view biases = {};  // tensors that may have a bias, separated by spaces: "attn_q attn_k"
 };
-// "built: gemma, llama, ..." is in the error of an architecture that is not in the list.
+// UserError for an architecture that is not built; it lists those that are.
 const GgufFamily& gguf_family(const GgufMetadata& metadata);
 const GgufFamily* gguf_family_of(std::string_view model_type);  // null: none
 std::string gguf_model_types();                                 // for errors
 
-// One tensor's two names, without ".weight": "token_embd" and "model.embed_tokens"; of a layer behind "blk.N." and
-// "model.layers.N.".
+// The two names of a tensor, without ".weight": "token_embd" and "model.embed_tokens"; in a layer they follow "blk.N."
+// and "model.layers.N.".
 struct GgufName {
   std::string_view gguf, hugging_face;
   bool in_layer = true;
 };
-// Empty: no such name. `name` with its ending.
+// Convert a name with its ending; empty: no such name.
 std::string hugging_face_name(std::string_view gguf_name);
 std::string gguf_name(std::string_view hugging_face_name);
 
-// Models in several files are called NAME-00001-of-00003.gguf and so on: the first of `part`'s model. Of another file
-// itself.
+// Split models are files NAME-00001-of-00003.gguf and so on. Returns the first part of the model that `part` belongs
+// to, or `part` itself if it is not split.
 std::filesystem::path first_gguf_part(const std::filesystem::path& part);
 
 class GgufCheckpoint final : public TensorFile {
  public:
-  // The file that says what the model is, and those that hold the rest of its tensors. UserError "path: ..." for an
-  // architecture or a tensor that is not known, or where these are not all parts of one model in their order.
+  // `file` holds the metadata, `others` the remaining tensors. UserError "path: ..." for an unknown architecture or
+  // tensor, or if the files are not all parts of one model in order.
   explicit GgufCheckpoint(std::shared_ptr<const GgufFile> file,
                           std::vector<std::shared_ptr<const GgufFile>> others = {});
-  // With the other parts of its model, which lie beside it. UserError where one is missing.
+  // Opens all parts of the model, which must be in one folder. UserError: one is missing.
   static std::shared_ptr<const GgufCheckpoint> open(const std::filesystem::path& path);
 
   Value config() const;  // as transformers writes it
@@ -65,14 +65,14 @@ class GgufCheckpoint final : public TensorFile {
   TensorView info(std::string_view name) const override;
 
  private:
-  int64_t integer(std::string_view key) const;  // of "llama.<key>"; UserError where it is missing
+  int64_t integer(std::string_view key) const;  // value of "llama.<key>"; UserError: missing
   int64_t integer(std::string_view key, int64_t otherwise) const;
   int64_t heads() const { return integer("attention.head_count"); }
   int64_t kv_heads() const;
   int64_t head_size() const;
   Value rope() const;
   void check_parts() const;
-  // By the file's own name; nullopt: there is none.
+  // By the file's own name; nullopt: no such tensor.
   std::optional<TensorView> find(std::string_view gguf_name) const;
   std::string key(std::string_view name) const;
 

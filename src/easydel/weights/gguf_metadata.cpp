@@ -1,4 +1,4 @@
-// Walking the keys once, every length checked against what is left of the file.
+// Reads the keys in one pass and checks every length against the rest of the file.
 #include "easydel/weights/gguf_metadata.h"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// The key-value part of a GGUF file: what stands before its tensors. Nothing is copied; the file stays mapped.
+// The key-value section of a GGUF file, which precedes the tensors. Nothing is copied; the file stays mapped.
 // Format: ggml's docs/gguf.md, versions 2 and 3, little-endian.
 #pragma once
 
@@ -21,28 +21,28 @@ class GgufMetadata {
  public:
   enum class Type : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
 
-  // UserError "path: ..." where the file is no GGUF file or is cut short.
+  // UserError "path: ...": not a GGUF file, or truncated.
   static GgufMetadata open(const std::filesystem::path& path);
   GgufMetadata(std::span<const std::byte> bytes, std::string name);  // `bytes` must outlive it
 
   bool has(std::string_view key) const { return find(key) != nullptr; }
-  // nullopt: no such key, or another kind of value.
+  // nullopt: no such key, or a value of another type.
   std::optional<std::string_view> text(std::string_view key) const;
   std::optional<int64_t> integer(std::string_view key) const;
-  // Of integers too; of an fp32 number the shortest decimal that means it (1e-5, as a configuration writes it).
+  // Also for integers. An fp32 value becomes the shortest decimal that rounds to it (1e-5, as configurations write it).
   std::optional<double> number(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;
   std::vector<std::string_view> texts(std::string_view key) const;  // empty: no such list of strings
   std::vector<int64_t> integers(std::string_view key) const;
-  std::vector<double> numbers(std::string_view key) const;  // of integers too
+  std::vector<double> numbers(std::string_view key) const;  // also for integers
   std::string_view bytes(std::string_view key) const;       // a list of bytes
 
-  // A key's type and value as the file holds them, for another file; empty: no such key.
+  // The encoded type and value of a key, to be copied to another file; empty: no such key.
   std::string_view raw(std::string_view key) const;
 
   const std::string& name() const { return name_; }
   uint64_t tensors() const { return tensors_; }
-  size_t end() const { return end_; }  // where the list of tensors begins
+  size_t end() const { return end_; }  // offset of the list of tensors
   const std::vector<std::string_view>& keys() const { return keys_; }
 
  private:
@@ -50,8 +50,8 @@ class GgufMetadata {
     Type type = Type::u8;
     Type element = Type::u8;  // of an array
     uint64_t count = 0;
-    std::string_view value;  // the bytes of it
-    std::string_view raw;    // with the type before them
+    std::string_view value;  // its bytes
+    std::string_view raw;    // the same with the preceding type
   };
   const Entry* find(std::string_view key) const;
   static double number_at(const Entry& entry, uint64_t index);

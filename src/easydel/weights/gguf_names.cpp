@@ -1,4 +1,4 @@
-// The families that GGUF files are read and written for, and the names of their tensors.
+// The families that can be read from and written to GGUF, and the names of their tensors.
 #include <array>
 #include <cctype>
 
@@ -9,7 +9,7 @@
 namespace easydel::weights {
 namespace {
 
-// The first of an architecture is what a file of it is read as; Mistral's files say llama.
+// A file is read as the first entry of its architecture; Mistral's files say llama.
 constexpr std::array families = {
     GgufFamily{"gemma", "gemma", "GemmaForCausalLM", false, true, false, true, "gelu_pytorch_tanh"},
     GgufFamily{"llama", "llama", "LlamaForCausalLM", true, false, false, false, "silu",
@@ -40,7 +40,7 @@ struct Cut {
   std::string_view layer, stem, ending;  // "17", "attn_q", ".weight"; no layer: ""
 };
 
-// `prefix`: what stands before a layer's number.
+// `prefix`: the text before a layer's index.
 Cut cut(std::string_view name, std::string_view prefix) {
   Cut out;
   for (const std::string_view ending : {".weight", ".bias"})
@@ -98,7 +98,7 @@ std::string gguf_model_types() {
 const GgufFamily& gguf_family(const GgufMetadata& metadata) {
   const std::string architecture(metadata.text("general.architecture").value_or(""));
   if (architecture.empty()) refuse(metadata.name(), "does not say its general.architecture", "fetch the file again");
-  // Files of Mistral's models are known by their name or their window alone.
+  // Mistral's models can only be recognized by their name or their window.
   std::string title(metadata.text("general.name").value_or(""));
   for (char& c : title) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const bool mistral = architecture == "llama" && (title.find("mistral") != std::string::npos ||

@@ -39,15 +39,15 @@ GgmlType ggml_type_of(const TensorView& view) {
   }
 }
 
-TensorView with_turned_rows(TensorView view, int64_t heads, bool back) {
+TensorView with_reordered_rows(TensorView view, int64_t heads, bool back) {
   const int64_t rows = view.shape.at(0);
   if (heads < 1 || heads > rows || rows % (2 * heads) != 0 || view.bytes.empty())
-    return view;  // a wrong shape, which is refused by its name later
+    return view;  // a wrong shape, which is refused later, by name
   const int64_t half = rows / heads / 2;
   const size_t width = view.bytes.size() / static_cast<size_t>(rows);
   std::vector<std::byte> out(view.bytes.size());
   for (int64_t row = 0; row < rows; ++row) {
-    // Of a head: row h * half + i is pair i's number h; the pairs stand together.
+    // Within a head, row h * half + i is element h of pair i; pairs become neighbours.
     const int64_t head = row / (2 * half), in_head = row % (2 * half);
     const int64_t paired = head * 2 * half + in_head % half * 2 + in_head / half;
     const int64_t from = back ? paired : row, to = back ? row : paired;
@@ -58,11 +58,11 @@ TensorView with_turned_rows(TensorView view, int64_t heads, bool back) {
   return owned(std::move(view), std::move(out));
 }
 
-TensorView with_added(TensorView view, float number) {
+TensorView with_added(TensorView view, float value) {
   const int64_t count = view.elements();
   std::vector<float> values(static_cast<size_t>(count));
   decode(ggml_type_of(view), view.bytes.data(), values.data(), count);
-  for (float& value : values) value += number;
+  for (float& element : values) element += value;
   std::vector<std::byte> bytes(values.size() * sizeof(float));
   if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   view.dtype = DType::f32;

@@ -1,18 +1,18 @@
-// What a converter to GGUF does to the values of a tensor, and back. Each gives a view with bytes of its own.
+// The converter's changes to the values of a tensor, and their inverses. Each returns a view that owns its bytes.
 #pragma once
 
 #include "easydel/weights/tensor_view.h"
 
 namespace easydel::weights {
 
-GgmlType ggml_type_of(const TensorView& view);  // of floating values; Bug for others
+GgmlType ggml_type_of(const TensorView& view);  // Bug for values that are not floating-point
 
-// Rows of `heads` heads from halves (Hugging Face's rotary positions turn number i with number i + half) to pairs of
-// neighbours (llama's own), or `back`. Rows stay whole, so blocks stay blocks. A shape without such heads stays as it
-// is.
-TensorView with_turned_rows(TensorView view, int64_t heads, bool back);
+// Reorders the rows of `heads` heads from halves (Hugging Face rotates row i with row i + half) to neighbouring pairs
+// (llama's own order), or `back`. Whole rows move, so blocks stay valid. A shape that does not have these heads is
+// returned unchanged.
+TensorView with_reordered_rows(TensorView view, int64_t heads, bool back);
 
-// `number` added to each value, in fp32.
-TensorView with_added(TensorView view, float number);
+// Adds `value` to each element, in fp32.
+TensorView with_added(TensorView view, float value);
 
 }  // namespace easydel::weights

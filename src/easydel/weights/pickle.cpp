@@ -19,7 +19,7 @@ enum class Kind : uint8_t { none, flag, integer, real, text, tuple, list, map, g
 
 struct Object {
   Kind kind = Kind::none;
-  int64_t number = 0;          // flag, integer; of storage and tensor: its index
+  int64_t number = 0;          // flag, integer; storage and tensor: its index
   std::string_view text = {};  // text; global: "torch FloatStorage"
   std::vector<Object*> items;  // tuple, list; map: key, value, key, value
 };
@@ -68,7 +68,7 @@ constexpr std::array globals = {
 
 }  // namespace
 
-// Objects live in one arena until the next pickle: cycles do no harm, and nothing is freed by recursion.
+// Objects live in one arena until the next pickle: cycles are harmless, and nothing is freed recursively.
 struct Unpickler::Machine {
   std::string_view bytes;
   std::string file;
@@ -203,7 +203,7 @@ struct Unpickler::Machine {
     return out;
   }
 
-  // (storage, offset, shape, strides, ...); v3 has the number type after two more.
+  // (storage, offset, shape, strides, ...); v3 has the dtype after two more.
   void push_tensor(const Object* arguments, bool v3) {
     const auto& items = arguments->items;
     const bool well = items.size() >= (v3 ? 7u : 4u) && items[0]->kind == Kind::storage &&
@@ -231,7 +231,7 @@ struct Unpickler::Machine {
         if (!arguments->items.empty())
           for (const Object* pair : arguments->items[0]->items) {
             if (pair->items.size() != 2) damaged("has a dictionary that is none");
-            // A list that is kept can be copied again and again by a few bytes.
+            // A memoized list could be copied again and again by a few bytes.
             if (++copied > most_objects)
               refuse(file, str("copies more than ", most_objects, " entries in its pickle"), as_safetensors);
             map->items.insert(map->items.end(), pair->items.begin(), pair->items.end());
@@ -257,7 +257,7 @@ struct Unpickler::Machine {
 
   void push_long(std::string_view digits) {
     int64_t value = 0;
-    // Longer ones are marks that nobody computes with; their low bytes do.
+    // Longer integers are only used as marks; their low bytes are enough.
     const size_t count = std::min<size_t>(digits.size(), 8);
     for (size_t i = count; i-- > 0;)
       value = static_cast<int64_t>(static_cast<uint64_t>(value) << 8 | static_cast<uint8_t>(digits[i]));
@@ -352,7 +352,7 @@ struct Unpickler::Machine {
       case 'R':
       case 0x81:  // NEWOBJ, of a dictionary: its class, and nothing
         return reduce();
-      case 'b':  // BUILD: what a dictionary's owner hangs on it (_metadata) is not kept
+      case 'b':  // BUILD: attributes of a dictionary (_metadata) are dropped
         pop();
         if (top()->kind != Kind::map) damaged("sets what is no dictionary");
         return;

@@ -1,6 +1,6 @@
-// The pickles of torch.save, read without running anything: opcodes and globals of a closed list, and of what they
-// build only tensors and dictionaries of tensors. Everything else is refused by name. Format: Python's pickletools.py;
-// what torch writes: torch/_utils.py and torch/serialization.py.
+// Reads the pickles of torch.save without executing anything: only a fixed list of opcodes and globals is known, and
+// only tensors and dictionaries of tensors are returned. Everything else is refused by name. Format: Python's
+// pickletools.py; what torch writes: torch/_utils.py and torch/serialization.py.
 #pragma once
 
 #include <cstddef>
@@ -17,31 +17,31 @@
 namespace easydel::weights {
 
 struct PickledStorage {
-  std::string key;             // where its bytes lie
-  std::optional<DType> dtype;  // nullopt: bytes, the tensor knows the type
-  int64_t elements = 0;        // as the pickle says; of bytes where there is no type
+  std::string key;             // name of its bytes in the file
+  std::optional<DType> dtype;  // nullopt: untyped bytes, the tensor has the dtype
+  int64_t elements = 0;        // as the pickle says; bytes if there is no dtype
 };
 
 struct PickledTensor {
   PickledStorage storage;
   DType dtype = DType::f32;
   int64_t offset = 0;                   // into the storage, in elements
-  std::vector<int64_t> shape, strides;  // of equal length, nothing below zero; not yet held against the storage
+  std::vector<int64_t> shape, strides;  // of equal length, not negative; not yet checked against the storage
 };
 
-// One pickle after the other out of `bytes`, which must outlive it. All throw UserError "file: ...".
+// Reads consecutive pickles from `bytes`, which must outlive it. All functions throw UserError "file: ...".
 class Unpickler {
  public:
   Unpickler(std::string_view bytes, std::string file);
   ~Unpickler();
 
-  // A dictionary of names to tensors.
+  // A dictionary from names to tensors.
   std::vector<std::pair<std::string, PickledTensor>> state_dict();
   std::vector<std::string> texts();  // a list of strings
   void skip();                       // a pickle of plain values
-  size_t at() const;                 // behind the last pickle
+  size_t at() const;                 // offset of the end of the last pickle
 
-  // Of the last pickle: every storage that it named.
+  // Every storage that the last pickle named.
   const std::vector<PickledStorage>& storages() const;
 
  private:

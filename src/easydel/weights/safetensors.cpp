@@ -1,4 +1,4 @@
-// Reading safetensors: the header and its rules, one mapped file, a folder of shards.
+// Reads safetensors: the header and its rules, and one mapped file.
 #include "easydel/weights/safetensors.h"
 
 #include <simdjson.h>
@@ -75,7 +75,7 @@ Header::Entry read_entry(std::string_view name, simdjson::dom::element value, st
   return {*dtype, std::move(*shape), begin, end};
 }
 
-// Every byte of the data belongs to exactly one tensor.
+// Checks that every byte of the data belongs to exactly one tensor.
 void check_cover(const Header& header, uint64_t data_bytes, std::string_view file) {
   std::vector<const std::pair<const std::string, Header::Entry>*> order;
   order.reserve(header.tensors.size());

@@ -1,5 +1,6 @@
-// The safetensors format: reading mapped and zero-copy, writing aside and renamed. Knows bytes, shapes and names only.
-// Format: https://github.com/huggingface/safetensors; every rule of it is checked before a byte is handed out.
+// The safetensors format. Reading is mapped and zero-copy; writing uses a temporary file and a rename. Knows only
+// bytes, shapes and names. Format: https://github.com/huggingface/safetensors; all its rules are checked before data is
+// returned.
 #pragma once
 
 #include <filesystem>
@@ -16,13 +17,13 @@
 
 namespace easydel::weights {
 
-// Checks the whole header of `bytes` (length, JSON, dtypes, shapes, offsets without holes or overlap); UserError
-// "name: what" otherwise. The torch-free core that is fuzzed.
+// Parses and checks the header of `bytes` (length, JSON, dtypes, shapes, offsets without holes or overlap); UserError
+// "name: ...". This function is fuzzed.
 struct Header {
   struct Entry {
     DType dtype;
     std::vector<int64_t> shape;
-    uint64_t begin, end;  // in the data part
+    uint64_t begin, end;  // in the data section
   };
   std::map<std::string, Entry> tensors;
   std::map<std::string, std::string> metadata;
@@ -45,19 +46,19 @@ class SafetensorsFile final : public TensorFile {
   Header header_;
 };
 
-// One tensor to be written. `write` is called once, in file order, and must give exactly `bytes` bytes to the sink;
-// so that a save needs no second copy of the model.
+// A tensor to be written. `write` is called once, in file order, and must pass exactly the tensor's bytes to the sink.
+// This way saving needs no second copy of the model.
 struct OutTensor {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
   std::function<void(const std::function<void(const void*, size_t)>& sink)> write;
 };
-// One file, tensors sorted by descending alignment then name as upstream does; header padded to 8 bytes.
+// Writes one file: tensors sorted by descending alignment, then by name, as upstream does; header padded to 8 bytes.
 void write_safetensors(const std::filesystem::path& path, std::span<const OutTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
-// A folder's weights: one model.safetensors, or shards of at most `max_shard_bytes` with model.safetensors.index.json.
-// Those of a model that was there before are removed.
+// Writes a folder's weights: one model.safetensors, or shards of at most `max_shard_bytes` with
+// model.safetensors.index.json. Removes the weights that the folder held before.
 void write_folder(const std::filesystem::path& folder, std::span<const OutTensor> tensors, uint64_t max_shard_bytes);
 
 }  // namespace easydel::weights

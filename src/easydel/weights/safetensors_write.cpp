@@ -1,4 +1,4 @@
-// Writing safetensors: one file, or shards with their index. Order and padding as upstream's serializer.
+// Writes safetensors: one file, or shards with their index. Order and padding follow upstream's serializer.
 #include <algorithm>
 #include <regex>
 #include <set>
@@ -24,7 +24,7 @@ uint64_t bytes_of(const OutTensor& tensor) {
   return total;
 }
 
-// Upstream sorts by its own order of dtypes, which is that of their alignment.
+// Upstream sorts by its own order of dtypes, which is the order of their alignments.
 size_t rank_of(DType dtype) {
   constexpr DType order[] = {DType::boolean, DType::u8,  DType::i8,  DType::f8_e5m2, DType::f8_e4m3,
                              DType::i16,     DType::u16, DType::f16, DType::bf16,    DType::i32,
@@ -90,7 +90,7 @@ void write_file(const fs::path& path, std::span<const OutTensor* const> order,
   file.commit();
 }
 
-// Those of a model that was there before: "model-00001-of-00003.safetensors".
+// Removes old shards: "model-00001-of-00003.safetensors".
 void remove_shards(const fs::path& folder, const std::set<std::string>& keep) {
   static const std::regex shard("model-[0-9]{5,}-of-[0-9]{5,}\\.safetensors");
   std::vector<fs::path> old;
@@ -110,7 +110,7 @@ void write_safetensors(const fs::path& path, std::span<const OutTensor> tensors,
 
 void write_folder(const fs::path& folder, std::span<const OutTensor> tensors, uint64_t max_shard_bytes) {
   check(max_shard_bytes > 0, "shards of at most 0 bytes hold nothing");
-  // Shards are filled in the order given (a model's own); a tensor larger than a shard has one of its own.
+  // Shards are filled in the given order; a tensor larger than a shard gets one of its own.
   std::vector<std::vector<OutTensor>> shards(1);
   uint64_t filled = 0, total = 0;
   for (auto& tensor : tensors) {
@@ -146,7 +146,7 @@ void write_folder(const fs::path& folder, std::span<const OutTensor> tensors, ui
   index.set("metadata", std::move(metadata));
   index.set("weight_map", std::move(map));
   files::write(folder / "model.safetensors.index.json", to_json(index, 2) + "\n");
-  files::remove_all(folder / "model.safetensors");  // it would count before the index
+  files::remove_all(folder / "model.safetensors");  // it would take precedence over the index
   remove_shards(folder, written);
 }
 

@@ -1,4 +1,4 @@
-// A tensor in a file, whatever the file's format, and a file of such tensors.
+// A tensor in a file of any format, and the interface of such files.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ namespace easydel::weights {
 
 struct TensorView {
   DType dtype = DType::f32;                       // of the values
-  std::vector<int64_t> shape;                     // row major; {} is a scalar
-  std::span<const std::byte> bytes;               // mostly into the mapping, 1-byte aligned as far as a format promises
+  std::vector<int64_t> shape;                     // row-major; {} is a scalar
+  std::span<const std::byte> bytes;               // usually in the mapping; may be unaligned
   std::shared_ptr<const void> owner;              // keeps the bytes alive
-  std::optional<GgmlType> blocks = std::nullopt;  // `bytes` are such blocks, not values
+  std::optional<GgmlType> blocks = std::nullopt;  // set: `bytes` are blocks of this type, not values
   int64_t elements() const;
   std::string_view type_name() const;  // "BF16", "Q4_K"
 };
@@ -33,15 +33,15 @@ class TensorFile {
   virtual const std::filesystem::path& path() const = 0;
   virtual std::vector<std::string> names() const = 0;  // sorted
   virtual bool has(std::string_view name) const = 0;
-  virtual TensorView at(std::string_view name) const = 0;  // UserError where there is no such tensor
-  // Its shape and type alone: the bytes may be others than at() makes.
+  virtual TensorView at(std::string_view name) const = 0;  // UserError: no such tensor
+  // Only shape and type are valid; the bytes may differ from those of at().
   virtual TensorView info(std::string_view name) const { return at(name); }
 };
 
-// A name as it may stand in a message of one line, in quotes.
+// The name quoted and escaped for a one-line message.
 std::string in_quotes(std::string_view name);
 
-// The product of the sizes times `unit`; nullopt where it does not fit, or a size is below zero.
+// The product of the sizes and `unit`; nullopt on overflow or for a negative size.
 std::optional<uint64_t> bytes_of_shape(std::span<const int64_t> shape, uint64_t unit);
 
 }  // namespace easydel::weights

@@ -65,8 +65,8 @@ void TorchFile::read_zip() {
   }
 }
 
-// A magic number, a protocol, the machine's sizes, the object, the keys of its storages, then each storage behind the
-// number of its elements.
+// Legacy format: a magic number, a protocol, the machine's sizes, the object, the keys of its storages, then for each
+// storage its number of elements and its bytes.
 void TorchFile::read_old() {
   const std::string file = path_.string();
   constexpr std::string_view magic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
@@ -103,7 +103,7 @@ void TorchFile::check_tensor(const std::string& name, const PickledTensor& tenso
   const auto storage = storages_.find(tensor.storage.key);
   if (storage == storages_.end()) return outside();
   const uint64_t unit = size_of(tensor.dtype);
-  // The elements themselves as well: strides of 0 make much out of little.
+  // The number of elements is limited as well: strides of 0 could make a huge tensor of few bytes.
   const auto bytes = bytes_of_shape(tensor.shape, unit);
   if (!bytes || *bytes > storage->second.size()) return outside();
   if (*bytes == 0) return;

@@ -1,5 +1,5 @@
-// A file of torch.save with a model's tensors (pytorch_model.bin): today's zip archive, and the older one without.
-// Knows tensors only; what the pickle in it may say is pickle.h's business.
+// A file of torch.save with a model's tensors (pytorch_model.bin): the current zip format and the legacy format.
+// pickle.h reads the pickle in it.
 #pragma once
 
 #include <map>
@@ -17,14 +17,14 @@ namespace easydel::weights {
 
 class TorchFile final : public TensorFile {
  public:
-  // Every tensor is held against its storage; UserError "path: ...".
+  // Checks every tensor against its storage; UserError "path: ...".
   static std::shared_ptr<const TorchFile> open(const std::filesystem::path& path);
   TorchFile(std::span<const std::byte> bytes, std::filesystem::path path);  // `bytes` must outlive it
 
   const std::filesystem::path& path() const override { return path_; }
   std::vector<std::string> names() const override;
   bool has(std::string_view name) const override { return tensors_.find(name) != tensors_.end(); }
-  TensorView at(std::string_view name) const override;  // a copy where the tensor does not lie in a row
+  TensorView at(std::string_view name) const override;  // a copy if the tensor is not contiguous
   TensorView info(std::string_view name) const override;
 
  private:

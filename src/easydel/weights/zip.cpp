@@ -39,7 +39,7 @@ struct Directory {
 };
 
 Directory directory_of(Bytes bytes, const std::string& file) {
-  // The record at the end, with a comment of at most 65535 bytes behind it.
+  // The end record, followed by a comment of at most 65535 bytes.
   std::optional<uint64_t> end;
   for (uint64_t back = end_bytes; back <= bytes.size() && back <= end_bytes + 65535 && !end; ++back) {
     const uint64_t at = bytes.size() - back;
@@ -59,7 +59,7 @@ Directory directory_of(Bytes bytes, const std::string& file) {
   return out;
 }
 
-// Sizes and offset that do not fit into 32 bits stand in an extra field, in this order.
+// Sizes and offsets that do not fit into 32 bits are in an extra field, in this order.
 void read_extra(Bytes extra, uint64_t& unpacked, uint64_t& packed, uint64_t& offset, const std::string& file) {
   for (uint64_t at = 0; at + 4 <= extra.size();) {
     const auto kind = number_at<uint16_t>(extra, at, file), size = number_at<uint16_t>(extra, at + 2, file);
@@ -110,7 +110,7 @@ std::map<std::string, Bytes, std::less<>> zip_members(Bytes bytes, const std::st
     places.emplace_back(offset, begin + packed);
     if (!out.emplace(name, data).second) refuse(file, "the member " + in_quotes(name) + " is there twice", again);
   }
-  // Members that share bytes make a small file look large.
+  // Members that share bytes would make a small file expand without limit.
   std::sort(places.begin(), places.end());
   for (size_t i = 1; i < places.size(); ++i)
     if (places[i].first < places[i - 1].second) refuse(file, "has members that overlap", again);
