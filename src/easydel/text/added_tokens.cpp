@@ -1,4 +1,4 @@
-// Finding added tokens: leftmost, then longest, with the rules for words and spaces beside them.
+// Finds added tokens: leftmost, then longest, with the rules for single words and surrounding spaces.
 #include "easydel/text/added_tokens.h"
 
 #include <algorithm>
@@ -52,13 +52,13 @@ void AddedTokens::add(const std::vector<AddedToken>& tokens, const Vocabulary& v
 AddedTokens::Finder AddedTokens::finder_of(bool normalized) const {
   Finder out;
   std::vector<std::pair<std::string_view, int32_t>> keys;
-  // Of tokens that normalization makes one text upstream draws one by lot at each start. Here it is the first, special
-  // ones before others: of equal keys a trie keeps the last.
+  // If tokens normalize to the same text, upstream picks one at random at each start. We pick the first, special tokens
+  // before others. Reversed here, because a trie keeps the last of equal keys.
   for (bool special : {false, true})
     for (size_t i = tokens_.size(); i-- > 0;) {
       const AddedToken& token = tokens_[i];
       if (token.special != special || token.normalized != normalized) continue;
-      if (by_id_.at(token.id) != i) continue;  // a later token has its id: as upstream, this one is not found
+      if (by_id_.at(token.id) != i) continue;  // a later token has this id; as upstream, this one is not found
       if (token.decoded.empty()) {
         out.empty = static_cast<int32_t>(i);
         continue;
@@ -113,7 +113,7 @@ void AddedTokens::find(std::string_view text, bool normalized, bool parse_specia
           if (!is_space(next_character(text, next))) break;
           end = next;
         }
-      // Blanks that the token before has swallowed are its own; whole tokens in them are found all the same.
+      // Blanks stripped by the previous token belong to it; whole tokens within them are still found.
       if (token.lstrip) begin = std::max(begin, last);
       if (last < begin) out.push_back({static_cast<uint32_t>(last), static_cast<uint32_t>(begin), -1});
       if (begin < end) out.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), token.id});

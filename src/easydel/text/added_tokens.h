@@ -1,4 +1,4 @@
-// Tokens that stand beside the model: found in the text before it is normalized, or after.
+// Tokens in addition to the model's vocabulary: found in the text before or after it is normalized.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace easydel::text {
 struct AddedToken {
   TokenId id = -1;
   std::string content;
-  std::string decoded = {};  // content, normalized where the token is
+  std::string decoded = {};  // content, normalized if `normalized`
   bool special = false, normalized = true, single_word = false, lstrip = false, rstrip = false;
 };
 
@@ -29,27 +29,27 @@ class AddedTokens {
     TokenId id;  // -1: text between tokens
   };
 
-  // `tokens` in the file's order. As upstream, a token of the vocabulary keeps that id, another gets the next free one.
+  // `tokens` in the file's order. As upstream, a token of the vocabulary keeps its id; others get the next free one.
   void add(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary, const Normalizer* normalizer);
 
   bool empty(bool normalized) const { return (normalized ? after_ : before_).nothing(); }
-  // Cuts `text` at the tokens that are looked for before (or after) normalization.
+  // Splits `text` at the tokens that are searched before (or, if `normalized`, after) normalization.
   void find(std::string_view text, bool normalized, bool parse_special, std::vector<Found>& out) const;
 
   const AddedToken* token(TokenId id) const;
   const AddedToken* token(std::string_view content) const;
-  size_t beyond(const Vocabulary& vocabulary) const;  // how many are not in the vocabulary
+  size_t beyond(const Vocabulary& vocabulary) const;  // number of tokens that are not in the vocabulary
   const std::vector<AddedToken>& all() const { return tokens_; }
 
  private:
-  // The longest match at the leftmost place wins.
+  // The leftmost match wins; among those at one place, the longest.
   struct Finder {
     PrefixTrie trie;  // values are indices into tokens_
     bool first[256] = {};
-    size_t next(std::string_view text, size_t at) const;  // where a match may begin, from `at` on
+    size_t next(std::string_view text, size_t at) const;  // first place from `at` on where a match may begin
     bool nothing() const { return trie.empty() && empty < 0; }
-    int only_first = -1;  // the byte that all patterns begin with
-    int32_t empty = -1;   // a token of which normalization leaves nothing: found before every character
+    int only_first = -1;  // the byte that all patterns begin with; -1: they differ
+    int32_t empty = -1;   // a token that normalizes to nothing: found before every character
   };
   Finder finder_of(bool normalized) const;
 

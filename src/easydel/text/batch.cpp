@@ -1,4 +1,4 @@
-// Threads take the next few texts each, so that long ones among short ones keep nobody waiting.
+// Each thread takes the next few texts, so that a long text does not delay the others.
 #include "easydel/text/batch.h"
 
 #include <algorithm>

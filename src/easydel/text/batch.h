@@ -1,4 +1,4 @@
-// Many texts at once, over threads.
+// Encodes many texts on several threads.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace easydel::text {
 
-// The ids of each text, in their order. `threads` 0: as many as the machine has. What an encode throws is thrown here.
+// The ids of each text, in order. `threads` 0: as many as the machine has. Rethrows what an encode throws.
 std::vector<std::vector<TokenId>> encode_batch(const Tokenizer& tokenizer, std::span<const std::string_view> texts,
                                                const EncodeOptions& options = {}, unsigned threads = 0);
 

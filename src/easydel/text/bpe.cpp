@@ -16,10 +16,10 @@
 namespace easydel::text {
 namespace {
 
-constexpr size_t long_piece = 48;                   // bytes; beyond, merging by a heap is the slower way
-constexpr std::string_view blank = "\xE2\x96\x81";  // what SentencePiece writes for a space
+constexpr size_t long_piece = 48;                   // bytes; longer pieces are merged faster without a heap
+constexpr std::string_view blank = "\xE2\x96\x81";  // U+2581, SentencePiece's space
 
-// (left, right) -> rank and the token that they become.
+// Maps (left, right) to the rank and the result of the merge.
 class MergeTable {
  public:
   struct Entry {
@@ -90,8 +90,8 @@ class Bpe final : public Model {
       append_utf8(mapped, character_of_byte(static_cast<uint8_t>(b)));
       byte_[b] = vocabulary_.find(mapped);
     }
-    // Where all the bytes that UTF-8 has are tokens, or others just vanish, the text itself can be looked at instead of
-    // mapped characters.
+    // If all bytes of UTF-8 are tokens, or unknown ones are dropped, the raw text can be used instead of mapped
+    // characters.
     bool all_bytes = true;
     for (int b = 0; b < 256; ++b) all_bytes = all_bytes && (byte_[b] >= 0 || b == 0xc0 || b == 0xc1 || b > 0xf4);
     raw_ = byte_level && (all_bytes || (!has_unknown_ && !byte_fallback_)) && prefix_.empty() && suffix_.empty();
@@ -129,9 +129,9 @@ class Bpe final : public Model {
 
   void read_merges(const std::vector<std::pair<std::string_view, std::string_view>>& merges) {
     merges_.reserve(merges.size());
-    // Where no merge makes a token with a blank behind something else, text can be cut before every such blank.
+    // If no merge makes a token with a blank after something else, text can be split before every such blank.
     cuts_ = !raw_ && !ignore_merges_ && prefix_.empty() && suffix_.empty() && vocabulary_.find(blank) >= 0;
-    // Several merges at a time, so that waiting for memory overlaps: the tables are larger than the caches.
+    // Several merges at a time, so that memory latencies overlap: the tables are larger than the caches.
     constexpr size_t at_once = 32;
     std::array<std::array<uint64_t, 2>, at_once> hashes;
     std::array<std::array<TokenId, 3>, at_once> ids;
@@ -149,7 +149,7 @@ class Bpe final : public Model {
         auto [left, right] = merges[begin + i];
         std::string_view rest = right.substr(std::min(right.size(), prefix_.size()));
         TokenId a = vocabulary_.find(left, hashes[i][0]), b = vocabulary_.find(right, hashes[i][1]);
-        // Merges mostly stand in the order of what they make.
+        // Merges are mostly in the order of their results.
         TokenId c = spells(last, left, rest) ? last : spells(last + 1, left, rest) ? last + 1 : -1;
         if (c < 0) c = vocabulary_.find(whole.assign(left).append(rest));
         if (a < 0 || b < 0 || c < 0) refuse_merge(begin + i, left, right, a < 0 ? left : b < 0 ? right : whole);
@@ -248,7 +248,7 @@ class Bpe final : public Model {
   }
 
   void character_symbols(std::string_view piece, std::vector<Symbol>& symbols) const {
-    uint32_t unknown_length = 0;  // a pending unknown token, not yet among the symbols
+    uint32_t unknown_length = 0;  // length of a pending unknown token, not yet a symbol
     auto flush = [&] {
       if (unknown_length) symbols.push_back({unknown_, unknown_length});
       unknown_length = 0;
@@ -272,7 +272,7 @@ class Bpe final : public Model {
         bool all = std::all_of(character.begin(), character.end(),
                                [&](char c) { return fallback_[static_cast<uint8_t>(c)] >= 0; });
         if (all) {
-          // A pending unknown token stays pending here: upstream's order.
+          // A pending unknown token stays pending here, as upstream.
           for (char c : character) symbols.push_back({fallback_[static_cast<uint8_t>(c)], 1});
           continue;
         }

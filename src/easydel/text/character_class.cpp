@@ -1,4 +1,4 @@
-// Asking Oniguruma, a block of 256 characters at a time.
+// Evaluates the class with Oniguruma, 256 characters at a time.
 #include "easydel/text/character_class.h"
 
 #include "easydel/text/byte_level.h"

@@ -1,5 +1,5 @@
-// A set of characters that a regular expression for one character tells: Oniguruma is asked about each block of
-// characters once.
+// The set of characters that a regular expression for one character matches. Oniguruma evaluates each block of 256
+// characters once, on first use.
 #pragma once
 
 #include <array>
@@ -15,22 +15,24 @@ namespace easydel::text {
 
 class CharacterClass {
  public:
-  // `pattern` must match one character wherever it matches. UserError where it cannot be compiled.
+  // `pattern` must always match exactly one character. UserError: it cannot be compiled.
   explicit CharacterClass(std::string pattern);
   ~CharacterClass();
   CharacterClass(const CharacterClass&) = delete;
   CharacterClass& operator=(const CharacterClass&) = delete;
 
   const std::string& pattern() const { return pattern_; }
-  bool has_ascii(uint8_t byte) const { return ascii_[byte]; }    // byte < 0x80
-  bool has_mapped(uint8_t byte) const { return mapped_[byte]; }  // the character that byte-level files write for it
+  bool has_ascii(uint8_t byte) const { return ascii_[byte]; }  // byte < 0x80
+  bool has_mapped(uint8_t byte) const {
+    return mapped_[byte];
+  }  // for the character that byte-level files use for this byte
   bool has(char32_t c) const {
     if (c < 0x80) return ascii_[c];
     const Block* block = blocks_[c >> 8].load(std::memory_order_acquire);
     if (!block) block = ask(c >> 8);
     return (*block)[c >> 6 & 3] >> (c & 63) & 1;
   }
-  // Takes the character at `at` (which then stands behind it) if it is of the set.
+  // If the character at `at` is in the set, moves `at` past it and returns true.
   template <bool mapped>
   bool take(std::string_view text, size_t& at) const {
     auto lead = static_cast<uint8_t>(text[at]);

@@ -1,4 +1,4 @@
-// Walking the compiled trie, with every index checked: the bytes come from outside.
+// Walks the compiled trie and checks every index, because the bytes are untrusted.
 #include "easydel/text/charsmap.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Probing a chat template with words that stand nowhere else.
+// Probes a chat template with words that occur nowhere else.
 #include "easydel/text/chat_capabilities.h"
 
 #include <optional>
@@ -37,7 +37,7 @@ struct Asked {
   std::optional<bool> thinking = {};
 };
 
-// nullopt where the template refuses the conversation.
+// nullopt: the template refuses the conversation.
 std::optional<std::string> rendered(const ChatTemplate& source, const Asked& asked) {
   Value context = Value::map();
   context.set("messages", *conversations().find(asked.messages));
@@ -61,13 +61,13 @@ bool says(const std::optional<std::string>& text, const char* word) {
 
 ChatCapabilities capabilities_of(const ChatTemplate& source) {
   ChatCapabilities out;
-  // Some templates are for conversations with tools alone.
+  // Some templates accept only conversations with tools.
   auto user = rendered(source, {"user"});
   const bool needs_tools = !says(user, "quaffle");
   if (needs_tools) user = rendered(source, {"user", true});
   const auto parts = rendered(source, {"parts", needs_tools});
   out.content_strings = says(user, "quaffle");
-  // A list that is printed as Python prints it was not understood.
+  // If the list was printed as Python prints lists, the template did not understand it.
   out.content_parts = says(parts, "quaffle") && !says(parts, "'text'") && !says(parts, "\"text\"");
   out.conversation = out.content_strings || out.content_parts;
   out.system_role = says(rendered(source, {"system", needs_tools}), "snorkack");

@@ -1,4 +1,4 @@
-// What a chat template can do, found out by rendering it with small conversations and looking for what was put in.
+// What a chat template supports, detected by rendering small conversations and searching the result for their words.
 #pragma once
 
 #include "easydel/text/chat_template.h"
@@ -6,17 +6,19 @@
 namespace easydel::text {
 
 struct ChatCapabilities {
-  bool conversation = false;        // it writes what the user says
-  bool system_role = false;         // what a system message says is in the prompt
-  bool tools = false;               // so are the names of tools
-  bool tool_calls = false;          // and the calls of an earlier answer
-  bool tool_results = false;        // and what a tool answered
-  bool content_parts = false;       // content may be a list of {"type": "text", "text": ...}
-  bool content_strings = false;     // or a string
-  bool thinking = false;            // enable_thinking makes a difference
-  bool keeps_reasoning = false;     // the reasoning of an earlier answer is written again
-  bool generation_prompt = false;   // add_generation_prompt makes a difference
-  bool generation_markers = false;  // {% generation %}: it says itself what the assistant said
+  // Whether the prompt contains:
+  bool conversation = false;     // the user's messages
+  bool system_role = false;      // the system message
+  bool tools = false;            // the names of tools
+  bool tool_calls = false;       // the calls of an earlier answer
+  bool tool_results = false;     // the results of tools
+  bool keeps_reasoning = false;  // the reasoning of an earlier answer
+  // Whether the template:
+  bool content_parts = false;       // accepts content as a list of {"type": "text", "text": ...}
+  bool content_strings = false;     // accepts content as a string
+  bool thinking = false;            // reacts to enable_thinking
+  bool generation_prompt = false;   // reacts to add_generation_prompt
+  bool generation_markers = false;  // marks the assistant's text with {% generation %}
 };
 
 ChatCapabilities capabilities_of(const ChatTemplate& source);

@@ -1,4 +1,4 @@
-// The template as the rest of the program sees it: parsed once, rendered often, with errors that say where.
+// The public interface of templates: parse once, render often, errors with line and column.
 #include "easydel/text/chat_template.h"
 
 #include "easydel/base/error.h"

@@ -1,5 +1,6 @@
-// Chat templates: a Jinja interpreter for what Hugging Face templates use, with transformers' environment
-// (trim_blocks, lstrip_blocks, tojson, raise_exception, strftime_now, {% generation %}). Bounded; touches no files.
+// Chat templates: a Jinja interpreter for the features that Hugging Face templates use, with transformers' environment
+// (trim_blocks, lstrip_blocks, tojson, raise_exception, strftime_now, {% generation %}). Time and memory are bounded;
+// it reads no files.
 #pragma once
 
 #include <memory>
@@ -20,16 +21,16 @@ struct Rendering {
 
 class ChatTemplate {
  public:
-  // UserError with line and column where the template cannot be parsed.
+  // UserError with line and column: the template cannot be parsed.
   explicit ChatTemplate(std::string_view source, std::string name = "chat template");
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   // `context` is a map: messages, tools, documents, add_generation_prompt, bos_token, eos_token ...
-  // UserError where the template raises or a limit is passed. const and thread-safe.
+  // UserError: the template raises, or a limit is exceeded. Thread-safe.
   Rendering render(const Value& context) const;
-  bool marks_generation() const;  // it has {% generation %} blocks
+  bool marks_generation() const;  // true if it has {% generation %} blocks
 
  private:
   struct Impl;

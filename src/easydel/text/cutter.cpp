@@ -1,4 +1,4 @@
-// Pre-tokenizers that only cut, as stages over the bytes of a text.
+// Pre-tokenizers that only split, as stages over the bytes of a text.
 #include <array>
 #include <memory>
 
@@ -10,8 +10,8 @@
 namespace easydel::text {
 namespace {
 
-// The characters that `is` holds for: each is a piece (Isolated), or each run of them is (Contiguous). In mapped bytes
-// a byte is a character.
+// Splits at characters for which `is` is true: each is a piece (Isolated), or each run of them (Contiguous). With
+// mapped bytes, each byte is a character.
 Cutter::Stage by_character(bool (*is)(char32_t), bool contiguous, bool mapped) {
   std::array<bool, 256> of_byte{};
   for (int byte = 0; byte < 256; ++byte)
@@ -35,7 +35,7 @@ bool add_split(const Value& node, Cutter& out) {
   if (!regex) return false;
   std::string behavior = string_field(node, "behavior", "Isolated");
   Scanner scan = out.byte_level ? nullptr : scanner_for(regex->scalar);
-  // The scanners' pieces cover everything, so to isolate matches and to remove what is between them is the same.
+  // The scanners' pieces cover the whole text, so isolating matches and removing the gaps is the same.
   if (behavior != "Isolated" && !(scan && behavior == "Removed" && bool_field(node, "invert", false))) return false;
   if (scan) {
     out.stages.emplace_back(scan);

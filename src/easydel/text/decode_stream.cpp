@@ -1,5 +1,5 @@
-// Streaming decode: the last settled ids and the new ones are decoded together, and what they say more than the
-// settled ones alone is new. Nothing is settled while a later id could still change it.
+// Streaming decode: decodes the last settled ids together with the new ones; the new text is what this adds to the text
+// of the settled ids alone. Ids are settled only when no later id can change their text.
 #include "easydel/text/tokenizer.h"
 
 namespace easydel::text {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
-// A token like <0xE2> that stands for a byte: a run of them is decoded as a whole, so it is held until it ends.
+// A token such as <0xE2> that stands for a byte. A run of them is decoded as a whole, so it is held until it ends.
 bool is_byte_token(const Tokenizer& tokenizer, TokenId id) {
   std::string token = tokenizer.token_of(id);
   return token.size() == 6 && token.starts_with("<0x") && token.ends_with('>') &&

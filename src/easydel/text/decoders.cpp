@@ -1,4 +1,4 @@
-// Each kind of decoder, named as its file's "type".
+// The kinds of decoders, named after "type" in the file.
 #include "easydel/text/decoders.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   return out.append(text, last);
 }
 
-// The rules in their order; WordPiece's own clean-up, of `pieces`, knows one contraction more.
+// The rules in order; WordPiece's own clean-up (`pieces`) knows one more contraction.
 std::string tidied(std::string text, bool pieces) {
   const std::string_view only_of_pieces = " do not";
   for (auto [from, to] : {std::pair{" .", "."},

@@ -1,4 +1,4 @@
-// The decoders of tokenizer files: tokens back to text.
+// The decoders of tokenizer files: from tokens to text.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@ namespace easydel::text {
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  // Changes the tokens; the text is what they are when joined.
+  // Changes the tokens; the text is their concatenation.
   virtual void apply(std::vector<std::string>& tokens) const = 0;
 };
 
 std::unique_ptr<const Decoder> make_decoder(const Value& node);
-// What transformers calls clean_up_tokenization: no space before punctuation and English contractions.
+// transformers' clean_up_tokenization: removes spaces before punctuation and English contractions.
 std::string clean_up(std::string text);
 
 }  // namespace easydel::text

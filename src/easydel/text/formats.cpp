@@ -1,4 +1,4 @@
-// What the readers of other files share.
+// Functions shared by the readers of other files.
 #include "easydel/text/formats.h"
 
 #include "easydel/base/error.h"

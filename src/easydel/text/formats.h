@@ -1,4 +1,4 @@
-// The files that a tokenizer comes in beside tokenizer.json. Each reader makes the same parts of its file.
+// Tokenizer files other than tokenizer.json. Every reader produces the same parts.
 #pragma once
 
 #include <algorithm>
@@ -15,35 +15,35 @@
 
 namespace easydel::text {
 
-// What a file says of the whole: its parts, and which tokens are which.
+// The result of reading a file: the parts, and the special tokens.
 struct ReadTokenizer {
   TokenizerParts parts;
   std::optional<TokenId> bos, eos, pad, unk;
   std::optional<std::string> chat_template;
-  std::vector<AddedToken> special;  // more special tokens than the named ones
-  std::optional<Frame> frame;       // what stands around texts, by content: ids are known when all tokens are
+  std::vector<AddedToken> special;  // special tokens besides the named ones
+  std::optional<Frame> frame;       // tokens around texts, by content; ids are assigned when all tokens are known
 };
 
-// The tokens that configs name, in transformers' order; nullopt: no such token.
+// The special tokens that configurations name, in transformers' order; nullopt: no such token.
 struct NamedTokens {
   static constexpr std::array<std::string_view, 7> keys = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                            "pad_token", "cls_token", "mask_token"};
   enum Key : uint8_t { bos, eos, unk, sep, pad, cls, mask };
-  using Names = std::array<std::string_view, keys.size()>;  // what a class calls them; "": none
+  using Names = std::array<std::string_view, keys.size()>;  // the names that a class uses; "": none
   std::array<std::optional<AddedToken>, 7> tokens;
-  std::array<bool, 7> given{};  // a config speaks of it, if only to say that there is none
+  std::array<bool, 7> given{};  // the configuration has the key, perhaps with null
 
-  void fill(const Names& names);  // where the config says nothing
-  // The token's text; where the config denies it, the class's, which its vocabulary has all the same.
+  void fill(const Names& names);  // sets the tokens whose keys the configuration lacks
+  // The token's text; if the configuration sets it to null, the class's name, which its vocabulary still has.
   std::string content(Key key, const Names& names) const;
 };
 
-// What stands around texts: "cls A sep B:1 sep:1", names of tokens, and texts, with their types; "cls=0" fixes an id.
-// `token` says what the words are that name none.
+// Parses a frame, the tokens around texts: "cls A sep B:1 sep:1" holds names of tokens and the texts A and B, with type
+// ids after colons; "cls=0" sets an id. `token` resolves words that are not names of `named`.
 std::vector<FrameStep> read_frame(std::string_view words, const NamedTokens& named, const NamedTokens::Names& names,
                                   const std::function<void(std::string_view word, FrameStep&)>& token);
 template <class Each>
-void each_part(std::string_view text, char between, Each each) {  // empty parts are passed over
+void each_part(std::string_view text, char between, Each each) {  // skips empty parts
   while (!text.empty()) {
     const size_t end = std::min(text.find(between), text.size());
     if (end) each(text.substr(0, end));
@@ -51,13 +51,13 @@ void each_part(std::string_view text, char between, Each each) {  // empty parts
   }
 }
 
-// All throw UserError "name: ..." where the bytes cannot be read as what they should be.
+// All readers throw UserError "name: ..." if the bytes do not have the expected format.
 
 // SentencePiece's protocol buffer (tokenizer.model, spiece.model): BPE, unigram, word and character models.
-// `prefix_only_at_start`: the blank before a text is not put after special tokens within it.
+// `prefix_only_at_start`: add the blank only at the start of the text, not after special tokens within it.
 ReadTokenizer read_sentencepiece(std::string_view bytes, const std::string& name, bool prefix_only_at_start = false);
 
-// What such a file says of each piece, by id.
+// The pieces of such a file, by id.
 struct SentencePieces {
   std::vector<float> scores;
   std::vector<PieceKind> kinds;
@@ -65,28 +65,27 @@ struct SentencePieces {
 };
 SentencePieces read_pieces(std::string_view bytes, const std::string& name);
 
-// The same file as the class of transformers that a folder names makes a tokenizer of it, with ids of its own. `config`
-// is tokenizer_config.json; the class's own tokens are filled in where `named` is not given any.
+// The same file, read as a class of transformers does, with the ids of the class. `config` is tokenizer_config.json;
+// sets the tokens of `named` that are not given to the class's own.
 struct SentencePieceClass;
-// By tokenizer_class, or by config.json's model_type where that is empty; null: SentencePiece's own rules hold.
+// By tokenizer_class, or by config.json's model_type if that is empty; null: SentencePiece's own rules apply.
 const SentencePieceClass* sentencepiece_class(std::string_view tokenizer_class, std::string_view model_type);
 ReadTokenizer read_sentencepiece_as(const SentencePieceClass& kind, std::string_view bytes, const Value& config,
                                     NamedTokens& named, const std::string& name);
 
-// Lines of base64 and rank. The pattern and the special tokens are no part of such a file: the family that `name`
-// (cl100k_base.tiktoken) or the number of ranks tells decides, and cl100k's pattern where neither does.
+// Lines of base64 and rank. Such a file has no pattern and no special tokens; they are chosen by the family, recognized
+// by `name` (cl100k_base.tiktoken) or the number of ranks, with cl100k's pattern as the fallback.
 ReadTokenizer read_tiktoken(std::string_view bytes, const std::string& name);
 bool looks_like_tiktoken(std::string_view bytes);
 
 ReadTokenizer read_tekken(std::string_view json, const std::string& name);  // Mistral's tekken.json
 
-// The vocabulary in a GGUF file's metadata, with the pre-tokenizers that llama.cpp knows by name.
+// The vocabulary in the metadata of a GGUF file, with the pre-tokenizers that llama.cpp names.
 ReadTokenizer read_gguf(const std::filesystem::path& path);
 ReadTokenizer read_gguf(const weights::GgufMetadata& file);
 
-// One token a line, or vocab.json and merges.txt, with the steps of the class that `config` (tokenizer_config.json)
-// names, or else `model_type` (vocabulary_classes.h); the class's own tokens are filled in where `named` is not given
-// any.
+// One token per line, or vocab.json and merges.txt, with the steps of the class that `config` (tokenizer_config.json)
+// or else `model_type` names (vocabulary_classes.h). Sets the tokens of `named` that are not given to the class's own.
 ReadTokenizer read_word_list(std::string_view bytes, const Value& config, std::string_view model_type,
                              NamedTokens& named, const std::string& name);
 ReadTokenizer read_vocabulary_and_merges(std::string_view vocab, std::string_view merges, const Value& config,
@@ -95,7 +94,7 @@ ReadTokenizer read_vocabulary_and_merges(std::string_view vocab, std::string_vie
 ReadTokenizer read_rwkv(std::string_view bytes, const std::string& name);
 bool looks_like_rwkv(std::string_view bytes);
 
-// The patterns of the families, as their tokenizer.json writes them.
+// The split patterns of the families, as in their tokenizer.json.
 inline constexpr std::string_view cl100k_pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 inline constexpr std::string_view qwen2_pattern =
@@ -110,7 +109,7 @@ inline constexpr std::string_view tekken_pattern =
 // Steps that several files share.
 void set_byte_level(TokenizerParts& parts, const std::vector<std::string>& patterns);  // splits, then mapped bytes
 void set_steps(TokenizerParts& parts, std::string_view normalizer, std::string_view pre_tokenizer,
-               std::string_view decoder);  // each as tokenizer.json would write it; "" for none
+               std::string_view decoder);  // each as in tokenizer.json; "": none
 AddedToken special_token(std::string content, TokenId id = -1);
 
 }  // namespace easydel::text

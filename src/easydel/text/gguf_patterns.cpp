@@ -12,13 +12,13 @@ namespace {
 const std::string gpt2(gpt2_pattern), cl100k(cl100k_pattern), qwen2(qwen2_pattern), o200k(o200k_pattern),
     tekken(tekken_pattern);
 
-// Words of letters or of marks with the ASCII punctuation before them, as DeepSeek V3 cuts.
+// Words of letters or marks with the ASCII punctuation before them, as in DeepSeek V3.
 const std::string deepseek3 =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 const std::string kana_and_han = "[一-龥぀-ゟ゠-ヿ]+";
 const std::string contraction_tail = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)";
 
-// clang-format breaks this text in another place each time.
+// clang-format breaks this text in a different place each time.
 // clang-format off
 const std::string deepseek_letters =
     "\\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-"

@@ -1,4 +1,4 @@
-// Tokenizers in GGUF files. What each tokenizer.ggml.model means: ggml-org/llama.cpp src/llama-vocab.cpp.
+// Tokenizers in GGUF files. Source of the meaning of tokenizer.ggml.model: ggml-org/llama.cpp src/llama-vocab.cpp.
 #include <algorithm>
 
 #include "easydel/base/error.h"
@@ -82,7 +82,7 @@ void make_byte_pairs(const Gguf& gguf, ReadTokenizer& out, bool& adds_bos) {
     size_t at = merge.find(' ', 1);
     if (at == std::string_view::npos) continue;
     std::string_view left = merge.substr(0, at), right = merge.substr(at + 1);
-    // Merges that no token comes of are passed over, as llama.cpp never finds them.
+    // Skips merges whose result is not a token, as llama.cpp never finds them.
     if (data.vocabulary.find(left) >= 0 && data.vocabulary.find(right) >= 0 &&
         data.vocabulary.find(std::string(left) + std::string(right)) >= 0)
       data.merges.emplace_back(left, right);
@@ -128,7 +128,7 @@ void make_pieces(const Gguf& gguf, ReadTokenizer& out, bool unigram) {
   out.parts.cutter = Cutter{};
 }
 
-// Words begin with U+2581 there, and what goes on a word has no mark: the reverse of the vocabulary's own way.
+// There, words begin with U+2581 and continuations have no mark: the reverse of WordPiece's convention.
 void make_word_pieces(Gguf& gguf, ReadTokenizer& out) {
   for (size_t i = 0; i < gguf.tokens.size(); ++i) {
     std::string& token = gguf.tokens[i];
@@ -137,7 +137,7 @@ void make_word_pieces(Gguf& gguf, ReadTokenizer& out) {
       continue;
     token = token.starts_with(blank) ? token.substr(blank.size()) : "##" + token;
   }
-  // Two ways to write one token would be one: the later keeps the name that it has in the file.
+  // If two tokens would get the same text, the later one keeps its name from the file.
   std::vector<std::string> seen = gguf.tokens;
   std::sort(seen.begin(), seen.end());
   if (std::adjacent_find(seen.begin(), seen.end()) != seen.end()) {
@@ -225,7 +225,7 @@ ReadTokenizer read_gguf(const weights::GgufMetadata& file) try {
     if (kind != PieceKind::control && kind != PieceKind::user_defined && kind != PieceKind::unknown) continue;
     added.push_back(special_token(gguf.tokens[i], static_cast<TokenId>(i)));
     added.back().special = kind != PieceKind::user_defined;
-    // GGUF does not say which tokens swallow blanks; of Phi 3 it is known.
+    // GGUF does not say which tokens strip blanks; for Phi 3 it is known.
     const std::string& token = gguf.tokens[i];
     added.back().rstrip = phi3 && token != "<unk>" && token != "<s>" && token != "<|endoftext|>";
   }

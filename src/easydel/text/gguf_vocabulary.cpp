@@ -19,8 +19,8 @@ constexpr std::string_view blank = "\xE2\x96\x81";
 // The tokens of a GGUF file, by id.
 struct Tokens {
   std::vector<std::string> texts;
-  std::vector<int32_t> kinds;  // of PieceKind
-  std::vector<float> scores;   // empty: byte pairs in the order of merges
+  std::vector<int32_t> kinds;  // values of PieceKind
+  std::vector<float> scores;   // empty: byte pairs, ordered by their merges
 
   PieceKind kind(size_t id) const { return static_cast<PieceKind>(kinds[id]); }
   void set(size_t id, PieceKind kind) { kinds[id] = static_cast<int32_t>(kind); }
@@ -44,7 +44,7 @@ Tokens tokens_of(const Tokenizer& tokenizer, int64_t rows, const std::string& wh
   return out;
 }
 
-// How a pre-tokenizer cuts, as a list of patterns; nullopt: in another way.
+// The patterns by which a pre-tokenizer splits; nullopt: it works differently.
 std::optional<std::vector<std::string>> patterns_of(const Value* step) {
   std::vector<std::string> out;
   if (!step || step->is_null()) return out;
@@ -87,7 +87,7 @@ std::vector<std::pair<std::string, std::string>> merges_of(const Value& model) {
 
 bool is_byte_token(std::string_view text) { return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>'); }
 
-// Tokens that the model does not have of its own: looked for in the text as they stand.
+// Marks tokens that are not in the model's own vocabulary: they are searched literally.
 void mark_added(Tokens& tokens, const Value& vocabulary, const Value* added) {
   std::vector<bool> own(tokens.texts.size());
   for (const auto& [token, id] : vocabulary.entries)
@@ -100,7 +100,7 @@ void mark_added(Tokens& tokens, const Value& vocabulary, const Value* added) {
     if (!own[id] && tokens.kind(id) == PieceKind::normal) tokens.set(id, PieceKind::user_defined);
 }
 
-// The order of merges as scores: the earlier, the higher. What no merge makes comes last.
+// Expresses the order of merges as scores: an earlier merge gets a higher score; tokens that no merge makes come last.
 void set_scores(Tokens& tokens, const std::vector<std::pair<std::string, std::string>>& merges,
                 const Tokenizer& tokenizer) {
   tokens.scores.assign(tokens.texts.size(), -1e9f);
@@ -114,7 +114,7 @@ void set_scores(Tokens& tokens, const std::vector<std::pair<std::string, std::st
   }
 }
 
-// "gpt2" or "llama" as tokenizer.ggml.model; keys of the kind are written.
+// Writes tokenizer.ggml.model ("gpt2" or "llama") and the keys of that kind.
 void add_json(weights::GgufWriter& out, const Value& json, const Tokenizer& tokenizer, const std::string& where,
               const std::string& pre, Tokens& tokens) {
   const Value* model = json.find("model");
@@ -194,7 +194,7 @@ void add_vocabulary(weights::GgufWriter& out, const fs::path& where, int64_t row
   id("eos_token_id", tokenizer->eos_id());
   id("padding_token_id", tokenizer->pad_id());
   id("unknown_token_id", tokenizer->unk_id());
-  // What the tokenizer does to a text says more than what its files say of it.
+  // The tokenizer's behaviour is more reliable than the flags in its files.
   const auto plain = tokenizer->encode("a", {.add_special_tokens = false}), framed = tokenizer->encode("a");
   const auto is = [](std::optional<TokenId> token, TokenId id) { return token && *token == id; };
   out.flag("tokenizer.ggml.add_bos_token", !framed.empty() && is(tokenizer->bos_id(), framed.front()));

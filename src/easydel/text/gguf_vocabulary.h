@@ -1,4 +1,4 @@
-// A folder's tokenizer as the keys tokenizer.* of a GGUF file. The way back is read_gguf in formats.h.
+// Writes a folder's tokenizer as the keys tokenizer.* of a GGUF file. read_gguf in formats.h reads them.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace easydel::text {
 
-// `where` as Tokenizer::load takes it; `rows`: of the embedding, which may be more than there are tokens. `pre`: the
-// name of the pre-tokenizer in GGUF, where it cannot be told by its pattern; "" otherwise. UserError where the
-// tokenizer has no form that llama.cpp knows (byte pairs with a known pattern, SentencePiece's byte pairs), or more
-// tokens than rows. Without a tokenizer the file says that it has none.
+// `where`: as for Tokenizer::load. `rows`: rows of the embedding, which may exceed the number of tokens. `pre`: the
+// name of the pre-tokenizer in GGUF if its pattern does not determine it; otherwise "". UserError: llama.cpp cannot
+// express the tokenizer (it can express byte pairs with a known pattern and SentencePiece's byte pairs), or there are
+// more tokens than rows. If `where` has no tokenizer, the file says so.
 void add_vocabulary(weights::GgufWriter& out, const std::filesystem::path& where, int64_t rows,
                     const std::string& pre = "");
 

@@ -8,7 +8,7 @@
 namespace easydel::text {
 namespace {
 
-// As the table numbers them; the rest is told by the code point.
+// Numbered as in the table; the rest follows from the code point.
 enum class Kind : uint8_t {
   other,
   control,
@@ -44,12 +44,12 @@ Kind kind_of(char32_t c) {
   return static_cast<Kind>(*(after - 1) & 0xff);
 }
 
-// A cluster so far.
+// The state of a cluster while it is read.
 class Cluster {
  public:
   explicit Cluster(char32_t first) : last_(first) { add(kind_of(first)); }
 
-  // Whether `c` belongs to it; then it does.
+  // Returns whether `c` belongs to the cluster, and adds it if so.
   bool takes(char32_t c) {
     const Kind next = kind_of(c);
     const bool taken = (last_ == '\r' && c == '\n') || joins(next);

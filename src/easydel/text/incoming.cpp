@@ -1,4 +1,4 @@
-// Waking the reader, and letting go of text that nobody will ask for again.
+// Resumes the reader, and drops text that is no longer needed.
 #include "easydel/text/incoming.h"
 
 #include <algorithm>

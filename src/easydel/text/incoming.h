@@ -1,5 +1,5 @@
-// Text that is still arriving, and coroutines that read it: a parser is written as if the whole text were there, and
-// sleeps where more must come. So a text parsed at once and one parsed letter by letter go through the same lines.
+// Text that is still arriving, and coroutines that read it. A parser is written as if the whole text were available,
+// and suspends when it needs more. So parsing a text at once and character by character runs the same code.
 #pragma once
 
 #include <coroutine>
@@ -11,18 +11,19 @@
 
 namespace easydel::text {
 
-// One reader at a time. Not thread-safe; not movable, because sleeping readers point at it.
+// One reader at a time. Not thread-safe; not movable, because suspended readers point to it.
 class Incoming {
  public:
   Incoming() = default;
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
 
-  // Both run the reader as far as it gets. Whole characters of UTF-8; any cut of the text is good.
+  // Both run the reader until it needs more text. `more` must consist of whole UTF-8 characters; the text may be split
+  // anywhere between them.
   void feed(std::string_view more);
   void end();
 
-  // co_await need(n): true once n bytes lie ahead, false where the text ends before.
+  // co_await need(n): true once n bytes are ahead, false if the text ends before.
   auto need(size_t bytes) {
     struct Awaiter {
       Incoming& in;
@@ -33,7 +34,7 @@ class Incoming {
     };
     return Awaiter{*this, bytes};
   }
-  // co_await peek(n): the byte n places ahead, -1 where the text ends before.
+  // co_await peek(n): the byte n places ahead, or -1 if the text ends before.
   auto peek(size_t place = 0) {
     struct Awaiter {
       Incoming& in;
@@ -49,7 +50,7 @@ class Incoming {
   std::string_view ahead() const { return std::string_view(text_).substr(at_); }
   void take(size_t bytes) { at_ += bytes; }
 
-  // What was taken since mark() stays, for a reader that finds out late that it misunderstood.
+  // Keeps what is taken after mark(), for a reader that may find out later that it misinterpreted the text.
   void mark() { mark_ = at_; }
   void forget_mark() { mark_ = std::string::npos; }
   std::string since_mark() const { return text_.substr(mark_, at_ - mark_); }
@@ -83,10 +84,10 @@ struct TaskPromise {
 };
 }  // namespace detail
 
-// g++ 12 miscompiles co_await within && and ||, and in loop conditions of more than itself: give the result a name
-// first.
+// A reader of Incoming: starts immediately and runs until it must wait; co_await it for its result.
 //
-// A reader of Incoming: runs at once until it must wait; co_await it for its result.
+// g++ 12 miscompiles co_await inside && and ||, and in loop conditions that contain more than it: assign the result to
+// a variable first.
 template <class T = void>
 class [[nodiscard]] Task {
  public:

@@ -1,4 +1,4 @@
-// What a template is once it is parsed: expressions and statements.
+// The syntax tree of a template: expressions and statements.
 #pragma once
 
 #include <memory>
@@ -24,9 +24,9 @@ struct Expression {
     dict,       // children: key, value, key, value ...
     attribute,  // children[0].text
     item,       // children[0][children[1]]
-    slice,      // children[0][children[1]:children[2]:children[3]], null where left out
+    slice,      // children[0][children[1]:children[2]:children[3]], null if omitted
     call,       // children[0](arguments)
-    filter,     // children[0] | text(arguments); children[0] is null at the head of a filter block
+    filter,     // children[0] | text(arguments); children[0] is null at the start of a filter block
     test,       // children[0] is text(arguments)
     negate,
     plus,
@@ -53,7 +53,7 @@ struct Expression {
   std::vector<Argument> arguments;
 };
 
-// Where a value goes: a name, a namespace's attribute, or several of them.
+// The target of an assignment: a name, an attribute of a namespace, or several of these.
 struct Target {
   std::string name, attribute;
   std::vector<Target> parts;
@@ -81,7 +81,7 @@ struct Statement {
     with,        // targets = values: body
     generation,  // body
     block,       // text (its name): body
-    autoescape,  // where expression is true, what {{ }} gives is escaped in body
+    autoescape,  // if expression is true, the results of {{ }} in body are escaped
     break_,
     continue_,
   };
@@ -106,7 +106,7 @@ struct Template {
   std::vector<const Statement*> blocks;  // wherever they stand
 };
 
-// UserError "name:line:column: ..." where the source is no template.
+// UserError "name:line:column: ...": a syntax error.
 Template parse(std::string_view source, const std::string& name);
 
 }  // namespace easydel::text::jinja

@@ -1,4 +1,4 @@
-// Expressions: what each kind gives, and the lookups of attributes and items (Jinja2's environment.py).
+// Evaluates expressions, and looks up attributes and items (Jinja2's environment.py).
 #include "easydel/text/jinja_filters.h"
 #include "easydel/text/jinja_interpreter.h"
 
@@ -22,7 +22,7 @@ const Var* element(const Var& array, int64_t index) {
   return index < 0 || index >= n ? nullptr : &items[index];
 }
 
-// What changes its object is refused by the immutable sandbox.
+// Methods that modify their object, which the immutable sandbox refuses.
 bool is_mutating(const Var& object, std::string_view name) {
   auto any = [&](std::initializer_list<std::string_view> words) {
     for (std::string_view word : words)
@@ -130,7 +130,7 @@ Var Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
       return made(binary(expression.text, left, right));
     }
     case Kind::concat: {
-      // Where output is escaped, so is what stands beside a Markup (markup_join).
+      // With autoescaping, operands next to a Markup are escaped (markup_join).
       std::string out, raw;
       bool markup = false;
       for (size_t i = 0; i < expression.children.size(); ++i) {
@@ -213,7 +213,7 @@ Var Interpreter::call(const Var& function, const Arguments& arguments) {
   if (function.is_undefined()) fail_undefined(function);
   if (!function.is_object()) fail("'", type_name(function), "' object is not callable");
   step(4);
-  Var held = function;  // a namespace may let go of it meanwhile
+  Var held = function;  // keeps it alive: a namespace may release it during the call
   return held.as_object().call(*this, arguments);
 }
 
@@ -221,7 +221,7 @@ Var Interpreter::evaluate_filter(const Expression& expression, const ScopePtr& s
   Var value;
   if (!expression.children[0])
     value = *head;
-  else if (head)  // a chain on a block: only its innermost filter has no operand
+  else if (head)  // a filter chain on a block: only its innermost filter has no operand
     value = evaluate_filter(*expression.children[0], scope, head);
   else
     value = evaluate(*expression.children[0], scope);
@@ -243,7 +243,7 @@ bool Interpreter::test(std::string_view name, const Var& value, const Arguments&
 }
 
 Var Interpreter::attribute(const Var& object, std::string_view name) {
-  // What every object of Python's has: the sandbox gives it of none, not even of what is undefined.
+  // Attributes that every Python object has: the sandbox hides them, even for undefined values.
   if (object.is_undefined() && name == "__class__") return unsafe(std::string(name), object);
   if (object.is_undefined()) fail_undefined(object);
   if (is_mutating(object, name)) return unsafe(std::string(name), object);
@@ -257,7 +257,7 @@ Var Interpreter::attribute(const Var& object, std::string_view name) {
     }
     if (object.type() == Var::Type::number && (name == "real" || name == "imag"))
       return Var::number(name == "real" ? object.as_number() : 0.0);
-    // Groups of groupby are tuples with names.
+    // Groups of groupby are named tuples.
     if (object.type() == Var::Type::tuple && object.items().size() == 2 && (name == "grouper" || name == "list"))
       return object.items()[name == "list"];
     if (object.is_dict())

@@ -1,4 +1,4 @@
-// Parsing expressions.
+// Parses expressions.
 #include <algorithm>
 #include <charconv>
 
@@ -6,7 +6,7 @@
 
 namespace easydel::text::jinja {
 
-// Nesting is bounded so that hostile templates cannot exhaust the stack.
+// Nesting is limited so that hostile templates cannot exhaust the stack.
 struct ExpressionParser::Deeper {
   ExpressionParser& parser;
   explicit Deeper(ExpressionParser& parser) : parser(parser) {
@@ -332,7 +332,7 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr inner) {
   expect_symbol("[");
   ExpressionPtr parts[3];
   bool is_slice = is_symbol(":");
-  if (take_symbol("]")) {  // indexed with the empty tuple, as Jinja2 has it
+  if (take_symbol("]")) {  // indexed with the empty tuple, as in Jinja2
     out->children.push_back(make(Expression::Kind::tuple));
     return out;
   }
@@ -393,7 +393,7 @@ void ExpressionParser::call_arguments(std::vector<Expression::Argument>& out) {
 }
 
 ExpressionPtr ExpressionParser::filters(ExpressionPtr inner, bool head) {
-  // At the head of a filter block the first name has no '|' before it.
+  // At the start of a filter block the first name has no '|' before it.
   while (head || is_symbol("|") || (!head && (is_name("is") || is_symbol("(")))) {
     if (!head && is_name("is")) {
       inner = test(std::move(inner));

@@ -1,4 +1,4 @@
-// Jinja2's filters (filters.py), and transformers' tojson. Filters that go through lists are in jinja_list_filters.cpp.
+// Jinja2's filters (filters.py), and transformers' tojson. Filters over lists are in jinja_list_filters.cpp.
 #include <algorithm>
 #include <cmath>
 
@@ -72,7 +72,7 @@ Var whole_number(double d) {
   return Var::integer(static_cast<int64_t>(d));
 }
 
-// int(): Python's int() of strings, with the default where it is none.
+// int(): Python's int() of strings; the default if it is not a number.
 Var int_filter(Interpreter&, const Var& v, const Arguments& a) {
   Var fallback = given(a, 0, "default") ? *given(a, 0, "default") : Var::integer(0);
   if (v.is_undefined()) fail_undefined(v);
@@ -129,7 +129,7 @@ Var indent(Interpreter&, const Var& v, const Arguments& a) {
                        ? width->as_string()
                        : std::string(static_cast<size_t>(std::clamp<int64_t>(number(a, 0, "width", 4), 0, 10000)), ' ');
   bool first = flag(a, 1, "first", false), blank = flag(a, 2, "blank", false);
-  std::string s = to_text(v) + "\n", out;  // so that a last empty line stays
+  std::string s = to_text(v) + "\n", out;  // keeps a last empty line
   std::vector<std::string> lines = split_lines(s, false);
   for (size_t i = 0; i < lines.size(); ++i) {
     if (i) out += "\n";
@@ -163,7 +163,7 @@ Var round_filter(Interpreter&, const Var& v, const Arguments& a) {
       const double scale = std::pow(10.0, static_cast<double>(-digits));
       return Var::integer(scale > 9e18 ? 0 : static_cast<int64_t>(std::nearbyint(v.as_number() / scale) * scale));
     }
-    if (digits >= 0) {  // as Python: the decimal nearest to the exact value, ties to even
+    if (digits >= 0) {  // as in Python: the decimal nearest to the exact value, ties to even
       char buffer[512];
       std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(std::min<int64_t>(digits, 100)), v.as_number());
       return Var::number(std::strtod(buffer, nullptr));
@@ -176,7 +176,7 @@ Var round_filter(Interpreter&, const Var& v, const Arguments& a) {
   return Var::number((how == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
 }
 
-// pprint.pformat of what fits into a line: the keys of dicts are sorted.
+// pprint.pformat for values that fit into a line: keys of dicts are sorted.
 std::string pretty(const Var& v) {
   const auto in_order = [](auto&& self, const Var& value) -> Var {
     if (value.is_array()) {
@@ -199,7 +199,7 @@ std::string pretty(const Var& v) {
   return out;
 }
 
-// Words begin after whitespace and after - ( { [ <, as Jinja2's own title does.
+// Words begin after whitespace and after - ( { [ <, as in Jinja2's title.
 Var title_filter(Interpreter&, const Var& v, const Arguments&) {
   std::string out, word;
   auto flush = [&] {
@@ -254,7 +254,7 @@ Var trim(Interpreter&, const Var& v, const Arguments& a) {
 }
 
 Var truncate(Interpreter&, const Var& v, const Arguments& a) {
-  jinja::length(v);  // fails where there is none
+  jinja::length(v);  // fails if it has no length
   int64_t length = number(a, 0, "length", 255), leeway = number(a, 3, "leeway", 5);
   bool kill = flag(a, 1, "killwords", false);
   std::string end = text(a, 2, "end", "..."), s = to_text(v);

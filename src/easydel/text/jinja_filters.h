@@ -1,4 +1,4 @@
-// What the two files of filters share: reading arguments by position or name.
+// Shared by the files of filters: reads arguments by position or name.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ std::string text(const Arguments& arguments, size_t position, std::string_view n
 std::span<const NamedFilter> list_filters();
 std::span<const NamedFilter> text_filters();
 
-// Failure where a filter or a test (by its canonical name) is given what it does not take.
+// Failure if a filter or a test (by its canonical name) gets arguments that it does not accept.
 void check_filter_arguments(std::string_view name, const Arguments& arguments);
 void check_test_arguments(std::string_view name, const Arguments& arguments);
 

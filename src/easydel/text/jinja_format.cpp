@@ -106,7 +106,7 @@ std::string formatted_number(const Var& value, Spec spec) {
   return padded(sign + digits, spec, '>');
 }
 
-// The mini-language behind the colon of '{:>8.2f}'.
+// The mini-language after the colon of '{:>8.2f}'.
 Spec parse_spec(const std::string& text) {
   Spec spec;
   std::u32string all = to_utf32(text);
@@ -157,7 +157,7 @@ std::string formatted(const Var& value, const std::string& text) {
   return padded(out, spec, '<');
 }
 
-// A field like `0.name[key]` of '{0.name[key]}'.
+// A field such as `0.name[key]` of '{0.name[key]}'.
 Var field_value(std::string field, const Arguments& arguments, Interpreter& interpreter, int64_t& automatic) {
   size_t end = field.find_first_of(".[");
   std::string first = field.substr(0, end);

@@ -1,4 +1,4 @@
-// The functions that a template finds: Jinja2's own and those that transformers adds.
+// The global functions of templates: Jinja2's and those that transformers adds.
 #include <cstdlib>
 #include <ctime>
 
@@ -8,7 +8,7 @@
 namespace easydel::text::jinja {
 namespace {
 
-constexpr int64_t longest_range = 100'000;  // of Jinja2's sandbox
+constexpr int64_t longest_range = 100'000;  // limit of Jinja2's sandbox
 
 class Namespace final : public Object {
  public:
@@ -122,7 +122,7 @@ Var range(Interpreter& interpreter, const Arguments& arguments) {
 
 Var strftime_now(Interpreter&, const Arguments& arguments) {
   if (arguments.positional.size() != 1 || !arguments.positional[0].is_string()) fail("strftime_now() takes one format");
-  // SOURCE_DATE_EPOCH is the usual way to ask a program for the same output on every day.
+  // SOURCE_DATE_EPOCH is the common way to request reproducible output.
   const char* fixed = std::getenv("SOURCE_DATE_EPOCH");
   std::time_t now = fixed ? static_cast<std::time_t>(std::strtoll(fixed, nullptr, 10)) : std::time(nullptr);
   std::tm local{};

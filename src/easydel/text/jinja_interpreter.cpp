@@ -1,4 +1,4 @@
-// Statements: what each tag does.
+// Executes statements.
 #include "easydel/text/jinja_interpreter.h"
 
 #include <utility>
@@ -43,7 +43,7 @@ class MacroObject final : public Object {
   bool escapes_;
 };
 
-// What `self` is: its blocks.
+// The value of `self`: the template's blocks.
 class SelfObject final : public Object {
  public:
   SelfObject(const Template& source, ScopePtr scope) : source_(source), scope_(std::move(scope)) {}
@@ -64,7 +64,7 @@ class SelfObject final : public Object {
   ScopePtr scope_;
 };
 
-// What `loop` is inside of a loop.
+// The value of `loop` inside a loop.
 class LoopObject final : public Object, public std::enable_shared_from_this<LoopObject> {
  public:
   using Items = std::shared_ptr<const std::vector<Var>>;
@@ -305,7 +305,7 @@ void Interpreter::run_for(const Statement& statement, const ScopePtr& scope, con
   auto shared = std::make_shared<const std::vector<Var>>(std::move(all));
   auto loop = std::make_shared<LoopObject>(statement, scope, shared, depth);
   Var loop_value = Var::object(loop);
-  bool gone_through = false;  // Jinja2's else belongs to loops of which no turn came to its end
+  bool gone_through = false;  // Jinja2 runs else if no iteration was completed
   for (size_t i = 0; i < shared->size(); ++i) {
     loop->move_to(i);
     auto inner = std::make_shared<Scope>();
@@ -348,7 +348,7 @@ void Interpreter::assign(const Target& target, Var value, const ScopePtr& scope)
   fail("cannot assign attribute on non-namespace object");
 }
 
-// A block sees the names of the template, and what is assigned in it stays there; it escapes nothing by itself.
+// A block sees the template's names; assignments in it are local; it does not change escaping.
 std::string Interpreter::run_block(const Statement& block, const ScopePtr& scope) {
   Deeper deeper(*this);
   const bool escapes = std::exchange(escapes_, false);

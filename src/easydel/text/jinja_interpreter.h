@@ -1,4 +1,4 @@
-// Runs a parsed template. One Interpreter is one rendering on one thread.
+// Runs a parsed template. An Interpreter is one rendering, on one thread.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace easydel::text::jinja {
 
-// Names of one block; looked up outwards.
+// The names of one block; lookups continue in the outer scope.
 struct Scope {
   std::shared_ptr<Scope> outer;
   std::vector<std::pair<std::string, Var>> names;
@@ -35,7 +35,7 @@ class Interpreter {
       : template_(source), limits_(limits), ends_(std::chrono::steady_clock::now() + limits.time) {}
   ~Interpreter();
 
-  // Failure (line() and column() say where) or the text.
+  // Returns the text. Failure: an error at line() and column().
   std::string render(const Var& context);
 
   int line() const { return line_; }
@@ -48,15 +48,15 @@ class Interpreter {
   bool test(std::string_view name, const Var& value, const Arguments& arguments);
   Var attribute(const Var& object, std::string_view name);  // object.name
   Var item(const Var& object, const Var& index);            // object[index]
-  // `escapes`: it was defined where {{ }} escapes.
+  // `escapes`: the macro was defined where {{ }} escapes.
   Var call_macro(const Macro& macro, const ScopePtr& scope, const Arguments& arguments, const Var* caller,
                  bool escapes);
   std::string run_block(const Statement& block, const ScopePtr& scope);
-  bool autoescapes() const { return autoescapes_; }  // what is called now, whatever holds where it is written
+  bool autoescapes() const { return autoescapes_; }  // autoescaping of the calling code, not of the definition
   bool escapes() const { return escapes_; }
   std::string loop_again(const Statement& loop, const ScopePtr& scope, const Var& items, int depth);
-  void step(size_t cost = 1);                     // Failure where the rendering has done too much
-  void remember(std::shared_ptr<Object> object);  // it forgets at the end
+  void step(size_t cost = 1);                     // Failure: the rendering exceeds its limit of work
+  void remember(std::shared_ptr<Object> object);  // calls forget() at the end
 
  private:
   enum class Flow : uint8_t { normal, break_, continue_ };
@@ -70,7 +70,7 @@ class Interpreter {
   std::string captured(const Body& body, const ScopePtr& scope);
 
   Var evaluate(const Expression& expression, const ScopePtr& scope);
-  Var made(Var value);  // counts what a new value costs
+  Var made(Var value);  // charges for a new value
   Var evaluate_name(const Expression& expression, const ScopePtr& scope);
   Var evaluate_compare(const Expression& expression, const ScopePtr& scope);
   Var evaluate_call(const Expression& expression, const ScopePtr& scope, const Var* caller);
@@ -82,13 +82,13 @@ class Interpreter {
   const std::chrono::steady_clock::time_point ends_;
   ScopePtr root_, top_;  // the context; the template's own names
   bool escapes_ = false, autoescapes_ = false;
-  std::vector<ScopePtr> captured_;  // scopes that macros hold: emptied at the end, so that no cycle stays
+  std::vector<ScopePtr> captured_;                   // scopes that macros hold; cleared at the end to break cycles
   std::vector<std::shared_ptr<Object>> remembered_;  // namespaces, for the same reason
   std::vector<std::pair<int64_t, int64_t>> spans_;
-  std::string* main_ = nullptr;  // what render() returns
+  std::string* main_ = nullptr;  // the result of render()
   int64_t main_characters_ = 0;  // of the first main_counted_ bytes of it
   size_t main_counted_ = 0;
-  int64_t steps_ = 0, next_look_ = 0;  // when the clock is looked at again
+  int64_t steps_ = 0, next_look_ = 0;  // step at which the clock is read next
   size_t written_ = 0;
   int depth_ = 0, line_ = 0, column_ = 0;
 };
@@ -99,7 +99,7 @@ std::string format_percent(const std::string& format, const Var& arguments);  //
 std::string format_braces(const std::string& format, const Arguments& arguments,
                           Interpreter& interpreter);  // str.format
 
-// A method of a string, list, dict or number; nullopt: there is none of that name.
+// A method of a string, list, dict or number; nullopt: no such method.
 std::optional<Var> method(const Var& object, std::string_view name);
 // range, dict, namespace, cycler, joiner, raise_exception, strftime_now.
 const std::vector<std::pair<std::string, Var>>& globals();

@@ -1,4 +1,4 @@
-// Jinja2's lexer (lexer.py): data, tags and what stands in them.
+// Jinja2's lexer (lexer.py): data, and tags with their contents.
 #include "easydel/text/jinja_lexer.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Lexeme::Kind;
 
-// "\r\n" and "\r" become "\n", and one newline at the very end goes.
+// Converts "\r\n" and "\r" to "\n" and removes one newline at the end.
 std::string normal_newlines(std::string_view source) {
   std::string out;
   out.reserve(source.size());
@@ -135,7 +135,7 @@ class Lexer {
     if (at_ < source_.size() && source_[at_] == '\n') ++at_;
   }
 
-  // At the name of a tag: is it {% raw %}? Then at_ stands behind that tag.
+  // At the name of a tag: returns whether it is {% raw %}, and then moves at_ past that tag.
   bool raw_begins() {
     size_t at = at_, next;
     while (blank_at(source_, at, next)) at = next;
@@ -182,7 +182,7 @@ class Lexer {
 
   void inside(size_t tag, bool variable) {
     push(variable ? Kind::variable_begin : Kind::block_begin, "", tag);
-    std::string open;  // brackets that are not closed yet
+    std::string open;  // open brackets
     const char* close = variable ? "}}" : "%}";
     while (true) {
       skip_blank();
@@ -254,7 +254,7 @@ class Lexer {
     digits("0123456789");
     bool fraction = false;
     auto digit_at = [&](size_t at) { return at < source_.size() && source_[at] >= '0' && source_[at] <= '9'; };
-    // `1.5`, but `a[0].b` and `1.attribute` are no fractions.
+    // `1.5` is a fraction, `a[0].b` and `1.attribute` are not.
     bool after_dot = from > 0 && source_[from - 1] == '.';
     if (!after_dot && at_ < source_.size() && source_[at_] == '.' && digit_at(at_ + 1)) {
       ++at_;
@@ -272,7 +272,7 @@ class Lexer {
     push(fraction ? Kind::number : Kind::integer, text(), from);
   }
 
-  // A string as Python's unicode-escape reads it.
+  // Decodes a string like Python's unicode-escape.
   void quoted(char quote) {
     size_t from = at_++;
     std::string out;

@@ -1,4 +1,4 @@
-// A template's source into tokens, with Jinja2's whitespace rules (trim_blocks and lstrip_blocks on).
+// Splits a template's source into tokens, with Jinja2's whitespace rules (trim_blocks and lstrip_blocks on).
 #pragma once
 
 #include <string>
@@ -22,11 +22,11 @@ struct Lexeme {
     end
   };
   Kind kind;
-  std::string text;  // of data, names, strings (decoded), numbers, symbols
+  std::string text;  // data, name, string (decoded), number or symbol
   int line, column;  // from 1
 };
 
-// UserError "name:line:column: ..." where the source is no template.
+// UserError "name:line:column: ...": a syntax error.
 std::vector<Lexeme> lex(std::string_view source, const std::string& name);
 
 }  // namespace easydel::text::jinja

@@ -1,4 +1,4 @@
-// Filters over lists and dicts: map, select, sort, join and their kin.
+// Filters over lists and dicts: map, select, sort, join and others.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace easydel::text::jinja {
 namespace {
 
-// 'a.b.0' of an item: attributes and indices in turn.
+// Looks up 'a.b.0' in an item: attributes and indices in sequence.
 Var attribute_path(Interpreter& interpreter, Var item, const Var& path, const Var* fallback = nullptr) {
   if (path.is_integral()) return interpreter.item(item, path);
   std::string word = to_text(path);
@@ -57,8 +57,9 @@ Var sort(Interpreter& interpreter, const Var& v, const Arguments& a) {
   std::vector<Var> items = iterate(v), keys;
   for (const Var& item : items) {
     Var key = key_of(interpreter, item, given(a, 2, "attribute"), flag(a, 1, "case_sensitive", false));
-    keys.push_back(key.type() == Var::Type::list ? key
-                                                 : Var::list({key}));  // lists of keys: equal ones are not compared
+    keys.push_back(key.type() == Var::Type::list
+                       ? key
+                       : Var::list({key}));  // lists of keys, so that values with equal keys are not compared
   }
   return Var::list(sorted(std::move(items), keys, flag(a, 0, "reverse", false)));
 }
@@ -133,7 +134,7 @@ Arguments rest_of(const Arguments& a, size_t from) {
   return out;
 }
 
-// map and select take what is empty or nothing for an empty list.
+// map and select treat undefined and none as an empty list.
 std::vector<Var> items_if_any(const Var& v) { return v.truth() ? iterate(v) : std::vector<Var>(); }
 
 Var map(Interpreter& interpreter, const Var& v, const Arguments& a) {
@@ -172,7 +173,7 @@ Var join(Interpreter& interpreter, const Var& v, const Arguments& a) {
   std::vector<Var> items = iterate(v);
   if (path && !path->is_none())
     for (Var& item : items) item = attribute_path(interpreter, item, *path);
-  // Where output is escaped, one Markup makes all of it one.
+  // With autoescaping, one Markup makes the whole result a Markup.
   bool markup = interpreter.autoescapes() && given_between && given_between->is_markup();
   if (interpreter.autoescapes())
     for (const Var& item : items) markup = markup || item.is_markup();
@@ -252,7 +253,7 @@ Var end_item(const Var& v, bool last) {
 
 Var items(Interpreter&, const Var& v, const Arguments&) {
   if (v.is_undefined()) return Var::view("generator", {});
-  if (!v.is_dict()) {  // Python's generator fails where somebody goes through it
+  if (!v.is_dict()) {  // a Python generator fails only when it is iterated
     Var out = Var::view("generator", {});
     out.as_view().failure = "Can only get item pairs from a mapping.";
     return out;

@@ -53,7 +53,7 @@ bool cased(const std::string& text, Category wanted) {
   return any;
 }
 
-// The part of `text` that find, index and count look at, and where it begins (in bytes and characters).
+// The part of `text` that find, index and count search, and its beginning (in bytes and characters).
 struct Window {
   std::string_view text;
   int64_t begin;
@@ -273,7 +273,7 @@ std::vector<Var> pairs_of(const DictData& data) {
   return out;
 }
 
-// Python's own methods take their arguments by position, but for these.
+// Python's methods take arguments by position, except for these.
 bool takes_names(std::string_view name) {
   for (std::string_view known : {"split", "rsplit", "splitlines", "expandtabs", "format"})
     if (known == name) return true;
@@ -294,7 +294,7 @@ std::optional<Var> method(const Var& object, std::string_view name) {
           if (!arguments.named.empty() && !takes_names(row.name))
             fail("str.", row.name, "() takes no keyword arguments");
           Var out = row.run(object.as_string(), arguments, interpreter);
-          // What a Markup's methods give is a Markup again.
+          // Methods of a Markup return a Markup.
           return out.is_string() && object.is_markup() ? Var::string(out.as_string(), true) : out;
         });
     return std::nullopt;

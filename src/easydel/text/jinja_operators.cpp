@@ -1,4 +1,4 @@
-// Arithmetic, slices and the % of strings, as Python does them.
+// Arithmetic, slices and the % of strings, as in Python.
 #include <algorithm>
 #include <cmath>
 
@@ -88,7 +88,7 @@ Var repeated(const Var& value, int64_t times) {
   return value.type() == Var::Type::list ? Var::list(std::move(out)) : Var::tuple(std::move(out));
 }
 
-// markupsafe: what is added to a Markup is escaped, unless it is one too.
+// markupsafe: operands added to a Markup are escaped unless they are Markups.
 Var added_strings(const Var& a, const Var& b) {
   bool markup = a.is_markup() || b.is_markup();
   auto text = [&](const Var& v) { return markup && !v.is_markup() ? escape(v.as_string()) : v.as_string(); };

@@ -1,4 +1,4 @@
-// Parsing statements: the tags and the data between them.
+// Parses statements: the tags and the data between them.
 #include "easydel/text/jinja_parser.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Parser : ExpressionParser {
   using Words = std::initializer_list<std::string_view>;
   using StatementPtr = std::unique_ptr<Statement>;
 
-  // Statements up to (not including) a tag whose name is in `ends`; current() is then that name.
+  // Parses statements up to a tag whose name is in `ends`; current() is then that name.
   Body body(Words ends) {
     Body out;
     if (++depth_ > 150) wrong("is nested too deeply");
@@ -60,7 +60,7 @@ class Parser : ExpressionParser {
     return out;
   }
 
-  // As body(), in a scope of its own, and past the end tag, which must be `end`.
+  // As body(), in a new scope, and past the end tag, which must be `end`.
   Body block(std::string_view end) {
     bool before = soft_;
     soft_ = false;

@@ -1,4 +1,4 @@
-// The parser's halves: expressions here, statements in jinja_parser.cpp.
+// The parser of expressions; jinja_parser.cpp adds statements.
 #pragma once
 
 #include <initializer_list>
@@ -26,10 +26,10 @@ class ExpressionParser {
   [[noreturn]] void unexpected(const std::string& wanted) const;
 
   ExpressionPtr expression() { return conditional(); }
-  // `a` or `a, b`; `with_condition` false leaves an `if` alone; a name in `enders` ends it too.
+  // Parses `a` or `a, b`. `with_condition` false: does not consume an `if`. A name in `enders` ends it, too.
   ExpressionPtr tuple(bool with_condition = true, std::initializer_list<std::string_view> enders = {},
                       bool in_parentheses = false);
-  ExpressionPtr filters(ExpressionPtr inner, bool only_first);  // what follows '|'; `inner` may be null
+  ExpressionPtr filters(ExpressionPtr inner, bool only_first);  // parses what follows '|'; `inner` may be null
   ExpressionPtr primary();
   ExpressionPtr postfix(ExpressionPtr inner);
   void call_arguments(std::vector<Expression::Argument>& out);
@@ -38,9 +38,9 @@ class ExpressionParser {
   std::string name_;
   size_t at_ = 0;
   int depth_ = 0;
-  // Whether an unknown filter or test is only an error once it is reached: so it is inside of conditions.
+  // True inside conditions, where an unknown filter or test is an error only when it is evaluated.
   bool soft_ = false;
-  // Those that are errors anyway, by their places: one before an `if` turns out to be conditional only there.
+  // Unknown names found so far, by position: only a later `if` shows whether one is conditional.
   std::vector<std::pair<size_t, std::string>> unknown_;
 
  private:

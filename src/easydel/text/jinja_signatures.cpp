@@ -1,4 +1,4 @@
-// The parameters of Jinja2's filters and tests, so that a call with too many or unknown ones fails as Python's does.
+// The parameters of Jinja2's filters and tests, so that calls with too many or unknown arguments fail as in Python.
 #include <algorithm>
 
 #include "easydel/text/jinja_filters.h"
@@ -7,7 +7,7 @@ namespace easydel::text::jinja {
 namespace {
 
 struct Signature {
-  std::string_view name, parameters;  // in order, with commas; "*": anything
+  std::string_view name, parameters;  // in order, separated by commas; "*": any
 };
 
 constexpr Signature filters[] = {

@@ -1,4 +1,4 @@
-// Strings as Python treats them.
+// Python's string operations.
 #include "easydel/text/jinja_strings.h"
 
 #include <utf8proc.h>
@@ -206,7 +206,7 @@ std::string centered(const std::string& text, int64_t width, const std::string& 
   int64_t missing = width - count_characters(text);
   if (missing <= 0) return text;
   check_size(static_cast<size_t>(missing) * fill.size());
-  // str.center puts the odd one to the left only where the width is odd.
+  // str.center puts the extra blank on the left only if the width is odd.
   int64_t left = align == '<' ? 0 : align == '>' ? missing : missing / 2 + (missing & width & 1);
   std::string out;
   for (int64_t i = 0; i < left; ++i) out += fill;

@@ -1,4 +1,4 @@
-// Python's operations on strings, by characters.
+// Python's string operations, by characters.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 std::string capitalize(std::string_view text);
 std::string title(std::string_view text);
-// sides: 1 the left, 2 the right, 3 both; null `set`: whitespace.
+// sides: 1: left, 2: right, 3: both; null `set`: whitespace.
 std::string strip(std::string_view text, const std::string* set, int sides);
 std::string replace(std::string_view text, std::string_view from, std::string_view to, int64_t most);
 std::vector<std::string> split(std::string_view text, const std::string* separator, int64_t most, bool from_right);

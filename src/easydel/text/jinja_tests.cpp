@@ -1,4 +1,4 @@
-// Jinja2's tests (tests.py): what may stand behind `is`.
+// Jinja2's tests (tests.py), the names after `is`.
 #include "easydel/text/jinja_interpreter.h"
 #include "easydel/text/jinja_parser.h"
 #include "easydel/text/jinja_strings.h"

@@ -1,4 +1,4 @@
-// Filters that reshape text: wordwrap, striptags, urlize, xmlattr, filesizeformat, urlencode.
+// Filters that reformat text: wordwrap, striptags, urlize, xmlattr, filesizeformat, urlencode.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -23,7 +23,7 @@ bool matches(const Regex& regex, std::string_view text) {
   return parts.size() == 1 && parts[0].match;
 }
 
-// textwrap's chunks: words, perhaps cut behind a hyphen, and the white space between them.
+// textwrap's chunks: words, possibly split after a hyphen, and the white space between them.
 std::vector<std::string> chunks_of(const std::string& line, bool at_hyphens) {
   static const std::string space = "[\\t\\n\\x0b\\x0c\\r ]", no_space = "[^\\t\\n\\x0b\\x0c\\r ]", letter = "[^\\d\\W]";
   static const Regex simple(space + "+");
@@ -45,7 +45,7 @@ struct Wrap {
   bool break_long_words, break_on_hyphens;
 };
 
-// The lines of one paragraph (textwrap's algorithm: greedy, white space at the edges of lines dropped).
+// The lines of one paragraph, by textwrap's algorithm: greedy, dropping white space at the ends of lines.
 std::vector<std::string> wrapped(const std::string& paragraph, const Wrap& how) {
   std::vector<std::u32string> chunks;
   for (const std::string& chunk : chunks_of(paragraph, how.break_on_hyphens)) chunks.push_back(to_utf32(chunk));
@@ -106,7 +106,7 @@ Var wordwrap(Interpreter& interpreter, const Var& v, const Arguments& a) {
   return Var::string(std::move(out));
 }
 
-// Numbered references, and the names that HTML cannot do without.
+// Numeric references, and the six most common names.
 std::string unescaped(const std::string& text) {
   constexpr std::pair<std::string_view, char32_t> kNames[] = {{"lt", '<'},   {"gt", '>'},    {"amp", '&'},
                                                               {"quot", '"'}, {"apos", '\''}, {"nbsp", 0xA0}};
@@ -201,7 +201,7 @@ Var filesizeformat(Interpreter& interpreter, const Var& v, const Arguments& a) {
   return Var::string(std::string(digits) + " " + prefix);
 }
 
-// What stands around an address in running text.
+// Punctuation around a url in running text.
 struct Word {
   std::string head, middle, tail;
 };

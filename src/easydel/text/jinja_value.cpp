@@ -1,4 +1,4 @@
-// Making and comparing values, as Python does.
+// Creates and compares values, as in Python.
 #include "easydel/text/jinja_value.h"
 
 #include <algorithm>
@@ -220,7 +220,7 @@ bool less(const Var& a, const Var& b) {
   }
   if (a.is_integral() && b.is_integral()) return a.as_integer() < b.as_integer();
   if (a.is_numeric() && b.is_numeric()) return a.as_number() < b.as_number();
-  if (a.is_string() && b.is_string()) return a.as_string() < b.as_string();  // UTF-8 sorts as its code points do
+  if (a.is_string() && b.is_string()) return a.as_string() < b.as_string();  // UTF-8 has the order of its code points
   if (a.is_array() && a.type() == b.type()) {
     const auto &x = a.items(), &y = b.items();
     for (size_t i = 0; i < x.size() && i < y.size(); ++i)

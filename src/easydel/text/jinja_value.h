@@ -1,5 +1,5 @@
-// The values of a template: Python's, as far as templates can see them. Lists and dicts never change once made (the
-// environment that transformers uses is immutable), so values are shared freely.
+// The values of a template, with the semantics of Python's. Lists and dicts are immutable (as in transformers'
+// environment), so values are shared freely.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace easydel::text::jinja {
 
-// What goes wrong while a template runs; the interpreter adds where.
+// An error while a template runs; the interpreter adds the position.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -52,7 +52,7 @@ class Var {
   static Var list(std::vector<Var> items);
   static Var tuple(std::vector<Var> items);
   static Var dict(DictData entries);
-  // What Python gives instead of a list: "generator" (gone through once, without a length), "range", "dict_items" ...
+  // An iterable that is not a list: "generator" (one iteration, no length), "range", "dict_items", ...
   static Var view(std::string kind, std::vector<Var> items);
   static Var object(std::shared_ptr<Object> o);
 
@@ -66,12 +66,12 @@ class Var {
   bool is_object() const { return type_ == Type::object; }
   bool is_integral() const { return type_ == Type::integer || type_ == Type::boolean; }
   bool is_numeric() const { return is_integral() || type_ == Type::number; }
-  bool is_markup() const { return markup_; }  // of a string: escapes what it is added to
+  bool is_markup() const { return markup_; }  // a string whose concatenations are escaped
 
   bool as_bool() const { return integer_ != 0; }
   int64_t as_integer() const { return integer_; }
   double as_number() const { return type_ == Type::number ? number_ : static_cast<double>(integer_); }
-  const std::string& as_string() const;  // also why an undefined value is undefined
+  const std::string& as_string() const;  // for an undefined value: the reason
   const std::vector<Var>& items() const;
   const DictData& as_dict() const;
   ViewData& as_view() const;
@@ -91,8 +91,8 @@ class Var {
 };
 
 struct DictData {
-  std::vector<std::pair<Var, Var>> entries;         // in the order of insertion
-  std::unordered_map<std::string, size_t> by_name;  // of the string keys
+  std::vector<std::pair<Var, Var>> entries;         // in insertion order
+  std::unordered_map<std::string, size_t> by_name;  // indices of string keys
 
   const Var* find(const Var& key) const;
   const Var* find(std::string_view key) const;
@@ -102,8 +102,8 @@ struct DictData {
 struct ViewData : Heap {
   std::string kind;
   std::vector<Var> items;
-  size_t taken = 0;                        // of a view that is gone through once
-  std::string failure;                     // what going through it runs into
+  size_t taken = 0;                        // items consumed from a generator
+  std::string failure;                     // error at the end of the iteration; empty: none
   std::array<int64_t, 3> bounds{0, 0, 1};  // of a range: begin, end, step
   ViewData(std::string kind, std::vector<Var> items) : kind(std::move(kind)), items(std::move(items)) {}
   bool once() const { return !kind.starts_with("dict_") && kind != "range"; }
@@ -117,7 +117,7 @@ struct Arguments {
   const Var* find(size_t position, std::string_view name) const;  // nullptr: not given
 };
 
-// What is neither number, string nor container: functions, macros, namespaces, loops.
+// Other values: functions, macros, namespaces, loops.
 class Object : public Heap {
  public:
   virtual std::string name() const = 0;  // as Python would print it
@@ -125,7 +125,7 @@ class Object : public Heap {
   virtual Var call(Interpreter&, const Arguments&) { fail("'", name(), "' object is not callable"); }
   virtual std::optional<Var> attribute(std::string_view) { return std::nullopt; }
   virtual bool set_attribute(std::string_view, Var) { return false; }
-  virtual void forget() {}  // lets go of what it holds
+  virtual void forget() {}  // releases the values that it holds
 };
 
 class Function final : public Object {
@@ -148,12 +148,12 @@ std::string repr(const Var& value);     // repr()
 std::string repr_of_number(double d);
 std::string type_name(const Var& value);  // "str", "dict", "Undefined" ...
 bool equal(const Var& a, const Var& b);
-bool less(const Var& a, const Var& b);  // a < b; Failure where Python cannot compare them
+bool less(const Var& a, const Var& b);  // a < b; Failure if Python cannot compare them
 bool contains(const Var& container, const Var& item);
-int64_t length(const Var& value);            // len(); Failure where there is none
-std::vector<Var> iterate(const Var& value);  // list(value); Failure where it cannot be iterated
-std::string escape(std::string_view text);   // of HTML
-void check_size(size_t bytes);               // Failure where one value would become too large
+int64_t length(const Var& value);            // len(); Failure if it has none
+std::vector<Var> iterate(const Var& value);  // list(value); Failure if it is not iterable
+std::string escape(std::string_view text);   // for HTML
+void check_size(size_t bytes);               // Failure if a value would become too large
 
 struct JsonOptions {
   bool ensure_ascii = false, sort_keys = false, indented = false;
@@ -161,7 +161,7 @@ struct JsonOptions {
 };
 std::string to_json_text(const Var& value, const JsonOptions& options);  // json.dumps
 
-// Characters of a string, for indexing; ASCII strings are not converted.
+// Number of characters; ASCII strings are not converted.
 size_t characters(const std::string& text);
 
 }  // namespace easydel::text::jinja

@@ -1,4 +1,4 @@
-// Reading the parts of a tokenizer file, with errors that name the part.
+// Reads fields of a tokenizer file; errors name the part.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ inline const Value& list_field(const Value& node, std::string_view key) {
   refuse("tokenizer.json", str("'", key, "' is missing or no list"), "fetch the tokenizer again");
 }
 
-// For a reader's catch: its parts know only what is wrong; `name` says where.
+// For the catch of a reader: the error of a part says what is wrong; this adds `name`, the file.
 [[noreturn]] inline void rethrow_at(const std::string& name, const UserError& error) {
   std::string text = error.what();
   constexpr std::string_view placeholder = "tokenizer.json: ";

@@ -43,7 +43,7 @@ double serde_number(std::string_view token) {
       continue;
     }
     auto digit = static_cast<uint64_t>(token[at] - '0');
-    // What does not fit into 64 bits is left out.
+    // Digits that do not fit into 64 bits are dropped.
     full = full || digits > (UINT64_MAX - digit) / 10;
     if (full) {
       exponent += !fraction;

@@ -1,4 +1,4 @@
-// A text's way through added tokens, normalizer, pre-tokenizer, model and post-processor, and back.
+// The pipeline of a text: added tokens, normalizer, pre-tokenizer, model, post-processor; and decoding.
 // The order is that of tokenizers' extract_and_normalize (added_vocabulary.rs).
 #include "easydel/text/json_tokenizer.h"
 
@@ -12,7 +12,7 @@
 namespace easydel::text {
 namespace {
 
-// `text` itself, or `repaired` made from it where it is not valid UTF-8.
+// Returns `text`, or `repaired`, made from it, if it is not valid UTF-8.
 std::string_view valid(std::string_view text, std::string& repaired) {
   if (simdjson::validate_utf8(text.data(), text.size())) return text;
   repaired = replace_invalid(text);
@@ -25,7 +25,7 @@ JsonTokenizer::JsonTokenizer(TokenizerParts parts, TokenizerSettings settings)
     : parts_(std::move(parts)), settings_(std::move(settings)) {
   framed_ = true;
   if (!parts_.post_processor) return;
-  // What is put around a text is found by putting it around one token that no vocabulary has.
+  // Finds the prefix and the suffix by applying the post-processor to a token that no vocabulary has.
   Encoding mark;
   mark.ids = {-1};
   mark.tokens = {"x"};
@@ -170,7 +170,7 @@ void JsonTokenizer::encode_piece(const NormalizedText& piece, const std::vector<
   size_t at = 0, begin = 0, byte = 0;
   for (const Token& token : tokens) {
     if (token.length) begin = at;
-    if (raw) {  // each known byte is one character of the piece; as upstream, the others push what follows to the left
+    if (raw) {  // each known byte is one character of the piece; as upstream, unknown bytes shift what follows left
       for (uint32_t i = 0; i < token.length && byte < raw->size(); ++i, ++byte) {
         while (byte + 1 < raw->size() && !parts_.model->knows_byte(static_cast<uint8_t>((*raw)[byte]))) ++byte;
         at += character_of_byte(static_cast<uint8_t>((*raw)[byte])) < 0x80 ? 1 : 2;
@@ -214,7 +214,7 @@ std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_specia
   const Vocabulary& vocabulary = parts_.model->vocabulary();
   for (TokenId id : ids) {
     if (const AddedToken* added = parts_.added.token(id)) {
-      // As upstream: what is skipped is decided by the text, which is another where the normalizer changed the token.
+      // As upstream, skipping is decided by the text, which differs if the normalizer changed the token.
       const AddedToken* spelled = added->normalized ? parts_.added.token(added->decoded) : added;
       if (!skip_special_tokens || !spelled || !spelled->special) tokens.push_back(added->decoded);
     } else if (vocabulary.has(id)) {

@@ -1,4 +1,4 @@
-// The tokenizer that a tokenizer.json describes: its parts, and how a text goes through them.
+// The tokenizer that a tokenizer.json describes: its parts, and the pipeline through them.
 #pragma once
 
 #include "easydel/text/added_tokens.h"
@@ -12,11 +12,11 @@
 
 namespace easydel::text {
 
-// The parts; null where the file has none.
+// The parts; null: the file has none.
 struct TokenizerParts {
   std::unique_ptr<const Normalizer> normalizer;
   std::unique_ptr<const PreTokenizer> pre_tokenizer;
-  std::optional<Cutter> cutter;  // the pre-tokenizer as a mere cut, where it is one
+  std::optional<Cutter> cutter;  // the pre-tokenizer, if it only splits
   std::unique_ptr<const Model> model;
   std::unique_ptr<const PostProcessor> post_processor;
   std::unique_ptr<const Decoder> decoder;
@@ -25,10 +25,10 @@ struct TokenizerParts {
   std::optional<Padding> padding;
   bool byte_level = false;  // a normalizer or pre-tokenizer maps bytes to characters
 };
-// UserError "name: ..." where the file cannot be read as a tokenizer.
+// UserError "name: ...": the file is not a tokenizer.
 TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& name);
 
-// What stands beside tokenizer.json.
+// Settings from the files next to tokenizer.json.
 struct TokenizerSettings {
   std::optional<TokenId> bos, eos, pad, unk;
   std::optional<std::string> chat_template;
@@ -65,7 +65,7 @@ class JsonTokenizer final : public Tokenizer {
 
   TokenizerParts parts_;
   TokenizerSettings settings_;
-  bool framed_ = false;  // the post-processor puts prefix_ and suffix_ around one text and does nothing else to its ids
+  bool framed_ = false;  // the post-processor only adds prefix_ and suffix_ to the ids of one text
   std::vector<TokenId> prefix_, suffix_;
 };
 

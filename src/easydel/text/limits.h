@@ -1,4 +1,4 @@
-// The sections 'truncation' and 'padding' of a tokenizer file: how long an encoding may be, and how long it is made.
+// The sections 'truncation' and 'padding' of a tokenizer file.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@ struct Truncation {
   enum class Strategy : uint8_t { longest_first, only_first, only_second };
   int64_t max_length = 512, stride = 0;
   Strategy strategy = Strategy::longest_first;
-  Side direction = Side::right;  // the end that is cut
+  Side direction = Side::right;  // the end that is truncated
 
-  // Shortens one text or a pair before `added` special tokens are put around. UserError where the strategy cannot.
+  // Truncates one text or a pair before `added` special tokens are added. UserError: the strategy cannot do it.
   void apply(std::vector<Encoding>& parts, int64_t added) const;
 };
 
 struct Padding {
-  std::optional<int64_t> length;  // nullopt: as long as the longest of a batch
+  std::optional<int64_t> length;  // nullopt: the length of the longest in the batch
   int64_t multiple_of = 0;        // 0: any length
   Side direction = Side::right;
   TokenId id = 0;

@@ -1,9 +1,9 @@
-// Byte pair encoding of long pieces in linear time. A row of tokens is the encoding of its text if and only if each
-// token is that of its own text and each two neighbours are those of theirs: merges of least rank first, leftmost
-// first, happen within two neighbours in the order in which they happen in the whole, so a merge across their border
-// would happen there too. So the row is found from left to right, longest tokens first; the encoding of each beginning
-// of the text is one row alone, so a place that leads nowhere is never tried twice. (The idea: github/rust-gems, crate
-// bpe.)
+// Byte pair encoding of long pieces in linear time. A sequence of tokens is the encoding of its text if and only if
+// each token is the encoding of its own text and each pair of neighbours is the encoding of their joint text: merges
+// (lowest rank first, leftmost first) happen inside two neighbours in the same order as in the whole, so a merge across
+// their border would happen there too. The sequence is searched from left to right, longest tokens first. Each prefix
+// of the text has only one encoding, so a position that leads nowhere is never tried twice. Source: github/rust-gems,
+// crate bpe.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ class LongPieces {
  public:
   using Keys = std::vector<std::pair<std::string_view, int32_t>>;
 
-  // Appends the tokens of `text`. `keys()` gives the tokens with their bytes, once; `encode(text, out)` merges a short
-  // text. False, and nothing appended, where no row of tokens spells the text.
+  // Appends the tokens of `text`. `keys()` is called once and returns the tokens with their bytes; `encode(text, out)`
+  // merges a short text. Returns false and appends nothing if no sequence of tokens spells the text.
   template <class MakeKeys, class Encode>
   bool tokenize(std::string_view text, std::vector<Token>& out, MakeKeys&& keys, Encode&& encode) const {
     std::call_once(made_, [&] { make(keys()); });
@@ -32,7 +32,7 @@ class LongPieces {
     TokenId token = first_fitting(text, 0, nullptr, length, encode);
     bool fitting = true;  // `token` is known to fit
     while (at < text.size()) {
-      // The first that fits is most often it; only where it leads nowhere are the others tried one by one.
+      // The first that fits is usually right; the others are tried one by one only if it leads nowhere.
       const Token* last = out.size() > before ? &out.back() : nullptr;
       while (token >= 0 && (dead[at + length] || !(fitting || fits(text, at, last, token, length, encode)))) {
         fitting = false;
@@ -52,7 +52,7 @@ class LongPieces {
       length = out.back().length;
       at -= length;
       out.pop_back();
-      fitting = true;  // and dead behind it
+      fitting = true;  // and dead after it
     }
     return true;
   }
@@ -67,7 +67,7 @@ class LongPieces {
     for (auto& [text, id] : keys) lengths_[static_cast<size_t>(id)] = static_cast<uint32_t>(text.size());
   }
 
-  // The longest token at `at` that can stand behind `last` (or first), and its length; -1: none.
+  // The longest token at `at` that can follow `last` (or be the first), and its length; -1: none.
   template <class Encode>
   TokenId first_fitting(std::string_view text, size_t at, const Token* last, size_t& length, Encode&& encode) const {
     struct Known {
@@ -90,14 +90,14 @@ class LongPieces {
     return token;
   }
 
-  // Where a memory of 2^12 has what is known of two neighbours.
+  // The slot of a cache with 2^12 entries for a pair of neighbours.
   size_t place(TokenId left, TokenId right) const {
     uint64_t key =
         (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right)) ^ owner_ << 20;
     return (key * 0x9E3779B97F4A7C15u) >> 52;
   }
 
-  // Whether `token` can stand behind `last` (or first).
+  // Whether `token` can follow `last` (or be the first).
   template <class Encode>
   bool fits(std::string_view text, size_t at, const Token* last, TokenId token, size_t length, Encode&& encode) const {
     struct Known {
@@ -122,7 +122,7 @@ class LongPieces {
   uint64_t owner_ = next_.fetch_add(1) + 1;
   mutable std::once_flag made_;
   mutable PrefixTrie trie_;
-  mutable std::vector<TokenId> shorter_;   // by id: the longest other token that it begins with
+  mutable std::vector<TokenId> shorter_;   // by id: the longest other token that is a prefix of it
   mutable std::vector<uint32_t> lengths_;  // by id
 };
 

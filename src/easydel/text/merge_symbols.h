@@ -1,4 +1,4 @@
-// Byte pair merging: of all neighbours that make a token the pair of the least rank becomes one, the leftmost first.
+// Byte pair merging: repeatedly merges the pair of neighbours with the lowest rank, the leftmost first.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@ inline constexpr uint32_t no_rank = UINT32_MAX;
 
 struct Symbol {
   TokenId id;
-  uint32_t length;          // in bytes; 0: merged into the one before
-  uint32_t rank = no_rank;  // of the merge with the next one
-  TokenId whole = -1;       // what that merge makes
+  uint32_t length;          // in bytes; 0: merged into the previous symbol
+  uint32_t rank = no_rank;  // of the merge with the next symbol
+  TokenId whole = -1;       // result of that merge
 };
 
 namespace merging {
 
-// look(left, right, begin) -> {rank, whole}, rank no_rank where the two are no pair; `begin`: where `left` begins in
-// the text. A short text by scanning, with no memory of its own.
+// look(left, right, begin) -> {rank, whole}; rank is no_rank if the two do not merge; `begin`: offset of `left` in the
+// text. For short texts: scans for the next merge, without allocating.
 template <class Look>
 void merge_short(std::vector<Symbol>& symbols, Look&& look) {
   size_t n = symbols.size();
@@ -56,7 +56,7 @@ void merge_short(std::vector<Symbol>& symbols, Look&& look) {
   symbols.resize(n);
 }
 
-// The same by a heap; old candidates are known by what they would have made.
+// The same with a heap; stale candidates are recognized by the result that they would have had.
 template <class Look>
 void merge_long(std::vector<Symbol>& symbols, Look&& look) {
   struct Link {
@@ -95,7 +95,7 @@ void merge_long(std::vector<Symbol>& symbols, Look&& look) {
     int32_t at = top.at, next = links[at].next;
     if (symbols[at].length == 0 || next < 0) continue;
     if (symbols[at].length + symbols[next].length != top.length) {
-      // The pair has changed since; what it would make now decides, as in tokenizers' models/bpe/word.rs.
+      // The pair may have changed; its current result decides, as in tokenizers' models/bpe/word.rs.
       auto [rank, whole] = look(symbols[at], symbols[next], links[at].begin);
       if (rank == no_rank || whole != top.whole) continue;
     }

@@ -1,4 +1,4 @@
-// White space at the edges, calls that were none.
+// White space at the edges, and withdrawn calls.
 #include "easydel/text/message_sink.h"
 
 #include <utility>
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
 
-// The end of `text` that is white space.
+// The trailing white space of `text`.
 size_t trailing_space(std::string_view text) {
   const size_t last = text.find_last_not_of(kSpace);
   return last == std::string_view::npos ? 0 : last + 1;

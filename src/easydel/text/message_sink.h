@@ -1,5 +1,5 @@
-// Where parsers put what they found. It holds white space back until it is known what follows, and remembers what was
-// given out so that it can be taken back.
+// Collects the results of parsers. Holds white space back until it knows what follows, and remembers what it returned
+// so that it can be withdrawn.
 #pragma once
 
 #include <string>
@@ -11,27 +11,27 @@ namespace easydel::text {
 
 class MessageSink {
  public:
-  bool trims_before_calls = true;       // white space between content and a call is none of the content
-  bool content_excludes_calls = false;  // an answer with a call has no content at all
-  bool content_after_calls = false;     // what follows a call is content too
+  bool trims_before_calls = true;       // white space between content and a call is not content
+  bool content_excludes_calls = false;  // an answer with a call has no content
+  bool content_after_calls = false;     // text after a call is content, too
 
-  // Once there is a call, content is passed over (unless content_after_calls): what formats allow between and behind
-  // calls is white space, and what models write there repeats the call.
+  // Content after a call is ignored (unless content_after_calls): formats allow only white space between and after
+  // calls, and what models write there repeats the call.
   void content(std::string_view text);
   void reasoning(std::string_view text);
-  void end_reasoning();  // white space at its end, and before what follows, is dropped
+  void end_reasoning();  // drops white space at its end and before what follows
   void content_was_reasoning();
 
   void begin_call(std::string name, std::string id = "");
   void arguments(std::string_view json);
-  void call_id(std::string_view id);  // where it comes after the name
+  void call_id(std::string_view id);  // if it comes after the name
   void end_call();
-  void withdraw_call();  // what began last is no call
+  void withdraw_call();  // the last call that began is not a call
 
   bool in_call() const { return in_call_; }
   size_t calls() const { return calls_; }
   void finish();
-  Delta take();  // everything since the last time
+  Delta take();  // everything since the previous take()
 
  private:
   Delta::Call& current();

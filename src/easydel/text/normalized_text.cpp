@@ -1,4 +1,4 @@
-// How origins move when characters are replaced, added and removed.
+// Updates origins when characters are replaced, added and removed.
 #include "easydel/text/normalized_text.h"
 
 namespace easydel::text {

@@ -1,5 +1,5 @@
-// A text that is being changed and still knows which bytes of the original each of its bytes came from.
-// The rules of what a changed character inherits are those of tokenizers' NormalizedString.
+// A text that is edited and tracks, for each byte, the bytes of the original that it came from. The rules for changed
+// characters are those of tokenizers' NormalizedString.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,26 @@ struct Span {
 
 class NormalizedText {
  public:
-  // `tracked` false: origins are not kept, and everything is faster. `begin`: where `text` stands in the original.
+  // `tracked` false: does not track origins, which is faster. `begin`: offset of `text` in the original.
   NormalizedText(std::string_view text, bool tracked, size_t begin = 0);
 
   const std::string& bytes() const { return bytes_; }
   bool tracked() const { return tracked_; }
-  // The original bytes of [begin, end) of bytes(); only where tracked.
+  // The original bytes of [begin, end) of bytes(); only if tracked.
   Span origin(size_t begin, size_t end) const { return {origins_[begin].begin, origins_[end - 1].end}; }
   uint32_t original_begin() const { return original_begin_; }
 
   NormalizedText slice(size_t begin, size_t end) const;
 
   void transform(std::span<const Changed> characters);
-  // All of it becomes `bytes`; from[i] is the range of the old bytes that bytes[i] comes from (where tracked).
+  // Replaces the whole text by `bytes`; from[i] is the range of old bytes that bytes[i] comes from (if tracked).
   void rewrite(std::string bytes, std::span<const Span> from);
-  void replace_range(size_t begin, size_t end, std::string_view content);  // every new byte inherits from the last old
-  // All `ranges` (in order, apart) at once.
+  void replace_range(size_t begin, size_t end,
+                     std::string_view content);  // every new byte has the origin of the last old byte
+  // Replaces all `ranges`, which must be ordered and disjoint.
   void replace_ranges(std::span<const Span> ranges, std::string_view content);
-  void prepend(std::string_view content);  // nothing happens to an empty text
-  void keep(size_t begin, size_t end);     // cuts the ends off
+  void prepend(std::string_view content);  // does not change an empty text
+  void keep(size_t begin, size_t end);     // removes everything else
   template <class Predicate>
   void remove_if(Predicate&& remove) {
     size_t to = 0;

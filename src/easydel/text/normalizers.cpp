@@ -1,4 +1,4 @@
-// Each kind of normalizer, named as its file's "type".
+// The kinds of normalizers, named after "type" in the file.
 #include "easydel/text/normalizers.h"
 
 #include "easydel/text/byte_level.h"
@@ -27,7 +27,7 @@ struct Lowercase : Normalizer {
     std::vector<Changed> changed;
     for (size_t at = 0; at < text.bytes().size();) {
       char32_t c = next_character(text.bytes(), at);
-      if (c == 0x130) {  // the one whose small form is two characters
+      if (c == 0x130) {  // the only character whose lower case is two characters
         changed.push_back({U'i', 0});
         changed.push_back({0x307, 1});
       } else {
@@ -120,7 +120,7 @@ struct BertNormalizer : Normalizer {
       });
     if (strip_accents) {
       text.transform(normalize(text.bytes(), Form::nfd));
-      // Two characters have ceased to be such marks since upstream's table was made.
+      // Two characters are no longer such marks since upstream's table was made.
       text.remove_if([](char32_t c) {
         return (category_of(c) == Category::Mn && !is_kept_by_bert(c)) || c == 0x1734 || c == 0x1171e;
       });
@@ -149,8 +149,8 @@ struct Nmt : Normalizer {
   }
 };
 
-// The map is asked for whole graphemes, where they are short, and else for characters; the shortest key that one begins
-// with replaces all of it (tokenizers' normalizers/precompiled.rs).
+// Looks up short graphemes as a whole, and characters otherwise; the shortest key that one begins with replaces all of
+// it (tokenizers' normalizers/precompiled.rs).
 struct Precompiled : Normalizer {
   Charsmap map;
   explicit Precompiled(const Value& node) {
@@ -167,7 +167,7 @@ struct Precompiled : Normalizer {
       auto found = map.shortest(old);
       if (!found) return false;
       any = true;
-      add(old, found->becomes, changed);
+      add(old, found->replacement, changed);
       return true;
     };
     for (size_t at = 0; at < bytes.size();) {
@@ -185,10 +185,10 @@ struct Precompiled : Normalizer {
     if (any) text.transform(changed);
   }
 
-  static void add(std::string_view old, std::string_view becomes, std::vector<Changed>& out) {
-    int64_t more = count_characters(becomes) - count_characters(old);
-    for (size_t at = 0; at < becomes.size();) out.push_back({next_character(becomes, at), 0});
-    // The last of what was added is new, or the last one stands for what was removed.
+  static void add(std::string_view old, std::string_view replacement, std::vector<Changed>& out) {
+    int64_t more = count_characters(replacement) - count_characters(old);
+    for (size_t at = 0; at < replacement.size();) out.push_back({next_character(replacement, at), 0});
+    // The last added characters are new, or the last one stands for the removed characters.
     if (more > 0)
       for (int64_t i = 0; i < more; ++i) out[out.size() - 1 - static_cast<size_t>(i)].change = 1;
     else if (more < 0 && !out.empty())
@@ -216,7 +216,7 @@ struct Sequence : Normalizer {
 }  // namespace
 
 Pattern make_pattern(const Value& node) {
-  // An empty text is a pattern like any other: it is found before every character, and at the end.
+  // An empty string is a valid pattern: it matches before every character, and at the end.
   auto literal = [](const std::string& text) {
     return Pattern{text, text.empty() ? std::make_shared<const Regex>("") : nullptr};
   };

@@ -1,4 +1,4 @@
-// The normalizers of tokenizer files: what happens to a text before it is cut.
+// The normalizers of tokenizer files, which change a text before it is split.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ class Normalizer {
  public:
   virtual ~Normalizer() = default;
   virtual void apply(NormalizedText& text) const = 0;
-  // True where apply() would surely leave `text` as it is: spares the copy.
+  // True if apply() certainly does not change `text`; saves the copy.
   virtual bool keeps(std::string_view text) const { return text.empty(); }
   virtual bool makes_byte_level() const { return false; }
 };
 
-// UserError for a kind that is unknown or not built yet.
+// UserError: an unknown kind, or one that is not built yet.
 std::unique_ptr<const Normalizer> make_normalizer(const Value& node);
 Pattern make_pattern(const Value& node);  // {"String": ...} or {"Regex": ...}
 

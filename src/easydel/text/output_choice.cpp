@@ -1,5 +1,4 @@
-// Which formats a model answers in, from the markers that its chat template writes; where the template says nothing,
-// from the model's type.
+// Detects the format of a model's answers from the markers in its chat template, or else from the model's type.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +8,7 @@
 namespace easydel::text {
 namespace {
 
-// All of `marks` stand in the template. The first row that fits counts, so the particular come before the general.
+// All of `marks` must be in the template. The first row that matches wins, so specific rows come before general ones.
 struct Mark {
   std::array<std::string_view, 2> marks;
   std::string_view format;
@@ -77,7 +76,7 @@ constexpr Mark reasoning_marks[] = {
     {{"</think>"}, "deepseek_r1"},
 };
 
-// Models by the beginning of their type.
+// Formats by the prefix of the model's type.
 struct Family {
   std::string_view type, tools, reasoning;
 };
@@ -136,7 +135,7 @@ OutputFormat detect_output_format(std::string_view chat_template, std::string_vi
     if (out.reasoning.empty() && chat_template.empty()) out.reasoning = family.reasoning;
     break;
   }
-  // Models without a template of their own are prompted in ChatML, whose calls are Hermes'.
+  // Models without a template are prompted in ChatML, which uses Hermes' calls.
   if (chat_template.empty() && model_type.empty()) return {"hermes", "qwen3"};
   return out;
 }
@@ -152,7 +151,7 @@ std::string begun_answer(std::string_view prompt, const OutputFormat& format) {
     const size_t at = prompt.rfind(open);
     if (at == std::string_view::npos || prompt.size() - at > kLongest) continue;
     std::string_view rest = prompt.substr(at + open.size());
-    for (const std::string& close : reasoning->closes) {  // opened and closed: there is to be none
+    for (const std::string& close : reasoning->closes) {  // opened and closed: reasoning is switched off
       const size_t end = rest.find(close);
       if (end != std::string_view::npos && blank(rest.substr(0, end))) rest.remove_prefix(end + close.size());
     }

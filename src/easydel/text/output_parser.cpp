@@ -1,4 +1,4 @@
-// One answer through its readers: reasoning first, then content and calls.
+// Passes one answer through its readers: reasoning first, then content and calls.
 #include "easydel/text/output_parser.h"
 
 #include "easydel/base/error.h"
@@ -23,7 +23,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 const Take nothing = [](std::string_view) {};
 
-// A Markdown fence around content that is to be JSON.
+// A Markdown fence around content that must be JSON.
 Task<> read_json_content(ReadContext& context) {
   Incoming& in = context.in;
   co_await skip_space(in);

@@ -1,5 +1,5 @@
-// What a model wrote, taken apart: reasoning, content and tool calls. One parser reads one answer, in any number of
-// pieces; the sum of what it gives out does not depend on how the answer was cut.
+// Splits a model's answer into reasoning, content and tool calls. One parser reads one answer, in any number of pieces;
+// the total result does not depend on how the answer was split.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace easydel::text {
 
 struct ToolCall {
-  std::string id, name;   // id: where the format has one, else empty
+  std::string id, name;   // id: empty if the format has none
   std::string arguments;  // JSON, spaced as Python's json.dumps
 };
 
@@ -21,15 +21,15 @@ struct Message {
   std::vector<ToolCall> tool_calls;
 };
 
-// What one piece of text added. `content`, `reasoning` and `arguments` are appended to what was given out before.
-// Rarely something has to be taken back: a call turns out to be none (it is cut off, or no JSON), or a format says
-// only later that what came before is no content. Where it is on the wire already, it stays there.
+// The result of one piece of text. `content`, `reasoning` and `arguments` are appended to earlier ones. In rare cases
+// earlier output is withdrawn: a call turns out not to be one (it is truncated, or not JSON), or the format reveals
+// later that earlier text was not content. What was already sent to a client cannot be withdrawn there.
 struct Delta {
   struct Call : ToolCall {
     size_t index = 0;
-    bool withdrawn = false;  // the call `index`, the last one, was none
+    bool withdrawn = false;  // the call `index`, the last one, was not a call
   };
-  bool content_withdrawn = false;  // all content until now, before `content` is appended
+  bool content_withdrawn = false;  // drop all earlier content before `content` is appended
   std::string content, reasoning;
   std::vector<Call> calls;
 
@@ -39,31 +39,31 @@ struct Delta {
 void apply(const Delta& delta, Message& message);
 
 struct OutputOptions {
-  Value tools = {};                // schemas, as in a request; types of arguments come from there
+  Value tools = {};                // schemas, as in a request; they give the types of arguments
   bool parse_tools = true;         // false: calls are content
-  bool separate_reasoning = true;  // false: reasoning stays in the content, as it was written
-  // What the prompt already began of the answer ("<think>\n").
+  bool separate_reasoning = true;  // false: reasoning stays in the content, unchanged
+  // The beginning of the answer that the prompt already contains ("<think>\n").
   std::string begun = {};
-  // The request asked for reasoning or asked for none; unset: as the format does by itself.
+  // Whether the request asked for reasoning; unset: the format's default.
   enum class Thinking : uint8_t { unset, on, off } thinking = Thinking::unset;
-  bool json_content = false;  // content is to be JSON: a Markdown fence around it is taken off
+  bool json_content = false;  // content must be JSON: a Markdown fence around it is removed
 };
 
-// Names of tool_parser_names() and reasoning_parser_names(), or aliases of theirs. Empty or "none": there is none.
+// Names or aliases of tool_parser_names() and reasoning_parser_names(). Empty or "none": no parser.
 struct OutputFormat {
   std::string tools, reasoning;
 };
 
-// Not thread-safe; one for each answer.
+// One per answer; not thread-safe.
 class OutputParser {
  public:
-  // UserError for a name that is not known.
+  // UserError: an unknown name.
   explicit OutputParser(const OutputFormat& format, OutputOptions options = {});
   ~OutputParser();
   OutputParser(OutputParser&&) noexcept;
 
   Delta feed(std::string_view text);
-  Delta finish();  // the answer ends here; what was held back comes out
+  Delta finish();  // end of the answer: returns what was held back
 
  private:
   struct Impl;
@@ -72,10 +72,11 @@ class OutputParser {
 
 Message parse_output(std::string_view text, const OutputFormat& format, OutputOptions options = {});
 
-// What a chat template and a config.json's model_type ("" where there is none) say about the answers.
+// The format of answers, from a chat template and config.json's model_type ("": unknown).
 OutputFormat detect_output_format(std::string_view chat_template, std::string_view model_type = "");
 
-// What the end of a prompt already is of the answer: an opened "<think>\n", reasoning that is switched off, or "".
+// The part of the answer that the end of a prompt contains: an opened "<think>\n", reasoning that is switched off, or
+// "".
 std::string begun_answer(std::string_view prompt, const OutputFormat& format);
 
 std::vector<std::string> tool_parser_names();       // canonical names, in order

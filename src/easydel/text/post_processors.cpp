@@ -1,4 +1,4 @@
-// Each kind of post-processor, named as its file's "type".
+// The kinds of post-processors, named after "type" in the file.
 #include "easydel/text/post_processors.h"
 
 #include <map>
@@ -32,7 +32,7 @@ void trim_offsets(Encoding& encoding, bool add_prefix_space);
 
 struct Template : PostProcessor {
   std::vector<Step> single, pair;
-  std::optional<bool> trim;  // as Frame's
+  std::optional<bool> trim;  // as in Frame
 
   void apply(std::vector<Encoding>& parts, bool add_special_tokens) const override {
     std::vector<Encoding> out;
@@ -99,7 +99,7 @@ std::unique_ptr<const PostProcessor> make_template(const Value& node) {
   return out;
 }
 
-// Offsets without the spaces that a token's characters begin and end with.
+// Offsets without the spaces at both ends of a token.
 void trim_offsets(Encoding& encoding, bool add_prefix_space) {
   const char32_t blank = character_of_byte(' ');
   for (size_t i = 0; i < encoding.ids.size(); ++i) {
@@ -111,7 +111,7 @@ void trim_offsets(Encoding& encoding, bool add_prefix_space) {
     while (trailing < size && is_blank(token[size - 1 - trailing])) ++trailing;
     auto& [begin, end] = encoding.offsets[i];
     if (leading > 0) {
-      // One space alone may be the one that was put before the text, which is no character of it.
+      // A single space may be the one that was added before the text, which is not part of it.
       if ((i == 0 || begin == 0) && add_prefix_space && leading == 1) leading = 0;
       begin = std::min(begin + leading, end);
     }
@@ -236,7 +236,7 @@ std::unique_ptr<const PostProcessor> make_bos_eos(std::optional<SpecialToken> bo
 
 namespace {
 
-// What was cut off goes with everything that stands beside it.
+// Combines every overflowing part with all others.
 void append_part(Encoding& out, const Encoding& part) {
   std::vector<Encoding> overflowing;
   auto add = [&](const Encoding& one, const Encoding& other) {

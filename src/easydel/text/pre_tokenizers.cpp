@@ -1,4 +1,4 @@
-// Each kind of pre-tokenizer, named as its file's "type", and the five ways to treat what a pattern matches.
+// The kinds of pre-tokenizers, named after "type" in the file, and the five ways to treat matches of a pattern.
 #include "easydel/text/pre_tokenizers.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Behavior read_behavior(const Value& node, Behavior fallback) {
          "known: Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous");
 }
 
-// Joins and drops parts as the behavior says; `match` of the result has no meaning any more.
+// Joins and drops parts according to the behavior; `match` of the result is meaningless.
 void behave(std::vector<Part>& parts, Behavior behavior) {
   std::vector<Part> out;
   bool previous = false;
@@ -64,7 +64,7 @@ void behave(std::vector<Part>& parts, Behavior behavior) {
 
 using Finder = std::function<void(std::string_view, std::vector<Part>&)>;
 
-// Every character that `is` holds for is a match of its own.
+// Every character for which `is` is true is a separate match.
 template <class Predicate>
 Finder each_character(Predicate is) {
   return [is](std::string_view text, std::vector<Part>& out) {
@@ -133,7 +133,7 @@ struct Metaspace : PreTokenizer {
 
   explicit Metaspace(const Value& node)
       : replacement(string_field(node, "replacement", "\xE2\x96\x81")), split(bool_field(node, "split", true)) {
-    if (!bool_field(node, "add_prefix_space", true)) scheme = Scheme::never;  // as files before 0.15 say it
+    if (!bool_field(node, "add_prefix_space", true)) scheme = Scheme::never;  // the spelling of files before 0.15
     std::string word = string_field(node, "prepend_scheme", "");
     if (word == "first") scheme = Scheme::first;
     if (word == "never") scheme = Scheme::never;
@@ -217,8 +217,7 @@ void find_words(std::string_view text, std::vector<Part>& out) {
   }
 }
 
-// A piece ends where a script begins that is another than the last one that was seen; what stands before the first
-// script is dropped, as upstream does.
+// A piece ends where the script changes; text before the first character with a script is dropped, as upstream does.
 void cut_at_scripts(std::string_view text, std::vector<Part>& out) {
   int last = -1;
   for (size_t at = 0; at < text.size();) {

@@ -1,4 +1,4 @@
-// The pre-tokenizers of tokenizer files: how a normalized text is cut into the pieces that the model sees.
+// The pre-tokenizers of tokenizer files: split a normalized text into the pieces that the model encodes.
 #pragma once
 
 #include <functional>
@@ -20,16 +20,15 @@ class PreTokenizer {
   virtual bool needs_origins() const { return false; }
 };
 
-// What a chain of pre-tokenizers comes down to where it only cuts (and maps bytes): it can run on the bytes of the text
-// itself.
+// A chain of pre-tokenizers that only splits (and maps bytes). It runs directly on the bytes of the text.
 class Cutter {
  public:
   // Appends the ends of the pieces that cover `text`.
   using Stage = std::function<void(std::string_view text, std::vector<uint32_t>& ends)>;
   void cut(std::string_view text, std::vector<uint32_t>& ends) const;
 
-  std::vector<Stage> stages;  // each cuts the pieces of the one before; none: one piece
-  bool byte_level = false;    // the pieces are meant in mapped bytes
+  std::vector<Stage> stages;  // each splits the pieces of the previous one; none: one piece
+  bool byte_level = false;    // the pieces stand for mapped bytes
 };
 
 std::unique_ptr<const PreTokenizer> make_pre_tokenizer(const Value& node);

@@ -1,4 +1,4 @@
-// Building the double array: the nodes of sorted keys are placed where all of their children find room.
+// Builds the double array: places the nodes of sorted keys where all their children fit.
 #include "easydel/text/prefix_trie.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class PrefixTrie::Builder {
   void build() {
     units_.resize(1);
     units_[0].parent = 0;
-    // A list instead of recursion: keys may be long.
+    // A list instead of recursion, because keys may be long.
     std::vector<Task> tasks = {{0, 0, keys_.size(), 0, -1}};
     while (!tasks.empty()) {
       Task task = tasks.back();
@@ -63,7 +63,7 @@ class PrefixTrie::Builder {
 
   int32_t find_base() {
     int32_t first = children_.front().label, last = children_.back().label;
-    // Crowded regions are left behind for good: a little room is lost, and building stays linear.
+    // Crowded regions are never searched again: this wastes a little space and keeps building linear.
     int32_t at = std::max(next_free_, first + 1);
     size_t taken = 0;
     bool noted = false;
@@ -96,7 +96,7 @@ class PrefixTrie::Builder {
 
 namespace {
 
-// By bytes; most pairs are told apart by the first eight, which are compared as one number.
+// Compares by bytes; the first eight, which decide most pairs, are compared as one integer.
 std::vector<std::pair<std::string_view, int32_t>> sorted(
     const std::vector<std::pair<std::string_view, int32_t>>& keys) {
   struct Order {

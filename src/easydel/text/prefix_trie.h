@@ -1,4 +1,4 @@
-// A set of byte strings that answers which of them a text begins with: a double array, one step for each byte.
+// A set of byte strings that finds those that are prefixes of a text: a double-array trie, one step per byte.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace easydel::text {
 class PrefixTrie {
  public:
   PrefixTrie() = default;
-  // Values are not negative; of equal keys the last one counts, and an empty key is never found. Into `shorter`, if it
-  // is given and has a place for each value: of each key that of the longest shorter one that it begins with; -1: none.
+  // Values must not be negative. The last of equal keys wins; an empty key is never found. `shorter`, if given, is
+  // indexed by value and receives for each key the value of its longest proper prefix that is a key; -1: none.
   explicit PrefixTrie(const std::vector<std::pair<std::string_view, int32_t>>& keys,
                       std::vector<int32_t>* shorter = nullptr);
 
@@ -43,7 +43,7 @@ class PrefixTrie {
 
  private:
   struct Unit {
-    int32_t base = 0;     // children stand at base + byte
+    int32_t base = 0;     // children are at base + byte
     int32_t parent = -1;  // -1: free
     int32_t value = -1;
   };

@@ -1,4 +1,4 @@
-// Lines of the probes into calls and answers.
+// Converts lines to calls, and results to lines.
 #include "easydel/text/probe.h"
 
 #include "easydel/base/document.h"

@@ -1,5 +1,5 @@
-// The bodies of `probe tokenize` and `probe render`: one line of JSON in, one line of JSON out.
-// A case that fails is answered with {"error": "text"}.
+// Implements `probe tokenize` and `probe render`: one line of JSON in, one line of JSON out. A case that fails returns
+// {"error": "text"}.
 #pragma once
 
 #include <filesystem>
@@ -28,14 +28,14 @@ class TokenizeProbe {
 // {"context": {...}, "template"?} -> {"output", "generation_spans"?}
 class RenderProbe {
  public:
-  // Empty: every line carries its own "template".
+  // Empty: every line has its own "template".
   explicit RenderProbe(const std::filesystem::path& template_file);
   std::string answer(std::string_view line);
 
  private:
   std::filesystem::path path_;
   std::unique_ptr<const ChatTemplate> template_;
-  std::map<std::string, ChatTemplate, std::less<>> others_;  // templates that came with a line
+  std::map<std::string, ChatTemplate, std::less<>> others_;  // templates given in lines
 };
 
 }  // namespace easydel::text

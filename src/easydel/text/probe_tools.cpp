@@ -1,4 +1,4 @@
-// Lines of `probe tools` into answers taken apart.
+// Converts lines of `probe tools` to parsed answers.
 #include "easydel/text/probe_tools.h"
 
 #include "easydel/base/error.h"
@@ -19,7 +19,8 @@ std::string word(const Value& options, std::string_view key) {
   return value ? value->scalar : "";
 }
 
-// The prompt of a conversation with these options, for what it begins of the answer; "" where the template refuses it.
+// The prompt of a conversation with these options, which may contain the beginning of the answer; "": the template
+// refuses it.
 std::string prompt_of(const ChatTemplate& source, const Value& tools, const Value& options) {
   Value message = Value::map();
   message.set("role", Value::text("user"));
@@ -67,7 +68,7 @@ ToolsProbe::ToolsProbe(Options options) : options_(std::move(options)) {
   else
     format_.tools = options_.parser;
   if (!options_.reasoning.empty()) format_.reasoning = options_.reasoning;
-  static_cast<void>(OutputParser(format_));  // refuses names that are none
+  static_cast<void>(OutputParser(format_));  // refuses unknown names
 }
 
 std::string ToolsProbe::answer(std::string_view line) const try {
@@ -89,7 +90,7 @@ std::string ToolsProbe::answer(std::string_view line) const try {
     if (auto on = thinking->as_bool()) how.thinking = *on ? Thinking::on : Thinking::off;
   if (template_) {
     how.begun = begun_answer(prompt_of(*template_, how.tools, options), format_);
-    // The template opens reasoning whatever it is asked: a model that was asked for none does not go on with it.
+    // The template always opens reasoning; a model that was asked not to reason does not continue it.
     const bool open = !how.begun.empty() && how.begun.find_last_not_of(" \t\r\n") + 1 < 32 &&
                       how.begun.find("</") == std::string::npos;
     if (how.thinking == Thinking::off && open) how.begun.clear();

@@ -1,4 +1,4 @@
-// The body of `probe tools`: one line of JSON in, one line of JSON out.
+// Implements `probe tools`: one line of JSON in, one line of JSON out.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 namespace easydel::text {
 
 // {"text", "tools"?, "options"?} -> {"content", "reasoning", "tool_calls": [{"name", "arguments"}]}
-// options: reasoning_format (none: it stays in the content), enable_thinking, tool_choice (none: calls are content),
-// json_schema (content is JSON), is_partial (the text is cut off: what stands so far counts), parser.
+// options: reasoning_format (none: reasoning stays in the content), enable_thinking, tool_choice (none: calls are
+// content), json_schema (content is JSON), is_partial (the text is truncated), parser.
 class ToolsProbe {
  public:
   struct Options {

@@ -1,4 +1,4 @@
-// Reading protocol buffers' wire format: fields in the order of the bytes, every length checked.
+// Reads the wire format of protocol buffers: fields in file order, every length checked.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Protobuf {
   struct Field {
     uint32_t number = 0;
     uint64_t value = 0;           // varint, or the bits of a fixed-width number
-    std::string_view bytes = {};  // of a string, or of a message within
+    std::string_view bytes = {};  // of a string or a nested message
     float as_float() const {
       auto bits = static_cast<uint32_t>(value);
       float out;
@@ -26,7 +26,7 @@ class Protobuf {
     }
   };
 
-  // The next field; false at the end. UserError where the bytes are no message.
+  // Reads the next field; false: end. UserError: the bytes are not a message.
   bool next(Field& field) {
     if (rest_.empty()) return false;
     uint64_t tag = varint();

@@ -1,4 +1,4 @@
-// Markers and names.
+// Reads markers and names.
 #include "easydel/text/reading.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Values in JSON or Python's notation, given out as JSON while they arrive. Nothing here recurses: what is open stands
-// in a string of brackets.
+// Reads values in JSON or Python notation and passes them on as JSON while they arrive. Nothing recurses: open brackets
+// are kept in a string.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -18,7 +18,7 @@ int hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-// `digits` hexadecimal digits; -1 where they are none.
+// Reads `digits` hexadecimal digits; -1: they are not.
 Task<int64_t> read_hex(Incoming& in, size_t digits) {
   if (!co_await in.need(digits)) co_return -1;
   int64_t out = 0;
@@ -34,7 +34,7 @@ Task<int64_t> read_hex(Incoming& in, size_t digits) {
 bool is_high(int64_t c) { return c >= 0xD800 && c < 0xDC00; }
 bool is_low(int64_t c) { return c >= 0xDC00 && c < 0xE000; }
 
-// What follows a backslash. `decoded` gets the character. A half of a surrogate pair alone becomes U+FFFD.
+// Reads an escape after the backslash into `decoded`. An unpaired surrogate becomes U+FFFD.
 Task<bool> read_escape(Incoming& in, Notation notation, std::string& decoded) {
   if (!co_await in.need(1)) co_return false;
   const char kind = in.ahead()[0];
@@ -63,7 +63,7 @@ Task<bool> read_escape(Incoming& in, Notation notation, std::string& decoded) {
     append_utf8(decoded, is_high(c) || is_low(c) ? 0xFFFD : static_cast<char32_t>(c));
     co_return true;
   }
-  if (!python) {  // no escape of JSON's: models write \' and \$ where they mean the character
+  if (!python) {  // not an escape of JSON: models write \' and \$ for the character itself
     if (kind != '\'' && kind != '$') decoded += '\\';
     decoded += kind;
     co_return true;
@@ -88,7 +88,7 @@ Task<bool> read_escape(Incoming& in, Notation notation, std::string& decoded) {
   co_return true;
 }
 
-// A string, from its quote on, in pieces of decoded text.
+// Reads a string, starting at its quote, in pieces of decoded text.
 Task<bool> read_string_pieces(Incoming& in, Notation notation, const Take& take) {
   const char quote = in.ahead()[0];
   in.take(1);
@@ -119,7 +119,7 @@ Task<bool> read_string_pieces(Incoming& in, Notation notation, const Take& take)
   co_return false;
 }
 
-// A number or a word as JSON writes it; "" where it is none.
+// Converts a number or a word to JSON; "": it is neither.
 std::string word_as_json(std::string_view word, Notation notation) {
   for (const std::string_view same : {"true", "false", "null", "NaN", "Infinity", "-Infinity"})
     if (word == same) return std::string(word);
@@ -142,7 +142,7 @@ std::string word_as_json(std::string_view word, Notation notation) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (end != digits.data() + digits.size() || (error != std::errc() && error != std::errc::result_out_of_range))
     return "";
-  // What Python writes and JSON does not: 007 is none, .5 and 5. get their zero.
+  // Python's notation: 007 is not a number, .5 and 5. get a zero.
   if (digits.size() > first + 1 && digits[first] == '0' && std::isdigit(static_cast<unsigned char>(digits[first + 1])))
     return "";
   if (digits[first] == '.') digits.insert(first, "0");
@@ -169,7 +169,7 @@ Task<std::string> read_word(Incoming& in) {
 
 bool opens_string(int c, Notation notation) { return c == '"' || (c == '\'' && notation == Notation::python); }
 
-// A string as JSON; several side by side are one in Python.
+// Passes on a string as JSON; in Python, adjacent strings are one.
 Task<bool> pass_string(Incoming& in, Notation notation, const Take& take) {
   take("\"");
   const Take escaped = [&take](std::string_view piece) {
@@ -189,7 +189,7 @@ Task<bool> pass_string(Incoming& in, Notation notation, const Take& take) {
   co_return true;
 }
 
-// A key: in Python's notation also a number or a word, which becomes a string as json.dumps does.
+// Reads a key; in Python notation also a number or a word, which becomes a string as with json.dumps.
 Task<bool> pass_key(Incoming& in, Notation notation, const Take& take) {
   const int first = co_await in.peek();
   if (opens_string(first, notation)) co_return co_await pass_string(in, notation, take);
@@ -243,7 +243,7 @@ Task<bool> read_string(Incoming& in, Notation notation, std::string& out) {
 
 Task<bool> read_value(Incoming& in, Notation notation, const Take& take) {
   const bool python = notation == Notation::python;
-  std::string open;  // brackets that are to close, innermost last
+  std::string open;  // open brackets, innermost last
   while (true) {
     // A value begins here.
     co_await skip_space(in);
@@ -284,7 +284,7 @@ Task<bool> read_value(Incoming& in, Notation notation, const Take& take) {
       in.take(1);
       co_await skip_space(in);
       const int next = co_await in.peek();
-      if (python && next == open.back()) continue;  // a comma at the end
+      if (python && next == open.back()) continue;  // a trailing comma
       take(", ");
       break;
     }

@@ -1,4 +1,4 @@
-// The formats of reasoning and their one reader.
+// The formats of reasoning, and the reader that they share.
 #include "easydel/text/reasoning_parsers.h"
 
 #include <algorithm>

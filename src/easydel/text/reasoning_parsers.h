@@ -1,4 +1,4 @@
-// Which formats of reasoning there are, by name: the part of an answer that comes before it.
+// The formats of reasoning, by name. Reasoning is the part that precedes the answer.
 #pragma once
 
 #include <span>
@@ -14,12 +14,12 @@ struct ReasoningFormat {
   std::string_view name;
   std::vector<std::string_view> aliases;
   Markers opens = {}, closes = {};
-  // Reasoning begins without a marker: always, only where it was asked for, or never.
+  // Whether reasoning begins without a marker: always, only if it was requested, or never.
   enum class Start : uint8_t { implicit, asked, marked } start = Start::marked;
-  bool stays_in_content = false;  // with its markers; an opening one is added
-  bool harmony = false;           // channels, which read_harmony tells apart
+  bool stays_in_content = false;  // reasoning and its markers stay in the content; a missing opening marker is added
+  bool harmony = false;           // uses channels, which read_harmony separates
   Markers noise = {};             // markers around the content
-  std::string_view prompt = {};   // what a prompt may end with, beside `opens`, that is part of the reasoning
+  std::string_view prompt = {};   // text after `opens` at the end of a prompt that belongs to the reasoning
 };
 
 std::span<const ReasoningFormat> reasoning_formats();

@@ -1,4 +1,4 @@
-// Oniguruma, or the faster matcher, behind a small face.
+// Runs Oniguruma or the faster matcher.
 #include "easydel/text/regex.h"
 
 #include <oniguruma.h>
@@ -64,7 +64,7 @@ bool Regex::matches_at_start(std::string_view text) const {
   return onig_match(impl_->compiled, begin, end, begin, nullptr, ONIG_OPTION_NONE) >= 0;
 }
 
-// The leftmost match from `at` on; false: none.
+// Finds the leftmost match from `at` on; false: none.
 bool Regex::search(std::string_view text, size_t at, bool mapped, size_t& from, size_t& to) const {
   if (impl_->fast) {
     for (from = at;;) {
@@ -86,12 +86,12 @@ bool Regex::search(std::string_view text, size_t at, bool mapped, size_t& from, 
 
 template <class Add>
 void Regex::each_part(std::string_view text, bool mapped, Add&& add) const {
-  if (text.empty()) return;  // upstream looks for nothing there, not even for an empty match
+  if (text.empty()) return;  // upstream does not search an empty text, not even for an empty match
   size_t last = 0, from = 0, to = 0;
   bool matched_before = false;
   for (size_t at = 0; at <= text.size() && search(text, at, mapped, from, to);) {
     if (from == to) {
-      // An empty match right after another does not count; go on one character later.
+      // An empty match directly after another match is ignored; continue one character later.
       at = to >= text.size() ? to + 1 : to + (mapped ? 1 : utf8_length(static_cast<unsigned char>(text[to])));
       if (matched_before && from == last) continue;
     } else {

@@ -1,5 +1,5 @@
-// Regular expressions of tokenizer files. They are written for Oniguruma (Ruby syntax), and that is what runs them
-// where the faster split_pattern.h does not know them.
+// Regular expressions of tokenizer files. They are written for Oniguruma (Ruby syntax), which runs them unless the
+// faster split_pattern.h can.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace easydel::text {
 
-// A part of a text: what a pattern matched, or what lies between two matches.
+// A part of a text: a match of a pattern, or the text between two matches.
 struct Part {
   uint32_t begin, end;
   bool match;
@@ -20,16 +20,16 @@ struct Part {
 class Regex {
  public:
   enum class Engine : uint8_t { fastest, oniguruma };
-  // UserError where it cannot be compiled.
+  // UserError: it cannot be compiled.
   explicit Regex(const std::string& pattern, Engine engine = Engine::fastest);
   ~Regex();
   Regex(Regex&&) noexcept;
   Regex& operator=(Regex&&) noexcept;
 
-  // The whole of `text` (valid UTF-8) cut into matches and gaps, in order.
+  // Splits `text` (valid UTF-8) into matches and gaps, in order.
   void find_all(std::string_view text, std::vector<Part>& out) const;
-  // Appends where each of those parts ends. `mapped`: `text` is any bytes, meant in the characters that byte-level
-  // files write for them; only where is_fast().
+  // Appends the end of each of those parts. `mapped`: `text` holds arbitrary bytes that stand for the characters that
+  // byte-level files map them to; only if is_fast().
   void cut(std::string_view text, bool mapped, std::vector<uint32_t>& ends) const;
   bool is_fast() const;
   bool matches_at_start(std::string_view text) const;  // by Oniguruma
@@ -46,7 +46,7 @@ class Regex {
 // {"String": "..."} or {"Regex": "..."} of a tokenizer file.
 struct Pattern {
   std::string literal;
-  std::shared_ptr<const Regex> regex;  // null: the literal
+  std::shared_ptr<const Regex> regex;  // null: match the literal
 
   void find_all(std::string_view text, std::vector<Part>& out) const;
 };

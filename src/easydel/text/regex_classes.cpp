@@ -1,4 +1,4 @@
-// General categories into ranges, out of the table of code points.
+// Converts general categories to ranges, from the table of code points.
 #include "easydel/text/regex_classes.h"
 
 #include <array>
@@ -11,12 +11,12 @@
 namespace easydel::text {
 namespace {
 
-// In the order of Category. What is not assigned is left to Oniguruma: halves of surrogate pairs are among it.
+// In the order of Category. Unassigned code points, which include surrogates, are left to Oniguruma.
 constexpr std::array<std::string_view, 29> names = {"",   "lu", "ll", "lt", "lm", "lo", "mn", "mc", "me", "nd",
                                                     "nl", "no", "pc", "pd", "ps", "pe", "pi", "pf", "po", "sm",
                                                     "sc", "sk", "so", "zs", "zl", "zp", "cc", "cf", "co"};
 
-// Bits by Category; word characters have one of their own. nullopt: the name is none of a category.
+// Bits by Category, plus one for word characters. nullopt: not the name of a category.
 constexpr uint32_t word = uint32_t{1} << 31;
 std::optional<uint32_t> categories_of(std::string_view name) {
   uint32_t out = 0;
@@ -45,7 +45,7 @@ std::string ranges(uint32_t categories, bool negated) {
   return out + "]";
 }
 
-// What stands in \p{...}, in lower case and without what does not count.
+// The name in \p{...}, in lower case and without ignorable characters.
 std::string plain(std::string_view name) {
   std::string out;
   for (const char c : name)

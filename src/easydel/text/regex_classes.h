@@ -1,5 +1,5 @@
-// Classes of characters in patterns, spelled out as the ranges that Hugging Face's tokenizers see: the Oniguruma of the
-// system may know an older Unicode than the one in that package.
+// Expands character classes in patterns to the ranges of Hugging Face's tokenizers: the system's Oniguruma may have
+// another version of Unicode than that package.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace easydel::text {
 
-// `pattern` with \p{..}, \P{..} and \p{^..} of general categories, \w, \W, \d and \D as ranges of code points; all else
-// (scripts, other properties) stands as it was.
+// Replaces \p{..}, \P{..} and \p{^..} of general categories, \w, \W, \d and \D by ranges of code points; leaves
+// everything else (scripts, other properties) unchanged.
 std::string spelled_out(std::string_view pattern);
 
 }  // namespace easydel::text

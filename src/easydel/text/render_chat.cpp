@@ -1,4 +1,4 @@
-// The context of a chat template, and masks by markers or by proof.
+// The context of a chat template, and masks from markers or from prefixes.
 #include "easydel/text/render_chat.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string source_of(const Tokenizer& tokenizer, std::optional<std::string> sou
   return *source;
 }
 
-// What a message reasons is passed under three names; templates read the first or the second (transformers'
+// A message's reasoning is passed under three names, because templates read different ones (transformers'
 // _alias_reasoning_fields).
 Value aliased(const Value& message) {
   Value out = message;
@@ -133,8 +133,8 @@ RenderedChat ChatRenderer::with_mask(const Value& messages, const ChatOptions& o
   };
   for (auto [begin, end] : spans) {
     if (end <= begin) continue;
-    // A token belongs to the assistant where its first character does; offsets may leave blanks out, so the first
-    // token at or after a span's begin counts.
+    // A token belongs to the assistant if its first character does. Offsets may exclude blanks, so a span begins with
+    // the first token at or after its beginning.
     auto first = token_at(begin), last = token_at(end - 1);
     for (int64_t at = begin; first == static_cast<int64_t>(offsets.size()) && at < end; ++at) first = token_at(at);
     for (int64_t at = end - 1; last == static_cast<int64_t>(offsets.size()) && at >= begin; --at) last = token_at(at);

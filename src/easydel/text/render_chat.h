@@ -1,6 +1,6 @@
-// A conversation into text, ids and the mask of what the assistant says: what training and chat need.
-// The context is transformers' (apply_chat_template): messages, tools, add_generation_prompt, the special tokens as
-// strings, and whatever else the caller gives.
+// Renders a conversation to text, ids and the mask of the assistant's tokens, for training and chat. The template's
+// context is that of transformers' apply_chat_template: messages, tools, add_generation_prompt, the special tokens as
+// strings, and the caller's additional names.
 #pragma once
 
 #include <memory>
@@ -17,27 +17,27 @@ namespace easydel::text {
 
 struct ChatOptions {
   Value tools = {};                    // a list of schemas; null: none
-  bool add_generation_prompt = false;  // end where the assistant is to go on
-  Value extra = {};                    // a map of further names: enable_thinking, documents ...
+  bool add_generation_prompt = false;  // end where the assistant continues
+  Value extra = {};                    // a map of additional names: enable_thinking, documents, ...
 };
 
 struct RenderedChat {
   std::string text;
   std::vector<TokenId> ids;             // of the text, without the tokenizer's own BOS and EOS
-  std::vector<uint8_t> assistant_mask;  // by id: 1 where the assistant speaks
+  std::vector<uint8_t> assistant_mask;  // for each id: 1 if the assistant wrote it
 };
 
 // Thread-safe.
 class ChatRenderer {
  public:
-  // `source`: a template to use instead of the tokenizer's. UserError where there is none, or it cannot be parsed.
+  // `source`: a template that replaces the tokenizer's. UserError: there is no template, or it cannot be parsed.
   explicit ChatRenderer(std::shared_ptr<const Tokenizer> tokenizer, std::optional<std::string> source = std::nullopt);
 
   std::string text(const Value& messages, const ChatOptions& options = {}) const;
   std::vector<TokenId> ids(const Value& messages, const ChatOptions& options = {}) const;
-  // The mask comes from the template's {% generation %} blocks. Where it has none, each assistant message is found by
-  // rendering the messages before it and those through it; both must be prefixes of the whole, else UserError: a mask
-  // that is not proven is not given.
+  // The mask comes from the template's {% generation %} blocks. If it has none, each assistant message is located by
+  // rendering the messages before it, and the messages including it; both must be prefixes of the whole text. UserError
+  // if they are not, because then the mask cannot be determined.
   RenderedChat with_mask(const Value& messages, const ChatOptions& options = {}) const;
 
   bool marks_generation() const;  // the template has {% generation %} blocks

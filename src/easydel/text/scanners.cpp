@@ -1,4 +1,4 @@
-// The alternatives of the patterns, tried in their order, character by character.
+// Tries the alternatives of the patterns in order, character by character.
 #include "easydel/text/scanners.h"
 
 #include "easydel/text/unicode.h"
@@ -27,7 +27,7 @@ struct Cursor {
   std::string_view text;
   const uint8_t* flags = code_point_flags();
 
-  // The kind of the character at `at`, which then stands behind it.
+  // Returns the kind of the character at `at` and moves `at` past it.
   Kind take(size_t& at) const {
     auto lead = static_cast<unsigned char>(text[at]);
     if (lead < 0x80) {
@@ -52,8 +52,8 @@ struct Cursor {
   size_t symbols(size_t at) const { return run(at, other); }
 };
 
-// \s+(?!\S)|\s+ on the whitespace [at, end): all of it at the end of the text, else all but the last character,
-// else the one there is. `before_last` is where the last character begins.
+// \s+(?!\S)|\s+ on the whitespace [at, end): all of it at the end of the text, otherwise all but the last character,
+// or the only one. `before_last`: offset of the last character.
 size_t spaces(std::string_view text, size_t at, size_t before_last, size_t end) {
   return end == text.size() || before_last == at ? end : before_last;
 }
@@ -68,7 +68,7 @@ size_t contraction(std::string_view text, size_t at) {
   char a = byte(at + 1), b = byte(at + 2);
   if (a == 's' || a == 't' || a == 'm' || a == 'd') return at + 2;
   if ((a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l')) return at + 3;
-  if (any_case && text.substr(at + 1).starts_with("\xC5\xBF")) return at + 3;  // U+017F is an s to a folding engine
+  if (any_case && text.substr(at + 1).starts_with("\xC5\xBF")) return at + 3;  // case folding maps U+017F to s
   return 0;
 }
 

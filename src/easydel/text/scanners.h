@@ -1,4 +1,4 @@
-// Hand-written scanners for the split patterns that the large families share, chosen by the exact pattern.
+// Hand-written scanners for the split patterns of the large families, selected by the exact pattern.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace easydel::text {
 
-// Appends the end of each piece of `text`; the pieces cover it without gaps.
+// Appends the end of each piece; the pieces cover `text` without gaps.
 using Scanner = void (*)(std::string_view text, std::vector<uint32_t>& ends);
 
 inline constexpr std::string_view gpt2_pattern =

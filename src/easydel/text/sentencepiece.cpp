@@ -1,4 +1,4 @@
-// A SentencePiece model as its own library runs it.
+// A SentencePiece model, run as by its own library.
 #include "easydel/base/error.h"
 #include "easydel/text/formats.h"
 #include "easydel/text/json_fields.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* again = "fetch the tokenizer again";
 
-// A model of whole words or characters: what stands between blanks (or each character) is a piece or unknown.
+// A word or character model: the text between blanks (or each character) is a piece or unknown.
 class WholePieces final : public Model {
  public:
   WholePieces(ModelData data, TokenId unknown, bool characters) : unknown_(unknown), characters_(characters) {

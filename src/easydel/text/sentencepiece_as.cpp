@@ -1,4 +1,4 @@
-// Making a tokenizer of a SentencePiece model by the rules of a class (sentencepiece_classes.h).
+// Builds a tokenizer from a SentencePiece model by the rules of a class (sentencepiece_classes.h).
 #include <algorithm>
 
 #include "easydel/base/error.h"
@@ -27,7 +27,7 @@ class Builder {
           const std::string& name)
       : kind_(kind), name_(name), file_(parse_sentencepiece(bytes, name)), config_(config), named_(named) {
     named_.fill(kind_.named);
-    // A mask that is a mere string takes the blank before it along.
+    // A mask given as a plain string strips the blank before it.
     const Value* written = config_.find(NamedTokens::keys[Key::mask]);
     std::optional<AddedToken>& mask = named_.tokens[Key::mask];
     if (!mask || (named_.given[Key::mask] && !(written && written->is_text()))) return;
@@ -83,7 +83,7 @@ class Builder {
         return;
       case Numbering::seamless:
         for (std::string_view token : {"<pad>", "<unk>", "<s>", "</s>"}) add(token);
-        return;  // the rest is in make_model: pieces share the ids of these
+        return;  // make_model does the rest: pieces share the ids of these
       case Numbering::camembert:
         add("<s>NOTUSED");
         add(content(Key::pad));
@@ -95,7 +95,7 @@ class Builder {
       case Numbering::pegasus: {
         add(content(Key::pad));
         add(content(Key::eos));
-        // A config's masks stand the other way round than the class's own.
+        // The configuration lists masks in the reverse order of the class.
         std::string mask = named_.given[Key::mask] ? content(Key::mask) : "<mask_1>";
         std::string sentence = string_field(config_, "mask_token_sent", "<mask_2>");
         add(mask);
@@ -143,7 +143,7 @@ class Builder {
     }
   }
 
-  // Every cut of every piece into two others, in the order of the pieces: a file of unigrams can be merged too.
+  // Every split of every piece into two others, in the order of the pieces: so unigram files can be merged, too.
   std::vector<std::pair<std::string_view, std::string_view>> merges() const {
     Vocabulary pieces;
     pieces.reserve(file_.pieces.size(), file_.pieces.size() * 8);
@@ -229,7 +229,7 @@ class Builder {
   const Value& config_;
   NamedTokens& named_;
   std::vector<std::string> vocabulary_;  // by id
-  std::vector<double> scores_;           // by id; empty where pairs are merged
+  std::vector<double> scores_;           // by id; empty for byte pairs
 };
 
 }  // namespace

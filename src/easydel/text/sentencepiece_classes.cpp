@@ -1,4 +1,4 @@
-// The table of the classes, by name.
+// The table of classes, by name.
 #include "easydel/text/sentencepiece_classes.h"
 
 #include <string>
@@ -25,7 +25,7 @@ std::string replace(std::string_view pattern, std::string_view content, bool reg
              R"("}, "content": ")", content, "\"}\n");
 }
 
-// Lines that several classes share; JSON's escapes within.
+// Lines that several classes share, with JSON escapes.
 const std::string blank = "\xE2\x96\x81";
 const std::string quotes = replace("``", R"(\")", false) + replace("''", R"(\")", false);
 const std::string one_blank = replace(" {2,}", " ");
@@ -45,7 +45,7 @@ const std::string seamless_steps = replace(R"([\\n\\r\\t])", " ") + "{\"type\": 
                                    replace(" {2,}", blank);
 const std::string xlnet_steps = quotes + "{\"type\": \"NFKD\"}\n{\"type\": \"StripAccents\"}\n" + lower + "charsmap";
 
-// After the strings above, which it looks into.
+// Must follow the strings above, which it uses.
 const std::vector<SentencePieceClass> classes = {
     {.name = "Albert",
      .families = "albert yoso",

@@ -1,4 +1,4 @@
-// Reading the messages of a SentencePiece model file; what they mean is not its business.
+// Reads the messages of a SentencePiece model file without interpreting them.
 #include "easydel/text/sentencepiece_file.h"
 
 #include "easydel/base/error.h"

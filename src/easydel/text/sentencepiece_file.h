@@ -1,4 +1,4 @@
-// What a SentencePiece model file says. Format: google/sentencepiece src/sentencepiece_model.proto.
+// The contents of a SentencePiece model file. Format: google/sentencepiece src/sentencepiece_model.proto.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace easydel::text {
 
-// Views into the bytes that were read.
+// Holds views into the parsed bytes.
 struct SentencePieceFile {
   enum class Type : uint8_t { unigram = 1, bpe = 2, word = 3, character = 4 };
   struct Piece {
@@ -28,7 +28,7 @@ struct SentencePieceFile {
   bool treat_whitespace_as_suffix = false;
 };
 
-// UserError "name: ..." where the bytes are no such file.
+// UserError "name: ...": not such a file.
 SentencePieceFile parse_sentencepiece(std::string_view bytes, const std::string& name);
 
 }  // namespace easydel::text

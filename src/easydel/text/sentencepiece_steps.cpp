@@ -65,11 +65,11 @@ class SentencePieceNormalizer final : public Normalizer {
   };
   void add_blank(Made& made, Span from) const { made.add(rules_.escape_whitespaces ? blank : " ", from); }
 
-  // What the text at `at` becomes, and how many bytes of it do.
+  // The replacement of the text at `at`, and the number of bytes that it replaces.
   std::pair<std::string_view, size_t> next(std::string_view in, size_t at) const {
     size_t length = 0;
     if (user_defined_.longest(in, at, length) >= 0) return {in.substr(at, length), length};
-    if (auto found = rules_.charsmap.longest(in.substr(at))) return {found->becomes, found->length};
+    if (auto found = rules_.charsmap.longest(in.substr(at))) return {found->replacement, found->length};
     length = std::min(utf8_length(static_cast<unsigned char>(in[at])), in.size() - at);
     return {in.substr(at, length), length};
   }
@@ -101,7 +101,7 @@ class SentencePieceDecoder final : public Decoder {
     std::string text, bytes;
     bool at_start = true, seen = false;
     auto flush = [&] {
-      // Each byte that is no part of a character is one U+FFFD.
+      // Each byte that is not part of a character becomes U+FFFD.
       for (size_t at = 0; at < bytes.size();) {
         size_t good = valid_prefix(std::string_view(bytes).substr(at));
         text.append(bytes, at, good);

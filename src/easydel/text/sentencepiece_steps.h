@@ -1,4 +1,4 @@
-// How SentencePiece changes a text before its model, and how it makes text of pieces again.
+// SentencePiece's normalization of a text, and its decoding of pieces.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@
 
 namespace easydel::text {
 
-// normalizer_spec of a model file, with what of trainer_spec touches it.
+// normalizer_spec of a model file, and the fields of trainer_spec that affect it.
 struct SentencePieceRules {
   Charsmap charsmap;
   bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
   bool treat_whitespace_as_suffix = false;
   bool prefix_only_at_start = false;      // not after each special token (Hugging Face's legacy = false)
-  std::vector<std::string> user_defined;  // are left as they stand
+  std::vector<std::string> user_defined;  // are not changed
   std::string unknown = "<unk>", unknown_surface = " \xE2\x81\x87 ";
 };
 

@@ -1,5 +1,5 @@
-// Reading an expression into nodes, and running them: the first way that leads to the end, as a backtracking engine
-// tries them.
+// Parses an expression to nodes, and runs them: takes the first path that matches, in the order of a backtracking
+// engine.
 #include "easydel/text/split_pattern.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace easydel::text {
 namespace {
 
 constexpr uint32_t no_limit = UINT32_MAX;
-struct Unknown {};  // thrown where an expression is none of these; caught by compile
+struct Unknown {};  // thrown for unsupported expressions; caught by compile
 
 bool is_ascii_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -25,7 +25,7 @@ std::string escaped(std::string_view character) {
 
 }  // namespace
 
-// Nodes are made from the end of a row to its beginning: `next` is where the row goes on.
+// Nodes are made from the end of a sequence to its beginning; `next` is the following node.
 class SplitPattern::Parser {
  public:
   Parser(std::string_view pattern, SplitPattern& out) : pattern_(pattern), out_(out) {}
@@ -46,7 +46,7 @@ class SplitPattern::Parser {
     const CharacterClass* set = nullptr;
     uint32_t least = 1, most = 1;
     Rows rows = {};      // of a group or a lookahead
-    bool folds = false;  // a letter of either case
+    bool folds = false;  // matches a letter of either case
     char letter = 0;
   };
 
@@ -98,7 +98,7 @@ class SplitPattern::Parser {
       }
       Item item = atom(folds);
       quantify(item);
-      // Two letters may fold into one character (ss, ff, fi, fl, st ...): Oniguruma knows which.
+      // Two letters may fold to one character (ss, ff, fi, fl, st, ...): left to Oniguruma.
       if (item.folds && !out.back().empty() && out.back().back().folds) {
         const std::string_view pairs[] = {"ss", "ff", "fi", "fl", "st"};
         const char both[] = {static_cast<char>(out.back().back().letter | 0x20), static_cast<char>(item.letter | 0x20)};
@@ -254,7 +254,7 @@ std::unique_ptr<const SplitPattern> SplitPattern::compile(std::string_view patte
 } catch (const Unknown&) {
   return nullptr;
 } catch (const UserError&) {
-  return nullptr;  // Oniguruma says better what is wrong
+  return nullptr;  // Oniguruma gives a better error
 }
 
 bool SplitPattern::may_begin(int32_t index, uint8_t byte, bool mapped) const {
@@ -265,7 +265,7 @@ bool SplitPattern::may_begin(int32_t index, uint8_t byte, bool mapped) const {
     case Kind::greedy:
     case Kind::lazy:
     case Kind::possessive:
-      // Beyond ASCII the first byte does not tell.
+      // Beyond ASCII the first byte does not decide.
       if (mapped ? node.set->has_mapped(byte) : byte >= 0x80 || node.set->has_ascii(byte)) return true;
       return node.least == 0 && some(node.next);
     case Kind::either:

@@ -1,6 +1,5 @@
-// A matcher for the regular expressions that cut texts into pieces: rows of character classes, counted, with
-// alternatives and lookahead. It finds what Oniguruma finds, several times faster; what is no such expression is left
-// to Oniguruma.
+// A matcher for the regular expressions that split texts: sequences of character classes with repetition, alternatives
+// and lookahead. It finds the same matches as Oniguruma, several times faster. Other expressions are left to Oniguruma.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +16,12 @@ class SplitPattern {
  public:
   static constexpr size_t none = static_cast<size_t>(-1);
 
-  // Null where the expression has more in it than this knows, or none at all.
+  // Null: the expression is invalid or uses other features.
   static std::unique_ptr<const SplitPattern> compile(std::string_view pattern);
 
-  // Where the match that begins at `at` ends (an empty one at `at`); none. The text is valid UTF-8.
+  // The end of the match that begins at `at` (`at` itself if it is empty), or `none`. The text must be valid UTF-8.
   size_t match(std::string_view text, size_t at) const { return match_as<false>(text, at); }
-  // The same for a text of any bytes that is meant in the characters that they are mapped to.
+  // The same for arbitrary bytes that stand for the characters that they are mapped to.
   size_t match_mapped(std::string_view text, size_t at) const { return match_as<true>(text, at); }
 
  private:
@@ -32,7 +31,7 @@ class SplitPattern {
     const CharacterClass* set = nullptr;  // one, greedy, lazy, possessive
     uint32_t least = 1, most = 1;
     int32_t next = -1;
-    std::vector<int32_t> first;  // either: where each alternative begins; ahead, not_ahead: its one
+    std::vector<int32_t> first;  // either: the start of each alternative; ahead, not_ahead: of the only one
   };
   class Parser;
 
@@ -45,8 +44,9 @@ class SplitPattern {
 
   std::vector<std::unique_ptr<const CharacterClass>> sets_;
   std::vector<Node> nodes_;
-  std::vector<int32_t> roots_;            // the alternatives of the whole
-  std::vector<uint32_t> plain_, mapped_;  // by first byte: which of the first 32 roots may begin with it
+  std::vector<int32_t> roots_;  // the alternatives of the whole expression
+  std::vector<uint32_t> plain_,
+      mapped_;  // by first byte: bit set of those of the first 32 roots that may begin with it
 };
 
 }  // namespace easydel::text

@@ -1,5 +1,5 @@
-// Byte pair encoding by the texts of the pieces alone: two neighbours may merge where what they spell is a piece. So
-// SentencePiece (bpe_model.cc) merges, by score, and so tiktoken does, by rank.
+// Byte pair encoding without a list of merges: two neighbours may merge if their joint text is a piece. SentencePiece
+// (bpe_model.cc) merges this way by score, tiktoken by rank.
 #include <array>
 #include <map>
 
@@ -23,7 +23,7 @@ class TextBpe final : public Model {
   TextBpe(TextBpeRules rules, ModelData data) : rules_(std::move(rules)) {
     vocabulary_ = std::move(data.vocabulary);
     if (rules_.mapped_bytes) {
-      // The vocabulary is written in mapped characters, the text is met in raw bytes.
+      // The vocabulary uses mapped characters, the text is raw bytes.
       pieces_.reserve(vocabulary_.size(), vocabulary_.size() * 8);
       for (size_t id = 0; id < vocabulary_.id_limit(); ++id)
         if (auto bytes = unmap_bytes(vocabulary_.token(static_cast<TokenId>(id)));
@@ -42,7 +42,7 @@ class TextBpe final : public Model {
         if (pieces_.find(token) < 0) pieces_.add(token, id);
         if (kind == PieceKind::user_defined && !rules_.all_kinds) frozen.emplace_back(token, id);
         has_unused_ = has_unused_ || (kind == PieceKind::unused && !rules_.all_kinds);
-        // Where no piece has a blank behind something else, text can be cut before every such blank.
+        // If no piece has a blank after something else, text can be split before every such blank.
         for (size_t at = token.find(blank, 1); at != std::string_view::npos; at = token.find(blank, at + 1))
           cuts_ = cuts_ && token.substr(0, at).ends_with(blank);
       }
@@ -74,7 +74,7 @@ class TextBpe final : public Model {
   }
 
  private:
-  // Unknown characters on both sides of a cut are one token.
+  // Unknown characters on both sides of a split are one token.
   template <class Encode>
   void add_joined(std::string_view piece, std::vector<Token>& out, Encode&& encode) const {
     size_t before = out.size();
@@ -117,7 +117,7 @@ class TextBpe final : public Model {
   void merge_all(std::string_view piece, std::vector<Token>& out) const {
     thread_local std::vector<Symbol> symbols;
     symbols.clear();
-    std::map<TokenId, std::pair<Symbol, Symbol>> parts;  // what the unused pieces of this text were made of
+    std::map<TokenId, std::pair<Symbol, Symbol>> parts;  // the two parts of each unused piece of this text
     for (size_t at = 0; at < piece.size();) {
       size_t length = 0;
       TokenId id = -1;
@@ -158,7 +158,7 @@ class TextBpe final : public Model {
     std::string_view text = piece.substr(at, symbol.length);
     at += symbol.length;
     if (id >= 0) return out.push_back({id, symbol.length});
-    if (rules_.mapped_bytes) return;  // a byte that the vocabulary lacks
+    if (rules_.mapped_bytes) return;  // a byte that is missing in the vocabulary
     bool bytes = rules_.byte_fallback &&
                  std::all_of(text.begin(), text.end(), [&](char c) { return fallback_[static_cast<uint8_t>(c)] >= 0; });
     if (bytes) {

@@ -1,4 +1,4 @@
-// tiktoken's vocabularies and Mistral's tekken.json: bytes and their ranks; a pair of the least rank merges first.
+// tiktoken's vocabularies and Mistral's tekken.json: bytes and their ranks; the pair with the lowest rank merges first.
 #include <simdjson.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ constexpr const char* again = "fetch the tokenizer again";
 constexpr int64_t most_tokens = 1 << 24;
 
 struct Family {
-  std::string_view name;  // what the file's name has in it
-  int64_t ranks;          // how many there are; 0: several sizes
+  std::string_view name;  // a part of the file's name
+  int64_t ranks;          // number of ranks; 0: several sizes
   std::string_view pattern;
   std::vector<std::pair<std::string, TokenId>> special;
   std::string bos = {}, eos = {};
@@ -169,7 +169,7 @@ ReadTokenizer read_tekken(std::string_view json, const std::string& name) {
     if (row["rank"].get_int64().get(rank) || row["token_bytes"].get_string().get(code) || rank < 0 ||
         rank >= most_tokens)
       refuse(name, "has a row of 'vocab' without a 'rank' and 'token_bytes'", again);
-    if (rank >= size - special_count) continue;  // beyond the size that the model uses
+    if (rank >= size - special_count) continue;  // past the size that the model uses
     auto id = static_cast<TokenId>(rank + special_count);
     vocabulary.add(map_bytes(decode_base64(code)), id);
     ranks[static_cast<size_t>(id)] = static_cast<uint32_t>(rank);
@@ -185,7 +185,7 @@ ReadTokenizer read_tekken(std::string_view json, const std::string& name) {
         names[static_cast<size_t>(rank)] = content;
     }
   } else {
-    // Files of the first version say nothing; these are the tokens of Mistral NeMo.
+    // Files of the first version have no special tokens; these are Mistral NeMo's.
     const char* first[] = {"<unk>",
                            "<s>",
                            "</s>",

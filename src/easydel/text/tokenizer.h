@@ -1,4 +1,4 @@
-// A Hugging Face tokenizer: text to ids and back. Everything here is const and thread-safe.
+// A Hugging Face tokenizer: text to ids and back. Everything is const and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ namespace easydel::text {
 using TokenId = int32_t;
 
 struct EncodeOptions {
-  bool add_special_tokens = true;  // run the post-processor's template (BOS, EOS, [CLS] ...)
-  bool parse_special = true;       // text that spells a special token becomes that token
-  bool file_limits = false;        // truncate and pad as the file's own sections say (transformers ignores them)
+  bool add_special_tokens = true;  // apply the post-processor's template (BOS, EOS, [CLS], ...)
+  bool parse_special = true;       // text that spells a special token is encoded as that token
+  bool file_limits = false;        // truncate and pad by the file's own sections (transformers ignores them)
 };
 
 struct Encoding {
   std::vector<TokenId> ids;
-  std::vector<std::string> tokens;                   // as the vocabulary writes them; added tokens as they stood there
+  std::vector<std::string> tokens;                   // as in the vocabulary; added tokens as in the text
   std::vector<std::pair<int64_t, int64_t>> offsets;  // in characters (Unicode code points) of the text
   std::vector<uint8_t> special_tokens_mask;
-  std::vector<uint8_t> type_ids;  // 0: the first text, 1: the second (as the template says)
-  // With file_limits: what truncation cut off, each as long as may be and as many tokens into the one before as the
-  // file's stride says; of a pair every combination, nested as upstream nests them.
+  std::vector<uint8_t> type_ids;  // by the template; usually 0: first text, 1: second text
+  // With file_limits: the parts that truncation removed, each of the maximal length and overlapping the previous one by
+  // the file's stride; for pairs all combinations, nested as upstream nests them.
   std::vector<Encoding> overflowing = {};
 };
 
@@ -36,12 +36,12 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // A folder, or tokenizer.json (also .gz); other forms refuse with "not built yet". UserError says what is wrong.
-  // Beside tokenizer.json: tokenizer_config.json, special_tokens_map.json, chat_template.jinja, config.json's and
-  // generation_config.json's ids.
+  // Loads a folder or a tokenizer file (tokenizer.json also as .gz). UserError: missing, broken, or a format that is
+  // not built yet. Also reads, from the same folder: tokenizer_config.json, special_tokens_map.json,
+  // chat_template.jinja, and the ids in config.json and generation_config.json.
   static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& folder_or_file);
 
-  static bool exists(const std::filesystem::path& folder_or_file);  // whether load() would find a file to read
+  static bool exists(const std::filesystem::path& folder_or_file);  // true if load() would find a file
 
   virtual std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const = 0;
   virtual Encoding encode_full(std::string_view text, const std::optional<std::string>& pair,
@@ -49,31 +49,32 @@ class Tokenizer {
   virtual std::string decode(std::span<const TokenId> ids, bool skip_special_tokens = true,
                              std::optional<bool> clean_up = std::nullopt) const = 0;
 
-  virtual int64_t vocabulary_size() const = 0;  // added tokens counted
+  virtual int64_t vocabulary_size() const = 0;  // including added tokens
   virtual std::optional<TokenId> id_of(std::string_view token) const = 0;
   virtual std::string token_of(TokenId id) const = 0;  // empty: no such id
   virtual bool is_special(TokenId id) const = 0;
 
-  // From tokenizer_config.json / special_tokens_map.json; nullopt: not given.
+  // From tokenizer_config.json or special_tokens_map.json; nullopt: not given.
   virtual std::optional<TokenId> bos_id() const = 0;
   virtual std::optional<TokenId> eos_id() const = 0;
   virtual std::optional<TokenId> pad_id() const = 0;
   virtual std::optional<TokenId> unk_id() const = 0;
   virtual std::optional<std::string> chat_template() const = 0;  // the default one
 
-  // The files that make this tokenizer, as they were read.
+  // The files that this tokenizer was read from.
   virtual const std::vector<std::filesystem::path>& files() const = 0;
 };
 
-// Copies of the tokenizer's files into a model folder, where it has none of the name; of a GGUF file its vocabulary
-// alone.
+// Copies the tokenizer's files to a model folder, except files that already exist there; from a GGUF file only the
+// vocabulary.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
 
-// Streaming decode: never half a character; the pieces always add up to decode(all ids, skip_special_tokens, false).
+// Streaming decode: never returns part of a character; the concatenated pieces equal
+// decode(all ids, skip_special_tokens, false).
 class DecodeStream {
  public:
   explicit DecodeStream(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens = true);
-  std::string push(TokenId id);  // what can be shown now, perhaps nothing
+  std::string push(TokenId id);  // the text that is final now; may be empty
   std::string finish();          // the rest
 
  private:

@@ -1,4 +1,4 @@
-// Finding a tokenizer's files, and what stands beside them: special tokens, BOS and EOS rules, the template.
+// Finds a tokenizer's files, and reads special tokens, BOS and EOS rules and the template from the files next to them.
 #include <algorithm>
 #include <map>
 
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The JSON object in `path`; an empty one where there is no such file.
+// The JSON object in `path`; empty if there is no such file.
 Value read_beside(const fs::path& path, std::vector<fs::path>& read) {
   if (!fs::is_regular_file(path)) return Value::map();
   Value out = parse_json(files::read(path), path.string());
@@ -57,7 +57,7 @@ std::optional<std::string> template_in(const Value& settings) {
   return value->items.size() == 1 ? first : std::nullopt;
 }
 
-// An id, or the first of a list of ids, as config.json and generation_config.json write them.
+// An id, or the first of a list of ids, as in config.json and generation_config.json.
 std::optional<TokenId> id_in(const Value& config, std::string_view key) {
   const Value* value = config.find(key);
   if (value && value->is_list() && !value->items.empty()) value = &value->items[0];
@@ -67,7 +67,7 @@ std::optional<TokenId> id_in(const Value& config, std::string_view key) {
   return static_cast<TokenId>(*id);
 }
 
-// Tokens of added_tokens_decoder, in the order of ids. special_tokens_map.json counts only where there is no such list.
+// The tokens of added_tokens_decoder, ordered by id. special_tokens_map.json is used only if there is no such list.
 std::map<int64_t, AddedToken> decoder_of(const Value& config) {
   std::map<int64_t, AddedToken> out;
   const Value* decoder = config.find("added_tokens_decoder");
@@ -98,7 +98,7 @@ NamedTokens named_tokens(const Value& config, const Value& map) {
   return out;
 }
 
-// The list that a config gives of special tokens without names; nullopt: it gives none.
+// The configuration's list of special tokens without names; nullopt: none.
 std::optional<std::vector<AddedToken>> more_special(const Value& config, const Value& map) {
   for (const Value* from : {&map, &config})
     for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
@@ -116,8 +116,8 @@ std::optional<std::vector<AddedToken>> more_special(const Value& config, const V
   return std::nullopt;
 }
 
-// What transformers adds to a file's tokens: its added_tokens_decoder over them; then the named ones and the other
-// special ones where they are in neither, the last of two with one text.
+// Applies transformers' additions to a file's tokens: added_tokens_decoder overrides them; then the named and the other
+// special tokens are added if they are in neither. The last of two with the same text wins.
 void add_tokens(const Value& config, const NamedTokens& named, const std::vector<AddedToken>& special,
                 TokenizerParts& parts) {
   std::vector<AddedToken> out;
@@ -135,8 +135,8 @@ void add_tokens(const Value& config, const NamedTokens& named, const std::vector
   parts.added.add(out, parts.model->vocabulary(), parts.normalizer.get());
 }
 
-// Of files other than tokenizer.json, which says itself what stands around a text, add_bos_token and add_eos_token
-// replace the post-processor wherever the config says either (transformers 5).
+// For files other than tokenizer.json, add_bos_token and add_eos_token replace the post-processor if the configuration
+// has either (transformers 5).
 void apply_bos_eos_rules(const Value& config, const TokenizerSettings& settings, const std::optional<AddedToken>& bos,
                          const std::optional<AddedToken>& eos, TokenizerParts& parts) {
   if (is_absent(config.find("add_bos_token")) && is_absent(config.find("add_eos_token"))) return;
@@ -149,8 +149,8 @@ void apply_bos_eos_rules(const Value& config, const TokenizerSettings& settings,
       make_bos_eos(token("add_bos_token", bos, settings.bos), token("add_eos_token", eos, settings.eos));
 }
 
-// transformers 5 builds a LlamaTokenizer's steps anew (tokenization_llama.py): the blank before a text is put where the
-// text begins, and not after each special token, unless 'legacy' is set. A byte-level file keeps its own steps.
+// transformers 5 rebuilds the steps of a LlamaTokenizer (tokenization_llama.py): a blank is added only at the start of
+// the text, not after each special token, unless 'legacy' is set. A byte-level file keeps its own steps.
 void apply_llama_rules(const Value& config, TokenizerParts& parts) {
   const Value* name = config.find("tokenizer_class");
   bool llama = name && (name->scalar == "LlamaTokenizer" || name->scalar == "LlamaTokenizerFast");
@@ -181,7 +181,7 @@ std::vector<fs::path> files_ending(const fs::path& folder, std::string_view endi
   return out;
 }
 
-// The file of a folder that comes first: what holds most beside the vocabulary. Empty: there is none.
+// The tokenizer file of a folder; files with more than the vocabulary come first. Empty: none.
 fs::path find_file(const fs::path& folder) {
   for (const char* name : {"tokenizer.json", "tokenizer.json.gz", "tekken.json", "tokenizer.model", "spiece.model",
                            "sentencepiece.bpe.model", "sentencepiece.model"})
@@ -202,7 +202,7 @@ fs::path tokenizer_file(const fs::path& folder) {
   refuse(folder.string(), "has no tokenizer (tokenizer.json)", what_works);
 }
 
-// Classes whose ids come of more than their SentencePiece model.
+// Refuses classes whose ids depend on more than their SentencePiece model.
 void refuse_moved_ids(std::string_view type, const fs::path& file) {
   for (std::string_view name :
        {"XLMProphetNet", "M2M100", "LayoutXLM", "Marian", "Speech2Text", "Cpm", "PLBart", "Bartpho", "MLuke", "FNet"})
@@ -211,7 +211,7 @@ void refuse_moved_ids(std::string_view type, const fs::path& file) {
              "save it with transformers as tokenizer.json");
 }
 
-// `model`: config.json, which names the family where tokenizer_config.json does not name a class.
+// `model`: config.json, which names the family if tokenizer_config.json does not name a class.
 ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& model, NamedTokens& named) {
   std::string name = file.filename().string(), where = file.string();
   const std::string family = string_field(model, "model_type", "");
@@ -243,7 +243,7 @@ ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& m
   return read_sentencepiece(bytes, where, llama && !bool_field(config, "legacy", false));
 }
 
-// What the class of a SentencePiece model's folder puts around a text where the config does not say.
+// The default tokens around a text of the class of a SentencePiece model's folder.
 void add_class_rules(Value& config) {
   const Value* type = config.find("tokenizer_class");
   if (!type) return;
@@ -262,7 +262,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   bool is_folder = fs::is_directory(where);
   if (!is_folder && !fs::exists(where)) refuse(where.string(), "no such file or folder", what_works);
   fs::path file = is_folder ? tokenizer_file(where) : where;
-  // A vocabulary alone does not say how its texts are cut; what stands beside it does.
+  // A vocabulary does not say how texts are split; the files next to it do.
   bool bare = file.filename() == "vocab.json" || file.filename() == "vocab.txt";
   TokenizerSettings settings;
   settings.files.push_back(file);
@@ -306,7 +306,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   settings.pad = settled(NamedTokens::pad, "pad_token_id", read.pad);
   settings.unk = id_of(named.tokens[NamedTokens::unk]);
   if (!settings.unk) settings.unk = read.unk;
-  // Where only the file names these tokens, its names do.
+  // If only the file names these tokens, its names are used.
   auto filled = [&](std::optional<AddedToken> token, std::optional<TokenId> id) {
     if (!token && id) token = special_token(parts.added.token(*id) ? parts.added.token(*id)->content : "");
     return token;
@@ -316,7 +316,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
     for (std::vector<FrameStep>* steps : {&read.frame->single, &read.frame->pair})
       for (FrameStep& step : *steps)
         if (step.text < 0) {
-          // A language that the vocabulary lacks is unknown, as any text is.
+          // A language that is missing in the vocabulary is unknown, like any text.
           if (step.token.id >= 0) continue;
           step.token.id = id_of(special_token(step.token.content)).value_or(settings.unk.value_or(0));
           const AddedToken* added = parts.added.token(step.token.id);
@@ -328,7 +328,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
     apply_bos_eos_rules(config, settings, filled(named.tokens[NamedTokens::bos], settings.bos),
                         filled(named.tokens[NamedTokens::eos], settings.eos), parts);
   }
-  // Where the model is byte pairs, transformers 5 leaves the text alone whatever the config says.
+  // For byte pairs, transformers 5 does not change the text, whatever the configuration says.
   settings.clean_up = bool_field(config, "clean_up_tokenization_spaces", false) && !parts.model->is_bpe();
   fs::path jinja = folder / "chat_template.jinja";
   if (fs::is_regular_file(jinja)) {

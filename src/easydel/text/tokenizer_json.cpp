@@ -1,4 +1,4 @@
-// Reading tokenizer.json: the large vocabulary straight from the parser, everything else as documents for the parts.
+// Reads tokenizer.json: the large vocabulary directly from the parser, everything else as documents for the parts.
 #include <simdjson.h>
 
 #include <array>
@@ -58,7 +58,7 @@ void read_vocabulary(dom::element vocab, ModelData& out) {
   dom::object map;
   if (vocab.get_object().get(map)) refuse("tokenizer.json", "'model.vocab' is neither a map nor a list", again);
   out.vocabulary.reserve(map.size(), map.size() * 8);
-  // Several at a time, so that waiting for memory overlaps: the table is larger than the caches.
+  // Several at a time, so that memory latencies overlap: the table is larger than the caches.
   struct Row {
     std::string_view token;
     uint64_t hash;

@@ -1,5 +1,5 @@
-// The formats of tool calls. Most are a shape of tool_formats.h and what the model family puts around it; markers are
-// those of the families' chat templates.
+// The formats of tool calls. Most are a kind of tool_formats.h with a model family's markers, which are those of its
+// chat template.
 #include "easydel/text/tool_parsers.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Task<> read_internlm(ReadContext& context) {
   return read_json_calls(context, format);
 }
 
-// A list between <tool_calls> tags, or one call a line.
+// A list between <tool_calls> tags, or one call per line.
 Task<> read_tool_calls_tag(ReadContext& context) {
   static const JsonCalls format{.opens = {"<tool_calls>"}, .closes = {"</tool_calls>"}, .skips_bad_lines = true};
   return read_json_calls(context, format);
@@ -55,14 +55,14 @@ Task<> read_functools(ReadContext& context) {
   return read_json_calls(context, format);
 }
 
-// Llama writes bare JSON, which is all of the answer: what stands around it is none of the content.
+// Llama writes bare JSON as the whole answer: text around it is not content.
 Task<> read_llama_json(ReadContext& context) {
   static const JsonCalls format{.opens = {"<|python_tag|>"}, .closes = {"<|eom_id|>"}, .bare_object = true};
   context.sink.content_excludes_calls = true;
   return read_json_calls(context, format);
 }
 
-// Llama 4 may put them between the markers of its Python.
+// Llama 4 may put them between its markers for Python.
 Task<> read_llama4_json(ReadContext& context) {
   static const JsonCalls format{
       .opens = {"<|python_start|>"}, .closes = {"<|python_end|>", "<|eom|>"}, .bare_object = true};

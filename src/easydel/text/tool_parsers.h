@@ -1,4 +1,4 @@
-// Which formats of tool calls there are, by name.
+// The formats of tool calls, by name.
 #pragma once
 
 #include <span>
@@ -16,6 +16,6 @@ struct ToolFormat {
 };
 
 std::span<const ToolFormat> tool_formats();
-const ToolFormat* find_tool_format(std::string_view name);  // by name or alias; '-' is '_'; nullptr: none of that name
+const ToolFormat* find_tool_format(std::string_view name);  // by name or alias; '-' equals '_'; nullptr: unknown
 
 }  // namespace easydel::text

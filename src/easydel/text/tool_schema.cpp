@@ -1,4 +1,4 @@
-// Types out of schemas, and text into values of them.
+// Extracts types from schemas, and converts text to values of these types.
 #include "easydel/text/tool_schema.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ void add_type(std::string_view name, ArgumentType& out) {
   if (name == "array" || name == "list" || name == "tuple") out.array = true;
 }
 
-// The type of a value that an enum allows.
+// The type of a value of an enum.
 void add_value(const Value& value, ArgumentType& out) {
   switch (value.kind) {
     case Value::Kind::null:
@@ -132,7 +132,7 @@ std::string coerced(std::string_view text, const ArgumentType& type, bool guesse
   const bool any = type.unknown() && guesses;
   if ((type.null || any) && (lower == "null" || lower == "none")) return "null";
   if ((type.boolean || any) && (lower == "true" || lower == "false")) return lower;
-  // A whole value; number, object and array by how it begins.
+  // The whole text must be a value; its beginning decides between number, object and array.
   if (any || type.integer || type.number || type.object || type.array) {
     std::optional<std::string> json = value_as_json(word, Notation::json);
     if (!json) json = value_as_json(word, Notation::python);

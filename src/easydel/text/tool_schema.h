@@ -1,4 +1,4 @@
-// What the tools' JSON Schemas say about arguments, for formats that write them as bare text.
+// Types of arguments from the tools' JSON Schemas, for formats that write values as bare text.
 #pragma once
 
 #include <optional>
@@ -19,16 +19,15 @@ struct ArgumentType {
 
 class ToolSchemas {
  public:
-  // A list of {"type": "function", "function": {"name", "parameters"}}, or of the inner maps; what is none is passed
-  // over.
+  // A list of {"type": "function", "function": {"name", "parameters"}}, or of the inner maps; other items are ignored.
   explicit ToolSchemas(Value tools = {});
 
   bool empty() const { return tools_.items.empty(); }
   size_t size() const { return tools_.items.size(); }
-  std::string name(size_t index) const;                  // "" where it has none
-  const Value* parameters(std::string_view tool) const;  // nullptr: no such tool, or it takes none
+  std::string name(size_t index) const;                  // "": it has no name
+  const Value* parameters(std::string_view tool) const;  // nullptr: no such tool, or it has no parameters
   bool knows(std::string_view tool) const;
-  const Value* property(std::string_view tool, std::string_view parameter) const;  // nullptr: there is none
+  const Value* property(std::string_view tool, std::string_view parameter) const;  // nullptr: no such property
   ArgumentType type_of(std::string_view tool, std::string_view parameter) const;
 
  private:
@@ -37,10 +36,10 @@ class ToolSchemas {
   Value tools_;
 };
 
-std::string lowered(std::string_view text);  // ASCII, of a word: at most its first 16 bytes
+std::string lowered(std::string_view text);  // ASCII lower case of at most the first 16 bytes
 
-// `text` as JSON of one of the types, the narrowest that fits; else as a string. Of an unknown type: a string, or
-// where `guesses` whatever value it reads as.
+// Converts `text` to JSON of the narrowest of the types that fits, or else to a string. If the type is unknown: to a
+// string, or, if `guesses`, to the value that it can be parsed as.
 std::string coerced(std::string_view text, const ArgumentType& type, bool guesses);
 
 }  // namespace easydel::text

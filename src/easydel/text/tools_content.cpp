@@ -1,4 +1,4 @@
-// Content, and everything that may stand in it without being content.
+// Reads content, and the markers in it that are not content.
 #include "easydel/text/tool_formats.h"
 
 namespace easydel::text {

@@ -1,5 +1,5 @@
-// OpenAI's harmony format: messages with a channel and a recipient. Calls are messages to functions.NAME; what is sent
-// to tools that nobody offered (python, browser) is neither content nor call.
+// OpenAI's harmony format: messages with a channel and a recipient. Calls are messages to functions.NAME; messages to
+// tools that were not offered (python, browser) are neither content nor calls.
 #include "easydel/text/tool_formats.h"
 
 namespace easydel::text {
@@ -30,7 +30,7 @@ Task<> read_harmony(ReadContext& context) {
   const Markers headers{"<|channel|>", "<|start|>", " to=", "to=", "<|message|>"};
   const Markers header_end{"<|message|>", "<|end|>"};
   const Markers ends{"<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"};
-  // Text that begins with none of the markers is content.
+  // Text that does not begin with a marker is content.
   size_t begins = co_await next_is(in, headers);
   if (begins == kNone) {
     const Markers later{"<|channel|>", "<|start|>"};

@@ -1,4 +1,4 @@
-// Calls that are JSON objects.
+// Reads calls that are JSON objects.
 #include <algorithm>
 
 #include "easydel/text/tool_formats.h"
@@ -10,7 +10,7 @@ bool is_one_of(const std::string& word, const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Arguments until the name is known; from then on they go straight out.
+// Buffers arguments until the name is known, then passes them on directly.
 class PendingCall {
  public:
   explicit PendingCall(MessageSink& sink) : sink_(sink) {}
@@ -41,7 +41,7 @@ class PendingCall {
   std::string kept_;
 };
 
-// The value of "arguments": an object, one written as a string, or nothing at all.
+// Reads the value of "arguments": an object, an object written as a string, or nothing.
 Task<bool> read_arguments(ReadContext& context, PendingCall& call) {
   Incoming& in = context.in;
   co_await skip_space(in);
@@ -64,7 +64,7 @@ Task<bool> read_arguments(ReadContext& context, PendingCall& call) {
   co_return none;
 }
 
-// The keys of one object that may be a call. `depth`: OpenAI's {"function": {...}} may hold them.
+// Reads the keys of an object that may be a call. `depth`: they may be nested in OpenAI's {"function": {...}}.
 Task<bool> read_call_keys(ReadContext& context, const JsonCalls& format, PendingCall& call, int depth) {
   Incoming& in = context.in;
   co_await skip_space(in);
@@ -137,7 +137,7 @@ Task<bool> read_json_call_list(ReadContext& context, const JsonCalls& format) {
   while (true) {
     const bool good = co_await read_call(context, format);
     if (!good) co_return false;
-    in.mark();  // a call that is whole stays one, whatever follows
+    in.mark();  // a complete call stays a call, whatever follows
     co_await skip_space(in);
     const bool comma = co_await take_if(in, ",");
     if (!comma) break;
@@ -160,7 +160,7 @@ Task<> read_json_calls(ReadContext& context, const JsonCalls& format) {
     in.mark();
     if (stop < format.opens.size()) in.take(format.opens[stop].size());
     bool good = true;
-    do {  // several calls may follow one marker, one a line
+    do {  // several calls may follow one marker, one per line
       good = co_await read_json_call_list(context, format);
       if (!good && format.skips_bad_lines) {
         const Markers ends{"\n", format.closes[0]};

@@ -1,5 +1,5 @@
 // MiniCPM's XML: <function name="f"><param name="a">1</param></function>. The format is checked against the schemas,
-// so a call comes out when it is whole.
+// so a call is returned only when it is complete.
 #include <algorithm>
 #include <map>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
 
-// Tokens of byte-level vocabularies that were not decoded: "Ġ" is a blank, "Ċ" a line break.
+// Characters of byte-level vocabularies that were not decoded: "Ġ" is a blank, "Ċ" a line break.
 std::string undecoded(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
@@ -27,7 +27,7 @@ std::string undecoded(std::string_view text) {
   return out;
 }
 
-// What stands in quotes behind name=; nullopt where nothing does.
+// The quoted text after name=; nullopt: none.
 std::optional<std::string> name_in(std::string_view tag) {
   const size_t at = tag.find("name=");
   if (at == std::string_view::npos || at + 6 >= tag.size()) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<std::string> name_in(std::string_view tag) {
   return std::string(tag.substr(at + 6, end - at - 6));
 }
 
-// The text of an element: CDATA as it stands, what is around it trimmed, the five entities decoded.
+// The text of an element: CDATA unchanged, white space around it trimmed, the five entities decoded.
 std::string text_of(std::string_view raw) {
   const size_t open = raw.find("<![CDATA["), close = raw.rfind("]]>");
   if (open != std::string_view::npos && close != std::string_view::npos && open < close)
@@ -60,7 +60,7 @@ std::string text_of(std::string_view raw) {
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
-// The parameters of a body; nullopt where something else stands in it.
+// The parameters of a body; nullopt: it contains something else.
 std::optional<Parameters> parameters_of(std::string_view body) {
   Parameters out;
   while (true) {
@@ -88,7 +88,7 @@ struct Call {
   std::vector<std::pair<std::string, std::string>> arguments;  // name and JSON
 };
 
-// One parameter that holds all of them as an object.
+// Unpacks a single parameter that holds all arguments as an object.
 Parameters unwrapped(const ToolSchemas& schemas, const std::string& tool, Parameters parameters) {
   if (parameters.size() != 1 || (parameters[0].first != "properties" && parameters[0].first != "arguments"))
     return parameters;
@@ -106,8 +106,8 @@ Parameters unwrapped(const ToolSchemas& schemas, const std::string& tool, Parame
   return out;
 }
 
-// Names that these models were trained on, for the tool that stands under another: the name, what a parameter is called
-// there, and what the name itself says.
+// Tool names that these models were trained on, mapped to the offered tool: the name, the name of a parameter, and the
+// argument that the name implies.
 struct Alias {
   std::string_view tool;
   std::vector<std::pair<std::string_view, std::string_view>> renamed;
@@ -169,7 +169,7 @@ Task<> read_minicpm_calls(ReadContext& context) {
   while (true) {
     const size_t stop = co_await read_until(in, stops, content);
     if (stop == kNone) co_return;
-    if (stop < 2) {  // one of the undecoded
+    if (stop < 2) {  // one of the undecoded characters
       in.take(stops[stop].size());
       context.sink.content(undecoded(stops[stop]));
       continue;

@@ -1,4 +1,4 @@
-// Calls that are a name between markers and a JSON object.
+// Reads calls that are a name between markers and a JSON object.
 #include <algorithm>
 
 #include "easydel/base/error.h"
@@ -11,7 +11,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// functions.get_weather:0 -> get_weather; "" where no number stands behind a colon.
+// functions.get_weather:0 -> get_weather; "": no index after a colon.
 std::string name_of_indexed(std::string_view id) {
   const size_t colon = id.rfind(':');
   if (colon == std::string_view::npos || !is_number(id.substr(colon + 1))) return "";
@@ -20,13 +20,13 @@ std::string name_of_indexed(std::string_view id) {
   return std::string(name);
 }
 
-// The one tool that takes all of these arguments; "" where none or several do.
+// The only tool that accepts all of these arguments; "": none or several do.
 std::string tool_that_takes(const ToolSchemas& schemas, const std::string& arguments) {
   std::string found;
   Value given;
   try {
     given = parse_json(arguments, "arguments");
-  } catch (const UserError&) {  // a key twice
+  } catch (const UserError&) {  // a duplicate key
     return "";
   }
   for (size_t i = 0; i < schemas.size(); ++i) {
@@ -40,14 +40,14 @@ std::string tool_that_takes(const ToolSchemas& schemas, const std::string& argum
   return found;
 }
 
-// A name alone is a call that was never finished; anything else is what the model wanted to say.
+// A name alone is an unfinished call; anything else is content.
 std::string without_marker(std::string text) {
   text.erase(0, text.find_first_not_of(" \t\r\n"));
   const bool name = text.find_first_of(" \t\r\n{}[]()<>\"',;") == std::string::npos;
   return name ? "" : text;
 }
 
-// A call that says only its number: its tool is the one that takes its arguments.
+// A call with only an index: its tool is the one that accepts its arguments.
 Task<bool> read_counted_call(ReadContext& context, const std::string& id) {
   std::string arguments;
   const Take take = [&arguments](std::string_view piece) { arguments += piece; };
@@ -145,7 +145,7 @@ Task<> read_named_calls(ReadContext& context, const NamedCalls& format) {
     }
     if (!good) {
       context.sink.withdraw_call();
-      // Behind the whole calls of a list the marker is not among what is given back.
+      // After complete calls of a list, the marker is not part of the text that becomes content.
       const std::string back = in.since_mark();
       const bool marked = format.forgets_marker && back.starts_with(format.open);
       context.sink.content(marked ? without_marker(back.substr(format.open.size())) : back);

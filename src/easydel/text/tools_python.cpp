@@ -1,4 +1,4 @@
-// Calls in Python's notation, and Gemma's.
+// Reads calls in Python's notation, and Gemma's.
 #include "easydel/text/tool_formats.h"
 
 namespace easydel::text {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kDeepest = 50;
 
-// [f(a=1), g()], from its bracket on.
+// Reads [f(a=1), g()], starting at the bracket.
 Task<bool> read_python_list(ReadContext& context) {
   Incoming& in = context.in;
   const bool opened = co_await take_if(in, "[");
@@ -25,7 +25,7 @@ Task<bool> read_python_list(ReadContext& context) {
   }
 }
 
-// f(a=1) one a line, or with commas between them.
+// Reads f(a=1), one per line or separated by commas.
 Task<bool> read_python_lines(ReadContext& context, const Markers& closes) {
   Incoming& in = context.in;
   while (true) {
@@ -41,7 +41,7 @@ Task<bool> read_python_lines(ReadContext& context, const Markers& closes) {
   }
 }
 
-// The list that the text begins with, if it does.
+// Reads the list at the beginning of the text, if there is one.
 Task<> read_first_list(ReadContext& context) {
   Incoming& in = context.in;
   size_t at = 0;
@@ -123,7 +123,7 @@ namespace {
 
 Task<bool> read_gemma_value(ReadContext& context, const GemmaCalls& format, int depth);
 
-// {key:value,...} with its braces; keys may be quoted.
+// Reads {key:value,...} with its braces; keys may be quoted.
 Task<bool> read_gemma_object(ReadContext& context, const GemmaCalls& format, int depth) {
   Incoming& in = context.in;
   in.take(1);

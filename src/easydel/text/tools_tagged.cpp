@@ -1,4 +1,4 @@
-// Calls whose arguments stand between tags, as bare text.
+// Reads calls whose arguments are bare text between tags.
 #include <algorithm>
 
 #include "easydel/text/tool_formats.h"
@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-// What stands in a tag: a name, perhaps quoted, perhaps with `string="true"` behind it.
+// The contents of a tag: a name, possibly quoted, possibly followed by `string="true"`.
 struct Tag {
   std::string name;
   std::optional<bool> is_string;
@@ -35,7 +35,7 @@ Tag tag_of(const std::string& raw) {
   return out;
 }
 
-// A value without the white space that is none of it.
+// A value without surrounding white space, by the rules of the format.
 std::string_view inner(std::string_view text, const TaggedCalls& format) {
   if (format.strips_values || format.guesses_types) return trimmed(text);
   if (format.keeps_space) return text;
@@ -48,7 +48,7 @@ bool is_null(std::string_view value, const TaggedCalls& format) {
   return std::find(format.nulls.begin(), format.nulls.end(), lowered(value)) != format.nulls.end();
 }
 
-// A string value while it arrives: given out as soon as it is certain that it is one.
+// Reads a string value while it arrives; passes it on as soon as it is certain to be one.
 class StringValue {
  public:
   StringValue(MessageSink& sink, const TaggedCalls& format) : sink_(sink), format_(format) {}
@@ -60,7 +60,7 @@ class StringValue {
       if ((blank && !format_.keeps_space) || may_be_null()) return;
       begin();
     }
-    // White space at the end waits: it may be the end of the value.
+    // Holds trailing white space back: it may be at the end of the value.
     const size_t solid = format_.keeps_space ? held_.size() : held_.find_last_not_of(kSpace) + 1;
     write(std::string_view(held_).substr(0, solid));
     held_.erase(0, solid);
@@ -119,13 +119,13 @@ Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, Tagge
     const bool opened = co_await take_if(in, format.value_open);
     if (!opened) co_return false;
   }
-  // A value whose own end is missing ends where the next thing begins.
+  // A value without an end marker ends where the next element begins.
   const Markers ends{format.value_close, format.parameter, format.close};
   const bool again = std::find(call.seen.begin(), call.seen.end(), tag.name) != call.seen.end();
   ArgumentType type = context.schemas.type_of(call.name, tag.name);
   bool guesses = format.guesses_types;
   if (tag.is_string && type.unknown()) type.string = *tag.is_string, guesses = true;
-  // All arguments in one that the tool does not have.
+  // All arguments are in one parameter that the tool does not have.
   const bool wraps = call.seen.empty() && (tag.name == "arguments" || tag.name == "input") &&
                      context.schemas.knows(call.name) && !context.schemas.property(call.name, tag.name);
   if (!again && !wraps) {
@@ -162,7 +162,7 @@ Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, Tagge
   co_return true;
 }
 
-// One call, from behind `open`.
+// Reads one call, starting after `open`.
 Task<bool> read_tagged_call(ReadContext& context, const TaggedCalls& format) {
   Incoming& in = context.in;
   co_await skip_space(in);
@@ -194,7 +194,7 @@ Task<bool> read_tagged_call(ReadContext& context, const TaggedCalls& format) {
   }
 }
 
-// The calls of a section, until its end.
+// Reads the calls of a section.
 Task<bool> read_section(ReadContext& context, const TaggedCalls& format) {
   Incoming& in = context.in;
   if (format.open.empty()) co_return co_await read_tagged_call(context, format);

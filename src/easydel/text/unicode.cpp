@@ -32,7 +32,7 @@ bool within(const tables::Range* ranges, size_t count, char32_t c) {
 
 bool undecomposed(char32_t c) { return within(tables::undecomposed, tables::undecomposed_count, c); }
 
-// Marks that are newer than the tables that `tokenizers` normalizes with have no class there.
+// Marks that are newer than the normalization tables of `tokenizers` have no combining class there.
 int combining_class(char32_t c) {
   if (c < 0x300) return 0;
   int value = utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class;
@@ -41,7 +41,7 @@ int combining_class(char32_t c) {
 
 constexpr char32_t hangul = 0xac00, hangul_l = 0x1100, hangul_v = 0x1161, hangul_t = 0x11a7;
 
-// Pairs of characters that NFC composes, and which characters NFC may touch.
+// Pairs of characters that NFC composes, and the characters that NFC may change.
 struct Composition {
   std::unordered_map<uint64_t, char32_t> pairs;
   std::vector<bool> touched;  // below 0x30000
@@ -60,7 +60,7 @@ struct Composition {
       auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts, 8, UTF8PROC_DECOMPOSE, &boundary);
       if (count < 2) touched[c] = true;
       if (count < 2 || excluded) continue;
-      // Compose all but the last to find the first half; what does not compose to itself again is never composed.
+      // Composes all but the last to find the first half; pairs that do not recompose to the character are excluded.
       auto compose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
       utf8proc_int32_t whole[8], half[8];
       std::copy(parts, parts + count, whole);
@@ -79,7 +79,7 @@ struct Composition {
     for (char32_t c = hangul_t + 1; c < hangul_t + 28; ++c) touched[c] = true;
   }
 
-  char32_t compose(char32_t a, char32_t b) const {  // 0: they do not
+  char32_t compose(char32_t a, char32_t b) const {  // 0: they do not compose
     if (a >= hangul_l && a < hangul_l + 19 && b >= hangul_v && b < hangul_v + 21)
       return hangul + ((a - hangul_l) * 21 + (b - hangul_v)) * 28;
     if (a >= hangul && a < hangul + 11172 && (a - hangul) % 28 == 0 && b > hangul_t && b < hangul_t + 28)
@@ -102,7 +102,7 @@ struct Classed {
 std::vector<Changed> decompose(std::string_view text, bool compatible) {
   std::vector<Changed> out;
   out.reserve(text.size());
-  std::vector<Classed> waiting;  // marks that are not in order yet
+  std::vector<Classed> waiting;  // marks that are not yet ordered
   auto flush = [&] {
     std::stable_sort(waiting.begin(), waiting.end(), [](auto& a, auto& b) { return a.combining < b.combining; });
     for (auto& item : waiting) out.push_back(item.changed);
@@ -138,7 +138,7 @@ std::vector<Changed> compose(const std::vector<Changed>& parts) {
   std::vector<Changed> out;
   out.reserve(parts.size());
   size_t starter = SIZE_MAX;
-  int last = -1;  // combining class of the last one that stayed after the starter; -1: none did
+  int last = -1;  // combining class of the last mark kept after the starter; -1: none
   for (const Changed& part : parts) {
     int combining = combining_class(part.character);
     if (starter != SIZE_MAX && (last < 0 || last < combining)) {
@@ -198,7 +198,7 @@ int64_t count_characters(std::string_view text) {
 
 namespace {
 
-// Length of the character at `at`; 0 where it is invalid, and `bad` bytes of it are one maximal part.
+// Length of the character at `at`; 0: invalid, and its maximal invalid part has `bad` bytes.
 size_t valid_length(std::string_view text, size_t at, size_t& bad, bool& cut) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned char lead = byte(at);

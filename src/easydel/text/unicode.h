@@ -1,4 +1,4 @@
-// UTF-8 and the properties of code points, as Hugging Face's tokenizers see them (their versions of Unicode).
+// UTF-8 and properties of code points, by the versions of Unicode that Hugging Face's tokenizers use.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ enum class Category : uint8_t {
   Co
 };
 
-// One byte for each code point: category in 5 bits, word, punctuation, mark. Built at first use.
+// One byte for each code point: category in 5 bits, then word, punctuation, mark. Built on first use.
 const uint8_t* code_point_flags();
 inline uint8_t flags_of(char32_t c) { return c < 0x110000 ? code_point_flags()[c] : 0; }
 inline Category category_of(char32_t c) { return static_cast<Category>(flags_of(c) & 31); }
@@ -55,7 +55,7 @@ inline bool is_number(char32_t c) {
   return g >= 9 && g <= 11;
 }
 inline bool is_word(char32_t c) { return flags_of(c) & 32; }
-inline bool is_punctuation(char32_t c) { return flags_of(c) & 64; }  // ASCII symbols count
+inline bool is_punctuation(char32_t c) { return flags_of(c) & 64; }  // includes ASCII symbols
 inline bool is_mark(char32_t c) { return flags_of(c) & 128; }
 constexpr bool is_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13);
@@ -66,7 +66,7 @@ constexpr bool is_space(char32_t c) {
 // Bytes of the character that begins with `lead`, in valid UTF-8.
 constexpr size_t utf8_length(unsigned char lead) { return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4; }
 
-// The character at `at` of valid UTF-8, and `at` moved past it.
+// Returns the character at `at` of valid UTF-8 and moves `at` past it.
 inline char32_t next_character(std::string_view text, size_t& at) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned char lead = byte(at);
@@ -84,34 +84,34 @@ inline char32_t next_character(std::string_view text, size_t& at) {
 }
 void append_utf8(std::string& out, char32_t c);
 std::string to_utf8(std::u32string_view text);
-std::u32string to_utf32(std::string_view text);  // of valid UTF-8
+std::u32string to_utf32(std::string_view text);  // `text` must be valid UTF-8
 int64_t count_characters(std::string_view text);
 
-// The length of the valid UTF-8 that `text` begins with.
+// The length of the longest prefix of `text` that is valid UTF-8.
 size_t valid_prefix(std::string_view text);
-// Each maximal part of an invalid sequence becomes U+FFFD, as Python's and Rust's lossy decoding do.
+// Replaces each maximal part of an invalid sequence by U+FFFD, like lossy decoding in Python and Rust.
 std::string replace_invalid(std::string_view text);
-// Whether a string that ends in an incomplete character could still become valid: how many bytes to hold back.
+// The number of bytes of an incomplete character at the end that later bytes could complete; 0: none.
 size_t incomplete_tail(std::string_view text);
 
-bool is_kept_by_bert(char32_t c);  // a mark or format character that BertNormalizer does not know
-char32_t lower_of(char32_t c);     // one to one; U+0130 is the caller's business
+bool is_kept_by_bert(char32_t c);  // a mark or format character that BertNormalizer keeps because its tables are older
+char32_t lower_of(char32_t c);     // one to one; callers handle U+0130
 
-// A character of a changed text. change 0: takes the place of one old character; 1: is new; -n: takes the place of
-// one and n more that vanish.
+// A character of a changed text. change 0: replaces one old character; 1: is new; -n: replaces one old character, and
+// the next n are removed.
 struct Changed {
   char32_t character;
   int change;
 };
 enum class Form : uint8_t { nfc, nfd, nfkc, nfkd };
 std::vector<Changed> normalize(std::string_view text, Form form);
-// True where `text` is certainly in NFC (false: it may be too).
+// True if `text` is certainly in NFC; false: unknown.
 bool surely_nfc(std::string_view text);
 
-// Where the extended grapheme cluster (UAX 29) that begins at `at` of valid UTF-8 ends.
+// The end of the extended grapheme cluster (UAX 29) that begins at `at` of valid UTF-8.
 size_t grapheme_end(std::string_view text, size_t at);
 
-// The script as SentencePiece cuts by it: kana count as Han, blanks and what has no script are 0.
+// The script, as SentencePiece uses it to split: kana count as Han; 0: blanks and characters without a script.
 uint8_t script_of(char32_t c);
 
 }  // namespace easydel::text

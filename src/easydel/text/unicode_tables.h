@@ -18,18 +18,18 @@ struct Lower {
 extern const Lower lower[];
 extern const size_t lower_count;
 
-// Code points that decompose in newer versions of Unicode than `tokenizers` normalizes with.
+// Code points that decompose only in versions of Unicode newer than the normalization of `tokenizers`.
 struct Range {
   uint32_t first, last;
 };
 extern const Range undecomposed[];
 extern const size_t undecomposed_count;
 
-// Marks and format characters that are newer than the tables by which BertNormalizer erases them.
+// Marks and format characters that are newer than the tables of BertNormalizer, which therefore keeps them.
 extern const Range kept_by_bert[];
 extern const size_t kept_by_bert_count;
 
-// A run of one script begins at code point (entry >> 8); the low byte numbers the scripts, 0 is none.
+// A run of one script begins at code point (entry >> 8); the low byte is the script, 0: none.
 extern const uint32_t scripts[];
 extern const size_t script_count;
 

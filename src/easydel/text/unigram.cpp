@@ -1,5 +1,5 @@
-// The unigram language model (arXiv:1804.10959): of all ways to cut a text into pieces the likeliest, by Viterbi.
-// Sums are kept in doubles as tokenizers' models/unigram does, or in floats as SentencePiece's unigram_model.cc does.
+// The unigram language model (arXiv:1804.10959): the most likely segmentation of a text, by Viterbi. Sums are doubles
+// as in tokenizers' models/unigram, or floats as in SentencePiece's unigram_model.cc.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -40,7 +40,7 @@ class Unigram final : public Model {
       if (kind(id) != PieceKind::normal && kind(id) != PieceKind::user_defined) continue;
       std::string_view token = vocabulary_.token(static_cast<TokenId>(id));
       keys.emplace_back(token, static_cast<int32_t>(id));
-      // A piece that the user defined beats all cuts of the same characters.
+      // A user-defined piece beats every segmentation of the same characters.
       if (kind(id) == PieceKind::user_defined)
         scores_[id] = rules_.user_defined_is_zero
                           ? 0
@@ -59,7 +59,7 @@ class Unigram final : public Model {
     struct Best {
       Sum score;
       uint32_t begin;
-      TokenId id = -1;  // -1: nothing ends here yet
+      TokenId id = -1;  // -1: no segmentation ends here yet
     };
     thread_local std::vector<Best> best;
     best.assign(piece.size() + 1, Best{});
@@ -85,7 +85,7 @@ class Unigram final : public Model {
     backwards.clear();
     for (size_t end = piece.size(); end > 0; end = best[end].begin) {
       auto length = static_cast<uint32_t>(end - best[end].begin);
-      // Neighbours that are unknown are one token.
+      // Adjacent unknown characters are one token.
       if (best[end].id == rules_.unknown && !backwards.empty() && backwards.back().id == rules_.unknown)
         backwards.back().length += length;
       else
@@ -109,7 +109,7 @@ class Unigram final : public Model {
     bool bytes = rules_.byte_fallback &&
                  std::all_of(text.begin(), text.end(), [&](char c) { return fallback_[static_cast<uint8_t>(c)] >= 0; });
     if (!bytes) return out.push_back({static_cast<TokenId>(rules_.unknown), static_cast<uint32_t>(text.size()), true});
-    // All of the bytes' tokens stand for the whole run.
+    // Each of the byte tokens covers the whole run.
     auto length = static_cast<uint32_t>(text.size());
     for (char c : text) {
       out.push_back({fallback_[static_cast<uint8_t>(c)], length});

@@ -1,4 +1,4 @@
-// Filling a vocabulary.
+// Fills a vocabulary.
 #include "easydel/text/vocabulary.h"
 
 #include <algorithm>

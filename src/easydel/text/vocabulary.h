@@ -1,4 +1,4 @@
-// Tokens by id and ids by token: one flat arena and one open-addressing table.
+// Maps between tokens and ids: a flat arena and an open-addressing hash table.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,10 @@ inline uint64_t hash_of(std::string_view text) {
 class Vocabulary {
  public:
   void reserve(size_t tokens, size_t bytes);
-  // The later of two equal tokens, or of two equal ids, wins. `id` must be below 2^24.
+  // The later of two equal tokens or ids wins. `id` must be below 2^24.
   void add(std::string_view token, TokenId id) { add(token, id, hash_of(token)); }
   void add(std::string_view token, TokenId id, uint64_t hash);
-  TokenId find(std::string_view token) const { return find(token, hash_of(token)); }  // -1: not there
+  TokenId find(std::string_view token) const { return find(token, hash_of(token)); }  // -1: no such token
   TokenId find(std::string_view token, uint64_t hash) const {
     if (slots_.empty()) return -1;
     for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
@@ -48,8 +48,7 @@ class Vocabulary {
         return slot.id;
     }
   }
-  // For many look-ups at once: the memory that find(token, hash) will read is asked for, first the slot, then the
-  // token.
+  // For many lookups at once: prefetch the memory that find(token, hash) will read, first the slot, then the token.
   void prefetch_slot(uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & mask_]);
   }
@@ -61,10 +60,10 @@ class Vocabulary {
     if (!has(id)) return {};
     return std::string_view(arena_).substr(by_id_[id].offset, by_id_[id].length);
   }
-  size_t size() const { return count_; }              // distinct tokens, or as many as count_all says
-  void count_all(size_t tokens) { count_ = tokens; }  // of a list in which a token may stand twice
+  size_t size() const { return count_; }              // number of distinct tokens, or the number set by count_all
+  void count_all(size_t tokens) { count_ = tokens; }  // for a list that may contain duplicates
   size_t longest() const { return longest_; }         // bytes of the longest token
-  bool has_twins() const { return has_twins_; }       // a token has two ids
+  bool has_twins() const { return has_twins_; }       // true if a token has two ids
   size_t id_limit() const { return by_id_.size(); }   // one more than the largest id
 
  private:

@@ -1,4 +1,4 @@
-// The table of the classes, by name.
+// The table of classes, by name.
 #include "easydel/text/vocabulary_classes.h"
 
 #include <algorithm>
@@ -37,11 +37,11 @@ std::string isolated(std::string_view pattern) {
 }
 
 const std::string qwen2_split = isolated(qwen2_pattern), qwen3_5_split = isolated(qwen3_5_pattern);
-// Nougat's patterns are given as plain strings, so that only the line break is ever found.
+// Nougat gives its patterns as plain strings, so that only the line break ever matches.
 const std::string nougat_splits =
     str(digits, "\n", R"({"type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated", "invert": false})");
 
-// After the strings above, which it looks into.
+// Must follow the strings above, which it uses.
 const std::vector<VocabularyClass> classes = {
     {.names = "GPT2 CodeGen", .named = end_of_text},
     {.names = "Roberta Bart LED Mvp Longformer",

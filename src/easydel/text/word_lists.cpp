@@ -1,4 +1,4 @@
-// Vocabularies in plain text: lists of words as BERT's vocab.txt, vocab.json with merges.txt as GPT-2's, RWKV's lists.
+// Vocabularies in plain text: word lists (BERT's vocab.txt), vocab.json with merges.txt (GPT-2's), RWKV's lists.
 #include <algorithm>
 #include <charconv>
 
@@ -24,7 +24,7 @@ void each_line(std::string_view bytes, Line line) {
   }
 }
 
-// The bytes of a Python literal: 'x', "x", b'\xff' with its escapes.
+// The bytes of a Python literal: 'x', "x", or b'\xff', with escapes.
 std::optional<std::string> python_literal(std::string_view text) {
   bool bytes = text.starts_with('b');
   if (bytes) text.remove_prefix(1);
@@ -138,7 +138,7 @@ namespace {
 using Key = NamedTokens::Key;
 using Trim = VocabularyClass::Trim;
 
-// BERT's normalizer, as the config sets it.
+// BERT's normalizer, with the options of the configuration.
 std::string bert_normalizer(const Value& config) {
   const bool lower = bool_field(config, "do_lower_case", true);
   Value out = Value::map();
@@ -166,7 +166,7 @@ std::string pre_tokenizer_of(const VocabularyClass& kind, const Value& config) {
   return out + "]}";
 }
 
-// Where the config says nothing, the class's tokens, and how they are found; then the frame, for ids to be known.
+// Sets the tokens that the configuration lacks to those of the class, with their options, and then the frame.
 void set_tokens(const VocabularyClass& kind, const Value& config, NamedTokens& named, ReadTokenizer& out) {
   const auto id_of = [&](Key key) -> std::optional<TokenId> {
     const TokenId id = out.parts.model->vocabulary().find(named.content(key, kind.named));
@@ -227,7 +227,7 @@ ReadTokenizer read_vocabulary_and_merges(std::string_view vocab, std::string_vie
                                          std::string_view model_type, NamedTokens& named, const std::string& name) {
   const VocabularyClass& kind = vocabulary_class(string_field(config, "tokenizer_class", ""), model_type, false);
   name_tokens(kind, config, named);
-  // The files become a tokenizer.json, which is what transformers' class makes of them.
+  // Converts the files to a tokenizer.json, as transformers' class does.
   Value file = Value::map(), model = parse_json(R"({"type": "BPE", "dropout": null, "unk_token": null,
     "continuing_subword_prefix": "", "fuse_unk": false, "byte_fallback": false, "ignore_merges": false})");
   model.set("end_of_word_suffix", Value::text(std::string(kind.suffix)));

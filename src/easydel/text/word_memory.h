@@ -1,4 +1,4 @@
-// What a thread remembers of the last short pieces that it encoded, for all tokenizers. Nothing is shared or locked.
+// A per-thread cache of the short pieces that were encoded last, for all tokenizers. Nothing is shared or locked.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ class WordMemory {
  public:
   WordMemory() : owner_(next_.fetch_add(1) + 1) {}
 
-  // Appends the tokens of `piece` as `encode(piece, out)` would.
+  // Appends the tokens of `piece`, like `encode(piece, out)`.
   template <class Encode>
   void tokenize(std::string_view piece, std::vector<Token>& out, Encode&& encode) const {
     if (piece.size() > longest) return encode(piece, out);
@@ -51,7 +51,7 @@ class WordMemory {
     uint8_t lengths[most];
   };
   static inline std::atomic<uint64_t> next_{0};
-  uint64_t owner_;  // never used again: what a thread remembers outlives a tokenizer
+  uint64_t owner_;  // unique forever, because a thread's cache outlives a tokenizer
 };
 
 }  // namespace easydel::text

@@ -1,4 +1,4 @@
-// The models that only look words up: WordPiece (arXiv:1609.08144, greedy longest match first), WordLevel, RWKV's.
+// The models that look up words: WordPiece (arXiv:1609.08144, greedy longest match first), WordLevel, RWKV's.
 #include "easydel/base/error.h"
 #include "easydel/text/byte_level.h"
 #include "easydel/text/json_fields.h"
