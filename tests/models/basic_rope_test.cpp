@@ -21,16 +21,15 @@ TEST(BasicRope, RefusesWhatIsMissing) {
     return test::refusal([&] { get_basic_inv_frequencies(config(scaling)); });
   };
   EXPECT_EQ(refused("{rope_type: bogus}"),
-            "config: rope_scaling: rope_type: unknown rope type 'bogus'\n"
+            "config: rope_scaling.rope_type: unknown rope type 'bogus'\n"
             "    known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional");
   EXPECT_EQ(refused("{rope_type: yarn, factor: 2}"),
-            "config: rope_scaling: original_max_position_embeddings: is missing\n    rope type 'yarn' needs it");
-  EXPECT_EQ(refused("{rope_type: linear}"),
-            "config: rope_scaling: factor: is missing\n    rope type 'linear' needs it");
+            "config: rope_scaling.original_max_position_embeddings: is missing\n    rope type 'yarn' needs it");
+  EXPECT_EQ(refused("{rope_type: linear}"), "config: rope_scaling.factor: is missing\n    rope type 'linear' needs it");
   EXPECT_EQ(refused("{rope_type: llama3, factor: 8}"),
-            "config: rope_scaling: low_freq_factor: is missing\n    rope type 'llama3' needs it");
+            "config: rope_scaling.low_freq_factor: is missing\n    rope type 'llama3' needs it");
   EXPECT_EQ(test::refusal([] { get_basic_rope(config("{mrope_section: [5, 2, 2]}")); }),
-            "config: rope_scaling: mrope_section: mrope_section is incompatible with rotary_dim. Expected "
+            "config: rope_scaling.mrope_section: mrope_section is incompatible with rotary_dim. Expected "
             "sum(mrope_section)=8, got 9 for "
             "rotary_dim=16\n    the three sections are all pairs of rotated dimensions");
   EXPECT_EQ(test::refusal([] { get_basic_frequencies(parse_yaml("{head_dim: 16}")); }),
@@ -60,7 +59,7 @@ TEST(ConfigReader, AShareOfAWholeHeadMayTurn) {
       "{rope_parameters: {full_attention: {rope_type: proportional, rope_theta: 1000000.0, partial_rotary_factor: "
       "0.25}, "
       "sliding_attention: {rope_type: default, rope_theta: 10000.0}}}");
-  const ConfigReader reader(nested, "config.json");
+  const ConfigReader reader(nested, FilePlace{"config.json"});
   const ops::RopeSpec full = reader.rope_of("full_attention", 16, 64, 10000.0);
   EXPECT_EQ(full.type, ops::RopeType::proportional);
   EXPECT_EQ(full.theta, 1000000.0);

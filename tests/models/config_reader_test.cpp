@@ -10,7 +10,7 @@ namespace {
 
 TEST(ConfigReader, AFlagThatIsNullIsFalseAndOneThatIsAbsentIsTheDefault) {
   const Value config = parse_yaml("{a: null, b: true, n: null, t: null}");
-  const ConfigReader in(config, "config");
+  const ConfigReader in(config, FilePlace{"config"});
   EXPECT_FALSE(in.boolean("a", true));
   EXPECT_TRUE(in.boolean("b", false));
   EXPECT_TRUE(in.boolean("c", true));
@@ -20,7 +20,7 @@ TEST(ConfigReader, AFlagThatIsNullIsFalseAndOneThatIsAbsentIsTheDefault) {
 
 TEST(ConfigReader, AnotherTypeIsRefusedWithTheValue) {
   const Value config = parse_yaml("{a: 1, b: [x]}");
-  const ConfigReader in(config, "config");
+  const ConfigReader in(config, FilePlace{"config"});
   EXPECT_EQ(test::refusal([&] { in.boolean("a", true); }), "config: a: 1 is neither true nor false");
   EXPECT_EQ(test::refusal([&] { in.integer("b", 1); }), "config: b: [\"x\"] is no integer");
 }
@@ -28,21 +28,21 @@ TEST(ConfigReader, AnotherTypeIsRefusedWithTheValue) {
 TEST(ConfigReader, NumbersThatNothingCanBeComputedWithAreRefused) {
   const auto rope = [](const char* text) {
     const Value config = parse_yaml(text);
-    return test::refusal([&] { ConfigReader(config, "config").rope(16, 64); });
+    return test::refusal([&] { ConfigReader(config, FilePlace{"config"}).rope(16, 64); });
   };
-  EXPECT_EQ(rope("{rope_theta: -1.0}"), "config: rope_parameters: rope_theta: -1 is no number above 0");
+  EXPECT_EQ(rope("{rope_theta: -1.0}"), "config: rope_parameters.rope_theta: -1 is no number above 0");
   EXPECT_EQ(rope("{rope_theta: .nan}"), "config: rope_theta: NaN is no number");
   EXPECT_EQ(rope("{rope_parameters: {rope_type: linear, factor: 0}}"),
-            "config: rope_parameters: factor: 0 is no number above 0");
+            "config: rope_parameters.factor: 0 is no number above 0");
   EXPECT_EQ(rope("{rope_parameters: {rope_type: yarn, factor: 2, original_max_position_embeddings: -8}}"),
-            "config: rope_parameters: original_max_position_embeddings: -8 is no number above 0");
+            "config: rope_parameters.original_max_position_embeddings: -8 is no number above 0");
 }
 
 TEST(ConfigReader, AShareThatIsNullTurnsTheWholeHead) {
   const Value null = parse_yaml("{partial_rotary_factor: null}"), absent = parse_yaml("{rope_theta: 10000.0}");
   const RopeDefaults half = {.partial = 0.5, .reads_partial = true};
-  EXPECT_EQ(ConfigReader(null, "config").rope(16, 64, half).dim, 16);
-  EXPECT_EQ(ConfigReader(absent, "config").rope(16, 64, half).dim, 8);
+  EXPECT_EQ(ConfigReader(null, FilePlace{"config"}).rope(16, 64, half).dim, 16);
+  EXPECT_EQ(ConfigReader(absent, FilePlace{"config"}).rope(16, 64, half).dim, 8);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST(AddingAModel, BuildsAModelThatRuns) {
   building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
     entry.shard = at::arange(entry.elements(), at::TensorOptions().dtype(at::kFloat)).sin().view(entry.shape);
   };
-  const auto model = example().build(ConfigReader(config, "config.json"), building);
+  const auto model = example().build(ConfigReader(config, FilePlace{"config.json"}), building);
   const at::NoGradGuard no_gradient;
   nn::Pass pass = nn::Pass::over({0, 5});
   const Tensor logits =

@@ -51,7 +51,7 @@ Tensor scores(const Model& model, const Tensor& tokens, std::vector<int64_t> cu_
 TEST(Heads, AreNamedAsTransformersNamesThemInEveryFamily) {
   const auto name = [](const char* type, Task task) {
     const Value config = parse_json(std::string(R"({"model_type": ")") + type + "\"}", "config.json");
-    return architecture_of(family_config_of(config, "config.json"), task);
+    return architecture_of(family_config_of(config, FilePlace{"config.json"}), task);
   };
   EXPECT_EQ(name("llama", Task::sequence_classification), "LlamaForSequenceClassification");
   EXPECT_EQ(name("gpt2", Task::question_answering), "GPT2ForQuestionAnswering");

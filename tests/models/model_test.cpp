@@ -317,7 +317,7 @@ TEST(LoadModel, RefusesWhatItCannotBuild) {
       "gelu_accurate, quick_gelu, relu, relu2, relu6, leaky_relu, sigmoid, tanh, mish, hardswish, laplace, "
       "sqrtsoftplus, linear");
   EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"rope_parameters\": {\"rope_type\": \"axial\"}"),
-            "M/config.json: rope_parameters: rope_type: unknown rope type 'axial'\n"
+            "M/config.json: rope_parameters.rope_type: unknown rope type 'axial'\n"
             "    known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional");
 }
 

@@ -10,7 +10,7 @@ namespace easydel::models {
 namespace {
 
 const Value kNone = Value::map();
-const ConfigReader kConfig(kNone, "config");
+const ConfigReader kConfig(kNone, FilePlace{"config"});
 
 ops::RopeSpec turning(ops::RopeType type, int64_t dim) {
   ops::RopeSpec rope;

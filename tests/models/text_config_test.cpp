@@ -14,13 +14,13 @@ namespace {
 
 Value parsed(const std::string& text) { return parse_json(text, "test"); }
 
-Value part(const std::string& text) { return text_part_of(parsed(text), "config.json").value().config; }
+Value part(const std::string& text) { return text_part_of(parsed(text), FilePlace{"config.json"}).value().config; }
 
 std::string said(const Value& config, const char* key) { return to_json(*config.find(key)); }
 
 TEST(TextPart, IsNothingOfALanguageModel) {
-  EXPECT_FALSE(text_part_of(parsed(R"({"model_type": "llama"})"), "config.json"));
-  EXPECT_FALSE(text_part_of(parsed(R"({"model_type": "gemma3_text", "text_config": {}})"), "config.json"));
+  EXPECT_FALSE(text_part_of(parsed(R"({"model_type": "llama"})"), FilePlace{"config.json"}));
+  EXPECT_FALSE(text_part_of(parsed(R"({"model_type": "gemma3_text", "text_config": {}})"), FilePlace{"config.json"}));
 }
 
 TEST(TextPart, SaysWhatTheLanguageModelsOwnFileWouldSay) {

@@ -159,12 +159,12 @@ class JsonReader {
     if (error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) why = "is not JSON: a list or an object does not end";
     if (error == simdjson::EMPTY) why = "is empty";
     const bool nowhere = !at && error != simdjson::INCOMPLETE_ARRAY_OR_OBJECT && error != simdjson::UNCLOSED_STRING;
-    if (nowhere) refuse(std::string(name_), why);
+    if (nowhere) refuse(FilePlace{std::string(name_)}, why);
     wrong(place_of(at), why);
   }
   [[noreturn]] void after_the_end(const char* at) { wrong(place_of(at), "something follows after the document's end"); }
   [[noreturn]] void wrong(const Place& place, const std::string& what, const std::string& remedy = "") {
-    refuse(str(name_, ":", place.line, ":", place.column), what, remedy);
+    refuse(FilePlace{std::string(name_), place.line, place.column}, what, remedy);
   }
 
   std::string_view name_;

@@ -220,7 +220,7 @@ class YamlReader {
   Place here() { return place_of(event_.start_mark); }
 
   [[noreturn]] void wrong(const Place& place, const std::string& what, const std::string& remedy = "") {
-    refuse(str(name_, ":", place.line, ":", place.column), what, remedy);
+    refuse(FilePlace{std::string(name_), place.line, place.column}, what, remedy);
   }
   [[noreturn]] void unknown_tag(const std::string& tag) {
     wrong(here(), "the tag !" + tag + " is not known", "leave it out; !!str, !!int, !!float, !!bool and !!null are");

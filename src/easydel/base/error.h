@@ -1,19 +1,52 @@
 // How things go wrong: a UserError is for the person at the keyboard, a Bug is for us.
 #pragma once
 
-#include <sstream>
+#include <iosfwd>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <type_traits>
 
 namespace easydel {
 
-// Something the user can mend: a file, a key, a request. The text follows the house form
-//   where: what is wrong, with the user's values
-//       what would work
-// Exit status 2.
-struct UserError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+// A place in a file that the user wrote or named.
+struct FilePlace {
+  std::string file;  // empty: not in a file
+  int line = 0;      // from 1; 0: the whole file
+  int column = 0;    // from 1, in bytes; 0: the whole line
+};
+
+// What an error is about: a key, a file, an option. Converts from a plain name; a place is added where it is known.
+struct Where {
+  Where() = default;
+  Where(const char* name) : name(name) {}
+  Where(std::string name) : name(std::move(name)) {}
+  Where(FilePlace place, std::string name = "") : name(std::move(name)), place(std::move(place)) {}
+
+  Where below(std::string_view key) const;  // "config.json: rope_scaling" -> "config.json: rope_scaling.factor"
+  std::string text() const;                 // "run.yaml:3:14: trainer.beta"
+
+  std::string name;  // "trainer.beta"; empty: the place says it all
+  FilePlace place = {};
+};
+
+// Something the user can mend: a file, a key, a request. Exit status 2. what() is the whole text:
+//   file:line:column: where: problem
+//       remedy
+// Parts that are empty are left out. Programs read the fields; nobody parses the text.
+class UserError : public std::runtime_error {
+ public:
+  UserError(const Where& at, std::string problem, std::string remedy = "");
+
+  std::string headline() const;  // the text without the remedy
+
+  const std::string where;    // the key, option or file: "esurge.page_size"
+  const std::string problem;  // with the user's values: "'abc' is not a number"
+  const std::string remedy;   // what would work; may be empty
+  const FilePlace place;
+
+ protected:
+  UserError(const UserError& fields, const std::string& whole_text);
 };
 
 // A broken promise inside the program; the text names file and line. Exit status 70.
@@ -21,15 +54,41 @@ struct Bug : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-template <class... Parts>
-std::string str(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return std::move(out).str();
+namespace detail {
+
+void append(std::string& out, long long value);
+void append(std::string& out, unsigned long long value);
+void append(std::string& out, double value);  // as "%g"
+void append(std::string& out, const void* value, void (*write)(std::ostream& stream, const void* value));
+
+template <class T>
+void append_part(std::string& out, const T& part) {
+  if constexpr (std::is_convertible_v<const T&, std::string_view>)
+    out += std::string_view(part);
+  else if constexpr (std::is_same_v<T, char>)
+    out += part;
+  else if constexpr (std::is_floating_point_v<T>)
+    append(out, static_cast<double>(part));
+  else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T> && sizeof(T) > 1)
+    append(out, static_cast<unsigned long long>(part));
+  else if constexpr (std::is_integral_v<T>)
+    append(out, static_cast<long long>(part));
+  else
+    append(out, &part, [](std::ostream& stream, const void* value) { stream << *static_cast<const T*>(value); });
 }
 
-// Throws UserError("where: what\n    remedy"); an empty remedy leaves the second line out.
-[[noreturn]] void refuse(const std::string& where, const std::string& what, const std::string& remedy = "");
+}  // namespace detail
+
+// The parts, one after the other, as a stream would print them; small integers are numbers too.
+template <class... Parts>
+std::string str(const Parts&... parts) {
+  std::string out;
+  (detail::append_part(out, parts), ...);
+  return out;
+}
+
+// Throws UserError(at, problem, remedy).
+[[noreturn]] void refuse(const Where& at, const std::string& problem, const std::string& remedy = "");
 
 // Knows where check() was called, which a function with a parameter pack could not.
 struct Condition {
@@ -45,7 +104,8 @@ struct Condition {
 // The text is built only on failure.
 template <class... Parts>
 void check(Condition condition, const Parts&... parts) {
-  if (!condition.holds) throw Bug(easydel::str(condition.file, ":", condition.line, ": ", parts...));
+  if (!condition.holds) [[unlikely]]
+    throw Bug(easydel::str(condition.file, ":", condition.line, ": ", parts...));
 }
 
 }  // namespace easydel

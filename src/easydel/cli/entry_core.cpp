@@ -39,7 +39,7 @@ class TorchCore final : public elarge::Core {
     files::write(probe.output, replay.lines);
     if (probe.parameters) files::write(*probe.parameters, replay.parameters);
   }
-  std::vector<elarge::PlannedTensor> plan_model(const Value& config, const std::string& where) override {
+  std::vector<elarge::PlannedTensor> plan_model(const Value& config, const Where& where) override {
     const auto table = models::plan_parameters(config, where);
     std::vector<elarge::PlannedTensor> out;
     std::set<std::string> seen;  // several parameters may be parts of one tensor

@@ -34,11 +34,11 @@ std::string number_text(double number) {
 }
 
 // A number or a boolean in quotes is a text; people mean it without them.
-std::string quotes_hint(const Value& value, const At& at) {
+std::string quotes_remedy(const Value& value, const At& at) {
   Value bare = value;
   bare.kind = Value::Kind::plain;
   const bool meant = value.is_text() && (bare.as_double() || bare.as_bool());
-  return meant ? at.hint + "; it is in quotes, which makes it a text" : "";
+  return meant ? at.remedy + "; it is in quotes, which makes it a text" : "";
 }
 
 }  // namespace
@@ -46,22 +46,23 @@ std::string quotes_hint(const Value& value, const At& at) {
 bool read_bool(const Value& value, bool& out, const At& at) {
   if (const auto flag = value.as_bool()) return out = *flag, true;
   const std::string word = value.as_string() ? canonical(*value.as_string()) : "";
-  std::string hint = quotes_hint(value, at);
-  if (word == "yes" || word == "on" || word == "y") hint = "'" + value.scalar + "' is a text in YAML 1.2; write true";
-  if (word == "no" || word == "off" || word == "n") hint = "'" + value.scalar + "' is a text in YAML 1.2; write false";
-  return at.wrong(value, shown(value) + " is not true or false", hint);
+  std::string remedy = quotes_remedy(value, at);
+  if (word == "yes" || word == "on" || word == "y") remedy = "'" + value.scalar + "' is a text in YAML 1.2; write true";
+  if (word == "no" || word == "off" || word == "n")
+    remedy = "'" + value.scalar + "' is a text in YAML 1.2; write false";
+  return at.wrong(value, shown(value) + " is not true or false", remedy);
 }
 
 bool read_integer(const Value& value, int64_t& out, int64_t low, int64_t high, const At& at) {
   const auto number = value.as_int();
-  if (!number) return at.wrong(value, shown(value) + " is not an integer", quotes_hint(value, at));
+  if (!number) return at.wrong(value, shown(value) + " is not an integer", quotes_remedy(value, at));
   if (*number < low || *number > high) return at.wrong(value, value.scalar + " is out of range");
   return out = *number, true;
 }
 
 bool read_double(const Value& value, double& out, const At& at) {
   const auto number = value.as_double();
-  if (!number) return at.wrong(value, shown(value) + " is not a number", quotes_hint(value, at));
+  if (!number) return at.wrong(value, shown(value) + " is not a number", quotes_remedy(value, at));
   return out = *number, true;
 }
 
@@ -70,7 +71,7 @@ bool read_text(const Value& value, std::string& out, const At& at) {
     return at.wrong(value, shown(value) + " is not a text");
   if (value.as_bool())
     return at.wrong(value, value.scalar + " is not a text",
-                    at.hint + "; write \"" + value.scalar + "\" where the word is meant");
+                    at.remedy + "; write \"" + value.scalar + "\" where the word is meant");
   return out = value.scalar, true;
 }
 
@@ -98,7 +99,7 @@ int read_choice(const Value& value, std::span<const PlainChoice> choices, const 
   }
   const std::string near = nearest(value.scalar, names);
   return at.wrong(value, "unknown value " + shown(value),
-                  near.empty() ? "" : "did you mean '" + near + "'? " + at.hint),
+                  near.empty() ? "" : "did you mean '" + near + "'? " + at.remedy),
          -1;
 }
 

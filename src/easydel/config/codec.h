@@ -70,9 +70,9 @@ const Section& section_of();
 struct At {
   const std::string& path;
   Problems& problems;
-  const std::string& hint;  // "expected an integer from 1 to 256 (default 16)"
-  bool wrong(const Value& value, std::string what, std::string better_hint = "") const {
-    problems.add(path, value.place, std::move(what), better_hint.empty() ? hint : std::move(better_hint));
+  const std::string& remedy;  // "expected an integer from 1 to 256 (default 16)"
+  bool wrong(const Value& value, std::string what, std::string better_remedy = "") const {
+    problems.add(path, value.place, std::move(what), better_remedy.empty() ? remedy : std::move(better_remedy));
     return false;
   }
 };
@@ -230,7 +230,7 @@ struct Codec<std::vector<T>> {
       const std::string path = at.path + "[" + std::to_string(i) + "]";
       at.problems.saw(path, value.items[i].place);
       T item{};
-      good &= Codec<T>::read(value.items[i], item, {path, at.problems, at.hint});
+      good &= Codec<T>::read(value.items[i], item, {path, at.problems, at.remedy});
       items.push_back(std::move(item));
     }
     out.swap(items);
@@ -290,7 +290,7 @@ struct Codec<std::map<std::string, T>> {
     for (const auto& [name, child] : value.entries) {
       const std::string path = join_path(at.path, name);
       at.problems.saw(path, child.place);
-      good &= Codec<T>::read(child, items[name], {path, at.problems, at.hint});
+      good &= Codec<T>::read(child, items[name], {path, at.problems, at.remedy});
     }
     out.swap(items);
     return good;
@@ -322,7 +322,7 @@ struct Codec<std::variant<T...>> {
   static bool read_as(const Value& value, std::variant<T...>& out, const At& at) {
     Problems aside;
     U inner{};
-    if (!Codec<U>::read(value, inner, {at.path, aside, at.hint})) return false;
+    if (!Codec<U>::read(value, inner, {at.path, aside, at.remedy})) return false;
     return out = std::move(inner), true;
   }
 };

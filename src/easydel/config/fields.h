@@ -15,7 +15,7 @@
 //           field<&TrainerConfig::optimizer>("The optimizer."),
 //       };
 //     }
-//     void settle(config::Keys& keys);  // optional: rules over several keys; keys.refuse("save_steps", what, hint)
+//     void settle(config::Keys& keys);  // optional: rules over several keys; keys.refuse("save_steps", what, remedy)
 //   };
 //
 // Types: bool, integers, double, std::string, std::filesystem::path, enums (with `constexpr auto choices(E)` beside

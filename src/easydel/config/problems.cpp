@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/config/section.h"
 
@@ -15,21 +14,36 @@ std::string above_of(const std::string& path) {
   return cut == std::string::npos ? "" : path.substr(0, cut);
 }
 
-}  // namespace
-
-void Problems::add(std::string path, Place place, std::string what, std::string hint) {
-  // Two checks may find the same.
-  if (std::ranges::any_of(problems_, [&](const Problem& p) { return p.path == path && p.what == what; })) return;
-  problems_.push_back({std::move(path), place, std::move(what), std::move(hint)});
+// Whether `key` is `path` or below it.
+bool is_at(std::string_view path, std::string_view key) {
+  return key.starts_with(path) && (key.size() == path.size() || key[path.size()] == '.' || key[path.size()] == '[');
 }
 
-void Problems::add(std::string path, std::string what, std::string hint) {
+}  // namespace
+
+void Problems::add(std::string path, Place place, std::string what, std::string remedy) {
+  // Two checks may find the same.
+  if (std::ranges::any_of(problems_, [&](const Problem& p) { return p.path == path && p.what == what; })) return;
+  problems_.push_back({std::move(path), place, std::move(what), std::move(remedy)});
+}
+
+void Problems::add(std::string path, std::string what, std::string remedy) {
   const Place place = place_of(path);
-  add(std::move(path), place, std::move(what), std::move(hint));
+  add(std::move(path), place, std::move(what), std::move(remedy));
+}
+
+void Problems::add(const std::string& path, const UserError& error) {
+  if (const auto* several = dynamic_cast<const ConfigError*>(&error)) {
+    for (const UserError& problem : several->problems) add(path, problem.headline(), problem.remedy);
+    return;
+  }
+  if (error.place.file.empty() && is_at(path, error.where)) return add(error.where, error.problem, error.remedy);
+  add(path, error.headline(), error.remedy);
 }
 
 void Problems::note(std::string_view path, std::string_view text) {
-  const std::string line = str(where(std::string(path), place_of(std::string(path))), ": ", path, ": ", text);
+  const std::string name(path);
+  const std::string line = str(Where(file_place(name, place_of(name)), name).text(), ": ", text);
   if (std::ranges::find(notes_, line) == notes_.end()) notes_.push_back(line);
 }
 
@@ -38,10 +52,7 @@ void Problems::no_effect(std::string path, std::string why) {
 }
 
 bool Problems::any_at(std::string_view path) const {
-  return std::ranges::any_of(problems_, [path](const Problem& p) {
-    return p.path.starts_with(path) &&
-           (p.path.size() == path.size() || p.path[path.size()] == '.' || p.path[path.size()] == '[');
-  });
+  return std::ranges::any_of(problems_, [path](const Problem& p) { return is_at(path, p.path); });
 }
 
 Place Problems::place_of(std::string path) const {
@@ -52,10 +63,10 @@ Place Problems::place_of(std::string path) const {
   }
 }
 
-std::string Problems::where(const std::string& path, Place place) const {
+FilePlace Problems::file_place(const std::string& path, Place place) const {
   for (std::string at = path; !at.empty(); at = above_of(at))
-    if (const auto source = sources_.find(at); source != sources_.end()) return source->second;
-  return place.line > 0 ? str(file_, ":", place.line, ":", place.column) : file_;
+    if (const auto source = sources_.find(at); source != sources_.end()) return {source->second};
+  return {file_, place.line, place.column};
 }
 
 std::vector<Problem> Problems::sorted() const {
@@ -83,25 +94,38 @@ std::vector<std::string> Problems::notes() const {
   return out;
 }
 
-std::string Problems::describe(const Problem& p) const {
-  return where(p.path, p.place) + ": " + (p.path.empty() ? "" : p.path + ": ") + p.what +
-         (p.hint.empty() ? "" : "\n    " + p.hint);
+UserError Problems::error_of(const Problem& p) const {
+  return {Where(file_place(p.path, p.place), p.path), p.what, p.remedy};
 }
 
 std::string Problems::text() const {
   std::string out;
-  for (const Problem& problem : sorted()) out += describe(problem) + "\n";
+  for (const Problem& problem : sorted()) out += str(error_of(problem).what(), "\n");
   return out + str(size(), size() == 1 ? " problem in " : " problems in ", file_, "; nothing was run.");
 }
 
 void Problems::throw_if_any() const {
-  if (!empty()) throw UserError(text());
+  if (!empty()) throw ConfigError(*this);
 }
+
+namespace {
+
+std::vector<UserError> errors_of(const Problems& problems) {
+  std::vector<UserError> out;
+  out.reserve(problems.size());
+  for (const Problem& problem : problems.sorted()) out.push_back(problems.error_of(problem));
+  return out;
+}
+
+}  // namespace
+
+ConfigError::ConfigError(const Problems& all)
+    : UserError(all.error_of(all.sorted().at(0)), all.text()), problems(errors_of(all)) {}
 
 std::string Keys::path_of(std::string_view key) const { return join_path(path_, key); }
 bool Keys::given(std::string_view key) const { return problems_.given(path_of(key)); }
-void Keys::refuse(std::string_view key, std::string what, std::string hint) {
-  problems_.add(path_of(key), std::move(what), std::move(hint));
+void Keys::refuse(std::string_view key, std::string what, std::string remedy) {
+  problems_.add(path_of(key), std::move(what), std::move(remedy));
 }
 void Keys::note(std::string_view key, std::string_view text) { problems_.note(path_of(key), text); }
 void Keys::no_effect(std::string_view key, std::string why) { problems_.no_effect(path_of(key), std::move(why)); }

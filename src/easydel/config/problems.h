@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/base/error.h"
 
 namespace easydel::config {
 
@@ -14,16 +15,27 @@ struct Problem {
   std::string path;  // "esurge.page_size", "mixture.informs[0].type"; empty: the document itself
   Place place;       // of the value, or of the key where the key is what is wrong
   std::string what;
-  std::string hint;  // what would work; may be empty
+  std::string remedy;  // what would work; may be empty
 };
 
 class Problems {
  public:
   explicit Problems(std::string file = "config") : file_(std::move(file)) {}
 
-  void add(std::string path, Place place, std::string what, std::string hint = "");
+  void add(std::string path, Place place, std::string what, std::string remedy = "");
   // The same, placed at the path's value, or at the nearest section above it that was written.
-  void add(std::string path, std::string what, std::string hint = "");
+  void add(std::string path, std::string what, std::string remedy = "");
+  // An error of another layer: a problem of the key at or below `path` that it names, else of `path` itself.
+  void add(const std::string& path, const UserError& error);
+  // Runs a check of another layer and adds what it throws.
+  template <class Check>
+  void collect(const std::string& path, Check check) {
+    try {
+      check();
+    } catch (const UserError& error) {
+      add(path, error);
+    }
+  }
 
   // A line for the user that stops nothing.
   void note(std::string_view path, std::string_view text);
@@ -43,13 +55,13 @@ class Problems {
   const std::string& file() const { return file_; }
   std::vector<Problem> sorted() const;  // in the order of the file
   std::vector<std::string> notes() const;
-  std::string describe(const Problem& problem) const;  // "run.yaml:3:14: path: what\n    hint"
+  UserError error_of(const Problem& problem) const;
   // All of them and "4 problems in run.yaml; nothing was run."
   std::string text() const;
-  void throw_if_any() const;  // UserError(text())
+  void throw_if_any() const;  // ConfigError
 
  private:
-  std::string where(const std::string& path, Place place) const;
+  FilePlace file_place(const std::string& path, Place place) const;
   std::string file_;
   std::vector<Problem> problems_;
   std::vector<std::string> notes_;
@@ -58,12 +70,19 @@ class Problems {
   std::map<std::string, std::string> sources_;
 };
 
+// Everything that is wrong with a document. what() lists all problems; the fields are those of the first.
+class ConfigError : public UserError {
+ public:
+  explicit ConfigError(const Problems& problems);  // at least one
+  const std::vector<UserError> problems;           // in the order of the file
+};
+
 // What a section's settle() speaks through: its own keys, by their names.
 class Keys {
  public:
   Keys(Problems& problems, std::string path) : problems_(problems), path_(std::move(path)) {}
   bool given(std::string_view key) const;  // written in the document, under any of its names
-  void refuse(std::string_view key, std::string what, std::string hint = "");
+  void refuse(std::string_view key, std::string what, std::string remedy = "");
   void note(std::string_view key, std::string_view text);
   void no_effect(std::string_view key, std::string why);
   std::string path_of(std::string_view key) const;  // "trainer.beta"

@@ -29,9 +29,9 @@ std::string place_below(std::string_view name, const Section& section, const std
   return "";
 }
 
-constexpr size_t kListedKeys = 24;  // more are a page, not a hint
+constexpr size_t kListedKeys = 24;  // more are a page, not a remedy
 
-std::string unknown_key_hint(std::string_view name, std::span<const Part> parts, const std::string& path) {
+std::string unknown_key_remedy(std::string_view name, std::span<const Part> parts, const std::string& path) {
   const std::vector<std::string> names = known_names(parts);
   const std::string near = nearest(name, names);
   if (!near.empty()) return "did you mean '" + near + "'?";
@@ -105,7 +105,7 @@ void read_sections(std::span<const Part> parts, const Value& value, const std::s
       if (!kept && part.section->unknown_keys) part.section->unknown_keys(part.object)->set(name, child);
       kept = true;
     }
-    if (!kept) problems.add(join_path(path, name), key_place, "no such key", unknown_key_hint(name, parts, path));
+    if (!kept) problems.add(join_path(path, name), key_place, "no such key", unknown_key_remedy(name, parts, path));
   }
   for (const Part& part : parts)
     for (const Key& key : part.section->keys) {

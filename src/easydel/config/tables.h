@@ -114,15 +114,15 @@ Key key_of(const F& row, const typename F::Owner& defaults) {
     key.schema = detail::schema_with(Codec<T>::schema(), attributes.limits);
   }
   const bool plain = Inner::shape == Key::Shape::value;
-  const std::string hint = plain ? "expected " + key.expects + " (default " + to_yaml_flow(key.default_value) + ")"
-                                 : "expected " + key.expects;
-  key.read = [m = row.member, limits = attributes.limits, hint](const Value& value, void* object,
-                                                                const std::string& path, Problems& problems) {
+  const std::string remedy = plain ? "expected " + key.expects + " (default " + to_yaml_flow(key.default_value) + ")"
+                                   : "expected " + key.expects;
+  key.read = [m = row.member, limits = attributes.limits, remedy](const Value& value, void* object,
+                                                                  const std::string& path, Problems& problems) {
     T& out = static_cast<Owner*>(object)->*m;
     if (value.is_null() && detail::empty_means_default<T>) return detail::note_empty(path, out, problems);
-    if (!Codec<T>::read(value, out, {path, problems, hint})) return;
+    if (!Codec<T>::read(value, out, {path, problems, remedy})) return;
     if ((limits.has_low || limits.has_high) && detail::outside(out, limits))
-      problems.add(path, value.place, to_yaml_flow(value) + " is out of range", hint);
+      problems.add(path, value.place, to_yaml_flow(value) + " is out of range", remedy);
   };
   return key;
 }

@@ -65,7 +65,7 @@ Encoded Encoder::conversation(const Value& messages, const TypedRow& row, bool g
     out.ids = std::move(rendered.ids);
     out.assistant = std::move(rendered.assistant_mask);
   } catch (const UserError& error) {
-    throw UserError(str(row.where, ": ", error.what()));
+    refuse(row.where, error.headline(), error.remedy);
   }
   if (std::find(out.assistant.begin(), out.assistant.end(), 1) == out.assistant.end())
     refuse(row.where, "the assistant says nothing in this conversation, so assistant_only_loss has nothing to learn",

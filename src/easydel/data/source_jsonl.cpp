@@ -20,9 +20,8 @@ bool read(const std::filesystem::path& file, const SourceOptions&, const RowSink
     try {
       row = parse_json(line, file.string());
     } catch (const UserError& error) {
-      // The parser saw one line and calls it the first.
-      const std::string text = error.what(), first = file.string() + ":1:";
-      throw UserError(text.starts_with(first) ? where + ":" + text.substr(first.size()) : text);
+      // The parser saw one line only.
+      refuse(FilePlace{file.string(), static_cast<int>(number), error.place.column}, error.problem, error.remedy);
     }
     if (!row.is_map()) refuse(where, "a row must be an object with named fields", R"(as in {"text": "..."})");
     return sink({std::move(row), where});

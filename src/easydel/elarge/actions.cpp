@@ -6,7 +6,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
-#include "easydel/elarge/override_error.h"
+#include "easydel/elarge/overridden_key.h"
 #include "easydel/elarge/push.h"
 
 namespace easydel::elarge {
@@ -292,19 +292,14 @@ namespace {
 
 // An error that the core found, with the place where the run's file says what is wrong.
 [[noreturn]] void refuse_at_place(const Run& run, const UserError& error) {
-  const std::string text = error.what();
-  const auto at = [&](Place place) {
-    return place.line > 0 ? str(run.file, ":", place.line, ":", place.column) : run.file;
-  };
-  if (const auto own = override_error(text, run.config.base_config.values.config_json))
-    refuse(at(own->place), own->path + ": " + own->what, own->remedy);
-  static constexpr std::string_view rules = "sharding.partition_rules[";
-  if (text.starts_with(rules)) {
-    const auto& items = run.config.sharding.partition_rules.items;
-    const size_t rule = std::strtoul(text.c_str() + rules.size(), nullptr, 10);
-    if (rule < items.size()) throw UserError(at(items[rule].place) + ": " + text);
-  }
-  throw UserError(text);
+  const auto at = [&](Place place) { return FilePlace{run.file, place.line, place.column}; };
+  if (const auto key = overridden_key(error, run.config.base_config.values.config_json))
+    refuse({at(key->place), key->path}, error.problem, error.remedy);
+  const auto& rules = run.config.sharding.partition_rules.items;
+  for (size_t i = 0; i < rules.size(); ++i)
+    if (error.where == str("sharding.partition_rules[", i, "]"))
+      refuse({at(rules[i].place), error.where}, error.problem, error.remedy);
+  throw error;
 }
 
 }  // namespace

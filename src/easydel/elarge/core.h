@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "easydel/base/error.h"
 #include "easydel/elarge/elarge.h"
 #include "easydel/elarge/vector_kind.h"
 #include "easydel/hub/push.h"
@@ -124,7 +125,7 @@ class Core {
   virtual void probe_logits(const ProbeLogits& probe) = 0;
   virtual void probe_replay(const ProbeReplay& probe) = 0;
   // What a checkpoint of the model of this config.json holds. UserError where it cannot be built.
-  virtual std::vector<PlannedTensor> plan_model(const Value& config, const std::string& where) = 0;
+  virtual std::vector<PlannedTensor> plan_model(const Value& config, const Where& where) = 0;
   virtual std::string describe_mesh(const MeshPlan& plan) = 0;
   // Families from outside the tree: a plug-in's library (models/plugin.h). UserError where it is none that fits.
   virtual void load_plugin(const std::filesystem::path& file) = 0;

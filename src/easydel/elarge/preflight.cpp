@@ -10,7 +10,7 @@
 #include "easydel/data/inform_files.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/elarge/actions.h"
-#include "easydel/elarge/override_error.h"
+#include "easydel/elarge/overridden_key.h"
 #include "easydel/elarge/push.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/hub/resolve.h"
@@ -26,32 +26,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs a check of another layer, whose UserError "where: what\n    remedy" becomes a problem of `path`, or of the key
-// below it that it names.
-template <class Check>
-void as_problem(config::Problems& problems, const std::string& path, Check check) {
-  try {
-    check();
-  } catch (const UserError& error) {
-    const std::string text = error.what();
-    const size_t line = text.find('\n');
-    std::string what = text.substr(0, line);
-    std::string at = path;
-    if (const size_t colon = what.find(": ");
-        colon != std::string::npos && (what.starts_with(path + ": ") || what.starts_with(path + "."))) {
-      at = what.substr(0, colon);
-      what = what.substr(colon + 2);
-    }
-    std::string hint = line == std::string::npos ? "" : text.substr(line + 1);
-    hint.erase(0, std::min(hint.find_first_not_of(' '), hint.size()));
-    problems.add(at, what, hint);
-  }
-}
-
 // The folder of a model, with a config.json in it; empty, with a problem, where there is none.
 fs::path find_model(const ModelConfig& model, const std::string& path, config::Problems& problems) {
   fs::path folder;
-  as_problem(problems, path + ".name_or_path", [&] {
+  problems.collect(path + ".name_or_path", [&] {
     const fs::path found =
         hub::resolve_model(model.name_or_path, path + ".name_or_path", model.revision, hub::ModelFiles::description);
     if (!weights::has_config(found))
@@ -65,7 +43,7 @@ fs::path find_model(const ModelConfig& model, const std::string& path, config::P
 // config.json and the weights' headers; gives config.json, or null where it cannot be read.
 Value check_model(const fs::path& folder, const Value& overrides, const std::string& path, config::Problems& problems) {
   Value config;
-  as_problem(problems, path + ".name_or_path", [&] {
+  problems.collect(path + ".name_or_path", [&] {
     weights::ConfigFile read = weights::read_config(folder);
     if (auto part = models::text_part_of(read.document, read.where)) read.document = std::move(part->config);
     config = read.document;
@@ -73,12 +51,12 @@ Value check_model(const fs::path& folder, const Value& overrides, const std::str
     try {
       models::family_config_of(read.document, read.where);
     } catch (const UserError& error) {
-      const auto own = override_error(error.what(), overrides);
-      if (!own) throw;
-      problems.add(own->path, own->place, own->what, own->remedy);
+      const auto key = overridden_key(error, overrides);
+      if (!key) throw;
+      problems.add(key->path, key->place, error.problem, error.remedy);
     }
   });
-  as_problem(problems, path + ".name_or_path", [&] {
+  problems.collect(path + ".name_or_path", [&] {
     if (weights::Folder::has_weights(folder))
       weights::Folder::open(folder);
     else if (!fs::is_symlink(folder / "config.json"))  // of a cache: weights are fetched when they are loaded
@@ -112,12 +90,12 @@ void check_models(const Config& config, bool with_tokenizer, config::Problems& p
   const Value model = folder.empty() ? Value{} : check_model(folder, overrides, "model", problems);
   if (model.is_map()) check_overrides(config.base_config.values, model, problems);
   if (with_tokenizer && config.model.tokenizer)
-    as_problem(problems, "model.tokenizer", [&] {
+    problems.collect("model.tokenizer", [&] {
       text::Tokenizer::load(
           hub::resolve_model(*config.model.tokenizer, "model.tokenizer", "main", hub::ModelFiles::description));
     });
   else if (with_tokenizer && model.is_map())  // a tokenizer reads config.json too
-    as_problem(problems, "model.name_or_path", [&] { text::Tokenizer::load(folder); });
+    problems.collect("model.name_or_path", [&] { text::Tokenizer::load(folder); });
   if (!config.reference_model) return;
   const fs::path reference = find_model(*config.reference_model, "reference_model", problems);
   if (!reference.empty()) check_model(reference, overrides, "reference_model", problems);
@@ -129,7 +107,7 @@ void check_data(const Config& config, config::Problems& problems) {
     for (size_t i = 0; i < informs.size(); ++i) {
       const std::string path =
           str("mixture.", key, "[", i, data::is_hub_dataset(informs[i]) ? "].type" : "].data_files");
-      as_problem(problems, path, [&] {
+      problems.collect(path, [&] {
         for (const fs::path& file : data::files_of(informs[i], path))
           if (::access(file.c_str(), R_OK) != 0) refuse(path, file.string() + " cannot be read");
       });
@@ -138,8 +116,9 @@ void check_data(const Config& config, config::Problems& problems) {
   check_informs(config.mixture.informs, "informs");
   check_informs(config.mixture.evaluation, "evaluation");
   if (config.mixture.save)
-    as_problem(problems, "mixture.save",
-               [&] { data::check_save("mixture.save", *config.mixture.save, config.trainer.common.trainer_type); });
+    problems.collect("mixture.save", [&] {
+      data::check_save("mixture.save", *config.mixture.save, config.trainer.common.trainer_type);
+    });
 }
 
 // Whether `path` can be made or written: no file in the way, and the first folder above it that exists is writable.
@@ -174,7 +153,7 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
   if (wrong(problems,
             {"sharding", "trainer.total_batch_size", "trainer.gradient_accumulation_steps", "mixture.batch_size"}))
     return;
-  as_problem(problems, "sharding.axis_dims", [&] {
+  problems.collect("sharding.axis_dims", [&] {
     const mesh::World world = mesh::read_world();
     const mesh::Mesh mesh = config.sharding.mesh(ranks, world.size == ranks ? world.size / world.local_size : 1);
     for (const char* axis : {"ep", "sp"})
@@ -194,7 +173,7 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
 }  // namespace
 
 void check_built(const Config& config, bool training, config::Problems& problems) {
-  as_problem(problems, "quantization", [&] { config.quantization.weight_format(training); });
+  problems.collect("quantization", [&] { config.quantization.weight_format(training); });
   if (config.sharding.axis_names != mesh::default_axes())
     problems.add("sharding.axis_names", "other axes than " + join(mesh::default_axes(), ", ") + " are not built yet",
                  "leave them so, in this order");
@@ -219,8 +198,8 @@ void check_needs(const Run& run, config::Problems& problems) {
     if (!config.trainer.common.hub_model_id)
       problems.add("trainer.push_to_hub", "does not say where to", "give hub_model_id: owner/name");
     else
-      as_problem(problems, "trainer.push_to_hub",
-                 [&] { hub::check_push("trainer.push_to_hub", push_options(config.trainer.common)); });
+      problems.collect("trainer.push_to_hub",
+                       [&] { hub::check_push("trainer.push_to_hub", push_options(config.trainer.common)); });
   }
   // Where a run only validates, the training's keys count as far as they are written.
   if (needs.training || (needs.data && problems.given("trainer.save_directory")))
@@ -234,7 +213,7 @@ void check_generate(const Run& run, const Action& action, config::Problems& prob
   if (parameters.generate.output_path)
     check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
   if (!problems.empty()) return;
-  as_problem(problems, action.path, [&] {
+  problems.collect(action.path, [&] {
     const fs::path folder = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path",
                                                run.config.model.revision, hub::ModelFiles::description);
     check_together(generation::generation_config(folder, parameters.generation), config::Keys(problems, action.path));
@@ -243,7 +222,7 @@ void check_generate(const Run& run, const Action& action, config::Problems& prob
 
 void check_push(const Run&, const Action& action, config::Problems& problems) {
   const auto& parameters = *static_cast<const PushConfig*>(action.parameters.get());
-  as_problem(problems, action.path, [&] { hub::check_push(action.path, push_options(parameters)); });
+  problems.collect(action.path, [&] { hub::check_push(action.path, push_options(parameters)); });
 }
 
 void check_writable(const Run&, const Action& action, config::Problems& problems) {

@@ -72,6 +72,7 @@ struct ShardingConfig {
 
  private:
   void check_layouts(config::Keys& keys) const;
+  void check_partition_axis(config::Problems& problems, const std::string& path) const;
 };
 
 enum class Backend { cpu, gpu, tpu, tt };

@@ -37,7 +37,7 @@ GenerationConfig generation_config(const std::filesystem::path& model_folder, co
   } else if (weights::has_config(model_folder)) {
     weights::ConfigFile config = weights::read_config(model_folder);
     if (auto part = models::text_part_of(config.document, config.where)) config.document = std::move(part->config);
-    take(config.document, config.where, given, special, out);
+    take(config.document, config.where.text(), given, special, out);
   }
   config::Problems problems("generation");
   config::read_section(config::section_of<GenerationConfig>(), given, &out, "", problems);

@@ -15,9 +15,10 @@ std::shared_ptr<Model> load_for_task(std::string_view task, std::string_view nam
     refuse("from_pretrained", "'" + std::string(name) + "' has no config.json", "give a Hugging Face model folder");
   Value config = parse_file(file);
   if (!config.is_map()) refuse(file.string(), "is no mapping");
-  if (std::optional<TextPart> part = text_part_of(config, file.string())) config = std::move(part->config);
+  if (std::optional<TextPart> part = text_part_of(config, FilePlace{file.string()})) config = std::move(part->config);
   for (const auto& [key, value] : options.load.overrides.entries) config.set(key, value);
-  registered_module(task, family_config_of(config, file.string()).model_type);  // refuses where there is none
+  registered_module(task,
+                    family_config_of(config, FilePlace{file.string()}).model_type);  // refuses where there is none
   LoadOptions load = options.load;
   if (!load.task) load.task = head_of(task);
   return load_model(folder, load);

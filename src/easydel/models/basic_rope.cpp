@@ -11,7 +11,7 @@
 namespace easydel::models {
 namespace {
 
-const char* const kWhere = "config";
+const Where kWhere = FilePlace{"config"};
 
 // The configuration with one factor in place of a list of them.
 Value with_factor(const Value& config, const std::string& key, const Value& factor) {
@@ -110,7 +110,7 @@ Tensor get_basic_inv_frequencies(const Value& config, const RopeRequest& request
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Value* const parameters = config.find(key);
     if (!parameters || !parameters->is_map()) continue;
-    const ConfigReader in(*parameters, str(kWhere, ": ", key));
+    const ConfigReader in(*parameters, kWhere.below(key));
     if (in.text("rope_type", in.text("type", "default")) != "yarn") continue;
     if (!in.find("original_max_position_embeddings") && !config.find("original_max_position_embeddings"))
       in.refuse_key("original_max_position_embeddings", "is missing", "rope type 'yarn' needs it");
@@ -133,7 +133,7 @@ Tensor get_basic_frequencies(const Value& config, const RopeRequest& request) {
   for (const Value& factor : factors->each)
     tables.push_back(table_of(spec_of(with_factor(config, factors->key, factor), request)));
   if (tables.empty())
-    refuse(str(kWhere, ": ", factors->key, ": factor"), "is an empty list", "give a number, or several");
+    refuse(kWhere.below(factors->key).below("factor"), "is an empty list", "give a number, or several");
   return at::cat(tables);
 }
 

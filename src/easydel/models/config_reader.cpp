@@ -3,8 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "easydel/base/error.h"
-
 namespace easydel::models {
 
 const Value* ConfigReader::find(std::string_view key) const {
@@ -15,7 +13,7 @@ const Value* ConfigReader::find(std::string_view key) const {
 bool ConfigReader::has(std::string_view key) const { return config_.is_map() && config_.find(key) != nullptr; }
 
 void ConfigReader::refuse_key(std::string_view key, const std::string& what, const std::string& remedy) const {
-  refuse(str(where_, ": ", key), what, remedy);
+  refuse(where_.below(key), what, remedy);
 }
 
 namespace {

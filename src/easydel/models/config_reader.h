@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/base/error.h"
 #include "easydel/ops/rope.h"
 
 namespace easydel::models {
@@ -27,7 +28,7 @@ struct RopeDefaults {
 
 class ConfigReader {
  public:
-  ConfigReader(const Value& config, std::string where) : config_(config), where_(std::move(where)) {}
+  ConfigReader(const Value& config, Where where) : config_(config), where_(std::move(where)) {}
 
   // A key that is absent or null has its default, but a flag that is null is false, as in transformers; a value of
   // another type is a UserError, and so is an integer beyond 31 bits.
@@ -40,10 +41,10 @@ class ConfigReader {
   const Value* find(std::string_view key) const;  // nullptr: absent or null
   bool has(std::string_view key) const;           // there, though it may be null
 
-  // UserError "where: key: what", for a value that is not supported.
+  // UserError at the key, "dir/config.json: rope_scaling.factor: what", for a value that is not supported.
   [[noreturn]] void refuse_key(std::string_view key, const std::string& what, const std::string& remedy = "") const;
   void positive(std::string_view key, int64_t value) const;
-  const std::string& where() const { return where_; }
+  const Where& where() const { return where_; }  // the file, and in it the section that is read
   const Value& document() const { return config_; }
 
   std::vector<int64_t> integers(std::string_view key) const;  // a list; empty where it is absent
@@ -62,7 +63,7 @@ class ConfigReader {
                           double partial, const RopeDefaults& defaults) const;
 
   const Value& config_;
-  std::string where_;
+  Where where_;
 };
 
 }  // namespace easydel::models

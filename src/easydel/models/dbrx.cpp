@@ -12,7 +12,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   static const Value none = Value::map();
   const auto section = [&](const char* key) {
     const Value* value = config.find(key);
-    return ConfigReader(value && value->is_map() ? *value : none, config.where() + ": " + key);
+    return ConfigReader(value && value->is_map() ? *value : none, config.where().below(key));
   };
   const ConfigReader attention = section("attn_config"), feed = section("ffn_config");
   DecoderSpec spec;
@@ -50,7 +50,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const Value* activation = feed.find("ffn_act_fn");
   spec.activation = ops::activation_of(
       activation && activation->is_map() ? ConfigReader(*activation, feed.where()).text("name", "silu") : "silu",
-      feed.where() + ": ffn_act_fn");
+      feed.where().below("ffn_act_fn"));
   nn::MoeSpec moe =
       moe_of(feed, spec, integer_of(feed, {"moe_num_experts"}, 4), integer_of(feed, {"moe_top_k"}, 1), inner);
   moe.router.normalise = !feed.has("moe_normalize_expert_weights") || feed.find("moe_normalize_expert_weights");

@@ -110,7 +110,7 @@ class Decoder final : public Model {
     spec_.causal = false;
     for (DecoderLayerSpec& layer : spec_.layers) {
       if (layer.mixer || layer.block || layer.chunk > 0)
-        refuse("config.json: is_causal", "false is not built for this family", "leave it out");
+        refuse(Where(FilePlace{"config.json"}, "is_causal"), "false is not built for this family", "leave it out");
       if (layer.window > 0) ++layer.window;  // so many to each side, beside itself
     }
   }
@@ -181,11 +181,12 @@ class Decoder final : public Model {
 
 std::unique_ptr<Model> build_decoder(DecoderSpec spec, nn::Building& building) {
   if (!(spec.norm.epsilon >= 0.0) || !std::isfinite(spec.norm.epsilon))
-    refuse("config.json", str("norms cannot be computed with an epsilon of ", spec.norm.epsilon));
+    refuse(FilePlace{"config.json"}, str("norms cannot be computed with an epsilon of ", spec.norm.epsilon));
   for (const double share : {spec.attention_dropout, spec.embedding_dropout, spec.residual_dropout,
                              spec.mlp_dropout.value_or(0.0), spec.layer_dropout, spec.inner_dropout})
     if (!(share >= 0.0 && share < 1.0))
-      refuse("config.json", str("a dropout of ", share, " is no share of what is there"), "give 0 to below 1");
+      refuse(FilePlace{"config.json"}, str("a dropout of ", share, " is no share of what is there"),
+             "give 0 to below 1");
   return std::make_unique<Decoder>(std::move(spec), building);
 }
 

@@ -30,7 +30,7 @@ int64_t read_padding(const ConfigReader& config, int64_t otherwise, int64_t voca
 void read_activation(const ConfigReader& config, std::string_view key, std::string_view otherwise, DecoderSpec& spec) {
   const std::string name = config.text(key, otherwise);
   spec.xielu = name == "xielu";
-  if (!spec.xielu) spec.activation = ops::activation_of(name, str(config.where(), ": ", key));
+  if (!spec.xielu) spec.activation = ops::activation_of(name, config.where().below(key));
 }
 
 int64_t head_size(const ConfigReader& config, const char* hidden_key, const DecoderSpec& spec) {

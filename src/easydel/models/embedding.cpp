@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 nn::Pooling read_pooling(const fs::path& file) {
   const Value document = parse_file(file);
-  const ConfigReader config(document, file.string());
+  const ConfigReader config(document, FilePlace{file.string()});
   std::vector<std::string> chosen;
   for (const auto& [key, value] : document.entries)
     if (key.starts_with("pooling_mode_") && value.as_bool().value_or(false)) chosen.push_back(key);
@@ -35,7 +35,7 @@ EmbeddingSpec read_embedding(const Model& model) {
   const fs::path file = model.folder() / "modules.json";
   if (model.folder().empty() || !fs::is_regular_file(file)) return spec;
   for (const Value& module : parse_file(file).items) {
-    const ConfigReader config(module, file.string());
+    const ConfigReader config(module, FilePlace{file.string()});
     const std::string type = config.text("type", ""), kind = type.substr(type.rfind('.') + 1);
     if (kind == "Pooling")
       spec.pooling = read_pooling(model.folder() / config.text("path", "") / "config.json");

@@ -143,7 +143,7 @@ void add_family_config(const FamilyConfig& config) {
   all_configs().push_back(config);
 }
 
-const FamilyConfig& family_config_of(const Value& config, const std::string& where) {
+const FamilyConfig& family_config_of(const Value& config, const Where& where) {
   // nullptr: absent or null.
   const auto find = [&](std::string_view key) {
     const Value* const value = config.find(key);
@@ -151,25 +151,25 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
   };
   const auto word_of = [&](const std::string& key, const Value& value) {
     const auto word = value.as_string();
-    if (!word) refuse(where + ": " + key, to_json(value) + " is no text");
+    if (!word) refuse(where.below(key), to_json(value) + " is no text");
     return *word;
   };
   std::vector<std::string> known;
   for (const FamilyConfig& family : family_configs()) known.emplace_back(family.model_type);
   const Value* const given = find("model_type");
   const std::string type = given ? word_of("model_type", *given) : "";
-  if (type.empty()) refuse(where + ": model_type", "is missing", "it names the family: " + join(known, ", "));
+  if (type.empty()) refuse(where.below("model_type"), "is missing", "it names the family: " + join(known, ", "));
   const auto found = std::ranges::find(family_configs(), type, &FamilyConfig::model_type);
   if (found == family_configs().end())
-    refuse(where + ": model_type", "'" + type + "' is not built yet", did_you_mean(type, known));
+    refuse(where.below("model_type"), "'" + type + "' is not built yet", did_you_mean(type, known));
   if (const Value* const architectures = find("architectures")) {
-    if (!architectures->is_list()) refuse(where + ": architectures", to_json(*architectures) + " is no list");
+    if (!architectures->is_list()) refuse(where.below("architectures"), to_json(*architectures) + " is no list");
     for (const Value& item : architectures->items) {
       const std::string name = word_of("architectures", item);
       if (task_of(*found, name)) continue;
       std::vector<std::string> built(found->architectures.begin(), found->architectures.end());
       for (const auto& [task, ending] : kEndings) built.push_back(class_stem(*found) + std::string(ending));
-      refuse(where + ": architectures", "'" + name + "' is not built yet",
+      refuse(where.below("architectures"), "'" + name + "' is not built yet",
              "built for '" + type + "': " + join(built, ", "));
     }
   }
@@ -177,9 +177,9 @@ const FamilyConfig& family_config_of(const Value& config, const std::string& whe
   const Value* const method = quantized && quantized->is_map() ? quantized->find("quant_method") : nullptr;
   const bool readable = found->reads_mxfp4 && method && method->as_string() == std::optional<std::string>("mxfp4");
   if (quantized && !readable)
-    refuse(where + ": quantization_config", "quantized checkpoints are not built yet", "load the unquantized model");
+    refuse(where.below("quantization_config"), "quantized checkpoints are not built yet", "load the unquantized model");
   if (const Value* const pruned = find("pruned_heads"); pruned && !(pruned->is_map() && pruned->entries.empty()))
-    refuse(where + ": pruned_heads", "pruned heads are not supported");
+    refuse(where.below("pruned_heads"), "pruned heads are not supported");
   return *found;
 }
 

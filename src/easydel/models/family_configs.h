@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/base/error.h"
 
 namespace easydel::models {
 
@@ -42,7 +43,7 @@ void add_family_config(const FamilyConfig& config);
 // The family of a config.json that errors call `where`. UserError "where: key: what" where model_type or an
 // architecture is unknown or not built yet, or where a key asks for what no family here has (quantized weights, pruned
 // heads).
-const FamilyConfig& family_config_of(const Value& config, const std::string& where);
+const FamilyConfig& family_config_of(const Value& config, const Where& where);
 
 // What an architecture is for; nullopt: it is none of the family's.
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture);

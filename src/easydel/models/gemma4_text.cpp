@@ -157,7 +157,7 @@ void read_layer_sizes(const ConfigReader& config, Plan& plan) {
   }
   if (!layers->is_map()) config.refuse_key("per_layer_config", "is no mapping");
   for (const auto& [key, value] : layers->entries) {
-    const std::string where = str(config.where(), ": per_layer_config: ", key);
+    const Where where = config.where().below("per_layer_config").below(key);
     const auto index = std::find_if(
         plan.spec.layers.begin(), plan.spec.layers.end(),
         [&](const DecoderLayerSpec& layer) { return std::to_string(&layer - plan.spec.layers.data()) == key; });

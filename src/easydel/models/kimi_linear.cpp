@@ -29,7 +29,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   // Published files keep the delta rule's keys in a mapping of their own.
   const Value none = Value::map();
   const Value* own = config.find("linear_attn_config");
-  const ConfigReader linear(own && own->is_map() ? *own : none, str(config.where(), ": linear_attn_config"));
+  const ConfigReader linear(own && own->is_map() ? *own : none, config.where().below("linear_attn_config"));
   nn::DeltaSpec delta;
   delta.hidden = spec.hidden;
   delta.k_heads = delta.v_heads = read_size(linear, "num_heads", read_size(config, "linear_num_heads", 32));

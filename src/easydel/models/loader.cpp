@@ -81,7 +81,7 @@ void check_quantization(const nn::Quantization& wanted, bool training, const mes
 // Everything of a folder but the values of its weights.
 struct Opened {
   Value config;  // with the overrides
-  std::string where;
+  Where where;
   const Family* family = nullptr;
   std::unique_ptr<Checkpoint> checkpoint;  // null: the model starts from random values
   std::shared_ptr<WholeModel> whole;       // null: the folder's model is all language model
@@ -93,7 +93,7 @@ struct Opened {
 };
 
 // Where config.json is for another task than the one asked for, it is made to say that one.
-bool change_task(Value& config, const std::string& where, Task wanted) {
+bool change_task(Value& config, const Where& where, Task wanted) {
   Value type = Value::map();
   if (const Value* const given = config.find("model_type")) type.set("model_type", *given);
   const FamilyConfig& family = family_config_of(type, where);
@@ -204,7 +204,7 @@ void fill_cut_normal(Tensor& values, tensor::Key key, const nn::Initial& initial
 }
 
 // Sizes that nobody meant are said as such, not as memory that ran out.
-void check_size(const std::string& where, const nn::Entry& entry, at::ScalarType type) {
+void check_size(const Where& where, const nn::Entry& entry, at::ScalarType type) {
   double bytes = double(c10::elementSize(type));
   for (const int64_t size : entry.slice.size) bytes *= double(size);
   const double memory = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
@@ -244,7 +244,7 @@ std::string Model::model_type() const {
   return type && type->as_string() ? *type->as_string() : std::string();
 }
 
-Task Model::task() const { return task_of(config_, family_config_of(config_, folder_.string())); }
+Task Model::task() const { return task_of(config_, family_config_of(config_, FilePlace{folder_.string()})); }
 
 std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& options) {
   Opened opened = open(folder, options, options.team->mesh());
@@ -288,7 +288,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   if (dropped > 0 && options.team->first())
     log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
                  ") does not divide them");
-  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where);
+  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   model->parameters_ = std::move(table);
   model->config_ = std::move(opened.config);
   model->folder_ = folder;
@@ -318,7 +318,7 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
     // Masters of another number type than the computation's are of no use to a frozen model.
     entry.shard = source->shard.detach().to(entry.compute, /*non_blocking=*/false, /*copy=*/true);
   };
-  const ConfigReader reader(from.config_, (from.folder_ / "config.json").string());
+  const ConfigReader reader(from.config_, FilePlace{(from.folder_ / "config.json").string()});
   std::shared_ptr<Model> model = build_model(family_of(reader), reader, building);
   model->parameters_ = std::move(table);
   model->config_ = from.config_;
@@ -358,7 +358,7 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   }
   const std::unique_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
   if (quantizer) quantizer->refuse_none();
-  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where);
+  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   return task_of(opened.reader());
 }
 

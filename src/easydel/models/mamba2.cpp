@@ -37,7 +37,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mixer.width = read_size(config, "conv_kernel", 4);
   mixer.bias = mixer.output_bias = config.boolean("use_bias", false);
   mixer.convolution_bias = config.boolean("use_conv_bias", true);
-  mixer.activation = ops::activation_of(config.text("hidden_act", "silu"), str(config.where(), ": hidden_act"));
+  mixer.activation = ops::activation_of(config.text("hidden_act", "silu"), config.where().below("hidden_act"));
   read_step_limit(config, "time_step_limit", mixer);
   mixer.epsilon = spec.norm.epsilon;
   mixer.step_bias = read_steps(config).initial();

@@ -14,7 +14,7 @@ std::shared_ptr<const ops::RopeSpec> rope_of_layer(const ConfigReader& config, b
   const Value* own = all && all->is_map() ? all->find(type) : nullptr;
   Value wrapped = Value::map();
   wrapped.set("rope_parameters", own && own->is_map() ? *own : Value::map());
-  const ConfigReader in(wrapped, config.where() + ": " + type);
+  const ConfigReader in(wrapped, config.where().below(type));
   return std::make_shared<ops::RopeSpec>(in.rope(
       spec.head_dim, spec.max_positions, {.theta = sliding ? 10000.0 : 5e6, .partial = 0.334, .reads_partial = true}));
 }

@@ -82,7 +82,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       config.number("initializer_cutoff_factor", config.has("initializer_cutoff_factor") ? 3.0 : 2.0);
   const Before before{.bias = config.boolean("classifier_bias", false),
                       .activation = ops::activation_of(config.text("classifier_activation", "gelu"),
-                                                       str(config.where(), ": classifier_activation"))};
+                                                       config.where().below("classifier_activation"))};
   const Task task = task_of(config);
   if (building.head.language) {
     spec.masked_head = {.dense = before.dense,

@@ -26,11 +26,11 @@ std::vector<float> slopes_of(int64_t heads) {
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   const Value none = Value::map();
   const Value* given = config.find("attn_config");
-  const ConfigReader attention(given ? *given : none, str(config.where(), ": attn_config"));
+  const ConfigReader attention(given ? *given : none, config.where().below("attn_config"));
   // transformers computes the same model whatever these say.
   for (const char* key : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"})
     if (attention.boolean(key, false))
-      log::warning(attention.where(), ": ", key, ": true changes nothing in this family");
+      log::warning(attention.where().below(key).text(), ": true changes nothing in this family");
   DecoderSpec spec;
   spec.names = {.base = "transformer",
                 .embedding = "wte",

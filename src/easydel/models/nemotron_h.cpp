@@ -97,8 +97,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec->deviation = spec->output_deviation = config.number("initializer_range", 0.02);
   spec->gated = false;
   spec->mlp_bias = config.boolean("mlp_bias", false);
-  spec->activation =
-      ops::activation_of(config.text("mlp_hidden_act", "relu2"), str(config.where(), ": mlp_hidden_act"));
+  spec->activation = ops::activation_of(config.text("mlp_hidden_act", "relu2"), config.where().below("mlp_hidden_act"));
   const std::vector<std::string> kinds = read_layers(config);
   spec->layers.resize(kinds.size());
   for (DecoderLayerSpec& layer : spec->layers) layer.scale = 1.0 / std::sqrt(double(spec->head_dim));
@@ -119,7 +118,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mamba.bias = mamba.output_bias = config.boolean("use_bias", false);
   mamba.convolution_bias = config.boolean(config.find("mamba_conv_bias") ? "mamba_conv_bias" : "use_conv_bias", true);
   mamba.activation =
-      ops::activation_of(config.text("mamba_hidden_act", "silu"), str(config.where(), ": mamba_hidden_act"));
+      ops::activation_of(config.text("mamba_hidden_act", "silu"), config.where().below("mamba_hidden_act"));
   mamba.least_step = config.number(config.find("mamba_dt_min") ? "mamba_dt_min" : "time_step_min", 0.001);
   mamba.epsilon = spec->norm.epsilon;
   mamba.deviation = spec->deviation;

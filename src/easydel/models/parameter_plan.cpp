@@ -12,7 +12,7 @@ namespace easydel::models {
 namespace {
 
 bool is_tied(const Value& config) {
-  const ConfigReader reader(config, "config.json");
+  const ConfigReader reader(config, FilePlace{"config.json"});
   return reader.boolean("tie_word_embeddings", family_of(reader).tied_by_default);
 }
 
@@ -67,7 +67,7 @@ const mesh::PartitionSpec* own_cut(const std::vector<std::pair<std::regex, const
 }  // namespace
 
 std::unique_ptr<nn::ParameterTable> plan_parameters(
-    const Value& config, const std::string& where,
+    const Value& config, const Where& where,
     const std::function<void(const nn::Entry&, const std::vector<nn::Source>&)>& see) {
   const ConfigReader reader(config, where);
   auto table = std::make_unique<nn::ParameterTable>();
@@ -84,7 +84,7 @@ std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::
   std::vector<EasyDelParameter> out;
   const nn::Entry* vocabulary = nullptr;
   bool has_head = false;
-  const std::string model_type = ConfigReader(config, "config.json").text("model_type", "");
+  const std::string model_type = ConfigReader(config, FilePlace{"config.json"}).text("model_type", "");
   std::vector<std::pair<std::regex, const mesh::PartitionSpec*>> cuts;
   for (const OwnCut& cut : own_cuts())
     if (std::regex_match(model_type, std::regex(cut.model_types)))

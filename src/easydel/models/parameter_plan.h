@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/base/error.h"
 #include "easydel/mesh/rules.h"
 #include "easydel/nn/parameter.h"
 
@@ -16,7 +17,7 @@ namespace easydel::models {
 // The table of the family that config.json names, every shard empty and every layout whole. UserError as load_model.
 // `see` is called with each parameter and all sources that it may have; an entry has the first of them.
 std::unique_ptr<nn::ParameterTable> plan_parameters(
-    const Value& config, const std::string& where,
+    const Value& config, const Where& where,
     const std::function<void(const nn::Entry&, const std::vector<nn::Source>&)>& see = {});
 
 // EasyDeL's view of a parameter: its path and the order of its dimensions ([in, out]).

@@ -44,7 +44,7 @@ void load_plugin(const std::filesystem::path& file) {
   try {
     entry(registry);
   } catch (const UserError& refusal) {
-    refuse(where, refusal.what());
+    refuse(where, refusal.headline(), refusal.remedy);
   }
   for (const Family& family : families().subspan(before)) log::info(where, ": family ", family.model_type);
 }

@@ -134,7 +134,7 @@ Answer score_words(const Model& model, const Batch& batch, const Outputs& output
     known = labels.ne(-100);
   }
   Answer out;
-  const ConfigReader config(model.config(), (model.folder() / "config.json").string());
+  const ConfigReader config(model.config(), FilePlace{(model.folder() / "config.json").string()});
   const auto places = [&](const Tensor& chosen) { return chosen.nonzero().squeeze(1).to(hidden.device()); };
   if (known.defined() && config.boolean("sparse_prediction", false)) {
     const Tensor wanted = labels.ne(config.integer("sparse_pred_ignore_index", -100));
@@ -165,7 +165,7 @@ Answer score_classes(const Model& model, const Batch& batch, const Tensor& hidde
     out.outputs.emplace_back("pooler_output", scores);
   } else if (task == Task::sequence_classification) {
     out.outputs.emplace_back("logits", scores);
-    const ConfigReader config(model.config(), (model.folder() / "config.json").string());
+    const ConfigReader config(model.config(), FilePlace{(model.folder() / "config.json").string()});
     if (batch.answered()) out.loss = sequence_loss(scores, on_device(batch.labels), config.text("problem_type", ""));
   } else {
     const Tensor of_tokens = scores.view({rows, length, -1});

@@ -115,7 +115,7 @@ DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
   mixer.width = read_size(config, "conv_kernel", 4);
   mixer.bias = config.boolean("use_bias", false);
   mixer.convolution_bias = config.boolean("use_conv_bias", true);
-  mixer.activation = ops::activation_of(config.text("hidden_act", "silu"), str(config.where(), ": hidden_act"));
+  mixer.activation = ops::activation_of(config.text("hidden_act", "silu"), config.where().below("hidden_act"));
   mixer.step_bias = read_steps(config).initial();
   const std::string scheme = config.text("time_step_init_scheme", "random");
   if (scheme != "random" && scheme != "constant")

@@ -120,7 +120,7 @@ ConfigReader ConfigReader::rope_parameters(const Value* otherwise) const {
   if (!scaling) scaling = find("rope_parameters");
   if (!scaling) scaling = otherwise ? otherwise : &none;
   if (!scaling->is_map()) refuse_key(key, shown(*scaling) + " is no mapping");
-  return ConfigReader(*scaling, str(where_, ": ", key));
+  return ConfigReader(*scaling, where_.below(key));
 }
 
 RopeSpec ConfigReader::rope(int64_t head_dim, int64_t max_positions, const RopeDefaults& defaults) const {
@@ -141,12 +141,12 @@ RopeSpec ConfigReader::rope_of(const std::string& layer_type, int64_t head_dim, 
   if (all && !all->is_map()) refuse_key("rope_parameters", shown(*all) + " is no mapping");
   const Value* own = all ? all->find(layer_type) : nullptr;
   Value merged = own && !own->is_null() ? *own : Value::map();
-  if (!merged.is_map()) refuse_key("rope_parameters", str(layer_type, ": ", shown(merged), " is no mapping"));
+  if (!merged.is_map()) refuse_key("rope_parameters." + layer_type, shown(merged) + " is no mapping");
   if (const Value* over = scaling.empty() ? nullptr : find(scaling)) {
     if (!over->is_map()) refuse_key(scaling, shown(*over) + " is no mapping");
     for (const auto& [key, value] : over->entries) merged.set(key, value);
   }
-  const ConfigReader in(merged, str(where_, ": rope_parameters: ", layer_type));
+  const ConfigReader in(merged, where_.below("rope_parameters").below(layer_type));
   RopeSpec spec = rope_from(in, head_dim, max_positions, theta, 1.0, {});
   if (spec.dim == head_dim) settle_odd_rotation(*this, spec);
   // transformers looks for this one beside the layers' types, and not inside them.

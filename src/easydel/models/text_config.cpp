@@ -39,26 +39,26 @@ const Value* find(const Value& config, std::string_view key) {
 }
 
 // The task of the whole model's class: "...ForConditionalGeneration" writes text.
-Task task_of_class(std::string_view architecture, const std::string& where) {
+Task task_of_class(std::string_view architecture, const Where& where) {
   constexpr std::pair<std::string_view, Task> endings[] = {{"ForConditionalGeneration", Task::causal_lm},
                                                            {"ForCausalLM", Task::causal_lm},
                                                            {"ForSequenceClassification", Task::sequence_classification},
                                                            {"ForTokenClassification", Task::token_classification}};
   for (const auto& [ending, task] : endings)
     if (architecture.ends_with(ending)) return task;
-  refuse(where + ": architectures", "'" + std::string(architecture) + "' is not built yet",
+  refuse(where.below("architectures"), "'" + std::string(architecture) + "' is not built yet",
          "of a model that sees or hears the text part is built: ...ForConditionalGeneration");
 }
 
 }  // namespace
 
-std::optional<TextPart> text_part_of(const Value& config, const std::string& where) {
+std::optional<TextPart> text_part_of(const Value& config, const Where& where) {
   const Value* const type = find(config, "model_type");
   const auto whole = std::ranges::find(kWholes, type ? type->as_string().value_or("") : "", &Whole::model_type);
   if (whole == std::end(kWholes)) return std::nullopt;
   const Value* const text = find(config, "text_config");
   if (!text || !text->is_map())
-    refuse(where + ": text_config", text ? to_json(*text) + " is no mapping" : "is missing",
+    refuse(where.below("text_config"), text ? to_json(*text) + " is no mapping" : "is missing",
            "it holds the language model's keys");
 
   TextPart out{*text, std::string(whole->model_type)};
@@ -70,7 +70,7 @@ std::optional<TextPart> text_part_of(const Value& config, const std::string& whe
   Value bare = Value::map();
   bare.set("model_type", *out.config.find("model_type"));
   Value classes = Value::list();
-  classes.items.push_back(Value::text(architecture_of(family_config_of(bare, where + ": text_config"), task)));
+  classes.items.push_back(Value::text(architecture_of(family_config_of(bare, where.below("text_config")), task)));
   out.config.set("architectures", std::move(classes));
 
   // Where the class ties nothing by default the text part may say it, as older files did.

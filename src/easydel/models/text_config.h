@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/base/error.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::models {
@@ -24,9 +25,9 @@ struct WholeModel {
   std::vector<std::string> left_alone;  // tensors of other parts
 };
 
-// nullopt: the configuration is no such model's. UserError "where: key: what" where one has no text_config, or where
+// nullopt: the configuration is no such model's. UserError where one has no text_config, or where
 // the class asked for is none that reads text alone.
-std::optional<TextPart> text_part_of(const Value& config, const std::string& where);
+std::optional<TextPart> text_part_of(const Value& config, const Where& where);
 
 // What the language model by itself calls a tensor of such a folder, for a stack that it calls `base`; empty: the
 // tensor is of another part. Spellings of transformers from 4.45 on: "model.language_model.layers.0...",

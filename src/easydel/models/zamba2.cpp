@@ -221,7 +221,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   own.shared = spec.tied;
   own.dropout = config.number("attention_dropout", 0.0);
   own.deviation = spec.deviation;
-  own.activation = ops::activation_of(config.text("hidden_act", "gelu"), str(config.where(), ": hidden_act"));
+  own.activation = ops::activation_of(config.text("hidden_act", "gelu"), config.where().below("hidden_act"));
   own.norm = spec.norm;
   if (config.boolean("use_mem_rope", false)) own.rope = config.rope(own.head_dim, spec.max_positions);
 

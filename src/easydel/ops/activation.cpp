@@ -245,7 +245,7 @@ std::optional<kernels::Activation> gated_kernel(const Tensor& gate, const Tensor
   return gate.dim() == 2 ? kernel_of(kind, gate, up) : std::nullopt;
 }
 
-Activation activation_of(std::string_view name, const std::string& where) {
+Activation activation_of(std::string_view name, const Where& where) {
   std::vector<std::string> known;
   for (const auto& [word, kind] : kNames) {
     if (word == name) return kind;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "easydel/base/error.h"
 #include "easydel/tensor/torch.h"
 
 namespace easydel::ops {
@@ -29,7 +30,7 @@ enum class Activation : uint8_t {
 };
 
 // By transformers' name; several names may mean one. UserError "where: ..." for one that is not there.
-Activation activation_of(std::string_view name, const std::string& where);
+Activation activation_of(std::string_view name, const Where& where);
 
 Tensor activate(const Tensor& x, Activation kind);
 // An activation with learned numbers (arXiv 2411.13010), each of one element: with p = softplus(alpha_p) and

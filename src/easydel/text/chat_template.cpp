@@ -29,8 +29,7 @@ Rendering ChatTemplate::render(const Value& context) const {
   try {
     out.text = interpreter.render(jinja::from_document(context));
   } catch (const jinja::Failure& failure) {
-    const std::string& name = impl_->parsed.name;
-    refuse(interpreter.line() ? str(name, ":", interpreter.line(), ":", interpreter.column()) : name, failure.what());
+    refuse(FilePlace{impl_->parsed.name, interpreter.line(), interpreter.column()}, failure.what());
   }
   out.has_generation_blocks = impl_->parsed.has_generation_blocks;
   out.generation_spans = interpreter.generation_spans();

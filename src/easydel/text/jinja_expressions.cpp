@@ -16,7 +16,7 @@ struct ExpressionParser::Deeper {
 };
 
 void ExpressionParser::wrong(const std::string& what, const std::string& remedy) const {
-  refuse(str(name_, ":", current().line, ":", current().column), what, remedy);
+  refuse(FilePlace{name_, current().line, current().column}, what, remedy);
 }
 
 void ExpressionParser::unexpected(const std::string& wanted) const {

@@ -76,7 +76,7 @@ class Lexer {
  private:
   [[noreturn]] void wrong(size_t at, const std::string& what, const std::string& remedy = "") {
     auto [line, column] = place(at);
-    refuse(str(name_, ":", line, ":", column), what, remedy);
+    refuse(FilePlace{name_, line, column}, what, remedy);
   }
 
   std::pair<int, int> place(size_t at) {

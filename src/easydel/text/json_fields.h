@@ -40,9 +40,8 @@ inline const Value& list_field(const Value& node, std::string_view key) {
 
 // For the catch of a reader: the error of a part says what is wrong; this adds `name`, the file.
 [[noreturn]] inline void rethrow_at(const std::string& name, const UserError& error) {
-  std::string text = error.what();
-  constexpr std::string_view placeholder = "tokenizer.json: ";
-  throw UserError(text.starts_with(placeholder) ? name + ": " + text.substr(placeholder.size()) : text);
+  if (error.where == "tokenizer.json") refuse(name, error.problem, error.remedy);
+  throw error;
 }
 
 inline bool is_absent(const Value* node) { return !node || node->is_null(); }

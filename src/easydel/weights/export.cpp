@@ -33,14 +33,14 @@ class Config {
     const Value* value = find(key);
     if (!value) return std::nullopt;
     const auto number = value->as_int();
-    if (!number || *number < 0) refuse(str(file_.where, ": ", key), to_json(*value) + " is no whole number from 0 up");
+    if (!number || *number < 0) refuse(file_.where.below(key), to_json(*value) + " is no whole number from 0 up");
     return number;
   }
   double number(std::string_view key, double otherwise) const {
     const Value* value = find(key);
     if (!value) return otherwise;
     const auto number = value->as_double();
-    if (!number) refuse(str(file_.where, ": ", key), to_json(*value) + " is no number");
+    if (!number) refuse(file_.where.below(key), to_json(*value) + " is no number");
     return *number;
   }
   bool flag(std::string_view key, bool otherwise) const {
@@ -59,7 +59,7 @@ class Config {
     return {file_, none};
   }
   [[noreturn]] void refuse_key(std::string_view key, const std::string& what) const {
-    refuse(str(file_.where, ": ", key), what + ", which a GGUF file cannot say", "save the model as safetensors");
+    refuse(file_.where.below(key), what + ", which a GGUF file cannot say", "save the model as safetensors");
   }
 
  private:

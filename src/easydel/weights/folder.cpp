@@ -196,11 +196,11 @@ ConfigFile read_config(const fs::path& model) {
   const fs::path path = model / "config.json";
   if (!fs::exists(path))
     if (const fs::path gguf = gguf_of(model); !gguf.empty())
-      return {GgufCheckpoint::open(gguf)->config(), gguf.string()};
+      return {GgufCheckpoint::open(gguf)->config(), FilePlace{gguf.string()}};
   if (!fs::exists(model)) refuse(model.string(), "there is no such model folder");
   if (!fs::is_regular_file(path))
     refuse(model.string(), "no config.json in this folder", "a model folder holds config.json and its weights");
-  ConfigFile out{parse_file(path), path.string()};
+  ConfigFile out{parse_file(path), FilePlace{path.string()}};
   if (!out.document.is_map()) refuse(out.where, "is no mapping");
   return out;
 }

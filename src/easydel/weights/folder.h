@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/base/error.h"
 #include "easydel/weights/tensor_view.h"
 
 namespace easydel::weights {
@@ -38,7 +39,7 @@ inline constexpr std::string_view vocabulary_file = "tokenizer.gguf";
 // The configuration of a model: the folder's config.json, or the equivalent made from the metadata of its GGUF file.
 struct ConfigFile {
   Value document;
-  std::string where;  // the file, for errors
+  Where where;  // the file, for errors
 };
 ConfigFile read_config(const std::filesystem::path& model);  // UserError: there is none, or it is not a mapping
 bool has_config(const std::filesystem::path& model);
