@@ -3,11 +3,13 @@
 #include <atomic>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/tensor/executor.h"
 #include "support/data.h"
 
 namespace easydel::generation {
@@ -51,6 +53,25 @@ TEST(Generator, GivesARequestTheSameTokensWhateverRunsBesideItAndHoweverItIsCut)
        {GeneratorOptions{.batch = 1}, {.batch = 2, .prefill_tokens = 3}, {.batch = 4, .prefill_tokens = 1}}) {
     const auto results = Generator(*story_model(), nullptr, options).run(requests);
     for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].tokens, expected[i]) << options.batch << " " << i;
+  }
+}
+
+TEST(Generator, WritesTheSameTokensOnExecutorsOfTheirOwnSideBySide) {
+  const auto requests = drawn(4);
+  const auto model = story_model();
+  const auto expected = Generator(*model, nullptr).run(requests);
+  const auto run = [&](int threads) {
+    const auto pool = kernels::make_pool(threads);
+    const tensor::UseExecutor use(*pool);
+    for (int i = 0; i < 3; ++i) {
+      const auto results = Generator(*model, nullptr).run(requests);
+      for (size_t r = 0; r < results.size(); ++r) EXPECT_EQ(results[r].tokens, expected[r].tokens) << threads;
+    }
+  };
+  for (const auto& [first, second] : {std::pair{1, 1}, {2, 3}}) {
+    std::thread other(run, second);
+    run(first);
+    other.join();
   }
 }
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "easydel/tensor/kernels.h"
+#include "easydel/tensor/executor.h"
 
 namespace easydel::tensor {
 namespace {

@@ -1,9 +1,9 @@
-// Tensors as kernels see them: pointers, number types and strides; and the threads that kernels share with torch.
+// Tensors as kernels see them: pointers, number types and strides.
 #pragma once
 
 #include "easydel/kernels/attention.h"
-#include "easydel/kernels/executor.h"
 #include "easydel/kernels/number.h"
+#include "easydel/tensor/executor.h"
 #include "easydel/tensor/torch.h"
 
 namespace easydel::tensor {
@@ -20,7 +20,5 @@ kernels::Input input_of(const Tensor& x);        // [rows, columns] or [columns]
 kernels::Output output_of(const Tensor& x);
 kernels::Heads heads_of(const Tensor& x);  // [tokens, heads, dim]
 kernels::MutableHeads mutable_heads_of(const Tensor& x);
-
-inline kernels::Executor& executor() { return kernels::openmp_executor(); }
 
 }  // namespace easydel::tensor

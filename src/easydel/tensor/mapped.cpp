@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "easydel/base/files.h"
-#include "easydel/kernels/executor.h"
 #include "easydel/tensor/dtype.h"
+#include "easydel/tensor/executor.h"
 
 namespace easydel::tensor {
 namespace {
@@ -18,7 +18,7 @@ Tensor decoded(const weights::TensorView& view) {
   float* const to = out.mutable_data_ptr<float>();
   constexpr int64_t at_once = 1 << 8;
   const int64_t blocks = out.numel() / form.elements;
-  kernels::openmp_executor().run((blocks + at_once - 1) / at_once, [&](int64_t part) {
+  executor().run((blocks + at_once - 1) / at_once, [&](int64_t part) {
     const int64_t first = part * at_once, count = std::min(at_once, blocks - first);
     weights::decode(form.type, view.bytes.data() + size_t(first) * form.bytes, to + first * form.elements,
                     count * form.elements);

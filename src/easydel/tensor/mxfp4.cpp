@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
-#include "easydel/kernels/executor.h"
+#include "easydel/tensor/executor.h"
 
 namespace easydel::tensor {
 
@@ -28,7 +28,7 @@ Tensor mxfp4_values(const Tensor& blocks, const Tensor& scales) {
   auto* const to = out.mutable_data_ptr<at::BFloat16>();
   constexpr int64_t at_once = 4096;
   const int64_t groups = powers.numel();
-  kernels::openmp_executor().run((groups + at_once - 1) / at_once, [&](int64_t part) {
+  executor().run((groups + at_once - 1) / at_once, [&](int64_t part) {
     for (int64_t g = part * at_once; g < std::min(groups, (part + 1) * at_once); ++g) {
       const int power = int(scale[g]) - 127;
       for (int64_t i = 0; i < 16; ++i) {

@@ -1,4 +1,5 @@
-// How many threads torch and the kernels that share its team work with.
+// The number of threads of the calling thread's OpenMP pool: torch's own operators use it, and kernels do unless
+// UseExecutor (tensor/executor.h) has bound another executor.
 #pragma once
 
 namespace easydel::tensor {
@@ -6,7 +7,7 @@ namespace easydel::tensor {
 int threads();
 void set_threads(int count);
 
-// Another number while one of these lives.
+// Sets another number for as long as the guard lives.
 class Threads {
  public:
   explicit Threads(int count) : before_(threads()) { set_threads(count); }

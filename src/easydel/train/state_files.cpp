@@ -7,9 +7,9 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
-#include "easydel/kernels/executor.h"
 #include "easydel/kernels/order.h"
 #include "easydel/nn/shards.h"
+#include "easydel/tensor/executor.h"
 #include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
 
@@ -79,7 +79,7 @@ int64_t integer(const Value& state, std::string_view name, const fs::path& file)
 
 std::string order_class(at::ScalarType compute) {
   const std::string of_bf16 = compute == at::kBFloat16 ? str(kernels::name(kernels::bf16_order()), ", ") : "";
-  return str("ascending-1, ", of_bf16, kernels::openmp_executor().size(), " threads");
+  return str("ascending-1, ", of_bf16, tensor::executor().size(), " threads");
 }
 
 bool is_of_training(std::string_view name) {

@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/kernels/peak.h"
+#include "easydel/tensor/executor.h"
 #include "easydel/train/interrupt.h"
 #include "easydel/train/trainer.h"
 
@@ -20,7 +21,7 @@ std::optional<double> measured_peak(const models::Model& model, const Plan& plan
   if (!watched || plan.steps - plan.from_step < worth_measuring) return std::nullopt;
   for (const nn::Entry& entry : model.parameters().entries())
     if (!entry.shard.is_cpu()) return std::nullopt;  // the kernels measure the processor
-  const kernels::Peaks peaks = kernels::measure_peaks(kernels::openmp_executor());
+  const kernels::Peaks peaks = kernels::measure_peaks(tensor::executor());
   return std::max(peaks.fp32_gflops, peaks.bf16_gflops) / 1e3;
 }
 
