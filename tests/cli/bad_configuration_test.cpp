@@ -46,7 +46,7 @@ TEST_F(BadConfiguration, MeshesThatFitNoRanks) {
 
 TEST_F(BadConfiguration, RulesOfPartitioning) {
   EXPECT_EQ(refused("sharding: {partition_rules: [[\"q_proj(\", [fsdp, tp]]]}"),
-            one("run.yaml:2:29: sharding.partition_rules[0]: 'q_proj(' is no regular expression: Mismatched '(' and "
+            one("run.yaml:2:29: sharding.partition_rules[0]: 'q_proj(' is not a regular expression: Mismatched '(' and "
                 "')' in regular expression"));
   EXPECT_EQ(refused("sharding: {partition_rules: [[\"q_proj\", [fsdp, pt]]]}"),
             one("run.yaml:2:29: sharding.partition_rules[0]: the mesh has no axis 'pt'\n    did you mean 'tp'?"));
@@ -86,7 +86,7 @@ TEST_F(BadConfiguration, ACorruptConfigJson) {
   test::write_file(folder_ / "model/config.json", "{\"model_type\": \"llama\",\n");
   EXPECT_EQ(refused(""), one("run.yaml:1:23: model.name_or_path: model/config.json:2:1: is not JSON"));
   test::write_file(folder_ / "model/config.json", "[1]");
-  EXPECT_EQ(refused(""), one("run.yaml:1:23: model.name_or_path: model/config.json: is no mapping"));
+  EXPECT_EQ(refused(""), one("run.yaml:1:23: model.name_or_path: model/config.json: is not a mapping"));
 }
 
 TEST_F(BadConfiguration, NamesThatNoHubHas) {

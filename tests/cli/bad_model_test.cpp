@@ -57,7 +57,7 @@ TEST_F(BadModel, WeightsThatAreCutShort) {
   expect_problem(
       "model/model.safetensors: tensor 'model.embed_tokens.weight' ends at byte 131072 of the data, but there are only "
       "95136\n"
-      "    the file is cut short; fetch or save it again");
+      "    the file is truncated; fetch or save it again");
 }
 
 TEST_F(BadModel, WeightsThatAreGarbage) {

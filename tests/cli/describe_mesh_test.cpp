@@ -70,7 +70,7 @@ TEST(DescribeMesh, RefusesSizesAndRulesThatAreWrong) {
             "1 problem in run.yaml; nothing was run.\n");
   EXPECT_EQ(refused("{partition_rules: [[\"q_proj(\", [fsdp]]]}")
                 .find("run.yaml:2:29: sharding.partition_rules[0]: "
-                      "'q_proj(' is no regular expression: "),
+                      "'q_proj(' is not a regular expression: "),
             0u);
   EXPECT_EQ(
       refused("{partition_rules: [[\"q_proj/kernel\", [fsdp, tp, sp]]]}"),

@@ -117,7 +117,7 @@ TEST(Export, RefusesWhatHasNoForm) {
     return ran.err;
   };
   EXPECT_EQ(refused({"--dtype", "q3_k"}),
-            "--dtype: 'q3_k' is no number type that GGUF files are written in here\n    known: f32, f16, bf16, q8_0\n");
+            "--dtype: 'q3_k' is not a dtype that GGUF files can be written in\n    known: f32, f16, bf16, q8_0\n");
   EXPECT_EQ(refused({"--format", "onnx"}), "--format: 'onnx' is no form of a model\n    known: gguf, safetensors\n");
   EXPECT_FALSE(std::filesystem::exists(folder / "x.gguf"));
   test::write_file(folder / "model/config.json", R"({"model_type": "falcon", "hidden_size": 8})");

@@ -132,9 +132,10 @@ TEST(CrossKeyRules, NameTheKeyThatBreaksThem) {
   EXPECT_EQ(mistakes(model + "sharding: {axis_dims: [1, -1, 1, -1, 1]}"),
             one("run.yaml:3:23: sharding.axis_dims: has -1 twice; what is left can only be one axis\n    give all "
                 "sizes but one"));
-  EXPECT_EQ(mistakes(model + "sharding: {axis_dims: [1, 0, 1, 1, 1]}"),
-            one("run.yaml:3:23: sharding.axis_dims: 0 is no size of an axis\n    sharding.axis_dims must be positive "
-                "or -1 (auto)"));
+  EXPECT_EQ(
+      mistakes(model + "sharding: {axis_dims: [1, 0, 1, 1, 1]}"),
+      one("run.yaml:3:23: sharding.axis_dims: 0 is not a size of an axis\n    sharding.axis_dims must be positive "
+          "or -1 (auto)"));
   EXPECT_EQ(mistakes(model + "mixture: {batch_size: 8}\ntrainer: {total_batch_size: 16}"),
             one("run.yaml:3:23: mixture.batch_size: is 8, but trainer.total_batch_size is 16\n    they are the same "
                 "thing; give one of them"));

@@ -144,9 +144,9 @@ TEST_F(Hub, SaysWhatIsWrongWithAName) {
             "model.name_or_path: 'org/name@nowhere': the hub has no such revision\n    give a branch, a tag or a "
             "commit of it");
   EXPECT_EQ(refusal_of("../etc", "config.json"),
-            "model.name_or_path: '../etc' is no name of a hub\n    a name is 'owner/name'");
+            "model.name_or_path: '../etc' is not a name on the hub\n    a name is 'owner/name'");
   EXPECT_EQ(refusal_of("org/name", "../../config.json"),
-            "model.name_or_path: '../../config.json' is no file of a repository");
+            "model.name_or_path: '../../config.json' is not a file of a repository");
 }
 
 TEST_F(Hub, FetchesAllThatIsWantedAndNothingOutside) {

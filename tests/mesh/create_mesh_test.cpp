@@ -50,7 +50,7 @@ TEST(ParseMeshString, RefusesWhatIsNoMesh) {
   EXPECT_EQ(refused("dp:2"), "mesh 'dp:2': Not all axis names were used in 'axis_dims'\n    name each of dp, tp once");
   EXPECT_EQ(refused("2"), "mesh '2': Number of dimensions and names must match\n    give one size for each of dp, tp");
   EXPECT_EQ(refused("dp:two,tp:4"),
-            "mesh 'dp:two,tp:4': 'two' is no size of an axis\n    write whole numbers, as in dp:2,tp:-1");
+            "mesh 'dp:two,tp:4': 'two' is not a size of an axis\n    write whole numbers, as in dp:2,tp:-1");
   EXPECT_EQ(refused("dp:2,4"), "mesh 'dp:2,4': '4' has no name\n    write name:size for every axis, or sizes alone");
 }
 

@@ -60,7 +60,7 @@ TEST(Mesh, RefusesTwoOpenAxesAndNamesThatDoNotFit) {
   EXPECT_EQ(refusal([] {
               create_mesh({1, -1}, {"dp", "dp"}, 4);
             }),
-            "sharding_axis_dims: an axis name stands twice in (dp, dp)\n    give every axis its own name");
+            "sharding_axis_dims: an axis name appears twice in (dp, dp)\n    give every axis its own name");
 }
 
 TEST(Mesh, CountsRanksRowMajor) {

@@ -75,7 +75,7 @@ TEST(OperationMetadata, ReplacesFieldsByTheirNames) {
   EXPECT_EQ(test::refusal([&] { metadata.replace(parse_yaml("{platfrom: jax}")); }),
             "OperationMetadata: has no field 'platfrom'\n    did you mean 'platform'?");
   EXPECT_EQ(test::refusal([&] { metadata.replace(parse_yaml("{mesh: {dp: 0}}")); }),
-            "OperationMetadata: mesh: '0' is no size of axis 'dp'\n    sizes are whole numbers from 1");
+            "OperationMetadata: mesh: '0' is not a size of axis 'dp'\n    sizes are whole numbers from 1");
   EXPECT_EQ(test::refusal([] { OperationMetadata::from_dict(parse_yaml("{}")); }),
             "OperationMetadata: has no runtime_dtype\n    give at least {runtime_dtype: float32}");
 }

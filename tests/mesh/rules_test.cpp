@@ -37,7 +37,7 @@ TEST(PartitionRules, RefusesWhatCannotBeMeant) {
             "sharding.partition_rules[0]: axis 'tp' cuts two dimensions of 'kernel'\n"
             "    an axis may stand once in a rule");
   std::string text = refusal({{"layers/(0", {}}});  // the rest are the library's words
-  EXPECT_EQ(text.rfind("sharding.partition_rules[0]: 'layers/(0' is no regular expression: ", 0), 0u) << text;
+  EXPECT_EQ(text.rfind("sharding.partition_rules[0]: 'layers/(0' is not a regular expression: ", 0), 0u) << text;
 }
 
 }  // namespace
@@ -78,12 +78,12 @@ TEST(MatchPartitionRules, RefusesAParameterWithoutARule) {
 TEST(ReadRules, RefusesWhatIsNoRule) {
   const auto refused = [](const char* text) { return test::refusal([&] { read_rules(parse_yaml(text)); }); };
   EXPECT_EQ(refused("[kernel]"),
-            "sharding.partition_rules[0]: 'kernel' is no rule\n    write [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
+            "sharding.partition_rules[0]: 'kernel' is not a rule\n    write [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
   EXPECT_EQ(refused("[[kernel, tp]]"),
-            "sharding.partition_rules[0]: 'tp' is no partition\n    give a list as [fsdp, [tp, sp], null]");
-  EXPECT_EQ(
-      refused("[[kernel, [3]]]"),
-      "sharding.partition_rules[0]: '3' is no axis of a mesh\n    write names as fsdp, lists as [fsdp, sp], or null");
+            "sharding.partition_rules[0]: 'tp' is not a partition spec\n    give a list as [fsdp, [tp, sp], null]");
+  EXPECT_EQ(refused("[[kernel, [3]]]"),
+            "sharding.partition_rules[0]: '3' is not an axis of a mesh\n    write names as fsdp, lists as [fsdp, sp], "
+            "or null");
 }
 
 TEST(PartitionRules, ASpecForMoreDimensionsThanAMatrixHasIsRefused) {

@@ -182,7 +182,7 @@ TEST(ChatTemplate, SaysWhereItCannotBeParsed) {
       "t:1:4: {% include %} is refused: a chat template is one file\n    write what it would bring into the template");
   EXPECT_EQ(refused("{{ x | nonsense }}"), "t:1:17: no filter named 'nonsense'");
   EXPECT_EQ(refused("{{ x is nonsense }}"), "t:1:18: no test named 'nonsense'");
-  EXPECT_EQ(refused("{% break %}"), "t:1:4: 'break' stands outside of a loop");
+  EXPECT_EQ(refused("{% break %}"), "t:1:4: 'break' is outside a loop");
   EXPECT_TRUE(
       refused("{{ " + std::string(200, '(') + "1" + std::string(200, ')') + " }}").ends_with(": is nested too deeply"));
 }

@@ -28,16 +28,16 @@ class Formats : public ::testing::Test {
 
 TEST_F(Formats, HalfOfATokenizerSaysWhichHalfIsMissing) {
   EXPECT_EQ(refused("merges.txt", "#version: 0.2\na b\n"),
-            "F/merges.txt: is half of a tokenizer\n    give its folder, or vocab.json beside it");
+            "F/merges.txt: is half of a tokenizer\n    give its folder, or vocab.json next to it");
   const auto folder = [&] {
     const std::string said =
         test::replaced(refusal([&] { Tokenizer::load(folder_.path()); }), folder_.path().string(), "F");
     return said.substr(0, said.find('\n'));
   };
-  EXPECT_EQ(folder(), "F/merges.txt: has no vocab.json beside it");
+  EXPECT_EQ(folder(), "F/merges.txt: has no vocab.json next to it");
   std::filesystem::rename(folder_ / "merges.txt", folder_ / "vocab.json");
-  EXPECT_EQ(folder(), "F/vocab.json: has no merges.txt beside it");
-  EXPECT_EQ(refused("tokenizer.json", "[]"), std::string("F/tokenizer.json: is no JSON object") + again);
+  EXPECT_EQ(folder(), "F/vocab.json: has no merges.txt next to it");
+  EXPECT_EQ(refused("tokenizer.json", "[]"), std::string("F/tokenizer.json: is not a JSON object") + again);
 }
 
 // What tokenizers 0.23.3 reads: not always the nearest double.
@@ -124,10 +124,10 @@ TEST_F(Formats, SentencePieceMergesByScoreAndLeavesWhatTheUserDefined) {
 TEST_F(Formats, SentencePieceRefusesWhatIsNoModel) {
   EXPECT_EQ(
       refused("tokenizer.model", "x"),
-      std::string("F/tokenizer.model: is no SentencePiece model: a field of it is cut short or of no known kind") +
+      std::string("F/tokenizer.model: is not a SentencePiece model: a field of it is truncated or of no known kind") +
           again);
   EXPECT_EQ(refused("tokenizer.model", ""),
-            std::string("F/tokenizer.model: is no SentencePiece model: it has no pieces") + again);
+            std::string("F/tokenizer.model: is not a SentencePiece model: it has no pieces") + again);
   EXPECT_EQ(refused("tokenizer.model", Message().text(1, piece("a", 0)).bytes),
             std::string("F/tokenizer.model: has no unknown piece") + again);
   EXPECT_EQ(refused("tokenizer.model", Message().text(1, piece("a", 0)).text(1, piece("a", 0)).bytes),
@@ -280,7 +280,7 @@ TEST_F(Formats, VocabularyAndMergesHaveTheStepsOfTheirClass) {
   test::write_file(folder_ / "vocab.json",
                    R"({"a": 0, "b": 1, "ab": 2, "\u0120": 3, "<|endoftext|>": 4, "1": 5, "11": 6})");
   EXPECT_EQ(test::replaced(refusal([&] { Tokenizer::load(folder_ / "vocab.json"); }), folder_.path().string(), "F"),
-            "F/vocab.json: has no merges.txt beside it\n    give the folder of a tokenizer, or a tokenizer.json, "
+            "F/vocab.json: has no merges.txt next to it\n    give the folder of a tokenizer, or a tokenizer.json, "
             "tokenizer.model, *.tiktoken, tekken.json, vocab.txt or *.gguf");
   test::write_file(folder_ / "merges.txt", "#version: 0.2\na b\n1 1\n");
   auto tokenizer = Tokenizer::load(folder_.path());
@@ -346,12 +346,12 @@ TEST_F(Formats, GgufHoldsPiecesByScore) {
 }
 
 TEST_F(Formats, GgufRefusesWhatItCannotRead) {
-  EXPECT_EQ(refused("x.gguf", "GGML"), "F/x.gguf: is no GGUF file\n    fetch the file again");
+  EXPECT_EQ(refused("x.gguf", "GGML"), "F/x.gguf: is not a GGUF file\n    fetch the file again");
   GgufBytes gguf;
   gguf.text("tokenizer.ggml.model", "gpt2");
   std::string bytes = gguf.file();
   EXPECT_EQ(refused("x.gguf", bytes.substr(0, bytes.size() - 1)),
-            "F/x.gguf: is cut short in its metadata\n    fetch the file again");
+            "F/x.gguf: is truncated in its metadata\n    fetch the file again");
   EXPECT_EQ(refused("x.gguf", bytes), "F/x.gguf: has no tokens\n    give a file with a vocabulary");
   EXPECT_EQ(refused("x.gguf", GgufBytes().file()),
             "F/x.gguf: has no vocabulary (tokenizer.ggml.model)\n    give a GGUF file with one");

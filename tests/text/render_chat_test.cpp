@@ -72,9 +72,9 @@ TEST(ChatRenderer, SaysWhatIsMissing) {
           ": has no chat template\n    give one (chat_template.jinja, or 'chat_template' in tokenizer_config.json)");
   ChatRenderer renderer(tokenizer(), "x");
   EXPECT_EQ(test::refusal([&] { renderer.text(parse_json("{}")); }),
-            "messages: is no list\n    [{\"role\": \"user\", \"content\": \"...\"}]");
+            "messages: is not a list\n    [{\"role\": \"user\", \"content\": \"...\"}]");
   EXPECT_EQ(test::refusal([&] { renderer.text(parse_json("[1]")); }),
-            "messages: message 1 is no map\n    {\"role\": ..., \"content\": ...}");
+            "messages: message 1 is not a map\n    {\"role\": ..., \"content\": ...}");
 }
 
 }  // namespace

@@ -251,9 +251,9 @@ TEST(Tokenizer, RefusesFilesThatAreNone) {
 
 TEST(Probe, AnswersABadLineWithItsError) {
   TokenizeProbe probe(test::test_data("models/stories260K-hf"));
-  EXPECT_EQ(probe.answer("[]"), R"({"error": "line: is no JSON object"})");
+  EXPECT_EQ(probe.answer("[]"), R"({"error": "line: is not a JSON object"})");
   EXPECT_EQ(probe.answer("{}"), R"({"error": "line: 'text' is missing or no string"})");
-  EXPECT_EQ(probe.answer(R"({"ids": [-1]})"), R"({"error": "line: 'ids' has something that is no token id"})");
+  EXPECT_EQ(probe.answer(R"({"ids": [-1]})"), R"({"error": "line: 'ids' has something that is not a token id"})");
 }
 
 TEST(Tokenizer, DropsAllMergesOrNoneWhereTheFileSaysSo) {

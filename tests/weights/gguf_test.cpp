@@ -139,7 +139,7 @@ TEST(Gguf, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(refused(rope),
             "F: llama.rope.scaling.type is 'longrope', which is not built yet\n    built: none, linear, yarn");
   partial.out.integer("llama.rope.dimension_count", 2);
-  EXPECT_EQ(refused(partial), "F: turns 2 of 4 dimensions of a head; that is not built for this family");
+  EXPECT_EQ(refused(partial), "F: rotates 2 of 4 dimensions of a head; that is not built for this family");
   GgufWriter nothing;
   nothing.text("general.architecture", "qwen3");
   nothing.write(missing.folder / "n.gguf");
@@ -190,7 +190,7 @@ TEST(Gguf, RefusesPartsThatAreNotOneModel) {
   EXPECT_EQ(refused(1, 2, true),
             "F/big-00001-of-00002.gguf: its part big-00002-of-00002.gguf is missing\n    fetch all parts of the model");
   EXPECT_EQ(refused(0, 2, false),
-            "F/big-00002-of-00002.gguf: is no part 2 of 2 of big-00001-of-00002.gguf\n    fetch the file again");
+            "F/big-00002-of-00002.gguf: is not part 2 of 2 of big-00001-of-00002.gguf\n    fetch the file again");
   EXPECT_EQ(refused(1, 3, false),
             "F/big-00001-of-00002.gguf: its parts hold 2 tensors, and it says 3\n    fetch the file again");
 }
@@ -205,7 +205,7 @@ TEST(Gguf, RefusesDamagedFiles) {
   EXPECT_EQ(refused(good), "(nothing was refused)");
   EXPECT_EQ(
       refused(good.substr(0, good.size() - 33)),
-      "F: tensor 'output_norm.weight' reaches beyond the end of the file\n    the file is cut short; fetch it again");
+      "F: tensor 'output_norm.weight' reaches beyond the end of the file\n    the file is truncated; fetch it again");
   const size_t name = good.find("token_embd.weight"), dimensions = name + 17, sizes = dimensions + 4, type = sizes + 16,
                offset = type + 4;
   const auto changed = [&](size_t at, const std::string& bytes) {
@@ -218,10 +218,10 @@ TEST(Gguf, RefusesDamagedFiles) {
             "F: tensor 'token_embd.weight' has a size that is out of range" + std::string(again));
   EXPECT_EQ(
       changed(type, "\x63"),
-      "F: tensor 'token_embd.weight' has the number type 99 of ggml, which is not read\n"
-      "    read: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K; convert it with llama-quantize");
+      "F: tensor 'token_embd.weight' has ggml type 99, which is not supported\n"
+      "    supported: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K; convert it with llama-quantize");
   EXPECT_EQ(changed(type, "\x08"),
-            "F: tensor 'token_embd.weight' has rows of 8, which are no whole blocks of Q8_0" + std::string(again));
+            "F: tensor 'token_embd.weight' has rows of 8, which are not whole blocks of Q8_0" + std::string(again));
   EXPECT_EQ(changed(offset, "\x20"),
             "F: tensors 'token_embd.weight' and 'output_norm.weight' overlap" + std::string(again));
   for (size_t size = 0; size < good.size() - 32; ++size)

@@ -15,7 +15,7 @@ namespace {
 using test::refusal;
 
 constexpr const char* again = "\n    the file is damaged or was not written as safetensors; fetch or save it again";
-constexpr const char* cut = "\n    the file is cut short; fetch or save it again";
+constexpr const char* cut = "\n    the file is truncated; fetch or save it again";
 
 // A file with this header and this many bytes of data.
 std::string file_of(const std::string& header, size_t data) {
@@ -139,9 +139,9 @@ TEST(Safetensors, RefusesHolesAndOverlaps) {
 
 TEST(Safetensors, RefusesNamesThatStandTwice) {
   std::string a = entry("a", "U8", "[0]", 0, 0);
-  EXPECT_EQ(refused("{" + a + "," + a + "}", 0), std::string("f: tensor 'a' stands in the header twice") + again);
+  EXPECT_EQ(refused("{" + a + "," + a + "}", 0), std::string("f: tensor 'a' is in the header twice") + again);
   EXPECT_EQ(refused("{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}", 0),
-            std::string("f: '__metadata__': 'k' stands there twice") + again);
+            std::string("f: '__metadata__': 'k' is listed twice") + again);
   EXPECT_EQ(refused("{\"__metadata__\":{\"k\":1}}", 0), std::string("f: '__metadata__': 'k' is not a string") + again);
   EXPECT_EQ(refused("{\"__metadata__\":[]}", 0), std::string("f: has a bad '__metadata__'") + again);
 }

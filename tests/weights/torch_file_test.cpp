@@ -69,10 +69,10 @@ constexpr const char* again = "\n    the file is damaged or was not written by t
 TEST(TorchFile, RunsNothing) {
   using namespace std::string_literals;
   EXPECT_EQ(refused(old_file("cposix\nsystem\nX\x04\x00\x00\x00true\x85R."s)),
-            "x.bin: its pickle asks for 'posix.system', which is no part of a tensor; nothing was run" +
+            "x.bin: its pickle asks for 'posix.system', which is not part of a tensor; nothing was run" +
                 std::string(untrusted));
   EXPECT_EQ(refused(old_file("\x8c\x08"s + "builtins\x8c\x04" + "eval\x93."s)),
-            "x.bin: its pickle asks for 'builtins.eval', which is no part of a tensor; nothing was run" +
+            "x.bin: its pickle asks for 'builtins.eval', which is not part of a tensor; nothing was run" +
                 std::string(untrusted));
   EXPECT_EQ(refused(old_file("ctorch._utils\n_rebuild_tensor_v2\n)R."s)),
             "x.bin: builds a tensor in an unknown way at byte 62 of its pickle" + std::string(again));
@@ -89,15 +89,16 @@ TEST(TorchFile, RefusesPicklesThatAreNone) {
   EXPECT_EQ(refused(old_file("h\x07."s)),
             "x.bin: recalls what it did not keep at byte 29 of its pickle" + std::string(again));
   EXPECT_EQ(refused(old_file("X\xff\xff\xff\xff"s)),
-            "x.bin: is cut short at byte 32 of its pickle" + std::string(again));
+            "x.bin: is truncated at byte 32 of its pickle" + std::string(again));
   EXPECT_EQ(refused(old_file("t."s)), "x.bin: has no mark at byte 28 of its pickle" + std::string(again));
-  EXPECT_EQ(refused(old_file("K\x01."s)), "x.bin: holds no dictionary of tensors\n    save the model as safetensors");
+  EXPECT_EQ(refused(old_file("K\x01."s)),
+            "x.bin: does not hold a dictionary of tensors\n    save the model as safetensors");
   EXPECT_EQ(refused(old_file("}X\x01\x00\x00\x00wK\x01s."s)),
-            "x.bin: its entry 'w' is no tensor\n    save the model's state_dict() alone");
+            "x.bin: its entry 'w' is not a tensor\n    save the model's state_dict() alone");
   // A list that holds itself.
   EXPECT_EQ(refused(old_file("]q\x00h\x00"s + "a."s)),
-            "x.bin: holds no dictionary of tensors\n    save the model as safetensors");
-  EXPECT_EQ(refused("none of it"), "x.bin: is no file of torch.save" + std::string(again));
+            "x.bin: does not hold a dictionary of tensors\n    save the model as safetensors");
+  EXPECT_EQ(refused("none of it"), "x.bin: is not a file of torch.save" + std::string(again));
 }
 
 // A storage of `elements` floats that follows, and one tensor of it.
@@ -138,7 +139,7 @@ TEST(TorchFile, HoldsEveryTensorAgainstItsStorage) {
   EXPECT_EQ(
       refused(one_tensor("K\x00"s, "J\xff\xff\xff\xff\x85", "K\x01\x85", floats)).find("has a shape that is none"), 7u);
   EXPECT_EQ(refused(one_tensor("K\x00"s, "K\x04\x85", "K\x01\x85", floats.substr(1))),
-            "x.bin: is cut short in its storages" + std::string(again));
+            "x.bin: is truncated in its storages" + std::string(again));
 }
 
 TEST(TorchFile, ChecksTheArchive) {

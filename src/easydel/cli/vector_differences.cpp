@@ -6,11 +6,11 @@ namespace easydel::cli {
 
 const std::vector<VectorDifference>& vector_differences() {
   static const std::vector<VectorDifference> differences = {
-      {"create_mesh", "", R"(n\d+_\d+)", "an axis name twice is an error", "an axis name stands twice"},
+      {"create_mesh", "", R"(n\d+_\d+)", "an axis name twice is an error", "an axis name appears twice"},
       {"create_mesh", "0.3.0", R"(n1_\d+)",
        "sizes that do not fit one rank are an error, as in 0.2.0.1; 0.3.0 takes 1 for them",
        "cannot reshape array of size 1 "},
-      {"create_mesh", "0.3.0", R"(n\d+_\d+)", "sizes are whole numbers, as in 0.2.0.1", "is no size of an axis"},
+      {"create_mesh", "0.3.0", R"(n\d+_\d+)", "sizes are whole numbers, as in 0.2.0.1", "is not a size of an axis"},
       {"create_mesh", "0.3.0", R"(n\d+_\d+)", "sharding_dcn_axis_dims multiplies and must fit the hosts, as in 0.2.0.1",
        "sharding_dcn_axis_dims: "},
       {"expert_mesh", "0.3.0", R"(e1_\d+)",

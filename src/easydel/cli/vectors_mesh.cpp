@@ -18,7 +18,7 @@ std::vector<int64_t> dims_of(const Value& list) {
   for (const Value& item : list.items) {
     const auto size = item.as_int();
     if (!size || item.scalar.find_first_of(".eE") != std::string::npos)
-      refuse("sharding_axis_dims", to_json(item) + " is no size of an axis");
+      refuse("sharding_axis_dims", to_json(item) + " is not a size of an axis");
     out.push_back(*size);
   }
   return out;

@@ -32,7 +32,7 @@ template <class Array>
 Value bytes_at(const arrow::Array& array, int64_t i) {
   const std::string_view bytes = as<Array>(array).GetView(i);
   arrow::util::InitializeUTF8();
-  if (!arrow::util::ValidateUTF8(bytes)) throw NoValue("bytes that are no text in UTF-8");
+  if (!arrow::util::ValidateUTF8(bytes)) throw NoValue("bytes that are not UTF-8 text");
   return Value::text(std::string(bytes));
 }
 

@@ -54,7 +54,7 @@ struct ShardingConfig {
     int unknown = 0;
     for (const int64_t size : axis_dims) {
       if (size < 1 && size != -1)
-        return keys.refuse("axis_dims", std::to_string(size) + " is no size of an axis",
+        return keys.refuse("axis_dims", std::to_string(size) + " is not a size of an axis",
                            "sharding.axis_dims must be positive or -1 (auto)");
       unknown += size == -1;
     }

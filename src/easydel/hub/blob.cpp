@@ -105,9 +105,9 @@ void download(const Download& download, const fs::path& blob, const std::functio
   const auto size = static_cast<int64_t>(fs::file_size(aside));
   if (download.size >= 0 && size != download.size) wrong(str(size, " bytes came, not ", download.size));
   if (is_hex(download.etag, 64) && files::sha256_of_file(aside) != download.etag)
-    wrong("the bytes do not have the SHA-256 that the hub says");
+    wrong("the bytes do not have the SHA-256 that the hub announced");
   if (is_hex(download.etag, 40) && git_hash_of_file(aside) != download.etag)
-    wrong("the bytes do not have the hash that the hub says");
+    wrong("the bytes do not have the hash that the hub announced");
   files::rename(aside, blob);
 }
 

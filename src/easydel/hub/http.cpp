@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
 std::string host_of(const std::string& url) {
   const Curl& api = curl();
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(api.url(), api.url_cleanup);
-  if (api.url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) refuse(url, "is no address");
+  if (api.url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) refuse(url, "is not a url");
   std::string out;
   for (const CURLUPart part : {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT}) {
     char* text = nullptr;
@@ -42,7 +42,7 @@ std::string resolved(const std::string& base, const std::string& location) {
   if (api.url_set(parsed.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK ||
       api.url_set(parsed.get(), CURLUPART_URL, location.c_str(), 0) != CURLUE_OK ||
       api.url_get(parsed.get(), CURLUPART_URL, &text, 0) != CURLUE_OK)
-    throw NetworkError(base + " redirects to '" + location + "', which is no address");
+    throw NetworkError(base + " redirects to '" + location + "', which is not a url");
   std::string out = text;
   api.free(text);
   return out;

@@ -271,7 +271,7 @@ void check_push(const std::string& where, const PushOptions& options) {
   if (options.settings.token.empty())
     refuse(where, "nothing can be sent without a token", "set HF_TOKEN to one that may write");
   if (!is_hub_name(options.repository))
-    refuse(where, "'" + options.repository + "' is no name of a hub", "a name is 'owner/name'");
+    refuse(where, "'" + options.repository + "' is not a name on the hub", "a name is 'owner/name'");
 }
 
 Pushed push_folder(const std::string& where, const fs::path& folder, const PushOptions& options) {

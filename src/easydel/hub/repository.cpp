@@ -73,8 +73,9 @@ Repository::Repository(std::string where, std::string name, RepositoryType type,
       revision_(std::move(revision)),
       type_(type),
       settings_(std::move(settings)) {
-  if (!is_hub_name(name_)) refuse(where_, "'" + name_ + "' is no name of a hub", "a name is 'owner/name'");
-  if (!is_inside(revision_)) refuse(where_, "'" + revision_ + "' is no revision", "give a branch, a tag or a commit");
+  if (!is_hub_name(name_)) refuse(where_, "'" + name_ + "' is not a name on the hub", "a name is 'owner/name'");
+  if (!is_inside(revision_))
+    refuse(where_, "'" + revision_ + "' is not a revision", "give a branch, a tag or a commit");
 }
 
 fs::path Repository::folder() const {
@@ -172,7 +173,7 @@ void Repository::fetch_blob(const Remote& remote, std::string_view file, const f
 }
 
 std::optional<fs::path> Repository::fetch(std::string_view file, const Progress& progress, bool force) {
-  if (!is_inside(file)) refuse(where_, "'" + std::string(file) + "' is no file of a repository");
+  if (!is_inside(file)) refuse(where_, "'" + std::string(file) + "' is not a file of a repository");
   std::error_code missing;
   if (!force && is_commit(revision_)) {
     if (const auto here = cached_file(file)) return here;

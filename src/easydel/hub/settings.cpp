@@ -34,7 +34,7 @@ double seconds(const std::string& name, const std::string& value, double fallbac
   double out = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
   if (error != std::errc{} || end != value.data() + value.size() || !(out > 0))
-    refuse(name, "'" + value + "' is no number of seconds", "give a number above 0, such as 10");
+    refuse(name, "'" + value + "' is not a number of seconds", "give a number above 0, such as 10");
   return out;
 }
 

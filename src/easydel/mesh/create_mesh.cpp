@@ -43,7 +43,7 @@ void check_names(size_t dims, const Axes& names, const std::string& where) {
            "give one dim for each axis name");
   }
   if (std::set<std::string>(names.begin(), names.end()).size() != names.size()) {
-    refuse(where, str("an axis name stands twice in (", join(names, ", "), ")"), "give every axis its own name");
+    refuse(where, str("an axis name appears twice in (", join(names, ", "), ")"), "give every axis its own name");
   }
 }
 
@@ -55,7 +55,7 @@ int64_t number_of(std::string_view word, const std::string& where) {
   int64_t out = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
   if (error != std::errc{} || end != digits.data() + digits.size())
-    refuse(where, "'" + std::string(word) + "' is no size of an axis", "write whole numbers, as in dp:2,tp:-1");
+    refuse(where, "'" + std::string(word) + "' is not a size of an axis", "write whole numbers, as in dp:2,tp:-1");
   return out;
 }
 

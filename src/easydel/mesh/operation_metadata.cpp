@@ -23,16 +23,16 @@ Value write_mesh(const Mesh& mesh) {
 
 Mesh read_mesh(const Value& value) {
   if (!value.is_map())
-    refuse("OperationMetadata: mesh", config::shown(value) + " is no mesh", "give sizes as in {dp: 1, tp: 4}");
+    refuse("OperationMetadata: mesh", config::shown(value) + " is not a mesh", "give sizes as in {dp: 1, tp: 4}");
   Axes names;
   std::vector<int64_t> sizes;
   for (const auto& [name, size] : value.entries) {
     if (std::ranges::find(names, name) != names.end())
-      refuse("OperationMetadata: mesh", "axis '" + name + "' stands twice", "name every axis once");
+      refuse("OperationMetadata: mesh", "axis '" + name + "' appears twice", "name every axis once");
     names.push_back(name);
     sizes.push_back(size.as_int().value_or(0));
     if (sizes.back() < 1)
-      refuse("OperationMetadata: mesh", config::shown(size) + " is no size of axis '" + name + "'",
+      refuse("OperationMetadata: mesh", config::shown(size) + " is not a size of axis '" + name + "'",
              "sizes are whole numbers from 1");
   }
   return Mesh(names, sizes);
@@ -138,12 +138,12 @@ const Value* OperationMetadata::get_operation_config(std::string_view name) cons
 
 OperationMetadata OperationMetadata::replace(const Value& fields) const {
   if (!fields.is_map())
-    refuse("OperationMetadata", config::shown(fields) + " names no fields", "give a map, as {platform: triton}");
+    refuse("OperationMetadata", config::shown(fields) + " is not a map of fields", "give a map, as {platform: triton}");
   OperationMetadata out = *this;
   for (const auto& [name, value] : fields.entries) {
     const auto word = [&] {
       if (const auto text = value.as_string()) return *text;
-      refuse("OperationMetadata: " + name, config::shown(value) + " is no name", "give a word, as \"float32\"");
+      refuse("OperationMetadata: " + name, config::shown(value) + " is not a name", "give a word, as \"float32\"");
     };
     if (name == "runtime_dtype") {
       out.runtime_dtype = word();
@@ -159,7 +159,7 @@ OperationMetadata OperationMetadata::replace(const Value& fields) const {
       out.partition_axis = partition_axis_of(value, "OperationMetadata: partition_axis");
     } else if (name == "operation_configs") {
       if (!value.is_null() && !value.is_map())
-        refuse("OperationMetadata: operation_configs", config::shown(value) + " is no map",
+        refuse("OperationMetadata: operation_configs", config::shown(value) + " is not a map",
                "give settings by the name of the operation");
       out.operation_configs = value.is_null() ? std::nullopt : std::optional(value);
     } else if (name == "mesh") {

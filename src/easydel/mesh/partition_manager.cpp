@@ -182,7 +182,7 @@ Value write_spec(const PartitionSpec& spec) {
 PartitionSpec read_spec(const Value& value, const std::string& where) {
   const Value* const list = value.is_map() ? value.find("P") : &value;
   if (!list || !list->is_list())
-    refuse(where, config::shown(value) + " is no partition", "give a list as [fsdp, [tp, sp], null]");
+    refuse(where, config::shown(value) + " is not a partition spec", "give a list as [fsdp, [tp, sp], null]");
   PartitionSpec spec;
   for (const Value& item : list->items) {
     Axes& axes = spec.emplace_back();
@@ -190,7 +190,7 @@ PartitionSpec read_spec(const Value& value, const std::string& where) {
     for (const Value& axis : item.is_list() ? item.items : std::vector<Value>{item}) {
       const auto name = axis.as_string();
       if (!name)
-        refuse(where, config::shown(axis) + " is no axis of a mesh",
+        refuse(where, config::shown(axis) + " is not an axis of a mesh",
                "write names as fsdp, lists as [fsdp, sp], or null");
       axes.push_back(*name);
     }

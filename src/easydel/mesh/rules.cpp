@@ -42,7 +42,7 @@ PartitionRules::PartitionRules(std::vector<Rule> rules, const Mesh& mesh, std::s
     try {
       patterns_.emplace_back(rule.pattern);
     } catch (const std::regex_error& error) {
-      refuse(place, str("'", rule.pattern, "' is no regular expression: ", error.what()));
+      refuse(place, str("'", rule.pattern, "' is not a regular expression: ", error.what()));
     }
   }
 }
@@ -82,11 +82,11 @@ std::vector<Rule> read_rules(const Value& value, const std::string& where) {
       const Value& pair = value.items[i];
       const std::string place = str(where, "[", i, "]");
       if (!pair.is_list() || pair.items.size() != 2)
-        refuse(place, config::shown(pair) + " is no rule", "write [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
+        refuse(place, config::shown(pair) + " is not a rule", "write [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
       add(place, pair.items[0].as_string(), pair.items[1]);
     }
   } else {
-    refuse(where, config::shown(value) + " is no list of rules",
+    refuse(where, config::shown(value) + " is not a list of rules",
            "write pairs as [\"self_attn/q_proj/kernel\", [fsdp, tp]]");
   }
   return rules;
@@ -102,7 +102,7 @@ PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_
     try {
       pattern.assign(rule.pattern);
     } catch (const std::regex_error& error) {
-      refuse("partition rules", str("'", rule.pattern, "' is no regular expression: ", error.what()));
+      refuse("partition rules", str("'", rule.pattern, "' is not a regular expression: ", error.what()));
     }
     if (!matches(pattern, easydel_path)) continue;
     PartitionSpec spec = rule.spec;

@@ -61,7 +61,7 @@ std::string decode_base64(std::string_view text) {
   for (char c : text) {
     int value = values[static_cast<uint8_t>(c)];
     if (value < 0)
-      refuse("tokenizer.json", str("'", text.substr(0, 40), "' is no base64"), "fetch the tokenizer again");
+      refuse("tokenizer.json", str("'", text.substr(0, 40), "' is not base64"), "fetch the tokenizer again");
     bits = bits << 6 | static_cast<uint32_t>(value);
     if ((count += 6) < 8) continue;
     count -= 8;

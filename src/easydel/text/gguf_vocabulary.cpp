@@ -147,7 +147,7 @@ void add_json(weights::GgufWriter& out, const Value& json, const Tokenizer& toke
 void add_pieces(weights::GgufWriter& out, const fs::path& file, Tokens& tokens) {
   const SentencePieces pieces = read_pieces(files::read(file), file.string());
   if (!pieces.byte_pairs)
-    refuse(file.string(), "a SentencePiece model that is no BPE is not written as GGUF; that is not built yet",
+    refuse(file.string(), "a SentencePiece model that is not BPE is not written as GGUF; that is not built yet",
            "built: BPE");
   tokens.scores.assign(tokens.texts.size(), -1e9f);
   for (size_t id = 0; id < tokens.texts.size(); ++id) {

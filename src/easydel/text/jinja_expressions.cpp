@@ -384,7 +384,7 @@ void ExpressionParser::call_arguments(std::vector<Expression::Argument>& out) {
       at_ += 2;
       named = true;
     } else if (named || unpacked) {
-      wrong("an argument without a name stands after one with a name", "put the named arguments last");
+      wrong("an argument without a name follows one with a name", "put the named arguments last");
     }
     argument.value = expression();
     out.push_back(std::move(argument));

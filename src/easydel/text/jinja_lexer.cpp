@@ -288,7 +288,7 @@ class Lexer {
         value = value * base + digit;
         ++at_;
       }
-      if (base == 16 && at_ - begin != digits) wrong(begin, "the escape in this string is cut short");
+      if (base == 16 && at_ - begin != digits) wrong(begin, "the escape in this string is truncated");
       if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) value = 0xfffd;
       append_utf8(out, value);
     };

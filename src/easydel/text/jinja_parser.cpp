@@ -98,7 +98,7 @@ class Parser : ExpressionParser {
     if (word == "block") return named_block();
     if (word == "autoescape") return autoescape();
     if (word == "break" || word == "continue") {
-      if (!loops_) wrong("'" + word + "' stands outside of a loop");
+      if (!loops_) wrong("'" + word + "' is outside a loop");
       auto out = make(word == "break" ? Statement::Kind::break_ : Statement::Kind::continue_);
       ++at_;
       end_tag();

@@ -53,7 +53,7 @@ Side read_side(const Value& node) {
 int64_t length_in(const Value& value, std::string_view key) {
   auto number = value.as_int();
   if (number && *number >= 0 && *number < 1 << 30) return *number;
-  refuse("tokenizer.json", str("'", key, "' is no length"), again);
+  refuse("tokenizer.json", str("'", key, "' is not a length"), again);
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ struct ByteLevel : PostProcessor {
 Step read_pair(const Value& node, std::string_view key) {
   const Value& pair = list_field(node, key);
   if (pair.items.size() != 2 || !pair.items[0].is_text() || !pair.items[1].as_int())
-    refuse("tokenizer.json", str("'", key, "' is no pair of a token and its id"), "fetch the tokenizer again");
+    refuse("tokenizer.json", str("'", key, "' is not a pair of a token and its id"), "fetch the tokenizer again");
   Step step;
   step.tokens = {pair.items[0].scalar};
   step.ids = {static_cast<TokenId>(*pair.items[1].as_int())};

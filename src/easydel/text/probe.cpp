@@ -16,7 +16,7 @@ std::string failed(const std::exception& error) {
 
 Value read_line(std::string_view line) {
   Value out = parse_json(line, "line");
-  if (!out.is_map()) refuse("line", "is no JSON object");
+  if (!out.is_map()) refuse("line", "is not a JSON object");
   return out;
 }
 
@@ -71,11 +71,11 @@ TokenizeProbe::TokenizeProbe(const std::filesystem::path& folder_or_file)
 std::string TokenizeProbe::answer(std::string_view line) const try {
   Value in = read_line(line), out = Value::map();
   if (const Value* list = in.find("ids")) {
-    if (!list->is_list()) refuse("line", "'ids' is no list");
+    if (!list->is_list()) refuse("line", "'ids' is not a list");
     std::vector<TokenId> ids;
     for (const Value& item : list->items) {
       auto id = item.as_int();
-      if (!id || *id < 0 || *id > INT32_MAX) refuse("line", "'ids' has something that is no token id");
+      if (!id || *id < 0 || *id > INT32_MAX) refuse("line", "'ids' has something that is not a token id");
       ids.push_back(static_cast<TokenId>(*id));
     }
     out.set("text", Value::text(tokenizer_->decode(ids, flag_of(in, "skip_special_tokens").value_or(false),

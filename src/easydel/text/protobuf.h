@@ -57,7 +57,7 @@ class Protobuf {
 
  private:
   [[noreturn]] void broken() const {
-    refuse(name_, "is no SentencePiece model: a field of it is cut short or of no known kind",
+    refuse(name_, "is not a SentencePiece model: a field of it is truncated or of no known kind",
            "fetch the tokenizer again");
   }
   uint64_t varint() {

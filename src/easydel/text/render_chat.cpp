@@ -57,10 +57,11 @@ ChatRenderer::ChatRenderer(std::shared_ptr<const Tokenizer> tokenizer, std::opti
 bool ChatRenderer::marks_generation() const { return marks_; }
 
 Rendering ChatRenderer::render(const Value& messages, const ChatOptions& options) const {
-  if (!messages.is_list()) refuse("messages", "is no list", "[{\"role\": \"user\", \"content\": \"...\"}]");
+  if (!messages.is_list()) refuse("messages", "is not a list", "[{\"role\": \"user\", \"content\": \"...\"}]");
   Value context = Value::map(), all = Value::list();
   for (size_t i = 0; i < messages.items.size(); ++i) {
-    if (!messages.items[i].is_map()) refuse("messages", ordinal(i) + " is no map", "{\"role\": ..., \"content\": ...}");
+    if (!messages.items[i].is_map())
+      refuse("messages", ordinal(i) + " is not a map", "{\"role\": ..., \"content\": ...}");
     all.items.push_back(aliased(messages.items[i]));
   }
   auto special = [&](const char* name, std::optional<TokenId> id) {

@@ -79,7 +79,7 @@ SentencePieceFile parse_sentencepiece(std::string_view bytes, const std::string&
     if (field.number == 2) read_trainer(field.bytes, name, out);
     if (field.number == 3) read_normalizer(field.bytes, name, out);
   }
-  if (out.pieces.empty()) refuse(name, "is no SentencePiece model: it has no pieces", again);
+  if (out.pieces.empty()) refuse(name, "is not a SentencePiece model: it has no pieces", again);
   if (out.pieces.size() >= 1 << 24) refuse(name, str("has ", out.pieces.size(), " pieces"), "at most 16777215");
   for (size_t i = 0; i < out.pieces.size(); ++i) {
     std::string_view text = out.pieces[i].text;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 Value read_beside(const fs::path& path, std::vector<fs::path>& read) {
   if (!fs::is_regular_file(path)) return Value::map();
   Value out = parse_json(files::read(path), path.string());
-  if (!out.is_map()) refuse(path.string(), "is no JSON object", "fetch the tokenizer again");
+  if (!out.is_map()) refuse(path.string(), "is not a JSON object", "fetch the tokenizer again");
   read.push_back(path);
   return out;
 }
@@ -198,7 +198,7 @@ fs::path tokenizer_file(const fs::path& folder) {
   if (fs::path found = find_file(folder); !found.empty()) return found;
   for (const auto& [there, other] : {std::pair("vocab.json", "merges.txt"), {"merges.txt", "vocab.json"}})
     if (fs::is_regular_file(folder / there))
-      refuse((folder / there).string(), str("has no ", other, " beside it"), what_works);
+      refuse((folder / there).string(), str("has no ", other, " next to it"), what_works);
   refuse(folder.string(), "has no tokenizer (tokenizer.json)", what_works);
 }
 
@@ -221,7 +221,7 @@ ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& m
   if (name.ends_with("tekken.json")) return read_tekken(bytes, where);
   if (name == "vocab.json") {
     fs::path merges = file.parent_path() / "merges.txt";
-    if (!fs::is_regular_file(merges)) refuse(where, "has no merges.txt beside it", what_works);
+    if (!fs::is_regular_file(merges)) refuse(where, "has no merges.txt next to it", what_works);
     return read_vocabulary_and_merges(bytes, files::read(merges), config, family, named, where);
   }
   if (name.ends_with(".json")) {
@@ -230,11 +230,11 @@ ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& m
     apply_llama_rules(config, out.parts);
     return out;
   }
-  if (name == "merges.txt") refuse(where, "is half of a tokenizer", "give its folder, or vocab.json beside it");
+  if (name == "merges.txt") refuse(where, "is half of a tokenizer", "give its folder, or vocab.json next to it");
   if (name.ends_with(".txt"))
     return looks_like_rwkv(bytes) ? read_rwkv(bytes, where) : read_word_list(bytes, config, family, named, where);
   if (name.ends_with(".tiktoken") || looks_like_tiktoken(bytes)) return read_tiktoken(bytes, where);
-  if (name.find(".model") == std::string::npos) refuse(where, "is no file of a tokenizer", what_works);
+  if (name.find(".model") == std::string::npos) refuse(where, "is not a tokenizer file", what_works);
   std::string type = string_field(config, "tokenizer_class", "");
   refuse_moved_ids(type, file);
   if (const SentencePieceClass* kind = sentencepiece_class(type, family))

@@ -48,7 +48,7 @@ void read_vocabulary(dom::element vocab, ModelData& out) {
       std::string_view token;
       double score = 0;
       if (row.at(0).get_string().get(token) || row.at(1).get_double().get(score))
-        refuse("tokenizer.json", str("row ", out.scores.size(), " of the vocabulary is no pair of token and score"),
+        refuse("tokenizer.json", str("row ", out.scores.size(), " of the vocabulary is not a pair of token and score"),
                again);
       out.vocabulary.add(token, static_cast<TokenId>(out.scores.size()));
       out.scores.push_back(score);
@@ -83,7 +83,7 @@ void read_vocabulary(dom::element vocab, ModelData& out) {
 
 void read_merges(dom::element merges, ModelData& out) {
   dom::array list;
-  if (merges.get_array().get(list)) refuse("tokenizer.json", "'model.merges' is no list", again);
+  if (merges.get_array().get(list)) refuse("tokenizer.json", "'model.merges' is not a list", again);
   out.merges.reserve(list.size());
   for (dom::element row : list) {
     std::string_view left, right, both;
@@ -111,7 +111,7 @@ std::string kind_of(const Value& options, const ModelData& data, bool has_merges
 
 std::unique_ptr<const Model> read_model(dom::element model, bool byte_level, const simdjson::padded_string& json) {
   dom::object fields;
-  if (model.get_object().get(fields)) refuse("tokenizer.json", "'model' is no object", again);
+  if (model.get_object().get(fields)) refuse("tokenizer.json", "'model' is not an object", again);
   Value options = Value::map();
   ModelData data;
   bool has_vocabulary = false, has_merges = false;
@@ -136,7 +136,7 @@ std::unique_ptr<const Model> read_model(dom::element model, bool byte_level, con
   if (type == "WordLevel") return make_word_level(options, std::move(data));
   if (type == "Unigram") {
     std::vector<double> scores = read_scores(json);
-    if (scores.size() != data.scores.size()) refuse("tokenizer.json", "'model.vocab' is no list of pairs", again);
+    if (scores.size() != data.scores.size()) refuse("tokenizer.json", "'model.vocab' is not a list of pairs", again);
     data.scores = std::move(scores);
     return make_unigram(options, std::move(data));
   }
@@ -166,7 +166,7 @@ TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& na
   simdjson::padded_string padded(json);
   dom::object document;
   auto error = parser.parse(padded).get_object().get(document);
-  if (error == simdjson::INCORRECT_TYPE) refuse(name, "is no JSON object", again);
+  if (error == simdjson::INCORRECT_TYPE) refuse(name, "is not a JSON object", again);
   if (error) refuse(name, str("is not valid JSON: ", simdjson::error_message(error)), again);
   TokenizerParts parts;
   Value added = Value::list();

@@ -33,14 +33,14 @@ class Config {
     const Value* value = find(key);
     if (!value) return std::nullopt;
     const auto number = value->as_int();
-    if (!number || *number < 0) refuse(file_.where.below(key), to_json(*value) + " is no whole number from 0 up");
+    if (!number || *number < 0) refuse(file_.where.below(key), to_json(*value) + " is not a whole number from 0 up");
     return number;
   }
   double number(std::string_view key, double otherwise) const {
     const Value* value = find(key);
     if (!value) return otherwise;
     const auto number = value->as_double();
-    if (!number) refuse(file_.where.below(key), to_json(*value) + " is no number");
+    if (!number) refuse(file_.where.below(key), to_json(*value) + " is not a number");
     return *number;
   }
   bool flag(std::string_view key, bool otherwise) const {
@@ -183,8 +183,7 @@ GgmlType gguf_type(std::string_view word, const std::string& where) {
     for (const GgmlType type : {GgmlType::f32, GgmlType::f16, GgmlType::bf16})
       if (form_of(type).dtype == *dtype) return type;
   if (word == "q8_0" || word == "Q8_0") return GgmlType::q8_0;
-  refuse(where, str("'", word, "' is no number type that GGUF files are written in here"),
-         "known: f32, f16, bf16, q8_0");
+  refuse(where, str("'", word, "' is not a dtype that GGUF files can be written in"), "known: f32, f16, bf16, q8_0");
 }
 
 void add_model(GgufWriter& out, const Folder& model, const ConfigFile& file, std::string_view name, GgmlType type) {
@@ -241,7 +240,8 @@ void write_hugging_face(const std::filesystem::path& folder, const Folder& model
   const auto wanted = dtype == "auto" ? std::nullopt : dtype_of_config(dtype);
   const bool floating = wanted == DType::f32 || wanted == DType::f16 || wanted == DType::bf16;
   if (dtype != "auto" && !floating)
-    refuse("--dtype", str("'", dtype, "' is no number type of safetensors here"), "known: auto, f32, f16, bf16");
+    refuse("--dtype", str("'", dtype, "' is not a dtype that safetensors can be written in"),
+           "known: auto, f32, f16, bf16");
   std::vector<OutTensor> tensors;
   for (const std::string& name : model.names()) {
     const TensorView info = model.info(name);

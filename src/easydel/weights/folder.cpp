@@ -57,7 +57,7 @@ Files open_sharded(const fs::path& index) {
              str("has no tensor ", in_quotes(name), ", which ", index.filename().string(), " says it has"),
              "the shards belong to different models; fetch the model again");
     if (!tensors.emplace(name, file).second)
-      refuse(index.string(), str("tensor ", in_quotes(name), " stands there twice"), "fetch or save the model again");
+      refuse(index.string(), str("tensor ", in_quotes(name), " is listed twice"), "fetch or save the model again");
   }
   for (auto& [shard, file] : shards)
     for (const std::string& name : file->names()) {
@@ -85,7 +85,7 @@ fs::path safetensors_of(const fs::path& folder) {
     if (entry.path().string().ends_with(".safetensors.index.json")) return entry.path();
   if (found.size() > 1)
     refuse(folder.string(), str("has ", found.size(), " safetensors files and no index"),
-           "put model.safetensors.index.json beside them, or keep one");
+           "put model.safetensors.index.json next to them, or keep one");
   return found.empty() ? fs::path() : found[0];
 }
 
@@ -134,7 +134,7 @@ Folder Folder::open(const fs::path& model) {
   Folder out;
   out.folder_ = model;
   const fs::path path = weights_file(model);
-  if (path.empty() && !fs::is_directory(model)) refuse(model.string(), "is no folder", "give the folder of a model");
+  if (path.empty() && !fs::is_directory(model)) refuse(model.string(), "is not a folder", "give the folder of a model");
   if (path.empty()) {
     const std::string unread = unread_weights(model);
     refuse(
@@ -201,7 +201,7 @@ ConfigFile read_config(const fs::path& model) {
   if (!fs::is_regular_file(path))
     refuse(model.string(), "no config.json in this folder", "a model folder holds config.json and its weights");
   ConfigFile out{parse_file(path), FilePlace{path.string()}};
-  if (!out.document.is_map()) refuse(out.where, "is no mapping");
+  if (!out.document.is_map()) refuse(out.where, "is not a mapping");
   return out;
 }
 

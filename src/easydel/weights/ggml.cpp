@@ -207,7 +207,7 @@ const GgmlForm& form_of(GgmlType type) {
 
 void decode(GgmlType type, const std::byte* blocks, float* out, int64_t count) {
   const GgmlForm& form = form_of(type);
-  check(count % form.elements == 0, count, " values are no whole blocks of ", form.name);
+  check(count % form.elements == 0, count, " values are not whole blocks of ", form.name);
   if (count == 0) return;
   const auto* in = reinterpret_cast<const uint8_t*>(blocks);
   if (const Decoder decoder = decoder_of(type)) {
@@ -239,7 +239,7 @@ void decode(GgmlType type, const std::byte* blocks, float* out, int64_t count) {
 
 void encode(GgmlType type, const float* values, std::byte* out, int64_t count) {
   const GgmlForm& form = form_of(type);
-  check(count % form.elements == 0, count, " values are no whole blocks of ", form.name);
+  check(count % form.elements == 0, count, " values are not whole blocks of ", form.name);
   if (count == 0) return;
   switch (type) {
     case GgmlType::f32:

@@ -15,7 +15,7 @@ class Reader {
   Reader(std::span<const std::byte> bytes, size_t at, const std::string& name) : bytes_(bytes), at_(at), name_(name) {}
 
   std::string_view take(uint64_t size) {
-    if (size > bytes_.size() - at_) refuse(name_, "is cut short in its list of tensors", again);
+    if (size > bytes_.size() - at_) refuse(name_, "is truncated in its list of tensors", again);
     const auto* const from = reinterpret_cast<const char*>(bytes_.data()) + at_;
     at_ += size;
     return {from, size};
@@ -72,18 +72,17 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
     const auto type = reader.number<uint32_t>();
     const GgmlForm* const form = find_ggml_form(type);
     if (!form)
-      refuse(this->name(),
-             str("tensor ", in_quotes(tensor), " has the number type ", type, " of ggml, which is not read"),
-             "read: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K; convert it with llama-quantize");
+      refuse(this->name(), str("tensor ", in_quotes(tensor), " has ggml type ", type, ", which is not supported"),
+             "supported: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K; convert it with llama-quantize");
     entry.type = form->type;
     entry.begin = reader.number<uint64_t>();
     const int64_t row = entry.shape.empty() ? 1 : entry.shape.back();
-    if (row % form->elements != 0) refuse_it(str("has rows of ", row, ", which are no whole blocks of ", form->name));
+    if (row % form->elements != 0) refuse_it(str("has rows of ", row, ", which are not whole blocks of ", form->name));
     std::vector<int64_t> blocks = entry.shape;
     if (!blocks.empty()) blocks.back() /= form->elements;
     const auto size = bytes_of_shape(blocks, form->bytes);
     if (!size || __builtin_add_overflow(entry.begin, *size, &entry.end)) refuse_it("has a size that is out of range");
-    if (!tensors_.emplace(tensor, std::move(entry)).second) refuse_it("stands there twice");
+    if (!tensors_.emplace(tensor, std::move(entry)).second) refuse_it("is listed twice");
   }
   const int64_t alignment = metadata_.integer("general.alignment").value_or(32);
   if (alignment < 1 || alignment > 1 << 20) refuse(this->name(), str("'general.alignment' is ", alignment), again);
@@ -92,7 +91,7 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
   for (auto& [tensor, entry] : tensors_) {
     if (data > bytes.size() || entry.end > bytes.size() - data)
       refuse(this->name(), str("tensor ", in_quotes(tensor), " reaches beyond the end of the file"),
-             "the file is cut short; fetch it again");
+             "the file is truncated; fetch it again");
     entry.begin += data;
     entry.end += data;
   }

@@ -77,7 +77,7 @@ void GgufCheckpoint::check_parts() const {
     tensors += files_[i]->tensors().size();
     const auto number = metadata.integer("split.no");
     if (parts > 1 && (number != static_cast<int64_t>(i) || metadata.integer("split.count") != parts))
-      refuse(files_[i]->name(), str("is no part ", i + 1, " of ", parts, " of ", path_.filename().string()), again);
+      refuse(files_[i]->name(), str("is not part ", i + 1, " of ", parts, " of ", path_.filename().string()), again);
   }
   const auto all = file_->metadata().integer("split.tensors.count");
   if (all && *all != static_cast<int64_t>(tensors))
@@ -149,7 +149,7 @@ Value GgufCheckpoint::rope() const {
   const int64_t turned = integer("rope.dimension_count", head_size());
   if (turned != head_size())
     refuse(path_.string(),
-           str("turns ", turned, " of ", head_size(), " dimensions of a head; that is not built for this family"));
+           str("rotates ", turned, " of ", head_size(), " dimensions of a head; that is not built for this family"));
   Value out = Value::map();
   const double theta = metadata.number(key("rope.freq_base")).value_or(10000.0);
   out.set("rope_theta", Value::number(theta));

@@ -15,7 +15,7 @@ class Reader {
   Reader(std::string_view bytes, const std::string& name) : rest_(bytes), name_(name) {}
 
   std::string_view take(uint64_t size) {
-    if (size > rest_.size()) refuse(name_, "is cut short in its metadata", again);
+    if (size > rest_.size()) refuse(name_, "is truncated in its metadata", again);
     std::string_view out = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return out;
@@ -70,7 +70,7 @@ GgufMetadata GgufMetadata::open(const std::filesystem::path& path) {
 
 GgufMetadata::GgufMetadata(std::span<const std::byte> bytes, std::string name) : name_(std::move(name)) {
   Reader reader({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name_);
-  if (bytes.size() < 4 || reader.take(4) != "GGUF") refuse(name_, "is no GGUF file", again);
+  if (bytes.size() < 4 || reader.take(4) != "GGUF") refuse(name_, "is not a GGUF file", again);
   auto version = reader.number<uint32_t>();
   if (version != 2 && version != 3)
     refuse(name_, str("is a GGUF file of version ", version), "versions 2 and 3 are read");
@@ -99,7 +99,7 @@ GgufMetadata::GgufMetadata(std::span<const std::byte> bytes, std::string name) :
         for (uint64_t j = 0; j < entry.count; ++j) reader.string();
         entry.value = texts.substr(0, texts.size() - reader.rest().size());
       } else {
-        if (entry.count > reader.rest().size()) refuse(name_, "is cut short in its metadata", again);
+        if (entry.count > reader.rest().size()) refuse(name_, "is truncated in its metadata", again);
         entry.value = reader.take(entry.count * size_of(entry.element));
       }
     }

@@ -86,7 +86,7 @@ struct Unpickler::Machine {
   }
 
   std::string_view take(uint64_t size) {
-    if (size > bytes.size() - at) damaged("is cut short");
+    if (size > bytes.size() - at) damaged("is truncated");
     const std::string_view out = bytes.substr(at, size);
     at += size;
     return out;
@@ -99,7 +99,7 @@ struct Unpickler::Machine {
   }
   std::string_view line() {
     const size_t end = bytes.find('\n', at);
-    if (end == std::string_view::npos) damaged("is cut short");
+    if (end == std::string_view::npos) damaged("is truncated");
     const std::string_view out = bytes.substr(at, end - at);
     at = end + 1;
     return out;
@@ -173,11 +173,11 @@ struct Unpickler::Machine {
       }
     std::string dotted(name);
     if (const size_t space = dotted.find(' '); space != std::string::npos) dotted[space] = '.';
-    refuse(file, "its pickle asks for " + in_quotes(dotted) + ", which is no part of a tensor; nothing was run",
+    refuse(file, "its pickle asks for " + in_quotes(dotted) + ", which is not part of a tensor; nothing was run",
            "do not load this file with other programs if you do not trust it; " + std::string(as_safetensors));
   }
   const KnownGlobal& global(const Object* object) {
-    if (object->kind != Kind::global) damaged("calls what is no function");
+    if (object->kind != Kind::global) damaged("calls something that is not a function");
     return globals[static_cast<size_t>(object->number)];
   }
 
@@ -214,7 +214,7 @@ struct Unpickler::Machine {
     if (tensor.shape.size() != tensor.strides.size()) damaged("has a shape that is none");
     const std::optional<DType> dtype =
         v3 && global(items[6]).what == Global::dtype ? global(items[6]).dtype : tensor.storage.dtype;
-    if (!dtype) damaged("has a tensor without a number type");
+    if (!dtype) damaged("has a tensor without a dtype");
     tensor.dtype = *dtype;
     tensors.push_back(std::move(tensor));
     push_integer(Kind::tensor, static_cast<int64_t>(tensors.size()) - 1);
@@ -243,7 +243,7 @@ struct Unpickler::Machine {
         return push_tensor(arguments, function.what == Global::tensor_v3);
       case Global::parameter:
         if (arguments->items.empty() || arguments->items[0]->kind != Kind::tensor)
-          damaged("has a parameter that is no tensor");
+          damaged("has a parameter that is not a tensor");
         return push(arguments->items[0]);
       case Global::size:
         if (arguments->items.size() != 1) damaged("has a shape that is none");
@@ -252,7 +252,7 @@ struct Unpickler::Machine {
       case Global::dtype:
         break;
     }
-    damaged("calls what is no function");
+    damaged("calls something that is not a function");
   }
 
   void push_long(std::string_view digits) {
@@ -354,7 +354,7 @@ struct Unpickler::Machine {
         return reduce();
       case 'b':  // BUILD: attributes of a dictionary (_metadata) are dropped
         pop();
-        if (top()->kind != Kind::map) damaged("sets what is no dictionary");
+        if (top()->kind != Kind::map) damaged("sets items of something that is not a dictionary");
         return;
       default:
         refuse(file, str("its pickle has the opcode ", int(opcode), " at byte ", at - 1, ", which no tensor needs"),
@@ -380,13 +380,13 @@ Unpickler::~Unpickler() = default;
 std::vector<std::pair<std::string, PickledTensor>> Unpickler::state_dict() {
   Machine& machine = *machine_;
   const Object* const root = machine.run();
-  if (root->kind != Kind::map) refuse(machine.file, "holds no dictionary of tensors", as_safetensors);
+  if (root->kind != Kind::map) refuse(machine.file, "does not hold a dictionary of tensors", as_safetensors);
   std::vector<std::pair<std::string, PickledTensor>> out;
   for (size_t i = 0; i < root->items.size(); i += 2) {
     const Object *key = root->items[i], *value = root->items[i + 1];
-    if (key->kind != Kind::text) refuse(machine.file, "holds a dictionary whose keys are no names", as_safetensors);
+    if (key->kind != Kind::text) refuse(machine.file, "holds a dictionary whose keys are not names", as_safetensors);
     if (value->kind != Kind::tensor)
-      refuse(machine.file, "its entry " + in_quotes(key->text) + " is no tensor",
+      refuse(machine.file, "its entry " + in_quotes(key->text) + " is not a tensor",
              "save the model's state_dict() alone");
     out.emplace_back(key->text, machine.tensors[static_cast<size_t>(value->number)]);
   }
@@ -398,7 +398,7 @@ std::vector<std::string> Unpickler::texts() {
   std::vector<std::string> out;
   if (root->kind != Kind::list) machine_->damaged("has no list where one should be");
   for (const Object* item : root->items) {
-    if (item->kind != Kind::text) machine_->damaged("has no names where they should be");
+    if (item->kind != Kind::text) machine_->damaged("lacks a list of names");
     out.emplace_back(item->text);
   }
   return out;

@@ -91,7 +91,7 @@ void check_cover(const Header& header, uint64_t data_bytes, std::string_view fil
       refuse(
           std::string(file),
           str("tensor ", in_quotes(name), " ends at byte ", entry.end, " of the data, but there are only ", data_bytes),
-          "the file is cut short; fetch or save it again");
+          "the file is truncated; fetch or save it again");
     if (entry.begin < at)
       refuse(std::string(file), str("tensors ", in_quotes(*before), " and ", in_quotes(name), " overlap"), damaged);
     if (entry.begin > at)
@@ -115,7 +115,7 @@ Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
     refuse(file, str("says that its header has ", length, " bytes; at most ", header_cap, " are allowed"), damaged);
   if (length > bytes.size() - 8)
     refuse(file, str("says that its header has ", length, " bytes, but only ", bytes.size() - 8, " follow"),
-           "the file is cut short; fetch or save it again");
+           "the file is truncated; fetch or save it again");
   std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
   if (!text.starts_with('{')) refuse(file, "its header does not begin with '{'", damaged);
 
@@ -138,12 +138,12 @@ Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
         if (item.get_string().get(says))
           refuse(file, str("'__metadata__': ", in_quotes(word), " is not a string"), damaged);
         if (!header.metadata.emplace(word, says).second)
-          refuse(file, str("'__metadata__': ", in_quotes(word), " stands there twice"), damaged);
+          refuse(file, str("'__metadata__': ", in_quotes(word), " is listed twice"), damaged);
       }
       continue;
     }
     if (!header.tensors.emplace(key, read_entry(key, value, name)).second)
-      refuse(file, str("tensor ", in_quotes(key), " stands in the header twice"), damaged);
+      refuse(file, str("tensor ", in_quotes(key), " is in the header twice"), damaged);
   }
   check_cover(header, bytes.size() - header.data_begin, name);
   return header;

@@ -71,7 +71,7 @@ void TorchFile::read_old() {
   const std::string file = path_.string();
   constexpr std::string_view magic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
   const std::string_view all = text(bytes_);
-  if (all.substr(0, 64).find(magic) == std::string_view::npos) refuse(file, "is no file of torch.save", again);
+  if (all.substr(0, 64).find(magic) == std::string_view::npos) refuse(file, "is not a file of torch.save", again);
   Unpickler pickles(all, file);
   for (int i = 0; i < 3; ++i) pickles.skip();
   auto tensors = pickles.state_dict();
@@ -83,11 +83,11 @@ void TorchFile::read_old() {
     const auto storage = known.find(key);
     if (storage == known.end()) refuse(file, str("has the storage ", in_quotes(key), ", which no tensor uses"), again);
     uint64_t count = 0;
-    if (all.size() - at < sizeof count) refuse(file, "is cut short in its storages", again);
+    if (all.size() - at < sizeof count) refuse(file, "is truncated in its storages", again);
     std::memcpy(&count, all.data() + at, sizeof count);
     at += sizeof count;
     const size_t unit = storage->second.dtype ? size_of(*storage->second.dtype) : 1;
-    if (count > (all.size() - at) / unit) refuse(file, "is cut short in its storages", again);
+    if (count > (all.size() - at) / unit) refuse(file, "is truncated in its storages", again);
     storages_[key] = bytes_.subspan(at, count * unit);
     at += count * unit;
   }

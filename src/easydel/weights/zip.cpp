@@ -21,7 +21,7 @@ using Bytes = std::span<const std::byte>;
 
 template <class T>
 T number_at(Bytes bytes, uint64_t at, const std::string& file) {
-  if (at > bytes.size() || sizeof(T) > bytes.size() - at) refuse(file, "is cut short in its directory", again);
+  if (at > bytes.size() || sizeof(T) > bytes.size() - at) refuse(file, "is truncated in its directory", again);
   T out;
   std::memcpy(&out, bytes.data() + at, sizeof out);
   return out;
