@@ -1,5 +1,5 @@
-"""How far bf16 takes a model's logits from fp32, here and in transformers: for each golden, a copy of its folder in bf16,
-the copy in fp32 as the truth, and the root mean square of both bf16 runs' differences from it, over that of the logits.
+"""Compares the error of bf16 logits here and in transformers. For each golden: converts its folder to bf16, computes reference
+logits from that folder in fp32, and prints the root mean square of both bf16 runs' differences, relative to that of the logits.
 
     bf16_against_transformers.py easydel GOLDENS [NAME ...]
 """

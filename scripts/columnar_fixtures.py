@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/columnar: small Parquet and Arrow files of every type, and what `datasets` makes of them.
+"""Writes tests/data/columnar: small Parquet and Arrow files of every type, and the rows that `datasets` reads from them.
 
 python3 scripts/columnar_fixtures.py tests/data/columnar   (needs pyarrow and datasets)
 """
@@ -21,7 +21,7 @@ D = decimal.Decimal
 
 
 def types():
-    """Columns that `datasets` knows: name, array."""
+    """Columns of types that `datasets` supports: name, array."""
     yield "int8", pa.array([1, None, -128], pa.int8())
     yield "uint64", pa.array([2**64 - 1, 0, None], pa.uint64())
     yield "int64", pa.array([-(2**63), 2**63 - 1, 7], pa.int64())

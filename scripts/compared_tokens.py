@@ -1,11 +1,11 @@
-"""What fuzz_classes.py and fuzz_vocabularies.py share: random texts through a reference and through `probe tokenize`."""
+"""Shared by fuzz_classes.py and fuzz_vocabularies.py: compares `probe tokenize` with a reference on random texts."""
 import argparse
 import json
 import subprocess
 
 
 def arguments(count):
-    """The command line, with `count` texts a folder."""
+    """Parses the command line; `count`: default number of texts per folder."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--text", required=True)
     parser.add_argument("--count", type=int, default=count)
@@ -16,12 +16,12 @@ def arguments(count):
 
 
 def drawn(rng, kinds, weights, lengths):
-    """A text of pieces, each out of one of the lists `kinds`."""
+    """A random text of pieces, each from one of the lists `kinds`."""
     return "".join(rng.choice(rng.choices(kinds, weights)[0]) for _ in range(rng.choice(lengths)))
 
 
 def cases_of(rng, reference, count, text_of):
-    """Yields what the probe is asked and what the reference answers; "error" where it refuses."""
+    """Yields requests for the probe and the answers of the reference; "error" if it refuses."""
     for _ in range(count):
         text, pair, add = text_of(rng), text_of(rng) if rng.random() < 0.2 else None, rng.random() < 0.7
         asked = {"text": text, "add_special_tokens": add} | ({} if pair is None else {"pair": pair})

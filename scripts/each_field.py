@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Changes one field of a family's configuration at a time (each that transformers' class has, and each that the class takes
-beside them), and compares what the program computes with what transformers does: which fields matter, and whether they are read.
+"""Changes one field of a family's configuration at a time (the declared fields of transformers' class, and the others that it
+accepts) and compares the program's results with transformers': finds out which fields matter and whether they are read.
 
     python scripts/each_field.py "easydel probe logits {model} --inputs {inputs} --output {output}" CHECKER [FAMILY...]
 
-CHECKER is the program that compares folders of golden vectors (check_goldens.py). Needs torch, transformers, numpy and safetensors.
+CHECKER is a Python file, not part of this repository, with a function `one(folder, args, scratch)` that
+compares the command with a folder of golden vectors and returns a dict with "ok" and "note". Needs torch, transformers, numpy and safetensors.
 """
 import argparse
 import copy
@@ -186,9 +187,9 @@ def main():
     a.add_argument("program")
     a.add_argument("checker")
     a.add_argument("families", nargs="+")
-    a.add_argument("--most", type=int, default=2, help="values of a field that are compared")
-    a.add_argument("--leave-out", action="store_true", help="leave each key out, and write null, in place of other values")
-    a.add_argument("--fields", nargs="*", default=[], help="these alone, declared or not")
+    a.add_argument("--most", type=int, default=2, help="number of values to compare for each field")
+    a.add_argument("--leave-out", action="store_true", help="instead of other values, leave each key out and set it to null")
+    a.add_argument("--fields", nargs="*", default=[], help="only these fields, declared or not")
     a = a.parse_args()
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()

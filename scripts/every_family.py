@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Takes every family once through what users do with it: a random start from a config.json, two steps of training by the
-program, saving, and then transformers loads what was saved, without a tensor missing or left over, and computes the same
-logits and greedy tokens; what was generated with a cache is what the whole text gives; written once more it is the same.
-Of families that transformers does not have, what needs it is left out.
+"""Tests the usual steps with every family: random initial weights from a config.json, two steps of training, saving. Then
+transformers loads the result; no tensor may be missing or left over, and logits and greedy tokens must agree. Tokens generated
+with a cache must equal those of the whole text, and saving again must give the same files. For families that transformers does
+not have, the checks that need it are skipped.
 
     python scripts/every_family.py easydel tests/data [FAMILY ...]
 

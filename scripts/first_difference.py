@@ -1,13 +1,13 @@
-"""Names the first layer whose output differs from transformers'.
+"""Finds the first layer whose output differs from transformers'.
 
     easydel probe logits MODEL --inputs IN.safetensors --output OUT.safetensors --trace TRACE.safetensors
     python scripts/first_difference.py MODEL IN.safetensors TRACE.safetensors [--tolerance 2e-4]
 
-The trace holds named tensors [rows, time, ...], those of a head that reads whole rows [rows, ...]. A name is the module
-path that transformers gives (model.layers.0.self_attn, model.norm, ...), or a layer's path and a checkpoint name
-(model.layers.0.attn_query), which stands for the module that makes it. transformers runs the class that config.json
-names, on the same inputs in float32 with forward hooks. Differences are relative to the largest absolute value of the
-tensor; padding is left out.
+The trace holds named tensors [rows, time, ...], or [rows, ...] for a head that reads whole rows. A name is transformers'
+path of a module (model.layers.0.self_attn, model.norm, ...), or a layer's path and a checkpoint name
+(model.layers.0.attn_query), which means the module that computes it. transformers runs the class that config.json names,
+on the same inputs in float32, with forward hooks. Differences are relative to the largest absolute value of the tensor;
+padding is ignored.
 Needs: torch, transformers, safetensors.
 """
 import argparse
@@ -18,7 +18,7 @@ import transformers
 from safetensors.torch import load_file
 
 
-# Checkpoint names, and the ends of the paths of the modules that make them.
+# Checkpoint names, and the suffixes of the paths of the modules that compute them.
 MADE_BY = {
     "attn_query": ("self_attn.q_proj", "attention.self.query"),
     "attn_key": ("self_attn.k_proj", "attention.self.key"),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""SentencePiece models in the folders of transformers' classes, through `probe tokenize` and through AutoTokenizer.
+"""Compares `probe tokenize` with AutoTokenizer on SentencePiece models in the folders of transformers' classes.
 
 fuzz_classes.py --text FILE [--count 200] [--seed 1] [--program build/bin/easydel] [--only CLASS]
-Needs transformers, sentencepiece and protobuf. Small models are trained on FILE, with the control pieces that the classes expect.
+Needs transformers, sentencepiece and protobuf. Trains small models on FILE, with the control pieces that the classes expect.
 """
 import json
 import os

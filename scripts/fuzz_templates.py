@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Random templates through `probe render` and through Jinja2 as transformers sets it up: every difference is shown.
+"""Compares `probe render` with Jinja2, configured as in transformers, on random templates, and prints every difference.
 
 fuzz_templates.py --probe "build/bin/easydel probe render" --count 5000 [--seed 1] [--mutate FILE.json[.gz]]
-Templates are drawn from a grammar; with --mutate also made from real ones (a map of names to sources) by cutting, doubling and
-swapping their parts. --write OUT.jsonl.gz stores cases with Jinja2's answers: {"template", "context", "output"} or {"error"}.
-Where Jinja2 raises anything, an error is the right answer; its text is not compared.
+Templates come from a grammar; with --mutate also from real ones (a map of names to sources), by deleting, duplicating and
+swapping parts. --write OUT.jsonl.gz stores cases with Jinja2's answers: {"template", "context", "output"} or {"error"}.
+If Jinja2 raises, an error is expected; its text is not compared.
 """
 import argparse
 import copy

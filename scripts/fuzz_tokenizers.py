@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Random and adversarial strings through `probe tokenize` and through the package that reads the same file: every difference is shown.
+"""Compares `probe tokenize` with the package for the same file on random and adversarial strings, and prints every difference.
 
 fuzz_tokenizers.py --probe "build/bin/easydel probe tokenize --tokenizer" --count 2000 [--seed 1] [--clusters] FILE...
-FILE: whatever reference_tokenizers.py reads. --clusters: strings of nothing but what joins in grapheme clusters.
---write OUT.json stores a small set with the package's answers.
+FILE: any file that reference_tokenizers.py reads. --clusters: use only characters that join in grapheme clusters.
+--write OUT.json stores a small set of cases with the package's answers.
 """
 import argparse
 import concurrent.futures
@@ -21,7 +21,7 @@ from reference_tokenizers import open_reference
 WORDS = ("the The THE cat's don't I'LL we've 'S 's 't 're 'RE 'ſ don’t naïve café Ünïcödé hello world 2024 3.14 1,000,000 0x1F http://a.b/c?d=e "
          "def f(x): return x+1 <b>bold</b> {'a': 1} 你好世界 こんにちは 안녕하세요 مرحبا שלום Привет नमस्ते ไทย 🙂 👩‍👩‍👧 🇩🇪 e\u0301 \u1112\u1161\u11ab ﬁ ℌ ① ² ½ ٣ "
          "İ ı ß ẞ Σ ς <0x0A> <0xFF> ▁ ▁▁ Ġ Ċ ĠĠ [CLS] [MASK] </w> ##ing").split(" ")
-ROUND = 4000  # texts that are on their way together
+ROUND = 4000  # texts per round
 BLANKS = [" ", "  ", "   ", "\n", "\n\n", "\r\n", "\t", " \n", "\n ", "\u00a0", "\u3000", "\u2028", "\x85", "\u200b", "\u200d", "\ufeff", "\x0b", "\x00", "\x1c", "\u180e", " " * 9]
 
 

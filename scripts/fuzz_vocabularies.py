@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Vocabularies in plain text in the folders of transformers' classes, through `probe tokenize` and through AutoTokenizer.
+"""Compares `probe tokenize` with AutoTokenizer on plain-text vocabularies in the folders of transformers' classes.
 
 fuzz_vocabularies.py --text FILE [--count 60] [--seed 1] [--program build/bin/easydel] [--only CLASS]
-Small vocabularies are trained on FILE: byte pairs for vocab.json and merges.txt, words for vocab.txt.
+Trains small vocabularies on FILE: byte pairs for vocab.json and merges.txt, words for vocab.txt.
 """
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The main job and the model goldens on a GPU:  scripts/gpu_smoke.sh [TORCH ...]
-# Each TORCH is a folder site-packages/torch of a CUDA wheel (2.11 to 2.14); none: the one of ./easydel.sh. Where the
-# machine has no GPU the program is only built, and that is said.
+# Runs the quickstart and the model goldens on a GPU:  scripts/gpu_smoke.sh [TORCH ...]
+# Each TORCH is a folder site-packages/torch of a CUDA wheel (2.11 to 2.14); default: the torch of ./easydel.sh. Without a
+# GPU, it only builds the program and says so.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""One hash of the ids that the package of a file's kind gives ten thousand texts: tests/text/tokenizer_hashes_test.cpp makes the same texts.
+"""Hashes the ids that the package for a tokenizer file gives for ten thousand texts; tests/text/tokenizer_hashes_test.cpp makes the same texts.
 
-hash_tokenizers.py [--count 10000] NAME=FILE... > tests/data/tokenizers/hashes.json    FILE: whatever reference_tokenizers.py reads
-In hashes_shared.json NAME is the file's path below the shared data's folder. Only tokenizer.json finds special tokens in texts.
+hash_tokenizers.py [--count 10000] NAME=FILE... > tests/data/tokenizers/hashes.json    FILE: any file that reference_tokenizers.py reads
+In hashes_shared.json NAME is the file's path in the folder of shared data. Only tokenizer.json finds special tokens in texts.
 """
 import argparse
 import json
@@ -16,7 +16,7 @@ FRAGMENTS = json.loads((pathlib.Path(__file__).resolve().parents[1] / "tests/dat
 
 
 class Texts:
-    """Texts of a linear congruential generator: the same ones in any language."""
+    """Texts from a linear congruential generator, reproducible in any programming language."""
 
     def __init__(self):
         self.state = 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Mean, standard deviation and greatest absolute value of what transformers starts each kind of parameter from, for small
-models of the families that users train most, and of those whose rules are their own: tests/data/initial_values.json.
+"""Records mean, standard deviation and largest magnitude of transformers' initial values for each kind of parameter, for small
+models of the most common families and of those with rules of their own: tests/data/initial_values.json.
 
     python scripts/initial_values.py tests/data/initial_values.json
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes src/easydel/text/unicode_tables.cpp by asking the `tokenizers` package what each code point is to it.
+"""Writes src/easydel/text/unicode_tables.cpp by querying the `tokenizers` package about each code point.
 
 The package mixes several versions of Unicode (its regex engine's, Rust's, and older tables for punctuation, marks
-and normalization), so the only table that is right is the one it answers with.
+and normalization), so the only correct table is the package's own answers.
 Usage: make_unicode_tables.py unicode_tables.cpp unicode_scripts.cpp unicode_graphemes.cpp
 """
 import ctypes

@@ -1,4 +1,4 @@
-"""Updates in float64 by the written formulas of MARS, SOAP, quad and skew, and by torch's own classes with other arguments."""
+"""Computes optimizer updates in float64: MARS, SOAP, quad and skew by their formulas, others by torch's classes with various arguments."""
 import gzip, json, sys
 import numpy as np, torch
 torch.manual_seed(5); rng = np.random.default_rng(5)

@@ -1,7 +1,7 @@
-"""Makes a test of a page's C++: python3 scripts/page_tests.py docs/page.md OUT.cpp
+"""Generates a test from the C++ of a page: python3 scripts/page_tests.py PAGE.md OUT.cpp
 
-What stands in ```cpp frames below one heading is one function, so that later frames know earlier ones' names; its
-errors name lines of the page. Lines with #include go to the top of the file.
+All ```cpp blocks under one heading become one function, so that later blocks can use earlier names; compile errors refer to
+lines of the page. Lines with #include move to the top of the file.
 """
 import re
 import sys

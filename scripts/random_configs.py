@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes small models with random sizes and flags, and what transformers computes with them, in the form of the golden
-vectors (check_goldens.py compares a program with them).
+"""Makes small models with random sizes and flags, and records what transformers computes with them, in the format of
+tests/data/hf_goldens (tests/models/golden_test.cpp compares the program with them).
 
     python scripts/random_configs.py --out DIR [--families llama,gpt2] [--count 20] [--seed 0] [--flags]
 
-Families in the table below have rules of their own; the others, and all with --flags, vary a golden configuration
+Families in the table below have their own rules; the others, and all with --flags, vary a golden configuration
 (random_flags.py).
 
 Needs torch, transformers, numpy and safetensors.

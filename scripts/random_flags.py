@@ -1,9 +1,9 @@
-"""Random sizes and flags for a family from one configuration of it: every key has a rule by its name, so that a family
-needs no table of its own. What transformers refuses is drawn again by the caller. Used by random_configs.py."""
+"""Varies sizes and flags of a configuration at random. Each key has a rule by its name, so no family needs a table. The caller
+retries if transformers refuses the result. Used by random_configs.py."""
 import math
 import random
 
-# Made from other keys, or without a meaning for what is computed.
+# Derived from other keys, or without effect on the results.
 DERIVED = {"architectures", "model_type", "transformers_version", "dtype", "qk_head_dim", "attention_head_dim", "attention_hidden_size",
            "n_mamba_heads", "bos_token_id", "eos_token_id", "use_mamba_kernels", "use_mambapy",
            "use_mem_eff_path", "use_cache", "use_associative_scan", "pretraining_tp"}

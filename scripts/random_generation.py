@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws generation settings and records what transformers does with them, as cases for `easydel probe vectors`.
+"""Draws random generation settings and records what transformers generates, as cases for `easydel probe vectors`.
 
     python scripts/random_generation.py --models DIR... --out FOLDER [--draws 100] [--seed 0] [--only generate|processors]
     build/bin/easydel probe vectors FOLDER/*/*.json --check
 
-FOLDER/NAME/generate.json: continuations (greedy, beams) of a model; FOLDER/NAME/processors.json: changed scores (of the first).
+FOLDER/NAME/generate.json: continuations (greedy, beams) of a model; FOLDER/NAME/processors.json: processed scores (first model only).
 Needs torch and transformers.
 """
 import argparse

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""random_configs.py for encoders and for heads of classes: small models with random sizes and flags, and what transformers
-computes with them, in the form of the golden vectors (check_goldens.py compares a program with them).
+"""random_configs.py for encoders and classification heads: makes small models with random sizes and flags, and records what
+transformers computes with them, in the format of tests/data/hf_goldens.
 
     python scripts/random_heads.py --out DIR [--families bert,llama] [--heads seqcls,tokcls,qa,base,mlm] [--count 20] [--seed 0]
 
-A family that has no such head in transformers is left out. Needs torch, transformers, numpy and safetensors.
+Skips families without such a head in transformers. Needs torch, transformers, numpy and safetensors.
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Other ways to write a config.json: what older files say, keys left out, null, or under the other names that transformers knows. Used by
+"""Other spellings of a config.json: those of older files, missing keys, null, and the other names that transformers knows. Used by
 random_configs.py."""
 import json
 import os
@@ -6,9 +6,9 @@ import os
 import torch
 from transformers import AutoConfig
 
-# Without these it is no configuration, or another model's.
+# Without these it is not a valid configuration, or that of another model.
 KEPT = {"model_type", "architectures", "transformers_version", "text_config", "vision_config", "dtype", "torch_dtype",
-        "original_max_position_embeddings"}  # that one is asked for here (docs/differences.md)
+        "original_max_position_embeddings"}  # required here (docs/differences.md)
 
 
 def old_style(config):

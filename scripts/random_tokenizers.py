@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Random tokenizer.json files, each through `probe tokenize` and through the `tokenizers` package with random strings.
+"""Compares `probe tokenize` with the `tokenizers` package on random tokenizer.json files and random strings.
 
 random_tokenizers.py --count 100 [--texts 60] [--seed 1] [--keep FOLDER] [--program build/bin/easydel]
-Every difference is shown, with the file that makes it (kept where --keep says). Files that the package reads in another way
-at each start (it draws by lot among added tokens that normalization makes one text) are counted, not compared.
+Prints every difference with its file (saved to FOLDER with --keep). Files that the package reads differently at each start
+(it picks randomly among added tokens that normalize to the same text) are counted, not compared.
 """
 import argparse
 import base64

@@ -1,7 +1,7 @@
-"""What other packages make of texts, for the scripts that compare: open_reference(FILE) by the kind of file.
+"""Reference tokenizers from other packages, for the scripts that compare: open_reference(FILE), by the kind of file.
 
 tokenizer.json, also .gz: `tokenizers`. *.model*: `sentencepiece`. *.tiktoken: `tiktoken`, with its own definition of the
-encoding that the name says. *.gguf with DeepSeek Coder's vocabulary: `tokenizers`, with the steps of that model's own file.
+encoding named by the file. *.gguf with DeepSeek Coder's vocabulary: `tokenizers`, with the steps of that model's own tokenizer.json.
 """
 import gzip
 import json
@@ -10,7 +10,7 @@ import struct
 
 
 class OfJson:
-    """A tokenizer of `tokenizers`: offsets, pairs and special tokens are compared too."""
+    """A tokenizer of `tokenizers`; offsets, pairs and special tokens are compared, too."""
 
     whole = True
 

@@ -1,6 +1,6 @@
-"""Runs the built test binaries and the Python checks, one line for each, and adds them up.
+"""Runs the built test binaries and the Python checks, prints one line for each, and a total.
 
-The last line, alone on its line, is `N passed, M failed, K skipped`; the exit status is 1 where anything failed.
+The last line is `N passed, M failed, K skipped`; the exit status is 1 if anything failed.
 """
 import argparse
 import json
@@ -12,18 +12,18 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIMIT_SECONDS = 900  # of one suite; a hang must not eat the whole run
+LIMIT_SECONDS = 900  # per suite, so that one that hangs does not block the run
 
 
 class Suite:
     def __init__(self, name):
         self.name, self.passed, self.failed, self.skipped = name, 0, 0, 0
-        self.details = []  # texts of failures
-        self.said = []  # lines of a check about its parts
+        self.details = []  # messages of failures
+        self.said = []  # lines that a check printed about its parts
 
 
 def environment(suite_name):
-    """One thread a process unless the suite is about threads; the caller's own choice counts more."""
+    """One thread per process by default; the caller's environment takes precedence."""
     env = dict(os.environ)
     env.setdefault("OMP_NUM_THREADS", "1")
     env.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -52,7 +52,7 @@ def run_gtest(binary, filter_text):
         try:
             document = json.loads(report.read_text())
         except (OSError, ValueError):
-            document = None  # it crashed before it wrote one
+            document = None  # it crashed before writing a report
     if document:
         for group in document.get("testsuites", []):
             for case in group.get("testsuite", []):
@@ -71,7 +71,7 @@ def run_gtest(binary, filter_text):
 
 
 def run_script(script, filter_text):
-    """A Python check prints `N passed, M failed[, K skipped]` as its last line and exits 1 where one failed."""
+    """A Python check prints `N passed, M failed[, K skipped]` as its last line and exits with 1 if one failed."""
     suite = Suite(str(script.relative_to(ROOT)))
     if filter_text and filter_text not in suite.name:
         return suite
@@ -108,9 +108,9 @@ def parse_counts(output):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("filter", nargs="?", default="", help="a part of a suite's or a test's name")
+    parser.add_argument("filter", nargs="?", default="", help="part of the name of a suite or a test")
     parser.add_argument("--build", default=str(ROOT / "build"))
-    parser.add_argument("--fuzz", action="store_true", help="search on with libFuzzer too, 30 s each, where clang is")
+    parser.add_argument("--fuzz", action="store_true", help="also search with libFuzzer, 30 s per target, if clang is installed")
     arguments = parser.parse_args()
 
     os.environ.setdefault("EASYDEL_PROGRAM", str(pathlib.Path(arguments.build) / "bin" / "easydel"))
