@@ -18,12 +18,12 @@ TEST(RegexClasses, AreRangesOfCodePointsAndNothingElseChanges) {
 TEST(RegexClasses, HoldTheLettersOfThePackagesUnicode) {
   const std::string hieroglyph = "\xF0\x94\x8F\x84";  // U+143C4, of Unicode 16
   for (const char* pattern : {R"(\p{L})", R"([\p{Lo}x])", R"(\w)", R"([^\P{L}])", R"((?i:\p{Lo}))"}) {
-    std::vector<Part> parts;
+    std::vector<Segment> parts;
     Regex(pattern, Regex::Engine::oniguruma).find_all(hieroglyph, parts);
     ASSERT_EQ(parts.size(), 1U);
     EXPECT_TRUE(parts[0].match) << pattern;
   }
-  std::vector<Part> parts;
+  std::vector<Segment> parts;
   Regex(R"(\w)", Regex::Engine::oniguruma).find_all("\xC2\xB2", parts);  // a superscript is a word to the engine
   EXPECT_TRUE(parts.at(0).match);
 }

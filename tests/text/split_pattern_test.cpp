@@ -105,14 +105,14 @@ std::string random_pattern(std::mt19937& random, int depth = 0) {
   return out;
 }
 
-std::string described(const std::vector<Part>& parts) {
+std::string described(const std::vector<Segment>& parts) {
   std::string out;
-  for (const Part& part : parts) out += str(part.begin, "-", part.end, part.match ? " " : "_ ");
+  for (const Segment& part : parts) out += str(part.begin, "-", part.end, part.match ? " " : "_ ");
   return out;
 }
 
 std::string found(const Regex& regex, const std::string& text) {
-  std::vector<Part> parts;
+  std::vector<Segment> parts;
   regex.find_all(text, parts);
   return described(parts);
 }

@@ -80,9 +80,9 @@ std::vector<int> Batches::choose(const arrow::Schema& schema, std::span<const st
     if (std::ranges::find(names_, name) != names_.end())
       refuse(file_.string(), "two columns are called '" + name + "'", "give each its own name");
     names_.push_back(name);
-    const bool wanted = columns.empty() || std::ranges::find(columns, name) != columns.end();
-    places_.push_back(wanted ? static_cast<int>(chosen.size()) : -1);
-    if (wanted) chosen.push_back(static_cast<int>(names_.size()) - 1);
+    const bool selected = columns.empty() || std::ranges::find(columns, name) != columns.end();
+    places_.push_back(selected ? static_cast<int>(chosen.size()) : -1);
+    if (selected) chosen.push_back(static_cast<int>(names_.size()) - 1);
   }
   return chosen;
 }

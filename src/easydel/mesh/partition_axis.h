@@ -61,16 +61,17 @@ struct PartitionAxis {
   bool operator==(const PartitionAxis&) const = default;
 
   static constexpr auto doc =
-      "Which axes of the mesh cut which dimension; a key that is not given follows from the five parallel axes.";
+      "Which axes of the mesh shard which dimension; keys that are not given follow from the five parallel axes.";
   static constexpr auto fields() {
     using namespace config;
     using P = PartitionAxis;
     return std::tuple{
-        field<&P::data_parallel_axis>("Copies of the model."),
-        field<&P::fully_sharded_data_parallel_axis>("Parameters cut over the ranks that share a batch."),
-        field<&P::tensor_parallel_axis>("Heads and features."),
-        field<&P::sequence_parallel_axis>("Positions."),
-        field<&P::expert_parallel_axis>("Experts."),
+        field<&P::data_parallel_axis>("Axis of data parallelism: replicas of the model."),
+        field<&P::fully_sharded_data_parallel_axis>(
+            "Axis over which parameters are sharded; batches are split over it, too."),
+        field<&P::tensor_parallel_axis>("Axis of tensor parallelism: heads and features."),
+        field<&P::sequence_parallel_axis>("Axis of sequence parallelism: positions."),
+        field<&P::expert_parallel_axis>("Axis of expert parallelism."),
         field<&P::batch_axis>("Rows of a batch; as fsdp and dp."),
         field<&P::sequence_axis>("Positions; as sequence_parallel_axis."),
         field<&P::query_sequence_axis>("Positions of queries; as sequence_parallel_axis."),

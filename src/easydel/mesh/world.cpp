@@ -16,13 +16,13 @@ struct Reader {
     auto value = environment(name);
     return value && !value->empty() ? value : std::nullopt;
   }
-  std::optional<int> number(const std::string& name, int least, int most) const {
+  std::optional<int> number(const std::string& name, int min, int max) const {
     auto value = text(name);
     if (!value) return std::nullopt;
     int result = 0;
     auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), result);
-    if (error != std::errc() || end != value->data() + value->size() || result < least || result > most) {
-      refuse("environment", str(name, "='", *value, "' is not a whole number from ", least, " to ", most),
+    if (error != std::errc() || end != value->data() + value->size() || result < min || result > max) {
+      refuse("environment", str(name, "='", *value, "' is not a whole number from ", min, " to ", max),
              str("unset ", name, " to run one process, or start the ranks with --nproc or torchrun"));
     }
     return result;

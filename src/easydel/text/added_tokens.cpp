@@ -85,7 +85,7 @@ size_t AddedTokens::Finder::next(std::string_view text, size_t at) const {
 void AddedTokens::find(std::string_view text, bool normalized, bool parse_special, std::vector<Found>& out) const {
   const Finder& finder = normalized ? after_ : before_;
   size_t last = 0;
-  if (!finder.nothing()) {
+  if (!finder.never_matches()) {
     for (size_t at = finder.next(text, 0); at < text.size(); at = finder.next(text, at)) {
       size_t length = 0;
       int32_t index = finder.trie.longest(text, at, length);
@@ -133,7 +133,7 @@ const AddedToken* AddedTokens::token(std::string_view content) const {
   return it == by_content_.end() ? nullptr : &tokens_[it->second];
 }
 
-size_t AddedTokens::beyond(const Vocabulary& vocabulary) const {
+size_t AddedTokens::count_outside(const Vocabulary& vocabulary) const {
   return static_cast<size_t>(
       std::count_if(tokens_.begin(), tokens_.end(), [&](auto& token) { return vocabulary.find(token.content) < 0; }));
 }

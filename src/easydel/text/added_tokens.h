@@ -32,13 +32,13 @@ class AddedTokens {
   // `tokens` in the file's order. As upstream, a token of the vocabulary keeps its id; others get the next free one.
   void add(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary, const Normalizer* normalizer);
 
-  bool empty(bool normalized) const { return (normalized ? after_ : before_).nothing(); }
+  bool empty(bool normalized) const { return (normalized ? after_ : before_).never_matches(); }
   // Splits `text` at the tokens that are searched before (or, if `normalized`, after) normalization.
   void find(std::string_view text, bool normalized, bool parse_special, std::vector<Found>& out) const;
 
   const AddedToken* token(TokenId id) const;
   const AddedToken* token(std::string_view content) const;
-  size_t beyond(const Vocabulary& vocabulary) const;  // number of tokens that are not in the vocabulary
+  size_t count_outside(const Vocabulary& vocabulary) const;  // number of tokens that are not in the vocabulary
   const std::vector<AddedToken>& all() const { return tokens_; }
 
  private:
@@ -47,7 +47,7 @@ class AddedTokens {
     PrefixTrie trie;  // values are indices into tokens_
     bool first[256] = {};
     size_t next(std::string_view text, size_t at) const;  // first place from `at` on where a match may begin
-    bool nothing() const { return trie.empty() && empty < 0; }
+    bool never_matches() const { return trie.empty() && empty < 0; }
     int only_first = -1;  // the byte that all patterns begin with; -1: they differ
     int32_t empty = -1;   // a token that normalizes to nothing: found before every character
   };

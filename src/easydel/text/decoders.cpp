@@ -51,12 +51,12 @@ struct Replace : Decoder {
   std::string content;
   Replace(Pattern pattern, std::string content) : pattern(std::move(pattern)), content(std::move(content)) {}
   void apply(std::vector<std::string>& tokens) const override {
-    std::vector<Part> parts;
+    std::vector<Segment> parts;
     for (std::string& token : tokens) {
       parts.clear();
       pattern.find_all(token, parts);
       std::string out;
-      for (const Part& part : parts)
+      for (const Segment& part : parts)
         if (part.match)
           out += content;
         else

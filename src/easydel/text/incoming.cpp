@@ -14,7 +14,7 @@ void Incoming::feed(std::string_view more) {
     if (mark_ != std::string::npos) mark_ -= gone;
   }
   text_ += more;
-  if (reader_ && ahead().size() >= wanted_) std::exchange(reader_, nullptr).resume();
+  if (reader_ && remaining().size() >= needed_) std::exchange(reader_, nullptr).resume();
 }
 
 void Incoming::end() {

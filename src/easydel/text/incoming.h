@@ -28,9 +28,9 @@ class Incoming {
     struct Awaiter {
       Incoming& in;
       size_t bytes;
-      bool await_ready() const { return in.ahead().size() >= bytes || in.ended_; }
-      void await_suspend(std::coroutine_handle<> reader) const { in.reader_ = reader, in.wanted_ = bytes; }
-      bool await_resume() const { return in.ahead().size() >= bytes; }
+      bool await_ready() const { return in.remaining().size() >= bytes || in.ended_; }
+      void await_suspend(std::coroutine_handle<> reader) const { in.reader_ = reader, in.needed_ = bytes; }
+      bool await_resume() const { return in.remaining().size() >= bytes; }
     };
     return Awaiter{*this, bytes};
   }
@@ -39,15 +39,15 @@ class Incoming {
     struct Awaiter {
       Incoming& in;
       size_t place;
-      bool await_ready() const { return in.ahead().size() > place || in.ended_; }
-      void await_suspend(std::coroutine_handle<> reader) const { in.reader_ = reader, in.wanted_ = place + 1; }
+      bool await_ready() const { return in.remaining().size() > place || in.ended_; }
+      void await_suspend(std::coroutine_handle<> reader) const { in.reader_ = reader, in.needed_ = place + 1; }
       int await_resume() const {
-        return in.ahead().size() > place ? static_cast<unsigned char>(in.ahead()[place]) : -1;
+        return in.remaining().size() > place ? static_cast<unsigned char>(in.remaining()[place]) : -1;
       }
     };
     return Awaiter{*this, place};
   }
-  std::string_view ahead() const { return std::string_view(text_).substr(at_); }
+  std::string_view remaining() const { return std::string_view(text_).substr(at_); }
   void take(size_t bytes) { at_ += bytes; }
 
   // Keeps what is taken after mark(), for a reader that may find out later that it misinterpreted the text.
@@ -57,7 +57,7 @@ class Incoming {
 
  private:
   std::string text_;
-  size_t at_ = 0, mark_ = std::string::npos, wanted_ = 0;
+  size_t at_ = 0, mark_ = std::string::npos, needed_ = 0;
   bool ended_ = false;
   std::coroutine_handle<> reader_;
 };

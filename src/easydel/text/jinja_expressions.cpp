@@ -19,7 +19,7 @@ void ExpressionParser::wrong(const std::string& what, const std::string& remedy)
   refuse(FilePlace{name_, current().line, current().column}, what, remedy);
 }
 
-void ExpressionParser::unexpected(const std::string& wanted) const {
+void ExpressionParser::unexpected(const std::string& expected) const {
   std::string what;
   switch (current().kind) {
     case Kind::variable_end:
@@ -37,7 +37,7 @@ void ExpressionParser::unexpected(const std::string& wanted) const {
     default:
       what = "'" + current().text + "'";
   }
-  wrong("unexpected " + what, wanted.empty() ? "" : wanted + " would fit");
+  wrong("unexpected " + what, expected.empty() ? "" : expected + " would fit");
 }
 
 bool ExpressionParser::take_symbol(std::string_view text) {

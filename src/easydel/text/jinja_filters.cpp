@@ -133,8 +133,8 @@ Var indent(Interpreter&, const Var& v, const Arguments& a) {
   std::vector<std::string> lines = split_lines(s, false);
   for (size_t i = 0; i < lines.size(); ++i) {
     if (i) out += "\n";
-    bool wanted = i == 0 ? first : blank || !lines[i].empty();
-    out += (wanted ? by : "") + lines[i];
+    bool indented = i == 0 ? first : blank || !lines[i].empty();
+    out += (indented ? by : "") + lines[i];
     check_size(out.size());
   }
   return same_kind(std::move(out), v);

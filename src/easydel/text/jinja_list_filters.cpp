@@ -152,7 +152,7 @@ Var map(Interpreter& interpreter, const Var& v, const Arguments& a) {
 }
 
 // select, reject, selectattr, rejectattr.
-Var chosen(Interpreter& interpreter, const Var& v, const Arguments& a, bool wanted, bool by_attribute) {
+Var chosen(Interpreter& interpreter, const Var& v, const Arguments& a, bool keep, bool by_attribute) {
   size_t at = by_attribute ? 1 : 0;
   if (by_attribute && a.positional.empty()) fail("Missing parameter for attribute name");
   bool has_test = a.positional.size() > at;
@@ -163,7 +163,7 @@ Var chosen(Interpreter& interpreter, const Var& v, const Arguments& a, bool want
     interpreter.step();
     Var value = by_attribute ? attribute_path(interpreter, item, a.positional[0]) : item;
     bool holds = has_test ? interpreter.test(a.positional[at].as_string(), value, rest) : value.truth();
-    if (holds == wanted) out.push_back(item);
+    if (holds == keep) out.push_back(item);
   }
   return Var::view("generator", std::move(out));
 }

@@ -23,7 +23,7 @@ class ExpressionParser {
   void expect_symbol(std::string_view text);
   std::string expect_name();
   [[noreturn]] void wrong(const std::string& what, const std::string& remedy = "") const;
-  [[noreturn]] void unexpected(const std::string& wanted) const;
+  [[noreturn]] void unexpected(const std::string& expected) const;
 
   ExpressionPtr expression() { return conditional(); }
   // Parses `a` or `a, b`. `with_condition` false: does not consume an `if`. A name in `enders` ends it, too.

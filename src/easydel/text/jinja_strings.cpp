@@ -106,23 +106,24 @@ std::string strip(std::string_view text, const std::string* set, int sides) {
   return std::string(text.substr(begin, end - begin));
 }
 
-std::string replace(std::string_view text, std::string_view from, std::string_view to, int64_t most) {
+std::string replace(std::string_view text, std::string_view from, std::string_view to, int64_t max_count) {
   std::string out;
-  if (most < 0) most = INT64_MAX;
+  if (max_count < 0) max_count = INT64_MAX;
   if (from.empty()) {  // between all characters
-    for (size_t at = 0; most > 0; --most) {
+    for (size_t at = 0; max_count > 0; --max_count) {
       out += to;
       if (at >= text.size()) return out;
       size_t begin = at;
       next_character(text, at);
       out += text.substr(begin, at - begin);
       check_size(out.size());
-      if (most == 1) return out + std::string(text.substr(at));
+      if (max_count == 1) return out + std::string(text.substr(at));
     }
     return std::string(text);
   }
   size_t last = 0;
-  for (size_t at; most > 0 && (at = text.find(from, last)) != std::string_view::npos; last = at + from.size(), --most) {
+  for (size_t at; max_count > 0 && (at = text.find(from, last)) != std::string_view::npos;
+       last = at + from.size(), --max_count) {
     out.append(text, last, at - last).append(to);
     check_size(out.size());
   }
@@ -131,7 +132,7 @@ std::string replace(std::string_view text, std::string_view from, std::string_vi
 
 namespace {
 
-std::vector<std::string> split_blanks(std::string_view text, int64_t most, bool from_right) {
+std::vector<std::string> split_blanks(std::string_view text, int64_t max_count, bool from_right) {
   std::vector<std::pair<size_t, size_t>> words;
   bool inside = false;
   for (size_t at = 0; at < text.size();) {
@@ -144,30 +145,31 @@ std::vector<std::string> split_blanks(std::string_view text, int64_t most, bool 
   std::vector<std::string> out;
   auto n = static_cast<int64_t>(words.size());
   auto piece = [&](size_t begin, size_t end) { return std::string(text.substr(begin, end - begin)); };
-  if (most < 0 || n <= most) {
+  if (max_count < 0 || n <= max_count) {
     for (auto& [begin, end] : words) out.push_back(piece(begin, end));
     return out;
   }
   if (from_right) {
-    out.push_back(piece(0, words[n - most - 1].second));
-    for (int64_t i = n - most; i < n; ++i) out.push_back(piece(words[i].first, words[i].second));
+    out.push_back(piece(0, words[n - max_count - 1].second));
+    for (int64_t i = n - max_count; i < n; ++i) out.push_back(piece(words[i].first, words[i].second));
   } else {
-    for (int64_t i = 0; i < most; ++i) out.push_back(piece(words[i].first, words[i].second));
-    out.push_back(piece(words[most].first, text.size()));
+    for (int64_t i = 0; i < max_count; ++i) out.push_back(piece(words[i].first, words[i].second));
+    out.push_back(piece(words[max_count].first, text.size()));
   }
   return out;
 }
 
 }  // namespace
 
-std::vector<std::string> split(std::string_view text, const std::string* separator, int64_t most, bool from_right) {
-  if (!separator) return split_blanks(text, most, from_right);
+std::vector<std::string> split(std::string_view text, const std::string* separator, int64_t max_count,
+                               bool from_right) {
+  if (!separator) return split_blanks(text, max_count, from_right);
   if (separator->empty()) fail("empty separator");
   std::vector<std::string> out;
-  if (most < 0) most = INT64_MAX;
+  if (max_count < 0) max_count = INT64_MAX;
   if (from_right) {
     size_t end = text.size();
-    for (; most > 0; --most) {
+    for (; max_count > 0; --max_count) {
       size_t at = end < separator->size() ? std::string_view::npos : text.substr(0, end).rfind(*separator);
       if (at == std::string_view::npos) break;
       out.emplace_back(text.substr(at + separator->size(), end - at - separator->size()));
@@ -178,7 +180,7 @@ std::vector<std::string> split(std::string_view text, const std::string* separat
     return out;
   }
   size_t last = 0;
-  for (size_t at; most > 0 && (at = text.find(*separator, last)) != std::string_view::npos; --most) {
+  for (size_t at; max_count > 0 && (at = text.find(*separator, last)) != std::string_view::npos; --max_count) {
     out.emplace_back(text.substr(last, at - last));
     last = at + separator->size();
   }

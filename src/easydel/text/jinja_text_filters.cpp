@@ -18,7 +18,7 @@ const std::string& text_of(const Var& v, std::string_view method) {
 }
 
 bool matches(const Regex& regex, std::string_view text) {
-  std::vector<Part> parts;
+  std::vector<Segment> parts;
   regex.find_all(text, parts);
   return parts.size() == 1 && parts[0].match;
 }
@@ -30,10 +30,10 @@ std::vector<std::string> chunks_of(const std::string& line, bool at_hyphens) {
   static const Regex hyphens(space + "+|(?<=[\\w!\"'&.,?])-{2,}(?=\\w)|" + no_space + "+?(?:-(?:(?<=" + letter +
                              "{2}-)|(?<=" + letter + "-" + letter + "-))(?=" + letter + "-?" + letter +
                              ")|(?=" + space + "|\\z)|(?<=[\\w!\"'&.,?])(?=-{2,}\\w))");
-  std::vector<Part> parts;
+  std::vector<Segment> parts;
   (at_hyphens ? hyphens : simple).find_all(line, parts);
   std::vector<std::string> out;
-  for (const Part& part : parts)
+  for (const Segment& part : parts)
     if (part.end > part.begin) out.push_back(line.substr(part.begin, part.end - part.begin));
   return out;
 }
@@ -209,7 +209,7 @@ struct Word {
 Word taken_apart(const std::string& word) {
   static const Regex head("\\A(?:[(<]|&lt;)+"), tail("(?:[)>.,\\n]|&gt;)+\\z");
   Word out{"", word, ""};
-  std::vector<Part> parts;
+  std::vector<Segment> parts;
   head.find_all(out.middle, parts);
   if (!parts.empty() && parts[0].match) {
     out.head = out.middle.substr(0, parts[0].end);
@@ -264,10 +264,10 @@ Var urlize(Interpreter& interpreter, const Var& v, const Arguments& a) {
     return slice(whole, nullptr, &end, nullptr).as_string() + "...";
   };
   const std::string source = v.is_markup() ? v.as_string() : escape(to_text(v));
-  std::vector<Part> parts;
+  std::vector<Segment> parts;
   space.find_all(source, parts);
   std::string out;
-  for (const Part& part : parts) {
+  for (const Segment& part : parts) {
     interpreter.step();
     const std::string word = source.substr(part.begin, part.end - part.begin);
     if (part.match) {

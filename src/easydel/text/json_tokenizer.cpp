@@ -235,7 +235,7 @@ std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_specia
 
 int64_t JsonTokenizer::vocabulary_size() const {
   const Vocabulary& vocabulary = parts_.model->vocabulary();
-  return static_cast<int64_t>(vocabulary.size() + parts_.added.beyond(vocabulary));
+  return static_cast<int64_t>(vocabulary.size() + parts_.added.count_outside(vocabulary));
 }
 
 std::optional<TokenId> JsonTokenizer::id_of(std::string_view token) const {

@@ -70,13 +70,13 @@ void Truncation::apply(std::vector<Encoding>& parts, int64_t added) const {
   if (strategy == Strategy::longest_first) {
     if (parts.size() == 1) return shorten(parts[0], room, stride, direction);
     auto first = static_cast<int64_t>(parts[0].ids.size()), second = static_cast<int64_t>(parts[1].ids.size());
-    int64_t least = std::min(first, second), most = least > room ? least : std::max(least, room - least);
-    if (least + most > room) {
-      least = room / 2;
-      most = least + room % 2;
+    int64_t smaller = std::min(first, second), larger = smaller > room ? smaller : std::max(smaller, room - smaller);
+    if (smaller + larger > room) {
+      smaller = room / 2;
+      larger = smaller + room % 2;
     }
-    shorten(parts[0], first > second ? most : least, stride, direction);
-    shorten(parts[1], first > second ? least : most, stride, direction);
+    shorten(parts[0], first > second ? larger : smaller, stride, direction);
+    shorten(parts[1], first > second ? smaller : larger, stride, direction);
     return;
   }
   size_t index = strategy == Strategy::only_first ? 0 : 1;
@@ -91,17 +91,17 @@ void Truncation::apply(std::vector<Encoding>& parts, int64_t added) const {
 }
 
 void Padding::apply(Encoding& encoding) const {
-  int64_t wanted = length.value_or(static_cast<int64_t>(encoding.ids.size()));
-  if (multiple_of > 0 && wanted % multiple_of) wanted += multiple_of - wanted % multiple_of;
-  lengthen(encoding, wanted);
+  int64_t target = length.value_or(static_cast<int64_t>(encoding.ids.size()));
+  if (multiple_of > 0 && target % multiple_of) target += multiple_of - target % multiple_of;
+  lengthen(encoding, target);
 }
 
-void Padding::lengthen(Encoding& encoding, int64_t wanted) const {
-  for (Encoding& rest : encoding.overflowing) lengthen(rest, wanted);
+void Padding::lengthen(Encoding& encoding, int64_t target) const {
+  for (Encoding& rest : encoding.overflowing) lengthen(rest, target);
   auto size = static_cast<int64_t>(encoding.ids.size());
-  if (wanted <= size) return;
+  if (target <= size) return;
   auto pad = [&](auto& list, const auto& with) {
-    list.insert(direction == Side::left ? list.begin() : list.end(), static_cast<size_t>(wanted - size), with);
+    list.insert(direction == Side::left ? list.begin() : list.end(), static_cast<size_t>(target - size), with);
   };
   pad(encoding.ids, id);
   pad(encoding.tokens, token);

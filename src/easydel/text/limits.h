@@ -33,7 +33,7 @@ struct Padding {
   void apply(Encoding& encoding) const;  // a batch of one
 
  private:
-  void lengthen(Encoding& encoding, int64_t wanted) const;
+  void lengthen(Encoding& encoding, int64_t target) const;
 };
 
 Truncation read_truncation(const Value& node);

@@ -59,10 +59,10 @@ class LongPieces {
 
  private:
   void make(Keys keys) const {
-    TokenId most = -1;
-    for (auto& [text, id] : keys) most = std::max(most, id);
-    shorter_.assign(static_cast<size_t>(most) + 1, -1);
-    lengths_.assign(static_cast<size_t>(most) + 1, 0);
+    TokenId max_id = -1;
+    for (auto& [text, id] : keys) max_id = std::max(max_id, id);
+    shorter_.assign(static_cast<size_t>(max_id) + 1, -1);
+    lengths_.assign(static_cast<size_t>(max_id) + 1, 0);
     trie_ = PrefixTrie(keys, &shorter_);
     for (auto& [text, id] : keys) lengths_[static_cast<size_t>(id)] = static_cast<uint32_t>(text.size());
   }

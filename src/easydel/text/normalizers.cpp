@@ -43,10 +43,10 @@ struct Replace : Normalizer {
   std::string content;
   Replace(Pattern pattern, std::string content) : pattern(std::move(pattern)), content(std::move(content)) {}
   void apply(NormalizedText& text) const override {
-    std::vector<Part> parts;
+    std::vector<Segment> parts;
     pattern.find_all(text.bytes(), parts);
     std::vector<Span> matches;
-    for (const Part& part : parts)
+    for (const Segment& part : parts)
       if (part.match) matches.push_back({part.begin, part.end});
     text.replace_ranges(matches, content);
   }

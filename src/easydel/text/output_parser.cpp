@@ -21,7 +21,7 @@ std::string listed(const std::vector<std::string>& names) {
   return out;
 }
 
-const Take nothing = [](std::string_view) {};
+const Take discard = [](std::string_view) {};
 
 // A Markdown fence around content that must be JSON.
 Task<> read_json_content(ReadContext& context) {
@@ -31,7 +31,7 @@ Task<> read_json_content(ReadContext& context) {
   if (fenced) co_await skip_space(in);
   const Markers fence{"\n```", "```"}, none;
   const size_t end = co_await read_content(context, fenced ? fence : none);
-  if (end != kNone) co_await read_until(in, none, nothing);
+  if (end != kNone) co_await read_until(in, none, discard);
 }
 
 }  // namespace

@@ -28,18 +28,18 @@ Behavior read_behavior(const Value& node, Behavior fallback) {
 }
 
 // Joins and drops parts according to the behavior; `match` of the result is meaningless.
-void behave(std::vector<Part>& parts, Behavior behavior) {
-  std::vector<Part> out;
+void behave(std::vector<Segment>& parts, Behavior behavior) {
+  std::vector<Segment> out;
   bool previous = false;
   switch (behavior) {
     case Behavior::isolated:
       return;
     case Behavior::removed:
-      std::erase_if(parts, [](const Part& part) { return part.match; });
+      std::erase_if(parts, [](const Segment& part) { return part.match; });
       return;
     case Behavior::contiguous:
     case Behavior::merged_with_previous:
-      for (const Part& part : parts) {
+      for (const Segment& part : parts) {
         bool join = behavior == Behavior::contiguous ? part.match == previous : part.match && !previous;
         if (join && !out.empty())
           out.back().end = part.end;
@@ -62,12 +62,12 @@ void behave(std::vector<Part>& parts, Behavior behavior) {
   parts = std::move(out);
 }
 
-using Finder = std::function<void(std::string_view, std::vector<Part>&)>;
+using Finder = std::function<void(std::string_view, std::vector<Segment>&)>;
 
 // Every character for which `is` is true is a separate match.
 template <class Predicate>
 Finder each_character(Predicate is) {
-  return [is](std::string_view text, std::vector<Part>& out) {
+  return [is](std::string_view text, std::vector<Segment>& out) {
     size_t last = 0;
     for (size_t at = 0; at < text.size();) {
       size_t from = at;
@@ -81,7 +81,7 @@ Finder each_character(Predicate is) {
 }
 
 Finder by_scanner(Scanner scan) {
-  return [scan](std::string_view text, std::vector<Part>& out) {
+  return [scan](std::string_view text, std::vector<Segment>& out) {
     std::vector<uint32_t> ends;
     scan(text, ends);
     uint32_t last = 0;
@@ -97,12 +97,12 @@ struct Split : PreTokenizer {
       : find(std::move(find)), behavior(behavior), invert(invert) {}
 
   void cut(const NormalizedText& piece, std::vector<NormalizedText>& out) const {
-    std::vector<Part> parts;
+    std::vector<Segment> parts;
     find(piece.bytes(), parts);
     if (invert)
-      for (Part& part : parts) part.match = !part.match;
+      for (Segment& part : parts) part.match = !part.match;
     behave(parts, behavior);
-    for (const Part& part : parts)
+    for (const Segment& part : parts)
       if (part.begin < part.end) out.push_back(piece.slice(part.begin, part.end));
   }
   void apply(std::vector<NormalizedText>& pieces) const override {
@@ -142,7 +142,7 @@ struct Metaspace : PreTokenizer {
   void apply(std::vector<NormalizedText>& pieces) const override {
     std::vector<NormalizedText> out;
     Split next(
-        [this](std::string_view text, std::vector<Part>& parts) {
+        [this](std::string_view text, std::vector<Segment>& parts) {
           Pattern{replacement, {}}.find_all(text, parts);
         },
         Behavior::merged_with_next);
@@ -151,8 +151,8 @@ struct Metaspace : PreTokenizer {
       for (uint32_t i = 0; i < piece.bytes().size(); ++i)
         if (piece.bytes()[i] == ' ') blanks.push_back({i, i + 1});
       piece.replace_ranges(blanks, replacement);
-      bool wanted = scheme == Scheme::always || (scheme == Scheme::first && piece.original_begin() == 0);
-      if (wanted && !piece.bytes().starts_with(replacement)) piece.prepend(replacement);
+      bool prefixed = scheme == Scheme::always || (scheme == Scheme::first && piece.original_begin() == 0);
+      if (prefixed && !piece.bytes().starts_with(replacement)) piece.prepend(replacement);
       if (split)
         next.cut(piece, out);
       else
@@ -203,7 +203,7 @@ struct Sequence : PreTokenizer {
 bool is_word_of_rust(char32_t c) { return is_word(c) || c == 0x200c || c == 0x200d; }
 
 // \w+|[^\w\s]+
-void find_words(std::string_view text, std::vector<Part>& out) {
+void find_words(std::string_view text, std::vector<Segment>& out) {
   int before = -1;
   for (size_t at = 0; at < text.size();) {
     auto from = static_cast<uint32_t>(at);
@@ -218,7 +218,7 @@ void find_words(std::string_view text, std::vector<Part>& out) {
 }
 
 // A piece ends where the script changes; text before the first character with a script is dropped, as upstream does.
-void cut_at_scripts(std::string_view text, std::vector<Part>& out) {
+void cut_at_scripts(std::string_view text, std::vector<Segment>& out) {
   int last = -1;
   for (size_t at = 0; at < text.size();) {
     auto from = static_cast<uint32_t>(at);
@@ -239,7 +239,8 @@ std::unique_ptr<const PreTokenizer> make_split(const Value& node) {
     if (Scanner scan = scanner_for(regex->scalar)) return std::make_unique<Split>(by_scanner(scan), behavior, invert);
   auto compiled = std::make_shared<const Pattern>(make_pattern(*pattern));
   return std::make_unique<Split>(
-      [compiled](std::string_view text, std::vector<Part>& out) { compiled->find_all(text, out); }, behavior, invert);
+      [compiled](std::string_view text, std::vector<Segment>& out) { compiled->find_all(text, out); }, behavior,
+      invert);
 }
 
 }  // namespace
@@ -267,7 +268,7 @@ std::unique_ptr<const PreTokenizer> make_pre_tokenizer(const Value& node) {
   if (type == "CharDelimiterSplit") {
     auto delimiter = std::make_shared<const Pattern>(Pattern{string_field(node, "delimiter"), {}});
     return std::make_unique<Split>(
-        [delimiter](std::string_view text, std::vector<Part>& out) { delimiter->find_all(text, out); },
+        [delimiter](std::string_view text, std::vector<Segment>& out) { delimiter->find_all(text, out); },
         Behavior::removed);
   }
   if (type == "UnicodeScripts") return std::make_unique<Split>(cut_at_scripts, Behavior::isolated);

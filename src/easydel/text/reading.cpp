@@ -18,17 +18,17 @@ bool in_name(int c) {
 }  // namespace
 
 Task<size_t> next_is(Incoming& in, const Markers& markers) {
-  for (size_t wanted = 1;; ++wanted) {
-    const bool more = co_await in.need(wanted);
-    const std::string_view ahead = in.ahead();
+  for (size_t needed = 1;; ++needed) {
+    const bool more = co_await in.need(needed);
+    const std::string_view remaining = in.remaining();
     size_t best = kNone;
     bool open = false;
     for (size_t i = 0; i < markers.size(); ++i) {
-      if (ahead.starts_with(markers[i]) && (best == kNone || markers[i].size() > markers[best].size())) best = i;
-      open = open || may_become(ahead, markers[i]);
+      if (remaining.starts_with(markers[i]) && (best == kNone || markers[i].size() > markers[best].size())) best = i;
+      open = open || may_become(remaining, markers[i]);
     }
     if (!open || !more) co_return best;
-    wanted = std::max(wanted, ahead.size());
+    needed = std::max(needed, remaining.size());
   }
 }
 
@@ -53,14 +53,14 @@ Task<size_t> read_until(Incoming& in, const Markers& markers, const Take& take) 
   std::string firsts;
   for (const std::string& marker : markers) firsts += marker[0];
   while (co_await in.need(1)) {
-    const std::string_view ahead = in.ahead();
-    const size_t at = firsts.empty() ? std::string_view::npos : ahead.find_first_of(firsts);
-    const size_t plain = std::min(at, ahead.size());
-    if (plain > 0) take(ahead.substr(0, plain)), in.take(plain);
+    const std::string_view remaining = in.remaining();
+    const size_t at = firsts.empty() ? std::string_view::npos : remaining.find_first_of(firsts);
+    const size_t plain = std::min(at, remaining.size());
+    if (plain > 0) take(remaining.substr(0, plain)), in.take(plain);
     if (at == std::string_view::npos) continue;
     const size_t marker = co_await next_is(in, markers);
     if (marker != kNone) co_return marker;
-    take(in.ahead().substr(0, 1));
+    take(in.remaining().substr(0, 1));
     in.take(1);
   }
   co_return kNone;
@@ -72,11 +72,11 @@ Task<size_t> read_until(Incoming& in, const Markers& markers, std::string& out, 
   while (out.size() < limit) {
     const bool more = co_await in.need(1);
     if (!more) break;
-    if (firsts.find(in.ahead()[0]) != std::string::npos) {
+    if (firsts.find(in.remaining()[0]) != std::string::npos) {
       const size_t marker = co_await next_is(in, markers);
       if (marker != kNone) co_return marker;
     }
-    out += in.ahead()[0];
+    out += in.remaining()[0];
     in.take(1);
   }
   co_return kNone;

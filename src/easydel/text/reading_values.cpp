@@ -23,7 +23,7 @@ Task<int64_t> read_hex(Incoming& in, size_t digits) {
   if (!co_await in.need(digits)) co_return -1;
   int64_t out = 0;
   for (size_t i = 0; i < digits; ++i) {
-    const int digit = hex_digit(in.ahead()[i]);
+    const int digit = hex_digit(in.remaining()[i]);
     if (digit < 0) co_return -1;
     out = out * 16 + digit;
   }
@@ -37,7 +37,7 @@ bool is_low(int64_t c) { return c >= 0xDC00 && c < 0xE000; }
 // Reads an escape after the backslash into `decoded`. An unpaired surrogate becomes U+FFFD.
 Task<bool> read_escape(Incoming& in, Notation notation, std::string& decoded) {
   if (!co_await in.need(1)) co_return false;
-  const char kind = in.ahead()[0];
+  const char kind = in.remaining()[0];
   in.take(1);
   const bool python = notation == Notation::python;
   constexpr std::string_view kFrom = "\"\\/bfnrt", kTo = "\"\\/\b\f\n\r\t";
@@ -90,7 +90,7 @@ Task<bool> read_escape(Incoming& in, Notation notation, std::string& decoded) {
 
 // Reads a string, starting at its quote, in pieces of decoded text.
 Task<bool> read_string_pieces(Incoming& in, Notation notation, const Take& take) {
-  const char quote = in.ahead()[0];
+  const char quote = in.remaining()[0];
   in.take(1);
   const std::string stops{quote, '\\'};
   std::string closing(1, quote);
@@ -99,12 +99,12 @@ Task<bool> read_string_pieces(Incoming& in, Notation notation, const Take& take)
     if (triple) closing = std::string(3, quote);
   }
   while (co_await in.need(1)) {
-    const std::string_view ahead = in.ahead();
-    const size_t plain = std::min(ahead.find_first_of(stops), ahead.size());
+    const std::string_view remaining = in.remaining();
+    const size_t plain = std::min(remaining.find_first_of(stops), remaining.size());
     if (plain > 0) {
-      take(ahead.substr(0, plain));
+      take(remaining.substr(0, plain));
       in.take(plain);
-    } else if (ahead[0] == '\\') {
+    } else if (remaining[0] == '\\') {
       in.take(1);
       std::string decoded;
       if (!co_await read_escape(in, notation, decoded)) co_return false;

@@ -105,7 +105,7 @@ void Regex::each_part(std::string_view text, bool mapped, Add&& add) const {
   if (last < text.size()) add(last, text.size(), false);
 }
 
-void Regex::find_all(std::string_view text, std::vector<Part>& out) const {
+void Regex::find_all(std::string_view text, std::vector<Segment>& out) const {
   each_part(text, false, [&](size_t from, size_t to, bool match) {
     out.push_back({static_cast<uint32_t>(from), static_cast<uint32_t>(to), match});
   });
@@ -117,7 +117,7 @@ void Regex::cut(std::string_view text, bool mapped, std::vector<uint32_t>& ends)
   });
 }
 
-void Pattern::find_all(std::string_view text, std::vector<Part>& out) const {
+void Pattern::find_all(std::string_view text, std::vector<Segment>& out) const {
   if (regex) return regex->find_all(text, out);
   size_t last = 0;
   if (!literal.empty())

@@ -12,7 +12,7 @@
 namespace easydel::text {
 
 // A part of a text: a match of a pattern, or the text between two matches.
-struct Part {
+struct Segment {
   uint32_t begin, end;
   bool match;
 };
@@ -27,7 +27,7 @@ class Regex {
   Regex& operator=(Regex&&) noexcept;
 
   // Splits `text` (valid UTF-8) into matches and gaps, in order.
-  void find_all(std::string_view text, std::vector<Part>& out) const;
+  void find_all(std::string_view text, std::vector<Segment>& out) const;
   // Appends the end of each of those parts. `mapped`: `text` holds arbitrary bytes that stand for the characters that
   // byte-level files map them to; only if is_fast().
   void cut(std::string_view text, bool mapped, std::vector<uint32_t>& ends) const;
@@ -48,7 +48,7 @@ struct Pattern {
   std::string literal;
   std::shared_ptr<const Regex> regex;  // null: match the literal
 
-  void find_all(std::string_view text, std::vector<Part>& out) const;
+  void find_all(std::string_view text, std::vector<Segment>& out) const;
 };
 
 }  // namespace easydel::text

@@ -44,7 +44,7 @@ class SplitPattern::Parser {
   struct Item {
     Kind kind = Kind::one;
     const CharacterClass* set = nullptr;
-    uint32_t least = 1, most = 1;
+    uint32_t min_count = 1, max_count = 1;
     Rows rows = {};      // of a group or a lookahead
     bool folds = false;  // matches a letter of either case
     char letter = 0;
@@ -58,8 +58,8 @@ class SplitPattern::Parser {
   int32_t made(const Row& row, int32_t next) {
     for (size_t i = row.size(); i-- > 0;) {
       const Item& item = row[i];
-      Node node{item.kind, item.set, item.least, item.most, next, {}};
-      if (item.kind == Kind::ahead || item.kind == Kind::not_ahead) {
+      Node node{item.kind, item.set, item.min_count, item.max_count, next, {}};
+      if (item.kind == Kind::lookahead || item.kind == Kind::negative_lookahead) {
         Node either;
         either.kind = Kind::either;
         int32_t end = add(Node{});
@@ -115,9 +115,9 @@ class SplitPattern::Parser {
     Item out;
     out.kind = Kind::either;
     if (take("?=")) {
-      out.kind = Kind::ahead;
+      out.kind = Kind::lookahead;
     } else if (take("?!")) {
-      out.kind = Kind::not_ahead;
+      out.kind = Kind::negative_lookahead;
     } else if (take("?i:")) {
       folds = true;
     } else if (!take("?:") && peek() == '?') {
@@ -194,15 +194,15 @@ class SplitPattern::Parser {
   }
 
   void quantify(Item& item) {
-    uint32_t least = 1, most = 1;
+    uint32_t min_count = 1, max_count = 1;
     if (take("*")) {
-      least = 0, most = no_limit;
+      min_count = 0, max_count = no_limit;
     } else if (take("+")) {
-      most = no_limit;
+      max_count = no_limit;
     } else if (take("?")) {
-      least = 0;
+      min_count = 0;
     } else if (peek() == '{') {
-      std::tie(least, most) = interval();
+      std::tie(min_count, max_count) = interval();
       if (std::string_view("*+?{").find(peek()) != std::string_view::npos && more()) throw Unknown();
     } else {
       return;
@@ -212,14 +212,14 @@ class SplitPattern::Parser {
     if (item.folds) throw Unknown();
     if (item.kind == Kind::one) {
       item.kind = lazy ? Kind::lazy : possessive ? Kind::possessive : Kind::greedy;
-      item.least = least;
-      item.most = most;
+      item.min_count = min_count;
+      item.max_count = max_count;
       return;
     }
     // Oniguruma repeats no lookahead.
     bool looks = item.rows.size() == 1 && item.rows[0].size() == 1 &&
-                 (item.rows[0][0].kind == Kind::ahead || item.rows[0][0].kind == Kind::not_ahead);
-    if (looks || item.kind != Kind::either || least != 0 || most != 1 || possessive) throw Unknown();
+                 (item.rows[0][0].kind == Kind::lookahead || item.rows[0][0].kind == Kind::negative_lookahead);
+    if (looks || item.kind != Kind::either || min_count != 0 || max_count != 1 || possessive) throw Unknown();
     item.rows.insert(lazy ? item.rows.begin() : item.rows.end(), Row());
   }
 
@@ -231,11 +231,11 @@ class SplitPattern::Parser {
       while (is_digit(peek()) && out < 100000) out = out * 10 + static_cast<uint32_t>(pattern_[at_++] - '0');
       return at_ > begin ? std::optional(out) : std::nullopt;
     };
-    auto least = number();
+    auto min_count = number();
     bool both = take(",");
-    auto most = both ? number() : least;
-    if ((!least && !most) || !take("}")) throw Unknown();
-    std::pair out(least.value_or(0), most.value_or(no_limit));
+    auto max_count = both ? number() : min_count;
+    if ((!min_count && !max_count) || !take("}")) throw Unknown();
+    std::pair out(min_count.value_or(0), max_count.value_or(no_limit));
     if (out.first > out.second) throw Unknown();
     return out;
   }
@@ -267,11 +267,11 @@ bool SplitPattern::may_begin(int32_t index, uint8_t byte, bool mapped) const {
     case Kind::possessive:
       // Beyond ASCII the first byte does not decide.
       if (mapped ? node.set->has_mapped(byte) : byte >= 0x80 || node.set->has_ascii(byte)) return true;
-      return node.least == 0 && some(node.next);
+      return node.min_count == 0 && some(node.next);
     case Kind::either:
       return std::any_of(node.first.begin(), node.first.end(), some);
-    case Kind::ahead:
-    case Kind::not_ahead:
+    case Kind::lookahead:
+    case Kind::negative_lookahead:
       return some(node.next);
     case Kind::end:
       return true;
@@ -303,12 +303,12 @@ bool SplitPattern::run(int32_t index, std::string_view text, size_t at, size_t& 
       case Kind::possessive:
       case Kind::greedy: {
         size_t count = 0;
-        while (count < node.most && at < text.size() && node.set->take<mapped>(text, at)) ++count;
-        if (count < node.least) return false;
+        while (count < node.max_count && at < text.size() && node.set->take<mapped>(text, at)) ++count;
+        if (count < node.min_count) return false;
         if (node.kind == Kind::possessive || nodes_[static_cast<size_t>(node.next)].kind == Kind::end) break;
         for (;; --count) {
           if (run<mapped>(node.next, text, at, end)) return true;
-          if (count == node.least) return false;
+          if (count == node.min_count) return false;
           --at;
           while (!mapped && (text[at] & 0xc0) == 0x80) --at;
         }
@@ -316,18 +316,18 @@ bool SplitPattern::run(int32_t index, std::string_view text, size_t at, size_t& 
       case Kind::lazy: {
         size_t count = 0;
         for (;; ++count) {
-          if (count >= node.least && run<mapped>(node.next, text, at, end)) return true;
-          if (count == node.most || at >= text.size() || !node.set->take<mapped>(text, at)) return false;
+          if (count >= node.min_count && run<mapped>(node.next, text, at, end)) return true;
+          if (count == node.max_count || at >= text.size() || !node.set->take<mapped>(text, at)) return false;
         }
       }
       case Kind::either:
         for (int32_t each : node.first)
           if (run<mapped>(each, text, at, end)) return true;
         return false;
-      case Kind::ahead:
-      case Kind::not_ahead: {
+      case Kind::lookahead:
+      case Kind::negative_lookahead: {
         size_t ignored = 0;
-        if (run<mapped>(node.first[0], text, at, ignored) != (node.kind == Kind::ahead)) return false;
+        if (run<mapped>(node.first[0], text, at, ignored) != (node.kind == Kind::lookahead)) return false;
         break;
       }
     }

@@ -25,13 +25,13 @@ class SplitPattern {
   size_t match_mapped(std::string_view text, size_t at) const { return match_as<true>(text, at); }
 
  private:
-  enum class Kind : uint8_t { one, greedy, lazy, possessive, either, ahead, not_ahead, end };
+  enum class Kind : uint8_t { one, greedy, lazy, possessive, either, lookahead, negative_lookahead, end };
   struct Node {
     Kind kind = Kind::end;
     const CharacterClass* set = nullptr;  // one, greedy, lazy, possessive
-    uint32_t least = 1, most = 1;
+    uint32_t min_count = 1, max_count = 1;
     int32_t next = -1;
-    std::vector<int32_t> first;  // either: the start of each alternative; ahead, not_ahead: of the only one
+    std::vector<int32_t> first;  // either: the start of each alternative; lookaheads: of the only one
   };
   class Parser;
 

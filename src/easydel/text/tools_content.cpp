@@ -27,7 +27,7 @@ Task<> read_thinking_as_content(ReadContext& context, const std::string& open, c
   int first = co_await in.peek();
   while (is_blank(first)) first = co_await in.peek(++at);
   const bool long_enough = co_await in.need(at + open.size());
-  if (!long_enough || !in.ahead().substr(at).starts_with(open)) co_return;
+  if (!long_enough || !in.remaining().substr(at).starts_with(open)) co_return;
   const Take take = [&context](std::string_view piece) { context.sink.content(piece); };
   const Markers ends{close};
   const size_t end = co_await read_until(in, ends, take);

@@ -46,7 +46,7 @@ Task<bool> read_arguments(ReadContext& context, PendingCall& call) {
   Incoming& in = context.in;
   co_await skip_space(in);
   if (!co_await in.need(1)) co_return false;
-  const char first = in.ahead()[0];
+  const char first = in.remaining()[0];
   if (first == '{') {
     const Take take = [&call](std::string_view piece) { call.arguments(piece); };
     co_return co_await read_value(in, Notation::json, take);
@@ -83,7 +83,7 @@ Task<bool> read_call_keys(ReadContext& context, const JsonCalls& format, Pending
     co_await skip_space(in);
     const bool more = co_await in.need(1);
     if (!more) co_return false;
-    const char first = in.ahead()[0];
+    const char first = in.remaining()[0];
     if (format.name_is_key && !call.named) {
       call.name(std::move(key));
       const bool good = co_await read_arguments(context, call);

@@ -101,12 +101,12 @@ Task<bool> read_named_call(ReadContext& context, const NamedCalls& format) {
     if (fenced) co_await skip_space(in);
   }
   const bool more = co_await in.need(1);
-  if (!more || in.ahead()[0] != '{') co_return false;
+  if (!more || in.remaining()[0] != '{') co_return false;
   context.sink.begin_call(std::move(name), std::move(id));
   const Take take = [&context](std::string_view piece) { context.sink.arguments(piece); };
   const bool good = co_await read_value(in, Notation::json, take);
   if (!good) {
-    const bool closes = !format.close.empty() && in.ahead().starts_with(format.close.substr(0, 1));
+    const bool closes = !format.close.empty() && in.remaining().starts_with(format.close.substr(0, 1));
     const int next = co_await in.peek();
     if (!format.keeps_unfinished || (next >= 0 && !closes)) co_return false;
   }
@@ -137,7 +137,7 @@ Task<> read_named_calls(ReadContext& context, const NamedCalls& format) {
     co_await skip_space(in);
     const bool more = co_await in.need(1);
     bool good = false;
-    if (format.list_too && more && (in.ahead()[0] == '[' || in.ahead()[0] == '{')) {
+    if (format.list_too && more && (in.remaining()[0] == '[' || in.remaining()[0] == '{')) {
       const JsonCalls list;
       good = co_await read_json_call_list(context, list);
     } else {

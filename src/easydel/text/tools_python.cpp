@@ -104,7 +104,7 @@ Task<> read_python_calls(ReadContext& context, const PythonCalls& format) {
     co_await skip_space(in);
     bool good = false;
     const bool more = co_await in.need(1);
-    if (more && in.ahead()[0] == '[')
+    if (more && in.remaining()[0] == '[')
       good = co_await read_python_list(context);
     else if (more && format.lines)
       good = co_await read_python_lines(context, format.closes);
@@ -196,7 +196,7 @@ Task<bool> read_gemma_value(ReadContext& context, const GemmaCalls& format, int 
   }
   const bool more = co_await in.need(1);
   if (!more) co_return false;
-  const char first = in.ahead()[0];
+  const char first = in.remaining()[0];
   if (first == '{') co_return co_await read_gemma_object(context, format, depth);
   if (first == '[') co_return co_await read_gemma_array(context, format, depth);
   if (first == '"') {
@@ -227,7 +227,7 @@ Task<> read_gemma_calls(ReadContext& context, const GemmaCalls& format) {
     if (good) {
       std::string name = co_await read_name(in);
       const bool more = co_await in.need(1);
-      good = !name.empty() && more && in.ahead()[0] == '{';
+      good = !name.empty() && more && in.remaining()[0] == '{';
       if (good) {
         context.sink.begin_call(std::move(name));
         good = co_await read_gemma_object(context, format, 0);

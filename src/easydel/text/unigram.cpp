@@ -29,13 +29,13 @@ class Unigram final : public Model {
     std::vector<std::pair<std::string_view, int32_t>> keys;
     keys.reserve(scores_.size());
     auto kind = [&](size_t id) { return id < rules_.kinds.size() ? rules_.kinds[id] : PieceKind::normal; };
-    double least = std::numeric_limits<float>::max(), most = std::numeric_limits<float>::min();
+    double min_score = std::numeric_limits<float>::max(), max_score = std::numeric_limits<float>::min();
     for (size_t id = 0; id < scores_.size(); ++id) {
       if (kind(id) != PieceKind::normal) continue;
-      least = std::min(least, scores_[id]);
-      most = std::max(most, scores_[id]);
+      min_score = std::min(min_score, scores_[id]);
+      max_score = std::max(max_score, scores_[id]);
     }
-    unknown_score_ = static_cast<Sum>(least) - static_cast<Sum>(unknown_penalty);
+    unknown_score_ = static_cast<Sum>(min_score) - static_cast<Sum>(unknown_penalty);
     for (size_t id = 0; id < scores_.size(); ++id) {
       if (kind(id) != PieceKind::normal && kind(id) != PieceKind::user_defined) continue;
       std::string_view token = vocabulary_.token(static_cast<TokenId>(id));
@@ -44,7 +44,7 @@ class Unigram final : public Model {
       if (kind(id) == PieceKind::user_defined)
         scores_[id] = rules_.user_defined_is_zero
                           ? 0
-                          : static_cast<double>(static_cast<float>(token.size()) * static_cast<float>(most)) - 0.1;
+                          : static_cast<double>(static_cast<float>(token.size()) * static_cast<float>(max_score)) - 0.1;
     }
     trie_ = PrefixTrie(keys);
     for (int b = 0; b < 256; ++b) {

@@ -28,7 +28,7 @@ class WordMemory {
     size_t before = out.size();
     encode(piece, out);
     size_t count = out.size() - before;
-    if (count > most) return;
+    if (count > max_tokens) return;
     for (size_t i = 0; i < count; ++i)
       if (out[before + i].is_surface) return;
     entry.owner = owner_;
@@ -42,13 +42,13 @@ class WordMemory {
   }
 
  private:
-  static constexpr size_t longest = 22, most = 7;
+  static constexpr size_t longest = 22, max_tokens = 7;
   struct Entry {
     uint64_t owner = 0;
     uint8_t length = 0, count = 0;
     char bytes[longest];
-    TokenId ids[most];
-    uint8_t lengths[most];
+    TokenId ids[max_tokens];
+    uint8_t lengths[max_tokens];
   };
   static inline std::atomic<uint64_t> next_{0};
   uint64_t owner_;  // unique forever, because a thread's cache outlives a tokenizer

@@ -237,8 +237,8 @@ void add_token_ids(GgufWriter& out, const ConfigFile& config) {
 
 void write_hugging_face(const std::filesystem::path& folder, const Folder& model, const ConfigFile& config,
                         std::string_view dtype, uint64_t max_shard_bytes) {
-  const auto wanted = dtype == "auto" ? std::nullopt : dtype_of_config(dtype);
-  const bool floating = wanted == DType::f32 || wanted == DType::f16 || wanted == DType::bf16;
+  const auto target = dtype == "auto" ? std::nullopt : dtype_of_config(dtype);
+  const bool floating = target == DType::f32 || target == DType::f16 || target == DType::bf16;
   if (dtype != "auto" && !floating)
     refuse("--dtype", str("'", dtype, "' is not a dtype that safetensors can be written in"),
            "known: auto, f32, f16, bf16");
@@ -247,7 +247,7 @@ void write_hugging_face(const std::filesystem::path& folder, const Folder& model
     const TensorView info = model.info(name);
     const bool number =
         info.blocks || info.dtype == DType::f32 || info.dtype == DType::f16 || info.dtype == DType::bf16;
-    const DType as = wanted && number ? *wanted : info.dtype;
+    const DType as = target && number ? *target : info.dtype;
     tensors.push_back(
         {name, as, info.shape, [&model, name, as, number](const auto& sink) {
            const TensorView view = model.at(name);
@@ -257,11 +257,11 @@ void write_hugging_face(const std::filesystem::path& folder, const Folder& model
   }
   write_folder(folder, tensors, max_shard_bytes);
   Value document = config.document;
-  if (wanted)
-    document.set("dtype", Value::text(*wanted == DType::f32   ? "float32"
-                                      : *wanted == DType::f16 ? "float16"
+  if (target)
+    document.set("dtype", Value::text(*target == DType::f32   ? "float32"
+                                      : *target == DType::f16 ? "float16"
                                                               : "bfloat16"));
-  std::erase_if(document.entries, [&](const auto& entry) { return wanted && entry.first == "torch_dtype"; });
+  std::erase_if(document.entries, [&](const auto& entry) { return target && entry.first == "torch_dtype"; });
   files::write(folder / "config.json", to_json(document, 2) + "\n");
 }
 
