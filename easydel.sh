@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Sets up what is missing, builds, then runs the program:  ./easydel.sh elarge examples/01_quickstart.yaml
-#   ./easydel.sh test [filter]   builds and runs the tests (those whose suite or name holds the filter); with --fuzz
-#                                libFuzzer searches on behind them, for which clang is installed where it can be
-#   ./easydel.sh build           sets up and builds only
-#   ./easydel.sh format          clang-format over the sources
-# What it says itself goes to stderr. The environment variables that it reads stand in docs/environment.md.
+# Installs what is missing, builds, then runs the program:  ./easydel.sh elarge examples/01_quickstart.yaml
+#   ./easydel.sh test [filter]   builds and runs the tests (only those whose suite or name contains the filter); with
+#                                --fuzz also searches with libFuzzer, and installs clang for it if possible
+#   ./easydel.sh build           only installs and builds
+#   ./easydel.sh format          runs clang-format on the sources
+# Its own messages go to stderr. docs/environment.md lists the environment variables that it reads.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -14,7 +14,7 @@ torch_version=2.13.0
 arrow_version=26.0.1
 debian_packages=(g++ cmake ninja-build mold ccache pkg-config clang-format git ca-certificates python3 python3-venv
   libyaml-dev libsimdjson-dev zlib1g-dev libutf8proc-dev libonig-dev libcurl4-openssl-dev libssl-dev libcli11-dev libgtest-dev)
-# These only make the build faster, or are needed by ./easydel.sh format alone.
+# These only make the build faster, or are needed only by ./easydel.sh format.
 optional_packages=(mold ccache clang-format)
 
 say() { printf 'easydel.sh: %s\n' "$*" >&2; }
@@ -41,7 +41,7 @@ as_root() {
 
 install_packages() {
   if ! command -v dpkg-query >/dev/null; then
-    say "this is no Debian or Ubuntu: their packages would be ${debian_packages[*]}"
+    say "this is not Debian or Ubuntu; the packages to install would be ${debian_packages[*]}"
     return
   fi
   local missing needed=() package
@@ -61,14 +61,14 @@ install_packages() {
       return
     fi
     tail -n 15 "$log" >&2
-    [ ${#needed[@]} -gt 0 ] || return 0  # what is missing only makes things faster
-    fail "apt-get could not install ${needed[*]}" "the whole of what it said is in $log"
+    [ ${#needed[@]} -gt 0 ] || return 0  # the missing packages only make builds faster
+    fail "apt-get could not install ${needed[*]}" "its complete output is in $log"
   fi
   [ ${#needed[@]} -gt 0 ] || return 0
   fail "these Debian packages are missing: ${needed[*]}" "install them: sudo apt-get install ${missing[*]}"
 }
 
-# clang with libFuzzer. Without it the search is skipped, so nothing here is an error.
+# Installs clang with libFuzzer. Without it the search is skipped, so a failure here is not an error.
 install_clang() {
   ! python3 "$root/tests/fuzz/fuzz_check.py" --compiler >/dev/null || return 0
   command -v apt-get >/dev/null || return 0
@@ -76,10 +76,10 @@ install_clang() {
   say "installing clang"
   { as_root timeout 120 apt-get -q update &&
     as_root timeout 600 env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install clang libclang-rt-dev; } \
-    >/dev/null 2>&1 </dev/null || say "clang could not be installed: libFuzzer does not search"
+    >/dev/null 2>&1 </dev/null || say "clang could not be installed: the search with libFuzzer is skipped"
 }
 
-# The folder site-packages/torch, given by EASYDEL_TORCH or in the private venv.
+# Prints the folder site-packages/torch: that of EASYDEL_TORCH or of the private venv.
 find_torch() {
   if [ -n "${EASYDEL_TORCH:-}" ]; then
     printf '%s\n' "$EASYDEL_TORCH"
@@ -98,16 +98,16 @@ install_torch() {
   [ -z "$(find_torch)" ] || return 0
   say "installing torch $torch_version into ${venv#"$root"/} (some hundred MB; once)"
   [ -x "$venv/bin/pip" ] || python3 -m venv "$venv" >&2
-  # Torch alone and first: asked for together with other packages, an index may give another build of it.
+  # Torch is installed alone and first: together with other packages, an index may select another build of it.
   "$venv/bin/pip" install -q --disable-pip-version-check "torch==$torch_version" >&2 </dev/null ||
-    fail "pip could not install torch $torch_version" "where torch is installed already, name its folder: EASYDEL_TORCH=.../site-packages/torch"
+    fail "pip could not install torch $torch_version" "if torch is installed already, give its folder: EASYDEL_TORCH=.../site-packages/torch"
   "$venv/bin/pip" install -q --disable-pip-version-check numpy safetensors >&2 </dev/null ||
     say "numpy and safetensors could not be installed: tests that compare with them are skipped"
   touch "$venv/torch-is-whole"
 }
 
-# The folder site-packages/pyarrow, whose libraries read Parquet and Arrow files: given by EASYDEL_ARROW, beside torch, or
-# in the private venv.
+# Prints the folder site-packages/pyarrow, whose libraries read Parquet and Arrow files: that of EASYDEL_ARROW, else next to
+# torch, else in the private venv.
 find_arrow() {
   local found
   for found in "${EASYDEL_ARROW:-}" "$(dirname -- "$(find_torch)")/pyarrow" "$venv"/lib/python3*/site-packages/pyarrow; do
@@ -118,7 +118,7 @@ find_arrow() {
   done
 }
 
-# Without it everything else works, so that nothing here is an error.
+# Everything else works without it, so a failure here is not an error.
 install_arrow() {
   [ -z "$(find_arrow)" ] || return 0
   say "installing pyarrow $arrow_version into ${venv#"$root"/}"
@@ -132,7 +132,7 @@ configure() {
   local wanted torch arrow
   torch=$(find_torch)
   arrow=$(find_arrow)
-  # What the build folder was made with; another torch, Arrow, another compiler or another option asks for a new one.
+  # What the build folder was configured with; it is configured again if torch, Arrow, the compiler or an option changes.
   wanted="torch $torch; arrow $arrow; CXX ${CXX:-}; options ${EASYDEL_CMAKE:-}"
   if [ -f "$build/build.ninja" ] && [ "$(cat "$build/made-with" 2>/dev/null)" = "$wanted" ]; then
     return
@@ -145,12 +145,12 @@ configure() {
     ${EASYDEL_CMAKE:-} \
     >"$log" 2>&1 </dev/null || {
     tail -n 30 "$log" >&2
-    fail "cmake could not configure" "the whole of what it said is in $log"
+    fail "cmake could not configure" "its complete output is in $log"
   }
   printf '%s\n' "$wanted" >"$build/made-with"
 }
 
-# Builds the named targets (none: the program). Silent where nothing is to be done.
+# Builds the named targets (default: the program). Silent if nothing has to be built.
 build() {
   local targets=("$@") shown started pid
   [ ${#targets[@]} -gt 0 ] || targets=(easydel)
@@ -171,16 +171,16 @@ build() {
   done
   wait "$pid" || {
     grep -v '^\[[0-9]*/[0-9]*\] ' "$shown" | tail -n 60 >&2
-    fail "the build failed" "the whole of what it said is in $shown"
+    fail "the build failed" "its complete output is in $shown"
   }
 }
 
 set_up() {
   [ -z "${EASYDEL_TORCH:-}" ] || [ -d "$EASYDEL_TORCH/include/ATen" ] ||
-    fail "EASYDEL_TORCH=$EASYDEL_TORCH: no include/ATen in it" "name the folder site-packages/torch of an installed torch"
+    fail "EASYDEL_TORCH=$EASYDEL_TORCH: no include/ATen in it" "give the folder site-packages/torch of an installed torch"
   [ -z "${EASYDEL_ARROW:-}" ] || [ -d "$EASYDEL_ARROW/include/arrow" ] ||
-    fail "EASYDEL_ARROW=$EASYDEL_ARROW: no include/arrow in it" "name the folder site-packages/pyarrow of an installed pyarrow"
-  # dpkg is asked again only when the list of packages or this script has changed.
+    fail "EASYDEL_ARROW=$EASYDEL_ARROW: no include/arrow in it" "give the folder site-packages/pyarrow of an installed pyarrow"
+  # dpkg is queried again only if the list of packages or this script changed.
   local stamp=$build/set-up
   if [ ! "$stamp" -nt "${BASH_SOURCE[0]}" ] || [ ! -f "$build/build.ninja" ] || [ -z "$(find_torch)" ]; then
     install_packages

@@ -1,4 +1,4 @@
-// A family from outside the tree: Llama with layer norms and soft-capped logits.
+// A family outside this repository: Llama with layer norms and soft-capped logits.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/plugin.h"
 #include "easydel/models/plugin_abi.h"

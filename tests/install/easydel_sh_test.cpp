@@ -39,7 +39,7 @@ TEST(EasydelSh, RefusesAFolderThatHoldsNoTorch) {
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(replaced(ran.err, folder.path().string(), "FOLDER"),
             "easydel.sh: EASYDEL_TORCH=FOLDER: no include/ATen in it\n"
-            "    name the folder site-packages/torch of an installed torch\n");
+            "    give the folder site-packages/torch of an installed torch\n");
 }
 
 TEST(EasydelSh, RefusesAFolderThatHoldsNoArrow) {
@@ -50,7 +50,7 @@ TEST(EasydelSh, RefusesAFolderThatHoldsNoArrow) {
   EXPECT_EQ(ran.status, 2);
   EXPECT_EQ(replaced(ran.err, folder.path().string(), "FOLDER"),
             "easydel.sh: EASYDEL_ARROW=FOLDER: no include/arrow in it\n"
-            "    name the folder site-packages/pyarrow of an installed pyarrow\n");
+            "    give the folder site-packages/pyarrow of an installed pyarrow\n");
 }
 
 struct FakeBuild {
