@@ -1,8 +1,7 @@
 // Generation speed of the whole program on SmolLM2-135M's shape: generate_bench [--dtype fp32|bf16|int8|nf4|q4]
 // [--head codes|plain] [--context 512] [--new 64] [--runs 3] [--peer transformers|openvino|llama_cpp], from the seconds
-// that `generate --jsonl` tells. Several contexts stand with commas between them. Each run first reads the prompt once
-// unmeasured, so that weights are packed and pages are there. A peer (see peer_generate.sh) does the same work
-// afterwards.
+// that `generate --jsonl` reports. Separate several contexts by commas. Each run first reads the prompt once without
+// measuring, so that weights are packed and memory pages exist. A peer (see peer_generate.sh) then does the same work.
 #include <cstdio>
 #include <sstream>
 
@@ -20,11 +19,11 @@ std::string prompt_of(int tokens) {
   return text;
 }
 
-// How weights are held: their number type, or the codes of linear layers and what a weight then takes. Beside codes all
-// else is bf16; the head is read by codes too, unless it is asked to stay plain.
+// The format of weights: their dtype, or the codes of linear layers, with everything else in bf16. The head is
+// quantized, too, unless --head plain.
 struct Held {
   std::vector<std::string> flags;
-  double bytes = 0;  // that a token reads
+  double bytes = 0;  // read for each token
   bool wide = false;
 };
 Held held(const std::string& dtype, bool plain_head) {
@@ -42,7 +41,7 @@ struct Speeds {
 };
 
 Speeds ours(const std::string& model, const Held& weights, int context, int fresh, int runs) {
-  const std::string new_tokens = std::to_string(fresh + 1);  // the first comes out of the prefill
+  const std::string new_tokens = std::to_string(fresh + 1);  // the prefill gives the first one
   std::vector<double> prefill, decode;
   for (int run = 0; run < runs; ++run) {
     std::vector<std::string> command = {"generate",
@@ -72,7 +71,7 @@ Speeds ours(const std::string& model, const Held& weights, int context, int fres
   return {spread(prefill), spread(decode)};
 }
 
-// The median of what the peer says of `test` ("pp512": prefill; "tg64@512": decode); 0 where it says nothing.
+// The peer's median for `test` ("pp512": prefill; "tg64@512": decode); 0: none.
 double said(const Measured& peer, const std::string& test) {
   std::istringstream lines(peer.out);
   for (std::string line; std::getline(lines, line);) {
@@ -101,7 +100,7 @@ int main_of(int count, char** values) {
     const Speeds s = ours(model, weights, tokens, fresh, runs);
     all.emplace_back(tokens, s);
     const double gflops = 2 * smol_parameters * s.prefill.median * 1e-9;
-    // A token reads all weights, and the keys and values of those before it: 30 layers of 3 heads of 64, twice.
+    // A token reads all weights, and the keys and values of the tokens before it: 30 layers of 3 heads of 64, twice.
     const double bytes = weights.bytes + element * 30.0 * 3 * 64 * 2 * (tokens + fresh / 2.0);
     const double gbytes = bytes * s.decode.median * 1e-9;
     std::printf("prefill of %d tokens, %s: %s tokens/s; %.0f GFLOP/s, %.0f%% of the peak\n", tokens, dtype.c_str(),
@@ -131,6 +130,6 @@ int main_of(int count, char** values) {
 }  // namespace easydel::bench
 
 int main(int count, char** values) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run that is cut short has said what it found
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that an interrupted run has printed its results
   return easydel::bench::main_of(count, values);
 }

@@ -1,5 +1,5 @@
-// Speed of the kernels beside the machine's measured peaks: `kernels_bench [product] [gradients] [attention] [decode]
-// [fused]`, all of them by default, on 1 thread and on all (OMP_NUM_THREADS). bench/kernels_torch.py is the other side.
+// Speed of the kernels compared with the machine's measured peaks: `kernels_bench [product] [gradients] [attention]
+// [decode] [fused]`, all by default, on 1 thread and on all (OMP_NUM_THREADS). bench/kernels_torch.py measures torch.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -21,7 +21,7 @@ using namespace easydel::kernels;
 
 Peaks peaks;
 
-// Seconds of a call, the best of some 0.25 s: what the machine can do, whoever else is on it.
+// Seconds per call, the best of about 0.25 s: what the machine can do, regardless of other load.
 double seconds_of(const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> times;
@@ -77,7 +77,7 @@ void bench_product(Executor& executor) {
                           Kind{"bf16 widened", Number::bf16, Order::fp32_chain}})
     for (const Shape& s : shapes) {
       const auto w = numbers(s.n * s.k);
-      // One row: as many copies as it takes to leave the caches.
+      // One row: enough copies of the weight to exceed the caches.
       std::vector<PackedWeight> packed;
       const int64_t bytes = s.n * s.k * bytes_of(kind.weight);
       for (int64_t i = 0; i < std::max<int64_t>(1, (256 << 20) / bytes); ++i)
@@ -147,7 +147,7 @@ void bench_attention(Executor& executor) {
     const std::string what = std::to_string(c.sequences) + " x " + std::to_string(c.length) + " causal, " +
                              std::to_string(c.heads) + "/" + std::to_string(c.kv_heads) + " heads of " +
                              std::to_string(c.dim);
-    const double flops = 2.0 * double(tokens * c.length * q_row);  // of the causal half
+    const double flops = 2.0 * double(tokens * c.length * q_row);  // causal half only
     show_flops(what + ", forward", flops,
                seconds_of([&] { attend(executor, spec, sequences, q_heads, k_heads, v_heads, out_heads, lse.data()); }),
                peaks.fp32_gflops);
@@ -169,7 +169,7 @@ void bench_attention(Executor& executor) {
 
 void bench_decode(Executor& executor) {
   constexpr int64_t heads = 9, kv_heads = 3, dim = 64, layers = 64,
-                    row = kv_heads * dim;  // a head's keys lie side by side
+                    row = kv_heads * dim;  // a head's keys are contiguous
   for (const int64_t length : {128, 2048, 8192}) {
     const auto k = short_numbers(layers * length * row), v = short_numbers(layers * length * row);
     const auto q = numbers(heads * dim);

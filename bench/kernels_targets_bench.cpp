@@ -1,7 +1,7 @@
-// What the kernels are held to: each row a ratio taken in one run, the two sides in turns, the least time of each, and
-// beside it the least ratio wanted. Rows against torch need EASYDEL_PEER_PYTHON, a python that has it (see
-// kernels_torch.py). `kernels_targets_bench [words]` takes only rows whose name has one of the words. Under two minutes
-// on an idle machine of two cores.
+// The targets of the kernels: each row is a ratio measured in one run (both sides in turns, minimum time of each) and
+// its target. Rows against torch need EASYDEL_PEER_PYTHON, a Python with torch (see kernels_torch.py).
+// `kernels_targets_bench [words]` runs only the rows whose name contains one of the words. Under two minutes on an idle
+// machine with two cores.
 
 #include <algorithm>
 #include <atomic>
@@ -28,7 +28,7 @@ namespace {
 using namespace easydel::kernels;
 using Call = std::function<void()>;
 
-// The least seconds of a call over some milliseconds of them.
+// The minimum seconds per call over some milliseconds of calls.
 double least_seconds(const Call& call) {
   using Clock = std::chrono::steady_clock;
   double least = 1e9, all = 0;
@@ -46,7 +46,7 @@ bool want(const std::string& name) {
   return wanted.empty() || std::ranges::any_of(wanted, [&](const auto& w) { return name.find(w) != name.npos; });
 }
 
-// least: 0 where nothing is asked of this machine.
+// least: the target; 0: none on this machine.
 void show(const std::string& name, double figure, const char* unit, double ratio, const char* of, double least) {
   std::printf("%-52s %8.1f %-8s %6.2f x %-14s", name.c_str(), figure, unit, ratio, of);
   if (least > 0) std::printf(" at least %.2f%s", least, ratio < least ? "  SHORT" : "");
@@ -79,15 +79,15 @@ std::vector<bf16> short_numbers(int64_t count) {
   return out;
 }
 
-// On huge pages, as the program's tensors are.
+// On huge pages, like the program's tensors.
 Buffer<bf16> short_tensor(int64_t count) {
   Buffer<bf16> out = allocate<bf16>(count);
   std::ranges::copy(short_numbers(count), out.get());
   return out;
 }
 
-// The middle of the ratios of two calls in short turns, seconds of the first over those of the second: what the machine
-// gives in a moment both have.
+// The median of the ratios (seconds of the first call over seconds of the second) of two calls in short turns, so that
+// changes of the machine's load affect both.
 double middle_ratio(const Call& first, const Call& second) {
   const double least = least_seconds(first);
   const int calls = 1 + int(3e-4 / least);
@@ -133,7 +133,7 @@ class Targets {
   }
 
  private:
-  // The greatest of what was seen until now: what else runs on the machine moves them.
+  // The maximum measured so far, because other load lowers them.
   void look_at_peaks() {
     const Peaks now = measure_peaks(*team_);
     const auto raise = [](double& most, double seen) { most = std::max(most, seen); };
@@ -141,7 +141,7 @@ class Targets {
     raise(peaks_.int8_gops, now.int8_gops), raise(peaks_.read_gigabytes, now.read_gigabytes);
   }
 
-  // Seconds to read as many bytes by the fastest loop, from memory that was not read lately.
+  // Seconds to read so many bytes by the fastest loop, from memory that is not in the caches.
   double read_seconds(double bytes) {
     constexpr int64_t piece = 1 << 16;  // floats
     const int64_t pieces = std::max<int64_t>(1, int64_t(bytes / 4) / piece), all = int64_t(memory_.size()) / piece;
@@ -160,7 +160,7 @@ class Targets {
   void one_row(const Shape& s) {
     const auto x = short_numbers(s.k), w = short_numbers(s.n * s.k);
     std::vector<float> y(size_t(s.n));
-    // Products with copies of a weight in turns, more of them than the last cache holds.
+    // Products with several copies of a weight in turns, which together exceed the last-level cache.
     const auto cold = [&](const auto& make, Order order) {
       auto copies = std::make_shared<std::vector<decltype(make())>>();
       do copies->push_back(make());
@@ -221,7 +221,7 @@ class Targets {
     };
     {
       const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16);
-      // Without tiles 60 % of the peak of FMAs in fp32 are asked for.
+      // Without tiles the target is 60 % of the fp32 FMA peak.
       row("bf16", tiles_ ? peaks_.bf16_gflops : peaks_.fp32_gflops, tiles_ ? 0.5 : 0.6, tiles_ ? 1.15 : 1, [&] {
         product(*team_, packed, {short_x.data(), s.k}, m, {short_y.data(), s.n}, nullptr, bf16_order());
       });
@@ -258,7 +258,7 @@ class Targets {
     show(what, 6.0 * double(m * s.n * s.k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "torch", 1.4);
   }
 
-  // 4096 rows on many weights against as many on one: with packed weights, and as a training step has them.
+  // 4096 rows on many weights against 4096 rows on one: with packed weights, and as in a training step.
   void grouped(int64_t groups, bool skewed) {
     constexpr int64_t m = 4096, n = 768, k = 2048;
     const std::string what = std::to_string(m) + " rows on " + std::to_string(groups) + " experts of " +
@@ -280,7 +280,7 @@ class Targets {
     const Input from(x.get(), k), back(dy.get(), n), weights(w.get(), k);
     const Output to(y.get(), n), to_x(dx.get(), k), to_w(dw.get(), k);
     GroupWeights stacked{.n = n, .k = k, .rows = weights, .number = Number::bf16, .packed = kept};
-    // What the weights alone cost the memory: bytes that one weight does not move, at the speed of the read loop.
+    // The memory time of the weights: the bytes that a single weight does not move, at the speed of the read loop.
     const double of_weights = double((groups - 1) * n * k);
     const auto row = [&](const std::string& name, double products, double bytes, const Call& many, const Call& one) {
       const Both t = in_turns(many, [&] { return least_seconds(one); });
@@ -365,7 +365,7 @@ class Targets {
     show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading", 0.85);
   }
 
-  // Small products in a row, alone and beside a busy thread for each of the team's, which leaves half of the machine.
+  // A sequence of small products, alone and with one busy thread per pool thread, which leaves half of the machine.
   void neighbour() {
     const std::string what = "512 x 576 x 1536 beside busy neighbours";
     if (!want(what)) return;

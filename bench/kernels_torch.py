@@ -1,5 +1,5 @@
-"""The other side of kernels_bench: the same shapes by torch. `kernels_torch.py [product] [attention] [fused]`, or
-`kernels_torch.py serve THREADS` for kernels_targets_bench: names of cases on stdin, their least seconds on stdout."""
+"""Measures torch for kernels_bench, on the same shapes. `kernels_torch.py [product] [attention] [fused]`, or
+`kernels_torch.py serve THREADS` for kernels_targets_bench: names of cases on stdin, their minimum seconds on stdout."""
 
 import os
 import sys

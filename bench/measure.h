@@ -1,4 +1,4 @@
-// Running the program and measuring it: seconds, peak memory, and the machine's own ceiling beside the figure.
+// Runs the program and measures seconds and peak memory; also measures the machine's peaks.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@ namespace easydel::bench {
 struct Measured {
   int status = 0;
   double seconds = 0;               // from start to end
-  double first_output_seconds = 0;  // from start to the first byte on stdout; 0: there was none
+  double first_output_seconds = 0;  // from start to the first byte on stdout; 0: no output
   double peak_mebibytes = 0;        // resident
   std::string out, err;
 };
 
 Measured run(const std::vector<std::string>& command);
-// build/bin/easydel with these arguments; ends this process with what it said where it failed.
+// Runs build/bin/easydel with these arguments. If it fails, prints its output and exits.
 Measured run_program(std::vector<std::string> arguments);
 
 struct Spread {
@@ -26,25 +26,26 @@ Spread spread(std::vector<double> values);
 std::string text(const Spread& spread, int digits);  // "least / median / most"
 
 // A folder of a model with SmolLM2-135M's shape (30 layers of 576, 9 heads on 3, 49152 tokens), without weights: the
-// program draws them. The tokenizer is the story model's, so ids stay below 512; the arithmetic is that of the shape.
+// program initializes them. The tokenizer is the story model's, so ids are below 512; the arithmetic is that of the
+// shape.
 std::filesystem::path smol_shape(const std::filesystem::path& folder);
 constexpr double smol_parameters = 134515008;
-constexpr double smol_table = 28311552;  // of them: the table of tokens, which is the head too
+constexpr double smol_table = 28311552;  // of these: the embedding table, which is also the head
 
-// Text to read and to learn from, and the story model's tokenizer for a folder of a model.
+// Text for prompts and training, and the story model's tokenizer for a model's folder.
 std::filesystem::path prose();
 void copy_tokenizer(const std::filesystem::path& model);
 
-// What a training run with log_steps 1 wrote below `folder`, step by step.
+// The steps that a training run with log_steps 1 recorded in `folder`.
 struct TrainingStep {
   double step = 0, loss = 0, tokens_per_second = 0, teraflops = 0;
 };
 std::vector<TrainingStep> training_steps(const std::filesystem::path& folder);
 
-// "--name value" among the program's arguments, else `otherwise`.
+// The value after "--name" in the arguments, else `otherwise`.
 std::string argument(int count, char** values, const std::string& name, const std::string& otherwise);
 
-// Lines with the machine's peaks, measured now.
+// Measures the machine's peaks and returns lines that report them.
 struct Ceiling {
   double fp32_gflops = 0, bf16_gflops = 0, read_gbytes = 0;
 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Another engine on SmolLM2-135M's shape, for generate_bench: peer_generate.sh transformers|openvino|llama_cpp DTYPE CONTEXTS
-# NEW RUNS, contexts with commas between them. Prints a JSON line for each figure; as many threads as OMP_NUM_THREADS or the
-# machine has.
-# transformers: the peer scripts (EASYDEL_PEERS, else ../shared/peers beside the repository), their tokenizers, and a Python
+# Runs another engine on SmolLM2-135M's shape, for generate_bench: peer_generate.sh transformers|openvino|llama_cpp DTYPE
+# CONTEXTS NEW RUNS, contexts separated by commas. Prints a JSON line for each figure. Threads: OMP_NUM_THREADS, or all of the
+# machine.
+# transformers: the peer scripts (EASYDEL_PEERS, else ../shared/peers next to the repository), their tokenizers, and a Python
 # with torch and transformers (EASYDEL_PEER_PYTHON).
 # openvino: the peer scripts, a Python with openvino-genai, and the same model as a GGUF file in f16 or q8_0 (EASYDEL_PEER_GGUF).
 # llama_cpp: its llama-bench (EASYDEL_PEER_LLAMA_BENCH), and the model as a GGUF file of any type.

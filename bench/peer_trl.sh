@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# TRL's trainer on SmolLM2-135M's shape, for train_bench: peer_trl.sh DTYPE ROWS LENGTH STEPS WARMUP. Prints one JSON line.
-# Needs the peer scripts (EASYDEL_PEERS, else ../shared/peers beside the repository), their tokenizers, and a Python with
+# Runs TRL's trainer on SmolLM2-135M's shape, for train_bench: peer_trl.sh DTYPE ROWS LENGTH STEPS WARMUP. Prints one JSON line.
+# Needs the peer scripts (EASYDEL_PEERS, else ../shared/peers next to the repository), their tokenizers, and a Python with
 # torch, transformers, trl, peft, datasets and accelerate: EASYDEL_PEER_PYTHON. To make one:
 #   python3 -m venv V; V/bin/pip install torch==2.13.0; V/bin/pip install transformers trl peft datasets accelerate
 set -euo pipefail

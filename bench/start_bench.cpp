@@ -1,4 +1,4 @@
-// How long the program takes to start: start_bench [--runs 5]. `version` (no libtorch), the first token of the story
+// Start-up time of the program: start_bench [--runs 5]. `version` (no libtorch), the first token of the story
 // model, and loading a saved model of SmolLM2-135M's shape, given by --model FOLDER.
 #include <cstdio>
 
@@ -36,6 +36,6 @@ int main_of(int count, char** values) {
 }  // namespace easydel::bench
 
 int main(int count, char** values) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run that is cut short has said what it found
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that an interrupted run has printed its results
   return easydel::bench::main_of(count, values);
 }

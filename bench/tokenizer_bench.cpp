@@ -1,7 +1,7 @@
-// How fast texts become ids: tokenizer_bench [--tokenizer FILE] [--text FILE] [--reps 5]. Without a tokenizer all of
-// the shared data's byte-level and SentencePiece families, on War and Peace and WikiText-2. MB = 1e6 bytes of UTF-8;
-// seconds are of CPU time, so that a neighbour disturbs little. With EASYDEL_PEER_PYTHON the `tokenizers` package runs
-// the same (bench_tok.py of the peer scripts: EASYDEL_PEERS, else ../shared/peers).
+// Speed of tokenizers: tokenizer_bench [--tokenizer FILE] [--text FILE] [--reps 5]. Default: all byte-level and
+// SentencePiece families of the shared data, on War and Peace and WikiText-2. MB = 1e6 bytes of UTF-8; seconds are CPU
+// time, which other load affects little. With EASYDEL_PEER_PYTHON the `tokenizers` package runs the same (bench_tok.py
+// of the peer scripts: EASYDEL_PEERS, else ../shared/peers).
 #include <time.h>
 
 #include <chrono>
@@ -52,7 +52,7 @@ std::vector<std::string_view> parts(std::string_view text, std::string_view betw
   return out;
 }
 
-// WikiText has lines, but no empty ones.
+// WikiText has no empty lines.
 std::vector<std::string_view> paragraphs(std::string_view text) {
   const auto out = parts(text, "\n\n");
   return out.size() < 100 ? parts(text, "\n") : out;
@@ -63,7 +63,7 @@ fs::path shared(const char* variable, const char* beside) {
   return value ? fs::path(value) : source_root() / ".." / "shared" / beside;
 }
 
-// The package's figures for the same file, and ours over them.
+// The package's figures for the same file, and the ratio.
 void peer(const fs::path& tokenizer, const fs::path& text, int reps, double ours_one, double ours_docs) {
   const char* python = std::getenv("EASYDEL_PEER_PYTHON");
   fs::path script = shared("EASYDEL_PEERS", "peers") / "bench_tok.py";
@@ -106,7 +106,7 @@ void adversarial(const text::Tokenizer& tokenizer, double prose) {
     }
     const double of_prose = static_cast<double>(text.size()) / 1e6 / prose;
     std::printf(" %s %.2f", name, times[0] / of_prose);
-    // The first long piece of all finds the tables made that the others use.
+    // Encode one long piece first, so that the tables for long pieces exist.
     if (name == std::string_view("letter")) std::printf(" (again %.2f)", times[1] / of_prose);
   }
   std::printf("\n");
@@ -168,6 +168,6 @@ int main_of(int count, char** values) {
 }  // namespace easydel::bench
 
 int main(int count, char** values) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run that is cut short has said what it found
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that an interrupted run has printed its results
   return easydel::bench::main_of(count, values);
 }

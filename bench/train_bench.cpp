@@ -1,6 +1,6 @@
 // Training speed and memory of the whole program on SmolLM2-135M's shape: train_bench [--dtype fp32|bf16] [--rows 2]
 // [--length 512] [--steps 10] [--warmup 2] [--checkpointing none] [--targets attn_output,mlp_up] [--peer yes|no]. With
-// a Python that has TRL (bench/peer_trl.sh), the peer runs the same shape in the same run.
+// a Python with TRL (bench/peer_trl.sh), the peer runs the same shape in the same run.
 #include <cstdio>
 
 #include "easydel/base/document.h"
@@ -47,7 +47,7 @@ Result ours(const std::string& dtype, const Kept& kept, int rows, int length, in
   return result;
 }
 
-// One JSON line of shared figures from bench/peer_trl.sh; nothing where there is no peer.
+// Prints the figures of bench/peer_trl.sh, which returns one JSON line; prints nothing without a peer.
 void peer(const std::string& mode, int rows, int length, int steps, int warmup, const Result& mine) {
   const Measured run = bench::run({(source_root() / "bench/peer_trl.sh").string(), mode, std::to_string(rows),
                                    std::to_string(length), std::to_string(steps), std::to_string(warmup)});
@@ -75,7 +75,7 @@ int main_of(int count, char** values) {
   const Ceiling ceiling = measure_ceiling();
   std::printf("%s\n", describe(ceiling).c_str());
   const Result result = ours(dtype, kept, rows, length, steps, warmup);
-  // Six operations a parameter and token: two forward, four backward; attention's own are not counted.
+  // Six operations per parameter and token (two forward, four backward), without those of attention.
   const double gflops = 6 * smol_parameters * result.tokens_per_second.median * 1e-9;
   const double peak = dtype == "fp32" ? ceiling.fp32_gflops : ceiling.bf16_gflops;
   std::printf(
@@ -86,7 +86,7 @@ int main_of(int count, char** values) {
   std::printf("%.0f GFLOP/s, %.0f%% of the measured %s peak; loss %.3f -> %.3f\n", gflops, 100 * gflops / peak,
               dtype.c_str(), result.first_loss, result.last_loss);
   if (argument(count, values, "peer", "yes") == "no") return 0;
-  // bf16-pure: weights and state in bf16. bf16-amp: autocast over masters and state in fp32, which is what ours holds.
+  // bf16-pure: weights and state in bf16. bf16-amp: autocast over fp32 masters and state, as in our program.
   for (const char* mode : dtype == "fp32" ? std::vector{"fp32"} : std::vector{"bf16-pure", "bf16-amp"})
     peer(mode, rows, length, steps, warmup, result);
   return 0;
@@ -96,6 +96,6 @@ int main_of(int count, char** values) {
 }  // namespace easydel::bench
 
 int main(int count, char** values) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run that is cut short has said what it found
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that an interrupted run has printed its results
   return easydel::bench::main_of(count, values);
 }

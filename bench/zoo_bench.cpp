@@ -1,6 +1,6 @@
-// A training step and the reading of a prompt, five families' shapes made small, by the whole program and by
-// transformers in turns in one run: zoo_bench [--rounds 3] [--steps 3] [--only WORD]; WORD is part of a row's name.
-// Weights are drawn from config.json alone. Without EASYDEL_PEER_PYTHON only our side is measured.
+// A training step and a prefill with small models of five families, by the whole program and by transformers, in turns
+// in one run: zoo_bench [--rounds 3] [--steps 3] [--only WORD]; WORD is part of a row's name. Initial weights are
+// random. Without EASYDEL_PEER_PYTHON only our side is measured.
 #include <cstdio>
 #include <sstream>
 
@@ -21,7 +21,7 @@ struct Family {
   const char *name, *config;
 };
 
-// Widths and their ratios are those of the family's published models, or near them; the depth is cut.
+// Widths and their ratios are close to those of the family's published models; the depth is reduced.
 const Family families[] = {
     {"llama", R"("architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 16384, "hidden_size": 768,
   "intermediate_size": 3072, "num_hidden_layers": 8, "num_attention_heads": 12, "num_key_value_heads": 3, "head_dim": 64,
@@ -54,7 +54,7 @@ fs::path write_model(const Family& family, const fs::path& folder) {
   return folder;
 }
 
-// Each step but the first two.
+// Every step except the first two.
 std::vector<TrainingStep> training(const fs::path& model, const std::string& dtype, int steps) {
   constexpr int warmup = 2;
   Scratch scratch;
@@ -72,7 +72,7 @@ std::vector<TrainingStep> training(const fs::path& model, const std::string& dty
   return out;
 }
 
-// The story tokenizer's reading of so much prose.
+// So many tokens of prose, by the story tokenizer.
 std::string prompt() {
   const auto tokenizer = text::Tokenizer::load(source_root() / "tests/data/models/stories260K-hf");
   std::vector<text::TokenId> ids =
@@ -82,19 +82,19 @@ std::string prompt() {
   return tokenizer->decode(ids);
 }
 
-// Seconds to read the prompt, of 512 tokens.
+// Seconds to prefill the prompt of 512 tokens.
 double prefill(const fs::path& model, const std::string& dtype, const std::string& prompt) {
   const Measured got =
       run_program({"generate", model.string(), "--dtype", dtype, "--jsonl", "--batch", "1", "--prompt", prompt,
                    "--prompt", prompt, "--prompt", prompt, "--max-new-tokens", "1", "--temperature", "0"});
-  // The third: when weights are used for the second time, they are packed.
+  // The third prompt, because weights are packed when they are used for the second time.
   const size_t end = got.out.rfind('\n'), begin = got.out.rfind('\n', end - 1) + 1;
   const Value line = parse_json(got.out.substr(begin, end - begin));
   const auto value = [&](const char* key) { return line.find(key)->as_double().value(); };
   return value("prefill_seconds") / value("prompt_tokens") * prompt_tokens;
 }
 
-// What transformers is asked for, and its answers.
+// Requests to transformers, and its answers.
 struct Side {
   std::string dtype;
   std::vector<double> seconds;
@@ -118,12 +118,12 @@ int main_of(int count, char** values) {
         const bool trains = kind == "training step";
         const std::string asked = str(" ", trains ? rows : 1, " ", trains ? length : prompt_tokens, " ",
                                       trains ? steps : 1, " ", model.string());
-        // A training step in bf16 of ours has masters and state in fp32. transformers is taken without them, which is
-        // less work and what is asked for, with them, and with autocast.
+        // Our bf16 training step has fp32 masters and state. transformers is measured without them (less work; the
+        // target refers to this), with them, and with autocast.
         std::vector<Side> sides = {{dtype, {}}};
         if (trains && dtype == "bf16") sides.insert(sides.end(), {{"masters", {}}, {"autocast", {}}});
         std::vector<double> ours;
-        double at_peak = 0;  // tokens/s, were a step nothing but its products
+        double at_peak = 0;  // tokens/s if a step consisted only of its products
         for (int round = 0; round < rounds; ++round) {
           if (trains) {
             for (const TrainingStep& step : training(model, dtype, steps)) {
@@ -161,6 +161,6 @@ int main_of(int count, char** values) {
 }  // namespace easydel::bench
 
 int main(int count, char** values) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run that is cut short has said what it found
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that an interrupted run has printed its results
   return easydel::bench::main_of(count, values);
 }

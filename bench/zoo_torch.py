@@ -1,4 +1,4 @@
-"""The other side of zoo_bench: `zoo_torch.py THREADS` reads lines "training|prefill DTYPE ROWS LENGTH TIMES FOLDER" and
+"""Measures transformers for zoo_bench: `zoo_torch.py THREADS` reads lines "training|prefill DTYPE ROWS LENGTH TIMES FOLDER" and
 answers each with the seconds of TIMES steps of transformers' model of that config.json. DTYPE is fp32, bf16 (weights and
 the optimizer's state too), masters (weights in bf16, copies of them and the optimizer's state in fp32), or autocast
 (computation in bf16, weights in fp32)."""
