@@ -63,7 +63,7 @@ TEST(Gguf, IsReadUnderHuggingFacesNames) {
   EXPECT_EQ(folder.at("model.layers.0.mlp.gate_proj.weight").shape, (std::vector<int64_t>{16, 8}));
   EXPECT_EQ(folder.where("model.norm.weight"), file + ": model.norm.weight");
   const ConfigFile config = read_config(file);
-  EXPECT_EQ(config.where, file);
+  EXPECT_EQ(config.where.text(), file);
   EXPECT_EQ(
       to_json(config.document),
       R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "dtype": "float32", "head_dim": 4, "hidden_act": "silu", )"
