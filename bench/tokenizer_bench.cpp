@@ -10,8 +10,8 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
-#include "easydel/text/batch.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/batch.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 #include "measure.h"
 
 namespace easydel::bench {

@@ -8,7 +8,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/kernels/executor.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 #include "measure.h"
 #include "peer.h"
 

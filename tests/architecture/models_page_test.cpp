@@ -37,7 +37,7 @@ std::string page() {
   const std::string list = read_file(source_root() / "src/easydel/models/family_configs.cpp");
   const auto held = goldens();
   std::string out =
-      "# Families of models\n\nMade of the opening lines of `src/easydel/models/*.cpp`, of the list in\n"
+      "# Families of models\n\nMade of the opening lines of `src/easydel/models/zoo/*.cpp`, of the list in\n"
       "`models/family_configs.cpp` and of the golden vectors in `tests/data/hf_goldens`; a test holds this page to "
       "them.\n\n"
       "Goldens: models with random weights of which logits, loss, every gradient's norm and greedy tokens are compared "
@@ -54,7 +54,7 @@ std::string page() {
     const auto count = held.find(type);
     const std::string file = std::regex_replace(type, std::regex("-"), "_");
     out += "| `" + type + "` | " + architectures + " | " +
-           opening(read_file(source_root() / ("src/easydel/models/" + file + ".cpp"))) + " | " +
+           opening(read_file(source_root() / ("src/easydel/models/zoo/" + file + ".cpp"))) + " | " +
            (count == held.end() ? "none" : std::to_string(count->second)) + " |\n";
   }
   out +=

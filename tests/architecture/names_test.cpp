@@ -14,13 +14,14 @@ struct Registry {
 };
 
 const std::vector<Registry> registries = {
-    {"models/families.cpp", "models/"},     {"models/family_configs.cpp", "models/"},
+    {"models/families.cpp", "models/zoo/"}, {"models/family_configs.cpp", "models/zoo/"},
     {"train/method_configs.cpp", "train/"}, {"ops/attention_backends.cpp", "ops/attention_"},
     {"data/sources.cpp", "data/source_"},
 };
 
-// The names in the first `std::array ... {a(), b()}` or `{a_source, b_source}` or `{Entry{"a", ...}, ...}` of a list
-// file, in its order. An entry's name is its function's or variable's, without a suffix that is the same for all.
+// The names in the first `std::array ... {a(), b()}` or `{zoo::a::family(), ...}` or `{a_source, b_source}` or
+// `{Entry{"a", ...}, ...}` of a list file, in its order. An entry's name is its function's or variable's, without a
+// suffix that is the same for all.
 std::vector<std::string> entries_of(const std::string& text) {
   const size_t array = text.find("std::array ");
   if (array == std::string::npos) return {};
@@ -30,7 +31,8 @@ std::vector<std::string> entries_of(const std::string& text) {
     depth += text[close] == '{' ? 1 : text[close] == '}' ? -1 : 0;
     if (depth == 0) break;
   }
-  const std::string inside = text.substr(open + 1, close - open - 1);
+  const std::string inside = std::regex_replace(text.substr(open + 1, close - open - 1),
+                                                std::regex(R"rx(zoo::([a-z0-9_]+)::family\(\))rx"), "$1()");
   std::vector<std::string> names = all_matches(inside, std::regex(R"rx([{(]\s*"([a-z0-9_-]+)")rx"));
   if (names.empty()) names = all_matches(inside, std::regex(R"(([a-z][a-z0-9_]*)\s*(?:\(\)|(?=[,}]|\s*$)))"));
   for (std::string& name : names) {
@@ -76,6 +78,7 @@ INSTANTIATE_TEST_SUITE_P(All, Registries, testing::ValuesIn(registries), [](cons
 TEST(RegistryNames, AreReadFromEachFormOfList) {
   const std::vector<std::string> ab = {"a", "b"};
   EXPECT_EQ(entries_of("static const std::array all = {\n a(), b(),\n};"), ab);
+  EXPECT_EQ(entries_of("static const std::array all = {\n zoo::a::family(), zoo::b::family(),\n};"), ab);
   EXPECT_EQ(entries_of("static const std::array all{a_source, b_source};"), ab);
   EXPECT_EQ(entries_of("const std::array all{Entry{\"a\", 1}, Entry{\"b\", 2}};"), ab);
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "easydel/elarge/torch_report.h"
+
 namespace easydel::cli {
 namespace {
 
@@ -69,13 +71,13 @@ TEST(Doctor, WarnsOfASlowDisk) {
 }
 
 TEST(Doctor, DescribesTorchWithItsShareOfThePeak) {
-  EXPECT_EQ(describe(TorchReport{"2.13.0", true, 150, 90}, 200),
+  EXPECT_EQ(elarge::describe(elarge::TorchReport{"2.13.0", true, 150, 90}, 200),
             "libtorch          2.13.0, with a GPU\n"
             "its BLAS          fp32 150 GFLOP/s (75% of the peak), bf16 90 GFLOP/s\n");
 }
 
 TEST(Doctor, WarnsOfASlowBlas) {
-  EXPECT_EQ(describe(TorchReport{"2.13.0", false, 40, 90}, 200),
+  EXPECT_EQ(elarge::describe(elarge::TorchReport{"2.13.0", false, 40, 90}, 200),
             "libtorch          2.13.0, no GPU\n"
             "its BLAS          fp32 40 GFLOP/s (20% of the peak), bf16 90 GFLOP/s\n"
             "warning: torch's BLAS reaches only 20% of this machine's fp32 peak\n"

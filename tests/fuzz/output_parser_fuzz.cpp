@@ -8,7 +8,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
-#include "easydel/text/output_parser.h"
+#include "easydel/text/output/output_parser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace easydel;

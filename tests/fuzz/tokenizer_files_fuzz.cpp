@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "easydel/base/error.h"
-#include "easydel/text/formats.h"
+#include "easydel/text/tokenizers/formats.h"
 
 namespace easydel {
 namespace {

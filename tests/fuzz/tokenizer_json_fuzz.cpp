@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "easydel/base/error.h"
-#include "easydel/text/json_tokenizer.h"
+#include "easydel/text/tokenizers/json_tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace easydel;

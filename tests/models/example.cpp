@@ -2,7 +2,7 @@
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 
-namespace easydel::models {
+namespace easydel::models::zoo::example {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
@@ -21,6 +21,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 
 }  // namespace
 
-Family example() { return {"example", "model", {"rotary_emb.inv_freq"}, build, false}; }
+Family family() { return {"example", "model", {"rotary_emb.inv_freq"}, build, false}; }
 
-}  // namespace easydel::models
+}  // namespace easydel::models::zoo::example

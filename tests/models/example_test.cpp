@@ -9,7 +9,9 @@
 
 namespace easydel::models {
 
-Family example();
+namespace zoo::example {
+Family family();
+}
 
 namespace {
 
@@ -29,7 +31,7 @@ TEST(AddingAModel, BuildsAModelThatRuns) {
   building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
     entry.shard = at::arange(entry.elements(), at::TensorOptions().dtype(at::kFloat)).sin().view(entry.shape);
   };
-  const auto model = example().build(ConfigReader(config, FilePlace{"config.json"}), building);
+  const auto model = zoo::example::family().build(ConfigReader(config, FilePlace{"config.json"}), building);
   const at::NoGradGuard no_gradient;
   nn::Pass pass = nn::Pass::over({0, 5});
   const Tensor logits =

@@ -8,8 +8,8 @@
 
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
-#include "easydel/models/probe_logits.h"
 #include "easydel/nn/cache.h"
+#include "easydel/probe/logits.h"
 #include "easydel/tensor/mapped.h"
 #include "support/data.h"
 
@@ -56,9 +56,9 @@ TEST_P(Golden, IsWhatTransformersComputes) {
   if (tokens.defined())
     inputs.push_back(tensor::to_file("max_new_tokens", tokens.new_full({1}, tokens.size(1)), at::kLong));
   weights::write_safetensors(work / "inputs.safetensors", inputs);
-  ProbeOptions options;
+  probe::LogitsOptions options;
   if (const char* const device = std::getenv("EASYDEL_TEST_DEVICE")) options.device = device;
-  probe_logits(folder, work / "inputs.safetensors", work / "out.safetensors", options);
+  probe::logits(folder, work / "inputs.safetensors", work / "out.safetensors", options);
   const auto found = weights::SafetensorsFile::open(work / "out.safetensors");
 
   const Tensor mask = value(*expected, "attention_mask").ne(0).unsqueeze(-1);

@@ -9,7 +9,7 @@
 #include <malloc.h>
 
 #include "easydel/base/document.h"
-#include "easydel/models/probe_logits.h"
+#include "easydel/probe/logits.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/tensor/threads.h"
 #include "support/data.h"
@@ -256,9 +256,9 @@ TEST(ProbeLogits, TracesEveryModuleAndEveryNamedTensor) {
   const std::vector<weights::OutTensor> inputs = {
       tensor::to_file("input_ids", some_tokens(12).view({2, 6}), at::kLong)};
   weights::write_safetensors(work / "in.safetensors", inputs);
-  ProbeOptions options;
+  probe::LogitsOptions options;
   options.trace = work / "trace.safetensors";
-  probe_logits(folder.path(), work / "in.safetensors", work / "out.safetensors", options);
+  probe::logits(folder.path(), work / "in.safetensors", work / "out.safetensors", options);
   const auto trace = weights::SafetensorsFile::open(work / "trace.safetensors");
   for (const char* name :
        {"embeddings", "model.norm", "model.layers.0", "model.layers.2.self_attn", "model.layers.1.mlp",

@@ -6,8 +6,8 @@
 
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
-#include "easydel/models/probe_logits.h"
 #include "easydel/nn/weight.h"
+#include "easydel/probe/logits.h"
 #include "easydel/tensor/mapped.h"
 #include "support/data.h"
 #include "support/memory.h"
@@ -176,9 +176,9 @@ TEST_P(QuantizedFamily, ComputesWithTheRoundedWeights) {
   }
   weights::write_safetensors(work / "inputs.safetensors", inputs);
   const auto run = [&](std::optional<nn::Quantization> wanted) {
-    ProbeOptions options;
+    probe::LogitsOptions options;
     options.quantization = std::move(wanted);
-    probe_logits(folder, work / "inputs.safetensors", work / "out.safetensors", options);
+    probe::logits(folder, work / "inputs.safetensors", work / "out.safetensors", options);
     return tensor::from_view(weights::SafetensorsFile::open(work / "out.safetensors")->at("logits")).clone();
   };
   const Tensor plain = run({}), mask = tensor::from_view(expected->at("attention_mask")).ne(0);

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "easydel/base/document.h"
-#include "easydel/models/probe_logits.h"
 #include "easydel/ops/routing.h"
+#include "easydel/probe/logits.h"
 #include "easydel/tensor/mapped.h"
 #include "support/data.h"
 
@@ -42,7 +42,7 @@ TEST_P(RouterLosses, AreInTheLossWhereConfigJsonAsksForThem) {
   for (const char* name : {"input_ids", "attention_mask", "labels"})
     inputs.push_back(tensor::to_file(name, tensor::from_view(expected->at(name)), at::kLong));
   weights::write_safetensors(work / "inputs.safetensors", inputs);
-  probe_logits(work / "model", work / "inputs.safetensors", work / "out.safetensors", {});
+  probe::logits(work / "model", work / "inputs.safetensors", work / "out.safetensors", {});
   const auto found = weights::SafetensorsFile::open(work / "out.safetensors");
   for (const auto& [ours, theirs] : {std::pair("aux_loss", "aux_loss"), std::pair("loss", "loss_with_aux")}) {
     const double want = *info.find(theirs)->as_double();
@@ -67,7 +67,7 @@ TEST(LogitLoss, OfBambaCountsTheLogNormalizersOfAllTokens) {
   for (const char* name : {"input_ids", "attention_mask", "labels"})
     inputs.push_back(tensor::to_file(name, tensor::from_view(expected->at(name)), at::kLong));
   weights::write_safetensors(work / "inputs.safetensors", inputs);
-  probe_logits(work / "model", work / "inputs.safetensors", work / "out.safetensors", {});
+  probe::logits(work / "model", work / "inputs.safetensors", work / "out.safetensors", {});
   const auto found = weights::SafetensorsFile::open(work / "out.safetensors");
   EXPECT_NEAR(tensor::from_view(found->at("loss")).item<double>(), 8.174518585, 2e-4);
   EXPECT_NEAR(tensor::from_view(found->at("grad_norm_total")).item<double>(), 6.102133838, 6e-4);

@@ -1,4 +1,4 @@
-// Masks beyond the recorded vectors (tests/cli/recorded_vectors_test.cpp).
+// Masks beyond the recorded vectors (tests/probe/recorded_vectors_test.cpp).
 #include "easydel/ops/mask_info.h"
 
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
-#include "easydel/text/jinja_interpreter.h"
+#include "easydel/text/jinja/interpreter.h"
 #include "support/data.h"
 
 namespace easydel::text {

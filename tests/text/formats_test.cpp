@@ -1,10 +1,10 @@
-#include "easydel/text/formats.h"
+#include "easydel/text/tokenizers/formats.h"
 
 #include <gtest/gtest.h>
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
-#include "easydel/text/json_scores.h"
+#include "easydel/text/tokenizers/json_scores.h"
 #include "support/data.h"
 
 namespace easydel::text {

@@ -1,9 +1,9 @@
-#include "easydel/text/limits.h"
+#include "easydel/text/tokenizers/limits.h"
 
 #include <gtest/gtest.h>
 
-#include "easydel/text/post_processors.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/post_processors.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 #include "support/data.h"
 
 namespace easydel::text {

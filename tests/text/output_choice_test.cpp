@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "easydel/base/files.h"
-#include "easydel/text/output_parser.h"
+#include "easydel/text/output/output_parser.h"
 #include "support/data.h"
 
 namespace easydel::text {

@@ -1,4 +1,4 @@
-#include "easydel/text/output_parser.h"
+#include "easydel/text/output/output_parser.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <random>
 
 #include "easydel/base/files.h"
+#include "easydel/probe/tool_lines.h"
 #include "easydel/text/chat_template.h"
-#include "easydel/text/probe_tools.h"
-#include "easydel/text/reading.h"
+#include "easydel/text/output/reading.h"
 #include "easydel/text/unicode.h"
 #include "support/data.h"
 #include "text/parsed_answer.h"
@@ -127,7 +127,7 @@ void expect_answer(const Value& got, const Value& wanted) {
 TEST(OutputParser, AnswersEveryRecordedCaseAtOnceAndCharacterByCharacter) {
   const test::TemporaryFolder folder;
   const Value sources = parse_json(files::read_compressed(test::test_data("templates/templates.json.gz")));
-  std::map<std::string, ToolsProbe> probes;
+  std::map<std::string, probe::ToolsProbe> probes;
   for (const Value& row : cases()) {
     const std::string parser = row.find("parser")->scalar,
                       name = row.find("template") ? row.find("template")->scalar : "";
@@ -138,7 +138,7 @@ TEST(OutputParser, AnswersEveryRecordedCaseAtOnceAndCharacterByCharacter) {
                    row.find("text")->scalar);
       const std::string key = parser + name + (stream ? "s" : "");
       auto probe = probes.find(key);
-      if (probe == probes.end()) probe = probes.emplace(key, ToolsProbe({parser, "", file, stream})).first;
+      if (probe == probes.end()) probe = probes.emplace(key, probe::ToolsProbe({parser, "", file, stream})).first;
       expect_answer(parse_json(probe->second.answer(to_json(row))), *row.find("expect"));
     }
   }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "easydel/text/output_parser.h"
+#include "easydel/text/output/output_parser.h"
 
 namespace easydel::text {
 

@@ -1,4 +1,4 @@
-#include "easydel/text/prefix_trie.h"
+#include "easydel/text/tokenizers/prefix_trie.h"
 
 #include <gtest/gtest.h>
 

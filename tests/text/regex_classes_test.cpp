@@ -1,8 +1,8 @@
-#include "easydel/text/regex_classes.h"
+#include "easydel/text/tokenizers/regex_classes.h"
 
 #include <gtest/gtest.h>
 
-#include "easydel/text/regex.h"
+#include "easydel/text/tokenizers/regex.h"
 
 namespace easydel::text {
 namespace {

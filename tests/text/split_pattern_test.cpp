@@ -1,4 +1,4 @@
-#include "easydel/text/split_pattern.h"
+#include "easydel/text/tokenizers/split_pattern.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <random>
 
 #include "easydel/base/error.h"
-#include "easydel/text/byte_level.h"
-#include "easydel/text/formats.h"
-#include "easydel/text/regex.h"
-#include "easydel/text/scanners.h"
+#include "easydel/text/tokenizers/byte_level.h"
+#include "easydel/text/tokenizers/formats.h"
+#include "easydel/text/tokenizers/regex.h"
+#include "easydel/text/tokenizers/scanners.h"
 
 namespace easydel::text {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/text/unicode.h"
 #include "support/data.h"
 

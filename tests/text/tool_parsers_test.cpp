@@ -1,4 +1,4 @@
-#include "easydel/text/tool_parsers.h"
+#include "easydel/text/output/tool_parsers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Losses on logits beyond what the recorded cases say (tests/cli/recorded_vectors_test.cpp), and the loss of a model.
+// Losses on logits beyond what the recorded cases say (tests/probe/recorded_vectors_test.cpp), and the loss of a model.
 #include "easydel/train/losses.h"
 
 #include <ATen/ops/cat.h>

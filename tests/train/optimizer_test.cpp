@@ -1,5 +1,5 @@
 // Optimizers over a model: what they save and go on from, and which parameters a rule is for. Their numbers are
-// recorded cases (tests/cli/recorded_vectors_test.cpp) and runs (replay_test.cpp).
+// recorded cases (tests/probe/recorded_vectors_test.cpp) and runs (replay_test.cpp).
 #include "easydel/train/optimizer.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@ namespace easydel {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-constexpr int kMaxDepth = 200;
+constexpr int kMaxJsonDepth = 200;
 
 class JsonReader {
  public:
@@ -51,7 +51,8 @@ class JsonReader {
  private:
   Value node(ondemand::value& value, int depth) {
     const std::string_view token = value.raw_json_token();
-    if (depth > kMaxDepth) wrong(place_of(token.data()), str("is nested more than ", kMaxDepth, " levels deep"));
+    if (depth > kMaxJsonDepth)
+      wrong(place_of(token.data()), str("is nested more than ", kMaxJsonDepth, " levels deep"));
     switch (token[0]) {
       case '{':
         return object(value, token, depth);

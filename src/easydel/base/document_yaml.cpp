@@ -12,7 +12,7 @@
 namespace easydel {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr int kMaxYamlDepth = 200;
 constexpr size_t kMaxAliasWeight = 250'000;  // nodes (long texts count more) that aliases may multiply into
 
 class YamlReader {
@@ -53,7 +53,7 @@ class YamlReader {
 
   // One node, whose first event is the current one; leaves the current event at the node's last.
   Value node(int depth) {
-    if (depth > kMaxDepth) wrong(here(), str("is nested more than ", kMaxDepth, " levels deep"));
+    if (depth > kMaxYamlDepth) wrong(here(), str("is nested more than ", kMaxYamlDepth, " levels deep"));
     switch (event_.type) {
       case YAML_ALIAS_EVENT:
         return alias(text_of(event_.data.alias.anchor));

@@ -19,6 +19,7 @@
 #include "easydel/elarge/core.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/kernels/executor.h"
+#include "easydel/probe/commands.h"
 
 namespace easydel::cli {
 namespace {
@@ -31,13 +32,13 @@ struct Options {
   RunOptions run;
   GenerateOptions generate;
   ChatOptions chat;
-  ProbeLogitsOptions logits;
-  ProbeReplayOptions replay;
+  probe::LogitsCommand logits;
+  probe::ReplayCommand replay;
   ExportOptions export_;
   DescribeModelOptions model;
   DescribeMeshOptions mesh;
   std::vector<std::string> files, plugins;
-  ProbeToolsOptions tools;
+  probe::ToolsCommand tools;
   RenderCommand render;
   std::string tokenizer, chat_template, lines = "-", keys;
   std::optional<std::string> text;
@@ -95,12 +96,12 @@ CLI::App* add_command(CLI::App& parent, Options& options, const std::string& nam
 }
 
 void add_probes(CLI::App& app, Options& o, const std::string& group) {
-  CLI::App* const probe = app.add_subcommand("probe", "Compare with other implementations: JSON Lines in and out");
-  probe->group(group);
-  probe->require_subcommand(1);
-  probe->fallthrough();
-  CLI::App* one = add_command(*probe, o, "logits", "Logits, loss and gradients of recorded inputs", "",
-                              [&o] { return run_probe_logits(o.logits); });
+  CLI::App* const probes = app.add_subcommand("probe", "Compare with other implementations: JSON Lines in and out");
+  probes->group(group);
+  probes->require_subcommand(1);
+  probes->fallthrough();
+  CLI::App* one = add_command(*probes, o, "logits", "Logits, loss and gradients of recorded inputs", "",
+                              [&o] { return probe::run_logits(o.logits); });
   one->add_option("model", o.logits.model, "Model folder")->required();
   one->add_option("--inputs", o.logits.inputs, "Safetensors file with the inputs")->required();
   one->add_option("--output", o.logits.output, "Safetensors file to write")->required();
@@ -110,32 +111,32 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--set", o.logits.set,
                   "Set a key of a run: quantization.*, base_config.values.attn_mechanism or moe_method")
       ->allow_extra_args(false);
-  one = add_command(*probe, o, "replay", "A recorded training run, through the real trainer", "",
-                    [&o] { return run_probe_replay(o.replay); });
+  one = add_command(*probes, o, "replay", "A recorded training run, through the real trainer", "",
+                    [&o] { return probe::run_replay(o.replay); });
   one->add_option("case", o.replay.test_case, "The case's JSON file")->required();
   one->add_option("--root", o.replay.root, "Folder that models and batches are looked up in")->required();
   one->add_option("--output", o.replay.output, "JSON Lines file to write, one line per step")->required();
   one->add_option("--params", o.replay.params, "JSON file for sums of the parameters after the last step");
-  one = add_command(*probe, o, "tokenize", "Texts to ids and back", "",
-                    [&o] { return run_probe_tokenize(o.tokenizer, o.lines); });
+  one = add_command(*probes, o, "tokenize", "Texts to ids and back", "",
+                    [&o] { return probe::run_tokenize(o.tokenizer, o.lines, print); });
   one->add_option("--tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
   one->add_option("--jsonl", o.lines, "File of JSON Lines; - is standard input");
-  one = add_command(*probe, o, "render", "Chat templates", "",
-                    [&o] { return run_probe_render(o.chat_template, o.lines); });
+  one = add_command(*probes, o, "render", "Chat templates", "",
+                    [&o] { return probe::run_render(o.chat_template, o.lines, print); });
   one->add_option("--template", o.chat_template, "The template's file; without it every line carries its own");
   one->add_option("--jsonl", o.lines, "File of JSON Lines; - is standard input");
-  one = add_command(*probe, o, "vectors", "Recorded cases of EasyDeL, TRL and others", "",
-                    [&o] { return run_probe_vectors(o.files, o.check); });
+  one = add_command(*probes, o, "vectors", "Recorded cases of EasyDeL, TRL and others", "",
+                    [&o] { return probe::run_vectors(o.files, o.check, print); });
   one->add_option("files", o.files, "Files of cases: easydel_vectors/*.json, trl_goldens/*/*.json")->required();
   one->add_flag("--check", o.check, "Compare with what the files expect; the exit status is 1 where a case fails");
-  one = add_command(*probe, o, "tools", "Tool calls and reasoning in answers", "",
-                    [&o] { return run_probe_tools(o.tools); });
+  one = add_command(*probes, o, "tools", "Tool calls and reasoning in answers", "",
+                    [&o] { return probe::run_tools(o.tools, print); });
   one->add_option("--parser", o.tools.parser, "The format of tool calls, or auto: by the template")->required();
   one->add_option("--reasoning-parser", o.tools.reasoning_parser, "The format of reasoning");
   one->add_option("--template", o.tools.chat_template, "The template's file");
   one->add_option("--jsonl", o.tools.lines, "File of JSON Lines; - is standard input");
   one->add_flag("--stream", o.tools.stream, "Character by character");
-  add_command(*probe, o, "constrain", "(not built yet)", "", []() -> int {
+  add_command(*probes, o, "constrain", "(not built yet)", "", []() -> int {
     refuse("probe constrain", "is not built yet", "built: logits, replay, vectors, tokenize, render, tools");
   });
 }

@@ -48,27 +48,6 @@ struct ChatOptions : ModelOptions {
 };
 int run_chat(const ChatOptions& options);
 
-struct ProbeLogitsOptions {
-  std::string dtype = "fp32";
-  std::string model, inputs, output, trace, device = "auto";
-  std::vector<std::string> set;  // keys of a run: of its quantization, and how attention and experts are computed
-};
-int run_probe_logits(const ProbeLogitsOptions& options);
-struct ProbeReplayOptions {
-  std::string test_case, root, output, params;
-};
-int run_probe_replay(const ProbeReplayOptions& options);
-// `lines`: a file of JSON Lines, or "-".
-int run_probe_tokenize(const std::string& tokenizer, const std::string& lines);
-struct ProbeToolsOptions {
-  std::string parser, reasoning_parser, chat_template, lines = "-";
-  bool stream = false;
-};
-int run_probe_tools(const ProbeToolsOptions& options);
-int run_probe_render(const std::string& chat_template, const std::string& lines);
-// 1 where `check` and a case failed.
-int run_probe_vectors(const std::vector<std::string>& files, bool check);
-
 struct ExportOptions {
   std::string model, format = "gguf", dtype = "auto", output;
   std::string tokenizer;  // empty: the model's own
@@ -92,8 +71,6 @@ int run_describe_mesh(const DescribeMeshOptions& options);
 int run_describe_keys(const std::string& path, bool markdown);
 int run_config_schema();
 
-// A folder or file of a tokenizer; of a name of the hub the folder that its files are in.
-std::filesystem::path tokenizer_path(const std::string& name);
 // With `tokens` a line for each: its id, as the vocabulary writes it, the part of the text that it stands for.
 int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special, bool tokens);
 int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special);

@@ -5,8 +5,8 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/base/text_table.h"
 #include "easydel/cli/commands.h"
-#include "easydel/cli/text_table.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/elarge/core.h"
 #include "easydel/hub/resolve.h"

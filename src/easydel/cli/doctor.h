@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "easydel/cli/torch_report.h"
-
 namespace easydel::cli {
 
 // What was found; measured figures are of this moment.

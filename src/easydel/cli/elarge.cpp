@@ -4,8 +4,8 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/cli/commands.h"
-#include "easydel/cli/overrides.h"
 #include "easydel/elarge/actions.h"
+#include "easydel/elarge/overrides.h"
 #include "easydel/mesh/world.h"
 
 namespace easydel::cli {
@@ -14,7 +14,7 @@ namespace {
 elarge::Run read(const RunOptions& options) {
   if (options.file.empty())
     refuse("easydel " + options.command, "which file?", "give the run: easydel " + options.command + " run.yaml");
-  const std::vector<elarge::Override> overrides = overrides_of(options.set);
+  const std::vector<elarge::Override> overrides = elarge::overrides_of(options.set);
   const int ranks = options.ranks > 0 ? options.ranks : mesh::read_world().size;
   return elarge::read_run(options.file, overrides, ranks);
 }

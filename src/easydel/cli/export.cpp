@@ -4,11 +4,11 @@
 #include "easydel/base/byte_count.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/text_table.h"
 #include "easydel/cli/commands.h"
-#include "easydel/cli/text_table.h"
 #include "easydel/hub/resolve.h"
-#include "easydel/text/gguf_vocabulary.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/gguf_vocabulary.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/weights/export.h"
 
 namespace easydel::cli {

@@ -11,8 +11,8 @@
 
 #include "easydel/base/error.h"
 #include "easydel/cli/commands.h"
-#include "easydel/cli/overrides.h"
 #include "easydel/elarge/core.h"
+#include "easydel/elarge/overrides.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/mesh/world.h"
 
@@ -29,7 +29,7 @@ std::unique_ptr<elarge::Session> open(const ModelOptions& options) {
   loader.set("verbose", Value::boolean(false));
   document.set("model", model);
   document.set("loader", loader);
-  return elarge::core().open(configuration(document, options.set), false);
+  return elarge::core().open(elarge::configuration(document, options.set), false);
 }
 
 // The generation flags as the YAML's keys, by their limits.

@@ -5,11 +5,11 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/text_table.h"
 #include "easydel/cli/commands.h"
-#include "easydel/cli/text_table.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/text/chat_capabilities.h"
-#include "easydel/text/output_parser.h"
+#include "easydel/text/output/output_parser.h"
 #include "easydel/text/render_chat.h"
 
 namespace easydel::cli {
@@ -91,7 +91,7 @@ std::string template_of(const std::filesystem::path& path, const std::string& so
 
 // What the template can do, and how the model's answers are read where nobody says otherwise.
 std::string about(const std::string& source) {
-  const std::filesystem::path path = tokenizer_path(source);
+  const std::filesystem::path path = hub::resolve_tokenizer(source);
   const std::string text = template_of(path, source);
   const text::ChatCapabilities can = text::capabilities_of(text::ChatTemplate(text, source));
   std::string type;
@@ -123,7 +123,7 @@ int run_render(const RenderCommand& command) {
   const Value messages = messages_of(command, options);
   const std::filesystem::path path = hub::expand_home(command.source);
   if (is_template_file(path)) return print(rendered_alone(command, messages, options) + "\n"), 0;
-  const auto tokenizer = text::Tokenizer::load(tokenizer_path(command.source));
+  const auto tokenizer = text::Tokenizer::load(hub::resolve_tokenizer(command.source));
   const text::ChatRenderer renderer(tokenizer);
   if (command.ids && !command.mask) {
     std::string ids;

@@ -13,7 +13,7 @@
 
 #include "easydel/data/row_kinds.h"
 #include "easydel/text/render_chat.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::data {
 

@@ -6,14 +6,14 @@
 namespace easydel::data {
 namespace {
 
-constexpr std::array<std::string_view, 1> extensions{".csv"};
+constexpr std::array<std::string_view, 1> csv_extensions{".csv"};
 
-bool read(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
+bool read_csv(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
   return read_delimited(file, ',', sink);
 }
 
 }  // namespace
 
-extern const Source csv_source{"csv", extensions, read};
+extern const Source csv_source{"csv", csv_extensions, read_csv};
 
 }  // namespace easydel::data

@@ -12,7 +12,7 @@ extern const Source json_source, jsonl_source;
 
 namespace {
 
-constexpr std::array<std::string_view, 1> extensions{".json"};
+constexpr std::array<std::string_view, 1> json_extensions{".json"};
 
 // The first byte that is no white space; 0: there is none.
 char first_character(const std::filesystem::path& file) {
@@ -26,7 +26,7 @@ char first_character(const std::filesystem::path& file) {
   return in >> c ? c : '\0';
 }
 
-bool read(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
+bool read_json(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
   if (first_character(file) != '[') return jsonl_source.read(file, options, sink);
   Value rows = parse_json(files::read_compressed(file), file.string());
   for (Value& row : rows.items) {
@@ -39,6 +39,6 @@ bool read(const std::filesystem::path& file, const SourceOptions& options, const
 
 }  // namespace
 
-extern const Source json_source{"json", extensions, read};
+extern const Source json_source{"json", json_extensions, read_json};
 
 }  // namespace easydel::data

@@ -10,9 +10,9 @@ extern const Source jsonl_source;
 
 namespace {
 
-constexpr std::array<std::string_view, 2> extensions{".jsonl", ".ndjson"};
+constexpr std::array<std::string_view, 2> jsonl_extensions{".jsonl", ".ndjson"};
 
-bool read(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
+bool read_jsonl(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
   return for_each_line(file, [&](std::string_view line, int64_t number) {
     if (line.find_first_not_of(" \t") == std::string_view::npos) return true;
     const std::string where = str(file.string(), ":", number);
@@ -30,6 +30,6 @@ bool read(const std::filesystem::path& file, const SourceOptions&, const RowSink
 
 }  // namespace
 
-extern const Source jsonl_source{"jsonl", extensions, read};
+extern const Source jsonl_source{"jsonl", jsonl_extensions, read_jsonl};
 
 }  // namespace easydel::data

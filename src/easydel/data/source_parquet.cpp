@@ -6,14 +6,14 @@
 namespace easydel::data {
 namespace {
 
-constexpr std::array<std::string_view, 3> extensions{".parquet", ".geoparquet", ".gpq"};
+constexpr std::array<std::string_view, 3> parquet_extensions{".parquet", ".geoparquet", ".gpq"};
 
-bool read(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
+bool read_parquet(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
   return read_columns(file, columnar::Form::parquet, options, sink);
 }
 
 }  // namespace
 
-extern const Source parquet_source{"parquet", extensions, read, [] { columnar_library(); }};
+extern const Source parquet_source{"parquet", parquet_extensions, read_parquet, [] { columnar_library(); }};
 
 }  // namespace easydel::data

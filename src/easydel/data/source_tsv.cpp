@@ -6,14 +6,14 @@
 namespace easydel::data {
 namespace {
 
-constexpr std::array<std::string_view, 1> extensions{".tsv"};
+constexpr std::array<std::string_view, 1> tsv_extensions{".tsv"};
 
-bool read(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
+bool read_tsv(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
   return read_delimited(file, '\t', sink);
 }
 
 }  // namespace
 
-extern const Source tsv_source{"tsv", extensions, read};
+extern const Source tsv_source{"tsv", tsv_extensions, read_tsv};
 
 }  // namespace easydel::data

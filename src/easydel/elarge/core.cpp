@@ -15,7 +15,7 @@ std::filesystem::path folder_of_this_library() {
 
 std::filesystem::path path_of_core() { return folder_of_this_library() / "libeasydel_core.so"; }
 
-Core& load() {
+void* load() {
   const std::filesystem::path path = path_of_core();
   // Never unloaded: torch's destructors cost more than they give.
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
@@ -24,16 +24,22 @@ Core& load() {
     refuse(path.string(), str("cannot be loaded: ", why ? why : "unknown reason"),
            "it holds everything that computes; build it, or set LD_LIBRARY_PATH to the torch it was built against");
   }
-  using Entry = Core* (*)();
-  const auto entry = reinterpret_cast<Entry>(::dlsym(library, "easydel_core_entry"));
-  if (!entry) refuse(path.string(), "has no easydel_core_entry: it is of another version", "build easydel anew");
-  return *entry();
+  return library;
 }
 
 }  // namespace
 
+void* core_symbol(const char* name) {
+  static void* const library = load();
+  void* const symbol = ::dlsym(library, name);
+  if (!symbol)
+    refuse(path_of_core().string(), str("has no ", name, ": it is of another version"), "build easydel anew");
+  return symbol;
+}
+
 Core& core() {
-  static Core& one = load();
+  using Entry = Core* (*)();
+  static Core& one = *reinterpret_cast<Entry>(core_symbol("easydel_core_entry"))();
   return one;
 }
 

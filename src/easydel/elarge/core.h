@@ -16,7 +16,6 @@
 
 #include "easydel/base/error.h"
 #include "easydel/elarge/elarge.h"
-#include "easydel/elarge/vector_kind.h"
 #include "easydel/hub/push.h"
 
 namespace easydel::data {
@@ -88,19 +87,6 @@ class Session {
   virtual hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) = 0;
 };
 
-struct ProbeLogits {
-  std::filesystem::path model, inputs, output;
-  std::optional<std::filesystem::path> trace;
-  std::string device = "auto";
-  std::string dtype = "fp32";  // of the computation
-  QuantizationConfig quantization = {};
-  std::string attention = "auto", moe_method = "fused_moe";  // as base_config.values says them
-};
-struct ProbeReplay {
-  std::filesystem::path test_case, root, output;
-  std::optional<std::filesystem::path> parameters;
-};
-
 // A plan of how a run's model lies on `devices` ranks; none of them is started, and no weight is read.
 struct MeshPlan {
   const Config& config;
@@ -122,21 +108,19 @@ class Core {
   // What open() and its session would refuse of the models, found without room for weights and without joining the
   // other ranks: UserError.
   virtual void check(const Config& config, int64_t ranks, bool trains) = 0;
-  virtual void probe_logits(const ProbeLogits& probe) = 0;
-  virtual void probe_replay(const ProbeReplay& probe) = 0;
   // What a checkpoint of the model of this config.json holds. UserError where it cannot be built.
   virtual std::vector<PlannedTensor> plan_model(const Value& config, const Where& where) = 0;
   virtual std::string describe_mesh(const MeshPlan& plan) = 0;
   // Families from outside the tree: a plug-in's library (models/plugin.h). UserError where it is none that fits.
   virtual void load_plugin(const std::filesystem::path& file) = 0;
-  // The kinds of recorded cases whose answers need torch.
-  virtual const std::vector<VectorKind>& vector_kinds() = 0;
   // What torch is and how fast, for `doctor`, against the measured peak.
   virtual std::string doctor(double peak_gflops) = 0;
 };
 
 // Loads libeasydel_core.so (beside libeasydel_base.so) at the first call. UserError where it cannot be loaded.
 Core& core();
+// A function of that library by its name (another layer's door, as probe/core.h); UserError as core().
+void* core_symbol(const char* name);
 // Whether the library's file is there.
 bool core_is_there();
 

@@ -18,7 +18,7 @@
 #include "easydel/mesh/world.h"
 #include "easydel/models/family_configs.h"
 #include "easydel/models/text_config.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::elarge {

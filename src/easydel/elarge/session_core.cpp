@@ -17,7 +17,7 @@
 #include "easydel/hub/resolve.h"
 #include "easydel/models/model.h"
 #include "easydel/text/render_chat.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/train/progress.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/trainer.h"

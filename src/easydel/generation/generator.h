@@ -15,7 +15,7 @@
 #include "easydel/generation/generation_config.h"
 #include "easydel/generation/processors.h"
 #include "easydel/models/model.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::generation {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "easydel/generation/generation_config.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::generation {
 

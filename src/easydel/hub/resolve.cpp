@@ -55,6 +55,10 @@ bool is_on_hub(std::string_view name) {
   return is_hub_name(name) && !fs::exists(expand_home(name), missing);
 }
 
+fs::path resolve_tokenizer(std::string_view name) {
+  return is_on_hub(name) ? resolve_model(name, "tokenizer") : expand_home(name);
+}
+
 fs::path resolve_model(std::string_view name, const std::string& where, std::string_view revision, ModelFiles files) {
   const fs::path path = expand_home(name);
   std::error_code missing;

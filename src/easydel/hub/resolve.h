@@ -30,6 +30,9 @@ std::filesystem::path resolve_dataset(std::string_view name, const std::string& 
                                       const std::function<bool(std::string_view file)>& filter,
                                       std::string_view revision = "main");
 
+// The folder or file of a tokenizer; for a hub name the folder that its files are in.
+std::filesystem::path resolve_tokenizer(std::string_view name);
+
 // True if resolve_model would search `name` on the hub: it is not an existing path and has the form of a hub name.
 bool is_on_hub(std::string_view name);
 

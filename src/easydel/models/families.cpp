@@ -11,218 +11,222 @@
 
 namespace easydel::models {
 
-Family apertus();
-Family arcee();
-Family arctic();
-Family bamba();
-Family bert();
-Family bitnet();
-Family bloom();
-Family camembert();
-Family cohere();
-Family cohere2();
-Family cwm();
-Family dbrx();
-Family deepseek_v2();
-Family deepseek_v3();
-Family deepseek_v32();
-Family dots1();
-Family ernie4_5();
-Family ernie4_5_moe();
-Family exaone();
-Family exaone4();
-Family exaone_moe();
-Family falcon();
-Family falcon_h1();
-Family falcon_mamba();
-Family flex_olmo();
-Family gemma();
-Family gemma2();
-Family gemma3_text();
-Family gemma3n_text();
-Family gemma4_text();
-Family glm();
-Family glm4();
-Family glm4_moe();
-Family glm4_moe_lite();
-Family glm_moe_dsa();
-Family gpt2();
-Family gpt_bigcode();
-Family gpt_neo();
-Family gpt_neox();
-Family gpt_oss();
-Family gptj();
-Family granite();
-Family granitemoe();
-Family granitemoehybrid();
-Family granitemoeshared();
-Family grok_1();
-Family helium();
-Family hunyuan_v1_dense();
-Family hunyuan_v1_moe();
-Family hyperclovax();
-Family internlm2();
-Family internlm3();
-Family iquestcoder();
-Family jais2();
-Family jamba();
-Family jetmoe();
-Family kimi_linear();
-Family lfm2();
-Family lfm2_moe();
-Family llama();
-Family llama4_text();
-Family longcat_flash();
-Family mamba();
-Family mamba2();
-Family mimo_v2_flash();
-Family minimax();
-Family minimax_m2();
-Family ministral();
-Family ministral3();
-Family mistral();
-Family mixtral();
-Family modernbert();
-Family mpt();
-Family nemotron();
-Family nemotron_h();
-Family olmo();
-Family olmo2();
-Family olmo3();
-Family olmoe();
-Family openelm();
-Family opt();
-Family persimmon();
-Family phi();
-Family phi3();
-Family phimoe();
-Family qwen2();
-Family qwen2_moe();
-Family qwen3();
-Family qwen3_5_moe_text();
-Family qwen3_5_text();
-Family qwen3_moe();
-Family qwen3_next();
-Family roberta();
-Family rwkv();
-Family seed_oss();
-Family smollm3();
-Family solar_open();
-Family stablelm();
-Family starcoder2();
-Family vaultgemma();
-Family xerxes();
-Family xlm_roberta();
-Family xlstm();
-Family zamba2();
+// clang-format off
+namespace zoo {
+namespace apertus { Family family(); }
+namespace arcee { Family family(); }
+namespace arctic { Family family(); }
+namespace bamba { Family family(); }
+namespace bert { Family family(); }
+namespace bitnet { Family family(); }
+namespace bloom { Family family(); }
+namespace camembert { Family family(); }
+namespace cohere { Family family(); }
+namespace cohere2 { Family family(); }
+namespace cwm { Family family(); }
+namespace dbrx { Family family(); }
+namespace deepseek_v2 { Family family(); }
+namespace deepseek_v3 { Family family(); }
+namespace deepseek_v32 { Family family(); }
+namespace dots1 { Family family(); }
+namespace ernie4_5 { Family family(); }
+namespace ernie4_5_moe { Family family(); }
+namespace exaone { Family family(); }
+namespace exaone4 { Family family(); }
+namespace exaone_moe { Family family(); }
+namespace falcon { Family family(); }
+namespace falcon_h1 { Family family(); }
+namespace falcon_mamba { Family family(); }
+namespace flex_olmo { Family family(); }
+namespace gemma { Family family(); }
+namespace gemma2 { Family family(); }
+namespace gemma3_text { Family family(); }
+namespace gemma3n_text { Family family(); }
+namespace gemma4_text { Family family(); }
+namespace glm { Family family(); }
+namespace glm4 { Family family(); }
+namespace glm4_moe { Family family(); }
+namespace glm4_moe_lite { Family family(); }
+namespace glm_moe_dsa { Family family(); }
+namespace gpt2 { Family family(); }
+namespace gpt_bigcode { Family family(); }
+namespace gpt_neo { Family family(); }
+namespace gpt_neox { Family family(); }
+namespace gpt_oss { Family family(); }
+namespace gptj { Family family(); }
+namespace granite { Family family(); }
+namespace granitemoe { Family family(); }
+namespace granitemoehybrid { Family family(); }
+namespace granitemoeshared { Family family(); }
+namespace grok_1 { Family family(); }
+namespace helium { Family family(); }
+namespace hunyuan_v1_dense { Family family(); }
+namespace hunyuan_v1_moe { Family family(); }
+namespace hyperclovax { Family family(); }
+namespace internlm2 { Family family(); }
+namespace internlm3 { Family family(); }
+namespace iquestcoder { Family family(); }
+namespace jais2 { Family family(); }
+namespace jamba { Family family(); }
+namespace jetmoe { Family family(); }
+namespace kimi_linear { Family family(); }
+namespace lfm2 { Family family(); }
+namespace lfm2_moe { Family family(); }
+namespace llama { Family family(); }
+namespace llama4_text { Family family(); }
+namespace longcat_flash { Family family(); }
+namespace mamba { Family family(); }
+namespace mamba2 { Family family(); }
+namespace mimo_v2_flash { Family family(); }
+namespace minimax { Family family(); }
+namespace minimax_m2 { Family family(); }
+namespace ministral { Family family(); }
+namespace ministral3 { Family family(); }
+namespace mistral { Family family(); }
+namespace mixtral { Family family(); }
+namespace modernbert { Family family(); }
+namespace mpt { Family family(); }
+namespace nemotron { Family family(); }
+namespace nemotron_h { Family family(); }
+namespace olmo { Family family(); }
+namespace olmo2 { Family family(); }
+namespace olmo3 { Family family(); }
+namespace olmoe { Family family(); }
+namespace openelm { Family family(); }
+namespace opt { Family family(); }
+namespace persimmon { Family family(); }
+namespace phi { Family family(); }
+namespace phi3 { Family family(); }
+namespace phimoe { Family family(); }
+namespace qwen2 { Family family(); }
+namespace qwen2_moe { Family family(); }
+namespace qwen3 { Family family(); }
+namespace qwen3_5_moe_text { Family family(); }
+namespace qwen3_5_text { Family family(); }
+namespace qwen3_moe { Family family(); }
+namespace qwen3_next { Family family(); }
+namespace roberta { Family family(); }
+namespace rwkv { Family family(); }
+namespace seed_oss { Family family(); }
+namespace smollm3 { Family family(); }
+namespace solar_open { Family family(); }
+namespace stablelm { Family family(); }
+namespace starcoder2 { Family family(); }
+namespace vaultgemma { Family family(); }
+namespace xerxes { Family family(); }
+namespace xlm_roberta { Family family(); }
+namespace xlstm { Family family(); }
+namespace zamba2 { Family family(); }
+}  // namespace zoo
+// clang-format on
 
 namespace {
 std::vector<Family>& all_families() {
   static const std::array built = {
-      apertus(),
-      arcee(),
-      arctic(),
-      bamba(),
-      bert(),
-      bitnet(),
-      bloom(),
-      camembert(),
-      cohere(),
-      cohere2(),
-      cwm(),
-      dbrx(),
-      deepseek_v2(),
-      deepseek_v3(),
-      deepseek_v32(),
-      dots1(),
-      ernie4_5(),
-      ernie4_5_moe(),
-      exaone(),
-      exaone4(),
-      exaone_moe(),
-      falcon(),
-      falcon_h1(),
-      falcon_mamba(),
-      flex_olmo(),
-      gemma(),
-      gemma2(),
-      gemma3_text(),
-      gemma3n_text(),
-      gemma4_text(),
-      glm(),
-      glm4(),
-      glm4_moe(),
-      glm4_moe_lite(),
-      glm_moe_dsa(),
-      gpt2(),
-      gpt_bigcode(),
-      gpt_neo(),
-      gpt_neox(),
-      gpt_oss(),
-      gptj(),
-      granite(),
-      granitemoe(),
-      granitemoehybrid(),
-      granitemoeshared(),
-      grok_1(),
-      helium(),
-      hunyuan_v1_dense(),
-      hunyuan_v1_moe(),
-      hyperclovax(),
-      internlm2(),
-      internlm3(),
-      iquestcoder(),
-      jais2(),
-      jamba(),
-      jetmoe(),
-      kimi_linear(),
-      lfm2(),
-      lfm2_moe(),
-      llama(),
-      llama4_text(),
-      longcat_flash(),
-      mamba(),
-      mamba2(),
-      mimo_v2_flash(),
-      minimax(),
-      minimax_m2(),
-      ministral(),
-      ministral3(),
-      mistral(),
-      mixtral(),
-      modernbert(),
-      mpt(),
-      nemotron(),
-      nemotron_h(),
-      olmo(),
-      olmo2(),
-      olmo3(),
-      olmoe(),
-      openelm(),
-      opt(),
-      persimmon(),
-      phi(),
-      phi3(),
-      phimoe(),
-      qwen2(),
-      qwen2_moe(),
-      qwen3(),
-      qwen3_5_moe_text(),
-      qwen3_5_text(),
-      qwen3_moe(),
-      qwen3_next(),
-      roberta(),
-      rwkv(),
-      seed_oss(),
-      smollm3(),
-      solar_open(),
-      stablelm(),
-      starcoder2(),
-      vaultgemma(),
-      xerxes(),
-      xlm_roberta(),
-      xlstm(),
-      zamba2(),
+      zoo::apertus::family(),
+      zoo::arcee::family(),
+      zoo::arctic::family(),
+      zoo::bamba::family(),
+      zoo::bert::family(),
+      zoo::bitnet::family(),
+      zoo::bloom::family(),
+      zoo::camembert::family(),
+      zoo::cohere::family(),
+      zoo::cohere2::family(),
+      zoo::cwm::family(),
+      zoo::dbrx::family(),
+      zoo::deepseek_v2::family(),
+      zoo::deepseek_v3::family(),
+      zoo::deepseek_v32::family(),
+      zoo::dots1::family(),
+      zoo::ernie4_5::family(),
+      zoo::ernie4_5_moe::family(),
+      zoo::exaone::family(),
+      zoo::exaone4::family(),
+      zoo::exaone_moe::family(),
+      zoo::falcon::family(),
+      zoo::falcon_h1::family(),
+      zoo::falcon_mamba::family(),
+      zoo::flex_olmo::family(),
+      zoo::gemma::family(),
+      zoo::gemma2::family(),
+      zoo::gemma3_text::family(),
+      zoo::gemma3n_text::family(),
+      zoo::gemma4_text::family(),
+      zoo::glm::family(),
+      zoo::glm4::family(),
+      zoo::glm4_moe::family(),
+      zoo::glm4_moe_lite::family(),
+      zoo::glm_moe_dsa::family(),
+      zoo::gpt2::family(),
+      zoo::gpt_bigcode::family(),
+      zoo::gpt_neo::family(),
+      zoo::gpt_neox::family(),
+      zoo::gpt_oss::family(),
+      zoo::gptj::family(),
+      zoo::granite::family(),
+      zoo::granitemoe::family(),
+      zoo::granitemoehybrid::family(),
+      zoo::granitemoeshared::family(),
+      zoo::grok_1::family(),
+      zoo::helium::family(),
+      zoo::hunyuan_v1_dense::family(),
+      zoo::hunyuan_v1_moe::family(),
+      zoo::hyperclovax::family(),
+      zoo::internlm2::family(),
+      zoo::internlm3::family(),
+      zoo::iquestcoder::family(),
+      zoo::jais2::family(),
+      zoo::jamba::family(),
+      zoo::jetmoe::family(),
+      zoo::kimi_linear::family(),
+      zoo::lfm2::family(),
+      zoo::lfm2_moe::family(),
+      zoo::llama::family(),
+      zoo::llama4_text::family(),
+      zoo::longcat_flash::family(),
+      zoo::mamba::family(),
+      zoo::mamba2::family(),
+      zoo::mimo_v2_flash::family(),
+      zoo::minimax::family(),
+      zoo::minimax_m2::family(),
+      zoo::ministral::family(),
+      zoo::ministral3::family(),
+      zoo::mistral::family(),
+      zoo::mixtral::family(),
+      zoo::modernbert::family(),
+      zoo::mpt::family(),
+      zoo::nemotron::family(),
+      zoo::nemotron_h::family(),
+      zoo::olmo::family(),
+      zoo::olmo2::family(),
+      zoo::olmo3::family(),
+      zoo::olmoe::family(),
+      zoo::openelm::family(),
+      zoo::opt::family(),
+      zoo::persimmon::family(),
+      zoo::phi::family(),
+      zoo::phi3::family(),
+      zoo::phimoe::family(),
+      zoo::qwen2::family(),
+      zoo::qwen2_moe::family(),
+      zoo::qwen3::family(),
+      zoo::qwen3_5_moe_text::family(),
+      zoo::qwen3_5_text::family(),
+      zoo::qwen3_moe::family(),
+      zoo::qwen3_next::family(),
+      zoo::roberta::family(),
+      zoo::rwkv::family(),
+      zoo::seed_oss::family(),
+      zoo::smollm3::family(),
+      zoo::solar_open::family(),
+      zoo::stablelm::family(),
+      zoo::starcoder2::family(),
+      zoo::vaultgemma::family(),
+      zoo::xerxes::family(),
+      zoo::xlm_roberta::family(),
+      zoo::xlstm::family(),
+      zoo::zamba2::family(),
   };
   static std::vector<Family> all(built.begin(), built.end());
   return all;

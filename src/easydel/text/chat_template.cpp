@@ -2,8 +2,8 @@
 #include "easydel/text/chat_template.h"
 
 #include "easydel/base/error.h"
-#include "easydel/text/jinja_ast.h"
-#include "easydel/text/jinja_interpreter.h"
+#include "easydel/text/jinja/ast.h"
+#include "easydel/text/jinja/interpreter.h"
 
 namespace easydel::text {
 

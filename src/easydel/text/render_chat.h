@@ -11,7 +11,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/text/chat_template.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::text {
 

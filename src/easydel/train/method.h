@@ -13,7 +13,7 @@
 #include "easydel/data/mixture_config.h"
 #include "easydel/models/model.h"
 #include "easydel/nn/pass.h"
-#include "easydel/text/tokenizer.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/train/method_configs.h"
 
 namespace easydel::train {

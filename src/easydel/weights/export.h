@@ -1,5 +1,5 @@
-// Exports a model: as keys and tensors of a GGUF file (text/gguf_vocabulary.h writes the vocabulary), or as a Hugging
-// Face folder, from any format that is read.
+// Exports a model: as keys and tensors of a GGUF file (text/tokenizers/gguf_vocabulary.h writes the vocabulary), or as
+// a Hugging Face folder, from any format that is read.
 #pragma once
 
 #include <string_view>

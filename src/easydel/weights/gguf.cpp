@@ -7,7 +7,7 @@
 namespace easydel::weights {
 namespace {
 
-constexpr const char* again = "fetch the file again";
+constexpr const char* fetch_gguf_again = "fetch the file again";
 constexpr uint32_t most_dimensions = 8;
 
 class Reader {
@@ -15,7 +15,7 @@ class Reader {
   Reader(std::span<const std::byte> bytes, size_t at, const std::string& name) : bytes_(bytes), at_(at), name_(name) {}
 
   std::string_view take(uint64_t size) {
-    if (size > bytes_.size() - at_) refuse(name_, "is truncated in its list of tensors", again);
+    if (size > bytes_.size() - at_) refuse(name_, "is truncated in its list of tensors", fetch_gguf_again);
     const auto* const from = reinterpret_cast<const char*>(bytes_.data()) + at_;
     at_ += size;
     return {from, size};
@@ -41,7 +41,7 @@ void check_apart(const std::map<std::string, GgufFile::Entry, std::less<>>& tens
   for (size_t i = 1; i < order.size(); ++i)
     if (order[i]->second.begin < order[i - 1]->second.end)
       refuse(file, str("tensors ", in_quotes(order[i - 1]->first), " and ", in_quotes(order[i]->first), " overlap"),
-             again);
+             fetch_gguf_again);
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
   for (uint64_t i = 0; i < metadata_.tensors(); ++i) {
     const std::string tensor(reader.take(reader.number<uint64_t>()));
     const auto refuse_it = [&](const std::string& what) {
-      refuse(this->name(), str("tensor ", in_quotes(tensor), " ", what), again);
+      refuse(this->name(), str("tensor ", in_quotes(tensor), " ", what), fetch_gguf_again);
     };
     const auto dimensions = reader.number<uint32_t>();
     if (dimensions > most_dimensions) refuse_it(str("has ", dimensions, " dimensions"));
@@ -72,8 +72,9 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
     const auto type = reader.number<uint32_t>();
     const GgmlForm* const form = find_ggml_form(type);
     if (!form)
-      refuse(this->name(), str("tensor ", in_quotes(tensor), " has ggml type ", type, ", which is not supported"),
-             "supported: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K; convert it with llama-quantize");
+      refuse(
+          this->name(), str("tensor ", in_quotes(tensor), " has ggml type ", type, ", which is not supported"),
+          "supported: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K; convert it with llama-quantize");
     entry.type = form->type;
     entry.begin = reader.number<uint64_t>();
     const int64_t row = entry.shape.empty() ? 1 : entry.shape.back();
@@ -85,7 +86,8 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
     if (!tensors_.emplace(tensor, std::move(entry)).second) refuse_it("is listed twice");
   }
   const int64_t alignment = metadata_.integer("general.alignment").value_or(32);
-  if (alignment < 1 || alignment > 1 << 20) refuse(this->name(), str("'general.alignment' is ", alignment), again);
+  if (alignment < 1 || alignment > 1 << 20)
+    refuse(this->name(), str("'general.alignment' is ", alignment), fetch_gguf_again);
   const auto unit = static_cast<uint64_t>(alignment);
   const uint64_t data = (reader.at() + unit - 1) / unit * unit;
   for (auto& [tensor, entry] : tensors_) {

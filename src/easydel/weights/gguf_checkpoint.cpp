@@ -12,7 +12,7 @@
 namespace easydel::weights {
 namespace {
 
-constexpr const char* again = "fetch the file again";
+constexpr const char* fetch_checkpoint_again = "fetch the file again";
 constexpr std::string_view rope_factors = "rope_freqs.weight";
 
 // Tensors that the converter adds and no folder has.
@@ -77,11 +77,12 @@ void GgufCheckpoint::check_parts() const {
     tensors += files_[i]->tensors().size();
     const auto number = metadata.integer("split.no");
     if (parts > 1 && (number != static_cast<int64_t>(i) || metadata.integer("split.count") != parts))
-      refuse(files_[i]->name(), str("is not part ", i + 1, " of ", parts, " of ", path_.filename().string()), again);
+      refuse(files_[i]->name(), str("is not part ", i + 1, " of ", parts, " of ", path_.filename().string()),
+             fetch_checkpoint_again);
   }
   const auto all = file_->metadata().integer("split.tensors.count");
   if (all && *all != static_cast<int64_t>(tensors))
-    refuse(path_.string(), str("its parts hold ", tensors, " tensors, and it says ", *all), again);
+    refuse(path_.string(), str("its parts hold ", tensors, " tensors, and it says ", *all), fetch_checkpoint_again);
 }
 
 GgufCheckpoint::GgufCheckpoint(std::shared_ptr<const GgufFile> file,
@@ -99,12 +100,13 @@ GgufCheckpoint::GgufCheckpoint(std::shared_ptr<const GgufFile> file,
       if (known.empty())
         refuse(part->name(),
                str("has the tensor ", in_quotes(name), ", which models of '", family_.model_type, "' do not have"),
-               again);
+               fetch_checkpoint_again);
       if (entry.type == GgmlType::i8 || entry.type == GgmlType::i16 || entry.type == GgmlType::i32 ||
           entry.type == GgmlType::i64)
-        refuse(part->name(), str("tensor ", in_quotes(name), " holds integers"), again);
+        refuse(part->name(), str("tensor ", in_quotes(name), " holds integers"), fetch_checkpoint_again);
       if (!of_.emplace(known, Place{part.get(), &entry}).second)
-        refuse(part->name(), str("has the tensor ", in_quotes(name), ", and so has an earlier part"), again);
+        refuse(part->name(), str("has the tensor ", in_quotes(name), ", and so has an earlier part"),
+               fetch_checkpoint_again);
     }
 }
 
@@ -121,7 +123,7 @@ int64_t GgufCheckpoint::integer(std::string_view name) const {
   if (const auto found = file_->metadata().integer(full)) return *found;
   // A list with one value per layer is accepted if all are equal.
   const auto list = file_->metadata().integers(full);
-  if (list.empty()) refuse(path_.string(), str("does not say ", full), again);
+  if (list.empty()) refuse(path_.string(), str("does not say ", full), fetch_checkpoint_again);
   if (std::ranges::adjacent_find(list, std::not_equal_to<>()) != list.end())
     refuse(path_.string(), str(full, " differs from layer to layer; that is not built yet"),
            "load the model from safetensors");
@@ -136,7 +138,7 @@ int64_t GgufCheckpoint::kv_heads() const { return integer("attention.head_count_
 
 int64_t GgufCheckpoint::head_size() const {
   const int64_t heads = this->heads();
-  if (heads < 1) refuse(path_.string(), str(key("attention.head_count"), " is ", heads), again);
+  if (heads < 1) refuse(path_.string(), str(key("attention.head_count"), " is ", heads), fetch_checkpoint_again);
   const int64_t size = integer("attention.key_length", integer("embedding_length") / heads);
   if (integer("attention.value_length", size) != size)
     refuse(path_.string(), "has values of another size than keys; that is not built for this family",
@@ -158,7 +160,8 @@ Value GgufCheckpoint::rope() const {
     std::vector<float> factors(static_cast<size_t>(stored->elements()));
     decode(ggml_type_of(*stored), stored->bytes.data(), factors.data(), static_cast<int64_t>(factors.size()));
     if (static_cast<int64_t>(factors.size()) != turned / 2)
-      refuse(path_.string(), str(rope_factors, " has ", factors.size(), " numbers, not ", turned / 2), again);
+      refuse(path_.string(), str(rope_factors, " has ", factors.size(), " numbers, not ", turned / 2),
+             fetch_checkpoint_again);
     set_rope_factors(out, factors, original);
     return out;
   }
@@ -191,7 +194,7 @@ Value GgufCheckpoint::config() const {
   const GgufMetadata& metadata = file_->metadata();
   const auto embedding = find("token_embd.weight");
   if (!embedding || embedding->shape.size() != 2)
-    refuse(path_.string(), "has no token_embd.weight of two dimensions", again);
+    refuse(path_.string(), "has no token_embd.weight of two dimensions", fetch_checkpoint_again);
   Value out = Value::map();
   Value classes = Value::list();
   classes.items.push_back(Value::text(std::string(family_.model_class)));
@@ -220,7 +223,8 @@ Value GgufCheckpoint::config() const {
   out.set("num_key_value_heads", Value::integer(kv_heads()));
   id("tokenizer.ggml.padding_token_id", "pad_token_id");
   const auto epsilon = metadata.number(key("attention.layer_norm_rms_epsilon"));
-  if (!epsilon) refuse(path_.string(), str("does not say ", key("attention.layer_norm_rms_epsilon")), again);
+  if (!epsilon)
+    refuse(path_.string(), str("does not say ", key("attention.layer_norm_rms_epsilon")), fetch_checkpoint_again);
   out.set("rms_norm_eps", Value::number(*epsilon));
   out.set("rope_parameters", rope());
   if (family_.model_type == "mistral") {

@@ -8,14 +8,14 @@
 namespace easydel::weights {
 namespace {
 
-constexpr const char* again = "fetch the file again";
+constexpr const char* fetch_metadata_again = "fetch the file again";
 
-class Reader {
+class MetadataReader {
  public:
-  Reader(std::string_view bytes, const std::string& name) : rest_(bytes), name_(name) {}
+  MetadataReader(std::string_view bytes, const std::string& name) : rest_(bytes), name_(name) {}
 
   std::string_view take(uint64_t size) {
-    if (size > rest_.size()) refuse(name_, "is truncated in its metadata", again);
+    if (size > rest_.size()) refuse(name_, "is truncated in its metadata", fetch_metadata_again);
     std::string_view out = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return out;
@@ -69,8 +69,8 @@ GgufMetadata GgufMetadata::open(const std::filesystem::path& path) {
 }
 
 GgufMetadata::GgufMetadata(std::span<const std::byte> bytes, std::string name) : name_(std::move(name)) {
-  Reader reader({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name_);
-  if (bytes.size() < 4 || reader.take(4) != "GGUF") refuse(name_, "is not a GGUF file", again);
+  MetadataReader reader({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name_);
+  if (bytes.size() < 4 || reader.take(4) != "GGUF") refuse(name_, "is not a GGUF file", fetch_metadata_again);
   auto version = reader.number<uint32_t>();
   if (version != 2 && version != 3)
     refuse(name_, str("is a GGUF file of version ", version), "versions 2 and 3 are read");
@@ -78,7 +78,8 @@ GgufMetadata::GgufMetadata(std::span<const std::byte> bytes, std::string name) :
   auto count = reader.number<uint64_t>();
   auto type_of = [&](std::string_view key) {
     auto type = reader.number<uint32_t>();
-    if (type > static_cast<uint32_t>(Type::f64)) refuse(name_, str("'", key, "' has the unknown type ", type), again);
+    if (type > static_cast<uint32_t>(Type::f64))
+      refuse(name_, str("'", key, "' has the unknown type ", type), fetch_metadata_again);
     return static_cast<Type>(type);
   };
   for (uint64_t i = 0; i < count; ++i) {
@@ -93,13 +94,13 @@ GgufMetadata::GgufMetadata(std::span<const std::byte> bytes, std::string name) :
     } else {
       entry.element = type_of(key);
       entry.count = reader.number<uint64_t>();
-      if (entry.element == Type::array) refuse(name_, str("'", key, "' is a list of lists"), again);
+      if (entry.element == Type::array) refuse(name_, str("'", key, "' is a list of lists"), fetch_metadata_again);
       if (entry.element == Type::string) {
         std::string_view texts = reader.rest();
         for (uint64_t j = 0; j < entry.count; ++j) reader.string();
         entry.value = texts.substr(0, texts.size() - reader.rest().size());
       } else {
-        if (entry.count > reader.rest().size()) refuse(name_, "is truncated in its metadata", again);
+        if (entry.count > reader.rest().size()) refuse(name_, "is truncated in its metadata", fetch_metadata_again);
         entry.value = reader.take(entry.count * size_of(entry.element));
       }
     }
@@ -196,7 +197,7 @@ std::vector<std::string_view> GgufMetadata::texts(std::string_view key) const {
   std::vector<std::string_view> out;
   const Entry* entry = find(key);
   if (!entry || entry->type != Type::array || entry->element != Type::string) return out;
-  Reader reader(entry->value, name_);
+  MetadataReader reader(entry->value, name_);
   out.reserve(entry->count);
   for (uint64_t i = 0; i < entry->count; ++i) out.push_back(reader.string());
   return out;
@@ -205,7 +206,8 @@ std::vector<std::string_view> GgufMetadata::texts(std::string_view key) const {
 std::vector<int64_t> GgufMetadata::integers(std::string_view key) const {
   std::vector<int64_t> out;
   for (double number : numbers(key)) {
-    if (number < -9e15 || number > 9e15) refuse(name_, str("'", key, "' has the number ", number), again);
+    if (number < -9e15 || number > 9e15)
+      refuse(name_, str("'", key, "' has the number ", number), fetch_metadata_again);
     out.push_back(static_cast<int64_t>(number));
   }
   return out;

@@ -11,7 +11,8 @@
 namespace easydel::weights {
 namespace {
 
-constexpr const char* again = "the file is damaged or was not written by torch.save; fetch or save it again";
+constexpr const char* save_pickle_again =
+    "the file is damaged or was not written by torch.save; fetch or save it again";
 constexpr const char* as_safetensors = "save the model as safetensors";
 constexpr size_t most_objects = 1u << 22;
 
@@ -82,7 +83,7 @@ struct Unpickler::Machine {
   std::vector<PickledTensor> tensors;
 
   [[noreturn]] void damaged(const std::string& what) const {
-    refuse(file, str(what, " at byte ", at, " of its pickle"), again);
+    refuse(file, str(what, " at byte ", at, " of its pickle"), save_pickle_again);
   }
 
   std::string_view take(uint64_t size) {

@@ -8,7 +8,7 @@
 namespace easydel::weights {
 namespace {
 
-constexpr const char* again = "the file is damaged or was not written by torch.save; fetch or save it again";
+constexpr const char* save_file_again = "the file is damaged or was not written by torch.save; fetch or save it again";
 constexpr std::string_view pickle_name = "data.pkl";
 
 std::string_view text(std::span<const std::byte> bytes) {
@@ -53,15 +53,15 @@ void TorchFile::read_zip() {
       pickle = member;
       break;
     }
-  if (pickle.empty()) refuse(file, "is a zip archive without a data.pkl", again);
+  if (pickle.empty()) refuse(file, "is a zip archive without a data.pkl", save_file_again);
   if (const auto order = members.find(folder + "byteorder"); order != members.end() && text(order->second) != "little")
     refuse(file, "was written on a machine of the other byte order", "save it as safetensors");
   for (auto& [name, tensor] : Unpickler(text(pickle), file).state_dict()) {
     const auto member = members.find(folder + "data/" + tensor.storage.key);
-    if (member == members.end()) refuse(file, str("has no bytes for the tensor ", in_quotes(name)), again);
+    if (member == members.end()) refuse(file, str("has no bytes for the tensor ", in_quotes(name)), save_file_again);
     storages_.emplace(tensor.storage.key, member->second);
     if (!tensors_.emplace(name, std::move(tensor)).second)
-      refuse(file, str("has the tensor ", in_quotes(name), " twice"), again);
+      refuse(file, str("has the tensor ", in_quotes(name), " twice"), save_file_again);
   }
 }
 
@@ -71,7 +71,8 @@ void TorchFile::read_old() {
   const std::string file = path_.string();
   constexpr std::string_view magic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
   const std::string_view all = text(bytes_);
-  if (all.substr(0, 64).find(magic) == std::string_view::npos) refuse(file, "is not a file of torch.save", again);
+  if (all.substr(0, 64).find(magic) == std::string_view::npos)
+    refuse(file, "is not a file of torch.save", save_file_again);
   Unpickler pickles(all, file);
   for (int i = 0; i < 3; ++i) pickles.skip();
   auto tensors = pickles.state_dict();
@@ -81,24 +82,25 @@ void TorchFile::read_old() {
   size_t at = pickles.at();
   for (const std::string& key : keys) {
     const auto storage = known.find(key);
-    if (storage == known.end()) refuse(file, str("has the storage ", in_quotes(key), ", which no tensor uses"), again);
+    if (storage == known.end())
+      refuse(file, str("has the storage ", in_quotes(key), ", which no tensor uses"), save_file_again);
     uint64_t count = 0;
-    if (all.size() - at < sizeof count) refuse(file, "is truncated in its storages", again);
+    if (all.size() - at < sizeof count) refuse(file, "is truncated in its storages", save_file_again);
     std::memcpy(&count, all.data() + at, sizeof count);
     at += sizeof count;
     const size_t unit = storage->second.dtype ? size_of(*storage->second.dtype) : 1;
-    if (count > (all.size() - at) / unit) refuse(file, "is truncated in its storages", again);
+    if (count > (all.size() - at) / unit) refuse(file, "is truncated in its storages", save_file_again);
     storages_[key] = bytes_.subspan(at, count * unit);
     at += count * unit;
   }
   for (auto& [name, tensor] : tensors)
     if (!tensors_.emplace(name, std::move(tensor)).second)
-      refuse(file, str("has the tensor ", in_quotes(name), " twice"), again);
+      refuse(file, str("has the tensor ", in_quotes(name), " twice"), save_file_again);
 }
 
 void TorchFile::check_tensor(const std::string& name, const PickledTensor& tensor) const {
   const auto outside = [&] {
-    refuse(path_.string(), str("tensor ", in_quotes(name), " reaches beyond its storage"), again);
+    refuse(path_.string(), str("tensor ", in_quotes(name), " reaches beyond its storage"), save_file_again);
   };
   const auto storage = storages_.find(tensor.storage.key);
   if (storage == storages_.end()) return outside();

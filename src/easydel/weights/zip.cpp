@@ -12,7 +12,7 @@
 namespace easydel::weights {
 namespace {
 
-constexpr const char* again = "the file is damaged; fetch or save it again";
+constexpr const char* fetch_archive_again = "the file is damaged; fetch or save it again";
 constexpr uint32_t local_mark = 0x04034b50, entry_mark = 0x02014b50, end_mark = 0x06054b50, end64_mark = 0x06064b50,
                    locator_mark = 0x07064b50;
 constexpr size_t end_bytes = 22, end64_bytes = 56, locator_bytes = 20, entry_bytes = 46, local_bytes = 30;
@@ -21,18 +21,20 @@ using Bytes = std::span<const std::byte>;
 
 template <class T>
 T number_at(Bytes bytes, uint64_t at, const std::string& file) {
-  if (at > bytes.size() || sizeof(T) > bytes.size() - at) refuse(file, "is truncated in its directory", again);
+  if (at > bytes.size() || sizeof(T) > bytes.size() - at)
+    refuse(file, "is truncated in its directory", fetch_archive_again);
   T out;
   std::memcpy(&out, bytes.data() + at, sizeof out);
   return out;
 }
 
 Bytes part(Bytes bytes, uint64_t at, uint64_t size, const std::string& file) {
-  if (at > bytes.size() || size > bytes.size() - at) refuse(file, "has a member that reaches beyond its end", again);
+  if (at > bytes.size() || size > bytes.size() - at)
+    refuse(file, "has a member that reaches beyond its end", fetch_archive_again);
   return bytes.subspan(at, size);
 }
 
-std::string_view text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 struct Directory {
   uint64_t count, at;
@@ -47,13 +49,13 @@ Directory directory_of(Bytes bytes, const std::string& file) {
         number_at<uint16_t>(bytes, at + 20, file) == back - end_bytes)
       end = at;
   }
-  if (!end) refuse(file, "has no directory at its end", again);
+  if (!end) refuse(file, "has no directory at its end", fetch_archive_again);
   Directory out{number_at<uint16_t>(bytes, *end + 10, file), number_at<uint32_t>(bytes, *end + 16, file)};
   if (*end >= locator_bytes && number_at<uint32_t>(bytes, *end - locator_bytes, file) == locator_mark) {
     const auto at = number_at<uint64_t>(bytes, *end - locator_bytes + 8, file);
     if (bytes.size() < end64_bytes || at > bytes.size() - end64_bytes ||
         number_at<uint32_t>(bytes, at, file) != end64_mark)
-      refuse(file, "has a damaged record at its end", again);
+      refuse(file, "has a damaged record at its end", fetch_archive_again);
     out = {number_at<uint64_t>(bytes, at + 32, file), number_at<uint64_t>(bytes, at + 48, file)};
   }
   return out;
@@ -88,32 +90,33 @@ std::map<std::string, Bytes, std::less<>> zip_members(Bytes bytes, const std::st
   for (uint64_t i = 0; i < directory.count; ++i) {
     const Bytes entry = part(bytes, at, entry_bytes, file);
     if (number_at<uint32_t>(entry, 0, file) != entry_mark)
-      refuse(file, str("has a damaged entry ", i, " in its directory"), again);
+      refuse(file, str("has a damaged entry ", i, " in its directory"), fetch_archive_again);
     const auto flags = number_at<uint16_t>(entry, 8, file), method = number_at<uint16_t>(entry, 10, file);
     uint64_t packed = number_at<uint32_t>(entry, 20, file), unpacked = number_at<uint32_t>(entry, 24, file);
     uint64_t offset = number_at<uint32_t>(entry, 42, file);
     const auto name_size = number_at<uint16_t>(entry, 28, file), extra_size = number_at<uint16_t>(entry, 30, file);
     const auto comment_size = number_at<uint16_t>(entry, 32, file);
-    const std::string name(text(part(bytes, at + entry_bytes, name_size, file)));
+    const std::string name(text_of(part(bytes, at + entry_bytes, name_size, file)));
     read_extra(part(bytes, at + entry_bytes + name_size, extra_size, file), unpacked, packed, offset, file);
     at += entry_bytes + name_size + extra_size + comment_size;
-    if (flags & 1) refuse(file, "the member " + in_quotes(name) + " is encrypted", again);
+    if (flags & 1) refuse(file, "the member " + in_quotes(name) + " is encrypted", fetch_archive_again);
     if (method != 0 || packed != unpacked)
       refuse(file, "the member " + in_quotes(name) + " is compressed; torch.save does not do that",
              "save it again with torch.save");
     const Bytes local = part(bytes, offset, local_bytes, file);
     if (number_at<uint32_t>(local, 0, file) != local_mark)
-      refuse(file, "the member " + in_quotes(name) + " has a damaged head", again);
+      refuse(file, "the member " + in_quotes(name) + " has a damaged head", fetch_archive_again);
     const uint64_t begin =
         offset + local_bytes + number_at<uint16_t>(local, 26, file) + number_at<uint16_t>(local, 28, file);
     const Bytes data = part(bytes, begin, packed, file);
     places.emplace_back(offset, begin + packed);
-    if (!out.emplace(name, data).second) refuse(file, "the member " + in_quotes(name) + " is there twice", again);
+    if (!out.emplace(name, data).second)
+      refuse(file, "the member " + in_quotes(name) + " is there twice", fetch_archive_again);
   }
   // Members that share bytes would make a small file expand without limit.
   std::sort(places.begin(), places.end());
   for (size_t i = 1; i < places.size(); ++i)
-    if (places[i].first < places[i - 1].second) refuse(file, "has members that overlap", again);
+    if (places[i].first < places[i - 1].second) refuse(file, "has members that overlap", fetch_archive_again);
   return out;
 }
 

@@ -1,0 +1,42 @@
+// `easydel tokenize` and `detokenize`.
+#include "easydel/base/error.h"
+#include "easydel/cli/commands.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/text/tokenizers/tokenizer.h"
+#include "easydel/text/unicode.h"
+
+namespace easydel::cli {
+
+int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special, bool tokens) {
+  const auto loaded = text::Tokenizer::load(hub::resolve_tokenizer(tokenizer));
+  const std::string given = text ? *text : read_input("-");
+  const text::EncodeOptions options{.add_special_tokens = special};
+  std::string out;
+  if (!tokens) {
+    for (const text::TokenId id : loaded->encode(given, options)) out += (out.empty() ? "" : " ") + std::to_string(id);
+    return print(out + "\n"), 0;
+  }
+  const std::string whole = text::replace_invalid(given);
+  const std::u32string characters = text::to_utf32(whole);  // offsets count these
+  const text::Encoding encoded = loaded->encode_full(whole, std::nullopt, options);
+  for (size_t i = 0; i < encoded.ids.size(); ++i) {
+    const auto [begin, end] = encoded.offsets[i];
+    const auto part =
+        std::u32string_view(characters).substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    out += str(encoded.ids[i], "\t", encoded.tokens[i], "\t", to_json(Value::text(text::to_utf8(part))), "\n");
+  }
+  return print(out), 0;
+}
+
+int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special) {
+  const auto loaded = text::Tokenizer::load(hub::resolve_tokenizer(tokenizer));
+  std::vector<text::TokenId> narrow;
+  for (const int64_t id : ids) {
+    if (id < 0 || id > INT32_MAX || loaded->token_of(static_cast<text::TokenId>(id)).empty())
+      refuse(std::to_string(id), "no such token", str("ids go from 0 to ", loaded->vocabulary_size() - 1));
+    narrow.push_back(static_cast<text::TokenId>(id));
+  }
+  return print(loaded->decode(narrow, skip_special) + "\n"), 0;
+}
+
+}  // namespace easydel::cli

@@ -1,0 +1,16 @@
+// `--set key=value`, and the configuration of commands that have no file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "easydel/elarge/elarge.h"
+
+namespace easydel::elarge {
+
+std::vector<Override> overrides_of(const std::vector<std::string>& set);
+
+// `document` with `set` over it, to be computed with and not to train: UserError for what is wrong or not built.
+Config configuration(Value document, const std::vector<std::string>& set);
+
+}  // namespace easydel::elarge

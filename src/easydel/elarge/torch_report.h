@@ -1,0 +1,21 @@
+// What `easydel doctor` says of libtorch. A face: no torch; measuring is in doctor_core.cpp.
+#pragma once
+
+#include <string>
+
+namespace easydel::elarge {
+
+struct TorchReport {
+  std::string version;     // "2.13.0"
+  bool gpu = false;        // torch finds a usable GPU
+  double fp32_gflops = 0;  // torch's own matrix product, 512 x 2048 by 2048 x 2048, all threads
+  double bf16_gflops = 0;
+};
+
+// Lines, with a warning where the BLAS is slow against `peak_gflops` (fp32, all threads, measured; 0: not known).
+std::string describe(const TorchReport& torch, double peak_gflops);
+
+// Measures for about half a second, and describes. Only in libeasydel_core.so; reached by elarge::core().
+std::string doctor_core(double peak_gflops);
+
+}  // namespace easydel::elarge

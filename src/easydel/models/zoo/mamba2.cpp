@@ -1,0 +1,55 @@
+// Mamba-2 (arXiv 2405.21060): one decay for a head, states shared by groups of heads.
+#include "easydel/base/error.h"
+#include "easydel/models/family.h"
+#include "easydel/models/recurrent_keys.h"
+
+namespace easydel::models::zoo::mamba2 {
+namespace {
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  DecoderSpec spec;
+  spec.names = {.base = "backbone",
+                .embedding = "embeddings",
+                .layers = "layers",
+                .norm = "norm_f",
+                .before_mixer = "norm",
+                .attention = "mixer",
+                .mlp = ""};
+  spec.vocabulary = read_size(config, "vocab_size", 32768);
+  spec.hidden = read_size(config, "hidden_size", 4096);
+  spec.norm = {.epsilon = config.number("layer_norm_epsilon", 1e-5)};
+  spec.tied = config.boolean("tie_word_embeddings", false);
+  spec.deviation = config.number("initializer_range", 0.1);
+  spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 64)));
+
+  nn::Mamba2Spec mixer;
+  mixer.hidden = spec.hidden;
+  mixer.inner = int64_t(config.number("expand", 2) * double(spec.hidden));
+  mixer.heads = read_size(config, "num_heads", 128);
+  mixer.head_dim = read_size(config, "head_dim", 64);
+  if (mixer.heads * mixer.head_dim != mixer.inner)
+    config.refuse_key("num_heads", str(mixer.heads, " heads of head_dim ", mixer.head_dim,
+                                       " are not expand * hidden_size, ", mixer.inner));
+  mixer.state = read_size(config, "state_size", 128);
+  mixer.groups = read_size(config, "n_groups", 8);
+  if (mixer.heads % mixer.groups != 0)
+    config.refuse_key("n_groups", str(mixer.groups, " groups do not divide ", mixer.heads, " heads"));
+  mixer.width = read_size(config, "conv_kernel", 4);
+  mixer.bias = mixer.output_bias = config.boolean("use_bias", false);
+  mixer.convolution_bias = config.boolean("use_conv_bias", true);
+  mixer.activation = ops::activation_of(config.text("hidden_act", "silu"), config.where().below("hidden_act"));
+  read_step_limit(config, "time_step_limit", mixer);
+  mixer.epsilon = spec.norm.epsilon;
+  mixer.step_bias = read_steps(config).initial();
+  mixer.deviation = spec.deviation;
+  mixer.kernel = of_inputs(mixer.width);
+  mixer.output = read_output_start(config, mixer.inner, spec.layers.size());
+  for (DecoderLayerSpec& layer : spec.layers) layer.mixer = mixer_builder<nn::Mamba2>("mixer", mixer);
+  return build_decoder(std::move(spec), building);
+}
+
+}  // namespace
+
+Family family() { return {"mamba2", "backbone", {}, build, false}; }
+
+}  // namespace easydel::models::zoo::mamba2

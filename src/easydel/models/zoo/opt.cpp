@@ -1,0 +1,63 @@
+// OPT (arXiv 2205.01068): learned positions that count visible tokens, layer norms before or behind each part, a table
+// that may be narrower than the stack.
+#include <cmath>
+
+#include "easydel/models/decoder_keys.h"
+#include "easydel/models/decoder_parts.h"
+#include "easydel/models/family.h"
+
+namespace easydel::models::zoo::opt {
+namespace {
+
+std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
+  DecoderSpec spec;
+  spec.vocabulary = read_size(config, "vocab_size", 50272);
+  spec.hidden = read_size(config, "hidden_size", 768);
+  spec.heads = spec.kv_heads = read_size(config, "num_attention_heads", 12);
+  spec.head_dim = head_size(config, "hidden_size", spec);
+  spec.intermediate = read_size(config, "ffn_dim", 3072);
+  spec.max_positions = read_size(config, "max_position_embeddings", 2048);
+  spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 12)));
+  for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
+  const int64_t table = read_size(config, "word_embed_proj_dim", spec.hidden);
+  spec.embedding_size = table == spec.hidden ? 0 : table;
+
+  const bool before = config.boolean("do_layer_norm_before", true);
+  spec.names = {.base = "model.decoder",
+                .positions = "embed_positions",
+                .attention = "self_attn",
+                .output = "out_proj",
+                .mlp = "",
+                .up = "fc1",
+                .down = "fc2"};
+  spec.names.norm = before && !config.boolean("_remove_final_layer_norm", false) ? "final_layer_norm" : "";
+  spec.names.before_mixer = before ? "self_attn_layer_norm" : "";
+  spec.names.after_mixer = before ? "" : "self_attn_layer_norm";
+  spec.names.before_feed = before ? "final_layer_norm" : "";
+  spec.names.after_feed = before ? "" : "final_layer_norm";
+  if (!before) spec.residual = Residual::norm_of_sum;
+  const bool affine = config.boolean("layer_norm_elementwise_affine", true);
+  spec.norm = {.kind = nn::NormKind::layer, .epsilon = 1e-5, .bias = affine, .weight = affine};
+  read_activation(config, "activation_function", "relu", spec);
+  spec.qkv_bias = spec.output_bias = spec.mlp_bias = config.boolean("enable_bias", true);
+  spec.gated = false;
+  spec.learned_positions = spec.positions_skip_hidden = true;
+  spec.position_offset = 2;
+  spec.padding = read_padding(config, 1, spec.vocabulary);
+  spec.tied = config.boolean("tie_word_embeddings", true);
+  spec.layer_dropout = config.number("layerdrop", 0.0);
+  spec.attention_dropout = config.number("attention_dropout", 0.0);
+  spec.residual_dropout = config.number("dropout", 0.1);
+  spec.deviation = spec.output_deviation = config.number("init_std", 0.02);
+  // Its weights stand in the block itself, under no name of their own.
+  const auto whole = std::make_shared<const DecoderSpec>(spec);
+  for (DecoderLayerSpec& layer : spec.layers)
+    layer.feed = [whole](const nn::Scope& block, int64_t index) { return build_feed(block, *whole, index); };
+  return build_decoder(std::move(spec), building);
+}
+
+}  // namespace
+
+Family family() { return {"opt", "model", {}, build, true}; }
+
+}  // namespace easydel::models::zoo::opt

@@ -1,0 +1,87 @@
+// Reading lines, and asking what answers them.
+#include "easydel/probe/commands.h"
+
+#include <fstream>
+#include <iostream>
+
+#include "easydel/base/error.h"
+#include "easydel/elarge/overrides.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/probe/core.h"
+#include "easydel/probe/text_lines.h"
+#include "easydel/probe/tool_lines.h"
+
+namespace easydel::probe {
+namespace {
+
+// Answers every line of a file of JSON Lines; empty lines are passed over.
+template <class Answer>
+int answer_lines(const std::string& name, const Output& print, Answer answer) {
+  std::ifstream file;
+  if (name != "-") {
+    file.open(name);
+    if (!file) refuse(name, "cannot be read", "give a file of JSON Lines, or - for standard input");
+  }
+  std::istream& in = name == "-" ? std::cin : file;
+  std::string line, out;
+  std::ios::sync_with_stdio(false);
+  while (std::getline(in, line)) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    out += answer(line);
+    out += '\n';
+    if (out.size() > size_t{1} << 16 || in.rdbuf()->in_avail() <= 0) {
+      print(out);
+      out.clear();
+    }
+  }
+  print(out);
+  return 0;
+}
+
+}  // namespace
+
+int run_logits(const LogitsCommand& command) {
+  LogitsRequest request{hub::resolve_model(command.model, "probe logits"), command.inputs, command.output, std::nullopt,
+                        command.device};
+  request.dtype = command.dtype;
+  if (!command.trace.empty()) request.trace = command.trace;
+  for (const elarge::Override& given : elarge::overrides_of(command.set))
+    if (!given.path.starts_with("quantization") && given.path != "base_config.values.attn_mechanism" &&
+        given.path != "base_config.values.moe_method")
+      refuse("--set " + given.path, "has no effect on probe logits",
+             "base_config.values.attn_mechanism, base_config.values.moe_method and quantization.* have");
+  Value document = Value::map(), model = Value::map();
+  model.set("name_or_path", Value::text(command.model));
+  document.set("model", model);
+  const elarge::Config config = elarge::configuration(document, command.set);
+  const elarge::BaseValues& values = config.base_config.values;
+  request.quantization = config.quantization;
+  request.attention = config::Codec<elarge::AttentionMechanism>::write(values.attn_mechanism).scalar;
+  request.moe_method = config::Codec<elarge::MoeMethod>::write(values.moe_method).scalar;
+  core().logits(request);
+  return 0;
+}
+
+int run_replay(const ReplayCommand& command) {
+  ReplayRequest request{command.test_case, command.root, command.output, std::nullopt};
+  if (!command.params.empty()) request.parameters = command.params;
+  core().replay(request);
+  return 0;
+}
+
+int run_tokenize(const std::string& tokenizer, const std::string& lines, const Output& out) {
+  const TokenizeProbe probe(hub::resolve_tokenizer(tokenizer));
+  return answer_lines(lines, out, [&](const std::string& line) { return probe.answer(line); });
+}
+
+int run_render(const std::string& chat_template, const std::string& lines, const Output& out) {
+  RenderProbe probe(chat_template);
+  return answer_lines(lines, out, [&](const std::string& line) { return probe.answer(line); });
+}
+
+int run_tools(const ToolsCommand& command, const Output& out) {
+  const ToolsProbe probe({command.parser, command.reasoning_parser, command.chat_template, command.stream});
+  return answer_lines(command.lines, out, [&](const std::string& line) { return probe.answer(line); });
+}
+
+}  // namespace easydel::probe

@@ -1,0 +1,35 @@
+// The commands `easydel probe ...`, without how they are spelled (that is cli's). Each gives its results to `out`,
+// returns the exit status and throws UserError for what the user can mend. A face: no torch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "easydel/elarge/core.h"
+
+namespace easydel::probe {
+
+using elarge::Output;
+
+struct LogitsCommand {
+  std::string dtype = "fp32";
+  std::string model, inputs, output, trace, device = "auto";
+  std::vector<std::string> set;  // keys of a run: of its quantization, and how attention and experts are computed
+};
+int run_logits(const LogitsCommand& command);
+struct ReplayCommand {
+  std::string test_case, root, output, params;
+};
+int run_replay(const ReplayCommand& command);
+// `lines`: a file of JSON Lines, or "-".
+int run_tokenize(const std::string& tokenizer, const std::string& lines, const Output& out);
+struct ToolsCommand {
+  std::string parser, reasoning_parser, chat_template, lines = "-";
+  bool stream = false;
+};
+int run_tools(const ToolsCommand& command, const Output& out);
+int run_render(const std::string& chat_template, const std::string& lines, const Output& out);
+// 1 where `check` and a case failed.
+int run_vectors(const std::vector<std::string>& files, bool check, const Output& out);
+
+}  // namespace easydel::probe

@@ -1,0 +1,39 @@
+// The door to the part of this layer that needs torch; the library behind it is that of elarge/core.h.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/elarge/quantization_config.h"
+#include "easydel/probe/vector_kind.h"
+
+namespace easydel::probe {
+
+struct LogitsRequest {
+  std::filesystem::path model, inputs, output;
+  std::optional<std::filesystem::path> trace;
+  std::string device = "auto";
+  std::string dtype = "fp32";  // of the computation
+  elarge::QuantizationConfig quantization = {};
+  std::string attention = "auto", moe_method = "fused_moe";  // as base_config.values says them
+};
+struct ReplayRequest {
+  std::filesystem::path test_case, root, output;
+  std::optional<std::filesystem::path> parameters;
+};
+
+class Core {
+ public:
+  virtual ~Core() = default;
+  virtual void logits(const LogitsRequest& request) = 0;
+  virtual void replay(const ReplayRequest& request) = 0;
+  // The kinds of recorded cases whose answers need torch.
+  virtual const std::vector<VectorKind>& vector_kinds() = 0;
+};
+
+// Loads libeasydel_core.so at the first call; UserError as elarge::core().
+Core& core();
+
+}  // namespace easydel::probe

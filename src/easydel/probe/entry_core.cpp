@@ -1,0 +1,40 @@
+// What libeasydel_core.so gives the probes: the bodies behind probe/core.h.
+#include "easydel/base/files.h"
+#include "easydel/elarge/core.h"
+#include "easydel/elarge/session_core.h"
+#include "easydel/probe/core.h"
+#include "easydel/probe/logits.h"
+#include "easydel/probe/replay.h"
+#include "easydel/probe/vectors.h"
+
+namespace easydel::probe {
+namespace {
+
+class TorchCore final : public Core {
+ public:
+  void logits(const LogitsRequest& request) override {
+    LogitsOptions options;
+    if (request.trace) options.trace = *request.trace;
+    options.device = request.device;
+    options.dtype = request.dtype;
+    options.quantization = elarge::quantization_of(request.quantization, false);
+    options.attention = request.attention;
+    options.moe_method = request.moe_method;
+    probe::logits(request.model, request.inputs, request.output, options);
+  }
+  void replay(const ReplayRequest& request) override {
+    const Replay replay = probe::replay(request.test_case, request.root);
+    files::write(request.output, replay.lines);
+    if (request.parameters) files::write(*request.parameters, replay.parameters);
+  }
+  const std::vector<VectorKind>& vector_kinds() override { return core_vector_kinds(); }
+};
+
+}  // namespace
+}  // namespace easydel::probe
+
+extern "C" easydel::probe::Core* easydel_probe_entry() {
+  easydel::elarge::core();  // first: it says where tensors take their memory from
+  static easydel::probe::TorchCore core;
+  return &core;
+}

@@ -1,0 +1,19 @@
+// `probe replay`: a recorded TRL run through the real trainer, with the recorded micro-batches in place of data. For
+// comparing with other implementations.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace easydel::probe {
+
+struct Replay {
+  std::string lines;       // a line of JSON for each optimizer step: step, loss, grad_norm, lr, metrics
+  std::string parameters;  // JSON, per parameter after the last step: shape, sum, abs_sum, l2, first
+};
+
+// `root`: where the case's model folders are looked up after the folder above the case's group. UserError names the
+// argument of the case that is not built yet.
+Replay replay(const std::filesystem::path& case_file, const std::filesystem::path& root);
+
+}  // namespace easydel::probe

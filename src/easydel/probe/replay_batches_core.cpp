@@ -1,0 +1,139 @@
+// Recorded micro-batches (padded rows, or flat ones with position_ids) into examples.
+#include <map>
+
+#include "easydel/base/error.h"
+#include "easydel/data/rows.h"
+#include "easydel/probe/replay_case.h"
+
+namespace easydel::probe {
+namespace {
+
+using Rows = std::vector<std::vector<int64_t>>;
+
+std::vector<int64_t> integers(const Value& list, const std::string& where) {
+  std::vector<int64_t> out;
+  out.reserve(list.items.size());
+  for (const Value& item : list.items) {
+    const auto number = item.as_int();
+    if (!number) refuse(where, "holds '" + item.scalar + "' where a whole number belongs");
+    out.push_back(*number);
+  }
+  return out;
+}
+
+Rows rows_of(const Value& line, const std::string& name, const std::string& where) {
+  Rows out;
+  const Value* value = line.find(name);
+  if (!value) return out;
+  for (const Value& row : value->items) out.push_back(integers(row, where + ": " + name));
+  return out;
+}
+
+std::vector<float> floats(const Value& line, const std::string& name) {
+  std::vector<float> out;
+  if (const Value* value = line.find(name))
+    for (const Value& item : value->items) out.push_back(static_cast<float>(item.as_double().value_or(0)));
+  return out;
+}
+
+// The tokens of a row that are no padding, their labels shifted, and where its sequences begin.
+data::Example example_of(const std::vector<int64_t>& ids, const std::vector<int64_t>* attended,
+                         const std::vector<int64_t>& labels, const std::vector<int64_t>* positions) {
+  data::Example out;
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (!attended || (*attended)[i]) kept.push_back(static_cast<int64_t>(i));
+  for (size_t k = 0; k < kept.size(); ++k) {
+    const auto i = static_cast<size_t>(kept[k]);
+    const bool begins = k == 0 || (positions && (*positions)[i] == 0);
+    if (begins) out.lengths.push_back(0);
+    ++out.lengths.back();
+    out.tokens.push_back(static_cast<int32_t>(ids[i]));
+    const bool last = k + 1 == kept.size() || (positions && (*positions)[static_cast<size_t>(kept[k + 1])] == 0);
+    out.labels.push_back(last ? data::no_label : static_cast<int32_t>(labels[static_cast<size_t>(kept[k + 1])]));
+  }
+  return out;
+}
+
+void append(data::Example& to, const data::Example& more) {
+  to.tokens.insert(to.tokens.end(), more.tokens.begin(), more.tokens.end());
+  to.labels.insert(to.labels.end(), more.labels.begin(), more.labels.end());
+  to.lengths.insert(to.lengths.end(), more.lengths.begin(), more.lengths.end());
+}
+
+std::vector<data::Example> language_rows(const Value& line, const std::string& where) {
+  const Rows ids = rows_of(line, "input_ids", where), labels = rows_of(line, "labels", where);
+  const Rows mask = rows_of(line, "attention_mask", where), positions = rows_of(line, "position_ids", where);
+  if (ids.empty() || labels.size() != ids.size()) refuse(where, "needs input_ids and labels");
+  std::vector<data::Example> out;
+  for (size_t i = 0; i < ids.size(); ++i)
+    out.push_back(example_of(ids[i], mask.empty() ? nullptr : &mask[i], labels[i],
+                             mask.empty() && !positions.empty() ? &positions[i] : nullptr));
+  return out;
+}
+
+std::vector<data::Example> pairs(const Value& line, const std::string& where) {
+  const Rows ids = rows_of(line, "input_ids", where), mask = rows_of(line, "attention_mask", where);
+  const Rows completion = rows_of(line, "completion_mask", where);
+  if (ids.empty() || ids.size() % 2 || mask.size() != ids.size() || completion.size() != ids.size())
+    refuse(where, "needs input_ids, attention_mask and completion_mask of chosen rows, then rejected rows");
+  const auto chosen = floats(line, "ref_chosen_logps"), rejected = floats(line, "ref_rejected_logps");
+  const size_t half = ids.size() / 2;
+  std::vector<data::Example> out(half);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    std::vector<int64_t> labels = ids[i];
+    int64_t answer = 0;
+    for (size_t k = 0; k < labels.size(); ++k) {
+      if (!completion[i][k]) labels[k] = data::no_label;
+      answer += completion[i][k];
+    }
+    append(out[i % half], example_of(ids[i], &mask[i], labels, nullptr));
+    out[i % half].values.push_back(static_cast<float>(answer));
+  }
+  if (!chosen.empty())
+    for (size_t i = 0; i < half; ++i) {
+      out[i].values.push_back(chosen[i]);
+      out[i].values.push_back(rejected[i]);
+    }
+  return out;
+}
+
+class Recorded final : public train::Source {
+ public:
+  explicit Recorded(std::vector<std::vector<std::vector<data::Example>>> steps) : steps_(std::move(steps)) {}
+  int64_t steps_in_epoch() const override { return static_cast<int64_t>(steps_.size()); }
+  std::vector<train::MicroBatch> step(int64_t step) override {
+    std::vector<train::MicroBatch> out;
+    for (const auto& micro : steps_[static_cast<size_t>(step)]) {
+      out.emplace_back();
+      for (const data::Example& example : micro) out.back().push_back(&example);
+    }
+    return out;
+  }
+  Value cursor(int64_t) const override { return {}; }
+  std::string fingerprint() const override { return "recorded"; }
+
+ private:
+  std::vector<std::vector<std::vector<data::Example>>> steps_;
+};
+
+}  // namespace
+
+std::unique_ptr<train::Source> read_recorded_batches(const std::filesystem::path& file, bool preference) {
+  std::map<int64_t, std::vector<std::vector<data::Example>>> steps;
+  data::for_each_line(file, [&](std::string_view text, int64_t number) {
+    const std::string where = str(file.string(), ":", number);
+    const Value line = parse_json(text, where);
+    const Value* step = line.find("step");
+    if (!step || !step->as_int()) refuse(where, "has no step");
+    auto examples = preference ? pairs(line, where) : language_rows(line, where);
+    steps[*step->as_int()].push_back(std::move(examples));
+    return true;
+  });
+  std::vector<std::vector<std::vector<data::Example>>> out;
+  for (auto& [step, micros] : steps) out.push_back(std::move(micros));
+  if (out.empty()) refuse(file.string(), "holds no batches");
+  return std::make_unique<Recorded>(std::move(out));
+}
+
+}  // namespace easydel::probe

@@ -1,0 +1,199 @@
+#include "easydel/probe/replay_case.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <regex>
+
+#include "easydel/base/error.h"
+#include "easydel/config/codec.h"
+#include "easydel/probe/replay_arguments.h"
+#include "easydel/probe/replay_schedule.h"
+#include "easydel/train/dpo_config.h"
+#include "easydel/train/sft_config.h"
+
+namespace easydel::probe {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A word as the enum whose YAML word it is.
+template <class E>
+E choice(Arguments& arguments, const std::string& name, const Value& value) {
+  config::Problems problems;
+  E out{};
+  const std::string path = name, hint;
+  if (!config::Codec<E>::read(value, out, {path, problems, hint})) arguments.not_built(name, to_yaml_flow(value));
+  return out;
+}
+
+train::Schedule schedule_of(Arguments& arguments, int64_t steps) {
+  train::Schedule out;
+  out.steps = steps;
+  out.rate = arguments.number("learning_rate", 5e-5);
+  const double warmup = arguments.number("warmup_steps", 0), share = arguments.number("warmup_ratio", 0);
+  // A number below 1 is a share of the steps, rounded up.
+  out.warmup =
+      static_cast<int64_t>(warmup >= 1 ? warmup : std::ceil(static_cast<double>(steps) * std::max(warmup, share)));
+  const Value none = Value::map();
+  const Value* given = arguments.take("lr_scheduler_kwargs");
+  return read_schedule(arguments.word("lr_scheduler_type", "linear"), given ? *given : none, out, arguments.where());
+}
+
+// What transformers' Trainer makes of the word: the betas are given to those that have any.
+train::OptimizerRules read_rules(Arguments& arguments, const std::string& optimizer) {
+  const double b1 = arguments.number("adam_beta1", 0.9), b2 = arguments.number("adam_beta2", 0.999);
+  const double eps = arguments.number("adam_epsilon", 1e-8);
+  if (optimizer == "adamw_torch" || optimizer == "adamw_torch_fused" || optimizer == "adamw_hf")
+    return {train::adamw({b1, b2, eps})};
+  if (optimizer == "adafactor") return {train::adafactor({})};
+  if (optimizer == "adagrad") return {train::adagrad({})};
+  if (optimizer == "lion_32bit") return {train::lion(b1, b2)};
+  if (optimizer == "rmsprop") return {train::rmsprop({})};
+  if (optimizer == "sgd") return {train::sgd({})};
+  arguments.not_built("optim", optimizer);
+}
+
+void read_common(Arguments& arguments, train::TrainerConfig& common, train::Schedule& schedule,
+                 train::OptimizerRules& rules, int64_t recorded_steps) {
+  common.gradient_accumulation_steps = arguments.integer("gradient_accumulation_steps", 1);
+  common.total_batch_size = arguments.integer("per_device_train_batch_size", 1) * common.gradient_accumulation_steps;
+  common.max_training_steps = arguments.integer("max_steps", recorded_steps);
+  if (*common.max_training_steps > recorded_steps)
+    refuse(arguments.where(),
+           str("asks for ", *common.max_training_steps, " steps; ", recorded_steps, " are recorded"));
+  schedule = schedule_of(arguments, *common.max_training_steps);
+  common.learning_rate = schedule.rate;
+  const std::string optimizer = arguments.word("optim", "adamw_torch_fused");
+  if (const Value* more = arguments.take("optim_args")) arguments.not_built("optim_args", to_yaml_flow(*more));
+  common.weight_decay = arguments.number("weight_decay", 0);
+  rules = read_rules(arguments, optimizer);
+  if (const double most = arguments.number("max_grad_norm", 1.0); most > 0) common.clip_grad = most;
+  // What shaped the recorded batches, what only matters on several devices, and what trades memory for time.
+  arguments.ignore({"seed", "data_seed", "average_tokens_across_devices", "activation_offloading",
+                    "gradient_checkpointing", "gradient_checkpointing_kwargs", "max_length", "truncation_mode",
+                    "pad_to_multiple_of", "pad_token", "padding_free", "shuffle_dataset", "dataset_num_proc",
+                    "dataloader_drop_last", "num_train_epochs"});
+}
+
+// A mixture of experts has its router's loss unless its coefficient is 0; null is config.json's own.
+Value router_overrides(Arguments& arguments) {
+  Value out = Value::map();
+  const Value* coefficient = arguments.take("router_aux_loss_coef");
+  const double given = arguments.number("router_aux_loss_coef", 1);
+  out.set("output_router_logits", Value::boolean(given != 0));
+  if (coefficient) out.set("router_aux_loss_coef", Value::number(given));
+  return out;
+}
+
+std::shared_ptr<train::SftConfig> read_sft(Arguments& arguments) {
+  auto out = std::make_shared<train::SftConfig>();
+  out->label_smoothing = arguments.number("label_smoothing_factor", 0);
+  const std::string loss = arguments.word("loss_type", "nll");
+  if (loss == "dft") {
+    out->loss_type = train::TokenLoss::dft;
+    out->label_smoothing = 0;  // TRL's smoother is only for the plain loss
+  } else if (loss != "nll" && loss != "chunked_nll") {
+    arguments.not_built("loss_type", loss);
+  }
+  arguments.ignore({"dataset_text_field", "dataset_kwargs", "eos_token", "packing", "packing_strategy", "eval_packing",
+                    "completion_only_loss", "assistant_only_loss"});
+  return out;
+}
+
+std::shared_ptr<train::DpoConfig> read_dpo(Arguments& arguments) {
+  auto out = std::make_shared<train::DpoConfig>();
+  out->beta = arguments.number("beta", 0.1);
+  out->label_smoothing = arguments.number("label_smoothing", 0);
+  out->conservative = false;
+  if (const Value* loss = arguments.take("loss_type")) {
+    out->loss_type.clear();
+    for (const Value& one : loss->is_list() ? loss->items : std::vector<Value>{*loss})
+      out->loss_type.push_back(choice<train::DpoLoss>(arguments, "loss_type", one));
+  }
+  if (const Value* weights = arguments.take("loss_weights"))
+    for (const Value& weight : weights->items) out->loss_weights.push_back(weight.as_double().value_or(1));
+  if (const Value* divergence = arguments.take("f_divergence_type"))
+    out->f_divergence_type = choice<train::Divergence>(arguments, "f_divergence_type", *divergence);
+  out->f_alpha_divergence_coef = arguments.number("f_alpha_divergence_coef", 0.5);
+  out->discopop_tau = arguments.number("discopop_tau", 0.05);
+  if (const Value* alpha = arguments.take("ld_alpha")) out->ld_alpha = alpha->as_double();
+  out->sync_ref_model = arguments.flag("sync_ref_model");
+  out->ref_model_mixup_alpha = arguments.number("ref_model_mixup_alpha", 0.6);
+  out->ref_model_sync_steps = arguments.integer("ref_model_sync_steps", 512);
+  out->disable_dropout = arguments.flag("disable_dropout");
+  if (const double factor = arguments.number("label_smoothing_factor", 0); factor != 0)
+    arguments.not_built("label_smoothing_factor", str(factor));
+  arguments.ignore({"precompute_ref_log_probs", "precompute_ref_batch_size"});
+  return out;
+}
+
+fs::path find_folder(const std::string& name, const fs::path& case_file, const fs::path& root) {
+  for (const fs::path& base : {fs::absolute(case_file).parent_path().parent_path(), root})
+    if (fs::exists(base / name)) return base / name;
+  refuse(case_file.string(), "the model folder '" + name + "' is not there",
+         str("looked in ", fs::absolute(case_file).parent_path().parent_path().string(), " and in ", root.string()));
+}
+
+// 'start weights with model.layers.{i}.mlp.down_proj.weight multiplied by 0.9 ...' and the like.
+void read_reference(const Value& document, ReplayCase& out, train::DpoConfig& dpo, const std::string& where) {
+  const Value* words = document.find("reference_model");
+  const std::string text = words && !words->is_null() ? words->scalar : "none";
+  static const std::regex scaled("start weights with (\\S+) multiplied by ([0-9.]+)");
+  std::smatch match;
+  if (text.starts_with("none")) {
+    dpo.reference_free = true;
+  } else if (std::regex_search(text, match, scaled)) {
+    out.reference_scaled = std::regex_replace(match[1].str(), std::regex("\\."), "\\.");
+    if (const size_t at = out.reference_scaled.find("{i}"); at != std::string::npos)
+      out.reference_scaled.replace(at, 3, "\\d+");
+    out.reference_scale = std::stod(match[2].str());
+  } else if (!text.starts_with("frozen copy")) {
+    refuse(where, "the reference model '" + text + "' is not known");
+  }
+}
+
+}  // namespace
+
+ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
+  const std::string where = case_file.string();
+  const Value document = parse_file(case_file);
+  const auto text = [&](const char* name) {
+    const Value* value = document.find(name);
+    if (!value || value->scalar.empty()) refuse(where, str("the case has no '", name, "'"));
+    return value->scalar;
+  };
+  const std::string trainer = text("trainer");
+  const bool preference = trainer == "DPOTrainer";
+  if (!preference && trainer != "SFTTrainer")
+    refuse(where, "trainer " + trainer + " is not built yet", "built: SFTTrainer, DPOTrainer");
+  for (const char* name : {"peft", "adapter", "lora", "start_adapter"})
+    if (document.find(name)) refuse(where, "training adapters is not built yet");
+  const Value* config = document.find("config");
+  if (!config) refuse(where, "the case has no 'config'");
+  if (preference && config->find("reference_free"))
+    refuse(where, "DPO as TRL 0.24 has it is not built yet", "built: as TRL 1.x has it");
+
+  ReplayCase out;
+  out.model = find_folder(text("model"), case_file, root);
+  out.source = read_recorded_batches(case_file.parent_path() / text("batches"), preference);
+  Arguments arguments(*config, where);
+  train::TrainerConfig& common = out.trainer.common;
+  read_common(arguments, common, out.schedule, out.rules, out.source->steps_in_epoch());
+  out.overrides = router_overrides(arguments);
+  if (preference) {
+    auto dpo = read_dpo(arguments);
+    read_reference(document, out, *dpo, where);
+    common.trainer_type = "dpo";
+    out.trainer.own = dpo;
+  } else {
+    out.trainer.own = read_sft(arguments);
+  }
+  arguments.finish();
+  common.save_directory = "replay";
+  common.do_last_save = common.resume_if_possible = common.report_metrics = false;
+  common.log_steps = 1;
+  return out;
+}
+
+}  // namespace easydel::probe

@@ -1,0 +1,83 @@
+#include "easydel/probe/replay.h"
+
+#include <ATen/ops/linalg_vector_norm.h>
+
+#include <regex>
+
+#include "easydel/base/document.h"
+#include "easydel/probe/replay_case.h"
+#include "easydel/train/trainer.h"
+
+namespace easydel::probe {
+namespace {
+
+class Recorder : public train::Watcher {
+ public:
+  void stepped(const train::StepReport& report) override {
+    Value line = Value::map(), metrics = Value::map();
+    line.set("step", Value::integer(report.step));
+    line.set("loss", Value::number(report.loss));
+    line.set("grad_norm", Value::number(report.gradient_norm.value_or(0)));
+    line.set("lr", Value::number(report.learning_rate));
+    for (const auto& [name, value] : report.metrics) metrics.set(name, Value::number(value));
+    metrics.set("num_tokens", Value::integer(report.tokens_seen));
+    line.set("metrics", metrics);
+    lines += to_json(line) + "\n";
+  }
+  std::string lines;
+};
+
+std::string parameters_of(models::Model& model) {
+  Value out = Value::map();
+  for (const nn::Entry& entry : model.parameters().entries()) {
+    const Tensor values = entry.shard.detach().to(at::kCPU, at::kDouble).flatten();
+    Value one = Value::map(), shape = Value::list(), first = Value::list();
+    for (const int64_t size : entry.shape) shape.items.push_back(Value::integer(size));
+    for (int64_t i = 0; i < std::min<int64_t>(8, values.size(0)); ++i)
+      first.items.push_back(Value::number(values[i].item<double>()));
+    one.set("shape", shape);
+    one.set("sum", Value::number(values.sum().item<double>()));
+    one.set("abs_sum", Value::number(values.abs().sum().item<double>()));
+    one.set("l2", Value::number(at::linalg_vector_norm(values).item<double>()));
+    one.set("first", first);
+    out.set(entry.path, one);
+  }
+  return to_json(out, 1) + "\n";
+}
+
+std::shared_ptr<models::Model> scaled_reference(const ReplayCase& replayed, const models::LoadOptions& load) {
+  if (replayed.reference_scaled.empty()) return nullptr;
+  const auto start = models::load_model(replayed.model, load);
+  auto reference = models::copy_model(*start);
+  const c10::AutoGradMode no_grad(false);
+  const std::regex pattern(replayed.reference_scaled);
+  for (nn::Entry& entry : reference->parameters().entries())
+    if (std::regex_match(entry.path, pattern)) {
+      entry.shard.mul_(replayed.reference_scale);
+      entry.written();
+    }
+  return reference;
+}
+
+}  // namespace
+
+Replay replay(const std::filesystem::path& case_file, const std::filesystem::path& root) {
+  ReplayCase replayed = read_replay_case(case_file, root);
+  Recorder recorder;
+  train::TrainerParts parts;
+  parts.load.dtype = parts.load.param_dtype = "fp32";
+  parts.load.training = true;
+  parts.load.overrides = replayed.overrides;
+  parts.model = models::load_model(replayed.model, parts.load);
+  parts.reference = scaled_reference(replayed, parts.load);
+  parts.trainer = replayed.trainer;
+  parts.source = std::move(replayed.source);
+  parts.schedule = replayed.schedule;
+  parts.rules = replayed.rules;
+  parts.watcher = &recorder;
+  train::Trainer trainer(std::move(parts));
+  trainer.run();
+  return {recorder.lines, parameters_of(trainer.model())};
+}
+
+}  // namespace easydel::probe

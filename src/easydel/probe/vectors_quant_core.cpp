@@ -1,0 +1,224 @@
+// Recorded cases of number formats: quant/bnb_4bit, quant/bnb_4bit_double_quant (bitsandbytes), quant/int8, quant/fp8
+// (torch's casts), quant/gguf, quant/mxfp4_gpt_oss.
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/from_blob.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <span>
+
+#include "easydel/base/error.h"
+#include "easydel/ops/quantized_product.h"
+#include "easydel/probe/vector_tensors.h"
+#include "easydel/probe/vectors.h"
+#include "easydel/quant/quantize.h"
+#include "easydel/tensor/mxfp4.h"
+#include "easydel/text/tokenizers/charsmap.h"
+#include "easydel/weights/ggml.h"
+
+namespace easydel::probe {
+namespace {
+
+// The numbers of some keys, as a case has them.
+std::function<Value(const VectorCase&, const VectorFile&)> keys(std::vector<std::string> names) {
+  return [names = std::move(names)](const VectorCase& vector, const VectorFile&) {
+    Value out = Value::map();
+    for (const std::string& name : names)
+      if (const Value* const found = vector.body.find(name)) out.set(name, *found);
+    return out;
+  };
+}
+
+Tensor input_of(const VectorCase& vector, const VectorFile& file) {
+  const Value* const inputs = file.document.find("inputs");
+  const Value* const found = inputs ? inputs->find(needed(vector, "tensor").scalar) : nullptr;
+  if (!found) refuse(vector.id, "its tensor is not in the file");
+  return shaped_tensor_of(*found);
+}
+
+struct Kept {
+  Tensor codes, scales, values;  // int64 [rows, columns]; [rows, groups]; [rows, columns]
+};
+Kept quantized(const Tensor& rows, const kernels::QuantizedSpec& spec) {
+  const quant::Codes weight = quant::quantize(rows, {"", spec});
+  const quant::Unpacked parts = quant::unpack(*weight);
+  return {parts.codes, parts.scales, ops::dequantized(*weight, at::kFloat)};
+}
+
+// A block of bitsandbytes is a row here; the tensor's last block may be short.
+Value bnb_4bit(const VectorCase& vector, const VectorFile& file) {
+  const std::string& type = needed(vector, "quant_type").scalar;
+  if (type != "nf4") throw VectorNotBuilt("the format " + type);
+  const Tensor flat = input_of(vector, file).flatten();
+  const int64_t count = flat.numel(), block = needed(vector, "blocksize").as_int().value_or(64);
+  const int64_t rows = (count + block - 1) / block;
+  const Kept kept = quantized(at::constant_pad_nd(flat, {0, rows * block - count}).view({rows, block}),
+                              {kernels::Codes::table4, 0, kernels::nf4_table()});
+  const Tensor codes = kept.codes.flatten();
+  Value packed = Value::list(), out = Value::map();
+  for (int64_t i = 0; i < count; i += 2)
+    packed.items.push_back(Value::integer(codes[i].item<int64_t>() << 4 | codes[i + 1].item<int64_t>()));
+  out.set("packed", packed);
+  out.set("absmax", nested_of(kept.scales.flatten()));
+  out.set("dequantized", nested_of(kept.values.flatten().slice(0, 0, count)));
+  return out;
+}
+
+Value int8(const VectorCase& vector, const VectorFile& file) {
+  const std::string& scheme = needed(vector, "scheme").scalar;
+  const kernels::QuantizedSpec bytes{kernels::Codes::bytes, 0, {}};
+  const Tensor input = input_of(vector, file);
+  const auto is = [&](const char* name) { return scheme.starts_with(name); };
+  Value out = Value::map();
+  if (is("bnb_int8_vectorwise_rows")) {
+    const Tensor half = input.to(at::kHalf).to(at::kFloat);
+    out.set("codes", nested_of(quantized(half, bytes).codes.flatten()));
+    out.set("row_absmax", nested_of(half.abs().amax({1})));
+    return out;
+  }
+  if (!is("int8_symmetric_rows") && !is("int8_symmetric_tensor")) throw VectorNotBuilt("the format " + scheme);
+  const Kept kept = quantized(is("int8_symmetric_rows") ? input : input.view({1, -1}), bytes);
+  out.set("codes", nested_of(kept.codes.flatten()));
+  out.set("scales", nested_of(kept.scales.flatten()));
+  out.set("dequantized", nested_of(kept.values.flatten()));
+  return out;
+}
+
+at::ScalarType small_float(const std::string& name) {
+  if (name == "float8_e4m3fn") return at::kFloat8_e4m3fn;
+  if (name == "float8_e5m2") return at::kFloat8_e5m2;
+  if (name == "float8_e4m3fnuz") return at::kFloat8_e4m3fnuz;
+  if (name == "float8_e5m2fnuz") return at::kFloat8_e5m2fnuz;
+  if (name == "bfloat16") return at::kBFloat16;
+  if (name == "float16") return at::kHalf;
+  throw VectorNotBuilt("the number type " + name);
+}
+
+// Numbers, and the words that files write for those that JSON has not.
+Value words_of(const Tensor& values) {
+  Value out = Value::list();
+  for (const double number : std::span(values.const_data_ptr<double>(), size_t(values.numel())))
+    out.items.push_back(std::isnan(number)   ? Value::text("nan")
+                        : std::isinf(number) ? Value::text(number > 0 ? "inf" : "-inf")
+                                             : Value::number(number));
+  return out;
+}
+
+Value fp8(const VectorCase& vector, const VectorFile&) {
+  std::vector<int32_t> bits;
+  for (const int64_t number : integers_of(needed(vector, "input_bits_f32"))) bits.push_back(int32_t(uint32_t(number)));
+  const Tensor input = at::from_blob(bits.data(), {int64_t(bits.size())}, at::kInt).view(at::kFloat).clone();
+  const auto bits_of = [](const Tensor& small) {
+    const bool wide = small.element_size() == 2;
+    const Tensor raw = small.view(wide ? at::kShort : at::kByte).to(at::kLong);
+    return nested_of(wide ? raw.bitwise_and(0xffff) : raw);
+  };
+  Value out = Value::map(), casts = Value::map(), scaled = Value::list();
+  for (const auto& [name, recorded] : needed(vector, "casts").entries) {
+    const Tensor small = input.to(small_float(name));
+    Value one = Value::map();
+    one.set("bits", bits_of(small));
+    one.set("back", words_of(small.to(at::kDouble)));
+    casts.set(name, one);
+  }
+  for (const Value& one : needed(vector, "scaled").items) {
+    const Tensor values = shaped_tensor_of(one), scales = values.abs().amax({1}) / 448;
+    const Tensor small = (values / scales.unsqueeze(1)).to(at::kFloat8_e4m3fn);
+    Value made = Value::map();
+    made.set("scales", nested_of(scales));
+    made.set("bits", bits_of(small.flatten()));
+    made.set("dequantized", nested_of((small.to(at::kFloat) * scales.unsqueeze(1)).flatten()));
+    scaled.items.push_back(made);
+  }
+  out.set("casts", casts);
+  out.set("scaled", scaled);
+  return out;
+}
+
+Value expected_fp8(const VectorCase& vector, const VectorFile& file) {
+  Value out = keys({"casts", "scaled"})(vector, file);
+  for (Value& one : out.find("scaled")->items)
+    std::erase_if(one.entries, [](const auto& entry) {
+      return entry.first != "scales" && entry.first != "bits" && entry.first != "dequantized";
+    });
+  return out;
+}
+
+std::string decoded(const Value& base64) { return text::decode_base64(base64.scalar); }
+
+std::vector<float> floats_of(const std::string& bytes) {
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
+  return out;
+}
+
+Value numbers(const std::vector<float>& values) {
+  Value out = Value::list();
+  for (const float value : values) out.items.push_back(Value::number(double(value)));
+  return out;
+}
+
+// The values of a file's bytes; of types that are written too, the bytes of the file's input.
+Value gguf(const VectorCase& vector, const VectorFile& file) {
+  const std::string& type = needed(vector, "type").scalar;
+  const weights::GgmlForm* form = nullptr;
+  for (uint32_t number = 0; number < 64 && !form; ++number)
+    if (const auto* known = weights::find_ggml_form(number); known && known->name == type) form = known;
+  if (!form) throw VectorNotBuilt("the type " + type);
+  const std::string bytes = decoded(needed(vector, "bytes_base64"));
+  std::vector<float> values(bytes.size() / form->bytes * size_t(form->elements));
+  weights::decode(form->type, reinterpret_cast<const std::byte*>(bytes.data()), values.data(), int64_t(values.size()));
+  Value out = Value::map();
+  out.set("values", numbers(values));
+  if (type == "F16" || type == "BF16" || type == "Q8_0") {
+    const std::vector<float> input = floats_of(decoded(*file.document.find("input_f32_base64")));
+    std::string made(bytes.size(), '\0');
+    weights::encode(form->type, input.data(), reinterpret_cast<std::byte*>(made.data()), int64_t(input.size()));
+    out.set("bytes", Value::text(text::encode_base64(made)));
+  }
+  return out;
+}
+
+Value expected_gguf(const VectorCase& vector, const VectorFile&) {
+  const std::string& type = needed(vector, "type").scalar;
+  Value out = Value::map();
+  out.set("values", numbers(floats_of(decoded(needed(vector, "dequantized_base64_f32")))));
+  if (type == "F16" || type == "BF16" || type == "Q8_0") out.set("bytes", needed(vector, "bytes_base64"));
+  return out;
+}
+
+// The loader's values are [experts, in, out].
+Value mxfp4(const VectorCase& vector, const VectorFile&) {
+  const Tensor blocks =
+      tensor_of(needed(vector, "blocks"), at::kByte).view(integers_of(needed(vector, "blocks_shape")));
+  const Tensor scales = tensor_of(needed(vector, "scales"), at::kByte).view(blocks.sizes().slice(0, 3));
+  const Tensor values = tensor::mxfp4_values(blocks, scales).transpose(1, 2).contiguous();
+  Value out = Value::map();
+  out.set("dequantized_shape", list_of(values.sizes().vec()));
+  out.set("dequantized", nested_of(values.to(at::kFloat).flatten()));
+  return out;
+}
+
+}  // namespace
+
+VectorKind quant_bnb_4bit_vectors() {
+  return {.name = "quant/bnb_4bit", .answer = bnb_4bit, .expected = keys({"packed", "absmax", "dequantized"})};
+}
+VectorKind quant_bnb_4bit_double_quant_vectors() {
+  return {.name = "quant/bnb_4bit_double_quant",
+          .answer = [](const VectorCase&, const VectorFile&) -> Value {
+            throw VectorNotBuilt("scales that are codes themselves");
+          },
+          .expected = keys({"absmax_codes_uint8"})};
+}
+VectorKind quant_fp8_vectors() { return {.name = "quant/fp8", .answer = fp8, .expected = expected_fp8}; }
+VectorKind quant_gguf_vectors() { return {.name = "quant/gguf", .answer = gguf, .expected = expected_gguf}; }
+VectorKind quant_int8_vectors() {
+  return {.name = "quant/int8", .answer = int8, .expected = keys({"codes", "row_absmax", "scales", "dequantized"})};
+}
+VectorKind quant_mxfp4_gpt_oss_vectors() {
+  return {.name = "quant/mxfp4_gpt_oss", .answer = mxfp4, .expected = keys({"dequantized_shape", "dequantized"})};
+}
+
+}  // namespace easydel::probe

@@ -1,0 +1,192 @@
+// Recorded cases of EasyDeL's number formats: quantization (words, and codes of small matrices), model_quantize (which
+// layers of a small llama have codes).
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/elarge/session_core.h"
+#include "easydel/models/parameter_plan.h"
+#include "easydel/nn/quantization.h"
+#include "easydel/ops/quantized_product.h"
+#include "easydel/probe/vector_tensors.h"
+#include "easydel/probe/vectors.h"
+#include "easydel/quant/quantize.h"
+
+namespace easydel::probe {
+namespace {
+
+// The word as a run's configuration takes it; UserError for an unknown one.
+elarge::QuantizationConfig read(const std::string& method, const VectorCase& vector, Value part = Value::map()) {
+  part.set("dtype", Value::text(method));
+  Value section = Value::map();
+  section.set("model", part);
+  config::Problems problems(vector.id);
+  elarge::QuantizationConfig out;
+  config::read_section(config::section_of<elarge::QuantizationConfig>(), section, &out, "", problems);
+  problems.throw_if_any();
+  return out;
+}
+
+// A part of the recorded fields, under the names that both versions have.
+Value described(const elarge::QuantizedPart& part) {
+  Value out = Value::map();
+  out.set("simulate", Value::boolean(part.simulate));
+  return out;
+}
+
+// The matrices of these files: a hash of an element's place, less a half.
+Tensor matrix_of(const VectorCase& vector, const VectorFile& file) {
+  const Value* const all = file.document.find("meta");
+  const std::string& name = needed(vector, "matrix").scalar;
+  const Value* const meta = all ? all->find(name) : nullptr;
+  if (!meta || !meta->find("shape") || !meta->find("j")) refuse(vector.id, "its matrix is not in the file");
+  const Value& seed = *meta->find("j");
+  const Tensor out = at::empty(integers_of(*meta->find("shape")), at::TensorOptions().dtype(at::kFloat));
+  if (seed.is_null() || seed.is_text()) out.fill_(seed.scalar == "c" ? 0.25 : 0);
+  if (seed.is_null() || seed.scalar == "c") return out;
+  const bool outlier = seed.is_text();
+  const int64_t j = outlier ? 7 : seed.as_int().value_or(0);
+  float* const values = out.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < out.numel(); ++i) values[i] = float(hashed(i, j) * (name.starts_with("big") ? 100 : 1));
+  if (outlier) values[5] = 30;
+  return out;
+}
+
+// Codes of four bits in words of 32, the first in the lowest bits.
+Value packed_of(const Tensor& codes) {
+  Value out = Value::list();
+  const Tensor words = codes.contiguous().view({-1, 8});
+  for (int64_t i = 0; i < words.size(0); ++i) {
+    int64_t word = 0;
+    for (int64_t k = 0; k < 8; ++k) word |= words[i][k].item<int64_t>() << (4 * k);
+    out.items.push_back(Value::integer(word));
+  }
+  return out;
+}
+
+bool is_built(const std::string& method) {
+  return method == "nf4" || method == "int8" || method == "8bit" || method == "a8bit" || method == "a8q" ||
+         method == "a4q";
+}
+
+Value quantization(const VectorCase& vector, const VectorFile& file) {
+  const std::string& op = needed(vector, "op").scalar;
+  if (op == "QuantizationType" || op.starts_with("QuantizationConfig")) {
+    const std::string& word = needed(vector, "input").scalar;
+    const elarge::QuantizedPart part = *read(word, vector).model;
+    return op == "QuantizationType" ? Value::text(word) : described(part);
+  }
+  const bool kernel = op.starts_with("kernel");
+  const std::string& method = needed(vector, kernel ? "mode" : "dtype").scalar;
+  if (!is_built(method)) throw VectorNotBuilt("the format " + method);
+  Value part = Value::map();
+  // Eight bits have a scale for each row, whatever block_size says, as in 0.2.0.1.
+  for (const char* key : {"block_size", "group_size", "bits"})
+    if (const Value* const given = vector.body.find(key); given && (method != "int8")) part.set(key, *given);
+  const Value* const axis = vector.body.find("axis");
+  const Tensor matrix = matrix_of(vector, file);
+  const Tensor rows = axis && axis->scalar == "row" ? matrix.t().contiguous() : matrix;
+  const quant::Codes weight = quant::quantize(rows, read(method, vector, part).weight_format(false)->format);
+  const quant::Unpacked kept = quant::unpack(*weight);
+  const Tensor values = ops::dequantized(*weight, at::kFloat);
+  Value out = Value::map();
+  if (op.find("simulate") != std::string::npos) {
+    out.set("value", shaped_of(values));
+    return out;
+  }
+  out.set("dequantized", shaped_of(values));
+  if (method == "int8")
+    out.set("weight", shaped_of(kept.codes));
+  else
+    out.set("packed", packed_of(kept.codes));
+  out.set(kernel ? "scales" : "scale", shaped_of(kept.scales));
+  return out;
+}
+
+// The recorded values as numbers, without the names of classes and number types.
+Value plain(const Value& recorded) {
+  if (!recorded.is_map()) return recorded;
+  Value out = Value::map();
+  for (const auto& [key, value] : recorded.entries) {
+    if (key == "class" || key == "dtype") continue;
+    const Value* const data = value.is_map() ? value.find("data") : nullptr;
+    out.set(key, key == "packed" && data ? *data : value.is_map() ? plain(value) : value);
+  }
+  return out;
+}
+
+// Codes are equal; values are those of half precision.
+std::string compare(const Value& expected, const Value& got) {
+  if (!expected.is_map()) return difference_of(expected, got, 0, 0);
+  if (expected.find("simulate") && !expected.find("value") && !expected.find("dequantized"))
+    return difference_of(*expected.find("simulate"), *got.find("simulate"), 0, 0);
+  const Value mine = plain(got);
+  for (const auto& [key, value] : plain(expected).entries) {
+    const bool codes = key == "packed" || key == "weight";
+    const Value* const found = mine.find(key);
+    if (!found) return key + " is expected";
+    if (std::string why = difference_of(value, *found,
+                                        codes                  ? 0
+                                        : key == "dequantized" ? 1e-3
+                                                               : 1e-5,
+                                        codes ? 0 : 1e-6);
+        !why.empty())
+      return key + ": " + why;
+  }
+  return "";
+}
+
+// The same small llama as the recordings; a null configuration is the bare flag.
+Value model_quantize(const VectorCase& vector, const VectorFile&) {
+  const Value config =
+      parse_json(R"({"model_type": "llama", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 64, "tie_word_embeddings": false})");
+  Value section = Value::map();
+  section.set("apply_quantization", Value::boolean(true));
+  if (const Value& given = needed(vector, "config"); !given.is_null()) section.set("model", given);
+  config::Problems problems(vector.id);
+  elarge::QuantizationConfig read;
+  config::read_section(config::section_of<elarge::QuantizationConfig>(), section, &read, "", problems);
+  problems.throw_if_any();
+  nn::Quantizer quantizer(*elarge::quantization_of(read, false));
+  std::vector<std::string> taken;
+  const auto table = models::plan_parameters(config, vector.id);
+  for (const nn::Entry& entry : table->entries()) {
+    if (entry.role != nn::Role::weight) continue;
+    const std::string layer = entry.path.substr(0, entry.path.rfind('.'));
+    if (quantizer.takes(entry, layer)) taken.push_back(layer);
+  }
+  std::ranges::sort(taken);
+  Value out = Value::map();
+  out.set("is_quantized", Value::boolean(!taken.empty()));
+  out.set("layers", list_of(taken));
+  return out;
+}
+
+// The recorded names of parameters say which layers have codes.
+Value expected_model(const VectorCase& vector, const VectorFile&) {
+  const Value& recorded = needed(vector, "expect");
+  const Value* const ok = recorded.find("ok");
+  if (!ok) return recorded;
+  std::vector<std::string> layers;
+  constexpr std::string_view leaf = ".quant_kernel";
+  for (const auto& [name, shape] : ok->find("params")->entries)
+    if (name.ends_with(leaf)) layers.push_back(name.substr(0, name.size() - leaf.size()));
+  std::ranges::sort(layers);
+  Value out = Value::map(), value = Value::map();
+  value.set("is_quantized", *ok->find("is_quantized"));
+  value.set("layers", list_of(layers));
+  out.set("ok", value);
+  return out;
+}
+
+}  // namespace
+
+VectorKind model_quantize_vectors() {
+  return {.name = "model_quantize", .answer = model_quantize, .expected = expected_model};
+}
+
+VectorKind quantization_vectors() { return {.name = "quantization", .answer = quantization, .compare = compare}; }
+
+}  // namespace easydel::probe

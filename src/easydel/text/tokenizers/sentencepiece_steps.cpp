@@ -1,0 +1,158 @@
+// After SentencePiece's normalizer.cc and the Decode of sentencepiece_processor.cc.
+#include "easydel/text/tokenizers/sentencepiece_steps.h"
+
+#include "easydel/text/unicode.h"
+
+namespace easydel::text {
+namespace {
+
+constexpr std::string_view blank_piece = "\xE2\x96\x81";
+
+class SentencePieceNormalizer final : public Normalizer {
+ public:
+  explicit SentencePieceNormalizer(SentencePieceRules rules) : rules_(std::move(rules)) {
+    std::vector<std::pair<std::string_view, int32_t>> keys;
+    for (const std::string& text : rules_.user_defined) keys.emplace_back(text, 0);
+    if (!keys.empty()) user_defined_ = PrefixTrie(keys);
+  }
+
+  void apply(NormalizedText& text) const override {
+    const std::string& in = text.bytes();
+    Made made;
+    size_t at = 0;
+    if (rules_.remove_extra_whitespaces)
+      while (at < in.size()) {
+        auto [part, length] = next(in, at);
+        if (part != " ") break;
+        at += length;
+      }
+    if (at < in.size()) {
+      bool prefix = rules_.add_dummy_prefix && (!rules_.prefix_only_at_start || text.original_begin() == 0);
+      if (prefix && !rules_.treat_whitespace_as_suffix)
+        add_blank(made, {static_cast<uint32_t>(at), static_cast<uint32_t>(at)});
+      bool after_blank = rules_.remove_extra_whitespaces;
+      while (at < in.size()) {
+        auto [part, length] = next(in, at);
+        Span from{static_cast<uint32_t>(at), static_cast<uint32_t>(at + length)};
+        while (after_blank && part.starts_with(' ')) part.remove_prefix(1);
+        for (char c : part)
+          if (c == ' ')
+            add_blank(made, from);
+          else
+            made.add({&c, 1}, from);
+        if (!part.empty()) after_blank = part.ends_with(' ');
+        if (!rules_.remove_extra_whitespaces) after_blank = false;
+        at += length;
+      }
+      std::string_view written = rules_.escape_whitespaces ? blank_piece : " ";
+      if (rules_.remove_extra_whitespaces)
+        while (made.bytes.ends_with(written)) made.bytes.resize(made.bytes.size() - written.size());
+      made.from.resize(made.bytes.size());
+      auto end = static_cast<uint32_t>(in.size());
+      if (prefix && rules_.treat_whitespace_as_suffix) add_blank(made, {end, end});
+    }
+    text.rewrite(std::move(made.bytes), made.from);
+  }
+
+ private:
+  struct Made {
+    std::string bytes;
+    std::vector<Span> from;
+    void add(std::string_view part, Span origin) {
+      bytes += part;
+      from.resize(bytes.size(), origin);
+    }
+  };
+  void add_blank(Made& made, Span from) const { made.add(rules_.escape_whitespaces ? blank_piece : " ", from); }
+
+  // The replacement of the text at `at`, and the number of bytes that it replaces.
+  std::pair<std::string_view, size_t> next(std::string_view in, size_t at) const {
+    size_t length = 0;
+    if (user_defined_.longest(in, at, length) >= 0) return {in.substr(at, length), length};
+    if (auto found = rules_.charsmap.longest(in.substr(at))) return {found->replacement, found->length};
+    length = std::min(utf8_length(static_cast<unsigned char>(in[at])), in.size() - at);
+    return {in.substr(at, length), length};
+  }
+
+  SentencePieceRules rules_;
+  PrefixTrie user_defined_;
+};
+
+int byte_of_code(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
+  int value = 0;
+  for (char c : token.substr(3, 2)) {
+    int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    if (digit < 0) return -1;
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+class SentencePieceDecoder final : public Decoder {
+ public:
+  explicit SentencePieceDecoder(const SentencePieceRules& rules)
+      : unknown_(rules.unknown),
+        surface_(rules.unknown_surface),
+        trims_(rules.add_dummy_prefix || rules.remove_extra_whitespaces),
+        trims_all_(rules.remove_extra_whitespaces) {}
+
+  void apply(std::vector<std::string>& tokens) const override {
+    std::string text, bytes;
+    bool at_start = true, seen = false;
+    auto flush = [&] {
+      // Each byte that is not part of a character becomes U+FFFD.
+      for (size_t at = 0; at < bytes.size();) {
+        size_t good = valid_prefix(std::string_view(bytes).substr(at));
+        text.append(bytes, at, good);
+        at += good;
+        if (at == bytes.size()) break;
+        text += "\xEF\xBF\xBD";
+        ++at;
+      }
+      bytes.clear();
+    };
+    for (const std::string& token : tokens) {
+      if (int byte = byte_of_code(token); byte >= 0) {
+        bytes += static_cast<char>(byte);
+        continue;
+      }
+      flush();
+      if (seen || !text.empty()) at_start = false;
+      seen = false;
+      if (token == unknown_) {
+        text += surface_;
+        continue;
+      }
+      std::string_view rest = token;
+      if (at_start && trims_ && rest.starts_with(blank_piece)) {
+        rest.remove_prefix(blank_piece.size());
+        seen = !trims_all_;
+      }
+      for (size_t at; (at = rest.find(blank_piece)) != std::string_view::npos;
+           rest.remove_prefix(at + blank_piece.size())) {
+        text += rest.substr(0, at);
+        text += ' ';
+      }
+      text += rest;
+    }
+    flush();
+    tokens = {std::move(text)};
+  }
+
+ private:
+  std::string unknown_, surface_;
+  bool trims_, trims_all_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Normalizer> make_sentencepiece_normalizer(SentencePieceRules rules) {
+  return std::make_unique<SentencePieceNormalizer>(std::move(rules));
+}
+
+std::unique_ptr<const Decoder> make_sentencepiece_decoder(const SentencePieceRules& rules) {
+  return std::make_unique<SentencePieceDecoder>(rules);
+}
+
+}  // namespace easydel::text

@@ -1,0 +1,66 @@
+// What EasyDeL, torch and transformers were seen to do, kind by kind: every recorded case is answered as it was, or is
+// another on purpose.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "easydel/probe/vectors.h"
+#include "support/data.h"
+
+namespace easydel::probe {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> recorded_files() {
+  std::vector<std::string> out;
+  const fs::path folder = test::test_data("vectors");
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) out.push_back(entry.path().lexically_relative(folder).string());
+  std::ranges::sort(out);
+  return out;
+}
+
+class Recorded : public testing::TestWithParam<std::string> {};
+
+TEST_P(Recorded, CasesAreAnsweredAsTheyWere) {
+  const VectorFile file = read_vectors(test::test_data("vectors/" + GetParam()));
+  const VectorKind* const kind = find_vector_kind(kind_of(file));
+  ASSERT_NE(kind, nullptr);
+  std::map<Outcome, int> counts;
+  for (const VectorCase& vector : cases_of(file, kind)) {
+    const Answered answered = answer(vector, file, kind);
+    ++counts[answered.outcome];
+    EXPECT_NE(answered.outcome, Outcome::failed) << vector.id << ": " << answered.why;
+    EXPECT_NE(answered.outcome, Outcome::unknown) << vector.id;
+  }
+  EXPECT_GT(counts[Outcome::passed], 0);
+  std::printf("%s: %d passed, %d differ on purpose, %d not built yet\n", GetParam().c_str(), counts[Outcome::passed],
+              counts[Outcome::differs], counts[Outcome::not_built]);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Recorded, testing::ValuesIn(recorded_files()), [](const auto& info) {
+  std::string name = info.param.substr(0, info.param.find(".json"));
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+});
+
+TEST(RecordedVectors, TheDocumentGivesTheReasonOfEveryDifference) {
+  const std::string page = test::read_file(test::source_root() / "docs/differences.md");
+  for (const VectorDifference& difference : vector_differences()) {
+    std::string id(difference.id);
+    for (size_t at = id.find('|'); at != std::string::npos; at = id.find('|', at + 2))
+      id.insert(at, "\\");  // as a table's cell
+    const std::string row = "| " + std::string(difference.kind) + " | " +
+                            (difference.version.empty() ? "both" : std::string(difference.version)) + " | `" + id +
+                            "` | " + std::string(difference.reason) + " |";
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
+}
+
+}  // namespace
+}  // namespace easydel::probe
