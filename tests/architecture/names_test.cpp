@@ -74,6 +74,32 @@ INSTANTIATE_TEST_SUITE_P(All, Registries, testing::ValuesIn(registries), [](cons
   return name;
 });
 
+// Words that are rows of one table instead of files: docs/design/006-words-and-files.md says why.
+struct Rows {
+  std::string file;   // in src/easydel
+  std::string begin;  // text before the first row
+  std::regex row;     // its first group is the word
+};
+
+TEST(RowNames, AreAlphabeticalAndThePageNamesTheirFile) {
+  const std::string page = read_file(source_root() / "docs/design/006-words-and-files.md");
+  const std::vector<Rows> tables = {
+      {"text/output/tool_parsers.cpp", "const ToolFormat ", std::regex(R"rx(\n    \{"([a-z0-9_]+)")rx")},
+      {"text/output/reasoning_parsers.cpp", "const ReasoningFormat ",
+       std::regex(R"rx(\n    \{\.name = "([a-z0-9_]+)")rx")},
+      {"elarge/actions.cpp", "action_entries() {", std::regex(R"rx(\n +\{\.name = "([a-z0-9_]+)")rx")},
+  };
+  for (const Rows& table : tables) {
+    EXPECT_NE(page.find("`" + table.file + "`"), std::string::npos) << table.file;
+    const std::string text = read_file(source_root() / "src/easydel" / table.file);
+    const size_t begin = text.find(table.begin);
+    ASSERT_NE(begin, std::string::npos) << table.file;
+    const std::vector<std::string> words = all_matches(text.substr(begin, text.find("\n}", begin) - begin), table.row);
+    EXPECT_GE(words.size(), 10u) << table.file;
+    EXPECT_TRUE(std::is_sorted(words.begin(), words.end())) << table.file << testing::PrintToString(words);
+  }
+}
+
 // The reader of lists itself.
 TEST(RegistryNames, AreReadFromEachFormOfList) {
   const std::vector<std::string> ab = {"a", "b"};
