@@ -18,7 +18,7 @@ enum class Kind : uint8_t {
   pictograph,
   consonant,
   linker,           // an extend that joins consonants
-  conjunct_extend,  // an extend that may stand between them
+  conjunct_extend,  // an extend allowed between them
   zwj,
   regional,
   hangul_l,
@@ -108,7 +108,7 @@ class Cluster {
 
   char32_t last_;
   Kind kind_ = Kind::other;
-  bool consonant_ = false, linked_ = false;  // a consonant, and a linker behind it, with only what may stand between
+  bool consonant_ = false, linked_ = false;  // a consonant, then a linker, with only allowed extends between
   bool pictograph_ = false;                  // a pictograph, extends, perhaps one joiner
   bool odd_regionals_ = false;
 };

@@ -103,7 +103,7 @@ struct Template {
   std::string name;
   Body body;
   bool has_generation_blocks = false;
-  std::vector<const Statement*> blocks;  // wherever they stand
+  std::vector<const Statement*> blocks;  // at any depth
 };
 
 // UserError "name:line:column: ...": a syntax error.
