@@ -149,7 +149,7 @@ class Targets {
     return bytes / double(pieces * piece * 4) * least_seconds([&] {
              team_->run(pieces, [&](int64_t part) {
                float keep[16];
-               isa.peak_read(memory_.data() + (next_read_ + part) % all * piece, piece, keep);
+               isa.peak.read(memory_.data() + (next_read_ + part) % all * piece, piece, keep);
                volatile float kept = keep[0];
                static_cast<void>(kept);
              });

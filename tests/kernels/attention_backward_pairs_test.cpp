@@ -16,7 +16,7 @@ std::vector<float> rounded(const std::vector<float>& x) { return widened(narrowe
 // Calls check() on every instruction set that has products of pairs or tiles.
 void on_sets_with_pairs(const std::function<void()>& check) {
   on_every_isa([&] {
-    if (loops().attend_backward_pairs) check();
+    if (loops().attention.backward_bf16) check();
   });
 }
 
@@ -49,7 +49,7 @@ TEST(AttentionBackwardPairs, AreNearTheExactGradientsForEverySpec) {
       expect_near(g.dq, e.dq, "dq");
       expect_near(g.dk, e.dk, "dk");
       expect_near(g.dv, e.dv, "dv");
-      if (!loops().attend_backward_pairs) return;
+      if (!loops().attention.backward_bf16) return;
       const Gradients by_fmas = gradients(serial_executor(), p, dout);
       EXPECT_FALSE(same_bits(g.dk, by_fmas.dk));
     });

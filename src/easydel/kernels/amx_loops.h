@@ -75,7 +75,7 @@ struct AmxLoops {
     if (blocks == 0) return write_zeros(step, panel, panels, first, rows);
     const bool gathers = step.right == RightSide::rows;
     const int64_t piece = row_blocks == 1 && !gathers ? blocks : even_piece(blocks);
-    const int64_t stretch = gathers || rows * step.padded_k * 2 > near_tiles ? piece : blocks;
+    const int64_t stretch = gathers || rows * step.padded_k * 2 > l2_bytes_for_tiles() ? piece : blocks;
     const int64_t of_block = piece < blocks ? tile_rows * panel_columns : 0,
                   of_panel = stretch < blocks ? row_blocks * of_block : 0;
     thread_local Scratch<float> sums_of_thread;

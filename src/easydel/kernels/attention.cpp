@@ -77,9 +77,9 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
         " kv heads");
   const AttentionStep step{spec, q, k, v, out, lse, order};
   const Loops& isa = loops();
-  const auto attend_chunk = order == Order::bf16_tile    ? isa.attend_chunk_tiles
-                            : order == Order::bf16_pairs ? isa.attend_chunk_pairs
-                                                         : isa.attend_chunk;
+  const auto attend_chunk = order == Order::bf16_tile    ? isa.attention.attend_chunk_tiles
+                            : order == Order::bf16_pairs ? isa.attention.attend_chunk_pairs
+                                                         : isa.attention.attend_chunk;
   const std::vector<AttentionRows> pieces = cut(step, sequences, executor.size());
   const int64_t floats = partial_floats(step);
   int64_t parts = 0, longest = 0;
@@ -97,9 +97,9 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
       attend_chunk(step, rows, begin, all);
       for (int64_t chunk = begin + 1; chunk < end; ++chunk) {
         attend_chunk(step, rows, chunk, part);
-        isa.merge_attention(step, rows.count, all, part);
+        isa.attention.merge(step, rows.count, all, part);
       }
-      isa.finish_attention(step, rows, all);
+      isa.attention.finish(step, rows, all);
     });
     return;
   }
@@ -124,8 +124,8 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
   for (int64_t i = 0; i < parts; i += chunks[size_t(i)].of_rows) {
     const Piece& piece = chunks[size_t(i)];
     for (int64_t c = 1; c < piece.of_rows; ++c)
-      isa.merge_attention(step, piece.rows->count, partial_at(data + i * floats), partial_at(data + (i + c) * floats));
-    isa.finish_attention(step, *piece.rows, partial_at(data + i * floats));
+      isa.attention.merge(step, piece.rows->count, partial_at(data + i * floats), partial_at(data + (i + c) * floats));
+    isa.attention.finish(step, *piece.rows, partial_at(data + i * floats));
   }
 }
 

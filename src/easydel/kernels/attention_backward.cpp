@@ -113,14 +113,14 @@ void attend_backward(Executor& executor, const AttentionSpec& spec, std::span<co
   constexpr int64_t together = 64;
   executor.run(divide_up(tokens, together), [&](int64_t part) {
     for (int64_t t = part * together; t < std::min(tokens, (part + 1) * together); ++t)
-      isa.attention_dots(spec, gradient, t, dots + t * spec.heads);
+      isa.attention.dots(spec, gradient, t, dots + t * spec.heads);
   });
   const AttentionBackwardStep step{spec, gradient, dots};
   const std::vector<AttentionBackwardPart> parts = cut(step, sequences, executor.size());
   const auto of_bf16 = [](const Heads& x) { return x.number == Number::bf16; };
-  const bool pairs = isa.attend_backward_pairs && of_bf16(gradient.q) && of_bf16(gradient.k) && of_bf16(gradient.v) &&
+  const bool pairs = isa.attention.backward_bf16 && of_bf16(gradient.q) && of_bf16(gradient.k) && of_bf16(gradient.v) &&
                      of_bf16(gradient.dout);
-  const auto differentiate = pairs ? isa.attend_backward_pairs : isa.attend_backward;
+  const auto differentiate = pairs ? isa.attention.backward_bf16 : isa.attention.backward;
   executor.run(int64_t(parts.size()), [&](int64_t i) { differentiate(step, parts[size_t(i)]); });
   if (!gradient.dsinks || !spec.sinks) return;
   for (int64_t h = 0; h < spec.heads; ++h) {

@@ -62,7 +62,7 @@ struct CodePairLoops : private CodePairs {
                   .a_apart = step.group / 2 * rows,
                   .length = step.length_of(g),
                   .c = c};
-      units.soon = units.codes + bytes_ahead;
+      units.soon = units.codes + prefetch_distance_bytes;
       if constexpr (most == 4) {
         if (together == 4) sum<4, rows>(units, table);
         if (together == 3) sum<3, rows>(units, table);
@@ -151,7 +151,7 @@ struct CodePairLoops : private CodePairs {
     float* const c = sums_of_thread.at_least(rows * panel_columns);
     uint32_t* const pairs = pairs_of_thread.at_least(piece / 2 * panel_columns);
     std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
-    const int64_t together = std::max<int64_t>(1, piece / step.group), block = step.result.block;
+    const int64_t together = std::max<int64_t>(1, piece / step.group), block = step.result.rows_per_block;
     alignas(64) float sums[block_rows * panel_columns];
     PairLoops::Ahead ahead;
     for (int64_t g = 0; g < step.groups; g += together) {
@@ -182,7 +182,7 @@ struct CodePairLoops : private CodePairs {
     constexpr int64_t piece = 256;
     thread_local Scratch<float> sums_of_thread;
     float* const sums = sums_of_thread.at_least(rows * panel_columns);
-    const int64_t length = step.length_of(g), block = step.result.block;
+    const int64_t length = step.length_of(g), block = step.result.rows_per_block;
     for (int64_t k = 0; k < length; k += piece) {
       const int64_t count = std::min(piece, length - k);
       read_out(table, step.group_at(panel, g), k, count, pairs);
@@ -195,7 +195,7 @@ struct CodePairLoops : private CodePairs {
   // One block of rows times `count` k of a group, from k on.
   static void sum_rows(const QuantizedStep& step, int64_t first, int64_t rows, int64_t r, int64_t g, int64_t k,
                        int64_t count, const uint32_t* b, bool begin, float* sums, PairLoops::Ahead& ahead) {
-    const int64_t block = step.result.block, of_block = std::min(block, rows - r);
+    const int64_t block = step.result.rows_per_block, of_block = std::min(block, rows - r);
     const uint32_t* const a = step.a_pairs + (first + r) * (step.padded_k / 2) + (g * step.group + k) / 2 * of_block;
     ahead.next_rows(a + (r + block < rows ? of_block * (step.padded_k / 2) : 0));
     PairLoops::some_rows(of_block, a, b, count / 2, {sums, begin}, ahead);

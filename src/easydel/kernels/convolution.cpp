@@ -46,7 +46,7 @@ void keep(const ConvolutionStep& step, const ConvolutionRange& range) {
   else
     std::fill_n(range.after, old * n, 0.0f);
   for (int64_t i = old; i < held; ++i)
-    loops().copy_row(step.x.at(range.end - held + i), step.x.number, n, range.after + i * n, Number::f32);
+    loops().pointwise.copy_row(step.x.at(range.end - held + i), step.x.number, n, range.after + i * n, Number::f32);
 }
 
 }  // namespace
@@ -58,7 +58,8 @@ void convolve(Executor& executor, const ConvolutionSpec& spec, std::span<const C
   turn(spec.weight, spec.channels, spec.width, taps);
   const ConvolutionStep step{spec, ranges, x, taps};
   const Loops& isa = loops();
-  over_tokens(executor, step, [&](const ConvolutionRange& range, int64_t t) { isa.convolve(step, range, t, y); });
+  over_tokens(executor, step,
+              [&](const ConvolutionRange& range, int64_t t) { isa.convolution.forward(step, range, t, y); });
   for (const ConvolutionRange& range : ranges)
     if (range.after) keep(step, range);
 }
@@ -74,10 +75,11 @@ void convolve_backward(Executor& executor, const ConvolutionSpec& spec, std::spa
   const Loops& isa = loops();
   if (dx.data)
     over_tokens(executor, step,
-                [&](const ConvolutionRange& range, int64_t t) { isa.convolve_back(step, range, dy, t, dx); });
+                [&](const ConvolutionRange& range, int64_t t) { isa.convolution.backward(step, range, dy, t, dx); });
   if (!dweight && !dbias) return;
-  executor.run(divide_up(spec.channels, sixteen),
-               [&](int64_t part) { isa.convolution_sums(step, dy, part * sixteen, dweight ? dtaps : nullptr, dbias); });
+  executor.run(divide_up(spec.channels, sixteen), [&](int64_t part) {
+    isa.convolution.weight_gradient(step, dy, part * sixteen, dweight ? dtaps : nullptr, dbias);
+  });
   if (dweight) turn(dtaps, spec.width, spec.channels, dweight);
 }
 

@@ -13,7 +13,7 @@ void gather_rows(Executor& executor, Input table, const int64_t* indices, int64_
   constexpr int64_t together = 16;
   executor.run(divide_up(rows, together), [&](int64_t part) {
     for (int64_t r = part * together; r < std::min(rows, (part + 1) * together); ++r)
-      isa.copy_row(table.at(indices[r]), table.number, n, y.at(r), y.number);
+      isa.pointwise.copy_row(table.at(indices[r]), table.number, n, y.at(r), y.number);
   });
 }
 
@@ -24,7 +24,7 @@ void add_rows(Executor& executor, Input dy, const int64_t* indices, int64_t rows
   executor.run(divide_up(n, columns), [&](int64_t part) {
     const int64_t first = part * columns, count = std::min(columns, n - first);
     for (int64_t r = 0; r < rows; ++r)
-      isa.add_row(dy.at(r, first), dy.number, count, static_cast<float*>(dtable.at(indices[r], first)));
+      isa.pointwise.add_row(dy.at(r, first), dy.number, count, static_cast<float*>(dtable.at(indices[r], first)));
   });
 }
 

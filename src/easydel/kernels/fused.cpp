@@ -55,29 +55,29 @@ void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initi
 void rms_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, int64_t rows, int64_t n, Output y,
               float* rstd) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n, [&](int64_t row) { isa.rms_norm(spec, x, weight, row, n, y, rstd); });
+  over_rows(executor, rows, n, [&](int64_t row) { isa.norms.rms(spec, x, weight, row, n, y, rstd); });
 }
 
 void rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight, const float* rstd,
                        int64_t rows, int64_t n, Output dx, float* dweight) {
   const Loops& isa = loops();
   over_rows_with_sums(executor, rows, n, {dweight}, [&](int64_t row, float* sums) {
-    isa.rms_norm_backward(spec, dy, x, weight, rstd, row, n, dx, dweight ? sums : nullptr);
+    isa.norms.rms_backward(spec, dy, x, weight, rstd, row, n, dx, dweight ? sums : nullptr);
   });
 }
 
 void layer_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, Input bias, int64_t rows, int64_t n,
                 Output y, float* moments) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n, [&](int64_t row) { isa.layer_norm(spec, x, weight, bias, row, n, y, moments); });
+  over_rows(executor, rows, n, [&](int64_t row) { isa.norms.layer(spec, x, weight, bias, row, n, y, moments); });
 }
 
 void layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight,
                          const float* moments, int64_t rows, int64_t n, Output dx, float* dweight, float* dbias) {
   const Loops& isa = loops();
   over_rows_with_sums(executor, rows, n, {dweight, dbias}, [&](int64_t row, float* sums) {
-    isa.layer_norm_backward(spec, dy, x, weight, moments, row, n, dx, dweight ? sums : nullptr,
-                            dbias ? sums + n : nullptr);
+    isa.norms.layer_backward(spec, dy, x, weight, moments, row, n, dx, dweight ? sums : nullptr,
+                             dbias ? sums + n : nullptr);
   });
 }
 
@@ -85,8 +85,8 @@ void add_rms_norm(Executor& executor, const NormSpec& spec, Input x, Input resid
                   int64_t n, Output sum, Output y, float* rstd) {
   const Loops& isa = loops();
   over_rows(executor, rows, n, [&](int64_t row) {
-    isa.sum_rows(x, residual, row, n, sum);
-    isa.rms_norm(spec, sum, weight, row, n, y, rstd);
+    isa.pointwise.sum_rows(x, residual, row, n, sum);
+    isa.norms.rms(spec, sum, weight, row, n, y, rstd);
   });
 }
 
@@ -94,8 +94,8 @@ void add_rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, I
                            const float* rstd, int64_t rows, int64_t n, Output dx, float* dweight) {
   const Loops& isa = loops();
   over_rows_with_sums(executor, rows, n, {dweight}, [&](int64_t row, float* sums) {
-    isa.rms_norm_backward(spec, dy, sum, weight, rstd, row, n, dx, dweight ? sums : nullptr);
-    isa.sum_rows(dx, dsum, row, n, dx);
+    isa.norms.rms_backward(spec, dy, sum, weight, rstd, row, n, dx, dweight ? sums : nullptr);
+    isa.pointwise.sum_rows(dx, dsum, row, n, dx);
   });
 }
 
@@ -103,8 +103,8 @@ void add_layer_norm(Executor& executor, const NormSpec& spec, Input x, Input res
                     int64_t rows, int64_t n, Output sum, Output y, float* moments) {
   const Loops& isa = loops();
   over_rows(executor, rows, n, [&](int64_t row) {
-    isa.sum_rows(x, residual, row, n, sum);
-    isa.layer_norm(spec, sum, weight, bias, row, n, y, moments);
+    isa.pointwise.sum_rows(x, residual, row, n, sum);
+    isa.norms.layer(spec, sum, weight, bias, row, n, y, moments);
   });
 }
 
@@ -112,9 +112,9 @@ void add_layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy,
                              const float* moments, int64_t rows, int64_t n, Output dx, float* dweight, float* dbias) {
   const Loops& isa = loops();
   over_rows_with_sums(executor, rows, n, {dweight, dbias}, [&](int64_t row, float* sums) {
-    isa.layer_norm_backward(spec, dy, sum, weight, moments, row, n, dx, dweight ? sums : nullptr,
-                            dbias ? sums + n : nullptr);
-    isa.sum_rows(dx, dsum, row, n, dx);
+    isa.norms.layer_backward(spec, dy, sum, weight, moments, row, n, dx, dweight ? sums : nullptr,
+                             dbias ? sums + n : nullptr);
+    isa.pointwise.sum_rows(dx, dsum, row, n, dx);
   });
 }
 
@@ -123,21 +123,21 @@ void rotate(Executor& executor, Heads x, MutableHeads y, int64_t tokens, int64_t
   check(x.number == y.number, "rotate: another number type");
   const Loops& isa = loops();
   over_rows(executor, tokens, heads * dim, [&](int64_t token) {
-    isa.rotate(x, y, token, heads, dim, pairs, cos + token * table_stride, sin + token * table_stride, interleaved,
-               inverse);
+    isa.pointwise.rotate(x, y, token, heads, dim, pairs, cos + token * table_stride, sin + token * table_stride,
+                         interleaved, inverse);
   });
 }
 
 void activate(Executor& executor, Activation activation, Input gate, Input up, int64_t rows, int64_t n, Output y) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n, [&](int64_t row) { isa.activate(activation, gate, up, row, n, y); });
+  over_rows(executor, rows, n, [&](int64_t row) { isa.pointwise.activate(activation, gate, up, row, n, y); });
 }
 
 void activate_backward(Executor& executor, Activation activation, Input dy, Input gate, Input up, int64_t rows,
                        int64_t n, Output dgate, Output dup, Output y) {
   const Loops& isa = loops();
   over_rows(executor, rows, n,
-            [&](int64_t row) { isa.activate_backward(activation, dy, gate, up, row, n, dgate, dup, y); });
+            [&](int64_t row) { isa.pointwise.activate_backward(activation, dy, gate, up, row, n, dgate, dup, y); });
 }
 
 void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logits, const int64_t* labels, int64_t rows,
@@ -146,8 +146,9 @@ void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logi
     check(labels[r] == spec.ignore_label || (labels[r] >= 0 && labels[r] < vocabulary), "cross_entropy: label ",
           labels[r], " of row ", r, " is outside the vocabulary of ", vocabulary);
   const Loops& isa = loops();
-  over_rows(executor, rows, vocabulary,
-            [&](int64_t row) { isa.cross_entropy(spec, logits, labels[row], row, vocabulary, loss, lse, scales); });
+  over_rows(executor, rows, vocabulary, [&](int64_t row) {
+    isa.scores.cross_entropy(spec, logits, labels[row], row, vocabulary, loss, lse, scales);
+  });
 }
 
 void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, const void* gradient,
@@ -165,8 +166,8 @@ void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, 
   const Loops& isa = loops();
   executor.run(divide_up(n, part_elements), [&](int64_t part) {
     const int64_t i = part * part_elements, count = std::min(part_elements, n - i);
-    isa.adamw(step, count, parameters + i, static_cast<const char*>(gradient) + i * bytes_of(gradient_number),
-              gradient_number, first_moment + i, second_moment + i, copy ? copy + i : nullptr);
+    isa.pointwise.adamw(step, count, parameters + i, static_cast<const char*>(gradient) + i * bytes_of(gradient_number),
+                        gradient_number, first_moment + i, second_moment + i, copy ? copy + i : nullptr);
   });
 }
 
@@ -177,8 +178,8 @@ double sum_of_squares(Executor& executor, const void* x, Number number, int64_t 
   const Loops& isa = loops();
   executor.run(parts, [&](int64_t part) {
     const int64_t i = part * part_elements;
-    sums[part] =
-        isa.squares(static_cast<const char*>(x) + i * bytes_of(number), number, std::min(part_elements, n - i));
+    sums[part] = isa.pointwise.squares(static_cast<const char*>(x) + i * bytes_of(number), number,
+                                       std::min(part_elements, n - i));
   });
   double sum = 0;
   for (int64_t part = 0; part < parts; ++part) sum += sums[part];

@@ -12,14 +12,14 @@ void log_probabilities(Executor& executor, Input logits, const int64_t* labels, 
     check(labels[r] >= 0 && labels[r] < vocabulary, "log_probabilities: label ", labels[r], " of row ", r,
           " is outside the vocabulary of ", vocabulary);
   const Loops& isa = loops();
-  executor.run(rows, [&](int64_t row) { isa.log_probability(logits, labels[row], row, vocabulary, out); });
+  executor.run(rows, [&](int64_t row) { isa.scores.log_probability(logits, labels[row], row, vocabulary, out); });
 }
 
 void log_probabilities_backward(Executor& executor, const LogProbabilityGradient& gradient, Input logits,
                                 const int64_t* labels, int64_t rows, int64_t vocabulary, Output dlogits) {
   const Loops& isa = loops();
   executor.run(rows, [&](int64_t row) {
-    isa.log_probability_backward(gradient, logits, labels[row], row, vocabulary, dlogits);
+    isa.scores.log_probability_backward(gradient, logits, labels[row], row, vocabulary, dlogits);
   });
 }
 

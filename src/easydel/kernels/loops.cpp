@@ -19,9 +19,9 @@ const Loops& loops() {
   __builtin_unreachable();
 }
 
-Left left_of_gradient(Input left, Input right) {
-  if (left.number != Number::bf16 || right.number != Number::bf16) return Left::rows;
-  return loops().multiply_tiles ? Left::tiles : loops().multiply_pairs ? Left::pairs : Left::rows;
+MatrixInstructions matrix_instructions() {
+  const Loops& isa = loops();
+  return {.pairs = isa.product.pairs.multiply != nullptr, .tiles = isa.product.tiles.multiply != nullptr};
 }
 
 }  // namespace easydel::kernels

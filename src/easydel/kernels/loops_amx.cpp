@@ -36,7 +36,8 @@ double peak(int64_t rounds, float*) {
 
 void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
   const auto by_tiles = Bf16AttentionLoops<Avx512, AmxAttention>::attend_chunk;
-  (rows.count < AmxAttention::fewest_rows ? avx512_loops().attend_chunk_tiles : by_tiles)(step, rows, chunk, part);
+  (rows.count < AmxAttention::fewest_rows ? avx512_loops().attention.attend_chunk_tiles : by_tiles)(step, rows, chunk,
+                                                                                                    part);
 }
 
 }  // namespace
@@ -44,17 +45,17 @@ void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t 
 const Loops& amx_loops() {
   static const Loops loops = [] {
     Loops all = avx512_vnni_loops();
-    all.pack_panel = PairPacking::pack_panel;
-    all.pack_tile_rows = AmxLoops::pack_rows;
-    all.pack_tile_columns = AmxLoops::pack_columns;
-    all.pack_pair_panels = PairPacking::pack_panels;
-    all.multiply_tiles = AmxLoops::multiply;
-    all.multiply_byte_tiles = AmxQuantizedLoops<ByteTileSide>::multiply;
-    all.multiply_code_tiles = AmxQuantizedLoops<CodeTileSide>::multiply;
-    all.attend_chunk_tiles = attend_chunk;
-    all.attend_backward_pairs = AmxAttentionBackward::attend_backward;
-    all.peak_bf16 = peak<Bf16Tiles, 32>;
-    all.peak_int8 = peak<ByteTiles, 64>;
+    all.product.pack_panel = PairPacking::pack_panel;
+    all.product.tiles.pack_rows = AmxLoops::pack_rows;
+    all.product.tiles.pack_columns = AmxLoops::pack_columns;
+    all.product.pack_pair_panels = PairPacking::pack_panels;
+    all.product.tiles.multiply = AmxLoops::multiply;
+    all.quantized.multiply_byte_tiles = AmxQuantizedLoops<ByteTileSide>::multiply;
+    all.quantized.multiply_code_tiles = AmxQuantizedLoops<CodeTileSide>::multiply;
+    all.attention.attend_chunk_tiles = attend_chunk;
+    all.attention.backward_bf16 = AmxAttentionBackward::attend_backward;
+    all.peak.bf16 = peak<Bf16Tiles, 32>;
+    all.peak.int8 = peak<ByteTiles, 64>;
     return all;
   }();
   return loops;

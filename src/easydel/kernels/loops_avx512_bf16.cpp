@@ -22,16 +22,16 @@ namespace easydel::kernels {
 
 void add_pair_loops(Loops& all) {
   if (!has_fast_pairs()) return;
-  all.pack_panel = PairLoops::pack_panel;
-  all.pack_pair_rows = PairLoops::pack_rows;
-  all.pack_pair_columns = PairLoops::pack_columns;
-  all.pack_pair_panels = PairLoops::pack_panels;
-  all.multiply_pairs = PairLoops::multiply;
-  all.multiply_pair_rows = PairRowLoops::multiply;
-  all.multiply_code_pairs = CodePairLoops::multiply;
-  all.attend_chunk_pairs = Bf16AttentionLoops<Avx512, PairAttention<Avx512, Avx512Pairs>>::attend_chunk;
-  all.attend_backward_pairs = AttentionBackwardPairs::attend_backward;
-  all.peak_bf16 = PairLoops::peak;
+  all.product.pack_panel = PairLoops::pack_panel;
+  all.product.pairs.pack_rows = PairLoops::pack_rows;
+  all.product.pairs.pack_columns = PairLoops::pack_columns;
+  all.product.pack_pair_panels = PairLoops::pack_panels;
+  all.product.pairs.multiply = PairLoops::multiply;
+  all.product.pairs.multiply_weight_rows = PairRowLoops::multiply;
+  all.quantized.multiply_code_pairs = CodePairLoops::multiply;
+  all.attention.attend_chunk_pairs = Bf16AttentionLoops<Avx512, PairAttention<Avx512, Avx512Pairs>>::attend_chunk;
+  all.attention.backward_bf16 = AttentionBackwardPairs::attend_backward;
+  all.peak.bf16 = PairLoops::peak;
 }
 
 }  // namespace easydel::kernels

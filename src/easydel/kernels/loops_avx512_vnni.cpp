@@ -41,7 +41,7 @@ struct VnniDots {
 const Loops& avx512_vnni_loops() {
   static const Loops loops = [] {
     Loops all = avx512_loops();
-    all.multiply_bytes = ByteLoops<Avx512, VnniDots>::multiply;
+    all.quantized.multiply_bytes = ByteLoops<Avx512, VnniDots>::multiply;
     add_pair_loops(all);
     return all;
   }();

@@ -87,16 +87,16 @@ struct PairLoops : PairPacking {
     return 2.0 * chains * 2 * lanes * double(rounds);
   }
 
-  // near_pairs of the left side, or all of a few rows', stay in the second cache while all panels go by, 96 to 144 of a
-  // panel's in the first while all rows do. Few rows read each panel front to back; a short sum is written where it is
-  // made. Of row-major rows some are packed at a time.
+  // pairs_per_stretch of the left side, or all of a few rows', stay in the second cache while all panels go by, 96 to
+  // 144 of a panel's in the first while all rows do. Few rows read each panel front to back; a short sum is written
+  // where it is made. Of row-major rows some are packed at a time.
   static void multiply(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) {
     const int64_t all = step.padded_k;
     if (step.right != RightSide::rows) {
       const Right right{static_cast<const uint32_t*>(step.panels) + panel * all * panel_columns, all};
-      if (all <= piece && rows > step.block) return multiply_short(step, right, panel, panels, first, rows);
-      const bool stay = rows <= step.block || rows * all * int64_t(sizeof(uint32_t)) <= near_rows;
-      return multiply_stretches(step, panel, panels, first, rows, stay ? all : near_pairs,
+      if (all <= piece && rows > step.rows_per_block) return multiply_short(step, right, panel, panels, first, rows);
+      const bool stay = rows <= step.rows_per_block || rows * all * int64_t(sizeof(uint32_t)) <= l2_bytes_for_pairs();
+      return multiply_stretches(step, panel, panels, first, rows, stay ? all : pairs_per_stretch,
                                 [&](int64_t) { return right; });
     }
     thread_local Scratch<uint32_t> of_thread;
@@ -119,7 +119,7 @@ struct PairLoops : PairPacking {
     // One behind the other; or `apart` bytes apart, and what lies `step` bytes on is asked for next.
     void next_rows(const uint32_t* at) { left_ = reinterpret_cast<const char*>(at), apart_ = 64, step_ = 0; }
     void next_rows(const char* at, int64_t apart, int64_t step) { left_ = at, apart_ = apart, step_ = step; }
-    void soon(const Soon& soon, int64_t steps) {
+    void soon(const PrefetchRange& soon, int64_t steps) {
       soon_ = soon, line_ = 0;
       each_ = divide_up(soon.rows * soon.lines, std::max<int64_t>(steps, 1));
     }
@@ -135,7 +135,7 @@ struct PairLoops : PairPacking {
    private:
     const char* left_ = nullptr;
     int64_t apart_ = 64, step_ = 0;
-    Soon soon_;
+    PrefetchRange soon_;
     int64_t each_ = 0, line_ = 0;
   };
 
@@ -145,7 +145,7 @@ struct PairLoops : PairPacking {
     float* at;
     bool first;
     Output result{};  // from the block's first row and column on; no data: they stay sums
-    bool streams = false;
+    bool non_temporal = false;
   };
 
   // c [count][32] += a block of the left side times `pairs` of a panel.
@@ -164,7 +164,7 @@ struct PairLoops : PairPacking {
         for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
           const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + tile));
           if constexpr (rows <= 4) {  // it streams from memory
-            const uint32_t* const soon = b + bytes_ahead / 4 + (i - block) * lanes;
+            const uint32_t* const soon = b + prefetch_distance_bytes / 4 + (i - block) * lanes;
             V::prefetch(soon), V::prefetch(soon + lanes);
           }
 #pragma GCC unroll 12
@@ -185,7 +185,7 @@ struct PairLoops : PairPacking {
           }
           float* const to = c.result.data ? static_cast<float*>(c.result.data) + r * c.result.stride + v * lanes
                                           : c.at + r * panel_columns + v * lanes;
-          c.streams ? V::stream(to, sum[r][v]) : V::store(to, sum[r][v]);
+          c.non_temporal ? V::stream(to, sum[r][v]) : V::store(to, sum[r][v]);
         }
     }
   }
@@ -226,15 +226,15 @@ struct PairLoops : PairPacking {
   template <class Make>
   static void multiply_stretches(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows,
                                  int64_t stretch, const Make& right_from) {
-    const bool few = rows <= step.block, gathers = step.right == RightSide::rows;
+    const bool few = rows <= step.rows_per_block, gathers = step.right == RightSide::rows;
     const int64_t all = step.padded_k, terms = terms_of(step), together = few ? stretch : even_piece(stretch);
-    const int64_t of_panel = round_up(rows, step.block) * panel_columns, kept = all > stretch ? of_panel : 0;
-    const int64_t blocks = divide_up(rows, step.block);
+    const int64_t of_panel = round_up(rows, step.rows_per_block) * panel_columns, kept = all > stretch ? of_panel : 0;
+    const int64_t blocks = divide_up(rows, step.rows_per_block);
     thread_local Scratch<float> sums_of_thread;
     float* const sums = sums_of_thread.at_least(kept > 0 ? panels * kept : of_panel);
     Ahead ahead;
-    const bool told = !gathers && step.soon.rows > 0;
-    if (told) ahead.soon(step.soon, panels * blocks * (all / lanes));
+    const bool told = !gathers && step.next.rows > 0;
+    if (told) ahead.soon(step.next, panels * blocks * (all / lanes));
     int64_t begin = 0;
     do {
       const int64_t end = std::min(begin + stretch, all);
@@ -247,18 +247,18 @@ struct PairLoops : PairPacking {
           const int64_t pairs = std::min(together, end - pair);
           const uint32_t* const b = right.at(p, pair);
           const auto left = [&](int64_t r) {
-            return step.a_pairs + (first + r) * all + pair * std::min(step.block, rows - r);
+            return step.a_pairs + (first + r) * all + pair * std::min(step.rows_per_block, rows - r);
           };
           if (!gathers && !told) {  // as many pairs as these, or 8 KB
             const int64_t off = few ? 2048 : pairs * panel_columns;
             ahead.soon({reinterpret_cast<const char*>(b + off), 1, 2 * pairs, 0}, blocks * (pairs / lanes));
           }
-          for (int64_t r = 0; r < rows; r += step.block) {
-            const int64_t count = std::min(step.block, rows - r);
-            ahead.next_rows(left(r + step.block < rows ? r + step.block : r));
+          for (int64_t r = 0; r < rows; r += step.rows_per_block) {
+            const int64_t count = std::min(step.rows_per_block, rows - r);
+            ahead.next_rows(left(r + step.rows_per_block < rows ? r + step.rows_per_block : r));
             Sums to{c + r * panel_columns, pair == 0};
             if (through && pair + pairs == all)
-              to.result = result_at(step, panel + p, first + r), to.streams = step.streams;
+              to.result = result_at(step, panel + p, first + r), to.non_temporal = step.non_temporal;
             some_rows(count, left(r), b, std::min(pairs, terms - pair), to, ahead);
           }
         }
@@ -277,14 +277,14 @@ struct PairLoops : PairPacking {
     alignas(64) float c[block_rows * panel_columns];
     Ahead ahead;
     for (int64_t begin = 0; begin < panels; begin += together)
-      for (int64_t r = 0; r < rows; r += step.block) {
-        const int64_t count = std::min(step.block, rows - r);
+      for (int64_t r = 0; r < rows; r += step.rows_per_block) {
+        const int64_t count = std::min(step.rows_per_block, rows - r);
         const uint32_t* const a = step.a_pairs + (first + r) * all;
         for (int64_t p = begin; p < std::min(panels, begin + together); ++p) {
           ahead.next_rows(a);
           if (writes_through(step, panel + p)) {
             const Output result = result_at(step, panel + p, first + r);
-            some_rows(count, a, right.at(p, 0), terms, {c, true, result, step.streams}, ahead);
+            some_rows(count, a, right.at(p, 0), terms, {c, true, result, step.non_temporal}, ahead);
             continue;
           }
           some_rows(count, a, right.at(p, 0), terms, {c, true}, ahead);
@@ -294,10 +294,11 @@ struct PairLoops : PairPacking {
   }
 
   // The row-major rows that are packed after those before `pair`.
-  static Soon next_rows_of(const ProductStep& step, int64_t panel, int64_t panels, int64_t pair, int64_t stretch) {
+  static PrefetchRange next_rows_of(const ProductStep& step, int64_t panel, int64_t panels, int64_t pair,
+                                    int64_t stretch) {
     if (pair >= step.padded_k) pair = 0, panel += panels;
     const int64_t columns = std::min(panels * panel_columns, step.n - panel * panel_columns);
-    if (columns <= 0) return step.soon;
+    if (columns <= 0) return step.next;
     return lines_of(step.rows, 2 * pair, std::clamp<int64_t>(step.k - 2 * pair, 0, 2 * stretch), columns,
                     panel * panel_columns);
   }

@@ -21,7 +21,7 @@ struct PairRowLoops {
       const int64_t next = (p + 1) * panel_columns;
       multiply_panel(step, p,
                      p + 1 == panel + panels
-                         ? step.soon
+                         ? step.next
                          : lines_of(step.rows, next, std::min(panel_columns, step.n - next), step.k));
     }
   }
@@ -31,7 +31,7 @@ struct PairRowLoops {
 
   // Vectors of sixteen rows of x go two by two, and three at a time where one would be left, with as many rows of w as
   // registers hold.
-  static void multiply_panel(const ProductStep& step, int64_t panel, const Soon& soon) {
+  static void multiply_panel(const ProductStep& step, int64_t panel, const PrefetchRange& soon) {
     const int64_t of_x = divide_up(step.m, lanes), first = panel * panel_columns;
     const int64_t columns = std::min(panel_columns, step.n - first);
     thread_local Scratch<float> sums_of_thread;

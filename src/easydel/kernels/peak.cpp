@@ -73,7 +73,7 @@ double measure_read(Executor& executor) {
     const auto begin = Clock::now();
     executor.run(pieces, [&](int64_t part) {
       float keep[16];
-      isa.peak_read(memory.get() + part * piece, piece, keep);
+      isa.peak.read(memory.get() + part * piece, piece, keep);
       volatile float kept = keep[0];
       static_cast<void>(kept);
     });
@@ -86,10 +86,10 @@ double measure_read(Executor& executor) {
 
 Peaks measure_peaks(Executor& executor) {
   Peaks peaks{.threads = executor.size()};
-  peaks.fp32_gflops = measure(executor, loops().peak_multiply_add);
-  peaks.bf16_gflops = loops().peak_bf16 ? measure(executor, loops().peak_bf16) : peaks.fp32_gflops;
+  peaks.fp32_gflops = measure(executor, loops().peak.multiply_add);
+  peaks.bf16_gflops = loops().peak.bf16 ? measure(executor, loops().peak.bf16) : peaks.fp32_gflops;
   if (isa() >= Isa::avx512_vnni)
-    peaks.int8_gops = measure(executor, loops().peak_int8 ? loops().peak_int8 : multiply_bytes);
+    peaks.int8_gops = measure(executor, loops().peak.int8 ? loops().peak.int8 : multiply_bytes);
   peaks.read_gigabytes = measure_read(executor);
   return peaks;
 }

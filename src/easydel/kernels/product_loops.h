@@ -59,7 +59,7 @@ struct ProductLoops {
     for (int64_t r = 0; r < rows; ++r) {
       void* const to = step.y.at(first + r, panel * panel_columns);
       const float* const bias = step.bias ? step.bias + panel * panel_columns : nullptr;
-      if (step.streams && columns == panel_columns)
+      if (step.non_temporal && columns == panel_columns)
         for (int64_t i = 0; i < panel_columns; i += width)
           V::stream(static_cast<float*>(to) + i, V::load(c + r * panel_columns + i));
       else if (step.y.number == Number::f32)

@@ -238,12 +238,12 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
   step.result.m = m, step.result.y = y, step.result.bias = bias;
   step.order = bytes ? Order::fp32_chain : order;
   const bool rounded = step.order != Order::fp32_chain,
-             pairs = step.order == Order::bf16_pairs && isa.multiply_code_pairs;
+             pairs = step.order == Order::bf16_pairs && isa.quantized.multiply_code_pairs;
   // With fewer rows the vectors are as fast.
-  const bool tiles = bytes ? isa.multiply_byte_tiles && m > block_rows
-                           : isa.multiply_code_tiles && step.order == Order::bf16_tile && m > 4;
-  if (pairs) step.result.block = even_block(m);
-  if (tiles) step.result.block = tile_rows;
+  const bool tiles = bytes ? isa.quantized.multiply_byte_tiles && m > block_rows
+                           : isa.quantized.multiply_code_tiles && step.order == Order::bf16_tile && m > 4;
+  if (pairs) step.result.rows_per_block = equal_block_rows(m);
+  if (tiles) step.result.rows_per_block = tile_rows;
   CodeTable table = w.spec().table;
   if (rounded)
     for (float& value : table) value = widen(narrow(value));
@@ -262,7 +262,8 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
       thread_local Scratch<int8_t> row_of_thread;
       int8_t* const row = tiles ? row_of_thread.at_least(step.padded_k) : nullptr;
       for (int64_t r = first; r < first + rows; ++r) {
-        isa.pack_byte_row(step, x, r, tiles ? row : codes + r * step.padded_k, sums + r * step.groups, scales + r);
+        isa.quantized.pack_byte_row(step, x, r, tiles ? row : codes + r * step.padded_k, sums + r * step.groups,
+                                    scales + r);
         if (!tiles) continue;
         int8_t* const to = codes + first * step.padded_k + (r - first) * step.block;
         for (int64_t k = 0; k < step.padded_k; k += step.block) std::memcpy(to + k * rows, row + k, size_t(step.block));
@@ -275,20 +276,20 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
       step.a_tiles = reinterpret_cast<const bf16*>(left);
     else
       step.a = reinterpret_cast<const float*>(left);
-    executor.run(divide_up(m, step.result.block), [&](int64_t block) {
-      const int64_t first = block * step.result.block, rows = std::min(step.result.block, m - first);
+    executor.run(divide_up(m, step.result.rows_per_block), [&](int64_t block) {
+      const int64_t first = block * step.result.rows_per_block, rows = std::min(step.result.rows_per_block, m - first);
       uint8_t* const to = left + first * step.padded_k * of_k;
       if (pairs)
-        isa.pack_pair_rows(x, first, rows, step.k, step.padded_k / 2, reinterpret_cast<uint32_t*>(to));
+        isa.product.pairs.pack_rows(x, first, rows, step.k, step.padded_k / 2, reinterpret_cast<uint32_t*>(to));
       else if (tiles)
-        isa.pack_tile_rows(x, first, rows, step.k, reinterpret_cast<bf16*>(to));
+        isa.product.tiles.pack_rows(x, first, rows, step.k, reinterpret_cast<bf16*>(to));
       else
-        isa.pack_rows(x, first, rows, step.k, step.padded_k, rounded, reinterpret_cast<float*>(to));
+        isa.product.pack_rows(x, first, rows, step.k, step.padded_k, rounded, reinterpret_cast<float*>(to));
     });
   }
 
   // Near 1 MiB of the left side goes through all panels before the next; parts of some 100 us.
-  const int64_t row_bytes = std::max<int64_t>(1, step.padded_k * of_k), block = step.result.block;
+  const int64_t row_bytes = std::max<int64_t>(1, step.padded_k * of_k), block = step.result.rows_per_block;
   const int64_t chunk = std::max<int64_t>(8, (1 << 20) / row_bytes / block) * block;
   const int64_t panels = divide_up(w.n(), panel_columns), chunks = divide_up(m, chunk);
   const int64_t speed = tiles ? 8 : bytes ? 4 : pairs ? 2 : 1;
@@ -297,15 +298,15 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
                                          divide_up(panels * chunks, 3 * executor.size()));
   if (pairs && m <= 4 && step.groups <= 2) together = round_up(together, 4);  // which are read side by side
   const int64_t parts = divide_up(panels, together);
-  const auto one = bytes   ? tiles ? isa.multiply_byte_tiles : isa.multiply_bytes
-                   : tiles ? isa.multiply_code_tiles
-                           : isa.multiply_codes;
+  const auto one = bytes   ? tiles ? isa.quantized.multiply_byte_tiles : isa.quantized.multiply_bytes
+                   : tiles ? isa.quantized.multiply_code_tiles
+                           : isa.quantized.multiply_codes;
   executor.run(chunks * parts, [&](int64_t part) {
     const int64_t first = part / parts * chunk, rows = std::min(chunk, m - first);
     const int64_t end = std::min(panels, (part % parts + 1) * together);
     const auto all = [&] {
       const int64_t begin = part % parts * together;
-      if (pairs) return isa.multiply_code_pairs(step, begin, end - begin, first, rows);
+      if (pairs) return isa.quantized.multiply_code_pairs(step, begin, end - begin, first, rows);
       for (int64_t panel = begin; panel < end; ++panel) one(step, panel, first, rows);
     };
     if (rounded) {

@@ -111,7 +111,7 @@ struct ByteLoops {
       for (int64_t j = 0; j < block; j += 4, x += 4) {
         const uint8_t* const row = w + j * tile_columns;
         if constexpr (rows <= 4) {
-          const uint8_t* const soon = w + bytes_ahead + 2 * j * tile_columns;
+          const uint8_t* const soon = w + prefetch_distance_bytes + 2 * j * tile_columns;
           V::prefetch(soon), V::prefetch(soon + 64);
         }
 #pragma GCC unroll 2
@@ -216,7 +216,8 @@ struct CodeLoops {
           for (int v = 0; v < vectors; ++v) chain[0][r][v] = chain[1][r][v] = V::zero();
       for (int64_t j = 0; j < 4; ++j, a += 8 * stride) {
         if (width == lanes || column == 0)
-          V::prefetch(codes + bytes_ahead + j * 128), V::prefetch(codes + bytes_ahead + j * 128 + 64);
+          V::prefetch(codes + prefetch_distance_bytes + j * 128),
+              V::prefetch(codes + prefetch_distance_bytes + j * 128 + 64);
         typename V::Nibbles bits[vectors];
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; ++v) bits[v] = V::nibbles(codes + at[v] + j * 64);

@@ -49,7 +49,7 @@ void recurrence(Executor& executor, const RecurrenceSpec& spec, const Recurrence
     thread_local Scratch<float> scratch;
     float* const state = scratch.at_least(spec.k_dim * step.columns);
     widen_state(step, range.initial, state);
-    isa.recur(step, range.begin, range.end, state, o, nullptr, nullptr);
+    isa.recurrence.forward(step, range.begin, range.end, state, o, nullptr, nullptr);
     if (range.final) narrow_state(step, state, range.final);
   });
 }
@@ -74,15 +74,15 @@ void recurrence_backward(Executor& executor, const RecurrenceSpec& spec, const R
     for (int64_t c = 0; c < chunks; ++c) {
       std::memcpy(begins + c * size, state, size_t(size) * sizeof(float));
       const int64_t begin = range.begin + c * chunk;
-      if (c + 1 < chunks) isa.recur(step, begin, begin + chunk, state, nullptr, nullptr, nullptr);
+      if (c + 1 < chunks) isa.recurrence.forward(step, begin, begin + chunk, state, nullptr, nullptr, nullptr);
     }
     std::memset(d_state, 0, size_t(2 * size) * sizeof(float));
     float* const wanted = out.slopes ? slopes : nullptr;
     for (int64_t c = chunks; c-- > 0;) {
       const int64_t begin = range.begin + c * chunk, end = std::min(range.end, begin + chunk);
       std::memcpy(state, begins + c * size, size_t(size) * sizeof(float));
-      isa.recur(step, begin, end, state, nullptr, before, kept);
-      isa.recur_back(step, begin, end, before, kept, d_o, out, d_state, wanted);
+      isa.recurrence.forward(step, begin, end, state, nullptr, before, kept);
+      isa.recurrence.backward(step, begin, end, before, kept, d_o, out, d_state, wanted);
     }
     if (wanted) narrow_state(step, slopes, out.slopes + which * spec.heads * spec.k_dim * spec.v_dim);
   });

@@ -33,7 +33,8 @@ struct Tiles {
       F w[vectors];
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) w[v] = V::load(b + v * width);
-      if constexpr (streams && rows <= 4) V::prefetch(b + bytes_ahead / 4), V::prefetch(b + bytes_ahead / 4 + 16);
+      if constexpr (streams && rows <= 4)
+        V::prefetch(b + prefetch_distance_bytes / 4), V::prefetch(b + prefetch_distance_bytes / 4 + 16);
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r) {
         const F x = V::set1(a[r * row_step]);
@@ -52,8 +53,8 @@ struct Tiles {
   struct TheSamePanel {  // it comes from memory, front to back, and is asked for once for all of its columns
     const bf16* soon = nullptr;
     void operator()(const bf16* pairs, int rows, int64_t) {
-      if (!soon) soon = pairs + bytes_ahead / 2;
-      if (rows > 4 || soon - pairs > bytes_ahead / 2 + 2 * tile_elements) return;
+      if (!soon) soon = pairs + prefetch_distance_bytes / 2;
+      if (rows > 4 || soon - pairs > prefetch_distance_bytes / 2 + 2 * tile_elements) return;
       V::prefetch(soon), V::prefetch(soon + k_block);
       soon += 2 * k_block;
     }

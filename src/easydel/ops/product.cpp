@@ -11,6 +11,7 @@
 #include "easydel/base/error.h"
 #include "easydel/kernels/gated_product.h"
 #include "easydel/kernels/grouped.h"
+#include "easydel/kernels/product_plan.h"
 #include "easydel/ops/gated_gradients.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/ops/quantized_product.h"
@@ -161,20 +162,17 @@ Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarTyp
   const auto add = [&](const Tensor& of, const Tensor& by, const Tensor& to, bool begun) {
     kernels::product_dx(executor(), input_of(of), input_of(by), of.size(0), by.size(0), k, output_of(to), begun);
   };
-  constexpr int64_t longest = 1536, together = 1024;
-  if (n <= longest || w.scalar_type() != at::kBFloat16) {
+  const kernels::DxPlan plan = kernels::plan_dx_of_bf16(n);
+  if (plan.terms_per_stretch == n || w.scalar_type() != at::kBFloat16) {
     add(gradient, w, dx, false);
     return dx;
   }
-  // A long sum goes in stretches, so that the left side of one stays in the second cache; their sum is fp32, of so many
-  // rows at a time as pay for reading the weight.
-  const int64_t pieces = kernels::divide_up(n, longest), piece = kernels::round_up(kernels::divide_up(n, pieces), 32);
-  const Tensor sums = at::empty({std::min(m, together), k}, dx.options().dtype(at::kFloat));
-  for (int64_t row = 0; row < m; row += together) {
-    const int64_t rows = std::min(together, m - row);
+  const Tensor sums = at::empty({std::min(m, plan.rows_per_slab), k}, dx.options().dtype(at::kFloat));
+  for (int64_t row = 0; row < m; row += plan.rows_per_slab) {
+    const int64_t rows = std::min(plan.rows_per_slab, m - row);
     const Tensor sum = sums.narrow(0, 0, rows), of = gradient.narrow(0, row, rows);
-    for (int64_t i = 0; i < n; i += piece) {
-      const int64_t count = std::min(piece, n - i);
+    for (int64_t i = 0; i < n; i += plan.terms_per_stretch) {
+      const int64_t count = std::min(plan.terms_per_stretch, n - i);
       add(of.narrow(1, i, count), w.narrow(0, i, count), sum, i > 0);
     }
     dx.narrow(0, row, rows).copy_(sum);
