@@ -26,7 +26,7 @@ Tensor logits_of(const Model& model, const Tensor& tokens, const std::function<v
   const at::NoGradGuard no_gradient;
   nn::Pass pass = nn::Pass::over({0, tokens.size(0)});
   if (set) set(pass);
-  return model.head().logits(model.forward({tokens}, pass).hidden);
+  return model.head().logits(model.forward({tokens}, pass).hidden, pass);
 }
 
 Tensor some_tokens() { return at::arange(20, at::kLong) * 7 % 90 + 3; }
@@ -127,7 +127,7 @@ TEST(GlmMoeDsa, FindsASharedChoiceAgainWhereLayersAreComputedAgain) {
     nn::Pass pass = nn::Pass::over({0, 9, 20});
     pass.checkpointing = std::move(policy);
     const Tensor hidden = model->forward({some_tokens()}, pass).hidden;
-    model->head().score(hidden, some_tokens()).logps.mean().backward();
+    model->head().score(hidden, some_tokens(), pass).logps.mean().backward();
     std::map<std::string, Tensor> out;
     for (const nn::Entry& entry : model->parameters().entries())
       if (entry.shard.grad().defined()) out[entry.path] = entry.shard.grad();

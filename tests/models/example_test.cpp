@@ -35,7 +35,7 @@ TEST(AddingAModel, BuildsAModelThatRuns) {
   const at::NoGradGuard no_gradient;
   nn::Pass pass = nn::Pass::over({0, 5});
   const Tensor logits =
-      model->head().logits(model->forward({at::arange(5, at::TensorOptions().dtype(at::kLong))}, pass).hidden);
+      model->head().logits(model->forward({at::arange(5, at::TensorOptions().dtype(at::kLong))}, pass).hidden, pass);
   EXPECT_EQ(logits.sizes(), (std::vector<int64_t>{5, 32}));
   EXPECT_LE(logits.abs().max().item<double>(), 2.0);
   EXPECT_NE(table.find("model.layers.1.input_layernorm.bias"), nullptr);

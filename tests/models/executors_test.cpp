@@ -37,7 +37,7 @@ struct Example {
     pass.training = true;
     pass.seed = 3;
     if (recomputes) pass.checkpointing = nn::CheckpointPolicy(nn::Checkpointing::nothing_saveable);
-    const Tensor logps = model->head().score(model->forward({tokens}, pass).hidden, next).logps;
+    const Tensor logps = model->head().score(model->forward({tokens}, pass).hidden, next, pass).logps;
     logps.mean().backward();
     std::map<std::string, Tensor> out{{"", logps.detach()}};
     for (const nn::Entry& entry : model->parameters().entries()) {
@@ -110,8 +110,9 @@ TEST(UseExecutor, ServesTheBackwardAndTheRecomputationOfItsThread) {
   Tensor loss;
   {
     const tensor::UseExecutor use(counting);
-    loss =
-        example.model->head().score(example.model->forward({example.tokens}, pass).hidden, example.next).logps.mean();
+    loss = example.model->head()
+               .score(example.model->forward({example.tokens}, pass).hidden, example.next, pass)
+               .logps.mean();
   }
   const int forward = counting.runs;
   EXPECT_GT(forward, 0);

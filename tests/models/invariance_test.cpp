@@ -82,7 +82,7 @@ TEST_P(OneOrder, TrainsAndGeneratesWithTheSameLogProbabilities) {
 
   const auto trained = [&] {
     nn::Pass pass = nn::Pass::over({0, length});
-    return model->head().score(model->forward({tokens}, pass).hidden, next).logps.detach();
+    return model->head().score(model->forward({tokens}, pass).hidden, next, pass).logps.detach();
   };
   const bool bf16 = GetParam().dtype == "bf16";
   const Value document = parse_file(folder / "config.json");
@@ -104,7 +104,7 @@ TEST_P(OneOrder, TrainsAndGeneratesWithTheSameLogProbabilities) {
   nn::Pass both = nn::Pass::over({0, 7, 7 + length});
   const Tensor beside =
       model->head()
-          .score(model->forward({at::cat({tokens.slice(0, 0, 7), tokens})}, both).hidden.slice(0, 7), next)
+          .score(model->forward({at::cat({tokens.slice(0, 0, 7), tokens})}, both).hidden.slice(0, 7), next, both)
           .logps;
   expect_same(beside, alone, order != Order::scanned && (order != Order::by_place || bf16), "beside another text");
 
@@ -116,7 +116,8 @@ TEST_P(OneOrder, TrainsAndGeneratesWithTheSameLogProbabilities) {
     nn::Pass pass = nn::Pass::next(*cache, {0}, {1});
     steps.push_back(model->forward({tokens.slice(0, i, i + 1)}, pass).hidden);
   }
-  const Tensor cached = model->head().score(at::cat(steps), next).logps;
+  nn::Pass last;
+  const Tensor cached = model->head().score(at::cat(steps), next, last).logps;
   expect_same(cached, alone, order == Order::one || (order == Order::by_place && bf16), "through the cache");
 }
 

@@ -42,7 +42,7 @@ Tensor some_tokens(int64_t n) { return at::randint(0, 96, {n}, at::TensorOptions
 Tensor logits(const Model& model, const Tensor& tokens, std::vector<int64_t> cu_seqlens) {
   const at::NoGradGuard no_gradient;
   nn::Pass pass = nn::Pass::over(std::move(cu_seqlens));
-  return model.head().logits(model.forward({tokens}, pass).hidden);
+  return model.head().logits(model.forward({tokens}, pass).hidden, pass);
 }
 
 // The same through a cache, in pieces of the given sizes.
@@ -53,7 +53,7 @@ Tensor cached(const Model& model, const Tensor& tokens, const std::vector<int64_
   int64_t begin = 0;
   for (const int64_t piece : pieces) {
     nn::Pass pass = nn::Pass::next(*cache, {1}, {piece});
-    out.push_back(model.head().logits(model.forward({tokens.slice(0, begin, begin + piece)}, pass).hidden));
+    out.push_back(model.head().logits(model.forward({tokens.slice(0, begin, begin + piece)}, pass).hidden, pass));
     begin += piece;
   }
   return at::cat(out);
@@ -99,7 +99,7 @@ std::map<std::string, Tensor> gradients(const char* config, nn::CheckpointPolicy
   pass.seed = 3;
   const Tensor tokens = at::arange(20, at::TensorOptions().dtype(at::kLong));
   const Tensor hidden = model->forward({tokens}, pass).hidden;
-  model->head().score(hidden, tokens).logps.mean().backward();
+  model->head().score(hidden, tokens, pass).logps.mean().backward();
   std::map<std::string, Tensor> out;
   for (const nn::Entry& entry : model->parameters().entries()) out[entry.path] = entry.shard.grad();
   return out;

@@ -98,7 +98,8 @@ double step(Model& model, const Team& team, nn::Checkpointing checkpointing) {
     pass.checkpointing = checkpointing;
     Tensor hidden = model.forward({flat}, pass).hidden;
     Tensor predicting = keep.nonzero().squeeze(1);
-    nn::Scores scores = model.head().score(hidden.index_select(0, predicting), flat.index_select(0, predicting + 1));
+    nn::Scores scores =
+        model.head().score(hidden.index_select(0, predicting), flat.index_select(0, predicting + 1), pass);
     Tensor part = -scores.logps.sum() / double(labels_of_all_rows);
     part.backward();
     loss += part.item<double>();
@@ -226,7 +227,7 @@ TEST(ParallelModel, ContinuesFromACacheAsOneRankDoes) {
         nn::Pass prompt = nn::Pass::next(*cache, {0}, {6});
         model->forward({tokens.narrow(0, 0, 6)}, prompt);
         nn::Pass rest = nn::Pass::next(*cache, {0}, {3});
-        return model->head().logits(model->forward({tokens.narrow(0, 6, 3)}, rest).hidden);
+        return model->head().logits(model->forward({tokens.narrow(0, 6, 3)}, rest).hidden, rest);
       };
       EXPECT_LT(relative(logits(team), logits(Team::alone())), 1e-5);
     }

@@ -41,7 +41,7 @@ struct Folder {
 Tensor logits(const Model& model) {
   const at::NoGradGuard no_gradient;
   nn::Pass pass = nn::Pass::over({0, 40});
-  return model.head().logits(model.forward({at::arange(40, at::TensorOptions().dtype(at::kLong))}, pass).hidden);
+  return model.head().logits(model.forward({at::arange(40, at::TensorOptions().dtype(at::kLong))}, pass).hidden, pass);
 }
 
 // The parameters that the model no longer holds as values.

@@ -88,7 +88,7 @@ std::map<std::string, Tensor> gradients(nn::Checkpointing checkpointing) {
   nn::Pass pass = nn::Pass::over({0, 9, 20});
   pass.checkpointing = checkpointing;
   const Outputs outputs = model->forward({at::arange(20, at::kLong)}, pass);
-  const RouterTerms terms = router_terms(*model, outputs);
+  const RouterTerms terms = router_terms(*model, outputs, pass);
   EXPECT_TRUE(terms.sum.allclose(terms.balance * 0.5 + terms.z * 0.25));
   terms.sum.backward();
   std::map<std::string, Tensor> found;

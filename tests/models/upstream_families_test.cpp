@@ -25,7 +25,7 @@ Tensor logits_of(const std::filesystem::path& folder) {
   const at::NoGradGuard no_gradient;
   const auto model = load_model(folder, {});
   nn::Pass pass = nn::Pass::over({0, 7, 20});
-  return model->head().logits(model->forward({at::arange(20, at::kLong) * 4 % 90}, pass).hidden);
+  return model->head().logits(model->forward({at::arange(20, at::kLong) * 4 % 90}, pass).hidden, pass);
 }
 
 // Random weights of the family `known` under the names of the family `other`, which may have `more`: both compute the

@@ -11,7 +11,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
-#include "easydel/nn/weight.h"
+#include "easydel/nn/weight_forms.h"
 #include "easydel/tensor/random.h"
 
 namespace easydel::nn {
@@ -138,16 +138,16 @@ TEST(Experts, ReadTheCopyThatAnOptimizerWroteWithTheMaster) {
   };
   const Tensor before = read();
   Entry& entry = *made.table.find("mlp.experts.down_proj.weight");
-  const Tensor copy = entry.weight->copy();
+  const Tensor copy = entry.forms->copy();
   EXPECT_TRUE(copy.equal(entry.shard.detach().to(at::kBFloat16)));
   copy.zero_();
   entry.written();
-  EXPECT_FALSE(entry.weight->copy().defined());  // it is of the master before
-  entry.weight->copied();
+  EXPECT_FALSE(entry.forms->copy().defined());  // it is of the master before
+  entry.forms->copied();
   EXPECT_EQ(read().abs().max().item<float>(), 0.0f);
   entry.written();
   EXPECT_TRUE(read().equal(before));  // made anew
-  EXPECT_FALSE(Made(ops::MoeMethod::fused_moe).table.find("mlp.experts.down_proj.weight")->weight->copy().defined());
+  EXPECT_FALSE(Made(ops::MoeMethod::fused_moe).table.find("mlp.experts.down_proj.weight")->forms->copy().defined());
 }
 
 TEST(Experts, ThatGiveBackWhatTheyReadCountToo) {

@@ -103,7 +103,7 @@ TEST(ComputeLoss, IsTheLossOfTheModelsLogitsWithoutMakingThem) {
   nn::Pass pass = nn::Pass::over({0, 6, 10});
   Tensor logits = at::zeros({2, 6, model->vocabulary()});
   const Tensor flat = model->head().logits(
-      model->forward({inputs.tokens.masked_select(inputs.attention_mask.ne(0))}, pass).hidden.detach());
+      model->forward({inputs.tokens.masked_select(inputs.attention_mask.ne(0))}, pass).hidden.detach(), pass);
   logits[0].copy_(flat.slice(0, 0, 6));
   logits[1].slice(0, 0, 4).copy_(flat.slice(0, 6, 10));
   using enum Normalizer;

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "easydel/nn/weight.h"
+#include "easydel/nn/weight_forms.h"
 #include "train/small_run.h"
 
 namespace easydel::train {
@@ -49,16 +49,17 @@ TEST(Optimizers, AdamWWritesTheCopyThatProductsRead) {
   options.training = true;
   const auto model = models::load_model(test::test_data("models/stories260K-hf"), options);
   Optimizer optimizer(model->parameters(), {.rules = {adamw({}), adamw({})}});
+  const nn::Pass pass;
   for (int step = 0; step < 2; ++step) {
     std::map<std::string, Tensor> copies;
     for (nn::Entry& entry : model->parameters().entries()) {
       entry.shard.mutable_grad() = entry.shard.detach().sign();
-      if (entry.weight) copies[entry.path] = entry.weight->matrix().compute;
+      if (entry.forms) copies[entry.path] = entry.forms->matrix(pass).compute;
     }
     optimizer.step(0.01);
     for (const nn::Entry& entry : model->parameters().entries()) {
-      if (!entry.weight) continue;
-      const Tensor now = entry.weight->matrix().compute;
+      if (!entry.forms) continue;
+      const Tensor now = entry.forms->matrix(pass).compute;
       EXPECT_TRUE(now.equal(entry.shard.detach().to(at::kBFloat16))) << entry.path;
       EXPECT_EQ(now.const_data_ptr(), copies.at(entry.path).const_data_ptr()) << entry.path;
     }

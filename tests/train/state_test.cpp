@@ -41,7 +41,7 @@ void backward(const State& state) {
   const Tensor tokens = at::arange(3, 40, at::TensorOptions().dtype(at::kLong));
   nn::Pass pass = nn::Pass::over({0, tokens.size(0)});
   const Tensor hidden = state.model().forward({tokens}, pass).hidden;
-  (-state.model().head().score(hidden.slice(0, 0, 36), tokens.slice(0, 1)).logps.mean()).backward();
+  (-state.model().head().score(hidden.slice(0, 0, 36), tokens.slice(0, 1), pass).logps.mean()).backward();
 }
 
 TEST(State, GoesOnFromWhatItSavedToTheBit) {

@@ -68,6 +68,8 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
   options.param_dtype = name_of(config.loader.param_dtype);
   options.device = device_of(config);
   options.training = training;
+  if (const auto& frozen = config.trainer.common.frozen_parameters; training && frozen)
+    options.trainable = nn::Trainable::except(*frozen);
   options.attention = word_of(config.base_config.values.attn_mechanism);
   options.moe_method = word_of(config.base_config.values.moe_method);
   options.overrides = config.base_config.values.config_json;

@@ -110,7 +110,7 @@ class Passes {
     Tensor logits;
     const auto forward = [&] {
       const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
-      if (!complete.empty()) logits = model_.head().logits(hidden).cpu().contiguous();
+      if (!complete.empty()) logits = model_.head().logits(hidden, pass).cpu().contiguous();
     };
     constexpr int64_t few = 32;  // of so many tokens a pass is many short steps, of no torch op that needs the team
     total <= few ? tensor::executor().hold(forward) : forward();

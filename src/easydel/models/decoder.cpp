@@ -134,17 +134,17 @@ class Decoder final : public Model {
       if (spec_.head_bias)
         bias = scope.parameter("bias", {spec_.vocabulary}, nn::Role::bias, {Split::none, Initial::zeros()});
       head_ = std::make_unique<nn::LmHead>(weight, bias, spec_.logit_multiplier, spec_.logit_softcap,
-                                           spec_.tied ? scope.reads(weight) : nullptr);
+                                           spec_.tied ? scope.reader_of(weight) : nullptr);
     }
   }
 
   Tensor embed(const Inputs& inputs, Pass& pass) const {
-    Tensor x = (*embedding_)(inputs.tokens);
+    Tensor x = (*embedding_)(inputs.tokens, pass);
     if (spec_.embedding_multiplier != 1.0) x = x * spec_.embedding_multiplier;
     if (project_in_) x = (*project_in_)(x, pass, "project_in");
     if (token_types_)
-      x = x + (*token_types_)(inputs.token_types.defined() ? inputs.token_types : at::zeros_like(inputs.tokens));
-    if (positions_) x = x + (*positions_)(counted(inputs.tokens, pass.stream()) + spec_.position_offset);
+      x = x + (*token_types_)(inputs.token_types.defined() ? inputs.token_types : at::zeros_like(inputs.tokens), pass);
+    if (positions_) x = x + (*positions_)(counted(inputs.tokens, pass.stream()) + spec_.position_offset, pass);
     if (embedding_norm_) x = (*embedding_norm_)(x);
     return pass.name("embeddings", pass.dropout("embedding_dropout", x, spec_.embedding_dropout));
   }

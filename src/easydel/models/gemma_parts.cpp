@@ -151,7 +151,7 @@ GemmaInputs::GemmaInputs(const Scope& base, const DecoderSpec& spec, int64_t row
 Tensor GemmaInputs::operator()(const Tensor& tokens, const Tensor& embedded, Pass& pass) const {
   // Tokens past the table have its first row.
   const Tensor known = at::where(tokens < rows_, tokens, at::zeros_like(tokens));
-  const Tensor own = table_(known) * std::sqrt(double(size_));
+  const Tensor own = table_(known, pass) * std::sqrt(double(size_));
   const Tensor projected = projection_(embedded, pass, "per_layer_projection") * scale_;
   const Tensor normed =
       norm_(projected.reshape({tokens.size(0), layers_, size_})).reshape({tokens.size(0), layers_ * size_});

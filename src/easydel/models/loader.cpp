@@ -232,6 +232,22 @@ Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64
   return values;
 }
 
+// What the options make of the model's weights. Null: it has no quantizer.
+std::shared_ptr<nn::Quantizer> add_policies(const LoadOptions& options, nn::Building& building) {
+  std::shared_ptr<nn::Quantizer> quantizer;
+  if (options.quantization) {
+    quantizer = std::make_shared<nn::Quantizer>(*options.quantization);
+    building.weight_policies.push_back(quantizer);
+  }
+  if (options.weight_policy) building.weight_policies.push_back(options.weight_policy);
+  return quantizer;
+}
+
+// Whether the parameter learns once the model is loaded so.
+bool trains(const LoadOptions& options, const nn::Entry& entry) {
+  return options.training && entry.trainable && options.trainable.contains(entry.path);
+}
+
 }  // namespace
 
 struct Loader {
@@ -259,7 +275,10 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   building.fill = [&](nn::Entry& entry, const nn::Initial& initial, const std::vector<nn::Source>& sources) {
     // What is computed exactly is kept so.
     const at::ScalarType shard_type = entry.compute != opened.types.compute ? entry.compute : opened.types.shard;
-    if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) {
+    entry.trainable = trains(options, entry);
+    if (entry.adapter) {
+      entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
+    } else if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) {
       const auto as = at::TensorOptions().dtype(shard_type).device(opened.device);
       opened.checkpoint->fill(entry, sources, as, !options.training);
       if (!entry.shard.defined()) return;
@@ -270,16 +289,10 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
       check_size(opened.where, entry, shard_type);
       entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
     }
-    if (options.training) entry.shard.set_requires_grad(entry.trainable);
+    entry.shard.set_requires_grad(entry.trainable);
   };
 
-  std::optional<nn::Quantizer> quantizer;
-  if (options.quantization) {
-    quantizer.emplace(*options.quantization);
-    building.weight_policy = [&](nn::Entry& entry, const std::string& layer, bool shared) {
-      return quantizer->takes(entry, layer) && entry.shard.defined() ? quantizer->weight_of(entry, shared) : nullptr;
-    };
-  }
+  const auto quantizer = add_policies(options, building);
   std::shared_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
   if (quantizer) {
     quantizer->refuse_none();
@@ -288,7 +301,8 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   if (dropped > 0 && options.team->first())
     log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
                  ") does not divide them");
-  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
+  if (opened.checkpoint)
+    opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   model->parameters_ = std::move(table);
   model->config_ = std::move(opened.config);
   model->folder_ = folder;
@@ -346,19 +360,14 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
     rules.find(entry.easydel_path, entry.shape.size());
   };  // its spec has to fit
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
-    if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) opened.checkpoint->match(entry, sources);
+    if (opened.checkpoint && !entry.adapter && !opened.checkpoint->starts(entry, sources))
+      opened.checkpoint->match(entry, sources);
   };
-  std::optional<nn::Quantizer> quantizer;
-  if (options.quantization) {
-    quantizer.emplace(*options.quantization);
-    building.weight_policy = [&](nn::Entry& entry, const std::string& layer, bool) {
-      quantizer->takes(entry, layer);
-      return nullptr;
-    };
-  }
+  const auto quantizer = add_policies(options, building);
   const std::unique_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
   if (quantizer) quantizer->refuse_none();
-  if (opened.checkpoint) opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
+  if (opened.checkpoint)
+    opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   return task_of(opened.reader());
 }
 

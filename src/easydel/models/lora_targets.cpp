@@ -15,12 +15,10 @@ std::vector<std::string> lora_targets(const nn::ParameterTable& parameters, cons
   } catch (const std::regex_error&) {
     refuse("lora pattern", "'" + pattern + "' is no regular expression", "for example: \"q_proj|v_proj\"");
   }
-  constexpr std::string_view leaf = ".weight";
   std::vector<std::string> out;
   for (const nn::Entry& entry : parameters.entries()) {
-    if (entry.shape.size() != 2 || !entry.path.ends_with(leaf) || entry.role == nn::Role::other) continue;
-    if (entry.role == nn::Role::embedding && !entry.path.starts_with("lm_head")) continue;
-    const std::string layer = entry.path.substr(0, entry.path.size() - leaf.size());
+    if (!nn::is_linear(entry)) continue;
+    const std::string layer = nn::layer_name(entry);
     if (std::regex_search(layer, wanted)) out.push_back(layer);
   }
   std::ranges::sort(out);

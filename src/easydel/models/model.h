@@ -18,6 +18,7 @@
 #include "easydel/nn/parameter.h"
 #include "easydel/nn/pass.h"
 #include "easydel/nn/quantization.h"
+#include "easydel/nn/trainable.h"
 #include "easydel/ops/moe.h"
 
 namespace easydel::models {
@@ -102,7 +103,8 @@ struct LoadOptions {
   std::string dtype = "auto";        // of the computation: fp32, bf16; auto: the file's (fp16 becomes fp32 on a CPU)
   std::string param_dtype = "auto";  // of storage; auto: the computation's
   std::string device = "auto";       // cpu, gpu
-  bool training = false;             // shards are fp32 masters that require gradients
+  bool training = false;             // shards are fp32 masters, and those of `trainable` require gradients
+  nn::Trainable trainable;           // with `training`: which parameters learn
   uint64_t seed = 0;                 // of initial values where there are no weights
   std::string attention = "auto";
   std::string moe_method = "fused_moe";  // how experts are computed: ops/moe.h
@@ -114,6 +116,8 @@ struct LoadOptions {
   std::vector<mesh::Rule> partition_rules;                                   // before the layers' own
   std::optional<nn::Quantization> quantization =
       {};  // of linear layers, as they are loaded: on one rank, on a CPU, not to train
+  // Asked after the quantization how products read the weights. Null: nothing else has a say.
+  std::shared_ptr<nn::WeightPolicy> weight_policy = {};
 };
 
 // A folder with config.json and weights; without weights it starts from random values (transformers'

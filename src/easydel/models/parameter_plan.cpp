@@ -71,7 +71,7 @@ std::unique_ptr<nn::ParameterTable> plan_parameters(
     const std::function<void(const nn::Entry&, const std::vector<nn::Source>&)>& see) {
   const ConfigReader reader(config, where);
   auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{.table = *table, .place = {}, .fill = {}, .weight_policy = {}, .head = {}};
+  nn::Building building{.table = *table, .place = {}, .fill = {}, .weight_policies = {}, .head = {}};
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
     if (!sources.empty()) entry.source = sources.front();
     if (see) see(entry, sources);

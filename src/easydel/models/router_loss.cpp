@@ -22,14 +22,15 @@ std::vector<Tensor> of_name(const Outputs& outputs, std::string_view wanted) {
 
 std::vector<Tensor> router_logits(const Outputs& outputs) { return of_name(outputs, "router_logits"); }
 
-RouterTerms router_terms(const Model& model, const Outputs& outputs, const Tensor& counts) {
+RouterTerms router_terms(const Model& model, const Outputs& outputs, nn::Pass& pass, const Tensor& counts) {
   const RouterLoss loss = model.router_loss().value();
   const std::vector<Tensor> logits = router_logits(outputs);
   RouterTerms terms;
   if (loss.logit_z > 0.0) {
     const Tensor any =
         at::zeros({outputs.hidden.size(0)}, at::TensorOptions().dtype(at::kLong).device(outputs.hidden.device()));
-    const Tensor squares = model.head().score(outputs.hidden, any, {.log_normalizer = true}).log_normalizer.square();
+    const Tensor squares =
+        model.head().score(outputs.hidden, any, pass, {.log_normalizer = true}).log_normalizer.square();
     terms.z = squares.mean();
     terms.sum = terms.z * loss.logit_z;
     return terms;

@@ -15,7 +15,7 @@ struct RouterTerms {
   Tensor sum;   // both with their coefficients: what is added to a loss that is a mean; undefined: there is nothing
 };
 // Of a model with router_loss(). `counts` bool [tokens] or undefined: tokens that count (padding does not).
-RouterTerms router_terms(const Model& model, const Outputs& outputs, const Tensor& counts = {});
+RouterTerms router_terms(const Model& model, const Outputs& outputs, nn::Pass& pass, const Tensor& counts = {});
 
 // Means over the routers of a pass, without gradients.
 struct RouterStatistics {

@@ -3,11 +3,9 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones_like.h>
-#include <ATen/ops/unbind.h>
 #include <ATen/ops/zeros.h>
 
 #include "easydel/base/error.h"
-#include "easydel/nn/gather.h"
 #include "easydel/nn/weight.h"
 #include "easydel/ops/gradient.h"
 
@@ -81,23 +79,6 @@ std::vector<ExpertFiles> ExpertFiles::usual(const std::string& experts) {
   return {each(experts, "gate_proj", "up_proj", "down_proj"), fused(experts + ".gate_up_proj", experts + ".down_proj")};
 }
 
-// What an optimizer sees of them is the copy that it may write.
-struct ExpertLinear::Copies final : Weight {
-  explicit Copies(Parameter of) : parameter(of) {}
-  Tensor product(const Tensor&, const Tensor&, const Tensor&) override { return matrix().compute; }
-  ops::Matrix matrix() override { throw Bug(parameter.entry().path + ": experts are multiplied by in groups"); }
-  Tensor copy() override { return version == parameter.entry().version ? compute : Tensor(); }
-  void copied() override {
-    version = parameter.entry().version;
-    packed.clear();
-  }
-
-  Parameter parameter;
-  Tensor compute;  // undefined: the master is in the computation's number type
-  std::vector<std::shared_ptr<const kernels::PackedWeight>> packed;
-  uint64_t version = 0;
-};
-
 ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int64_t out, const Options& options) {
   const bool divided = options.region.divided() && options.split != Split::none;
   const bool by_output = options.split == Split::output;
@@ -108,7 +89,6 @@ ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int6
                           .use_dimension = by_output ? 1 : 2,
                           .sources = options.sources};
   weight_ = scope.parameter("weight", {experts, out, in}, Role::weight, weight);
-  weight_.entry().weight = copies_ = std::make_shared<Copies>(weight_);
   if (options.bias_sources.empty()) return;
   ParameterOptions bias{.split = by_output ? options.split : Split::none,
                         .initial = Initial::zeros(),
@@ -118,33 +98,8 @@ ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int6
   bias_ = scope.parameter("bias", {experts, out}, Role::bias, bias);
 }
 
-ops::ExpertMatrices ExpertLinear::matrices(const std::vector<int64_t>& begin) const {
-  const Entry& entry = weight_.entry();
-  const Tensor master = weight_.value();
-  if (is_gathered(entry)) return {master, master.detach().to(entry.compute).contiguous(), {}};
-  Copies& copies = *copies_;
-  if (copies.version != entry.version) {
-    copies.compute = Tensor();
-    copies.copied();
-  }
-  if (!copies.compute.defined() && master.scalar_type() != entry.compute) {
-    const c10::InferenceMode kept_for_training(false);
-    copies.compute = master.detach().to(entry.compute);
-  }
-  const Tensor compute = copies.compute.defined() ? copies.compute : master.detach();
-  // Weights that learn change every step: they are packed where they are used.
-  if (master.requires_grad() && at::GradMode::is_enabled()) {
-    copies.packed.clear();
-    return {master, compute, {}};
-  }
-  copies.packed.resize(size_t(entry.shape[0]));
-  for (size_t e = 0; e + 1 < begin.size(); ++e)
-    if (begin[e + 1] > begin[e] && !copies.packed[e]) copies.packed[e] = ops::pack(compute[int64_t(e)]);
-  return {master, compute, copies.packed};
-}
-
-Tensor ExpertLinear::operator()(const Tensor& x, const std::vector<int64_t>& begin) const {
-  return ops::grouped_product(x, matrices(begin), bias(), begin);
+Tensor ExpertLinear::operator()(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const {
+  return weight_.entry().stack->product(x, begin, bias_ ? bias_.value() : Tensor(), pass);
 }
 
 Experts::Experts(const Scope& scope, ExpertsSpec spec) : spec_(std::move(spec)), method_(scope.moe_method()) {
@@ -187,42 +142,12 @@ Tensor Experts::activated(const Tensor& gate, const Tensor& up) const {
   return (u + 1) * (g * ops::activate(g * spec_.clamp_alpha, ops::Activation::sigmoid));
 }
 
-Tensor Experts::fused(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const {
+Tensor Experts::computed(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const {
   std::vector<int64_t> held = begin;
   held.resize(size_t(spec_.experts + spec_.identities) + 1, begin.back());
-  const Tensor gate = gate_ ? pass.name("mlp_gate", (*gate_)(x, held)) : Tensor();
-  const Tensor up = pass.name("mlp_up", (*up_)(x, held));
-  return pass.name("mlp_down", (*down_)(activated(gate, up), begin));
-}
-
-Tensor Experts::one_by_one(const Tensor& x, const std::vector<int64_t>& begin) const {
-  struct Each {
-    ops::ExpertMatrices all;
-    std::vector<Tensor> masters;
-    Tensor bias;
-    Tensor operator()(const Tensor& rows, int64_t e) const {
-      ops::Matrix matrix = all.of(e);
-      matrix.master = masters[size_t(e)];
-      return ops::product(rows, matrix, bias.defined() ? bias[e] : Tensor());
-    }
-  };
-  const auto each = [&](const std::optional<ExpertLinear>& linear) {
-    Each out;
-    if (!linear) return out;
-    out.all = linear->matrices(begin);
-    out.masters = at::unbind(out.all.master, 0);
-    out.bias = linear->bias();
-    return out;
-  };
-  const Each gate = each(gate_), up = each(up_), down = each(down_);
-  std::vector<Tensor> made;
-  for (int64_t e = 0; e < spec_.experts; ++e) {
-    const int64_t first = begin[size_t(e)], count = begin[size_t(e) + 1] - first;
-    if (count == 0) continue;
-    const Tensor rows = x.narrow(0, first, count);
-    made.push_back(down(activated(gate_ ? gate(rows, e) : Tensor(), up(rows, e)), e));
-  }
-  return made.empty() ? x : at::cat(made);
+  const Tensor gate = gate_ ? pass.name("mlp_gate", (*gate_)(x, held, pass)) : Tensor();
+  const Tensor up = pass.name("mlp_up", (*up_)(x, held, pass));
+  return pass.name("mlp_down", (*down_)(activated(gate, up), begin, pass));
 }
 
 Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const Tensor& given_weights,
@@ -252,8 +177,7 @@ Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const T
   rows.begin.resize(size_t(spec_.experts) + 1);
   const int64_t real = rows.begin.back();
   const Tensor sorted = inside.narrow(0, 0, real);
-  const bool grouped = method_ == ops::MoeMethod::fused_moe;
-  Tensor made = real == 0 ? sorted : grouped ? fused(sorted, rows.begin, pass) : one_by_one(sorted, rows.begin);
+  Tensor made = real == 0 ? sorted : computed(sorted, rows.begin, pass);
   if (spec_.identities > 0) made = at::cat({made, inside.narrow(0, real, inside.size(0) - real)});
   const Tensor ones = spec_.weigh_input ? at::ones_like(weights) : weights;
   return region_.leave(ops::combine_rows(made, ones, rows.place));

@@ -43,16 +43,11 @@ class ExpertLinear {
   };
   ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int64_t out, const Options& options);
 
-  // The weights as products read them; those of experts in `used` are packed where that pays.
-  ops::ExpertMatrices matrices(const std::vector<int64_t>& begin) const;
-  Tensor bias() const { return bias_ ? bias_.value() : Tensor(); }
   // x [rows, in] sorted by expert -> [rows, out].
-  Tensor operator()(const Tensor& x, const std::vector<int64_t>& begin) const;
+  Tensor operator()(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const;
 
  private:
-  struct Copies;  // of the weights, in the computation's number type and packed
   Parameter weight_, bias_;
-  std::shared_ptr<Copies> copies_;
 };
 
 struct ExpertsSpec {
@@ -79,8 +74,7 @@ class Experts {
 
  private:
   Tensor activated(const Tensor& gate, const Tensor& up) const;
-  Tensor fused(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const;
-  Tensor one_by_one(const Tensor& x, const std::vector<int64_t>& begin) const;
+  Tensor computed(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const;
 
   ExpertsSpec spec_;
   ops::MoeMethod method_;

@@ -8,6 +8,8 @@
 
 namespace easydel::nn {
 
+class Pass;
+
 struct ScoreOptions {
   double temperature = 1.0;     // logits are divided by it
   bool entropy = false;         // wanted as a metric
@@ -27,16 +29,18 @@ struct Scores {
   Tensor mean_logit;      // fp32 [n], no gradient
 };
 
+// `pass` is the one that made the hidden states.
 class Head {
  public:
   virtual ~Head() = default;
   // hidden [n, size] -> logits fp32 [n, vocabulary]. For generation and scoring of few rows.
-  virtual Tensor logits(const Tensor& hidden) const = 0;
+  virtual Tensor logits(const Tensor& hidden, Pass& pass) const = 0;
   // hidden [n, size], labels int64 [n], every label in [0, vocabulary). Gradients flow to hidden and to the head's
   // weight through logps, uniform and log_normalizer.
-  virtual Scores score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options = {}) const = 0;
+  virtual Scores score(const Tensor& hidden, const Tensor& labels, Pass& pass,
+                       const ScoreOptions& options = {}) const = 0;
   // What of the stack's states [n, size] is multiplied by the vocabulary's rows; with gradients.
-  virtual Tensor features(const Tensor& hidden) const { return hidden; }
+  virtual Tensor features(const Tensor& hidden, Pass& /*pass*/) const { return hidden; }
   virtual int64_t vocabulary() const = 0;
 };
 

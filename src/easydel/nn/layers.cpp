@@ -1,7 +1,6 @@
 #include "easydel/nn/layers.h"
 
 #include "easydel/nn/weight.h"
-#include "easydel/ops/embedding.h"
 
 namespace easydel::nn {
 namespace {
@@ -38,14 +37,14 @@ Tensor Linear::finish(Pass& pass, std::string_view name, Product&& product) cons
 
 Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) const {
   return finish(pass, name, [&](const Tensor& bias, const Tensor& given) {
-    return weight_.entry().weight->product(x, bias, given);
+    return weight_.entry().weight->product(x, bias, given, pass);
   });
 }
 
 Tensor Linear::gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass,
                      std::string_view name) const {
   return finish(pass, name, [&](const Tensor& bias, const Tensor& given) {
-    return weight_.entry().weight->gated_product(gate, up, kind, bias, given);
+    return weight_.entry().weight->gated_product(gate, up, kind, bias, given, pass);
   });
 }
 
@@ -56,8 +55,8 @@ Embedding::Embedding(const Scope& scope, int64_t rows, int64_t size, double devi
   weight_ = scope.parameter("weight", {rows, size}, Role::embedding, {split, initial, "embedding", false});
 }
 
-Tensor Embedding::operator()(const Tensor& indices) const {
-  return ops::embedding(weight_.value(), indices, weight_.entry().compute, padding_);
+Tensor Embedding::operator()(const Tensor& indices, Pass& pass) const {
+  return weight_.entry().weight->lookup(indices, padding_, pass);
 }
 
 Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(options) {

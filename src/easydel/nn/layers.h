@@ -45,7 +45,7 @@ class Embedding {
   // Row `padding` starts at zero and learns nothing through the lookup, as torch's padding_idx; -1: there is none.
   Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split = Split::vocabulary,
             int64_t padding = -1);
-  Tensor operator()(const Tensor& indices) const;  // int64 [tokens] -> [tokens, size]
+  Tensor operator()(const Tensor& indices, Pass& pass) const;  // int64 [tokens] -> [tokens, size]
   Parameter weight() const { return weight_; }
 
  private:

@@ -5,17 +5,26 @@
 
 namespace easydel::nn {
 
-ops::Matrix LmHead::matrix() const { return (read_ ? read_ : weight_.entry().weight)->matrix(); }
+ops::Factors LmHead::factors(const Tensor& hidden, Pass& pass, std::vector<ops::Factors>& added) const {
+  added = (reader_ ? reader_ : weight_.entry().weight)->factors(hidden, pass);
+  ops::Factors first = std::move(added.front());
+  added.erase(added.begin());
+  return first;
+}
 
-Tensor LmHead::logits(const Tensor& hidden) const {
+Tensor LmHead::logits(const Tensor& hidden, Pass& pass) const {
   const at::NoGradGuard no_gradient;
-  Tensor logits = ops::multiply(hidden, matrix(), bias_ ? bias_.value() : Tensor(), at::kFloat);
+  std::vector<ops::Factors> added;
+  const ops::Factors first = factors(hidden, pass, added);
+  Tensor logits = ops::head_product(first.x, first.weight, bias_ ? bias_.value() : Tensor(), added);
   if (multiplier_ != 1.0) logits.mul_(multiplier_);
   if (softcap_ > 0) logits.div_(softcap_).tanh_().mul_(softcap_);
   return logits;
 }
 
-Scores LmHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options) const {
+Scores LmHead::score(const Tensor& hidden, const Tensor& labels, Pass& pass, const ScoreOptions& options) const {
+  std::vector<ops::Factors> added;
+  const ops::Factors first = factors(hidden, pass, added);
   ops::ScoreRequest request;
   request.temperature = options.temperature;
   request.entropy = options.entropy;
@@ -26,7 +35,7 @@ Scores LmHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOpti
   request.chunk = options.chunk;
   request.multiplier = multiplier_;
   request.softcap = softcap_;
-  ops::ScoreResult found = ops::score(hidden, matrix(), bias_ ? bias_.value() : Tensor(), labels, request);
+  ops::ScoreResult found = ops::score(first.x, first.weight, bias_ ? bias_.value() : Tensor(), labels, request, added);
   return {found.logps, found.uniform, found.log_normalizer, found.entropy, found.correct, found.mean_logit};
 }
 

@@ -11,20 +11,21 @@ namespace easydel::nn {
 class LmHead final : public Head {
  public:
   // Logits are softcap * tanh(multiplier * (x W^T + bias) / softcap); a softcap of 0: without it.
-  // `read`: the form in which it reads the weight; null: the parameter's own.
+  // `reader`: how it reads the weight; null: as the parameter's entry says.
   explicit LmHead(Parameter weight, Parameter bias = {}, double multiplier = 1.0, double softcap = 0.0,
-                  std::shared_ptr<Weight> read = nullptr)
-      : weight_(weight), bias_(bias), multiplier_(multiplier), softcap_(softcap), read_(std::move(read)) {}
-  Tensor logits(const Tensor& hidden) const override;
-  Scores score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options = {}) const override;
+                  std::shared_ptr<Weight> reader = nullptr)
+      : weight_(weight), bias_(bias), multiplier_(multiplier), softcap_(softcap), reader_(std::move(reader)) {}
+  Tensor logits(const Tensor& hidden, Pass& pass) const override;
+  Scores score(const Tensor& hidden, const Tensor& labels, Pass& pass, const ScoreOptions& options = {}) const override;
   int64_t vocabulary() const override { return weight_.entry().shape[0]; }
 
  private:
-  ops::Matrix matrix() const;
+  // The terms of its products; the first is taken out of the list.
+  ops::Factors factors(const Tensor& hidden, Pass& pass, std::vector<ops::Factors>& added) const;
 
   Parameter weight_, bias_;
   double multiplier_, softcap_;
-  std::shared_ptr<Weight> read_;
+  std::shared_ptr<Weight> reader_;
 };
 
 }  // namespace easydel::nn

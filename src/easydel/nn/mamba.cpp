@@ -82,7 +82,7 @@ LayerOutput Mamba::forward(const Tensor& outside, Pass& pass) const {
   const Tensor rank = normed(parts.narrow(1, 0, spec_.rank), step_norm_);
   const Tensor b = normed(parts.narrow(1, spec_.rank, state), b_norm_);
   const Tensor c = normed(parts.narrow(1, spec_.rank + state, state), c_norm_);
-  const Tensor raw = step_weight_.entry().weight->product(rank.contiguous(), {}, {});
+  const Tensor raw = step_weight_.entry().weight->product(rank.contiguous(), {}, {}, pass);
   const Tensor step = at::softplus(raw.to(at::kFloat) + wide(step_bias_));
   const Tensor wide_x = x.to(at::kFloat);
 

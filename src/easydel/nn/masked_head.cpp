@@ -25,21 +25,20 @@ MaskedHead::MaskedHead(const Scope& root, int64_t vocabulary, int64_t size, cons
   else if (spec.output_bias)
     bias = bias_of(own_bias, spec.shared_bias);
   if (!tied && shares) bias_of(spec.shared_bias, "");
-  output_.emplace(weight, bias);
+  output_.emplace(weight, bias, 1.0, 0.0, tied ? (root.head() / spec.decoder).reader_of(tied) : nullptr);
 }
 
-Tensor MaskedHead::features(const Tensor& hidden) const {
-  Pass pass;
+Tensor MaskedHead::features(const Tensor& hidden, Pass& pass) const {
   return norm_(ops::activate(dense_(hidden, pass, "head_dense"), activation_));
 }
 
-Tensor MaskedHead::logits(const Tensor& hidden) const {
+Tensor MaskedHead::logits(const Tensor& hidden, Pass& pass) const {
   const at::NoGradGuard no_gradient;
-  return output_->logits(features(hidden));
+  return output_->logits(features(hidden, pass), pass);
 }
 
-Scores MaskedHead::score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options) const {
-  return output_->score(features(hidden), labels, options);
+Scores MaskedHead::score(const Tensor& hidden, const Tensor& labels, Pass& pass, const ScoreOptions& options) const {
+  return output_->score(features(hidden, pass), labels, pass, options);
 }
 
 }  // namespace easydel::nn

@@ -24,9 +24,9 @@ class MaskedHead final : public Head {
  public:
   // `tied`: the embedding's weight [vocabulary, size], which the output reuses; without one it has its own.
   MaskedHead(const Scope& root, int64_t vocabulary, int64_t size, const MaskedHeadSpec& spec, Parameter tied);
-  Tensor logits(const Tensor& hidden) const override;
-  Scores score(const Tensor& hidden, const Tensor& labels, const ScoreOptions& options = {}) const override;
-  Tensor features(const Tensor& hidden) const override;
+  Tensor logits(const Tensor& hidden, Pass& pass) const override;
+  Scores score(const Tensor& hidden, const Tensor& labels, Pass& pass, const ScoreOptions& options = {}) const override;
+  Tensor features(const Tensor& hidden, Pass& pass) const override;
   int64_t vocabulary() const override { return output_->vocabulary(); }
 
  private:

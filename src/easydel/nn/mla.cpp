@@ -6,9 +6,8 @@
 #include <algorithm>
 
 #include "easydel/base/error.h"
-#include "easydel/nn/gather.h"
 #include "easydel/nn/indexer.h"
-#include "easydel/ops/gradient.h"
+#include "easydel/nn/weight.h"
 #include "easydel/ops/moe.h"
 
 namespace easydel::nn {
@@ -43,6 +42,9 @@ class Mla final : public Part {
       q_.emplace(scope / "q_proj", spec.size, queries, by_head());
     }
     if (spec.index_top > 0 && spec.index_source < 0) indexer_.emplace(scope / "indexer", spec);
+    Weight& kv_b = *kv_b_.weight().entry().weight;
+    key_weights_ = kv_b.by_head({heads_, 0, spec.plain_dim, true});
+    value_weights_ = kv_b.by_head({heads_, spec.plain_dim, spec.v_dim, false});
     attention_.scale = spec.scale;
     attention_.dropout = spec.dropout;
   }
@@ -158,8 +160,7 @@ class Mla final : public Part {
   Tensor absorbed(Pass& pass, const Run& run, const Tensor& q_plain, const Tensor& q_turned, const Tensor& row,
                   const std::optional<Indexer::Query>& query) const {
     const Stream& on = pass.stream();
-    const Halves halves = split_weight();
-    const Tensor q = at::cat({each_head(q_plain, halves.key), q_turned}, 2);
+    const Tensor q = at::cat({each_head(q_plain, *key_weights_, pass), q_turned}, 2);
     const Tensor all = on.cache ? cache_rows(on) : row;
     const int64_t width = spec_.kv_rank + spec_.rope_dim, first = on.cu_seqlens[run.begin];
     std::vector<ops::AttentionRange> ranges;
@@ -207,7 +208,7 @@ class Mla final : public Part {
     }
     call.sequences = ranges;
     const Tensor mixed = attend(pass, call, first, q, keys, keys.narrow(2, 0, spec_.kv_rank));
-    return each_head(mixed, halves.value);
+    return each_head(mixed, *value_weights_, pass);
   }
 
   Tensor attend(Pass& pass, ops::AttentionCall& call, int64_t first, const Tensor& q, const Tensor& k,
@@ -220,44 +221,14 @@ class Mla final : public Part {
     return pass.attention_of(wanted, call, q, k, v);
   }
 
-  // The weight that makes keys and values, cut by head: of keys [heads, kv_rank, plain_dim], turned so that it takes
-  // queries to short vectors, of values [heads, v_dim, kv_rank].
-  struct Halves {
-    ops::ExpertMatrices key, value;
-  };
-
-  Halves split_weight() const {
-    const Entry& entry = kv_b_.weight().entry();
-    const Tensor weight = kv_b_.weight().value();
-    const bool learns = ops::wants_gradient(weight), keep = !learns && !is_gathered(entry);
-    if (keep && kept_->version == entry.version && kept_->halves.key.master.defined()) return kept_->halves;
-    const Tensor by_head = weight.view({heads_, spec_.plain_dim + spec_.v_dim, spec_.kv_rank});
-    const auto half = [&](const Tensor& part) {
-      const Tensor master = part.contiguous();
-      ops::ExpertMatrices matrices{master, master.detach().to(entry.compute), {}};
-      if (keep)
-        for (int64_t head = 0; head < heads_; ++head) matrices.packed.push_back(ops::pack(matrices.compute[head]));
-      return matrices;
-    };
-    Halves halves{half(by_head.narrow(1, 0, spec_.plain_dim).transpose(1, 2)),
-                  half(by_head.narrow(1, spec_.plain_dim, spec_.v_dim))};
-    if (keep) *kept_ = {halves, entry.version};
-    return halves;
-  }
-
   // x [tokens, heads, in] -> [tokens, heads, out]: each head by its own weight, a row by itself.
-  Tensor each_head(const Tensor& x, const ops::ExpertMatrices& weights) const {
+  Tensor each_head(const Tensor& x, WeightStack& weights, Pass& pass) const {
     const int64_t tokens = x.size(0);
     std::vector<int64_t> begin;
     for (int64_t head = 0; head <= heads_; ++head) begin.push_back(head * tokens);
     const Tensor rows = x.transpose(0, 1).reshape({heads_ * tokens, x.size(2)});
-    return ops::grouped_product(rows, weights, {}, begin).view({heads_, tokens, -1}).transpose(0, 1);
+    return weights.product(rows, begin, {}, pass).view({heads_, tokens, -1}).transpose(0, 1);
   }
-
-  struct Kept {
-    Halves halves;
-    uint64_t version = 0;
-  };
 
   MlaSpec spec_;
   int64_t layer_;
@@ -270,7 +241,8 @@ class Mla final : public Part {
   Norm kv_norm_;
   Linear kv_b_, output_;
   std::optional<Indexer> indexer_;
-  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+  // kv_b's halves: the first takes queries to short vectors, the second short vectors to values.
+  std::shared_ptr<WeightStack> key_weights_, value_weights_;
 };
 
 }  // namespace

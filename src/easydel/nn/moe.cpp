@@ -8,7 +8,7 @@ Router::Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, co
                double deviation)
     : spec_(spec), bias_counts_(names.bias_counts) {
   weight_ = scope.parameter(names.weight, {spec.experts, size}, Role::weight,
-                            {.initial = Initial::normal(deviation), .exact = exact, .plain = true});
+                            {.initial = Initial::normal(deviation), .exact = exact, .router = true});
   if (!names.bias.empty()) bias_ = scope.parameter(names.bias, {spec.experts}, Role::bias, {.exact = exact});
   if (!names.correction.empty())
     correction_ = scope.parameter(
@@ -20,7 +20,7 @@ Router::Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, co
 std::pair<ops::Routing, Tensor> Router::operator()(const Tensor& x, Pass& pass) const {
   const Tensor bias = bias_ && bias_counts_ ? bias_.value() : Tensor();
   const Tensor logits =
-      weight_.entry().weight->product(x.to(weight_.entry().compute), bias, pass.given("moe_router_logits"));
+      weight_.entry().weight->product(x.to(weight_.entry().compute), bias, pass.given("moe_router_logits"), pass);
   pass.name("moe_router_logits", logits);
   const int64_t lots = pass.training ? ops::lots_of(spec_) : 0;
   const Tensor drawn = lots > 0 ? pass.uniform("moe_router_lots", x.size(0), lots).to(logits.device()) : Tensor();

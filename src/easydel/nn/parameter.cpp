@@ -12,6 +12,15 @@ int64_t Entry::elements() const {
   return n;
 }
 
+bool is_linear(const Entry& entry) {
+  return entry.role == Role::weight && entry.shape.size() == 2 && !entry.router && !entry.adapter;
+}
+
+std::string layer_name(const Entry& entry) {
+  constexpr std::string_view leaf = ".weight";
+  return entry.path.ends_with(leaf) ? entry.path.substr(0, entry.path.size() - leaf.size()) : entry.path;
+}
+
 Tensor Parameter::value() const {
   if (!entry_->shard.defined() && entry_->weight) return entry_->weight->values();
   return entry_->team->size() == 1 ? entry_->shard : gathered(*entry_);

@@ -18,6 +18,8 @@
 namespace easydel::nn {
 
 class Weight;
+class WeightForms;
+class WeightStack;
 
 // What a parameter is for; initial values, weight decay and default partition rules follow from it.
 enum class Role : uint8_t {
@@ -48,6 +50,8 @@ struct Entry {
   int unit = -1;      // layer index; -1: outside the stack
   bool head = false;  // of what stands behind the stack, which a checkpoint for another task lacks
   bool trainable = true;
+  bool router = false;         // a router's weight
+  bool adapter = false;        // added to the model by a policy: no checkpoint of the model holds it
   Source source;               // where its values come from in a checkpoint, and back
   mesh::PartitionSpec layout;  // resolved, in our storage order; one entry per dimension
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that hold the shards
@@ -61,14 +65,24 @@ struct Entry {
   Slice slice;           // of `shard` in the global tensor
   uint64_t version = 0;  // counts writes of `shard`; derived copies (compute, packed) compare it
 
-  // How products read it: dense at first; adapters and quantized forms replace it. Null: nothing multiplies by it.
+  // The copies of the shard that products read, which the optimizer may write. Null: nothing multiplies by it.
+  std::shared_ptr<WeightForms> forms;
+  // How products read it: its values through `forms`, or what the policies made of that. A weight of two dimensions has
+  // the first, a stack of experts the second, and what no product reads has neither.
   std::shared_ptr<Weight> weight;
+  std::shared_ptr<WeightStack> stack;
   at::ScalarType compute = at::kFloat;  // number type of the computation
 
   int64_t elements() const;  // of the global tensor
   // Called by whoever wrote `shard` in place (optimizer, loader): derived copies are refreshed before the next use.
   void written() { ++version; }
 };
+
+// The one rule for "linear layer", which quantization and adapters share: a weight [out, in] of a product, that of an
+// output layer included. Routers, stacks of experts, embeddings and what adapters add are not linear layers.
+bool is_linear(const Entry& entry);
+// The name of the layer that the entry's weight belongs to: its path without ".weight".
+std::string layer_name(const Entry& entry);
 
 // A layer's handle; copies refer to the same entry. Valid as long as its table.
 class Parameter {

@@ -227,6 +227,8 @@ Tensor Pass::jitter(std::string_view name, const Tensor& x, double amount) {
   return ops::jitter(x, amount, dropout_key(name), first_token);
 }
 
+bool Pass::has_backward() const { return saving_ || at::GradMode::is_enabled(); }
+
 Tensor Pass::name(std::string_view name, Tensor x) {
   if (capture) {
     const std::string path = prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);

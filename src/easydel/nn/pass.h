@@ -116,6 +116,8 @@ class Pass {
   // In a recomputation, what the first forward kept under this name; else undefined. The op that makes the tensor
   // takes it as its given output, and names what it gives next. Only tensors that were asked for so are ever kept.
   Tensor given(std::string_view name);
+  // Whether a backward follows: gradients are on, or this is the first forward of a layer that is recomputed.
+  bool has_backward() const;
   std::function<void(std::string_view name, const Tensor&)> capture;  // for --trace, distillation
 
   // Called by a model after its last layer: what was written to caches counts.

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "easydel/base/error.h"
-#include "easydel/nn/weight.h"
 #include "easydel/quant/quantize.h"
 #include "easydel/tensor/mapped.h"
 
@@ -31,8 +30,14 @@ Quantizer::Quantizer(const Quantization& wanted)
       pattern_(compiled(wanted.pattern, wanted.where + ".pattern")),
       linear_pattern_(compiled(wanted.linear_pattern, "quantization.linear_pattern")) {}
 
-bool Quantizer::takes(const Entry& entry, const std::string& layer) {
-  const bool by_default = !entry.head && entry.role == Role::weight;
+std::shared_ptr<Weight> Quantizer::linear(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight,
+                                          bool shared) {
+  if (!takes(entry, scope.path(), shared) || !entry.shard.defined()) return weight;
+  return coded(entry, std::move(weight), shared);
+}
+
+bool Quantizer::takes(const Entry& entry, const std::string& layer, bool shared) {
+  const bool by_default = !entry.head && !shared;
   const bool taken = (wanted_.pattern.empty() ? by_default : std::regex_search(layer, pattern_)) &&
                      std::regex_search(layer, linear_pattern_);
   if (taken) ++weights_;
@@ -40,19 +45,19 @@ bool Quantizer::takes(const Entry& entry, const std::string& layer) {
   return taken;
 }
 
-std::shared_ptr<Weight> Quantizer::weight_of(Entry& entry, bool shared) {
+std::shared_ptr<Weight> Quantizer::coded(Entry& entry, std::shared_ptr<Weight> weight, bool shared) {
   const Tensor values = entry.shard;
   bytes_before_ += int64_t(values.nbytes());
   if (wanted_.simulate && !shared) {
     entry.shard = quant::rounded(values, wanted_.format);
     bytes_ += int64_t(values.nbytes());
-    return nullptr;
+    return weight;
   }
   const quant::Codes codes = quant::quantize(values, wanted_.format);
   bytes_ += codes->bytes();
   if (!shared) entry.shard = Tensor();
   tensor::forget(values);  // the file's own bytes are not needed beside the codes
-  return quantized_weight(codes, entry.compute);
+  return quantized_weight(Parameter(&entry), codes, entry.compute);
 }
 
 void Quantizer::refuse_none() const {

@@ -6,7 +6,7 @@
 #include <regex>
 #include <string>
 
-#include "easydel/nn/parameter.h"
+#include "easydel/nn/weight_policy.h"
 #include "easydel/quant/format_config.h"
 
 namespace easydel::nn {
@@ -20,23 +20,28 @@ struct Quantization {
   std::string where = "quantization";  // what errors call it
 };
 
-// Embeddings, norms, routers and experts stay as they are; a tied output layer that the pattern names has codes of its
-// own beside the embedding's values.
-class Quantizer {
+// Makes codes of linear layers. Embeddings, norms, routers and experts stay as they are. A tied output layer that the
+// pattern names has codes of its own in addition to the embedding's values.
+class Quantizer final : public WeightPolicy {
  public:
-  explicit Quantizer(const Quantization& wanted);  // UserError for what is no regular expression
+  // UserError for what is not a regular expression.
+  explicit Quantizer(const Quantization& wanted);
 
-  // Whether it takes the linear layer `layer`, dotted and as EasyDeL calls it, whose weight is `entry`; counted.
-  bool takes(const Entry& entry, const std::string& layer);
-  // The form in which products read the values of `entry`, which the entry then no longer holds, unless it is `shared`
-  // with another layer. Null: the dense form, of the values that the entry holds now.
-  std::shared_ptr<Weight> weight_of(Entry& entry, bool shared);
+  // An entry that became codes no longer holds its values, unless they are `shared`. An entry without values is only
+  // counted.
+  std::shared_ptr<Weight> linear(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight,
+                                 bool shared) override;
+
+  // Whether the patterns take the linear layer `layer`; counted.
+  bool takes(const Entry& entry, const std::string& layer, bool shared);
 
   // After the last layer: UserError where the patterns took none.
   void refuse_none() const;
   std::string told() const;  // "30 weights in nf4: 57.1 of 216.0 MB"
 
  private:
+  std::shared_ptr<Weight> coded(Entry& entry, std::shared_ptr<Weight> weight, bool shared);
+
   Quantization wanted_;
   std::regex pattern_, linear_pattern_;
   std::string seen_;  // a layer that was not taken

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "easydel/nn/weight.h"
+#include "easydel/nn/weight_policy.h"
 
 namespace easydel::nn {
 
@@ -49,6 +49,8 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   entry.unit = unit_;
   entry.head = head_;
   entry.trainable = options.trainable;
+  entry.router = options.router;
+  entry.adapter = options.adapter;
   std::vector<Source> sources = options.sources;
   if (sources.empty()) {
     sources.emplace_back();
@@ -59,23 +61,35 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   entry.layout.resize(entry.shape.size());
   entry.slice = {std::vector<int64_t>(entry.shape.size(), 0), entry.shape};
   entry.compute = options.exact ? at::kFloat : building_->compute;
-  const bool linear = role == Role::weight && entry.shape.size() == 2 && !options.plain;
   if (building_->place) building_->place(entry);
   Entry& added = building_->table.add(std::move(entry));
   Initial initial = options.initial;
   initial.cutoff = building_->normal_cutoff;
   building_->fill(added, initial, sources);
-  const Parameter parameter(&added);
-  if (linear && building_->weight_policy) added.weight = building_->weight_policy(added, path_, false);
-  if ((role == Role::weight || role == Role::embedding) && !added.weight) added.weight = dense_weight(parameter);
-  return parameter;
+  if (role == Role::weight || role == Role::embedding) set_readers(added);
+  return Parameter(&added);
 }
 
-std::shared_ptr<Weight> Scope::reads(Parameter shared) const {
+void Scope::set_readers(Entry& entry) const {
+  entry.forms = std::make_shared<WeightForms>(Parameter(&entry));
+  const bool stack = entry.shape.size() == 3;
+  if (stack)
+    entry.stack = dense_stack(entry.forms, moe_method() == ops::MoeMethod::fused_moe);
+  else
+    entry.weight = dense_weight(entry.forms);
+  if (entry.adapter) return;  // a policy made it
+  for (const auto& policy : building_->weight_policies) {
+    if (stack) entry.stack = policy->experts(*this, entry, entry.stack);
+    if (is_linear(entry)) entry.weight = policy->linear(*this, entry, entry.weight, /*shared=*/false);
+    if (entry.role == Role::embedding) entry.weight = policy->embedding(*this, entry, entry.weight);
+  }
+}
+
+std::shared_ptr<Weight> Scope::reader_of(Parameter shared) const {
   Entry& entry = shared.entry();
-  std::shared_ptr<Weight> own;
-  if (building_->weight_policy) own = building_->weight_policy(entry, path_, true);
-  return own ? own : entry.weight;
+  std::shared_ptr<Weight> reader = dense_weight(entry.forms);
+  for (const auto& policy : building_->weight_policies) reader = policy->linear(*this, entry, reader, /*shared=*/true);
+  return reader;
 }
 
 }  // namespace easydel::nn

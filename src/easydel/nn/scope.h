@@ -15,6 +15,8 @@
 
 namespace easydel::nn {
 
+class WeightPolicy;
+
 // The distribution of a parameter that no checkpoint has.
 struct Initial {
   enum class Kind : uint8_t { normal, zeros, ones, constant, each };
@@ -50,9 +52,8 @@ struct Building {
   // Makes entry.shard: this rank's slice, in its number type, from the first of `sources` that the checkpoint has, or
   // from `initial`. Sets entry.source to what it took.
   std::function<void(Entry&, const Initial&, const std::vector<Source>& sources)> fill;
-  // The form in which products read a linear layer's weight (codes); null, also what it gives: dense. `layer` is the
-  // layer's dotted path as EasyDeL has it; `shared`: the entry holds the values for another layer too.
-  std::function<std::shared_ptr<Weight>(Entry&, const std::string& layer, bool shared)> weight_policy;
+  // Asked in order how products read each weight (nn/weight_policy.h).
+  std::vector<std::shared_ptr<WeightPolicy>> weight_policies;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   HeadPlan head;
   bool both_sides = false;     // config.json says that tokens of this decoder see both sides
@@ -70,7 +71,8 @@ struct ParameterOptions {
   std::vector<Source> sources = {};
   bool exact = false;  // kept and computed in fp32, whatever the model's number type
   bool trainable = true;
-  bool plain = false;  // of no linear layer: no weight_policy is asked
+  bool router = false;   // Entry::router
+  bool adapter = false;  // Entry::adapter: it starts from `initial`
 };
 
 class Scope {
@@ -85,8 +87,8 @@ class Scope {
   Parameter parameter(std::string_view name, std::vector<int64_t> shape, Role role,
                       const ParameterOptions& options) const;
 
-  // How this linear layer reads a weight that another layer holds.
-  std::shared_ptr<Weight> reads(Parameter shared) const;
+  // How this linear layer reads an embedding that another layer holds.
+  std::shared_ptr<Weight> reader_of(Parameter shared) const;
 
   // Everything that was asked for since an earlier mark: what a layer built in between reads.
   size_t mark() const { return building_->table.entries().size(); }
@@ -98,6 +100,8 @@ class Scope {
   ops::MoeMethod moe_method() const { return building_->moe_method; }
 
  private:
+  void set_readers(Entry& entry) const;
+
   Building* building_;
   std::string path_;
   int unit_ = -1;

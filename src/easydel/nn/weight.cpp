@@ -1,87 +1,99 @@
 #include "easydel/nn/weight.h"
 
+#include <ATen/ops/cat.h>
+#include <ATen/ops/unbind.h>
+
 #include "easydel/base/error.h"
-#include "easydel/nn/gather.h"
+#include "easydel/ops/embedding.h"
 #include "easydel/ops/quantized_product.h"
-#include "easydel/tensor/mapped.h"
 
 namespace easydel::nn {
 namespace {
 
-class DenseWeight final : public Weight {
+class DenseStack final : public WeightStack {
  public:
-  explicit DenseWeight(Parameter parameter) : parameter_(parameter) {}
+  DenseStack(std::shared_ptr<WeightForms> forms, bool grouped) : forms_(std::move(forms)), grouped_(grouped) {}
 
-  Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given) override {
-    return ops::product(x, matrix(), bias, given);
-  }
-
-  Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
-                       const Tensor& given) override {
-    return ops::gated_product(gate, up, kind, matrix(), bias, given);
-  }
-
-  ops::Matrix matrix() override {
-    const Entry& entry = parameter_.entry();
-    const Tensor master = parameter_.value();
-    if (is_gathered(entry)) {
-      const Tensor compute = master.scalar_type() == entry.compute ? master : master.detach().to(entry.compute);
-      return {master, compute, nullptr};
-    }
-    if (version_ != entry.version) {
-      compute_ = Tensor();
-      packed_ = nullptr;
-      used_ = false;
-      version_ = entry.version;
-    }
-    ops::Matrix out{master, master, nullptr};
-    if (master.scalar_type() != entry.compute) {
-      if (!compute_.defined()) {
-        const c10::InferenceMode kept_for_training(false);
-        compute_ = master.detach().to(entry.compute);
-      }
-      out.compute = compute_;
-    }
-    // A weight that learns is packed where it is used: it changes every step, and the room is needed for activations.
-    if (master.requires_grad() && at::GradMode::is_enabled()) {
-      packed_ = nullptr;
-    } else if (!used_) {
-      used_ = true;  // what is used once need not be packed as a whole: a prompt's answer begins sooner
-    } else if (!packed_) {
-      packed_ = ops::pack(out.compute);
-      // The file's own bytes are not needed beside the packed ones.
-      if (packed_ && entry.version == 0) tensor::forget(master);
-    }
-    out.packed = packed_;
-    return out;
-  }
-
-  Tensor copy() override { return version_ == parameter_.entry().version ? compute_ : Tensor(); }
-  void copied() override {
-    version_ = parameter_.entry().version;
-    packed_ = nullptr;
+  Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) override {
+    const ops::ExpertMatrices weights = forms_->stack(begin, pass);
+    return grouped_ ? ops::grouped_product(x, weights, bias, begin) : one_by_one(x, weights, begin, bias);
   }
 
  private:
-  Parameter parameter_;
-  Tensor compute_;
-  std::shared_ptr<const kernels::PackedWeight> packed_;
-  uint64_t version_ = 0;
-  bool used_ = false;
+  static Tensor one_by_one(const Tensor& x, const ops::ExpertMatrices& weights, const std::vector<int64_t>& begin,
+                           const Tensor& bias) {
+    const std::vector<Tensor> masters = at::unbind(weights.master, 0);
+    std::vector<Tensor> made;
+    for (size_t e = 0; e + 1 < begin.size(); ++e) {
+      if (begin[e] == begin[e + 1]) continue;
+      ops::Matrix matrix = weights.of(int64_t(e));
+      matrix.master = masters[e];
+      made.push_back(ops::product(x.narrow(0, begin[e], begin[e + 1] - begin[e]), matrix,
+                                  bias.defined() ? bias[int64_t(e)] : Tensor()));
+    }
+    return made.empty() ? x.new_empty({0, weights.compute.size(1)}) : at::cat(made);
+  }
+
+  std::shared_ptr<WeightForms> forms_;
+  bool grouped_;
+};
+
+// A stack of heads, whose values come from `whole`.
+std::shared_ptr<WeightStack> stack_of_heads(Parameter parameter, const HeadRows& rows, std::function<Tensor()> whole) {
+  const auto part = [rows, whole = std::move(whole)] {
+    const Tensor values = whole();
+    const Tensor by_head = values.view({rows.heads, -1, values.size(1)}).narrow(1, rows.first, rows.rows);
+    return rows.transposed ? by_head.transpose(1, 2) : by_head;
+  };
+  return dense_stack(std::make_shared<WeightForms>(parameter, part), /*grouped=*/true);
+}
+
+class DenseWeight final : public Weight {
+ public:
+  explicit DenseWeight(std::shared_ptr<WeightForms> forms) : forms_(std::move(forms)) {}
+
+  Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given, Pass& pass) override {
+    return ops::product(x, forms_->matrix(pass), bias, given);
+  }
+  Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
+                       const Tensor& given, Pass& pass) override {
+    return ops::gated_product(gate, up, kind, forms_->matrix(pass), bias, given);
+  }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override { return {{x, forms_->matrix(pass)}}; }
+  Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
+    const Parameter& parameter = forms_->parameter();
+    return ops::embedding(parameter.value(), indices, parameter.entry().compute, padding);
+  }
+  std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
+    const Parameter parameter = forms_->parameter();
+    return stack_of_heads(parameter, rows, [parameter] { return parameter.value(); });
+  }
+
+ private:
+  std::shared_ptr<WeightForms> forms_;
 };
 
 class QuantizedWeight final : public Weight {
  public:
-  QuantizedWeight(std::shared_ptr<const kernels::QuantizedWeight> codes, at::ScalarType type)
-      : codes_(std::move(codes)), type_(type) {}
+  QuantizedWeight(Parameter parameter, std::shared_ptr<const kernels::QuantizedWeight> codes, at::ScalarType type)
+      : parameter_(parameter), codes_(std::move(codes)), type_(type) {}
 
-  Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given) override {
+  Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given, Pass&) override {
     return ops::product(x, matrix(), bias, given);
   }
-  ops::Matrix matrix() override { return {Tensor(), Tensor(), nullptr, codes_}; }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, matrix()}}; }
+  Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
+    return ops::embedding(values(), indices, type_, padding);
+  }
+  std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
+    return stack_of_heads(parameter_, rows, [codes = codes_, type = type_] { return ops::dequantized(*codes, type); });
+  }
   Tensor values() const override { return ops::dequantized(*codes_, type_); }
 
  private:
+  ops::Matrix matrix() const { return {Tensor(), Tensor(), nullptr, codes_}; }
+
+  Parameter parameter_;
   std::shared_ptr<const kernels::QuantizedWeight> codes_;
   at::ScalarType type_;
 };
@@ -90,10 +102,17 @@ class QuantizedWeight final : public Weight {
 
 Tensor Weight::values() const { throw Bug("weight: its values are its parameter's"); }
 
-std::shared_ptr<Weight> quantized_weight(std::shared_ptr<const kernels::QuantizedWeight> codes, at::ScalarType type) {
-  return std::make_shared<QuantizedWeight>(std::move(codes), type);
+std::shared_ptr<Weight> dense_weight(std::shared_ptr<WeightForms> forms) {
+  return std::make_shared<DenseWeight>(std::move(forms));
 }
 
-std::shared_ptr<Weight> dense_weight(Parameter parameter) { return std::make_shared<DenseWeight>(parameter); }
+std::shared_ptr<WeightStack> dense_stack(std::shared_ptr<WeightForms> forms, bool grouped) {
+  return std::make_shared<DenseStack>(std::move(forms), grouped);
+}
+
+std::shared_ptr<Weight> quantized_weight(Parameter parameter, std::shared_ptr<const kernels::QuantizedWeight> codes,
+                                         at::ScalarType type) {
+  return std::make_shared<QuantizedWeight>(parameter, std::move(codes), type);
+}
 
 }  // namespace easydel::nn

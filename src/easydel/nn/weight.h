@@ -1,40 +1,61 @@
-// A weight of a product and its representations: the master shard in the table, a copy in the number type of the
-// computation, a packed one; codes; later adapted forms. Replaceable after construction through Entry::weight.
+// How a product reads a weight: the parameter's values (nn/weight_forms.h), codes, or what a policy made of either
+// (nn/weight_policy.h). Replaceable after construction through Entry::weight and Entry::stack.
 #pragma once
 
 #include <memory>
+#include <vector>
 
-#include "easydel/nn/parameter.h"
+#include "easydel/nn/pass.h"
+#include "easydel/nn/weight_forms.h"
 #include "easydel/ops/product.h"
 
 namespace easydel::nn {
 
+// Rows of a weight [heads * rows of a head, in] that belong to a part of each head: [first, first + rows) of it.
+// `transposed`: as a weight from these rows to `in`.
+struct HeadRows {
+  int64_t heads = 1, first = 0, rows = 0;
+  bool transposed = false;
+};
+
+// A stack of equal weights [n, out, in]: experts, or the heads of one weight.
+class WeightStack {
+ public:
+  virtual ~WeightStack() = default;
+  // x [rows, in] -> [rows, out]; weight e multiplies the rows [begin[e], begin[e + 1]). bias [n, out] or undefined.
+  virtual Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) = 0;
+};
+
+// The weight [out, in] of a linear layer, a head or an embedding. Everything that reads it asks this interface, so that
+// an adapter that wraps a weight is seen by all of them.
 class Weight {
  public:
   virtual ~Weight() = default;
   // x [tokens, in] -> [tokens, out]; as ops::product.
-  virtual Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given) = 0;
-  // product(gated(gate, up)), keeping no more than it must.
+  virtual Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given, Pass& pass) = 0;
+  // product(gated(gate, up)), keeping as little as possible for the backward.
   virtual Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
-                               const Tensor& given) {
-    return product(ops::gated(gate, up, kind), bias, given);
+                               const Tensor& given, Pass& pass) {
+    return product(ops::gated(gate, up, kind), bias, given, pass);
   }
-  // The copy in the computation's number type that products read, where one is kept and is that of the shard as it is
-  // now; else undefined. An optimizer that writes the shard may write it in the same sweep, and says so by copied()
-  // after Entry::written(); a copy that nobody wrote is made anew.
-  virtual Tensor copy() { return {}; }
-  virtual void copied() {}
-  // For ops that multiply on their own terms (the head's chunks). Bug where the form has no such thing.
-  virtual ops::Matrix matrix() = 0;
+  // The product with x as a sum of plain products, for heads, which compute it in chunks of tokens.
+  virtual std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) = 0;
+  // Rows of an embedding: indices int64 [tokens] -> [tokens, in]; `padding` as in ops::embedding.
+  virtual Tensor lookup(const Tensor& indices, int64_t padding, Pass& pass) = 0;
+  // A part of each head as a stack with one weight for each head.
+  virtual std::shared_ptr<WeightStack> by_head(const HeadRows& rows) = 0;
   // The values in full, [out, in], of a form whose parameter does not hold them itself; else Bug.
   virtual Tensor values() const;
 };
 
-// The parameter's values as they are; a copy in the computation's number type is made where that differs from the
-// shard's, and made again after the shard was written.
-std::shared_ptr<Weight> dense_weight(Parameter parameter);
+// The parameter's values, read through its forms.
+std::shared_ptr<Weight> dense_weight(std::shared_ptr<WeightForms> forms);
+// The same for a stack. `grouped`: all in one grouped product, else one product for each weight that has rows.
+std::shared_ptr<WeightStack> dense_stack(std::shared_ptr<WeightForms> forms, bool grouped);
 
-// Codes for good; `type` is that of values(). Gradients flow to x and to the bias alone.
-std::shared_ptr<Weight> quantized_weight(std::shared_ptr<const kernels::QuantizedWeight> codes, at::ScalarType type);
+// Codes that never change. `parameter` is the one that they stand for; `type` is the dtype of values(). Gradients flow
+// to x and to the bias only.
+std::shared_ptr<Weight> quantized_weight(Parameter parameter, std::shared_ptr<const kernels::QuantizedWeight> codes,
+                                         at::ScalarType type);
 
 }  // namespace easydel::nn

@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/gated_product.h"
@@ -26,6 +27,8 @@ using tensor::input_of;
 using tensor::output_of;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+std::atomic<int64_t> packings = 0;
 
 bool side_by_side(const Tensor& x) { return x.numel() == 0 || x.stride(-1) == 1; }
 Tensor rows(const Tensor& x) { return side_by_side(x) ? x : x.contiguous(); }
@@ -123,8 +126,11 @@ void check_shapes(const Tensor& x, const Matrix& weight) {
 
 }  // namespace
 
+int64_t packed_weights() { return packings; }
+
 std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight) {
   if (!tensor::kernels_serve(weight)) return nullptr;
+  ++packings;
   return std::make_shared<kernels::PackedWeight>(kernels::pack(
       executor(), input_of(weight), weight.size(0), weight.size(1), tensor::number_of(weight.scalar_type())));
 }

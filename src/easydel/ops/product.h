@@ -23,8 +23,15 @@ struct Matrix {
   int64_t in() const { return quantized ? quantized->k() : compute.size(1); }
 };
 
+// x [tokens, in] and the weight that multiplies it.
+struct Factors {
+  Tensor x;
+  Matrix weight;
+};
+
 // Null where kernels do not serve this weight (another device, another number type).
 std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight);
+int64_t packed_weights();  // number of weights that pack() has packed in this process
 
 // x [tokens, in] in the number type of the computation -> [tokens, out]: x W^T + bias. An element of the result does
 // not depend on the other rows. Gradients flow to x, to the master and to the bias (in its own number type).

@@ -34,15 +34,29 @@ int64_t chunk_for(int64_t rows, int64_t vocabulary, int64_t wanted) {
 // 262,144 x 640), and lies beside all that a training step keeps.
 bool pays_to_pack(int64_t rows, int64_t chunk) { return rows > 12 * chunk; }
 
+// The rows [begin, end) of each.
+std::vector<Factors> rows_of(const std::vector<Factors>& all, int64_t begin, int64_t end) {
+  std::vector<Factors> out;
+  for (const Factors& one : all) out.push_back({one.x.slice(0, begin, end), one.weight});
+  return out;
+}
+
+// The tensors that gradients flow to, in the order in which graphs take them.
+variable_list inputs_of(const std::vector<Factors>& added) {
+  variable_list out;
+  for (const Factors& one : added) out.insert(out.end(), {one.x, one.weight.master});
+  return out;
+}
+
 // What becomes of a product on the way to a logit.
 struct Shape {
   double multiplier = 1.0, softcap = 0.0, temperature = 1.0;
 };
 
 // The logits; into `bent`, where it is wanted and there is a softcap, tanh's own values.
-Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Shape& shape,
-                    Tensor* bent = nullptr) {
-  Tensor logits = multiply(hidden, weight, bias, at::kFloat);
+Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added,
+                    const Shape& shape, Tensor* bent = nullptr) {
+  Tensor logits = head_product(hidden, weight, bias, added);
   if (shape.multiplier != 1.0) logits.mul_(shape.multiplier);
   if (shape.softcap > 0) {
     logits.div_(shape.softcap).tanh_();
@@ -102,9 +116,27 @@ void differentiate(const Tensor& given, const Tensor& g, const Tensor& labels, c
   g.copy_(logits);
 }
 
+// The gradients of one further product of the logits.
+struct AddedGradient {
+  AddedGradient(const Factors& factors, bool wants_x, bool wants_weight) : of(factors) {
+    if (wants_x) x = at::empty(of.x.sizes(), of.x.options());
+    if (wants_weight) weight = at::zeros(of.weight.compute.sizes(), of.x.options().dtype(at::kFloat));
+  }
+  void add(const Tensor& gradient, int64_t begin, int64_t end) {
+    const Tensor rows = gradient.contiguous();
+    if (x.defined()) x.slice(0, begin, end).copy_(multiply_back(rows, of.weight.compute, x.scalar_type()));
+    if (weight.defined()) add_weight_gradient(weight, rows, of.x.slice(0, begin, end));
+  }
+  Tensor answer() const { return weight.defined() ? weight.to(of.weight.master.scalar_type()) : weight; }
+
+  Factors of;
+  Tensor x, weight;
+};
+
 struct Score : torch::autograd::Function<Score> {
   static variable_list forward(AutogradContext* context, const Tensor& hidden, const Tensor& master,
-                               const std::optional<Tensor>& own_bias, Matrix weight, const Tensor& labels,
+                               at::TensorList /*inputs_of(added)*/, const std::optional<Tensor>& own_bias,
+                               Matrix weight, const std::vector<Factors>& added, const Tensor& labels,
                                const ScoreRequest& request) {
     const Tensor bias = own_bias.value_or(Tensor());
     const int64_t n = hidden.size(0), vocabulary = weight.out(), chunk = chunk_for(n, vocabulary, request.chunk);
@@ -120,7 +152,7 @@ struct Score : torch::autograd::Function<Score> {
     for (int64_t end = n, begin; end > 0; end = begin) {
       begin = (end - 1) / chunk * chunk;
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
-      Tensor logits = chunk_logits(part(hidden), weight, bias, shape);
+      Tensor logits = chunk_logits(part(hidden), weight, bias, rows_of(added, begin, end), shape);
       const auto some = [&](const Tensor& t) { return t.defined() ? part(t) : t; };
       const Tensor lse = part(normalizer);
       read_logits(logits, part(labels), {part(logps), lse, some(entropy), some(correct)});
@@ -132,7 +164,14 @@ struct Score : torch::autograd::Function<Score> {
       if (context && shape.softcap <= 0 && begin == 0) first = std::move(logits);
     }
     if (context) {
-      context->save_for_backward({hidden, weight.compute.detach(), bias, labels.contiguous(), normalizer});
+      variable_list kept = {hidden, weight.compute.detach(), bias, labels.contiguous(), normalizer};
+      variable_list types;
+      for (const Factors& one : added) {
+        kept.insert(kept.end(), {one.x, one.weight.compute.detach()});
+        types.push_back(one.weight.master.detach().slice(0, 0, 0));  // the master's dtype
+      }
+      kept.insert(kept.end(), types.begin(), types.end());
+      context->save_for_backward(kept);
       if (first.defined()) context->saved_data["first"] = first;  // there, because the backward can let go of it
       context->saved_data["chunk"] = chunk;
       context->saved_data["temperature"] = request.temperature;
@@ -160,6 +199,15 @@ struct Score : torch::autograd::Function<Score> {
     const auto saved = context->get_saved_variables();
     const Tensor &hidden = saved[0], &weight = saved[1], &bias = saved[2], &labels = saved[3], &normalizer = saved[4];
     const int64_t n = hidden.size(0), vocabulary = weight.size(0), chunk = context->saved_data["chunk"].toInt();
+    std::vector<Factors> added;
+    const size_t further = (saved.size() - 5) / 3;
+    for (size_t i = 0; i < further; ++i) {
+      const Tensor &x = saved[5 + 2 * i], &w = saved[6 + 2 * i];
+      added.push_back({x, {saved[5 + 2 * further + i], w, nullptr}});
+    }
+    std::vector<AddedGradient> of_added;
+    for (size_t i = 0; i < further; ++i)
+      of_added.emplace_back(added[i], context->needs_input_grad(2 + 2 * i), context->needs_input_grad(3 + 2 * i));
     const auto number = [&](const char* name) { return context->saved_data[name].toDouble(); };
     const Shape shape{number("multiplier"), number("softcap"), number("temperature")};
     size_t next = 0;
@@ -179,14 +227,16 @@ struct Score : torch::autograd::Function<Score> {
     Tensor dx = want_hidden ? at::empty(hidden.sizes(), hidden.options()) : Tensor();
     std::optional<WeightGradient> dw;
     if (want_weight) dw.emplace(context, weight.sizes(), weight.options());
-    Tensor db =
-        bias.defined() && context->needs_input_grad(2) ? at::zeros({vocabulary}, normalizer.options()) : Tensor();
+    Tensor db = bias.defined() && context->needs_input_grad(2 + 2 * further)
+                    ? at::zeros({vocabulary}, normalizer.options())
+                    : Tensor();
     for (int64_t begin = 0; begin < n; begin += chunk) {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
       Tensor bent;
-      Tensor logits =
-          first.defined() ? std::exchange(first, Tensor()) : chunk_logits(part(hidden), matrix, bias, shape, &bent);
+      Tensor logits = first.defined()
+                          ? std::exchange(first, Tensor())
+                          : chunk_logits(part(hidden), matrix, bias, rows_of(added, begin, end), shape, &bent);
       // At once as any gradient between layers, where nothing else is to be done to it.
       const bool done = !bent.defined() && !db.defined();
       const bool in_place = !done || hidden.scalar_type() == at::kFloat;
@@ -200,26 +250,40 @@ struct Score : torch::autograd::Function<Score> {
       logits = Tensor();
       if (want_hidden) part(dx).copy_(multiply_back(g, weight, hidden.scalar_type()));
       if (want_weight) dw->add(g, part(hidden));
+      for (AddedGradient& one : of_added) one.add(g, begin, end);
     }
     if (db.defined()) db = db.to(bias.scalar_type());
-    return {dx, dw ? dw->answer() : Tensor(), db, Tensor(), Tensor(), Tensor()};
+    variable_list out = {dx, dw ? dw->answer() : Tensor()};
+    for (const AddedGradient& one : of_added) out.insert(out.end(), {one.x, one.answer()});
+    out.insert(out.end(), {db, Tensor(), Tensor(), Tensor(), Tensor()});
+    return out;
   }
 };
 
 }  // namespace
 
+Tensor head_product(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added) {
+  const Tensor logits = multiply(hidden, weight, bias, at::kFloat);
+  // Subtracting +0 changes no number; adding it would make +0 of -0.
+  for (const Factors& one : added) logits.sub_(multiply(one.x.neg(), one.weight, {}, at::kFloat));
+  return logits;
+}
+
 ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Tensor& labels,
-                  const ScoreRequest& request) {
+                  const ScoreRequest& request, const std::vector<Factors>& added) {
   check(hidden.dim() == 2 && labels.dim() == 1 && labels.size(0) == hidden.size(0), "score: hidden is ", hidden.sizes(),
         ", labels ", labels.sizes());
-  if (weight.quantized && wants_gradient(hidden, bias)) {
+  const variable_list inputs = inputs_of(added);
+  bool learns = wants_gradient(hidden, weight.master, bias);
+  for (const Tensor& input : inputs) learns = learns || wants_gradient(input);
+  if (weight.quantized && learns) {
     const Tensor values = dequantized(*weight.quantized, hidden.scalar_type());
-    return score(hidden, {values, values, nullptr}, bias, labels, request);
+    return score(hidden, {values, values, nullptr}, bias, labels, request, added);
   }
+  const at::TensorList list(inputs);
   const variable_list out =
-      wants_gradient(hidden, weight.master, bias)
-          ? Score::apply(hidden, weight.master, argument(bias), weight, labels, request)
-          : Score::forward(nullptr, hidden, weight.master, argument(bias), weight, labels, request);
+      learns ? Score::apply(hidden, weight.master, list, argument(bias), weight, added, labels, request)
+             : Score::forward(nullptr, hidden, weight.master, list, argument(bias), weight, added, labels, request);
   size_t next = 0;
   const auto take = [&](bool wanted) { return wanted ? out[next++] : Tensor(); };
   ScoreResult result;

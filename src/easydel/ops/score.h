@@ -2,6 +2,8 @@
 // once. The forward keeps one number per token; the backward computes each chunk of logits again.
 #pragma once
 
+#include <vector>
+
 #include "easydel/ops/product.h"
 
 namespace easydel::ops {
@@ -19,8 +21,13 @@ struct ScoreResult {
   Tensor entropy, correct, mean_logit;    // no gradient; undefined unless asked for
 };
 
-// hidden [n, size], weight [vocabulary, size], bias [vocabulary] or undefined, labels int64 [n].
+// hidden [n, size], weight [vocabulary, size], bias [vocabulary] or undefined, labels int64 [n]. `added`: further
+// products that belong to the logits, of dense weights; gradients flow to their x and their masters, too.
 ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Tensor& labels,
-                  const ScoreRequest& request);
+                  const ScoreRequest& request, const std::vector<Factors>& added = {});
+
+// The logits without a gradient, fp32 [n, vocabulary]: the product with the weight, the bias and the `added` products.
+// These are added in such a way that one of zeros changes no bit, not even that of -0.
+Tensor head_product(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added);
 
 }  // namespace easydel::ops

@@ -102,7 +102,7 @@ Tensor generate(const models::Model& model, const Batch& prompts, int64_t max_ne
     std::vector<Tensor> rows;
     for (size_t i = 1; i < pass.stream().cu_seqlens.size(); ++i)
       rows.push_back(hidden[pass.stream().cu_seqlens[i] - 1]);
-    made.push_back(model.head().logits(at::stack(rows)).argmax(1).to(at::kCPU));
+    made.push_back(model.head().logits(at::stack(rows), pass).argmax(1).to(at::kCPU));
     for (size_t i = 0; i < texts.size(); ++i) {
       const Tensor next = made.back()[int64_t(i)].unsqueeze(0);
       texts[i] = at::cat({texts[i], next});
@@ -122,7 +122,7 @@ struct Answer {
 };
 
 // labels [rows, T], those of a causal model one place back: each token's is the one behind it.
-Answer score_words(const models::Model& model, const Batch& batch, const models::Outputs& outputs) {
+Answer score_words(const models::Model& model, const Batch& batch, const models::Outputs& outputs, nn::Pass& pass) {
   const Tensor& hidden = outputs.hidden;
   const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
   Tensor labels, known;
@@ -140,17 +140,18 @@ Answer score_words(const models::Model& model, const Batch& batch, const models:
   const auto places = [&](const Tensor& chosen) { return chosen.nonzero().squeeze(1).to(hidden.device()); };
   if (known.defined() && config.boolean("sparse_prediction", false)) {
     const Tensor wanted = labels.ne(config.integer("sparse_pred_ignore_index", -100));
-    out.outputs.emplace_back("logits", model.head().logits(hidden.detach().index_select(0, places(wanted))));
+    out.outputs.emplace_back("logits", model.head().logits(hidden.detach().index_select(0, places(wanted)), pass));
     known = known.logical_and(wanted);
   } else {
-    out.outputs.emplace_back("logits", model.head().logits(hidden.detach()).view({rows, length, -1}));
+    out.outputs.emplace_back("logits", model.head().logits(hidden.detach(), pass).view({rows, length, -1}));
   }
   if (!known.defined()) return out;
   out.loss = -model.head()
-                  .score(hidden.index_select(0, places(known)), labels.masked_select(known).to(hidden.device()))
+                  .score(hidden.index_select(0, places(known)), labels.masked_select(known).to(hidden.device()), pass)
                   .logps.mean();
   if (const auto router = model.router_loss()) {
-    const models::RouterTerms terms = router_terms(model, outputs, batch.mask.flatten().ne(0).to(hidden.device()));
+    const models::RouterTerms terms =
+        router_terms(model, outputs, pass, batch.mask.flatten().ne(0).to(hidden.device()));
     if (terms.balance.defined()) out.outputs.emplace_back("aux_loss", terms.balance.reshape({1}));
     if (terms.sum.defined() && router->asked) out.loss = out.loss + terms.sum;
   }
@@ -239,15 +240,17 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
     const models::Outputs outputs = model->forward(inputs, pass);
     const Tensor& hidden = outputs.hidden;
     Answer answer;
-    if (task == models::Task::causal_lm || task == models::Task::masked_lm)
-      answer = score_words(*model, batch, outputs);
+    const bool words = task == models::Task::causal_lm || task == models::Task::masked_lm;
+    if (words) pass.capture = {};  // a head of words is traced as a whole
+    if (words)
+      answer = score_words(*model, batch, outputs, pass);
     else if (model->class_head())
       answer = score_classes(*model, batch, hidden, pass);
     pass.capture = {};
     if (task == models::Task::base)
       answer.outputs.emplace_back("embeddings", embeddings(read_embedding(*model), hidden, inputs.tokens, pass));
     for (const auto& [name, value] : answer.outputs) give(name, value);
-    const Tensor entering = task == models::Task::masked_lm ? model->head().features(hidden) : hidden;
+    const Tensor entering = task == models::Task::masked_lm ? model->head().features(hidden, pass) : hidden;
     give("last_hidden_state", entering.to(at::kFloat).view({rows, length, -1}));
     if (!options.trace.empty() && task == models::Task::masked_lm) seen["head"] = entering.detach();
     for (const auto& [name, value] : seen) {

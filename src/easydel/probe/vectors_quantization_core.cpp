@@ -153,9 +153,9 @@ Value model_quantize(const VectorCase& vector, const VectorFile&) {
   std::vector<std::string> taken;
   const auto table = models::plan_parameters(config, vector.id);
   for (const nn::Entry& entry : table->entries()) {
-    if (entry.role != nn::Role::weight) continue;
-    const std::string layer = entry.path.substr(0, entry.path.rfind('.'));
-    if (quantizer.takes(entry, layer)) taken.push_back(layer);
+    if (!nn::is_linear(entry)) continue;
+    const std::string layer = nn::layer_name(entry);
+    if (quantizer.takes(entry, layer, /*shared=*/false)) taken.push_back(layer);
   }
   std::ranges::sort(taken);
   Value out = Value::map();

@@ -43,7 +43,8 @@ ComputedLoss compute_loss(const models::Model& model, const LossInputs& inputs, 
   for (int64_t row = 0; row < tokens.size(0); ++row)
     batch.cu_seqlens.push_back(batch.cu_seqlens.back() + counts[row].item<int64_t>());
   ComputedLoss out;
-  out.outputs = forwarding.run(model, batch);
+  nn::Pass pass;
+  out.outputs = forwarding.run(model, batch, pass);
 
   const nn::Head& head = model.head();
   Tensor labels = labels_of_tokens(given, config);
@@ -51,7 +52,7 @@ ComputedLoss compute_loss(const models::Model& model, const LossInputs& inputs, 
   const Tensor learned =
       labels.ne(config.ignore_index).logical_and(labels >= 0).logical_and(labels < head.vocabulary());
   const Tensor rows = learned.masked_select(real).nonzero().squeeze(1);
-  const nn::Scores scores = head.score(out.outputs.hidden.index_select(0, rows), labels.masked_select(learned),
+  const nn::Scores scores = head.score(out.outputs.hidden.index_select(0, rows), labels.masked_select(learned), pass,
                                        {.correct = true,
                                         .uniform = config.label_smoothing > 0,
                                         .log_normalizer = config.z_loss > 0 && !config.reduction,

@@ -9,8 +9,8 @@
 
 namespace easydel::train {
 
-models::Outputs Forwarding::run(const models::Model& model, const Batch& batch) const {
-  nn::Pass pass = nn::Pass::over(batch.cu_seqlens);
+models::Outputs Forwarding::run(const models::Model& model, const Batch& batch, nn::Pass& pass) const {
+  pass = nn::Pass::over(batch.cu_seqlens);
   pass.checkpointing = checkpointing;
   pass.attention = attention;
   pass.training = training;
@@ -18,7 +18,7 @@ models::Outputs Forwarding::run(const models::Model& model, const Batch& batch) 
   pass.step = step;
   pass.first_token = first_token;
   models::Outputs outputs = model.forward({batch.tokens}, pass);
-  if (routers) routers->see(model, outputs, metrics);
+  if (routers) routers->see(model, outputs, pass, metrics);
   return outputs;
 }
 

@@ -54,8 +54,9 @@ struct Forwarding {
 
   RouterWatch* routers = nullptr;  // sees what routers gave; null: nobody asks
 
-  // The model over the batch. What its routers add to a loss is the trainer's business.
-  models::Outputs run(const models::Model& model, const Batch& batch) const;
+  // The model over the batch. Sets `pass` to the pass that was made, which heads are given too. What the model's
+  // routers add to a loss is the trainer's business.
+  models::Outputs run(const models::Model& model, const Batch& batch, nn::Pass& pass) const;
 };
 
 class Method {

@@ -5,7 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/nn/shards.h"
-#include "easydel/nn/weight.h"
+#include "easydel/nn/weight_forms.h"
 
 namespace easydel::train {
 
@@ -49,10 +49,10 @@ void Optimizer::step(double rate) {
   for (Slot& slot : slots_) {
     nn::Entry& entry = *slot.entry;
     const bool changes = entry.shard.grad().defined();
-    const Tensor copy = changes && slot.rule->copies() && entry.weight ? entry.weight->copy() : Tensor();
+    const Tensor copy = changes && slot.rule->copies() && entry.forms ? entry.forms->copy() : Tensor();
     if (changes) update(slot, rate, copy);
     entry.written();
-    if (copy.defined()) entry.weight->copied();
+    if (copy.defined()) entry.forms->copied();
   }
   drop_gradients();
 }

@@ -11,10 +11,10 @@ bool wants_router_losses(const models::Model& model, bool enabled) {
   return loss && (enabled || loss->asked);
 }
 
-void RouterWatch::see(const models::Model& model, const models::Outputs& outputs, bool metrics) {
+void RouterWatch::see(const models::Model& model, const models::Outputs& outputs, nn::Pass& pass, bool metrics) {
   if (&model != &model_) return;
   if (wanted_)
-    if (models::RouterTerms terms = models::router_terms(model, outputs); terms.sum.defined())
+    if (models::RouterTerms terms = models::router_terms(model, outputs, pass); terms.sum.defined())
       terms_.push_back(std::move(terms));
   if (metrics)
     if (const auto found = models::router_statistics(outputs)) statistics_.push_back(*found);

@@ -18,7 +18,7 @@ class RouterWatch {
   RouterWatch(const models::Model& model, bool wanted) : model_(model), wanted_(wanted) {}
 
   // A forward that the loss is made of; one of another model (a reference) is passed over.
-  void see(const models::Model& model, const models::Outputs& outputs, bool metrics);
+  void see(const models::Model& model, const models::Outputs& outputs, nn::Pass& pass, bool metrics);
   // Adds the mean of what was seen, times `share`, to the loss, and the metrics: aux_loss, router_z_loss (of losses
   // that are added), router_entropy, router_busiest_load, router_idle_experts.
   void add_to(Loss& loss, double share) const;

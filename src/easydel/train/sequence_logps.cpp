@@ -14,7 +14,8 @@ Tensor SequenceScores::sums(const Tensor& per_token) const {
 
 SequenceScores score_sequences(const models::Model& model, const Batch& batch, const Forwarding& forwarding,
                                nn::ScoreOptions options) {
-  const models::Outputs outputs = forwarding.run(model, batch);
+  nn::Pass pass;
+  const models::Outputs outputs = forwarding.run(model, batch, pass);
   const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
   const auto sequences = static_cast<int64_t>(batch.cu_seqlens.size()) - 1;
 
@@ -22,7 +23,7 @@ SequenceScores score_sequences(const models::Model& model, const Batch& batch, c
   const Tensor begins = at::tensor(at::IntArrayRef(batch.cu_seqlens), at::kLong);
   const Tensor all = at::arange(sequences, at::kLong).repeat_interleave(begins.diff());
   out.sequence = all.masked_select(batch.labels.ne(data::no_label)).to(hidden.device());
-  out.details = model.head().score(hidden, labels, options);
+  out.details = model.head().score(hidden, labels, pass, options);
   out.logps = out.details.logps;
   out.lengths =
       at::zeros({sequences}, out.logps.options()).index_add(0, out.sequence, at::ones_like(out.logps.detach()));

@@ -80,11 +80,12 @@ class Sft final : public Method {
   }
 
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
-    const models::Outputs outputs = forwarding.run(model, batch);
+    nn::Pass pass;
+    const models::Outputs outputs = forwarding.run(model, batch, pass);
     // A micro-batch without labels still takes part in what the ranks do together.
     if (batch.labelled == 0) return {outputs.hidden.sum() * 0, {}};
     const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
-    const nn::Scores scores = model.head().score(hidden, labels,
+    const nn::Scores scores = model.head().score(hidden, labels, pass,
                                                  {.entropy = forwarding.metrics,
                                                   .correct = forwarding.metrics,
                                                   .uniform = smoothing_ > 0,

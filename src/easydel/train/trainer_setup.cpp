@@ -149,7 +149,7 @@ void Trainer::freeze() {
   const std::regex pattern(*config().frozen_parameters);
   int64_t frozen = 0, left = 0;
   for (nn::Entry& entry : parts_.model->parameters().entries()) {
-    if (entry.trainable && std::regex_search(entry.path, pattern)) {
+    if (std::regex_search(entry.path, pattern)) {  // loaded as frozen, or as trainable by another program
       entry.trainable = false;
       entry.shard.set_requires_grad(false);
       ++frozen;

@@ -42,7 +42,7 @@ class Mixer final : public nn::Part {
     const int64_t tokens = x.size(0), top_k = spec_.router.top_k, heads = top_k * spec_.kv_heads;
     auto [routing, logits] = router_(x, pass);
     const ops::ExpertRows rows = ops::sort_by_expert(routing.indices, spec_.router.experts);
-    const Tensor sorted = in_(ops::gather_rows(x, rows), rows.begin);
+    const Tensor sorted = in_(ops::gather_rows(x, rows), rows.begin, pass);
     // Heads of one choice lie side by side; the backend wants those of one kv head so.
     const auto turned = [&](const Tensor& t, int64_t a, int64_t b) {
       return t.view({tokens, a, b, spec_.head_dim}).transpose(1, 2).reshape({tokens, a * b, spec_.head_dim});
@@ -56,7 +56,7 @@ class Mixer final : public nn::Part {
     k = ops::rope(k, table);
     const Tensor mixed = pass.attend(layer_, attention_, turned(q, top_k, spec_.kv_heads), k, v);
     const Tensor by_choice = turned(mixed.contiguous(), spec_.kv_heads, top_k).view({tokens * top_k, width()});
-    const Tensor back = out_(by_choice.index_select(0, rows.choice), rows.begin);
+    const Tensor back = out_(by_choice.index_select(0, rows.choice), rows.begin, pass);
     const Tensor out = ops::combine_rows(back, routing.weights, rows.place);
     nn::LayerOutput made{out + bias_.value().to(out.scalar_type()), {}};
     // Twice, as transformers gathers them: from its attention, and from the gating within.

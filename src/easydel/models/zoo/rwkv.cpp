@@ -11,7 +11,6 @@
 
 #include "easydel/models/family.h"
 #include "easydel/models/recurrent_keys.h"
-#include "easydel/nn/weight.h"
 
 namespace easydel::models::zoo::rwkv {
 namespace {

@@ -65,14 +65,14 @@ class MatrixMemory final : public nn::Part {
     const int64_t tokens = x.size(0), heads = spec_.heads, k_all = heads * spec_.k_dim, v_all = heads * spec_.v_dim;
     Tensor q, k, v, o, write, keep;
     if (spec_.fused) {
-      const Tensor all = (*qkvo_)(x, pass, "mixer_in"), gates = both_(x, spec_.gate_cap);
+      const Tensor all = (*qkvo_)(x, pass, "mixer_in"), gates = both_(x, spec_.gate_cap, pass);
       q = all.narrow(1, 0, k_all), k = all.narrow(1, k_all, k_all), v = all.narrow(1, 2 * k_all, v_all);
       o = all.narrow(1, 2 * k_all + v_all, v_all);
       write = gates.narrow(1, 0, heads), keep = gates.narrow(1, heads, heads);
     } else {
       q = (*q_)(x, pass, "mixer_query"), k = (*k_)(x, pass, "mixer_key"), v = (*v_)(x, pass, "mixer_value");
       o = (*o_)(x, pass, "mixer_gate");
-      write = write_(x, spec_.gate_cap), keep = keep_(x, spec_.gate_cap);
+      write = write_(x, spec_.gate_cap, pass), keep = keep_(x, spec_.gate_cap, pass);
     }
     // Everything is scaled by exp(-m), the running maximum of what is in memory, so that no exponential overflows.
     const Tensor kept = at::log_sigmoid(keep);
@@ -103,8 +103,8 @@ class MatrixMemory final : public nn::Part {
   struct Gates {
     nn::Parameter weight, bias;
     // fp32 [tokens, size], softly capped
-    Tensor operator()(const Tensor& x, double cap) const {
-      const Tensor raw = weight.entry().weight->product(x, bias.value(), {}).to(at::kFloat);
+    Tensor operator()(const Tensor& x, double cap, nn::Pass& pass) const {
+      const Tensor raw = weight.entry().weight->product(x, bias.value(), {}, pass).to(at::kFloat);
       return cap * at::tanh(raw / cap);
     }
   };

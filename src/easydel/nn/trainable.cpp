@@ -1,0 +1,16 @@
+#include "easydel/nn/trainable.h"
+
+namespace easydel::nn {
+
+Trainable Trainable::nothing() {
+  Trainable out;
+  out.all_ = false;
+  return out;
+}
+
+bool Trainable::contains(std::string_view path) const {
+  if (!pattern_) return all_;
+  return std::regex_search(path.begin(), path.end(), *pattern_) == found_;
+}
+
+}  // namespace easydel::nn

@@ -1,0 +1,82 @@
+#include "easydel/nn/weight_forms.h"
+
+#include "easydel/nn/gather.h"
+#include "easydel/tensor/mapped.h"
+
+namespace easydel::nn {
+
+WeightForms::WeightForms(Parameter parameter, std::function<Tensor()> part)
+    : parameter_(parameter), part_(std::move(part)) {}
+
+void WeightForms::drop() {
+  made_ = compute_ = Tensor();
+  packed_.clear();
+  used_ = false;
+}
+
+WeightForms::Values WeightForms::current(const Pass& pass) {
+  const Entry& entry = parameter_.entry();
+  const auto whole = [&] { return part_ ? part_() : parameter_.value(); };
+  const auto computed = [&](const Tensor& values) { return values.detach().to(entry.compute).contiguous(); };
+  // What is gathered from other ranks is dropped after the call.
+  if (is_gathered(entry)) {
+    const Tensor master = whole();
+    return {master, computed(master), false};
+  }
+  if (version_ != entry.version) {
+    drop();
+    version_ = entry.version;
+  }
+  // Where a backward follows, the weight is about to change: it is packed where it is used, and the room is needed for
+  // activations. That includes the first forward of a layer that is recomputed.
+  const bool learns = entry.trainable && pass.has_backward();
+  if (learns) packed_.clear(), used_ = false;
+  if (part_ && learns) {
+    drop();
+    const Tensor master = whole().contiguous();
+    return {master, computed(master), false};
+  }
+  const c10::InferenceMode kept_for_training(false);  // it turns gradients on, too
+  if (part_ && !made_.defined()) made_ = whole().detach().contiguous();
+  const Tensor master = part_ ? made_ : parameter_.value();
+  if (master.scalar_type() != entry.compute && !compute_.defined()) compute_ = computed(master);
+  return {master, compute_.defined() ? compute_ : master, !learns};
+}
+
+ops::Matrix WeightForms::matrix(const Pass& pass) {
+  const Values values = current(pass);
+  ops::Matrix out{values.master, values.compute, nullptr};
+  if (!values.packs) return out;
+  if (!used_) {
+    used_ = true;
+    return out;
+  }
+  if (packed_.empty()) {
+    packed_.push_back(ops::pack(out.compute));
+    // The packed form replaces the file's own bytes.
+    if (packed_[0] && parameter_.entry().version == 0) tensor::forget(values.master);
+  }
+  out.packed = packed_[0];
+  return out;
+}
+
+ops::ExpertMatrices WeightForms::stack(const std::vector<int64_t>& begin, const Pass& pass) {
+  const Values values = current(pass);
+  ops::ExpertMatrices out{values.master, values.compute.detach(), {}};
+  if (!values.packs) return out;
+  packed_.resize(size_t(values.compute.size(0)));
+  for (size_t e = 0; e + 1 < begin.size(); ++e)
+    if (begin[e + 1] > begin[e] && !packed_[e]) packed_[e] = ops::pack(out.compute[int64_t(e)]);
+  out.packed = packed_;
+  return out;
+}
+
+Tensor WeightForms::copy() const { return version_ == parameter_.entry().version ? compute_ : Tensor(); }
+
+void WeightForms::copied() {
+  version_ = parameter_.entry().version;
+  packed_.clear();
+  used_ = false;
+}
+
+}  // namespace easydel::nn

@@ -1,0 +1,196 @@
+// Policies on whole models: everything that multiplies by a weight asks them, and an adapter of zeros changes no bit.
+#include "easydel/nn/weight_policy.h"
+
+#include <ATen/ops/arange.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "easydel/models/model.h"
+#include "models/zero_adapters.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+struct Case {
+  std::string name, dtype = "auto", quantization = {}, moe_method = "fused_moe";
+};
+
+std::shared_ptr<Model> load(const Case& of, std::shared_ptr<nn::WeightPolicy> policy) {
+  LoadOptions options;
+  options.dtype = of.dtype;
+  options.moe_method = of.moe_method;
+  if (!of.quantization.empty())
+    options.quantization = nn::Quantization{.format = quant::format_of({.method = of.quantization}, "quantization")};
+  options.weight_policy = std::move(policy);
+  return load_model(test::test_data("hf_goldens/" + of.name), options);
+}
+
+Tensor tokens_of(const Model& model, int64_t count) { return at::arange(count, at::kLong) * 7 % model.vocabulary(); }
+
+// Logits of a whole prompt, of a prompt through the cache and of tokens after it, and scores.
+std::vector<Tensor> results(const Model& model) {
+  const at::NoGradGuard no_gradient;
+  const Tensor tokens = tokens_of(model, 12);
+  nn::Pass whole = nn::Pass::over({0, 5, 12});
+  const Tensor hidden = model.forward({tokens}, whole).hidden;
+  if (model.class_head()) return {model.class_head()->scores(hidden, tokens, whole)};
+  std::vector<Tensor> out = {model.head().logits(hidden, whole), model.head().score(hidden, tokens, whole).logps};
+  if (!model.causal()) return out;
+  const auto cache = model.make_cache(1, 12);
+  for (const auto& [begin, count] : {std::pair{0, 9}, {9, 1}, {10, 2}}) {
+    nn::Pass pass = nn::Pass::next(*cache, {0}, {count});
+    out.push_back(model.head().logits(model.forward({tokens.narrow(0, begin, count)}, pass).hidden, pass));
+  }
+  return out;
+}
+
+void PrintTo(const Case& of, std::ostream* to) { *to << of.name << " " << of.dtype << " " << of.quantization; }
+
+class ZeroAdaptersChangeNoBit : public testing::TestWithParam<Case> {};
+
+TEST_P(ZeroAdaptersChangeNoBit, OfAnyLogits) {
+  const auto policy = std::make_shared<ZeroAdapters>();
+  const auto model = load(GetParam(), policy);
+  int64_t linear = 0, stacks = 0, embeddings = 0;
+  for (const nn::Entry& entry : model->parameters().entries()) {
+    linear += nn::is_linear(entry);
+    stacks += entry.role == nn::Role::weight && entry.shape.size() == 3 && !entry.adapter;
+    embeddings += entry.role == nn::Role::embedding;
+  }
+  EXPECT_EQ(policy->made["linear"] + policy->made["head"], linear);
+  EXPECT_EQ(policy->made["experts"], stacks);
+  EXPECT_EQ(policy->made["embedding"], embeddings);
+  const auto plain = results(*load(GetParam(), nullptr)), adapted = results(*model);
+  ASSERT_EQ(plain.size(), adapted.size());
+  for (size_t i = 0; i < plain.size(); ++i)  // as integers, so that -0 and 0 differ
+    EXPECT_TRUE(plain[i].view(at::kInt).equal(adapted[i].view(at::kInt))) << i;
+  EXPECT_GT(policy->used["products"], 0);
+  EXPECT_GT(policy->used["lookups"], 0);
+  EXPECT_EQ(policy->used["stacks"] > 0, stacks > 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ZeroAdaptersChangeNoBit,
+                         testing::Values(Case{"llama"}, Case{"llama", "bf16"}, Case{"gpt2"}, Case{"gemma2"},
+                                         Case{"qwen3", "bf16"}, Case{"mixtral"}, Case{"mixtral", "bf16"},
+                                         Case{"mixtral", "auto", "", "standard_moe"},
+                                         Case{"mixtral", "auto", "", "dense_moe"}, Case{"gpt_oss"}, Case{"jetmoe"},
+                                         Case{"deepseek_v2"}, Case{"deepseek_v3", "bf16"}, Case{"deepseek_v32"},
+                                         Case{"longcat_flash"}, Case{"mamba"}, Case{"falcon_h1"}, Case{"xlstm"},
+                                         Case{"rwkv"}, Case{"gemma3n_text"}, Case{"bert_mlm"}, Case{"modernbert_mlm"},
+                                         Case{"bert_seqcls"}, Case{"llama_tokcls"}, Case{"llama", "auto", "nf4"},
+                                         Case{"llama", "bf16", "8bit"}, Case{"deepseek_v3", "auto", "8bit"}));
+
+TEST(WeightPolicies, AreAskedAboutTheHalvesOfEachHeadAndAboutHeads) {
+  const auto policy = std::make_shared<ZeroAdapters>();
+  results(*load({"deepseek_v3"}, policy));
+  EXPECT_GT(policy->used["heads"], 0);
+  EXPECT_GT(policy->used["factors"], 0);
+  for (const char* tied : {"gemma2", "bert_mlm"}) {
+    const auto other = std::make_shared<ZeroAdapters>();
+    results(*load({tied}, other));
+    EXPECT_EQ(other->made["tied head"], 1) << tied;
+    EXPECT_GT(other->used["factors"], 0) << tied;
+  }
+}
+
+// What reads a parameter's values without asking Weight, by role; each has a reason why no adapter goes there.
+TEST(WeightPolicies, AreNotAskedAboutRoutersNormsBiasesAndKernelsOfConvolutions) {
+  for (const char* name : {"mixtral", "mamba", "gpt_oss"}) {
+    const auto policy = std::make_shared<ZeroAdapters>();
+    const auto model = load({name}, policy);
+    for (const nn::Entry& entry : model->parameters().entries()) {
+      const bool product = nn::is_linear(entry) || entry.role == nn::Role::embedding || entry.shape.size() == 3;
+      if (entry.adapter || (product && entry.role != nn::Role::other)) continue;
+      EXPECT_EQ(model->parameters().find(nn::layer_name(entry) + ".lora_A.weight"), nullptr) << entry.path;
+    }
+  }
+}
+
+TEST(WeightPolicies, ParametersOfAreTrainedAndNeverSaved) {
+  LoadOptions options;
+  options.training = true;
+  options.trainable = nn::Trainable::matching("lora_");
+  options.weight_policy = std::make_shared<ZeroAdapters>();
+  const auto folder = test::test_data("hf_goldens/llama");
+  const auto model = load_model(folder, options);
+  const Tensor tokens = tokens_of(*model, 12);
+  std::vector<std::map<std::string, Tensor>> gradients;
+  for (const bool recomputed : {false, true}) {
+    nn::Pass pass = nn::Pass::over({0, 12});
+    pass.checkpointing = recomputed ? nn::Checkpointing::nothing_saveable : nn::Checkpointing::none;
+    const Tensor hidden = model->forward({tokens}, pass).hidden;
+    model->head().score(hidden, tokens, pass).logps.mean().backward();
+    auto& found = gradients.emplace_back();
+    for (nn::Entry& entry : model->parameters().entries()) {
+      EXPECT_EQ(entry.trainable, entry.adapter) << entry.path;
+      EXPECT_EQ(entry.shard.grad().defined(), entry.adapter) << entry.path;
+      if (entry.path.ends_with("_B.weight") || entry.path.ends_with("_B")) {
+        EXPECT_GT(entry.shard.grad().abs().max().item<float>(), 0.0f) << entry.path;
+      }
+      if (entry.adapter) found[entry.path] = entry.shard.grad().clone();
+      entry.shard.mutable_grad() = Tensor();
+    }
+  }
+  for (const auto& [path, gradient] : gradients[0])
+    EXPECT_TRUE(gradient.allclose(gradients[1].at(path), 1e-5, 1e-7)) << path;
+  const test::TemporaryFolder saved;
+  save_model(*model, saved / "model");
+  const auto again = load_model(saved / "model", {});
+  EXPECT_EQ(again->parameters().entries().size(), load_model(folder, {})->parameters().entries().size());
+}
+
+// The gradient of a head's second half, against a head whose weight is the sum.
+TEST(WeightPolicies, OfAHeadLearnThroughItsChunks) {
+  LoadOptions options;
+  options.training = true;
+  options.weight_policy = std::make_shared<ZeroAdapters>();
+  const auto model = load_model(test::test_data("hf_goldens/llama"), options);
+  nn::Entry& a = *model->parameters().find("lm_head.lora_A.weight");
+  nn::Entry& b = *model->parameters().find("lm_head.lora_B.weight");
+  nn::Entry& head = *model->parameters().find("lm_head.weight");
+  const Tensor tokens = tokens_of(*model, 40);
+  nn::Pass pass = nn::Pass::over({0, 40});
+  const Tensor hidden = model->forward({tokens}, pass).hidden.detach();
+  for (const int64_t chunk : {0, 16}) {
+    model->head().score(hidden, tokens, pass, {.chunk = chunk}).logps.sum().backward();
+    // d(W + B A): the head's own gradient, multiplied by A.
+    EXPECT_TRUE(b.shard.grad().allclose(head.shard.grad().matmul(a.shard.t()), 1e-4, 1e-4)) << chunk;
+    EXPECT_EQ(a.shard.grad().abs().max().item<float>(), 0.0f);
+    for (nn::Entry* entry : {&a, &b, &head}) entry->shard.mutable_grad() = Tensor();
+  }
+}
+
+// Printed, not asserted: the machine's load decides.
+TEST(WeightPolicies, CostLittle) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "config.json",
+                   R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 768,
+    "intermediate_size": 2048, "num_hidden_layers": 2, "num_attention_heads": 12, "num_key_value_heads": 4,
+    "vocab_size": 512, "max_position_embeddings": 512, "tie_word_embeddings": false})");
+  const auto loaded = [&](std::shared_ptr<nn::WeightPolicy> policy) {
+    LoadOptions options;
+    options.weight_policy = std::move(policy);
+    return load_model(folder.path(), options);
+  };
+  const auto plain = loaded(nullptr), same = loaded(std::make_shared<nn::WeightPolicy>());
+  const auto adapted = loaded(std::make_shared<ZeroAdapters>());
+  const at::NoGradGuard no_gradient;
+  const auto seconds = [](const Model& model) {
+    const Tensor tokens = tokens_of(model, 256);
+    const auto begin = std::chrono::steady_clock::now();
+    nn::Pass pass = nn::Pass::over({0, 256});
+    model.forward({tokens}, pass);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  double best[3] = {1e9, 1e9, 1e9};
+  for (int turn = 0; turn < 8; ++turn)
+    for (size_t i = 0; i < 3; ++i) best[i] = std::min(best[i], seconds(*(i == 0 ? plain : i == 1 ? same : adapted)));
+  std::printf("256 tokens: %.1f ms; with a policy that leaves all as it is %+.1f %%; with zero adapters %+.1f %%\n",
+              1e3 * best[0], 100 * (best[1] / best[0] - 1), 100 * (best[2] / best[0] - 1));
+}
+
+}  // namespace
+}  // namespace easydel::models

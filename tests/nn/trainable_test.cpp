@@ -1,0 +1,21 @@
+// Which parameters learn.
+#include "easydel/nn/trainable.h"
+
+#include <gtest/gtest.h>
+
+namespace easydel::nn {
+namespace {
+
+TEST(Trainable, IsEverythingNothingOrWhatAPatternFinds) {
+  const char* const path = "model.layers.0.self_attn.q_proj.weight";
+  EXPECT_TRUE(Trainable().contains(path));
+  EXPECT_TRUE(Trainable::everything().contains(path));
+  EXPECT_FALSE(Trainable::nothing().contains(path));
+  EXPECT_TRUE(Trainable::matching("layers\\.0\\.").contains(path));
+  EXPECT_FALSE(Trainable::matching("layers\\.1\\.").contains(path));
+  EXPECT_FALSE(Trainable::except("q_proj|k_proj").contains(path));
+  EXPECT_TRUE(Trainable::except("mlp").contains(path));
+}
+
+}  // namespace
+}  // namespace easydel::nn

@@ -1,0 +1,106 @@
+// The copies of a weight that products read: when they are made, packed and dropped.
+#include "easydel/nn/weight_forms.h"
+
+#include <gtest/gtest.h>
+
+#include "nn/built.h"
+
+namespace easydel::nn {
+namespace {
+
+Entry& weight_of(Built& built) {
+  return built.scope().parameter("weight", {32, 48}, Role::weight, {.initial = Initial::normal(0.1)}).entry();
+}
+
+TEST(WeightForms, AreTheValuesInTheDtypeOfTheComputation) {
+  Built built(at::kBFloat16);
+  const Entry& entry = weight_of(built);
+  const ops::Matrix matrix = entry.forms->matrix(Pass());
+  EXPECT_TRUE(matrix.master.equal(entry.shard));
+  EXPECT_TRUE(matrix.compute.equal(entry.shard.to(at::kBFloat16)));
+  EXPECT_EQ(entry.forms->matrix(Pass()).compute.const_data_ptr(), matrix.compute.const_data_ptr());
+}
+
+TEST(WeightForms, FollowTheShardAfterItWasWritten) {
+  Built built(at::kBFloat16);
+  const at::NoGradGuard no_gradient;
+  Entry& entry = weight_of(built);
+  for (int use = 0; use < 2; ++use) entry.forms->matrix(Pass());
+  entry.shard.zero_();
+  EXPECT_GT(entry.forms->matrix(Pass()).compute.abs().max().item<float>(), 0.0f);
+  entry.written();
+  const ops::Matrix now = entry.forms->matrix(Pass());
+  EXPECT_EQ(now.compute.abs().max().item<float>(), 0.0f);
+  EXPECT_EQ(now.packed, nullptr);  // what was packed is of the shard before
+}
+
+TEST(WeightForms, ArePackedAtTheSecondUse) {
+  Built built;
+  const at::NoGradGuard no_gradient;
+  const Entry& entry = weight_of(built);
+  EXPECT_EQ(entry.forms->matrix(Pass()).packed, nullptr);
+  const auto packed = entry.forms->matrix(Pass()).packed;
+  EXPECT_NE(packed, nullptr);
+  EXPECT_EQ(entry.forms->matrix(Pass()).packed, packed);
+}
+
+TEST(WeightForms, OfATrainableWeightAreNotPackedWhereABackwardFollows) {
+  Built built(at::kFloat, /*learns=*/true);
+  const Entry& entry = weight_of(built);
+  for (int use = 0; use < 3; ++use) EXPECT_EQ(entry.forms->matrix(Pass()).packed, nullptr);
+  const at::NoGradGuard no_gradient;
+  EXPECT_EQ(entry.forms->matrix(Pass()).packed, nullptr);
+  EXPECT_NE(entry.forms->matrix(Pass()).packed, nullptr);
+}
+
+TEST(WeightForms, OfAFrozenWeightArePackedWhereverABackwardFollows) {
+  Built built;
+  const Entry& entry = weight_of(built);
+  ASSERT_TRUE(Pass().has_backward());
+  entry.forms->matrix(Pass());
+  EXPECT_NE(entry.forms->matrix(Pass()).packed, nullptr);
+}
+
+TEST(WeightForms, OfAStackArePackedForTheWeightsThatHaveRows) {
+  Built built;
+  const at::NoGradGuard no_gradient;
+  const Entry& entry =
+      built.scope().parameter("weight", {3, 32, 48}, Role::weight, {.initial = Initial::normal(0.1)}).entry();
+  const ops::ExpertMatrices first = entry.forms->stack({0, 4, 4, 4}, Pass());
+  EXPECT_NE(first.packed[0], nullptr);
+  EXPECT_EQ(first.packed[1], nullptr);
+  const ops::ExpertMatrices second = entry.forms->stack({0, 0, 4, 4}, Pass());
+  EXPECT_EQ(second.packed[0], first.packed[0]);
+  EXPECT_NE(second.packed[1], nullptr);
+}
+
+TEST(WeightForms, OfAPartAreThatPartOfTheValuesAsTheyAreNow) {
+  for (const bool learns : {false, true}) {
+    Built built(at::kFloat, learns);
+    Entry& entry = weight_of(built);
+    const Parameter parameter(&entry);
+    WeightForms part(parameter, [parameter] { return parameter.value().view({2, 16, 48}).narrow(1, 0, 4); });
+    const auto expected = [&] { return entry.shard.detach().view({2, 16, 48}).narrow(1, 0, 4); };
+    for (int use = 0; use < 2; ++use) EXPECT_TRUE(part.stack({0, 1, 2}, Pass()).compute.equal(expected()));
+    EXPECT_EQ(part.stack({0, 1, 2}, Pass()).master.requires_grad(), learns);
+    entry.shard.detach().add_(1.0);
+    entry.written();
+    EXPECT_TRUE(part.stack({0, 1, 2}, Pass()).compute.equal(expected()));
+  }
+}
+
+TEST(WeightForms, TakeTheCopyThatAnOptimizerWrote) {
+  Built built(at::kBFloat16, /*learns=*/true);
+  Entry& entry = weight_of(built);
+  EXPECT_FALSE(entry.forms->copy().defined());
+  const Tensor before = entry.forms->matrix(Pass()).compute;
+  EXPECT_EQ(entry.forms->copy().const_data_ptr(), before.const_data_ptr());
+  entry.forms->copy().zero_();
+  entry.written();
+  EXPECT_FALSE(entry.forms->copy().defined());
+  entry.forms->copied();
+  EXPECT_EQ(entry.forms->matrix(Pass()).compute.abs().max().item<float>(), 0.0f);
+}
+
+}  // namespace
+}  // namespace easydel::nn
