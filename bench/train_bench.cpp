@@ -1,7 +1,8 @@
 // Training speed and memory of the whole program on SmolLM2-135M's shape: train_bench [--dtype fp32|bf16] [--rows 2]
-// [--length 512] [--steps 10] [--warmup 2] [--checkpointing none] [--targets attn_output,mlp_up] [--peer yes|no]. With
-// a Python with TRL (bench/peer_trl.sh), the peer runs the same shape in the same run.
+// [--length 512] [--steps 10] [--warmup 2] [--accumulation 1] [--checkpointing none] [--targets attn_output,mlp_up]
+// [--peer yes|no]. With a Python with TRL (bench/peer_trl.sh), the peer runs the same shape in the same run.
 #include <cstdio>
+#include <cstdlib>
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
@@ -14,13 +15,14 @@ namespace {
 struct Result {
   Spread tokens_per_second;
   double peak_mebibytes = 0, first_loss = 0, last_loss = 0;
+  int64_t packings = 0;  // of whole weights, in the whole run
 };
 
 struct Kept {
   std::string policy, targets;
 };
 
-Result ours(const std::string& dtype, const Kept& kept, int rows, int length, int steps, int warmup) {
+Result ours(const std::string& dtype, const Kept& kept, int rows, int length, int steps, int warmup, int accumulation) {
   Scratch scratch;
   const auto model = smol_shape(scratch / "smol135m");
   const auto yaml = scratch / "run.yaml";
@@ -31,11 +33,16 @@ Result ours(const std::string& dtype, const Kept& kept, int rows, int length, in
                    "mixture:\n  informs: [{type: txt, data_files: ", prose().string(), "}]\n",
                    "  pack_tokens: true\n  pack_seq_length: ", length, "\n",
                    "trainer:\n  trainer_type: sft\n  packing_strategy: wrapped\n  learning_rate: 1.0e-4\n",
-                   "  total_batch_size: ", rows, "\n  max_training_steps: ", steps + warmup,
+                   "  total_batch_size: ", rows, "\n  gradient_accumulation_steps: ", accumulation,
+                   "\n  max_training_steps: ", steps + warmup,
                    "\n  log_steps: 1\n  report_steps: 1\n  clip_grad: 1.0\n  do_last_save: false\n  save_directory: ",
                    (scratch / "out").string(), "\n", "actions: [train]\n"));
+  ::setenv("EASYDEL_LOG", "debug", 1);
   const Measured run = run_program({"elarge", yaml.string()});
   Result result;
+  const size_t said = run.err.find(" weights were packed");
+  if (said == std::string::npos) throw Bug("the run does not say how many weights it packed");
+  result.packings = std::stoll(run.err.substr(run.err.find_last_of(" \n", said - 1) + 1));
   result.peak_mebibytes = run.peak_mebibytes;
   std::vector<double> speeds;
   for (const TrainingStep& step : training_steps(scratch / "out")) {
@@ -74,7 +81,8 @@ int main_of(int count, char** values) {
   const Kept kept{argument(count, values, "checkpointing", "none"), argument(count, values, "targets", "")};
   const Ceiling ceiling = measure_ceiling();
   std::printf("%s\n", describe(ceiling).c_str());
-  const Result result = ours(dtype, kept, rows, length, steps, warmup);
+  const int accumulation = std::stoi(argument(count, values, "accumulation", "1"));
+  const Result result = ours(dtype, kept, rows, length, steps, warmup, accumulation);
   // Six operations per parameter and token (two forward, four backward), without those of attention.
   const double gflops = 6 * smol_parameters * result.tokens_per_second.median * 1e-9;
   const double peak = dtype == "fp32" ? ceiling.fp32_gflops : ceiling.bf16_gflops;
@@ -85,6 +93,8 @@ int main_of(int count, char** values) {
       kept.policy.c_str());
   std::printf("%.0f GFLOP/s, %.0f%% of the measured %s peak; loss %.3f -> %.3f\n", gflops, 100 * gflops / peak,
               dtype.c_str(), result.first_loss, result.last_loss);
+  std::printf("%d micro-batches a step; %lld whole weights packed in %d steps\n", accumulation,
+              static_cast<long long>(result.packings), steps + warmup);
   if (argument(count, values, "peer", "yes") == "no") return 0;
   // bf16-pure: weights and state in bf16. bf16-amp: autocast over fp32 masters and state, as in our program.
   for (const char* mode : dtype == "fp32" ? std::vector{"fp32"} : std::vector{"bf16-pure", "bf16-amp"})

@@ -1,0 +1,53 @@
+// How often a model's weights are packed whole.
+#include <ATen/ops/arange.h>
+#include <gtest/gtest.h>
+
+#include "easydel/models/model.h"
+#include "easydel/ops/product.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+void micro_batch(const Model& model, nn::Checkpointing checkpointing) {
+  const Tensor tokens = at::arange(20, at::kLong) * 7 % model.vocabulary();
+  nn::Pass pass = nn::Pass::over({0, 20});
+  pass.checkpointing = checkpointing;
+  const Tensor hidden = model.forward({tokens}, pass).hidden;
+  model.head().score(hidden, tokens, pass).logps.mean().backward();
+}
+
+TEST(Packing, NeverHappensInMicroBatchesThatAreTrained) {
+  for (const char* name : {"llama", "mixtral", "deepseek_v3"})
+    for (const auto checkpointing : {nn::Checkpointing::none, nn::Checkpointing::nothing_saveable}) {
+      LoadOptions options;
+      options.training = true;
+      const auto model = load_model(test::test_data(str("hf_goldens/", name)), options);
+      const int64_t before = ops::packed_weights();
+      for (int step = 0; step < 2; ++step) {
+        for (int batch = 0; batch < 3; ++batch) micro_batch(*model, checkpointing);
+        for (nn::Entry& entry : model->parameters().entries()) entry.written();
+      }
+      EXPECT_EQ(ops::packed_weights(), before) << name;
+    }
+}
+
+TEST(Packing, HappensOnceForEachWeightThatIsOnlyRead) {
+  for (const bool training : {false, true}) {
+    LoadOptions options;
+    options.training = training;
+    const auto model = load_model(test::test_data("hf_goldens/llama"), options);
+    const at::NoGradGuard no_gradient;
+    const int64_t before = ops::packed_weights();
+    int64_t layers = 0;
+    for (const nn::Entry& entry : model->parameters().entries()) layers += nn::is_linear(entry) && !entry.head;
+    for (int batch = 0; batch < 4; ++batch) {
+      nn::Pass pass = nn::Pass::over({0, 20});
+      model->forward({at::arange(20, at::kLong)}, pass);
+    }
+    EXPECT_EQ(ops::packed_weights() - before, layers);
+  }
+}
+
+}  // namespace
+}  // namespace easydel::models
