@@ -127,8 +127,9 @@ TEST_F(Hub, GoesOnWhereATransferBroke) {
 TEST_F(Hub, ThrowsAwayWhatHasAnotherHash) {
   test::write_file(folder_ / "main/wrong.safetensors", "not what it says");
   const std::string text = refusal_of("org/name", "wrong.safetensors");
-  EXPECT_NE(text.find("the bytes do not have the SHA-256 that the hub announced\n    try again; what came was thrown away"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("the bytes do not have the SHA-256 that the hub announced\n    try again; what came was thrown away"),
+      std::string::npos)
       << text;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "cache/models--org--name/blobs"))
     ADD_FAILURE() << entry.path();
