@@ -1,5 +1,5 @@
 # Finds the Arrow C++ libraries and headers inside an installed PyPI wheel of pyarrow, without importing it.
-#   in : ArrowWheel_DIR (the folder site-packages/pyarrow); else beside TorchWheel_DIR, else that of TorchWheel_PYTHON
+#   in : ArrowWheel_DIR (the folder site-packages/pyarrow); else next to TorchWheel_DIR, else the one of TorchWheel_PYTHON
 #   out: target arrow::wheel; ArrowWheel_VERSION, ArrowWheel_DIR
 if(NOT ArrowWheel_DIR AND TorchWheel_DIR AND IS_DIRECTORY "${TorchWheel_DIR}/../pyarrow/include/arrow")
   get_filename_component(ArrowWheel_DIR "${TorchWheel_DIR}/../pyarrow" ABSOLUTE)
@@ -14,7 +14,7 @@ if(EXISTS "${ArrowWheel_DIR}/include/arrow/util/config.h")
   file(STRINGS "${ArrowWheel_DIR}/include/arrow/util/config.h" _line REGEX "#define ARROW_VERSION_STRING")
   string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" ArrowWheel_VERSION "${_line}")
 endif()
-# The wheel has no plain libarrow.so: the files bear the version that programs are linked against.
+# The wheel has no plain libarrow.so: the file names include the version.
 file(GLOB ArrowWheel_ARROW "${ArrowWheel_DIR}/libarrow.so.*")
 file(GLOB ArrowWheel_PARQUET "${ArrowWheel_DIR}/libparquet.so.*")
 

@@ -1,7 +1,7 @@
 # cmake -D layers_file=build/layers.txt -D root=src/easydel -P check_layers.cmake
 # Each line of layers_file is "layer:used used ...". Every #include "easydel/X/..." in a layer must name the layer
-# itself, one that it uses, or a face: a header that is torch-free by contract, whatever its folder
-# (*_config.h, esurge/engine.h, elarge/elarge.h, models/base_config.h).
+# itself, a layer that it uses, or a face: a header without torch, whatever its folder (*_config.h, esurge/engine.h,
+# elarge/elarge.h, models/base_config.h).
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${layers_file} lines)
 set(names "")

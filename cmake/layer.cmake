@@ -18,7 +18,7 @@ function(easydel_layer name)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   list(TRANSFORM arg_ALONE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/${name}/)
-  # The tables of config structs are read once in a run: what they cost is the time to compile them.
+  # Tables of config structs are built once per run, so only their compile time matters.
   set(tables ${sources})
   list(FILTER tables INCLUDE REGEX "/(method_)?tables\\.cpp$")
   set_source_files_properties(${tables} PROPERTIES COMPILE_OPTIONS -O1)
@@ -66,8 +66,8 @@ function(_easydel_layer_target name torch sources libs batch alone)
   endif()
 endfunction()
 
-# Runs before any layer compiles; fails on an include that the USES lists do not allow, and on a folder under
-# src/easydel that is no layer. Call once, before the layers are defined; the lists are read when it runs.
+# Runs before any layer is compiled. Fails if an include is not allowed by the USES lists, and if a folder under src/easydel
+# is not a layer. Call it once, before the layers are defined; the lists are read when it runs.
 function(easydel_check_layers_target)
   add_custom_target(easydel_check_layers
     COMMAND ${CMAKE_COMMAND} -D layers_file=${CMAKE_BINARY_DIR}/layers.txt -D root=${CMAKE_CURRENT_SOURCE_DIR}

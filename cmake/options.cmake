@@ -1,15 +1,15 @@
-# What every target is compiled with: warnings are errors, hidden differences between layers are not allowed
-# (the shared precompiled header is only used where the flags are equal).
+# Options of every target. Warnings are errors. Flags must be equal in all layers: GCC ignores the shared precompiled header
+# where they differ.
 add_library(easydel_options INTERFACE)
 target_compile_options(easydel_options INTERFACE -Wall -Wextra -Werror -fno-math-errno -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # g++ 12 sees overlap in every `"text" + std::string` (GCC bug 105651).
+  # g++ 12 warns of overlap in every `"text" + std::string` (GCC bug 105651).
   target_compile_options(easydel_options INTERFACE -Wno-restrict)
 endif()
 target_include_directories(easydel_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(easydel_options INTERFACE EASYDEL_VERSION="${PROJECT_VERSION}")
 if(EASYDEL_SANITIZE)
-  # g++ 12 sees uninitialised parts of std::regex and std::function where the sanitizers' code stands between.
+  # With sanitizers, g++ 12 warns of uninitialised members of std::regex and std::function.
   target_compile_options(easydel_options INTERFACE -Wno-maybe-uninitialized)
   target_compile_options(easydel_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(easydel_options INTERFACE -fsanitize=address,undefined)
@@ -26,7 +26,7 @@ if(EASYDEL_MOLD)
 endif()
 find_program(EASYDEL_CCACHE ccache)
 if(EASYDEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The sloppiness is what ccache asks for where a precompiled header is used.
+  # ccache requires this sloppiness to cache files that use a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${EASYDEL_CCACHE})
