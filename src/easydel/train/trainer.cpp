@@ -6,7 +6,6 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
-#include "easydel/ops/product.h"
 #include "easydel/train/router_watch.h"
 
 namespace easydel::train {
@@ -169,7 +168,6 @@ EvaluationReport Trainer::evaluate() {
   report.loss = sum / std::max(weight, 1e-9);
   for (const Metric& m : metrics) report.metrics.emplace_back(m.name, m.count > 0 ? m.sum / m.count : 0);
   report.seconds = seconds_since(begin);
-  log::debug(ops::packed_weights(), " weights were packed");
   return report;
 }
 

@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/kernels/peak.h"
+#include "easydel/ops/product.h"
 #include "easydel/tensor/executor.h"
 #include "easydel/train/interrupt.h"
 #include "easydel/train/trainer.h"
@@ -60,6 +61,7 @@ class Trainer::Course {
       step();
       if (ends()) return outcome_;
     }
+    log::debug(ops::packed_weights(), " weights were packed");
     watcher_.finished();
     if (records_ && config_.do_train) {
       records_.reset();
