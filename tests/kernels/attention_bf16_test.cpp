@@ -32,8 +32,9 @@ struct ShortProblem : Problem {
     return a;
   }
   void attend_into(Executor& executor, std::span<const AttentionSequence> some, Attended& to) const {
+    const int64_t page = some[0].page_tokens;
     attend(executor, spec, some, heads_of(short_q, spec.heads, spec.head_dim),
-           heads_of(short_k, spec.kv_heads, spec.head_dim), heads_of(short_v, spec.kv_heads, spec.v_dim),
+           heads_of(short_k, spec.kv_heads, spec.head_dim, page), heads_of(short_v, spec.kv_heads, spec.v_dim, page),
            heads_of(to.out, spec.heads, spec.v_dim), to.lse.data(), order);
   }
 };
@@ -238,6 +239,7 @@ TEST_P(AttentionInBf16, DecodesFromPagesWithTheBitsOfTheWholePrompt) {
   };
   for (const Case c : {Case{1, 1, 32, 16, 0, 40},
                        {6, 2, 64, 64, 0, 64},
+                       {6, 2, 64, 64, 0, 128},
                        {12, 1, 96, 80, 0, 15},
                        {17, 1, 64, 33, 0, 30},
                        {4, 4, 40, 48, 0, 1},

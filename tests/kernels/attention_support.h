@@ -10,11 +10,12 @@
 
 namespace easydel::kernels::testing {
 
-inline Heads heads_of(const std::vector<float>& x, int64_t heads, int64_t dim) {
-  return {x.data(), Number::f32, heads * dim, dim};
+// page_tokens: of sequences with pages.
+inline Heads heads_of(const std::vector<float>& x, int64_t heads, int64_t dim, int64_t page_tokens = 0) {
+  return {x.data(), Number::f32, heads * dim, dim, page_tokens * heads * dim};
 }
-inline Heads heads_of(const std::vector<bf16>& x, int64_t heads, int64_t dim) {
-  return {x.data(), Number::bf16, heads * dim, dim};
+inline Heads heads_of(const std::vector<bf16>& x, int64_t heads, int64_t dim, int64_t page_tokens = 0) {
+  return {x.data(), Number::bf16, heads * dim, dim, page_tokens * heads * dim};
 }
 inline MutableHeads heads_of(std::vector<float>& x, int64_t heads, int64_t dim) {
   return {x.data(), Number::f32, heads * dim, dim};
@@ -44,8 +45,9 @@ struct Problem {
     v = normal(kv_tokens * spec.kv_heads * spec.v_dim, seed + 2);
   }
   Heads q_heads() const { return heads_of(q, spec.heads, spec.head_dim); }
-  Heads k_heads() const { return heads_of(k, spec.kv_heads, spec.head_dim); }
-  Heads v_heads() const { return heads_of(v, spec.kv_heads, spec.v_dim); }
+  Heads k_heads() const { return heads_of(k, spec.kv_heads, spec.head_dim, page_tokens()); }
+  Heads v_heads() const { return heads_of(v, spec.kv_heads, spec.v_dim, page_tokens()); }
+  int64_t page_tokens() const { return sequences.empty() ? 0 : sequences[0].page_tokens; }
 };
 
 struct Attended {

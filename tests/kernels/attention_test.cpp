@@ -222,8 +222,8 @@ TEST(Attention, DecodesWithTheBitsOfTheWholePromptFromEitherNumberType) {
         attend(serial_executor(), spec, {&s, 1}, p.q_heads(), heads_of(k, c.kv_heads, c.dim),
                heads_of(v, c.kv_heads, c.v_dim), to, nullptr);
         expect("bf16");
-        attend(pool_of_five(), spec, {&in_pages, 1}, p.q_heads(), heads_of(paged_k, c.kv_heads, c.dim),
-               heads_of(paged_v, c.kv_heads, c.v_dim), to, nullptr);
+        attend(pool_of_five(), spec, {&in_pages, 1}, p.q_heads(), heads_of(paged_k, c.kv_heads, c.dim, page),
+               heads_of(paged_v, c.kv_heads, c.v_dim, page), to, nullptr);
         expect("pages");
       }
     });

@@ -94,8 +94,9 @@ TEST_P(Golden, GivesTheWantedTokensWhatTheyAreAmongAll) {
   const auto hidden = [&](std::vector<int64_t> wanted, bool cached) {
     std::unique_ptr<nn::Cache> cache;
     if (cached) cache = model->make_cache(2, first + second);
-    nn::Pass pass =
-        cached ? nn::Pass::next(*cache, {1, 0}, {first, second}) : nn::Pass::over({0, first, first + second});
+    std::unique_ptr<nn::Memory> memory;
+    if (cached) memory = cache->next({1, 0}, {first, second});
+    nn::Pass pass = cached ? nn::Pass::next(*memory) : nn::Pass::over({0, first, first + second});
     pass.stream().wanted = std::move(wanted);
     return model->forward({tokens}, pass).hidden;
   };

@@ -33,10 +33,9 @@ std::vector<Case> cases() {
 
 // What keeps a family from one order of additions.
 enum class Order {
-  one,       // nothing
-  absorbed,  // compressed keys and values are multiplied in another order while one token is decoded
-  scanned,   // recurrences run in chunks over a text and step by step behind a cache; or attention is the reference's
-  by_place   // in fp32: an activation that only ATen has, which computes the ends of its sweeps in another way
+  one,      // nothing
+  scanned,  // recurrences run in chunks over a text and step by step behind a cache; or attention is the reference's
+  by_place  // in fp32: an activation that only ATen has, which computes the ends of its sweeps in another way
 };
 
 const Value& text_part(const Value& config) {
@@ -62,7 +61,6 @@ Order order_of(const Value& config) {
   const Value* const alibi = config.find("alibi");
   const bool reference = alibi && alibi->as_bool().value_or(false);
   if (reference || scanned.contains(config.find("model_type")->scalar)) return Order::scanned;
-  if (config.find("kv_lora_rank")) return Order::absorbed;
   const Value* const activation = config.find("hidden_act");
   return activation && activation->scalar == "mish" ? Order::by_place : Order::one;
 }
@@ -113,7 +111,8 @@ TEST_P(OneOrder, TrainsAndGeneratesWithTheSameLogProbabilities) {
   const auto cache = model->make_cache(1, length);
   std::vector<Tensor> steps;
   for (int64_t i = 0; i < length; ++i) {
-    nn::Pass pass = nn::Pass::next(*cache, {0}, {1});
+    const auto memory = cache->next({0}, {1});
+    nn::Pass pass = nn::Pass::next(*memory, {length});
     steps.push_back(model->forward({tokens.slice(0, i, i + 1)}, pass).hidden);
   }
   nn::Pass last;

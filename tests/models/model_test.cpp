@@ -52,7 +52,8 @@ Tensor cached(const Model& model, const Tensor& tokens, const std::vector<int64_
   std::vector<Tensor> out;
   int64_t begin = 0;
   for (const int64_t piece : pieces) {
-    nn::Pass pass = nn::Pass::next(*cache, {1}, {piece});
+    const auto memory = cache->next({1}, {piece});
+    nn::Pass pass = nn::Pass::next(*memory);
     out.push_back(model.head().logits(model.forward({tokens.slice(0, begin, begin + piece)}, pass).hidden, pass));
     begin += piece;
   }

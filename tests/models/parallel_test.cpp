@@ -224,9 +224,11 @@ TEST(ParallelModel, ContinuesFromACacheAsOneRankDoes) {
         auto model = make(folder.path(), std::move(with), false);
         auto cache = model->make_cache(1, 16);
         Tensor tokens = row(2, model->vocabulary());
-        nn::Pass prompt = nn::Pass::next(*cache, {0}, {6});
+        auto memory = cache->next({0}, {6});
+        nn::Pass prompt = nn::Pass::next(*memory, {6});
         model->forward({tokens.narrow(0, 0, 6)}, prompt);
-        nn::Pass rest = nn::Pass::next(*cache, {0}, {3});
+        memory = cache->next({0}, {3});
+        nn::Pass rest = nn::Pass::next(*memory, {6});
         return model->head().logits(model->forward({tokens.narrow(0, 6, 3)}, rest).hidden, rest);
       };
       EXPECT_LT(relative(logits(team), logits(Team::alone())), 1e-5);

@@ -41,7 +41,8 @@ std::vector<Tensor> results(const Model& model) {
   if (!model.causal()) return out;
   const auto cache = model.make_cache(1, 12);
   for (const auto& [begin, count] : {std::pair{0, 9}, {9, 1}, {10, 2}}) {
-    nn::Pass pass = nn::Pass::next(*cache, {0}, {count});
+    const auto memory = cache->next({0}, {count});
+    nn::Pass pass = nn::Pass::next(*memory, {9});
     out.push_back(model.head().logits(model.forward({tokens.narrow(0, begin, count)}, pass).hidden, pass));
   }
   return out;

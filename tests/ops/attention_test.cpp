@@ -155,9 +155,9 @@ TEST(BlockwiseAttention, RoundsSlopesAsTheReferenceDoes) {
 
 TEST(BlockwiseAttention, SeesKeysOfACacheBeforeItsQueries) {
   const LongCase c;
-  const std::array<AttentionRange, 1> range = {{{0, 3, 100, 900}}};
+  const std::array<AttentionRange, 1> range = {{{0, 3, 100, 900, {}}}};
   AttentionCall call;
-  call.sequences = range, call.cached = true;
+  call.sequences = range;
   const Tensor q = c.q.narrow(0, 0, 3);
   EXPECT_TRUE(attention(c.spec, call, q, c.k, c.v, "blockwise")
                   .allclose(attention(c.spec, call, q, c.k, c.v, "vanilla"), 1e-4, 1e-5));

@@ -69,12 +69,8 @@ class BeamSearch final : public Search {
   }
 
   static void copy(const Lane& from, Lane& to, nn::Cache& cache) {
-    // What both begin with lies in both slots already.
-    const auto same = std::ranges::mismatch(from.tokens, to.tokens).in1 - from.tokens.begin();
-    const bool alike = from.known == to.known;
-    cache.copy(from.slot, to.slot,
-               alike ? std::min(same, static_cast<std::ptrdiff_t>(std::min(from.seen, to.seen))) : 0);
-    to.tokens = from.tokens, to.seen = from.seen, to.known = from.known;
+    cache.copy(from.slot, to.slot);
+    to.tokens = from.tokens, to.prompt = from.prompt, to.seen = from.seen, to.known = from.known;
   }
 
   // The text of what follows the prompt.

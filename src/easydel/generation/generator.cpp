@@ -89,7 +89,7 @@ class Passes {
 
   // One pass over `count[i]` unseen tokens of each lane; who has seen all of its tokens gets scores.
   void run(const std::vector<Lane*>& lanes, const std::vector<int64_t>& count) {
-    std::vector<int64_t> slots, wanted, lengths;
+    std::vector<int64_t> slots, prompts, wanted, lengths;
     std::vector<Lane*> complete;
     int64_t total = 0;
     for (const int64_t n : count) total += n;
@@ -101,10 +101,12 @@ class Passes {
       lengths.push_back(tokens_of(lane.tokens));
       for (int64_t j = 0; j < count[i]; ++j) *to++ = lane.tokens[lane.seen++];
       slots.push_back(lane.slot);
+      prompts.push_back(static_cast<int64_t>(lane.prompt));
       wanted.push_back(lane.unseen() == 0);
       if (lane.unseen() == 0) complete.push_back(&lane);
     }
-    nn::Pass pass = nn::Pass::next(*cache_, slots, count);
+    const auto memory = cache_->next(slots, count);
+    nn::Pass pass = nn::Pass::next(*memory, std::move(prompts));
     pass.stream().lengths = std::move(lengths);
     pass.stream().wanted = std::move(wanted);
     Tensor logits;

@@ -93,6 +93,7 @@ Search::Search(const Request& request, size_t first, int64_t max_length, size_t 
   if (lanes_.size() > width)
     lanes_[width].tokens =
         request.negative_prompt.empty() ? std::vector{request.prompt.back()} : request.negative_prompt;
+  for (Lane& lane : lanes_) lane.prompt = lane.tokens.size();
 }
 
 bool Search::ready() const { return !done_ && std::ranges::none_of(lanes_, &Lane::waiting); }

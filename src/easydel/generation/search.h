@@ -17,9 +17,10 @@ namespace easydel::generation {
 struct Lane {
   std::vector<TokenId> tokens;  // none: not in use
   int64_t slot = -1;
-  size_t seen = 0;   // tokens in the cache
-  size_t known = 0;  // tokens it had when those were first computed
-  Tensor scores;     // fp32 [vocabulary] behind its last token, its own storage; undefined: not computed yet
+  size_t prompt = 0;  // how many of them are prompt
+  size_t seen = 0;    // tokens in the cache
+  size_t known = 0;   // tokens it had when those were first computed
+  Tensor scores;      // fp32 [vocabulary] after its last token, its own storage; undefined: not computed yet
 
   bool waiting() const { return !tokens.empty() && !scores.defined(); }
   size_t unseen() const { return tokens.size() - seen; }

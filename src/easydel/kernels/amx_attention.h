@@ -80,7 +80,7 @@ class AmxAttention {
     for (int64_t t = 0; t < key_block; ++t) rows[t] = t >= keys.begin && t < keys.end ? rows_of_values_[t] : nullptr;
     const int64_t pairs = round_up(keys.end, k_block) / 2;
     return Packing::interleave(rows, pairs, step_.spec.v_dim, v_step_, {blocks * block_elements, block_elements}, to,
-                               key_block * step_.v.token_stride);
+                               next_block_distance(*rows_.sequence, step_.v, block_));
   }
 
   // Rows [r, r + some) of the weights of `count`, onto out [some][v_step].

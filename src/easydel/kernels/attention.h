@@ -37,11 +37,13 @@ struct AttentionSpec {
   const float* slopes = nullptr;  // [heads]: slope x distance is taken from each score, last (arXiv 2108.12409)
 };
 
-// [tokens, heads, dim] by strides in elements; a vector of dim lies side by side.
+// [tokens, heads, dim] by strides in elements; the elements of a vector of dim are contiguous. With pages:
+// [pages, page tokens, heads, dim].
 struct Heads {
   const void* data = nullptr;
   Number number = Number::f32;
   int64_t token_stride = 0, head_stride = 0;
+  int64_t page_stride = 0;  // with pages: from a page to the next
 
   const void* at(int64_t token, int64_t head) const {
     return static_cast<const char*>(data) + (token * token_stride + head * head_stride) * bytes_of(number);
@@ -55,7 +57,7 @@ struct MutableHeads {
   void* at(int64_t token, int64_t head) const {
     return static_cast<char*>(data) + (token * token_stride + head * head_stride) * bytes_of(number);
   }
-  operator Heads() const { return {data, number, token_stride, head_stride}; }
+  operator Heads() const { return {data, number, token_stride, head_stride, 0}; }
 };
 
 // One sequence: its rows of q and out, and where its keys and values are.
@@ -64,7 +66,7 @@ struct AttentionSequence {
   int64_t past = 0;                // the position of its first query
   int64_t keys = 0;                // how many keys it has; causal: at least past + queries
   int64_t first_key = 0;           // without pages: token of k and v that is its position 0
-  const int32_t* pages = nullptr;  // position t is token pages[t / page_tokens] * page_tokens + t % page_tokens
+  const int32_t* pages = nullptr;  // position t is token t % page_tokens of page pages[t / page_tokens]
   int64_t page_tokens = 0;
 };
 

@@ -29,11 +29,10 @@ struct FewRows {
   // columns of missing keys are anything. count is at least 1.
   static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, bf16* to) {
-    const bf16* row[key_block];
-    for (int64_t r = 0; r < key_block; ++r)
-      row[r] = static_cast<const bf16*>(k.at(token_at(s, begin + std::min(r, count - 1)), head));
-    const int64_t ahead =
-        begin + key_block < s.keys && !s.pages && k.token_stride != dim ? key_block * k.token_stride : 0;
+    const bf16* row[key_block] = {};
+    find_rows(s, k, head, begin, count, row);
+    for (int64_t r = count; r < key_block; ++r) row[r] = row[r - 1];
+    const int64_t ahead = begin + key_block < s.keys && k.token_stride != dim ? next_block_distance(s, k, begin) : 0;
     turn_rows(row, count, dim, ahead, to, key_block * k_block);
   }
   // The same of `count` rows by pointers, up to 15 more of which are read; their length is a multiple of 32, blocks of
@@ -66,7 +65,7 @@ struct FewRows {
     NextKeys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t block, int64_t dim) {
       const int64_t begin = block + key_block;
       if (begin >= s.keys || k.token_stride != dim || (s.pages && s.page_tokens % key_block != 0)) return;
-      next = static_cast<const bf16*>(k.at(token_at(s, begin), head));
+      next = static_cast<const bf16*>(key_at(s, k, begin, head));
       end = next + std::min(key_block, s.keys - begin) * dim;
     }
     void operator()(const bf16*, int, int64_t columns) {
@@ -83,19 +82,16 @@ struct FewRows {
       add_values_of<bf16>(s, v, head, block, keys, rows, weights, v_dim, out, v_step);
   }
 
-  // Where the `count` keys or values from `begin` on of one kv head lie.
+  // Where the `count` keys or values from `begin` on of one kv head are; Row is const bf16* or const void*.
+  template <class Row>
   static void find_rows(const AttentionSequence& s, const Heads& x, int64_t head, int64_t begin, int64_t count,
-                        const bf16** rows) {
+                        Row* rows) {
+    const int64_t step = x.token_stride * bytes_of(x.number);
     for (int64_t t = 0; t < count;) {
       const int64_t stop = s.pages ? std::min(count, t + s.page_tokens - (begin + t) % s.page_tokens) : count;
-      const bf16* row = static_cast<const bf16*>(x.at(token_at(s, begin + t), head));
-      for (; t < stop; ++t, row += x.token_stride) rows[t] = row;
+      const char* row = static_cast<const char*>(key_at(s, x, begin + t, head));
+      for (; t < stop; ++t, row += step) rows[t] = static_cast<Row>(static_cast<const void*>(row));
     }
-  }
-
-  static int64_t token_at(const AttentionSequence& s, int64_t position) {
-    if (!s.pages) return s.first_key + position;
-    return int64_t(s.pages[position / s.page_tokens]) * s.page_tokens + position % s.page_tokens;
   }
 
  private:
@@ -103,25 +99,35 @@ struct FewRows {
   static void add_values_of(const AttentionSequence& s, const Heads& v, int64_t head, int64_t block, Range keys,
                             int64_t rows, const float* weights, int64_t v_dim, float* out, int64_t v_step) {
     constexpr int64_t together = 32;
+    const int64_t ahead = next_block_distance(s, v, block);
     for (int64_t t = keys.begin; t < keys.end;) {
       int64_t count = std::min(together, keys.end - t);
       if (s.pages) count = std::min(count, s.page_tokens - (block + t) % s.page_tokens);
-      const T* const from = static_cast<const T*>(v.at(token_at(s, block + t), head));
-      add_rows(rows, weights + t, from, v.token_stride, count, v_dim, out, v_step);
+      const T* const from = static_cast<const T*>(key_at(s, v, block + t, head));
+      add_rows(rows, weights + t, ValueRows<T>{from, v.token_stride, ahead}, count, v_dim, out, v_step);
       t += count;
     }
   }
 
+  // Values of one kv head: rows `stride` elements apart, of which those `ahead` elements on are prefetched.
+  template <class T>
+  struct ValueRows {
+    const T* data;
+    int64_t stride, ahead;
+    ValueRows from(int64_t column) const { return {data + column, stride, ahead}; }
+  };
+
   template <int rows, int vectors, class T>
-  static void chain(const float* weights, const T* v, int64_t v_stride, int64_t keys, float* out, int64_t out_step) {
+  static void chain(const float* weights, ValueRows<T> values, int64_t keys, float* out, int64_t out_step) {
+    const T* v = values.data;
     F sum[rows][vectors];
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
       for (int i = 0; i < vectors; ++i) sum[r][i] = V::load(out + r * out_step + i * width);
-    for (int64_t t = 0; t < keys; ++t, v += v_stride) {
+    for (int64_t t = 0; t < keys; ++t, v += values.stride) {
 #pragma GCC unroll 4
-      for (int i = 0; i < vectors * width; i += 64 / int(sizeof(T))) V::prefetch(v + key_block * v_stride + i);
+      for (int i = 0; i < vectors * width; i += 64 / int(sizeof(T))) V::prefetch(v + values.ahead + i);
       F value[vectors];
 #pragma GCC unroll 4
       for (int i = 0; i < vectors; ++i) value[i] = V::load(v + i * width);
@@ -140,20 +146,19 @@ struct FewRows {
 
   // As many rows and columns at a time as the registers hold.
   template <int rows = Tile::most_rows, class T>
-  static void add_rows(int64_t count, const float* weights, const T* v, int64_t v_stride, int64_t keys, int64_t v_dim,
+  static void add_rows(int64_t count, const float* weights, ValueRows<T> values, int64_t keys, int64_t v_dim,
                        float* out, int64_t out_step) {
     if constexpr (rows > 0) {
       if constexpr (rows > 3)
-        if (count <= 3) return add_rows<3>(count, weights, v, v_stride, keys, v_dim, out, out_step);
-      if (count < rows) return add_rows<rows - 1>(count, weights, v, v_stride, keys, v_dim, out, out_step);
+        if (count <= 3) return add_rows<3>(count, weights, values, keys, v_dim, out, out_step);
+      if (count < rows) return add_rows<rows - 1>(count, weights, values, keys, v_dim, out, out_step);
       int64_t d = 0;
       if constexpr (2 * rows <= Tile::most_rows)
-        for (; d + 4 * width <= v_dim; d += 4 * width)
-          chain<rows, 4>(weights, v + d, v_stride, keys, out + d, out_step);
-      for (; d + 2 * width <= v_dim; d += 2 * width) chain<rows, 2>(weights, v + d, v_stride, keys, out + d, out_step);
-      for (; d < v_dim; d += width) chain<rows, 1>(weights, v + d, v_stride, keys, out + d, out_step);
+        for (; d + 4 * width <= v_dim; d += 4 * width) chain<rows, 4>(weights, values.from(d), keys, out + d, out_step);
+      for (; d + 2 * width <= v_dim; d += 2 * width) chain<rows, 2>(weights, values.from(d), keys, out + d, out_step);
+      for (; d < v_dim; d += width) chain<rows, 1>(weights, values.from(d), keys, out + d, out_step);
       if (count > rows)
-        add_rows(count - rows, weights + rows * key_block, v, v_stride, keys, v_dim, out + rows * out_step, out_step);
+        add_rows(count - rows, weights + rows * key_block, values, keys, v_dim, out + rows * out_step, out_step);
     }
   }
 };

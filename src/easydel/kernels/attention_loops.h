@@ -44,14 +44,18 @@ struct AttentionPacking {
   static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, float* to) {
     if (count < key_block) std::memset(to, 0, size_t(dim * key_block) * sizeof(float));
-    const auto row = [&](int64_t r) { return k.at(FewRows<V>::token_at(s, begin + r), head); };
-    turn(k.number, row, count, dim, key_block, to);
+    const void* rows[key_block];
+    FewRows<V>::find_rows(s, k, head, begin, count, rows);
+    turn(
+        k.number, [&](int64_t r) { return rows[r]; }, count, dim, key_block, to);
   }
   static void copy_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, int64_t step, float* to) {
     if (count < key_block) std::memset(to, 0, size_t(key_block * step) * sizeof(float));
+    const void* rows[key_block];
+    FewRows<V>::find_rows(s, k, head, begin, count, rows);
     copy(
-        k.number, [&](int64_t r) { return k.at(FewRows<V>::token_at(s, begin + r), head); }, count, dim, step, to);
+        k.number, [&](int64_t r) { return rows[r]; }, count, dim, step, to);
   }
 };
 

@@ -64,8 +64,9 @@ class PairAttention {
     const AttentionSequence& s = *rows_.sequence;
     const int64_t present = std::min(key_block, s.keys - block_);
     if (step_.spec.head_dim == dim_) return Few::turn_keys(s, step_.k, rows_.kv_head, block_, present, dim_, keys_);
-    const auto row = [&](int64_t r) { return step_.k.at(Few::token_at(s, block_ + r), rows_.kv_head); };
-    Packing::template turn<key_block>(row, present, step_.spec.head_dim, dim_, keys_);
+    const bf16* row[key_block];
+    Few::find_rows(s, step_.k, rows_.kv_head, block_, present, row);
+    Packing::template turn<key_block>([&](int64_t r) { return row[r]; }, present, step_.spec.head_dim, dim_, keys_);
   }
 
   // The right side of a product: pairs [begin, end) of [pair / 16][column / 16][16 pairs][16 columns].
@@ -91,7 +92,10 @@ class PairAttention {
       one_pair_ = packed_ + key_block * v_step_;
     }
 
-    void begin(int64_t block) { block_ = block, is_packed_ = false; }
+    void begin(int64_t block) {
+      block_ = block, is_packed_ = false;
+      ahead_ = next_block_distance(s_, step_.v, block);
+    }
 
     // out [count][v_step] += weights [count][64] values.
     void add(const Seen& seen, int64_t count, const bf16* weights, float* out) {
@@ -105,14 +109,12 @@ class PairAttention {
     }
 
    private:
-    const bf16* row(int64_t key) const {
-      return static_cast<const bf16*>(step_.v.at(Few::token_at(s_, block_ + key), head_));
-    }
+    const bf16* row(int64_t key) const { return static_cast<const bf16*>(key_at(s_, step_.v, block_ + key, head_)); }
     void pack() {
       if (is_packed_) return;
       const int64_t present = std::min(key_block, s_.keys - block_);
       const bf16* rows[key_block + 1];
-      for (int64_t t = 0; t < present; ++t) rows[t] = row(t);
+      Few::find_rows(s_, step_.v, head_, block_, present, rows);
       rows[present] = nullptr;
       finite_ = put(rows, divide_up(present, 2), packed_), is_packed_ = true;
     }
@@ -174,7 +176,7 @@ class PairAttention {
         typename D::Right right[vectors / 2][2];
 #pragma GCC unroll 4
         for (int i = 0; i < vectors; i += 2) {
-          V::prefetch(v + key_block * stride + i * width), V::prefetch(v + (key_block + 1) * stride + i * width);
+          V::prefetch(v + ahead_ + i * width), V::prefetch(v + ahead_ + stride + i * width);
           D::right_of_rows(v + i * width, v + stride + i * width, columns - i * width, right[i / 2]);
         }
 #pragma GCC unroll 12
@@ -189,7 +191,7 @@ class PairAttention {
 
     const AttentionStep& step_;
     const AttentionSequence& s_;
-    int64_t head_, v_step_, block_ = 0;
+    int64_t head_, v_step_, block_ = 0, ahead_ = 0;
     bool few_, is_packed_ = false, finite_ = true;
     bf16 *packed_, *one_pair_;
   };

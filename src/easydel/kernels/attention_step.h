@@ -32,6 +32,24 @@ struct Range {  // of positions
   Range within(int64_t from, int64_t to) const { return {std::clamp(begin, from, to), std::clamp(end, from, to)}; }
 };
 
+// The key (or value) at a position of a sequence.
+inline const void* key_at(const AttentionSequence& s, const Heads& x, int64_t position, int64_t head) {
+  if (!s.pages) return x.at(s.first_key + position, head);
+  const int64_t page = s.pages[position / s.page_tokens], token = position % s.page_tokens;
+  const int64_t element = page * x.page_stride + token * x.token_stride + head * x.head_stride;
+  return static_cast<const char*>(x.data) + element * bytes_of(x.number);
+}
+
+// How many elements after each key of the block at `block` the key 64 positions later is, to prefetch it. 0: unknown,
+// or there is none.
+inline int64_t next_block_distance(const AttentionSequence& s, const Heads& x, int64_t block) {
+  if (!s.pages) return key_block * x.token_stride;
+  if (s.page_tokens % key_block != 0 || block + key_block >= s.keys) return 0;
+  const int64_t page = block / s.page_tokens, next = (block + key_block) / s.page_tokens;
+  if (page == next) return key_block * x.token_stride;
+  return (int64_t(s.pages[next]) - s.pages[page]) * x.page_stride + (key_block - s.page_tokens) * x.token_stride;
+}
+
 // The keys that a query sees; neither end falls from one query to the next.
 inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequence, int64_t query) {
   const int64_t position = sequence.past + query;

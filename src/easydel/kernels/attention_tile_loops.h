@@ -41,7 +41,7 @@ class TileAttention {
   void begin(int64_t block) {
     const AttentionSequence& s = *rows_.sequence;
     const int64_t present = std::min(key_block, s.keys - block);
-    block_ = block, finite_ = Finite::unknown;
+    block_ = block, finite_ = Finite::unknown, ahead_ = next_block_distance(s, step_.v, block);
     if (key_pairs_)
       Few::turn_keys(s, step_.k, rows_.kv_head, block, present, dim_, reinterpret_cast<bf16*>(keys_));
     else
@@ -84,9 +84,9 @@ class TileAttention {
       return Tile::template rows_tile<key_block>(count, weights, 1, at, keys.begin, keys.end, v_step_, out, v_step_,
                                                  false);
     }
-    const auto at = [this, behind = key_block * step_.v.token_stride](int64_t t, int64_t column, int64_t columns) {
+    const auto at = [this](int64_t t, int64_t column, int64_t columns) {
       const bf16* const from = rows_of_values_[t] + column;
-      for (int64_t i = 0; i < columns; i += k_block) V::prefetch(from + behind + i);
+      for (int64_t i = 0; i < columns; i += k_block) V::prefetch(from + ahead_ + i);
       return from;
     };
     Tile::template rows_tile<key_block>(count, weights, 1, at, keys.begin, keys.end, step_.spec.v_dim, out, v_step_,
@@ -112,7 +112,7 @@ class TileAttention {
 
   const AttentionStep& step_;
   const AttentionRows& rows_;
-  int64_t dim_, v_step_, block_ = 0;
+  int64_t dim_, v_step_, block_ = 0, ahead_ = 0;
   bool key_pairs_, in_place_;
   Finite finite_ = Finite::unknown;
   float *queries_, *keys_, *values_;

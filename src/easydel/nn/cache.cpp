@@ -1,122 +1,138 @@
 #include "easydel/nn/cache.h"
 
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
 #include "easydel/base/error.h"
+#include "easydel/ops/key_pages.h"
+#include "easydel/ops/rope.h"
 
 namespace easydel::nn {
-namespace {
 
-// One block for the keys and values of all layers: large enough for huge pages, which one layer's often are not.
-class Block {
+Cache::Cache(CacheShape shape, int64_t slots, int64_t length, int64_t page_tokens)
+    : shape_(std::move(shape)),
+      pool_(shape_, page_tokens, slots * ((length + page_tokens - 1) / page_tokens)),
+      slots_(size_t(slots)) {
+  for (const CacheLayer& layer : shape_.layers) {
+    std::vector<Tensor>& own = states_.emplace_back();
+    for (std::vector<int64_t> size : layer.states) {
+      size.insert(size.begin(), slots);
+      own.push_back(at::zeros(size, at::TensorOptions().dtype(at::kFloat).device(shape_.device)));
+      has_states_ = true;
+    }
+  }
+}
+
+void Cache::keep_pages(Slot& slot, int64_t pages) {
+  while (int64_t(slot.pages.size()) > pages) pool_.give_back(slot.pages.back()), slot.pages.pop_back();
+}
+
+void Cache::reserve(Slot& slot, int64_t tokens) {
+  if (tokens == 0 || pool_.empty()) return;
+  const int64_t page = slot.length / pool_.page_tokens(), filled = slot.length % pool_.page_tokens();
+  if (filled > 0) slot.pages[size_t(page)] = pool_.own(slot.pages[size_t(page)], filled);
+  while (int64_t(slot.pages.size()) < pages_of(slot.length + tokens)) slot.pages.push_back(pool_.take());
+}
+
+void Cache::truncate(int64_t slot, int64_t length) {
+  Slot& own = slots_[size_t(slot)];
+  if (length >= own.length) return;
+  if (has_states_) {
+    check(length == 0, "cache: recurrent states of ", own.length, " tokens cannot go back to ", length);
+    for (const std::vector<Tensor>& layer : states_)
+      for (const Tensor& state : layer) state.select(0, slot).zero_();
+  }
+  own.length = length;
+  keep_pages(own, pages_of(length));
+}
+
+void Cache::copy(int64_t from, int64_t to) {
+  if (from == to) return;
+  const Slot& source = slots_[size_t(from)];
+  Slot& target = slots_[size_t(to)];
+  // The page of tokens that a pass would add is not shared.
+  const int64_t pages = std::min(pages_of(source.length), int64_t(source.pages.size()));
+  for (int64_t i = 0; i < pages; ++i) pool_.share(source.pages[size_t(i)]);
+  keep_pages(target, 0);
+  target.pages.assign(source.pages.begin(), source.pages.begin() + pages);
+  target.length = source.length;
+  for (const std::vector<Tensor>& layer : states_)
+    for (const Tensor& state : layer) state.select(0, to).copy_(state.select(0, from));
+}
+
+int64_t Cache::bytes() const {
+  int64_t sum = pool_.used() * pool_.page_bytes();
+  for (const std::vector<Tensor>& layer : states_)
+    for (const Tensor& state : layer) sum += int64_t(state.nbytes());
+  return sum;
+}
+
+class CacheMemory final : public Memory {
  public:
-  Block(int64_t slots, int64_t room) : slots_(slots), room_(room) {}
-  void count(int64_t heads, int64_t dim) { size_ += elements(heads, dim); }
-  void allocate(const at::TensorOptions& options) { all_ = at::zeros({size_}, options); }
-  // What was counted, in any order.
-  Tensor take(int64_t heads, int64_t dim) {
-    const Tensor own = all_.narrow(0, taken_, heads * slots_ * room_ * dim);
-    taken_ += elements(heads, dim);
-    return own.view({heads, slots_, room_, dim}).permute({1, 2, 0, 3});
+  CacheMemory(Cache& cache, std::vector<int64_t> slots, std::vector<int64_t> tokens)
+      : cache_(cache), slots_(std::move(slots)), added_(std::move(tokens)) {
+    check(slots_.size() == added_.size(), "cache: ", slots_.size(), " slots, ", added_.size(), " counts of tokens");
+    const int64_t page_tokens = cache.pool_.page_tokens();
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      Cache::Slot& slot = cache.slots_[size_t(slots_[i])];
+      lengths_.push_back(slot.length);
+      cache.reserve(slot, added_[i]);
+      if (cache.pool_.empty()) continue;
+      for (int64_t at = slot.length; at < slot.length + added_[i]; ++at)
+        places_.push_back({slot.pages[size_t(at / page_tokens)], int32_t(at % page_tokens)});
+    }
+    in_a_row_ = !slots_.empty();
+    for (size_t i = 1; i < slots_.size(); ++i) in_a_row_ &= slots_[i] == slots_[i - 1] + 1;
+  }
+
+  int64_t sequences() const override { return int64_t(slots_.size()); }
+  int64_t length(int64_t sequence) const override { return lengths_[size_t(sequence)]; }
+  int64_t added(int64_t sequence) const override { return added_[size_t(sequence)]; }
+
+  void write(int64_t layer, int64_t first_head, const Tensor& keys, const Tensor& values,
+             const ops::RopeTable* rope) override {
+    const auto heads = [&](const Tensor& pages) { return pages.narrow(1, first_head, keys.size(1)); };
+    const Tensor& own_values = cache_.pool_.values(layer);
+    ops::write_pages(heads(cache_.pool_.keys(layer)), keys, rope, own_values.defined() ? heads(own_values) : own_values,
+                     values, places_);
+  }
+
+  KeyPages ranges(int64_t layer) const override {
+    KeyPages pages{cache_.pool_.keys(layer), cache_.pool_.values(layer), {}};
+    for (const int64_t slot : slots_) pages.tables.emplace_back(cache_.slots_[size_t(slot)].pages);
+    return pages;
+  }
+
+  // Neighbouring slots are changed where they are.
+  Tensor take_states(int64_t layer, size_t index) override {
+    const Tensor& all = cache_.states_[size_t(layer)].at(index);
+    if (in_a_row_) return all.narrow(0, slots_.front(), sequences());
+    return all.index_select(0, places_of_states(all));
+  }
+  void put_states(int64_t layer, size_t index, const Tensor& states) override {
+    const Tensor& all = cache_.states_[size_t(layer)].at(index);
+    if (!in_a_row_) all.index_copy_(0, places_of_states(all), states);
+  }
+
+  void finish() override {
+    check(!finished_, "cache: a pass is finished twice");
+    finished_ = true;
+    for (size_t i = 0; i < slots_.size(); ++i) cache_.slots_[size_t(slots_[i])].length += added_[i];
   }
 
  private:
-  int64_t elements(int64_t heads, int64_t dim) const { return (heads * slots_ * room_ * dim + 63) / 64 * 64; }
+  Tensor places_of_states(const Tensor& all) const { return at::tensor(slots_, at::kLong).to(all.device()); }
 
-  int64_t slots_, room_, size_ = 0, taken_ = 0;
-  Tensor all_;
+  Cache& cache_;
+  std::vector<int64_t> slots_, added_, lengths_;
+  std::vector<ops::PagePlace> places_;  // of the added tokens
+  bool in_a_row_ = false, finished_ = false;
 };
 
-}  // namespace
-
-Cache::Cache(CacheShape shape, int64_t slots, int64_t length, bool growing)
-    : growing_(growing), lengths_(size_t(slots), 0) {
-  room_ = std::max<int64_t>(length, 1);
-  const auto options = at::TensorOptions().dtype(shape.type).device(shape.device);
-  Block block(slots, room_);
-  for (const CacheLayer& layer : shape.layers)
-    block.count(layer.kv_heads, layer.k_dim), block.count(layer.kv_heads, layer.v_dim);
-  block.allocate(options);
-  for (const CacheLayer& layer : shape.layers) {
-    Store store;
-    if (layer.kv_heads > 0) {
-      store.keys = block.take(layer.kv_heads, layer.k_dim);
-      store.values = block.take(layer.kv_heads, layer.v_dim);
-    }
-    for (std::vector<int64_t> size : layer.states) {
-      size.insert(size.begin(), slots);
-      store.states.push_back(at::zeros(size, options.dtype(at::kFloat)));
-      has_states_ = true;
-    }
-    layers_.push_back(std::move(store));
-  }
-}
-
-void Cache::reserve(int64_t length) {
-  if (length <= room_) return;
-  check(growing_, "cache: ", length, " tokens in slots of ", room_);
-  const int64_t room = std::max(length, 2 * room_);
-  const int64_t used = lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
-  std::vector<Tensor*> all;
-  for (Store& layer : layers_)
-    for (Tensor* one : {&layer.keys, &layer.values})
-      if (one->defined()) all.push_back(one);
-  Block block(slots(), room);
-  for (const Tensor* old : all) block.count(old->size(2), old->size(3));
-  if (!all.empty()) block.allocate(all.front()->options());
-  for (Tensor* old : all) {
-    const Tensor grown = block.take(old->size(2), old->size(3));
-    grown.slice(1, 0, used).copy_(old->slice(1, 0, used));
-    *old = grown;
-  }
-  room_ = room;
-}
-
-Cache::Rows Cache::next(int64_t layer, int64_t slot, int64_t tokens) const {
-  const int64_t begin = length(slot), end = begin + tokens;
-  check(end <= room_, "cache: ", end, " tokens in slots of ", room_);
-  const Store& store = layers_[size_t(layer)];
-  return {store.keys.select(0, slot).slice(0, begin, end), store.values.select(0, slot).slice(0, begin, end)};
-}
-
-Tensor Cache::state(int64_t layer, size_t index) const { return layers_[size_t(layer)].states.at(index); }
-
-void Cache::advance(int64_t slot, int64_t tokens) { lengths_[size_t(slot)] += tokens; }
-
-void Cache::truncate(int64_t slot, int64_t length) {
-  int64_t& now = lengths_[size_t(slot)];
-  if (length >= now) return;
-  if (has_states_) {
-    check(length == 0, "cache: recurrent states of ", now, " tokens cannot go back to ", length);
-    for (Store& layer : layers_)
-      for (Tensor& state : layer.states) state.select(0, slot).zero_();
-  }
-  now = length;
-}
-
-void Cache::copy(int64_t from, int64_t to, int64_t begin) {
-  const int64_t end = length(from);
-  for (Store& layer : layers_) {
-    for (const Tensor* rows : {&layer.keys, &layer.values})
-      if (rows->defined() && begin < end)
-        rows->select(0, to).slice(0, begin, end).copy_(rows->select(0, from).slice(0, begin, end));
-    for (const Tensor& state : layer.states) state.select(0, to).copy_(state.select(0, from));
-  }
-  lengths_[size_t(to)] = end;
-}
-
-Tensor Cache::keys(int64_t layer) const { return layers_[size_t(layer)].keys.flatten(0, 1); }
-Tensor Cache::values(int64_t layer) const { return layers_[size_t(layer)].values.flatten(0, 1); }
-
-int64_t Cache::bytes() const {
-  int64_t sum = 0;
-  for (const Store& layer : layers_) {
-    for (const Tensor* t : {&layer.keys, &layer.values}) sum += t->defined() ? int64_t(t->nbytes()) : 0;
-    for (const Tensor& t : layer.states) sum += int64_t(t.nbytes());
-  }
-  return sum;
+std::unique_ptr<Memory> Cache::next(std::vector<int64_t> slots, std::vector<int64_t> tokens) {
+  return std::make_unique<CacheMemory>(*this, std::move(slots), std::move(tokens));
 }
 
 }  // namespace easydel::nn

@@ -140,15 +140,12 @@ Tensor Mamba2::gated(const Tensor& y, const Tensor& gate) const {
   return spec_.gate == Mamba2Spec::Gate::after_norm ? gates(out) : out;
 }
 
-// Steps are kept in their bounds but for a single token that goes on from a state: there neither transformers nor the
-// kernels of the paper's authors do.
-Tensor Mamba2::bounded(const Tensor& step, const Stream& stream) const {
+// Steps of prompt tokens are kept in their bounds, steps of generated ones are not: neither transformers nor the
+// kernels of the paper's authors bound the step of a token that is decoded alone.
+Tensor Mamba2::bounded(const Tensor& step, const Pass& pass) const {
   Tensor out = at::clamp(step, spec_.least_step, spec_.most_step);
-  if (!stream.cache) return out;
-  for (int64_t s = 0; s < stream.sequences(); ++s) {
-    const int64_t begin = stream.cu_seqlens[size_t(s)], end = stream.cu_seqlens[size_t(s) + 1];
-    if (end - begin == 1 && stream.cache->length(stream.cache_slots[size_t(s)]) > 0) out[begin].copy_(step[begin]);
-  }
+  for (const TokenSpan& span : pass.spans())
+    if (!span.prompt) out.slice(0, span.begin, span.end).copy_(step.slice(0, span.begin, span.end));
   return out;
 }
 
@@ -163,7 +160,7 @@ LayerOutput Mamba2::forward(const Tensor& outside, Pass& pass) const {
   const Tensor mixed = pass.visible(ops::activate(convolved, spec_.activation)).to(at::kFloat);
   const Tensor raw = all.narrow(1, inner + mixed_, spec_.heads).to(at::kFloat) + wide(step_bias_);
   Tensor step = at::softplus(raw);
-  if (spec_.least_step > 0.0 || std::isfinite(spec_.most_step)) step = bounded(step, pass.stream());
+  if (spec_.least_step > 0.0 || std::isfinite(spec_.most_step)) step = bounded(step, pass);
   const Tensor x = mixed.narrow(1, 0, inner).view({tokens, spec_.heads, spec_.head_dim});
 
   ops::RecurrenceTensors scan;

@@ -68,7 +68,7 @@ class Mamba2 final : public Part {
 
  private:
   Tensor gated(const Tensor& y, const Tensor& gate) const;
-  Tensor bounded(const Tensor& step, const Stream& stream) const;
+  Tensor bounded(const Tensor& step, const Pass& pass) const;
 
   Mamba2Spec spec_;
   int64_t layer_, mixed_;  // channels of the convolution: x, B and C

@@ -1,23 +1,17 @@
 #include "easydel/nn/mla.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <span>
 
-#include "easydel/base/error.h"
 #include "easydel/nn/indexer.h"
+#include "easydel/nn/pass_rows.h"
 #include "easydel/nn/weight.h"
 #include "easydel/ops/moe.h"
 
 namespace easydel::nn {
 namespace {
-
-// A range of sequences of a pass that are computed in one way.
-struct Run {
-  size_t begin, end;
-  bool absorbed;
-};
 
 class Mla final : public Part {
  public:
@@ -70,17 +64,18 @@ class Mla final : public Part {
       kept.push_back(indexer_->keys(outside, pass).unsqueeze(1));
       query = indexer_->query(outside, low, pass);
     }
-    const Tensor row = at::cat(kept, 2);
-    const Stream& on = pass.stream();
-    write(on, row);
+    const KeyRows rows(pass, layer_, spec_.cache_head, at::cat(kept, 2).squeeze(1));
+    const std::vector<TokenSpan> spans = pass.spans();
     std::vector<Tensor> made;
-    for (const Run& run : runs(on)) {
-      const int64_t begin = on.cu_seqlens[run.begin], count = on.cu_seqlens[run.end] - begin;
-      const auto part = [&](const Tensor& t) { return t.narrow(0, begin, count); };
-      if (run.absorbed)
-        made.push_back(absorbed(pass, run, part(q_plain), part(q_turned), row, query));
+    for (size_t i = 0, end; i < spans.size(); i = end) {
+      const bool absorbs = is_absorbed(spans[i]);
+      for (end = i + 1; end < spans.size() && is_absorbed(spans[end]) == absorbs;) ++end;
+      const std::span<const TokenSpan> run(&spans[i], end - i);
+      const auto part = [&](const Tensor& t) { return t.slice(0, run.front().begin, run.back().end); };
+      if (absorbs)
+        made.push_back(absorbed(pass, rows, run, part(q_plain), part(q_turned), query));
       else
-        made.push_back(expanded(pass, run, part(q_plain), part(q_turned), part(latent), part(k_turned)));
+        made.push_back(expanded(pass, rows, run, part(q_plain), part(q_turned), part(latent), part(k_turned)));
     }
     const Tensor mixed = made.size() == 1 ? made[0] : at::cat(made);
     return {output_(mixed.reshape({tokens, heads_ * spec_.v_dim}), pass, "attn_output"), {}};
@@ -106,119 +101,46 @@ class Mla final : public Part {
   bool chooses() const { return spec_.index_top > 0; }
   int64_t row_size() const { return spec_.kv_rank + spec_.rope_dim + (indexer_ ? spec_.index_dim : 0); }
 
-  // This attention's rows of the cache: [slots * room, 1, row size].
-  Tensor cache_rows(const Stream& on) const { return on.cache->keys(layer_).narrow(1, spec_.cache_head, 1); }
+  // Whether a span's tokens work on the short vectors instead of making keys and values of them: generated ones, and
+  // those of a prompt that is so long that its tokens see a choice of keys.
+  bool is_absorbed(const TokenSpan& span) const {
+    return !span.prompt || (chooses() && span.prompt_length > spec_.index_top);
+  }
 
-  void write(const Stream& on, const Tensor& row) const {
-    if (!on.cache) return;
-    const Tensor rows = cache_rows(on);
-    for (size_t s = 0; s < size_t(on.sequences()); ++s) {
-      const int64_t begin = on.cu_seqlens[s], count = on.cu_seqlens[s + 1] - begin;
-      check(cached(on, s) + count <= on.cache->room(), "cache: ", count, " tokens more than its slots hold");
-      rows.narrow(0, on.cache_slots[s] * on.cache->room() + cached(on, s), count).copy_(row.narrow(0, begin, count));
+  // A prompt that was cut makes keys and values of its earlier tokens again: the bits of a row do not depend on what it
+  // is computed with, so they are those of the whole prompt.
+  Tensor expanded(Pass& pass, const KeyRows& rows, std::span<const TokenSpan> spans, const Tensor& q_plain,
+                  const Tensor& q_turned, const Tensor& own_latent, const Tensor& own_k_turned) const {
+    Tensor latent = own_latent, k_turned = own_k_turned;
+    if (std::ranges::any_of(spans, [](const TokenSpan& span) { return span.position > 0; })) {
+      const Tensor all = rows.up_to(spans);
+      latent = all.narrow(1, 0, spec_.kv_rank).contiguous();
+      k_turned = all.narrow(1, spec_.kv_rank, spec_.rope_dim).unsqueeze(1);
     }
-  }
-
-  int64_t cached(const Stream& on, size_t sequence) const {
-    return on.cache ? on.cache->length(on.cache_slots[sequence]) : 0;
-  }
-
-  // What begins here makes keys and values of its own tokens; what goes on works on the cache's short vectors, and so
-  // does a sequence whose tokens see a choice of keys.
-  std::vector<Run> runs(const Stream& on) const {
-    std::vector<Run> out;
-    for (size_t s = 0; s < size_t(on.sequences()); ++s) {
-      const int64_t before = cached(on, s), length = before + on.cu_seqlens[s + 1] - on.cu_seqlens[s];
-      const bool absorbed = before > 0 || (chooses() && length > spec_.index_top);
-      if (!out.empty() && out.back().absorbed == absorbed)
-        out.back().end = s + 1;
-      else
-        out.push_back({s, s + 1, absorbed});
-    }
-    return out;
-  }
-
-  Tensor expanded(Pass& pass, const Run& run, const Tensor& q_plain, const Tensor& q_turned, const Tensor& latent,
-                  const Tensor& k_turned) const {
-    const Stream& on = pass.stream();
     const Tensor kv = kv_b_(latent, pass, "attn_value").view({latent.size(0), heads_, spec_.plain_dim + spec_.v_dim});
     const Tensor q = at::cat({q_plain, q_turned}, 2);
     const Tensor k = at::cat({kv.narrow(2, 0, spec_.plain_dim), k_turned.expand({-1, heads_, -1})}, 2);
     const Tensor v = kv.narrow(2, spec_.plain_dim, spec_.v_dim).contiguous();
-    const int64_t first = on.cu_seqlens[run.begin];
-    std::vector<ops::AttentionRange> ranges;
-    for (size_t s = run.begin; s < run.end; ++s) {
-      const int64_t begin = on.cu_seqlens[s] - first, end = on.cu_seqlens[s + 1] - first;
-      ranges.push_back({begin, end, begin, end});
-    }
-    ops::AttentionCall call;
-    call.sequences = ranges;
-    if (on.hidden.defined()) call.hidden = on.hidden.narrow(0, first, latent.size(0));
-    return attend(pass, call, first, q, k, v);
+    return rows.attend_made(attention_, spans, q, k, v);
   }
 
-  Tensor absorbed(Pass& pass, const Run& run, const Tensor& q_plain, const Tensor& q_turned, const Tensor& row,
-                  const std::optional<Indexer::Query>& query) const {
-    const Stream& on = pass.stream();
+  Tensor absorbed(Pass& pass, const KeyRows& rows, std::span<const TokenSpan> spans, const Tensor& q_plain,
+                  const Tensor& q_turned, const std::optional<Indexer::Query>& query) const {
     const Tensor q = at::cat({each_head(q_plain, *key_weights_, pass), q_turned}, 2);
-    const Tensor all = on.cache ? cache_rows(on) : row;
-    const int64_t width = spec_.kv_rank + spec_.rope_dim, first = on.cu_seqlens[run.begin];
-    std::vector<ops::AttentionRange> ranges;
-    // Of tokens that see a choice: the rows of `all`, and which of those are a blind token's.
-    std::vector<Tensor> seen, blind;
-    bool any_blind = false;
-    int64_t chosen = 0;
-    // A layer that takes another's choice finds that layer's runs to be the same.
-    std::vector<KeyChoice>* choices = nullptr;
-    if (chooses()) choices = &pass.choices(indexer_ ? layer_ : spec_.index_source);
-    if (indexer_) choices->resize(size_t(on.tokens()));
-    ops::AttentionCall call;
-    call.cached = on.cache != nullptr;
-    for (size_t s = run.begin; s < run.end; ++s) {
-      const int64_t begin = on.cu_seqlens[s] - first, end = on.cu_seqlens[s + 1] - first;
-      const int64_t key_begin = on.cache ? on.cache_slots[s] * on.cache->room() : on.cu_seqlens[s];
-      const int64_t key_end = key_begin + cached(on, s) + end - begin;
-      if (!choices) {
-        ranges.push_back({begin, end, key_begin, key_end});
-        continue;
-      }
-      if (indexer_) {
-        const auto part = [&](const Tensor& t) { return t.narrow(0, first + begin, end - begin); };
-        const Tensor hidden = on.hidden.defined() ? on.hidden.slice(0, key_begin, key_end) : Tensor();
-        const Tensor keys = all.slice(0, key_begin, key_end).select(1, 0).narrow(1, width, spec_.index_dim);
-        std::ranges::move(indexer_->choose({part(query->q), part(query->weights)}, keys.detach(), hidden),
-                          choices->begin() + first + begin);
-      }
-      for (int64_t token = begin; token < end; ++token) {
-        const KeyChoice& choice = choices->at(size_t(first + token));
-        ranges.push_back({token, token + 1, chosen, chosen + choice.keys.numel()});
-        chosen += choice.keys.numel();
-        seen.push_back(choice.keys + key_begin);
-        blind.push_back(at::full(choice.keys.sizes(), choice.blind, choice.keys.options().dtype(at::kBool)));
-        any_blind = any_blind || choice.blind;
+    const int64_t width = spec_.kv_rank + spec_.rope_dim;
+    if (!chooses()) return each_head(rows.attend(attention_, spans, q, width, spec_.kv_rank), *value_weights_, pass);
+    // A layer that takes another's choice absorbs the same spans as that layer.
+    std::vector<KeyChoice>& choices = pass.choices(indexer_ ? layer_ : spec_.index_source);
+    if (indexer_) {
+      choices.resize(size_t(pass.stream().tokens()));
+      for (const TokenSpan& span : spans) {
+        const auto part = [&](const Tensor& t) { return t.slice(0, span.begin, span.end); };
+        const Tensor keys = rows.up_to({&span, 1}).narrow(1, width, spec_.index_dim);
+        std::ranges::move(indexer_->choose({part(query->q), part(query->weights)}, keys.detach(), rows.masked(span)),
+                          choices.begin() + span.begin);
       }
     }
-    Tensor keys = all.narrow(2, 0, width);
-    if (choices) {
-      keys = keys.index_select(0, at::cat(seen));
-      call.cached = false;
-      if (any_blind) call.hidden = at::cat(blind);
-    } else if (!on.cache) {
-      call.hidden = on.hidden;
-    }
-    call.sequences = ranges;
-    const Tensor mixed = attend(pass, call, first, q, keys, keys.narrow(2, 0, spec_.kv_rank));
-    return each_head(mixed, *value_weights_, pass);
-  }
-
-  Tensor attend(Pass& pass, ops::AttentionCall& call, int64_t first, const Tensor& q, const Tensor& k,
-                const Tensor& v) const {
-    ops::AttentionSpec wanted = attention_;
-    wanted.v_dim = v.size(2);
-    if (!pass.training) wanted.dropout = 0.0;
-    call.first_token = pass.first_token + first;
-    if (wanted.dropout > 0) call.dropout_key = pass.dropout_key("attn_weights");
-    return pass.attention_of(wanted, call, q, k, v);
+    return each_head(rows.attend(attention_, spans, q, width, spec_.kv_rank, choices), *value_weights_, pass);
   }
 
   // x [tokens, heads, in] -> [tokens, heads, out]: each head by its own weight, a row by itself.

@@ -58,7 +58,7 @@ LayerOutput Moe::forward(const Tensor& given, Pass& pass) const {
   if (bias_) out = out + bias_.value().to(out.scalar_type());
   LayerOutput made{pass.name("moe_output", pass.dropout("mlp_dropout", out, spec_.output_dropout)), {}};
   made.extras["router_logits"] = logits;
-  if (!pass.stream().cache)
+  if (pass.requests("expert_tokens"))
     made.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, router_.spec().experts);
   return made;
 }

@@ -55,7 +55,7 @@ struct MoeSpec {
 class Moe final : public Part {
  public:
   Moe(const Scope& block, MoeSpec spec);
-  // Beside x: "router_logits" [tokens, experts], with its gradient, and without a cache "expert_tokens" [experts].
+  // In addition to x: "router_logits" [tokens, experts], with its gradient, and on request "expert_tokens" [experts].
   LayerOutput forward(const Tensor& x, Pass& pass) const override;
   double idle_elements() const override { return experts_.idle_elements(router_.spec().top_k); }
 

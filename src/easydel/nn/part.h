@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "easydel/nn/cache.h"
+#include "easydel/nn/memory.h"
 #include "easydel/nn/run_layer.h"
 #include "easydel/nn/scope.h"
 

@@ -4,10 +4,11 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "easydel/base/error.h"
-#include "easydel/nn/cache.h"
+#include "easydel/nn/memory.h"
 #include "easydel/ops/convolution.h"
 #include "easydel/ops/dropout.h"
 
@@ -42,22 +43,20 @@ Pass Pass::over(std::vector<int64_t> cu_seqlens) {
   return pass;
 }
 
-Pass Pass::next(Cache& cache, std::vector<int64_t> slots, const std::vector<int64_t>& tokens) {
-  check(slots.size() == tokens.size(), "pass: ", slots.size(), " slots, ", tokens.size(), " counts");
+Pass Pass::next(Memory& memory, std::vector<int64_t> prompts) {
+  check(prompts.empty() || int64_t(prompts.size()) == memory.sequences(), "pass: ", prompts.size(), " prompts of ",
+        memory.sequences(), " sequences");
   Pass pass;
   Stream& text = pass.stream();
   std::vector<int64_t> begin;
   text.cu_seqlens = {0};
-  int64_t longest = 0;
-  for (size_t i = 0; i < slots.size(); ++i) {
-    begin.push_back(cache.length(slots[i]));
-    longest = std::max(longest, begin.back() + tokens[i]);
-    text.cu_seqlens.push_back(text.cu_seqlens.back() + tokens[i]);
+  for (int64_t s = 0; s < memory.sequences(); ++s) {
+    begin.push_back(memory.length(s));
+    text.cu_seqlens.push_back(text.cu_seqlens.back() + memory.added(s));
   }
-  cache.reserve(longest);
   text.positions = positions_from(begin, text.cu_seqlens);
-  text.cache = &cache;
-  text.cache_slots = std::move(slots);
+  text.memory = &memory;
+  text.prompts = std::move(prompts);
   return pass;
 }
 
@@ -72,47 +71,52 @@ const Stream& Pass::stream(std::string_view name) const {
   return found->second;
 }
 
+std::vector<TokenSpan> Pass::spans(std::string_view stream_name) const {
+  const Stream& on = stream(stream_name);
+  std::vector<TokenSpan> out;
+  for (int64_t s = 0; s < on.sequences(); ++s) {
+    const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
+    const int64_t past = on.memory ? on.memory->length(s) : 0;
+    const int64_t prompt = on.prompts.empty() ? past + end - begin : on.prompts[size_t(s)];
+    const int64_t generated = std::clamp(begin + prompt - past, begin, end);  // the first generated row
+    if (begin < generated) out.push_back({s, begin, generated, past, true, prompt});
+    if (generated < end) out.push_back({s, generated, end, past + generated - begin, false, prompt});
+  }
+  return out;
+}
+
 Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& v,
-                    std::string_view stream_name, const ops::RopeTable* turn) {
+                    std::string_view stream_name, const ops::RopeTable* rope) {
   const Stream& on = stream(stream_name);
   ops::AttentionSpec wanted = spec;
   if (!training) wanted.dropout = 0.0;
-  std::vector<ops::AttentionRange> ranges;
   ops::AttentionCall call;
   call.first_token = first_token;
   if (wanted.dropout > 0) call.dropout_key = dropout_key("attn_weights");
-  Tensor keys = turn && !on.cache ? ops::rope(k, *turn) : k, values = v;
   const bool some = q.size(0) != on.tokens();
   check(!some || (q.size(0) == on.wanted_tokens() && !training), "pass: queries of ", q.size(0), " tokens of ",
         on.tokens());
+  KeyPages pages;
+  if (on.memory) {
+    on.memory->write(layer, 0, k, v, rope);
+    pages = on.memory->ranges(layer);
+  } else {
+    pages.keys = rope ? ops::rope(k, *rope) : k, pages.values = v;
+    call.hidden = on.hidden;
+  }
+  std::vector<ops::AttentionRange> ranges;
   int64_t row = 0;
   for (int64_t s = 0; s < on.sequences(); ++s) {
     const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
-    const int64_t asked = some ? on.wanted[size_t(s)] : end - begin;
     const int64_t first_row = row;
-    row += asked;
-    if (!on.cache) {
-      ranges.push_back({first_row, row, begin, end});
-      continue;
-    }
-    const int64_t slot = on.cache_slots[size_t(s)], first = slot * on.cache->room();
-    const Cache::Rows rows = on.cache->next(layer, slot, end - begin);
-    if (turn)
-      ops::rope_into(k.slice(0, begin, end), *turn, begin, rows.k);
+    row += some ? on.wanted[size_t(s)] : end - begin;
+    if (on.memory)
+      ranges.push_back({first_row, row, 0, on.memory->length(s) + end - begin, pages.tables[size_t(s)]});
     else
-      rows.k.copy_(k.slice(0, begin, end));
-    rows.v.copy_(v.slice(0, begin, end));
-    ranges.push_back({first_row, row, first, first + on.cache->length(slot) + end - begin});
-  }
-  if (on.cache) {
-    keys = on.cache->keys(layer);
-    values = on.cache->values(layer);
-    call.cached = true;
-  } else {
-    call.hidden = on.hidden;
+      ranges.push_back({first_row, row, begin, end, {}});
   }
   call.sequences = ranges;
-  return attention_of(wanted, call, q, keys, values);
+  return attention_of(wanted, call, q, pages.keys, pages.values);
 }
 
 Tensor Pass::attention_of(const ops::AttentionSpec& spec, ops::AttentionCall call, const Tensor& q, const Tensor& k,
@@ -132,25 +136,25 @@ Tensor Pass::attention_of(const ops::AttentionSpec& spec, ops::AttentionCall cal
 
 namespace {
 
-// The states of a pass's sequences, taken out of the cache and put back when the call is done.
+// The states of a pass's sequences, given back when the call is done. Undefined: nothing is kept.
 class BorrowedStates {
  public:
-  BorrowedStates(const Stream& on, int64_t layer, size_t state) {
-    if (!on.cache) return;
-    all_ = on.cache->state(layer, state);
-    slots_ = at::tensor(on.cache_slots, at::kLong).to(all_.device());
-    own_ = all_.index_select(0, slots_);
+  BorrowedStates(const Stream& on, int64_t layer, size_t index) : memory_(on.memory), layer_(layer), index_(index) {
+    if (memory_) states_ = memory_->take_states(layer, index);
   }
   ~BorrowedStates() {
-    if (own_.defined()) all_.index_copy_(0, slots_, own_);
+    if (memory_) memory_->put_states(layer_, index_, states_);
   }
   BorrowedStates(const BorrowedStates&) = delete;
   BorrowedStates& operator=(const BorrowedStates&) = delete;
 
-  const Tensor& operator*() const { return own_; }
+  const Tensor& operator*() const { return states_; }
 
  private:
-  Tensor all_, slots_, own_;
+  Memory* memory_;
+  int64_t layer_;
+  size_t index_;
+  Tensor states_;
 };
 
 }  // namespace
@@ -173,10 +177,21 @@ ops::RunningMaximum Pass::running_maximum(int64_t layer, size_t state, const Ten
                                           std::string_view stream_name) {
   const Stream& on = stream(stream_name);
   const BorrowedStates states(on, layer, state);
-  // Before its first token a sequence has no maximum; the cache begins with zeros.
-  for (int64_t s = 0; on.cache && s < on.sequences(); ++s)
-    if (on.cache->length(on.cache_slots[size_t(s)]) == 0) (*states)[s].fill_(-std::numeric_limits<float>::infinity());
+  // Before its first token a sequence has no maximum; kept states begin with zeros.
+  for (int64_t s = 0; on.memory && s < on.sequences(); ++s)
+    if (on.memory->length(s) == 0) (*states)[s].fill_(-std::numeric_limits<float>::infinity());
   return ops::running_maximum(f, i, on.cu_seqlens, *states);
+}
+
+void Pass::each_sequence(int64_t layer, size_t state, const Tensor& initial, const Step& step,
+                         std::string_view stream_name) {
+  const Stream& on = stream(stream_name);
+  const BorrowedStates states(on, layer, state);
+  for (int64_t s = 0; s < on.sequences(); ++s) {
+    const Tensor before = on.memory ? (*states)[s] : initial;
+    const Tensor after = step(on.cu_seqlens[size_t(s)], on.cu_seqlens[size_t(s) + 1], before);
+    if (on.memory) before.copy_(after);
+  }
 }
 
 Tensor Pass::wanted(const Tensor& x, std::string_view stream_name) const {
@@ -249,9 +264,7 @@ Tensor Pass::given(std::string_view name) {
 
 void Pass::finish() {
   for (auto& [name, on] : streams_)
-    if (on.cache)
-      for (int64_t s = 0; s < on.sequences(); ++s)
-        on.cache->advance(on.cache_slots[size_t(s)], on.cu_seqlens[size_t(s) + 1] - on.cu_seqlens[size_t(s)]);
+    if (on.memory) on.memory->finish();
 }
 
 }  // namespace easydel::nn

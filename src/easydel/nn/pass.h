@@ -1,5 +1,5 @@
-// One forward: which sequences it runs over, where keys, values and recurrent states live, whether gradients are
-// wanted, and what is captured on the way. Made for one call of Model::forward; not shared between threads.
+// One forward: which sequences it runs over, where keys, values and recurrent states are kept, whether gradients are
+// needed, and what is captured on the way. Made for one call of Model::forward; not shared between threads.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,17 +20,19 @@
 
 namespace easydel::nn {
 
-class Cache;  // keys, values and recurrent states of running sequences: nn/cache.h
+class Memory;  // keys, values and recurrent states of the sequences of a pass: nn/memory.h
 
 // A list of tokens that attend among themselves. Text models have one, "text"; encoder-decoders and vision towers
-// bring their own beside it.
+// add their own.
 struct Stream {
-  std::vector<int64_t> cu_seqlens;   // where each sequence begins: {0, n0, n0+n1, ...}
-  Tensor positions;                  // int64 [tokens], or [3, tokens] for mrope
-  Cache* cache = nullptr;            // null: nothing is kept (training, scoring)
-  std::vector<int64_t> cache_slots;  // with a cache: the slot of each sequence
-  std::vector<int64_t>
-      lengths;    // of the sequences once all that is known of them is in; empty: as far as this pass goes
+  std::vector<int64_t> cu_seqlens;  // where each sequence begins: {0, n0, n0+n1, ...}
+  Tensor positions;                 // int64 [tokens], or [3, tokens] for mrope
+  Memory* memory = nullptr;         // of these sequences; null: nothing is kept (training, scoring)
+  // Of each sequence the length of its whole prompt; the tokens after it were generated. Empty: every token up to the
+  // end of this pass is prompt.
+  std::vector<int64_t> prompts;
+  // Final length of each sequence once its whole prompt has been read. Empty: the length that this pass reaches.
+  std::vector<int64_t> lengths;
   Tensor hidden;  // bool [tokens]: keys that nobody sees (padding in a probe); undefined: none
   // Of each sequence how many of its last tokens the model's results are asked for; empty: all.
   std::vector<int64_t> wanted;
@@ -50,14 +53,26 @@ struct KeyChoice {
   bool blind = false;
 };
 
+// Neighbouring tokens of one sequence of a pass, all of its prompt or all generated.
+struct TokenSpan {
+  int64_t sequence = 0;
+  int64_t begin = 0, end = 0;  // rows of the stream
+  int64_t position = 0;        // of the first: number of tokens before it in the sequence
+  bool prompt = true;
+  int64_t prompt_length = 0;  // of the sequence
+
+  int64_t tokens() const { return end - begin; }
+  int64_t keys() const { return position + tokens(); }  // tokens that its last one sees, itself included
+};
+
 class Pass {
  public:
   Pass();
-  // A pass over whole sequences without a cache; positions count from 0 in each.
+  // A pass over whole sequences that keeps nothing; positions count from 0 in each.
   static Pass over(std::vector<int64_t> cu_seqlens);
-  // A pass over the next tokens of cached sequences: `tokens[i]` more in slot `slots[i]`; positions go on from what is
-  // there. The cache must outlive the pass.
-  static Pass next(Cache& cache, std::vector<int64_t> slots, const std::vector<int64_t>& tokens);
+  // A pass over the tokens that `memory` is about to get; positions go on from those that are there. `prompts` as in
+  // Stream. The memory must outlive the pass.
+  static Pass next(Memory& memory, std::vector<int64_t> prompts = {});
 
   Stream& stream(std::string_view name = "text");
   const Stream& stream(std::string_view name = "text") const;
@@ -68,11 +83,20 @@ class Pass {
   int64_t first_token = 0;         // global index of this pass's first token in the step
   std::string attention = "auto";  // backend by name
 
-  // q [tokens, heads, head_dim], k, v [tokens, kv_heads, ...] of layer `layer` on `stream`; writes keys and values
-  // to the cache where there is one. -> [tokens, heads, v_dim]. `turn`: the keys are still to be turned by it, on their
-  // way into the cache. q may be of the wanted tokens alone, as the result then is.
+  // The tokens of a stream's sequences, in order, each sequence's prompt apart from what was generated. The arithmetic
+  // of a token may depend on its position, on whether it is prompt and on the prompt's length, and on nothing else: not
+  // on how a prompt was cut into passes.
+  std::vector<TokenSpan> spans(std::string_view stream = "text") const;
+
+  // What the caller needs in addition to the model's result, by name: "expert_tokens".
+  void request(std::string name) { requests_.insert(std::move(name)); }
+  bool requests(std::string_view name) const { return requests_.contains(name); }
+
+  // q [tokens, heads, head_dim], k, v [tokens, kv_heads, ...] of layer `layer` on `stream`; keys and values go to the
+  // memory if there is one. -> [tokens, heads, v_dim]. `rope`: the keys are not rotated yet; this rotates them. q may
+  // be of the wanted tokens alone, as the result then is.
   Tensor attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& v,
-                std::string_view stream = "text", const ops::RopeTable* turn = nullptr);
+                std::string_view stream = "text", const ops::RopeTable* rope = nullptr);
 
   // ops::attention by this pass's backend; its result is the checkpoint name "attn_dense".
   Tensor attention_of(const ops::AttentionSpec& spec, ops::AttentionCall call, const Tensor& q, const Tensor& k,
@@ -87,6 +111,11 @@ class Pass {
                   std::string_view stream = "text");
   ops::RunningMaximum running_maximum(int64_t layer, size_t state, const Tensor& f, const Tensor& i,
                                       std::string_view stream = "text");
+  // A recurrence that a family computes by itself: step(begin, end, before) of each sequence's rows [begin, end)
+  // returns the state after them. `before` is the state that earlier passes left, or `initial`, fp32 [shape...].
+  using Step = std::function<Tensor(int64_t begin, int64_t end, const Tensor& before)>;
+  void each_sequence(int64_t layer, size_t state, const Tensor& initial, const Step& step,
+                     std::string_view stream = "text");
   // Of x [tokens, ...] the wanted tokens' rows.
   Tensor wanted(const Tensor& x, std::string_view stream = "text") const;
   // x with zeros for hidden tokens: what a recurrence must not remember.
@@ -120,7 +149,7 @@ class Pass {
   bool has_backward() const;
   std::function<void(std::string_view name, const Tensor&)> capture;  // for --trace, distillation
 
-  // Called by a model after its last layer: what was written to caches counts.
+  // Called by a model after its last layer: what was written to the memory counts.
   void finish();
 
  private:
@@ -133,6 +162,7 @@ class Pass {
   const KeptTensors* giving_ = nullptr;
   std::string asked_;                                 // saving: the name whose maker could take it
   std::map<std::string, size_t, std::less<>> taken_;  // giving: how many of a name
+  std::set<std::string, std::less<>> requests_;
 };
 
 }  // namespace easydel::nn

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "easydel/nn/cache.h"
+#include "easydel/nn/memory.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/nn/pass.h"
 

@@ -43,7 +43,9 @@ struct AttentionSpec {
 // position of the last key, so tokens that were cached before come first among the keys.
 struct AttentionRange {
   int64_t begin = 0, end = 0;          // rows of q
-  int64_t key_begin = 0, key_end = 0;  // rows of k and v
+  int64_t key_begin = 0, key_end = 0;  // rows of k and v; with pages positions, from 0 on
+  // Where k and v are pages: position t is token t % page_tokens of page pages[t / page_tokens].
+  std::span<const int32_t> pages = {};
 };
 
 // What a call leaves for an equal later one that needs only its backward. A backend that can fills in what is
@@ -53,17 +55,18 @@ struct AttentionMemory {
   Tensor normalizers;  // fp32 [tokens, heads]
 };
 
-// What one call runs over, beside q, k and v.
+// What one call runs over, in addition to q, k and v.
 struct AttentionCall {
   std::span<const AttentionRange> sequences;
   Tensor hidden;             // bool [keys]: keys that nobody sees (padding in a probe). Undefined: none
-  bool cached = false;       // k and v are a cache's storage: rows of no sequence are anything, and have no gradient
   uint64_t dropout_key = 0;  // of the dropout's mask, when spec.dropout > 0
   int64_t first_token = 0;   // global index of row 0 of q, for that mask
   AttentionMemory* memory = nullptr;
 };
 
-// q [tokens, heads, head_dim], k [keys, kv_heads, head_dim], v [keys, kv_heads, v_dim] -> [tokens, heads, v_dim].
+// q [tokens, heads, head_dim], k [keys, kv_heads, head_dim], v [keys, kv_heads, v_dim] -> [tokens, heads, v_dim]. k and
+// v may be the pages of a memory, [pages, kv_heads, page_tokens, ...]: then ranges have page tables, and there is no
+// gradient.
 // `backend` is a name of ops/attention_backends.h or "auto". UserError where it cannot serve the need.
 Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k,
                  const Tensor& v, const std::string& backend = "auto");

@@ -8,6 +8,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/ops/key_pages.h"
 
 namespace easydel::ops {
 
@@ -76,12 +77,38 @@ Tensor one_by_one(const AttentionNeed& need, Tensor (*one)(const AttentionNeed&,
   return parts.size() == 1 ? parts[0].contiguous() : at::cat(parts);
 }
 
+namespace {
+
+// The call of `need` over keys and values that lie one after the other, for a backend that knows no pages.
+Tensor attend_gathered(const AttentionBackend& backend, const AttentionNeed& need) {
+  std::vector<Tensor> keys, values;  // heads first
+  std::vector<AttentionRange> ranges;
+  int64_t rows = 0;
+  for (const AttentionRange& range : need.call.sequences) {
+    keys.push_back(gather_pages(need.k, range.pages, range.key_end).transpose(0, 1));
+    values.push_back(gather_pages(need.v, range.pages, range.key_end).transpose(0, 1));
+    ranges.push_back({range.begin, range.end, rows, rows + range.key_end, {}});
+    rows += range.key_end;
+  }
+  const auto all = [](const std::vector<Tensor>& parts, const Tensor& pages) {
+    if (parts.empty()) return at::empty({0, pages.size(1), pages.size(3)}, pages.options());
+    return (parts.size() == 1 ? parts[0] : at::cat(parts, 1)).transpose(0, 1);
+  };
+  const Tensor k = all(keys, need.k), v = all(values, need.v);
+  AttentionCall call = need.call;
+  call.sequences = ranges;
+  return backend.attend({need.spec, call, need.q, k, v, need.gradients});
+}
+
+}  // namespace
+
 Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k,
                  const Tensor& v, const std::string& backend) {
   const bool gradients = at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad() ||
                                                         (spec.sinks.defined() && spec.sinks.requires_grad()));
   const AttentionNeed need{spec, call, q, k, v, gradients};
-  return pick_attention(backend, need).attend(need);
+  const AttentionBackend& picked = pick_attention(backend, need);
+  return k.dim() == 4 && !picked.reads_pages ? attend_gathered(picked, need) : picked.attend(need);
 }
 
 }  // namespace easydel::ops

@@ -23,6 +23,7 @@ struct AttentionBackend {
   std::string_view doc;
   std::optional<std::string> (*refuses)(const AttentionNeed&);  // why it cannot serve; nothing: it can
   Tensor (*attend)(const AttentionNeed&);
+  bool reads_pages = false;  // else keys and values are gathered for it
 };
 
 std::span<const AttentionBackend> attention_backends();  // alphabetical; the list is in attention_backends.cpp

@@ -43,7 +43,7 @@ Shape shape_of(const AttentionNeed& need) {
   shape.spec.heads = need.q.size(1);
   shape.spec.kv_heads = need.k.size(1);
   shape.spec.head_dim = need.q.size(2);
-  shape.spec.v_dim = need.v.size(2);
+  shape.spec.v_dim = need.v.size(-1);
   shape.spec.scale = float(need.spec.scale);
   shape.spec.causal = need.spec.kind == AttentionKind::causal;
   shape.spec.window = need.spec.window;
@@ -56,6 +56,7 @@ Shape shape_of(const AttentionNeed& need) {
     sequence.keys = range.key_end - range.key_begin;
     sequence.past = sequence.keys - sequence.queries;
     sequence.first_key = range.key_begin;
+    if (need.k.dim() == 4) sequence.pages = range.pages.data(), sequence.page_tokens = need.k.size(2);
     shape.sequences.push_back(sequence);
   }
   return shape;
@@ -64,6 +65,12 @@ Shape shape_of(const AttentionNeed& need) {
 // Room for rows [tokens] of which the sequences have `covered`; what they do not have is 0.
 Tensor room(at::IntArrayRef sizes, const at::TensorOptions& options, int64_t covered) {
   return covered < sizes[0] ? at::zeros(sizes, options) : at::empty(sizes, options);
+}
+
+// Keys or values: [keys, kv_heads, dim], or pages [pages, kv_heads, page_tokens, dim].
+kernels::Heads keys_of(const Tensor& x) {
+  if (x.dim() == 3) return tensor::heads_of(x);
+  return {x.const_data_ptr(), tensor::number_of(x.scalar_type()), x.stride(2), x.stride(1), x.stride(0)};
 }
 
 Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 1 ? t : t.contiguous(); }
@@ -78,11 +85,11 @@ struct Flash : torch::autograd::Function<Flash> {
     if (memory && memory->out.defined()) {
       out = memory->out.detach(), lse = memory->normalizers;
     } else {
-      out = room({q.size(0), q.size(1), v.size(2)}, q.options(), shape.queries());
+      out = room({q.size(0), q.size(1), v.size(-1)}, q.options(), shape.queries());
       if (context || memory) lse = at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat));
       kernels::AttentionSpec spec = shape.spec;
       spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);
-      const kernels::Heads q_heads = tensor::heads_of(q), k_heads = tensor::heads_of(k), v_heads = tensor::heads_of(v);
+      const kernels::Heads q_heads = tensor::heads_of(q), k_heads = keys_of(k), v_heads = keys_of(v);
       kernels::attend(tensor::executor(), spec, shape.sequences, q_heads, k_heads, v_heads,
                       tensor::mutable_heads_of(out), lse.defined() ? lse.mutable_data_ptr<float>() : nullptr,
                       kernels::attention_order(q_heads.number, k_heads.number, v_heads.number));
@@ -137,7 +144,7 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   if (spec.slopes.defined() && spec.slopes.requires_grad()) return "gives slopes no gradient";
   if (spec.dropout > 0) return "has no dropout";
   if (need.call.hidden.defined()) return "knows no hidden keys";
-  if (need.call.cached && need.gradients) return "gives no gradient through a cache";
+  if (need.k.dim() == 4 && need.gradients) return "gives no gradient through a cache";
   return std::nullopt;
 }
 
@@ -152,8 +159,8 @@ Tensor attend(const AttentionNeed& need) {
 }  // namespace
 
 AttentionBackend flash_attn2_attention() {
-  return {"flash_attn2", 20, "Blocks of keys with a running softmax: linear memory, one order of additions.", refuses,
-          attend};
+  return {"flash_attn2", 20,     "Blocks of keys with a running softmax: linear memory, one order of additions.",
+          refuses,       attend, /*reads_pages=*/true};
 }
 
 }  // namespace easydel::ops

@@ -95,9 +95,11 @@ Tensor generate(const models::Model& model, const Batch& prompts, int64_t max_ne
     if (tokens.back() == 0) refuse("prompt_ids", str("prompt ", row, " is empty"));
   }
   auto cache = model.make_cache(count, prompts.ids.size(1) + max_new_tokens);
+  const std::vector<int64_t> lengths = tokens;
   std::vector<Tensor> texts = parts, made;
   for (int64_t step = 0; step < max_new_tokens; ++step) {
-    nn::Pass pass = nn::Pass::next(*cache, slots, tokens);
+    const auto memory = cache->next(slots, tokens);
+    nn::Pass pass = nn::Pass::next(*memory, lengths);
     const Tensor hidden = model.forward({at::cat(parts).to(model.device())}, pass).hidden;
     std::vector<Tensor> rows;
     for (size_t i = 1; i < pass.stream().cu_seqlens.size(); ++i)

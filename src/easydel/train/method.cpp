@@ -17,6 +17,7 @@ models::Outputs Forwarding::run(const models::Model& model, const Batch& batch, 
   pass.seed = seed;
   pass.step = step;
   pass.first_token = first_token;
+  if (routers) pass.request("expert_tokens");
   models::Outputs outputs = model.forward({batch.tokens}, pass);
   if (routers) routers->see(model, outputs, pass, metrics);
   return outputs;

@@ -57,7 +57,8 @@ class Mixture {
         experts_(before_(x), routing.indices, routing.weights * scales.view(routing.weights.sizes()), pass);
     nn::LayerOutput out{after_mlp_(fed) + after_(pass.name("moe_expert_output", made)), {}};
     out.extras["router_logits"] = logits;
-    if (!pass.stream().cache) out.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.experts);
+    if (pass.requests("expert_tokens"))
+      out.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.experts);
     return out;
   }
   double idle_elements() const { return experts_.idle_elements(spec_.top_k); }

@@ -61,7 +61,7 @@ class Mixer final : public nn::Part {
     nn::LayerOutput made{out + bias_.value().to(out.scalar_type()), {}};
     // Twice, as transformers gathers them: from its attention, and from the gating within.
     made.extras["attention_router_logits"] = made.extras["gating_router_logits"] = logits;
-    if (!pass.stream().cache)
+    if (pass.requests("expert_tokens"))
       made.extras["attention_expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.router.experts);
     return made;
   }

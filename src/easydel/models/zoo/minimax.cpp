@@ -68,15 +68,13 @@ class Lightning final : public nn::Part {
     if (on.hidden.defined()) all = all * on.hidden.logical_not().to(all.scalar_type()).unsqueeze(1);
     all = all.view({x.size(0), heads_, 3 * head_dim_}).transpose(0, 1).to(at::kFloat);  // [heads, tokens, 3 head_dim]
     std::vector<Tensor> made;
-    for (size_t s = 0; s < size_t(on.sequences()); ++s) {
-      const int64_t begin = on.cu_seqlens[s], end = on.cu_seqlens[s + 1];
-      Tensor state = on.cache ? on.cache->state(layer_, 0).select(0, on.cache_slots[s])
-                              : at::zeros({heads_, head_dim_, head_dim_}, all.options());
-      Tensor running = state;
+    const Tensor nothing = at::zeros({heads_, head_dim_, head_dim_}, all.options());
+    pass.each_sequence(layer_, 0, nothing, [&](int64_t begin, int64_t end, const Tensor& before) {
+      Tensor running = before;
       for (int64_t at = begin; at < end; at += block_)
         made.push_back(one_block(all.slice(1, at, std::min(at + block_, end)), running));
-      if (on.cache) state.copy_(running);
-    }
+      return running;
+    });
     const Tensor mixed = at::cat(made, 1).transpose(0, 1).reshape({x.size(0), heads_ * head_dim_}).to(x.scalar_type());
     const Tensor gated = ops::activate(gate_(x, pass, "attn_gate"), ops::Activation::sigmoid) * norm_(mixed);
     return {output_(gated, pass, "attn_output"), {}};

@@ -1,0 +1,32 @@
+// Keys and values on their way into pages, rotated or as they are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "easydel/kernels/attention.h"
+#include "easydel/kernels/executor.h"
+
+namespace easydel::kernels {
+
+// Token `token` of page `page`.
+struct PagePlace {
+  int32_t page = 0, token = 0;
+};
+
+// Rows of one tensor and the pages that they go to, of the same number type.
+struct PagedRows {
+  Heads from;       // [tokens, heads, dim]
+  MutableHeads to;  // of page 0: [page tokens, heads, dim]
+  int64_t page_stride = 0;
+  int64_t heads = 0, dim = 0;
+  // The first 2 x pairs dimensions of a head are rotated by cos and sin [tokens, pairs], side by side; pairs 0: none.
+  int64_t pairs = 0;
+  const float *cos = nullptr, *sin = nullptr;
+  bool interleaved = false;
+};
+
+// Row i of each goes to places[i].
+void write_pages(Executor& executor, std::span<const PagedRows> all, std::span<const PagePlace> places);
+
+}  // namespace easydel::kernels

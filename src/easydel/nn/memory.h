@@ -1,0 +1,65 @@
+// Where the keys, values and recurrent states of one pass's sequences are kept between passes. nn::Pass is the only
+// caller: layers and families ask the pass, and never see slots, pages or rows of storage.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "easydel/tensor/torch.h"
+
+namespace easydel::ops {
+struct RopeTable;
+}
+
+namespace easydel::nn {
+
+// What one layer keeps of a sequence: keys and values for each token, states whose size does not grow, or both.
+struct CacheLayer {
+  int64_t kv_heads = 0, k_dim = 0, v_dim = 0;  // kv_heads 0: no keys and values
+  std::vector<std::vector<int64_t>> states;    // shapes; kept in fp32, zero at the start of a sequence
+
+  bool empty() const { return kv_heads == 0 && states.empty(); }
+};
+
+struct CacheShape {
+  std::vector<CacheLayer> layers;
+  at::ScalarType type = at::kFloat;  // of keys and values
+  at::Device device = at::kCPU;
+};
+
+// The keys and values of one layer, as attention reads them.
+struct KeyPages {
+  Tensor keys, values;  // [pages, kv_heads, page_tokens, dim]; values undefined: the layer keeps none
+  // Of each sequence: position t is token t % page_tokens of page tables[sequence][t / page_tokens].
+  std::vector<std::span<const int32_t>> tables;
+};
+
+// The memory of the sequences of one pass, in the pass's order. It refers to the pool that owns pages and states, which
+// must outlive it and must not be changed before finish().
+class Memory {
+ public:
+  virtual ~Memory() = default;
+
+  virtual int64_t sequences() const = 0;
+  // Number of tokens of a sequence that earlier passes wrote, and that this pass adds.
+  virtual int64_t length(int64_t sequence) const = 0;
+  virtual int64_t added(int64_t sequence) const = 0;
+
+  // Stores keys and values [added tokens of all sequences, heads, dim] as heads [first_head, first_head + heads) of
+  // layer `layer`. values may be undefined where the layer keeps none. `rope` rotates the keys on the way; null: they
+  // are stored as they are.
+  virtual void write(int64_t layer, int64_t first_head, const Tensor& keys, const Tensor& values,
+                     const ops::RopeTable* rope) = 0;
+  // Where the keys and values of all tokens are, those that this pass wrote included.
+  virtual KeyPages ranges(int64_t layer) const = 0;
+
+  // State number `index` of a layer, fp32 [sequences, shape...], for the pass to change in place and to give back.
+  virtual Tensor take_states(int64_t layer, size_t index) = 0;
+  virtual void put_states(int64_t layer, size_t index, const Tensor& states) = 0;
+
+  // After the last layer: the added tokens count. Called once.
+  virtual void finish() = 0;
+};
+
+}  // namespace easydel::nn

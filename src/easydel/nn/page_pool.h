@@ -1,0 +1,55 @@
+// Pages of keys and values: blocks of equal size, each with room for some tokens of all layers, taken on demand and
+// counted by their owners. Which sequence has which page is the business of nn/cache.h.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "easydel/nn/memory.h"
+
+namespace easydel::nn {
+
+// A page is one block, so that it can be copied or stored as a whole: of each layer in turn the keys
+// [kv_head][token][k_dim], then the values [kv_head][token][v_dim]. Storage is reserved for a number of pages, but the
+// system provides memory only for what is written.
+class PagePool {
+ public:
+  // Room for `pages` pages; take() doubles it when they are all in use.
+  PagePool(const CacheShape& shape, int64_t page_tokens, int64_t pages);
+
+  bool empty() const { return page_elements_ == 0; }  // no layer has keys
+  int64_t page_tokens() const { return page_tokens_; }
+  int64_t page_bytes() const;
+  int64_t used() const { return used_; }  // pages that have an owner
+
+  // A page with one owner. What it holds is undefined.
+  int32_t take();
+  // One owner more, one owner less; without one the page is free.
+  void share(int32_t page) { ++owners_[size_t(page)]; }
+  void give_back(int32_t page);
+  // A page of the caller's own in place of `page`, of which it is an owner, with the same first `tokens` tokens: the
+  // page itself where nobody else owns it, else a copy.
+  int32_t own(int32_t page, int64_t tokens);
+
+  // [pages, kv_heads, page_tokens, dim], views of the storage; valid until take() or own() is called. Undefined: the
+  // layer has none.
+  const Tensor& keys(int64_t layer) const { return layers_[size_t(layer)].keys; }
+  const Tensor& values(int64_t layer) const { return layers_[size_t(layer)].values; }
+
+ private:
+  struct LayerPages {
+    int64_t heads = 0, k_dim = 0, v_dim = 0, k_offset = 0, v_offset = 0;  // offsets in a page, in elements
+    Tensor keys, values;
+  };
+
+  void reserve(int64_t pages);
+
+  int64_t page_tokens_, page_elements_ = 0, capacity_ = 0, used_ = 0;
+  at::TensorOptions options_;
+  Tensor storage_;  // [capacity, page elements]
+  std::vector<LayerPages> layers_;
+  std::vector<int32_t> owners_;  // of each page that was ever taken
+  std::vector<int32_t> free_;
+};
+
+}  // namespace easydel::nn

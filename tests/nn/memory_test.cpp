@@ -1,0 +1,206 @@
+// nn::Cache and its pages: what is written is read back, pages are shared and copied before they are written, and
+// nothing is lost or left over.
+#include "easydel/nn/memory.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <gtest/gtest.h>
+
+#include "easydel/base/error.h"
+#include "easydel/nn/cache.h"
+#include "easydel/ops/key_pages.h"
+
+namespace easydel::nn {
+namespace {
+
+constexpr int64_t kv_heads = 2, k_dim = 3, v_dim = 5, page_tokens = 4;
+
+CacheShape shape(std::vector<std::vector<int64_t>> states = {}) {
+  CacheShape out;
+  out.layers = {{kv_heads, k_dim, v_dim, {}}, {kv_heads, k_dim, 0, std::move(states)}};
+  return out;
+}
+
+// Rows [tokens, kv_heads, dim] that tell every element of every token apart.
+Tensor rows(int64_t first, int64_t tokens, int64_t dim) {
+  const Tensor each = at::arange(tokens * kv_heads * dim, at::kFloat).view({tokens, kv_heads, dim});
+  return each * 0.001 + at::arange(first, first + tokens, at::kFloat).view({-1, 1, 1});
+}
+
+// Adds tokens to slots in one pass; rows of slot i begin with number first[i].
+void add(Cache& cache, const std::vector<int64_t>& slots, const std::vector<int64_t>& tokens,
+         const std::vector<int64_t>& first) {
+  const auto memory = cache.next(slots, tokens);
+  std::vector<Tensor> keys, values;
+  for (size_t i = 0; i < slots.size(); ++i)
+    keys.push_back(rows(first[i], tokens[i], k_dim)), values.push_back(rows(first[i], tokens[i], v_dim));
+  memory->write(0, 0, at::cat(keys), at::cat(values), nullptr);
+  memory->write(1, 0, at::cat(keys) * 2, {}, nullptr);
+  memory->finish();
+}
+
+struct Found {
+  Tensor keys, values, second;
+};
+Found found(Cache& cache, int64_t slot) {
+  const auto memory = cache.next({slot}, {0});
+  const KeyPages first = memory->ranges(0), second = memory->ranges(1);
+  const int64_t length = cache.length(slot);
+  EXPECT_FALSE(second.values.defined());
+  return {ops::gather_pages(first.keys, first.tables[0], length),
+          ops::gather_pages(first.values, first.tables[0], length),
+          ops::gather_pages(second.keys, second.tables[0], length)};
+}
+void expect_rows(Cache& cache, int64_t slot, const Tensor& keys, const Tensor& values) {
+  const Found is = found(cache, slot);
+  EXPECT_TRUE(is.keys.equal(keys));
+  EXPECT_TRUE(is.values.equal(values));
+  EXPECT_TRUE(is.second.equal(keys * 2));
+}
+
+int64_t pages_in_use(const Cache& cache) {
+  // Each page: keys and values of layer 0, keys of layer 1, each from a multiple of 64 elements on.
+  return cache.bytes() / ((64 + 64 + 64) * 4);
+}
+
+TEST(Memory, ReadsBackWhatSequencesOfSeveralPassesWrote) {
+  Cache cache(shape(), 3, 8, page_tokens);
+  add(cache, {2, 0}, {5, 1}, {100, 200});
+  add(cache, {0, 2}, {6, 4}, {300, 400});
+  EXPECT_EQ(cache.length(2), 9);
+  EXPECT_EQ(cache.length(1), 0);
+  expect_rows(cache, 2, at::cat({rows(100, 5, k_dim), rows(400, 4, k_dim)}),
+              at::cat({rows(100, 5, v_dim), rows(400, 4, v_dim)}));
+  expect_rows(cache, 0, at::cat({rows(200, 1, k_dim), rows(300, 6, k_dim)}),
+              at::cat({rows(200, 1, v_dim), rows(300, 6, v_dim)}));
+  EXPECT_EQ(pages_in_use(cache), 3 + 2);
+}
+
+TEST(Memory, GrowsBeyondWhatWasReserved) {
+  Cache cache(shape(), 1, 1, page_tokens);
+  add(cache, {0}, {3}, {1});
+  add(cache, {0}, {40}, {1000});
+  expect_rows(cache, 0, at::cat({rows(1, 3, k_dim), rows(1000, 40, k_dim)}),
+              at::cat({rows(1, 3, v_dim), rows(1000, 40, v_dim)}));
+}
+
+TEST(Memory, SharesThePagesOfACopyAndCopiesTheOneThatIsWritten) {
+  Cache cache(shape(), 2, 16, page_tokens);
+  add(cache, {0}, {10}, {1});
+  EXPECT_EQ(pages_in_use(cache), 3);
+  cache.copy(0, 1);
+  EXPECT_EQ(cache.length(1), 10);
+  EXPECT_EQ(pages_in_use(cache), 3);
+  add(cache, {0}, {1}, {500});
+  EXPECT_EQ(pages_in_use(cache), 4);  // the half full page alone
+  add(cache, {1}, {1}, {700});
+  EXPECT_EQ(pages_in_use(cache), 4);  // which has one owner by now
+  const auto with = [](int64_t last, int64_t dim) { return at::cat({rows(1, 10, dim), rows(last, 1, dim)}); };
+  expect_rows(cache, 0, with(500, k_dim), with(500, v_dim));
+  expect_rows(cache, 1, with(700, k_dim), with(700, v_dim));
+}
+
+TEST(Memory, DoesNotCopyAFullPage) {
+  Cache cache(shape(), 2, 16, page_tokens);
+  add(cache, {0}, {8}, {1});
+  cache.copy(0, 1);
+  add(cache, {0, 1}, {1, 1}, {50, 60});
+  EXPECT_EQ(pages_in_use(cache), 2 + 2);
+  expect_rows(cache, 1, at::cat({rows(1, 8, k_dim), rows(60, 1, k_dim)}),
+              at::cat({rows(1, 8, v_dim), rows(60, 1, v_dim)}));
+}
+
+TEST(Memory, GivesPagesBackWithTheirLastOwner) {
+  Cache cache(shape(), 3, 16, page_tokens);
+  add(cache, {0}, {9}, {1});
+  cache.copy(0, 1);
+  cache.copy(1, 2);
+  cache.truncate(0, 0);
+  EXPECT_EQ(pages_in_use(cache), 3);
+  cache.truncate(1, 5);
+  cache.truncate(2, 5);
+  EXPECT_EQ(pages_in_use(cache), 2);
+  expect_rows(cache, 2, rows(1, 5, k_dim), rows(1, 5, v_dim));
+  add(cache, {2}, {2}, {80});
+  expect_rows(cache, 1, rows(1, 5, k_dim), rows(1, 5, v_dim));
+  cache.copy(0, 1);  // nothing is there
+  cache.truncate(2, 0);
+  EXPECT_EQ(pages_in_use(cache), 0);
+}
+
+TEST(Memory, ForgetsAPassThatWasNotFinished) {
+  Cache cache(shape(), 2, 16, page_tokens);
+  add(cache, {0}, {6}, {1});
+  cache.next({0}, {9})->write(0, 0, rows(90, 9, k_dim), rows(90, 9, v_dim), nullptr);
+  EXPECT_EQ(cache.length(0), 6);
+  cache.copy(0, 1);
+  add(cache, {0, 1}, {1, 1}, {20, 30});
+  const auto with = [](int64_t last, int64_t dim) { return at::cat({rows(1, 6, dim), rows(last, 1, dim)}); };
+  expect_rows(cache, 0, with(20, k_dim), with(20, v_dim));
+  expect_rows(cache, 1, with(30, k_dim), with(30, v_dim));
+  cache.truncate(0, 0);
+  cache.truncate(1, 0);
+  EXPECT_EQ(pages_in_use(cache), 0);
+}
+
+TEST(Memory, WritesSomeHeadsOfALayer) {
+  Cache cache(shape(), 1, 8, page_tokens);
+  const auto memory = cache.next({0}, {6});
+  const Tensor all = rows(1, 6, k_dim);
+  memory->write(1, 1, all.narrow(1, 1, 1), {}, nullptr);
+  memory->write(1, 0, all.narrow(1, 0, 1), {}, nullptr);
+  memory->finish();
+  EXPECT_TRUE(found(cache, 0).second.equal(all));
+}
+
+TEST(Memory, RotatesKeysOnTheWay) {
+  CacheShape even;
+  even.layers = {{kv_heads, 8, 4, {}}};
+  ops::RopeSpec spec;
+  spec.dim = 6;
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    even.type = type;
+    Cache cache(even, 1, 8, page_tokens);
+    const Tensor keys = rows(1, 7, 8).to(type), values = rows(1, 7, 4).to(type);
+    const ops::RopeTable table = ops::rope_table(spec, at::arange(7, at::kLong), {0, 7});
+    const auto memory = cache.next({0}, {7});
+    memory->write(0, 0, keys, values, &table);
+    const KeyPages pages = memory->ranges(0);
+    EXPECT_TRUE(ops::gather_pages(pages.keys, pages.tables[0], 7).equal(ops::rope(keys, table)));
+    EXPECT_TRUE(ops::gather_pages(pages.values, pages.tables[0], 7).equal(values));
+  }
+}
+
+TEST(Memory, LendsStatesOfNeighboursAndOfOthersAlike) {
+  Cache cache(shape({{2, 2}}), 4, 8, page_tokens);
+  for (const std::vector<int64_t>& slots : {std::vector<int64_t>{1, 2}, {3, 0}}) {
+    const auto memory = cache.next(slots, {1, 1});
+    const Tensor states = memory->take_states(1, 0);
+    EXPECT_TRUE(states.eq(0).all().item<bool>());
+    for (int64_t i = 0; i < 2; ++i) states[i].fill_(double(10 + slots[size_t(i)]));
+    memory->put_states(1, 0, states);
+    memory->finish();
+  }
+  const Tensor all = cache.next({0, 1, 2, 3}, {0, 0, 0, 0})->take_states(1, 0);
+  for (int64_t slot = 0; slot < 4; ++slot) EXPECT_TRUE(all[slot].eq(double(10 + slot)).all().item<bool>()) << slot;
+  cache.copy(3, 1);
+  EXPECT_TRUE(cache.next({1}, {0})->take_states(1, 0).eq(13).all().item<bool>());
+  cache.truncate(1, 0);
+  EXPECT_TRUE(cache.next({1}, {0})->take_states(1, 0).eq(0).all().item<bool>());
+  EXPECT_THROW(
+      {
+        add(cache, {2}, {2}, {1});
+        cache.truncate(2, 1);
+      },
+      Bug);
+}
+
+TEST(Memory, IsFinishedOnce) {
+  Cache cache(shape(), 1, 8, page_tokens);
+  const auto memory = cache.next({0}, {1});
+  memory->finish();
+  EXPECT_THROW(memory->finish(), Bug);
+}
+
+}  // namespace
+}  // namespace easydel::nn

@@ -1,0 +1,81 @@
+// Keys and values in pages: what is written is gathered again, and every backend attends to pages as to one stretch.
+#include "easydel/ops/key_pages.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "easydel/ops/attention.h"
+
+namespace easydel::ops {
+namespace {
+
+constexpr int64_t page_tokens = 4;
+
+// Two sequences of 9 and 6 keys whose pages lie among each other; what no token has is not a number.
+struct Paged {
+  Tensor k = at::randn({15, 2, 8}), v = at::randn({15, 2, 6});
+  Tensor key_pages = pages(8), value_pages = pages(6);
+  std::vector<int32_t> tables[2] = {{4, 0, 6}, {2, 5}};
+
+  Paged() {
+    std::vector<PagePlace> places;
+    for (const auto& [table, count] : {std::pair(tables[0], 9), std::pair(tables[1], 6)})
+      for (int t = 0; t < count; ++t) places.push_back({table[size_t(t / page_tokens)], int32_t(t % page_tokens)});
+    write_pages(key_pages, k, nullptr, value_pages, v, places);
+  }
+  static Tensor pages(int64_t dim) {
+    return at::full({7, 2, page_tokens, dim}, std::numeric_limits<float>::quiet_NaN());
+  }
+};
+
+TEST(KeyPages, AreGatheredAsTheyWereWritten) {
+  const Paged p;
+  EXPECT_TRUE(gather_pages(p.key_pages, p.tables[0], 9).equal(p.k.slice(0, 0, 9)));
+  EXPECT_TRUE(gather_pages(p.value_pages, p.tables[1], 6).equal(p.v.slice(0, 9, 15)));
+  EXPECT_EQ(gather_pages(p.key_pages, p.tables[1], 0).sizes(), at::IntArrayRef({0, 2, 8}));
+}
+
+TEST(KeyPages, TakeRowsOfAnotherTypeAndLayout) {
+  const Tensor rows = at::randn({3, 8, 2}).transpose(1, 2), pages = at::empty({2, 2, 2, 8}, at::kBFloat16);
+  const std::vector<PagePlace> places = {{1, 0}, {1, 1}, {0, 0}};
+  write_pages(pages, rows, nullptr, {}, {}, places);
+  EXPECT_TRUE(gather_pages(pages, std::vector<int32_t>{1, 0}, 3).equal(rows.to(at::kBFloat16)));
+}
+
+TEST(KeyPages, AreAttendedToByEveryBackendAsOneStretchIs) {
+  const Paged p;
+  AttentionSpec spec;
+  spec.scale = 0.4;
+  for (const int64_t window : {0, 3}) {
+    spec.window = window;
+    const Tensor q = at::randn({5, 4, 8});  // the last three tokens of one, the last two of the other
+    const AttentionRange whole[] = {{0, 3, 0, 9, {}}, {3, 5, 9, 15, {}}};
+    const AttentionRange paged[] = {{0, 3, 0, 9, p.tables[0]}, {3, 5, 0, 6, p.tables[1]}};
+    for (const char* backend : {"flash_attn2", "blockwise", "vanilla", "sdpa"}) {
+      AttentionCall call;
+      call.sequences = whole;
+      const Tensor expected = attention(spec, call, q, p.k, p.v, backend);
+      call.sequences = paged;
+      EXPECT_TRUE(attention(spec, call, q, p.key_pages, p.value_pages, backend).equal(expected)) << backend;
+    }
+  }
+}
+
+TEST(KeyPages, GiveNoGradient) {
+  const Paged p;
+  const Tensor q = at::randn({1, 4, 8}).requires_grad_(true);
+  const AttentionRange range[] = {{0, 1, 0, 9, p.tables[0]}};
+  AttentionCall call;
+  call.sequences = range;
+  AttentionSpec spec;
+  EXPECT_ANY_THROW(attention(spec, call, q, p.key_pages, p.value_pages, "flash_attn2"));
+}
+
+}  // namespace
+}  // namespace easydel::ops
