@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(All, Registries, testing::ValuesIn(registries), [](cons
   return name;
 });
 
-// Words that are rows of one table instead of files: docs/design/006-words-and-files.md says why.
+// Words that are rows of one table instead of files: docs/design/008-words-and-files.md says why.
 struct Rows {
   std::string file;   // in src/easydel
   std::string begin;  // text before the first row
@@ -82,7 +82,7 @@ struct Rows {
 };
 
 TEST(RowNames, AreAlphabeticalAndThePageNamesTheirFile) {
-  const std::string page = read_file(source_root() / "docs/design/006-words-and-files.md");
+  const std::string page = read_file(source_root() / "docs/design/008-words-and-files.md");
   const std::vector<Rows> tables = {
       {"text/output/tool_parsers.cpp", "const ToolFormat ", std::regex(R"rx(\n    \{"([a-z0-9_]+)")rx")},
       {"text/output/reasoning_parsers.cpp", "const ReasoningFormat ",
