@@ -43,7 +43,8 @@ class Decoder final : public Model {
     for (size_t i = 0; i < spec_.layers.size(); ++i) {
       const Scope scope = (base / spec_.names.layers / int64_t(i)).unit(int(i));
       const auto& build = spec_.layers[i].block;
-      blocks_.push_back(build ? build(scope, int64_t(i)) : build_block(scope, spec_, int64_t(i)));
+      const auto as_spec_says = [&](const Scope& block, int64_t index) { return build_block(block, spec_, index); };
+      blocks_.emplace_back(scope, build ? build : as_spec_says, int64_t(i));
     }
     if (!spec_.names.norm.empty())
       norm_.emplace(base / spec_.names.norm, spec_.hidden, spec_.last_norm.value_or(spec_.norm));
@@ -59,9 +60,9 @@ class Decoder final : public Model {
     if (ends_) x = ends_->enter(inputs.tokens, x, pass);
     Outputs out;
     for (size_t i = 0; i < blocks_.size(); ++i) {
-      if (pass.leaves_out(blocks_[i]->path(), spec_.layer_dropout)) continue;
+      if (pass.leaves_out(blocks_[i].path, spec_.layer_dropout)) continue;
       const bool last = i + 1 == blocks_.size() && !ends_;
-      nn::LayerOutput made = (last ? nn::run_layer_wanted : nn::run_layer)(pass, int64_t(i), *blocks_[i], x);
+      nn::LayerOutput made = (last ? nn::run_layer_wanted : nn::run_layer)(pass, blocks_[i], x);
       x = made.x;
       for (auto& [name, extra] : made.extras) out.extras.emplace(str(name, ".", i), std::move(extra));
     }
@@ -90,7 +91,7 @@ class Decoder final : public Model {
     if (!spec_.causal)
       refuse("model", "its tokens see both sides: it does not generate text", "use a causal language model");
     nn::CacheShape shape{{}, compute_, embedding_->weight().entry().shard.device()};
-    for (const auto& block : blocks_) shape.layers.push_back(block->cache());
+    for (const auto& block : blocks_) shape.layers.push_back(block.layer->cache());
     return std::make_unique<nn::Cache>(shape, slots, length);
   }
 
@@ -99,8 +100,8 @@ class Decoder final : public Model {
     for (const nn::Entry& entry : parameters().entries())
       if (entry.unit >= 0) weights += double(entry.elements());
     for (const auto& block : blocks_) {
-      weights -= block->idle_elements();
-      mixing += block->mixing_flops(length);
+      weights -= block.layer->idle_elements();
+      mixing += block.layer->mixing_flops(length);
     }
     return 6.0 * weights + 3.0 * mixing;
   }
@@ -171,7 +172,7 @@ class Decoder final : public Model {
   std::optional<nn::Embedding> embedding_, positions_, token_types_;
   std::optional<nn::Linear> project_in_, project_out_;
   std::unique_ptr<DecoderEnds> ends_;
-  std::vector<std::unique_ptr<nn::Layer>> blocks_;
+  std::vector<nn::PlacedLayer> blocks_;
   std::optional<nn::Norm> embedding_norm_, norm_;
   std::unique_ptr<nn::Head> head_;  // null: there is no language head
   std::optional<nn::ClassHead> class_head_;

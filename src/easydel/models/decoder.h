@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "easydel/models/model.h"
+#include "easydel/nn/layer.h"
 #include "easydel/nn/layers.h"
 #include "easydel/nn/masked_head.h"
-#include "easydel/nn/part.h"
 #include "easydel/nn/run_layer.h"
 #include "easydel/ops/rope.h"
 
@@ -75,10 +75,10 @@ struct DecoderLayerSpec {
   bool norm_before_mixer = true;  // where it has a name; false: none here
   bool qk_norm = true;            // as the spec says; false: none here
   bool sinks = false;             // a learned logit beside each row of scores
-  nn::PartBuilder mixer;          // in place of attention; empty: attention as the spec says
-  nn::PartBuilder feed;           // in place of the mlp; empty: the mlp as the spec says
+  nn::LayerBuilder mixer;         // in place of attention; empty: attention as the spec says
+  nn::LayerBuilder feed;          // in place of the mlp; empty: the mlp as the spec says
   // The whole block, where it is built otherwise; empty: as the spec says.
-  std::function<std::unique_ptr<nn::Layer>(const nn::Scope& block, int64_t layer)> block;
+  nn::LayerBuilder block;
 };
 
 // What a family puts between the embedding and the blocks, and between the blocks and the last norm. What travels from

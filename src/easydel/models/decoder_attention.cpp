@@ -67,7 +67,7 @@ class HeadNorm {
   std::vector<nn::Parameter> weights_;
 };
 
-class Attention final : public nn::Part {
+class Attention final : public nn::Layer {
  public:
   Attention(const Scope& scope, const DecoderSpec& spec, int64_t layer)
       : sizes_(sizes_of(spec, layer)),
@@ -236,7 +236,7 @@ LayerSizes sizes_of(const DecoderSpec& spec, int64_t layer) {
   return sizes;
 }
 
-std::unique_ptr<nn::Part> build_attention(const Scope& scope, const DecoderSpec& spec, int64_t layer) {
+std::unique_ptr<nn::Layer> build_attention(const Scope& scope, const DecoderSpec& spec, int64_t layer) {
   return std::make_unique<Attention>(scope, spec, layer);
 }
 

@@ -10,12 +10,10 @@ using nn::Scope;
 class Block final : public nn::Layer {
  public:
   Block(const Scope& scope, const DecoderSpec& spec, int64_t index)
-      : nn::Layer(scope.path()),
-        names_(spec.names),
+      : names_(spec.names),
         parallel_(spec.parallel_residual),
         residual_(spec.residual),
         multiplier_(spec.residual_multiplier) {
-    const size_t mark = scope.mark();
     const DecoderLayerSpec& own = spec.layers[size_t(index)];
     const auto norm = [&](std::optional<nn::Norm>& place, const std::string& name) {
       if (!name.empty()) place.emplace(scope / name, spec.hidden, spec.norm);
@@ -28,7 +26,6 @@ class Block final : public nn::Layer {
       feed_ = own.feed ? own.feed(scope, index) : build_feed(scope / names_.mlp, spec, index);
       norm(after_feed_, names_.after_feed);
     }
-    set_parameters(scope.since(mark));
   }
 
   nn::LayerOutput forward(const Tensor& x, Pass& pass) const override { return forward(x, pass, false); }
@@ -48,7 +45,7 @@ class Block final : public nn::Layer {
       out.extras.merge(made.extras);
       return made.x;
     };
-    const auto run = [&](const nn::Part& part, const Tensor& normed) { return take(part.forward(normed, pass)); };
+    const auto run = [&](const nn::Layer& part, const Tensor& normed) { return take(part.forward(normed, pass)); };
     const auto rows = [&](const Tensor& t) { return wanted ? pass.wanted(t) : t; };
     const Tensor all_normed = normed_by(before_mixer_, all);
     const Tensor mixed =
@@ -98,7 +95,7 @@ class Block final : public nn::Layer {
   Residual residual_;
   double multiplier_;
   std::optional<nn::Norm> before_mixer_, after_mixer_, before_feed_, after_feed_;
-  std::unique_ptr<nn::Part> mixer_, feed_;  // feed_ null: there is none
+  std::unique_ptr<nn::Layer> mixer_, feed_;  // feed_ null: there is none
 };
 
 }  // namespace

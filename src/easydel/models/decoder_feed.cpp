@@ -33,7 +33,7 @@ class Xielu {
   nn::Parameter alpha_p_, alpha_n_, beta_, epsilon_;
 };
 
-class Feed final : public nn::Part {
+class Feed final : public nn::Layer {
  public:
   Feed(const Scope& scope, const DecoderSpec& spec, int64_t inner)
       : region_(whole(spec) ? nn::Region() : nn::Region(scope.team(), {inner})),
@@ -100,7 +100,7 @@ class Feed final : public nn::Part {
 
 }  // namespace
 
-std::unique_ptr<nn::Part> build_feed(const Scope& scope, const DecoderSpec& spec, int64_t layer) {
+std::unique_ptr<nn::Layer> build_feed(const Scope& scope, const DecoderSpec& spec, int64_t layer) {
   return std::make_unique<Feed>(scope, spec, sizes_of(spec, layer).intermediate);
 }
 

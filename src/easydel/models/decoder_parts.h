@@ -14,8 +14,8 @@ struct LayerSizes {
 LayerSizes sizes_of(const DecoderSpec& spec, int64_t layer);
 
 // `scope` is the part's own ("model.layers.3.self_attn"). The spec outlives what is built.
-std::unique_ptr<nn::Part> build_attention(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer);
-std::unique_ptr<nn::Part> build_feed(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer);
+std::unique_ptr<nn::Layer> build_attention(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer);
+std::unique_ptr<nn::Layer> build_feed(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer);
 // `scope` is the block's ("model.layers.3").
 std::unique_ptr<nn::Layer> build_block(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer);
 

@@ -6,9 +6,9 @@
 namespace easydel::models {
 namespace {
 
-class Both final : public nn::Part {
+class Both final : public nn::Layer {
  public:
-  Both(std::unique_ptr<nn::Part> experts, std::unique_ptr<nn::Part> shared)
+  Both(std::unique_ptr<nn::Layer> experts, std::unique_ptr<nn::Layer> shared)
       : experts_(std::move(experts)), shared_(std::move(shared)) {}
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override {
     nn::LayerOutput out = experts_->forward(x, pass);
@@ -18,7 +18,7 @@ class Both final : public nn::Part {
   double idle_elements() const override { return experts_->idle_elements(); }
 
  private:
-  std::unique_ptr<nn::Part> experts_, shared_;
+  std::unique_ptr<nn::Layer> experts_, shared_;
 };
 
 }  // namespace
@@ -53,7 +53,7 @@ void read_granite_shared(const ConfigReader& config, DecoderSpec& spec, int64_t 
 
 void set_granite_experts(DecoderSpec& built, const std::shared_ptr<const DecoderSpec>& spec, const nn::MoeSpec& moe) {
   for (DecoderLayerSpec& layer : built.layers)
-    layer.feed = [spec, moe](const nn::Scope& block, int64_t index) -> std::unique_ptr<nn::Part> {
+    layer.feed = [spec, moe](const nn::Scope& block, int64_t index) -> std::unique_ptr<nn::Layer> {
       auto experts = std::make_unique<nn::Moe>(block, moe);
       if (spec->intermediate == 0) return experts;
       return std::make_unique<Both>(std::move(experts), build_feed(block / "shared_mlp", *spec, index));

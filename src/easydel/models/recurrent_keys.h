@@ -38,7 +38,7 @@ DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer);
 
 // A builder of Mamba or Mamba2 under `name` in the block.
 template <class Mixer, class Spec>
-nn::PartBuilder mixer_builder(std::string name, Spec spec) {
+nn::LayerBuilder mixer_builder(std::string name, Spec spec) {
   return [name = std::move(name), spec = std::move(spec)](const nn::Scope& block, int64_t layer) {
     return std::make_unique<Mixer>(block / name, spec, layer);
   };

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "easydel/nn/convolution.h"
+#include "easydel/nn/layer.h"
 #include "easydel/nn/layers.h"
-#include "easydel/nn/part.h"
 
 namespace easydel::nn {
 
@@ -15,7 +15,7 @@ struct DeltaSpec {
   double deviation = 0.02, output_deviation = 0.02;
 };
 
-class GatedDelta final : public Part {
+class GatedDelta final : public Layer {
  public:
   // `fused`: in_proj_qkvz and in_proj_ba hold, key head by key head, what else are in_proj_qkv, _z, _b and _a.
   GatedDelta(const Scope& scope, const DeltaSpec& spec, bool fused, int64_t layer);
@@ -42,7 +42,7 @@ class GatedDelta final : public Part {
 };
 
 // k_heads = v_heads, k_dim = v_dim.
-class KimiDelta final : public Part {
+class KimiDelta final : public Layer {
  public:
   KimiDelta(const Scope& scope, const DeltaSpec& spec, int64_t layer);
   LayerOutput forward(const Tensor& x, Pass& pass) const override;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "easydel/nn/convolution.h"
+#include "easydel/nn/layer.h"
 #include "easydel/nn/layers.h"
-#include "easydel/nn/part.h"
 
 namespace easydel::nn {
 
-class GatedConvolution final : public Part {
+class GatedConvolution final : public Layer {
  public:
   GatedConvolution(const Scope& scope, int64_t size, int64_t width, bool bias, double deviation, int64_t layer)
       : size_(size),

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "easydel/nn/convolution.h"
+#include "easydel/nn/layer.h"
 #include "easydel/nn/layers.h"
-#include "easydel/nn/part.h"
 
 namespace easydel::nn {
 
@@ -24,7 +24,7 @@ struct MambaSpec {
   Initial step_bias;
 };
 
-class Mamba final : public Part {
+class Mamba final : public Layer {
  public:
   Mamba(const Scope& scope, const MambaSpec& spec, int64_t layer);
   LayerOutput forward(const Tensor& x, Pass& pass) const override;
@@ -59,7 +59,7 @@ struct Mamba2Spec {
   std::optional<Initial> kernel, output;  // of the convolution and of out_proj, as MambaSpec's
 };
 
-class Mamba2 final : public Part {
+class Mamba2 final : public Layer {
  public:
   Mamba2(const Scope& scope, const Mamba2Spec& spec, int64_t layer);
   LayerOutput forward(const Tensor& x, Pass& pass) const override;

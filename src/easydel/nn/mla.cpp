@@ -13,7 +13,7 @@
 namespace easydel::nn {
 namespace {
 
-class Mla final : public Part {
+class Mla final : public Layer {
  public:
   Mla(const Scope& scope, const MlaSpec& spec, int64_t layer)
       : spec_(spec),
@@ -169,7 +169,7 @@ class Mla final : public Part {
 
 }  // namespace
 
-std::unique_ptr<Part> build_mla(const Scope& block, const MlaSpec& spec, int64_t layer) {
+std::unique_ptr<Layer> build_mla(const Scope& block, const MlaSpec& spec, int64_t layer) {
   return std::make_unique<Mla>(block / spec.name, spec, layer);
 }
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "easydel/nn/layer.h"
 #include "easydel/nn/layers.h"
-#include "easydel/nn/part.h"
 
 namespace easydel::nn {
 
@@ -33,6 +33,6 @@ struct MlaSpec {
 };
 
 // The part of layer number `layer`; it has one layer of the cache.
-std::unique_ptr<Part> build_mla(const Scope& block, const MlaSpec& spec, int64_t layer);
+std::unique_ptr<Layer> build_mla(const Scope& block, const MlaSpec& spec, int64_t layer);
 
 }  // namespace easydel::nn

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "easydel/nn/experts.h"
+#include "easydel/nn/layer.h"
 #include "easydel/nn/layers.h"
-#include "easydel/nn/part.h"
 #include "easydel/ops/routing.h"
 
 namespace easydel::nn {
@@ -52,7 +52,7 @@ struct MoeSpec {
   std::string shared = "shared_experts", shared_gate = {};  // shared_gate: of a sigmoid before them; empty: none
 };
 
-class Moe final : public Part {
+class Moe final : public Layer {
  public:
   Moe(const Scope& block, MoeSpec spec);
   // In addition to x: "router_logits" [tokens, experts], with its gradient, and on request "expert_tokens" [experts].

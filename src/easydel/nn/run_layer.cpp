@@ -13,21 +13,21 @@ using torch::autograd::variable_list;
 // The parts of a pass that only the seam may touch.
 class LayerRun {
  public:
-  static LayerOutput plain(Pass& pass, const Layer& layer, const Tensor& x, bool wanted = false) {
-    std::string before = std::exchange(pass.prefix_, layer.path());
-    LayerOutput out = wanted ? layer.forward_wanted(x, pass) : layer.forward(x, pass);
+  static LayerOutput plain(Pass& pass, const PlacedLayer& placed, const Tensor& x, bool wanted = false) {
+    std::string before = std::exchange(pass.prefix_, placed.path);
+    LayerOutput out = wanted ? placed.layer->forward_wanted(x, pass) : placed.layer->forward(x, pass);
     pass.prefix_ = std::move(before);
-    if (pass.capture) pass.capture(layer.path(), out.x);
+    if (pass.capture) pass.capture(placed.path, out.x);
     return out;
   }
-  static LayerOutput saving(Pass& pass, const Layer& layer, const Tensor& x, KeptTensors& saved) {
+  static LayerOutput saving(Pass& pass, const PlacedLayer& layer, const Tensor& x, KeptTensors& saved) {
     const at::NoGradGuard no_gradient;
     pass.saving_ = &saved;
     LayerOutput out = plain(pass, layer, x);
     pass.saving_ = nullptr;
     return out;
   }
-  static LayerOutput again(Pass& pass, const Layer& layer, const Tensor& x, const KeptTensors& saved) {
+  static LayerOutput again(Pass& pass, const PlacedLayer& layer, const Tensor& x, const KeptTensors& saved) {
     pass.giving_ = &saved;
     pass.taken_.clear();
     LayerOutput out = plain(pass, layer, x);
@@ -36,10 +36,11 @@ class LayerRun {
   }
 };
 
-LayerOutput Layer::forward_wanted(const Tensor& x, Pass& pass) const {
-  LayerOutput out = forward(x, pass);
-  out.x = pass.wanted(out.x);
-  return out;
+PlacedLayer::PlacedLayer(const Scope& scope, const LayerBuilder& build, int64_t index) : path(scope.path()) {
+  const size_t mark = scope.mark();
+  layer = build(scope, index);
+  parameters = scope.since(mark);
+  for (const Parameter& shared : layer->shared_parameters()) parameters.push_back(shared);
 }
 
 namespace {
@@ -47,7 +48,7 @@ namespace {
 // Stands for a whole layer in the graph: keeps its input (and the named tensors that a policy saves), runs the layer
 // again in the backward and differentiates that. Its inputs are x and every parameter of the layer.
 struct LayerNode : torch::autograd::Node {
-  LayerNode(Pass run_pass, const Layer& run_layer, const Tensor& input)
+  LayerNode(Pass run_pass, const PlacedLayer& run_layer, const Tensor& input)
       : pass(std::move(run_pass)), layer(run_layer), x(input.detach()), x_requires_grad(input.requires_grad()) {
     pass.capture = nullptr;
   }
@@ -73,8 +74,8 @@ struct LayerNode : torch::autograd::Node {
       places.push_back(place);
     };
     ask(input, 0);
-    for (size_t i = 0; i < layer.parameters().size(); ++i) ask(layer.parameters()[i].entry().shard, i + 1);
-    variable_list out(1 + layer.parameters().size());
+    for (size_t i = 0; i < layer.parameters.size(); ++i) ask(layer.parameters[i].entry().shard, i + 1);
+    variable_list out(1 + layer.parameters.size());
     if (outputs.empty() || inputs.empty()) return out;
     const variable_list found = torch::autograd::grad(outputs, inputs, wanted, /*retain_graph=*/false,
                                                       /*create_graph=*/false, /*allow_unused=*/true);
@@ -87,10 +88,10 @@ struct LayerNode : torch::autograd::Node {
     saved.clear();
   }
 
-  std::string name() const override { return "LayerNode(" + layer.path() + ")"; }
+  std::string name() const override { return "LayerNode(" + layer.path + ")"; }
 
   Pass pass;
-  const Layer& layer;
+  const PlacedLayer& layer;
   Tensor x;
   bool x_requires_grad;
   KeptTensors saved;
@@ -98,10 +99,10 @@ struct LayerNode : torch::autograd::Node {
 
 }  // namespace
 
-LayerOutput run_layer(Pass& pass, int64_t, const Layer& layer, const Tensor& x) {
+LayerOutput run_layer(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
   if (!pass.checkpointing.recomputes() || !at::GradMode::is_enabled()) return LayerRun::plain(pass, layer, x);
   variable_list inputs = {x};
-  for (const Parameter& parameter : layer.parameters()) inputs.push_back(parameter.entry().shard);
+  for (const Parameter& parameter : layer.parameters) inputs.push_back(parameter.entry().shard);
   if (!torch::autograd::any_variable_requires_grad(inputs)) return LayerRun::plain(pass, layer, x);
   auto node = tensor::make_node<LayerNode>(pass, layer, x);
   node->set_next_edges(torch::autograd::collect_next_edges(inputs));
@@ -115,11 +116,11 @@ LayerOutput run_layer(Pass& pass, int64_t, const Layer& layer, const Tensor& x) 
   return out;
 }
 
-LayerOutput run_layer_wanted(Pass& pass, int64_t index, const Layer& layer, const Tensor& x) {
+LayerOutput run_layer_wanted(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
   // What is captured, kept or recomputed is of all tokens.
   if (!pass.capture && !pass.training && !at::GradMode::is_enabled())
     return LayerRun::plain(pass, layer, x, /*wanted=*/true);
-  LayerOutput out = run_layer(pass, index, layer, x);
+  LayerOutput out = run_layer(pass, layer, x);
   out.x = pass.wanted(out.x);
   return out;
 }

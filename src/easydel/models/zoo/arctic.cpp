@@ -14,9 +14,7 @@ using nn::Scope;
 // mixed + mlp(norm(mixed)) + experts(norm(x)), mixed being x + attention(norm(x)).
 class Block final : public nn::Layer {
  public:
-  Block(const Scope& scope, const DecoderSpec& spec, const nn::MoeSpec& moe, const DecoderSpec& beside, int64_t layer)
-      : nn::Layer(scope.path()) {
-    const size_t mark = scope.mark();
+  Block(const Scope& scope, const DecoderSpec& spec, const nn::MoeSpec& moe, const DecoderSpec& beside, int64_t layer) {
     const auto norm = [&](std::optional<nn::Norm>& place, const char* name) {
       place.emplace(scope / name, spec.hidden, spec.norm);
     };
@@ -26,7 +24,6 @@ class Block final : public nn::Layer {
     mlp_ = build_feed(scope / "residual_mlp", beside, layer);
     norm(before_experts_, "post_attention_layernorm");
     experts_ = std::make_unique<nn::Moe>(scope, moe);
-    set_parameters(scope.since(mark));
   }
 
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override {
@@ -42,7 +39,7 @@ class Block final : public nn::Layer {
 
  private:
   std::optional<nn::Norm> before_mixer_, before_mlp_, before_experts_;
-  std::unique_ptr<nn::Part> mixer_, mlp_, experts_;
+  std::unique_ptr<nn::Layer> mixer_, mlp_, experts_;
 };
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {

@@ -26,7 +26,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.norm.epsilon = config.number("rms_norm_eps", 1e-5);
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.mlp_bias = config.boolean("mlp_bias", false);
-  const nn::PartBuilder mixer = mixer_builder<nn::Mamba2>("mamba", read_bamba_mixer(config, spec));
+  const nn::LayerBuilder mixer = mixer_builder<nn::Mamba2>("mamba", read_bamba_mixer(config, spec));
   if (const double z = config.number("z_loss_coefficient", 0.0); z > 0.0)
     spec.router_loss = RouterLoss{.asked = true, .logit_z = z};
   std::vector<int64_t> attending;

@@ -30,7 +30,7 @@ struct Multipliers {
   std::array<double, 2> mlp = {1, 1};  // of the gate before its activation, of the output
 };
 
-class Mixer final : public nn::Part {
+class Mixer final : public nn::Layer {
  public:
   Mixer(const nn::Scope& block, const DecoderSpec& spec, const nn::Mamba2Spec& mamba, const Multipliers& multipliers,
         int64_t layer)
@@ -55,10 +55,10 @@ class Mixer final : public nn::Part {
  private:
   Multipliers multipliers_;
   nn::Mamba2 mamba_;
-  std::unique_ptr<nn::Part> attention_;
+  std::unique_ptr<nn::Layer> attention_;
 };
 
-class Feed final : public nn::Part {
+class Feed final : public nn::Layer {
  public:
   Feed(const nn::Scope& scope, const DecoderSpec& spec, const Multipliers& multipliers)
       : multipliers_(multipliers.mlp),

@@ -94,7 +94,7 @@ class Laurel {
 
 // A gated mlp of whose gates only the greatest share passes, as a normal distribution of their mean and deviation has
 // it.
-class SparseFeed final : public nn::Part {
+class SparseFeed final : public nn::Layer {
  public:
   SparseFeed(const Scope& scope, const DecoderSpec& spec, int64_t inner, double sparsity)
       : activation_(spec.activation),
@@ -118,9 +118,7 @@ class SparseFeed final : public nn::Part {
 
 class Block final : public nn::Layer {
  public:
-  Block(const Scope& scope, std::shared_ptr<const Plan> plan, int64_t layer)
-      : nn::Layer(scope.path()), plan_(std::move(plan)), layer_(layer) {
-    const size_t mark = scope.mark();
+  Block(const Scope& scope, std::shared_ptr<const Plan> plan, int64_t layer) : plan_(std::move(plan)), layer_(layer) {
     const DecoderSpec& spec = plan_->spec;
     const auto norm = [&](std::optional<nn::Norm>& place, const char* name) {
       place.emplace(scope / name, spec.hidden, spec.norm);
@@ -138,7 +136,6 @@ class Block final : public nn::Layer {
     altup_.emplace(scope / "altup", *plan_);
     laurel_.emplace(scope / "laurel", *plan_);
     gate_.emplace(scope, spec, plan_->input);
-    set_parameters(scope.since(mark));
   }
 
   nn::LayerOutput forward(const Tensor& x, Pass& pass) const override {
@@ -167,7 +164,7 @@ class Block final : public nn::Layer {
   int64_t layer_;
   std::optional<nn::Norm> before_mixer_, after_mixer_, before_feed_, after_feed_;
   std::optional<GemmaAttention> attention_;
-  std::unique_ptr<nn::Part> feed_;
+  std::unique_ptr<nn::Layer> feed_;
   std::optional<AltUp> altup_;
   std::optional<Laurel> laurel_;
   std::optional<GemmaInputGate> gate_;

@@ -81,9 +81,7 @@ class Mixture {
 
 class Block final : public nn::Layer {
  public:
-  Block(const Scope& scope, std::shared_ptr<const Plan> plan, int64_t layer)
-      : nn::Layer(scope.path()), plan_(std::move(plan)), layer_(layer) {
-    const size_t mark = scope.mark();
+  Block(const Scope& scope, std::shared_ptr<const Plan> plan, int64_t layer) : plan_(std::move(plan)), layer_(layer) {
     const DecoderSpec& spec = plan_->spec;
     const auto norm = [&](std::optional<nn::Norm>& place, const char* name) {
       place.emplace(scope / name, spec.hidden, spec.norm);
@@ -99,7 +97,6 @@ class Block final : public nn::Layer {
     if (plan_->input > 0) gate_.emplace(scope, spec, plan_->input);
     scalar_ =
         scope.parameter("layer_scalar", {1}, nn::Role::other, {.initial = nn::Initial::ones(), .trainable = false});
-    set_parameters(scope.since(mark));
   }
 
   nn::LayerOutput forward(const Tensor& x, Pass& pass) const override {
@@ -125,7 +122,7 @@ class Block final : public nn::Layer {
   int64_t layer_;
   std::optional<nn::Norm> before_mixer_, after_mixer_, before_feed_, after_feed_;
   std::optional<GemmaAttention> attention_;
-  std::unique_ptr<nn::Part> feed_;
+  std::unique_ptr<nn::Layer> feed_;
   std::optional<Mixture> mixture_;
   std::optional<GemmaInputGate> gate_;
   nn::Parameter scalar_;

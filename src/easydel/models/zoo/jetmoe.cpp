@@ -22,7 +22,7 @@ struct MixerSpec {
 
 // A token's choices of experts give one set of queries each; all of them see the same keys, and go back through the
 // experts that they came from.
-class Mixer final : public nn::Part {
+class Mixer final : public nn::Layer {
  public:
   Mixer(const Scope& scope, const MixerSpec& spec, int64_t layer)
       : spec_(spec),

@@ -14,9 +14,7 @@ using nn::Scope;
 
 class Block final : public nn::Layer {
  public:
-  Block(const Scope& scope, const DecoderSpec& spec, nn::MlaSpec mla, const nn::MoeSpec& moe, int64_t layer)
-      : nn::Layer(scope.path()) {
-    const size_t mark = scope.mark();
+  Block(const Scope& scope, const DecoderSpec& spec, nn::MlaSpec mla, const nn::MoeSpec& moe, int64_t layer) {
     nn::LinearOptions options;
     options.deviation = spec.deviation;
     for (int64_t half = 0; half < 2; ++half) {
@@ -29,7 +27,6 @@ class Block final : public nn::Layer {
       feeds_.emplace_back(scope / "mlps" / half, spec.hidden, spec.intermediate, spec.activation, options);
     }
     experts_ = std::make_unique<nn::Moe>(scope, moe);
-    set_parameters(scope.since(mark));
   }
 
   nn::LayerOutput forward(const Tensor& outside, Pass& pass) const override {
@@ -51,7 +48,7 @@ class Block final : public nn::Layer {
 
  private:
   std::vector<nn::Norm> before_mixer_, before_feed_;
-  std::vector<std::unique_ptr<nn::Part>> mixers_;
+  std::vector<std::unique_ptr<nn::Layer>> mixers_;
   std::vector<nn::GatedMlp> feeds_;
   std::unique_ptr<nn::Moe> experts_;
 };

@@ -48,7 +48,7 @@ struct Decay {
   }
 };
 
-class Lightning final : public nn::Part {
+class Lightning final : public nn::Layer {
  public:
   Lightning(const Scope& scope, const DecoderSpec& spec, int64_t block, int64_t layer)
       : heads_(spec.heads),
@@ -115,15 +115,13 @@ class Block final : public nn::Layer {
  public:
   Block(const Scope& scope, const DecoderSpec& spec, const nn::MoeSpec& moe, const Weights& weights,
         int64_t linear_block, int64_t layer)
-      : nn::Layer(scope.path()), weights_(weights) {
-    const size_t mark = scope.mark();
+      : weights_(weights) {
     before_mixer_.emplace(scope / "input_layernorm", spec.hidden, spec.norm);
     const Scope mixer = scope / spec.names.attention;
     mixer_ = linear_block > 0 ? std::make_unique<Lightning>(mixer, spec, linear_block, layer)
                               : build_attention(mixer, spec, layer);
     before_feed_.emplace(scope / "post_attention_layernorm", spec.hidden, spec.norm);
     feed_ = std::make_unique<nn::Moe>(scope, moe);
-    set_parameters(scope.since(mark));
   }
 
   nn::LayerOutput forward(const Tensor& outside, Pass& pass) const override {
@@ -142,7 +140,7 @@ class Block final : public nn::Layer {
  private:
   Weights weights_;
   std::optional<nn::Norm> before_mixer_, before_feed_;
-  std::unique_ptr<nn::Part> mixer_, feed_;
+  std::unique_ptr<nn::Layer> mixer_, feed_;
 };
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {

@@ -13,7 +13,7 @@ namespace easydel::models::zoo::nemotron_h {
 namespace {
 
 // Experts without gates, in a narrower space where `latent` is given, beside an mlp that every token meets.
-class Experts final : public nn::Part {
+class Experts final : public nn::Layer {
  public:
   Experts(const nn::Scope& scope, const nn::MoeSpec& moe, int64_t hidden, int64_t latent, int64_t shared, bool bias)
       : router_(scope, hidden, moe.router, moe.router_names, true, moe.experts.deviation),

@@ -35,8 +35,7 @@ Tensor before(const Tensor& x, int64_t layer, size_t state, nn::Pass& pass) {
 class Block final : public nn::Layer {
  public:
   Block(const nn::Scope& scope, const RwkvSpec& spec, const nn::Norm::Options& norm, int64_t layer)
-      : nn::Layer(scope.path()), spec_(spec), layer_(layer) {
-    const size_t mark = scope.mark();
+      : spec_(spec), layer_(layer) {
     const int64_t hidden = spec.hidden, channels = spec.channels;
     const double late = spec.layers > 1 ? double(layer) / double(spec.layers - 1) : 0.0;
     const double early = 1.0 - double(layer) / double(spec.layers);
@@ -67,7 +66,6 @@ class Block final : public nn::Layer {
     feed_key_ = linear(feed / "key", hidden, spec.inner);
     feed_receptance_ = linear(feed / "receptance", hidden, hidden);
     feed_value_ = linear(feed / "value", spec.inner, hidden);
-    set_parameters(scope.since(mark));
   }
 
   nn::LayerOutput forward(const Tensor& input, nn::Pass& pass) const override {

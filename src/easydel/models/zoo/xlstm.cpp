@@ -25,7 +25,7 @@ struct MatrixMemorySpec {
   double deviation = 0.02, output_deviation = 0.02;
 };
 
-class MatrixMemory final : public nn::Part {
+class MatrixMemory final : public nn::Layer {
  public:
   MatrixMemory(const nn::Scope& scope, const MatrixMemorySpec& spec, int64_t layer)
       : spec_(spec),

@@ -118,10 +118,8 @@ class Layer final : public nn::Layer {
  public:
   // use -1: Mamba alone.
   Layer(const Scope& scope, std::shared_ptr<Zamba2Parts> parts, int64_t use, int64_t layer)
-      : nn::Layer(scope.path()), parts_(std::move(parts)), use_(use), layer_(layer) {
+      : parts_(std::move(parts)), use_(use), layer_(layer) {
     const Zamba2Spec& spec = parts_->spec;
-    const size_t mark = scope.mark();
-    std::vector<nn::Parameter> shared;
     Scope mamba = scope;
     if (use >= 0) {
       const int64_t number = use % spec.shared_blocks;
@@ -131,7 +129,7 @@ class Layer final : public nn::Layer {
         parts_->blocks.push_back(std::make_unique<Shared>(own, spec, number));
         parts_->parameters.push_back(own.since(before));
       } else {
-        shared = parts_->parameters[size_t(number)];
+        shared_parameters_ = parts_->parameters[size_t(number)];
       }
       shared_ = (spec.shared ? parts_->blocks[size_t(number)] : parts_->blocks.back()).get();
       linear_.emplace(scope / "linear", spec.hidden, spec.hidden, nn::LinearOptions{.deviation = spec.deviation});
@@ -139,9 +137,6 @@ class Layer final : public nn::Layer {
     }
     norm_.emplace(mamba / "input_layernorm", spec.hidden, spec.norm);
     mamba_ = std::make_unique<nn::Mamba2>(mamba / "mamba", spec.mamba, layer);
-    std::vector<nn::Parameter> all = scope.since(mark);
-    all.insert(all.end(), shared.begin(), shared.end());
-    set_parameters(std::move(all));
   }
 
   nn::LayerOutput forward(const Tensor& both, Pass& pass) const override {
@@ -163,11 +158,13 @@ class Layer final : public nn::Layer {
     const Zamba2Spec& spec = parts_->spec;
     return mamba_->mixing_flops(length) + (shared_ ? 2.0 * double(spec.heads * spec.head_dim) * double(length) : 0.0);
   }
+  std::vector<nn::Parameter> shared_parameters() const override { return shared_parameters_; }
 
  private:
   std::shared_ptr<Zamba2Parts> parts_;
   int64_t use_, layer_;
   const Shared* shared_ = nullptr;
+  std::vector<nn::Parameter> shared_parameters_;  // of *shared_, where an earlier layer made it
   std::optional<nn::Linear> linear_;
   std::optional<nn::Norm> norm_;
   std::unique_ptr<nn::Mamba2> mamba_;
