@@ -1,5 +1,7 @@
 #include "easydel/models/bert_keys.h"
 
+#include <ATen/ops/zeros_like.h>
+
 #include <cmath>
 
 #include "easydel/base/error.h"
@@ -7,17 +9,46 @@
 #include "easydel/models/heads.h"
 
 namespace easydel::models {
+namespace {
+
+// Tokens, positions and kinds of tokens, summed and normed.
+class BertEmbedding final : public DecoderEmbedding {
+ public:
+  // offset: row of position 0; above 0, positions count tokens that are not padding, and padding has the row before
+  // position 0, which learns nothing.
+  BertEmbedding(const nn::Scope& scope, const DecoderSpec& spec, int64_t token_types, int64_t offset)
+      : padding_(spec.padding),
+        offset_(offset),
+        table_(scope / "word_embeddings", spec.vocabulary, spec.hidden, spec.deviation, nn::Split::vocabulary,
+               spec.padding),
+        positions_(scope / "position_embeddings", spec.max_positions + offset, spec.hidden, spec.deviation,
+                   nn::Split::none, offset - 1),
+        token_types_(scope / "token_type_embeddings", token_types, spec.hidden, spec.deviation, nn::Split::none),
+        norm_(scope / "LayerNorm", spec.hidden, spec.norm) {}
+
+  Tensor operator()(const Inputs& inputs, nn::Pass& pass) const override {
+    const Tensor types = inputs.token_types.defined() ? inputs.token_types : at::zeros_like(inputs.tokens);
+    const nn::Stream& stream = pass.stream();
+    const Tensor positions =
+        offset_ > 0 ? counted_positions(inputs.tokens.ne(padding_).to(at::kLong), stream) : stream.positions;
+    return norm_(table_(inputs.tokens, pass) + token_types_(types, pass) + positions_(positions + offset_, pass));
+  }
+  nn::Parameter table() const override { return table_.weight(); }
+
+ private:
+  int64_t padding_, offset_;
+  nn::Embedding table_, positions_, token_types_;
+  nn::Norm norm_;
+};
+
+}  // namespace
 
 DecoderSpec read_bert(const ConfigReader& config, const BertDefaults& defaults) {
   if (config.boolean("add_cross_attention", false))
     config.refuse_key("add_cross_attention", "cross attention is not built for this family");
   DecoderSpec spec;
   spec.names = {.base = defaults.stack,
-                .embedding = "embeddings.word_embeddings",
-                .positions = "embeddings.position_embeddings",
                 .layers = "encoder.layer",
-                .token_types = "embeddings.token_type_embeddings",
-                .embedding_norm = "embeddings.LayerNorm",
                 .norm = "",
                 .before_mixer = "",
                 .after_mixer = "attention.output.LayerNorm",
@@ -38,23 +69,24 @@ DecoderSpec read_bert(const ConfigReader& config, const BertDefaults& defaults) 
   spec.heads = spec.kv_heads = read_size(config, "num_attention_heads", 12);
   spec.head_dim = head_size(config, "hidden_size", spec);
   spec.intermediate = read_size(config, "intermediate_size", 3072);
-  spec.token_types = read_size(config, "type_vocab_size", 2);
+  const int64_t token_types = read_size(config, "type_vocab_size", 2);
   spec.max_positions = read_size(config, "max_position_embeddings", 512);
   spec.padding = read_padding(config, defaults.padding, spec.vocabulary);
-  spec.learned_positions = true;
+  int64_t offset = 0;
   if (defaults.skips_padding) {
     if (spec.padding < 0) config.refuse_key("pad_token_id", "is null", "positions of this family are counted from it");
     if (spec.max_positions <= spec.padding + 1)
       config.refuse_key("max_position_embeddings",
                         str(spec.max_positions, " leaves no position behind pad_token_id, ", spec.padding));
-    spec.positions_skip_id = spec.padding;
-    spec.position_offset = spec.padding + 1;
-    spec.max_positions -= spec.position_offset;
+    offset = spec.padding + 1;
+    spec.max_positions -= offset;
   }
+  spec.embedding = [token_types, offset](const nn::Scope& base, const DecoderSpec& whole) {
+    return std::make_unique<BertEmbedding>(base / "embeddings", whole, token_types, offset);
+  };
   spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 12)));
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = config.number("layer_norm_eps", 1e-12)};
-  spec.embedding_norm = spec.norm;
   read_activation(config, "hidden_act", "gelu", spec);
   spec.qkv_bias = spec.output_bias = spec.mlp_bias = true;
   spec.gated = false;

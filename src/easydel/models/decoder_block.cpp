@@ -18,7 +18,7 @@ class Block final : public nn::Layer {
     const auto norm = [&](std::optional<nn::Norm>& place, const std::string& name) {
       if (!name.empty()) place.emplace(scope / name, spec.hidden, spec.norm);
     };
-    if (own.norm_before_mixer) norm(before_mixer_, names_.before_mixer);
+    norm(before_mixer_, names_.before_mixer);
     mixer_ = own.mixer ? own.mixer(scope, index) : build_attention(scope / names_.attention, spec, index);
     norm(after_mixer_, names_.after_mixer);
     if (!names_.mlp.empty() || own.feed) {

@@ -35,23 +35,21 @@ class Xielu {
 
 class Feed final : public nn::Layer {
  public:
-  Feed(const Scope& scope, const DecoderSpec& spec, int64_t inner)
-      : region_(whole(spec) ? nn::Region() : nn::Region(scope.team(), {inner})),
-        dropout_(spec.mlp_dropout.value_or(spec.residual_dropout)),
-        inner_dropout_(spec.inner_dropout),
-        activation_(spec.activation) {
-    const nn::LinearOptions up{spec.mlp_bias, Split::output, spec.deviation, spec.transposed, region_};
-    const nn::LinearOptions down{spec.mlp_bias, Split::input, spec.output_deviation, spec.transposed, region_};
-    if (spec.gated && !spec.names.gate_up.empty()) {
+  Feed(const Scope& scope, const DecoderSpec& spec, int64_t layer)
+      : dropout_(spec.mlp_dropout.value_or(spec.residual_dropout)), activation_(spec.activation) {
+    const int64_t inner = sizes_of(spec, layer).intermediate;
+    const bool fused = spec.gated && !spec.names.gate_up.empty();
+    // One weight for both halves, or an activation with parameters: not divided over ranks.
+    if (!fused && !spec.xielu) region_ = nn::Region(scope.team(), {inner});
+    const nn::LinearOptions up{spec.mlp_bias, Split::output, spec.deviation, region_};
+    const nn::LinearOptions down{spec.mlp_bias, Split::input, spec.output_deviation, region_};
+    if (fused) {
       gate_up_.emplace(scope / spec.names.gate_up, spec.hidden, 2 * inner, up);
     } else {
-      nn::LinearOptions gate = up;
-      gate.deviation = spec.gate_deviation.value_or(spec.deviation);
-      if (spec.gated) gate_.emplace(scope / spec.names.gate, spec.hidden, inner, gate);
+      if (spec.gated) gate_.emplace(scope / spec.names.gate, spec.hidden, inner, up);
       up_.emplace(scope / spec.names.up, spec.hidden, inner, up);
     }
     if (spec.xielu) xielu_.emplace(scope / "act_fn");
-    if (!spec.names.inner_norm.empty()) inner_norm_.emplace(scope / spec.names.inner_norm, inner, spec.norm);
     down_.emplace(scope / spec.names.down, inner, spec.hidden, down);
   }
 
@@ -61,47 +59,38 @@ class Feed final : public nn::Layer {
   }
 
  private:
-  // One weight for both halves, a norm over all inner units: not divided over ranks.
-  static bool whole(const DecoderSpec& spec) {
-    return !spec.names.inner_norm.empty() || (spec.gated && !spec.names.gate_up.empty()) || spec.xielu ||
-           spec.inner_dropout > 0;
-  }
-
   Tensor feed(const Tensor& x, Pass& pass) const {
     if (!gate_ && !gate_up_) {
       const Tensor up = (*up_)(x, pass, "mlp_up");
-      const Tensor inner = xielu_ ? (*xielu_)(up) : ops::activate(up, activation_);
-      return (*down_)(inner_norm_ ? (*inner_norm_)(inner) : inner, pass, "mlp_down");
+      return (*down_)(xielu_ ? (*xielu_)(up) : ops::activate(up, activation_), pass, "mlp_down");
     }
     Tensor gate, up;
     if (gate_up_) {
-      const Tensor both = (*gate_up_)(x, pass, "mlp_gate_up");
-      gate = both.narrow(1, 0, both.size(1) / 2).contiguous();
-      up = both.narrow(1, both.size(1) / 2, both.size(1) / 2).contiguous();
+      std::tie(gate, up) = halves((*gate_up_)(x, pass, "mlp_gate_up"));
     } else {
       gate = (*gate_)(x, pass, "mlp_gate");
       up = (*up_)(x, pass, "mlp_up");
     }
-    if (inner_norm_ || xielu_ || (pass.training && inner_dropout_ > 0)) {
-      Tensor inner = xielu_ ? (*xielu_)(gate)*up : ops::gated(gate, up, activation_);
-      inner = pass.dropout("mlp_inner_dropout", inner, inner_dropout_);
-      return (*down_)(inner_norm_ ? (*inner_norm_)(inner) : inner, pass, "mlp_down");
-    }
+    if (xielu_) return (*down_)((*xielu_)(gate)*up, pass, "mlp_down");
     return down_->gated(gate, up, activation_, pass, "mlp_down");
   }
 
   nn::Region region_;
-  double dropout_, inner_dropout_;
+  double dropout_;
   ops::Activation activation_;
   std::optional<nn::Linear> gate_, up_, gate_up_, down_;
   std::optional<Xielu> xielu_;
-  std::optional<nn::Norm> inner_norm_;
 };
 
 }  // namespace
 
+std::pair<Tensor, Tensor> halves(const Tensor& both) {
+  const int64_t half = both.size(1) / 2;
+  return {both.narrow(1, 0, half).contiguous(), both.narrow(1, half, half).contiguous()};
+}
+
 std::unique_ptr<nn::Layer> build_feed(const Scope& scope, const DecoderSpec& spec, int64_t layer) {
-  return std::make_unique<Feed>(scope, spec, sizes_of(spec, layer).intermediate);
+  return std::make_unique<Feed>(scope, spec, layer);
 }
 
 }  // namespace easydel::models

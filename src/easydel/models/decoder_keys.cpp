@@ -1,5 +1,7 @@
 #include "easydel/models/decoder_keys.h"
 
+#include <ATen/ops/tensor.h>
+
 #include <bit>
 #include <cmath>
 
@@ -71,7 +73,7 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
   constexpr int64_t most = 1 << 16;  // each has a place in memory before any weight is looked at
   if (layers > most) config.refuse_key("num_hidden_layers", str(layers, " is more than the ", most, " that are built"));
   spec.layers.resize(size_t(layers));
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
   spec.norm = {.kind = nn::NormKind::rms, .epsilon = config.number(defaults.epsilon_key, defaults.epsilon)};
   read_activation(config, defaults.activation_key, defaults.activation, spec);
   spec.padding = read_padding(config, defaults.padding, spec.vocabulary);
@@ -113,7 +115,7 @@ std::function<bool(int64_t)> all_but_each(int64_t pattern) {
 }
 
 void set_windows(DecoderSpec& spec, const std::vector<bool>& sliding, int64_t window) {
-  for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].window = sliding[i] ? window : 0;
+  for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].attention.window = sliding[i] ? window : 0;
 }
 
 void read_layer_windows(const ConfigReader& config, DecoderSpec& spec) {
@@ -134,6 +136,11 @@ std::vector<float> alibi_slopes(int64_t heads) {
   for (int64_t i = 1; i <= closest; ++i) slopes.push_back(std::pow(base(closest), float(i)));
   for (int64_t i = 0; i < heads - closest; ++i) slopes.push_back(std::pow(base(2 * closest), float(2 * i + 1)));
   return slopes;
+}
+
+void set_slopes(DecoderSpec& spec, const std::vector<float>& slopes) {
+  const Tensor all = at::tensor(at::ArrayRef<float>(slopes), at::TensorOptions().dtype(at::kFloat));
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.slopes = all;
 }
 
 }  // namespace easydel::models

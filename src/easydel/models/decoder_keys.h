@@ -57,5 +57,7 @@ void read_layer_windows(const ConfigReader& config, DecoderSpec& spec);
 // The slopes of ALiBi (arXiv 2108.12409): powers of 2^(-8/n), with every second of the next size where the number of
 // heads is no power of two.
 std::vector<float> alibi_slopes(int64_t heads);
+// Sets the slopes, one a head, of all layers.
+void set_slopes(DecoderSpec& spec, const std::vector<float>& slopes);
 
 }  // namespace easydel::models

@@ -32,7 +32,7 @@ DecoderSpec read_gemma2(const ConfigReader& config, int64_t vocabulary, int64_t 
     spec.names.after_feed = "post_feedforward_layernorm";
   }
   const double scale = std::pow(config.number("query_pre_attn_scalar", 256), -0.5);
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = scale;
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = scale;
   return spec;
 }
 
@@ -48,7 +48,7 @@ void read_gemma2_windows_and_caps(const ConfigReader& config, DecoderSpec& spec)
   const auto cap = [&](const char* key, double otherwise) {
     return config.number(key, config.has(key) ? 0.0 : otherwise);
   };
-  spec.attention_softcap = cap("attn_logit_softcapping", 50.0);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.softcap = cap("attn_logit_softcapping", 50.0);
   spec.logit_softcap = cap("final_logit_softcapping", 30.0);
 }
 

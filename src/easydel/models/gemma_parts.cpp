@@ -105,7 +105,7 @@ GemmaAttention::GemmaAttention(const Scope& scope, const DecoderSpec& spec, int6
   rope_ = own.rope ? own.rope.get() : &*spec.rope;
   if (!spec.causal) attention_.kind = ops::AttentionKind::full;
   attention_.scale = 1.0;
-  attention_.window = own.window;
+  attention_.window = own.attention.window;
   attention_.dropout = spec.attention_dropout;
 }
 

@@ -26,7 +26,7 @@ DecoderSpec read_gpt(const ConfigReader& config, const GptDefaults& defaults) {
   spec.intermediate = read_size(config, defaults.inner_key, 4 * spec.hidden);
   spec.max_positions = read_size(config, defaults.positions_key, "max_position_embeddings", defaults.max_positions);
   spec.layers.resize(size_t(read_size(config, defaults.layers_key, "num_hidden_layers", defaults.layers)));
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = config.number("layer_norm_epsilon", 1e-5)};
   read_activation(config, "activation_function", defaults.activation, spec);
   spec.mlp_bias = true;

@@ -29,7 +29,7 @@ void read_granite(const ConfigReader& config, DecoderSpec& spec) {
   spec.residual_multiplier = config.number("residual_multiplier", 1.0);
   spec.logit_multiplier = 1.0 / config.number("logits_scaling", 1.0);
   const double scale = config.number("attention_multiplier", 1.0);
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = scale;
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = scale;
 }
 
 nn::MoeSpec read_granite_experts(const ConfigReader& config, const DecoderSpec& spec, int64_t inner) {

@@ -18,7 +18,7 @@ Linear::Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions&
   const Use use = divided ? Use::part : Use::whole;
   weight_ = scope.parameter("weight", {out, in}, Role::weight,
                             {options.split, options.initial.value_or(Initial::normal(options.deviation)), "kernel",
-                             options.transposed, use, options.split == Split::input ? 1 : 0});
+                             scope.transposed_weights(), use, options.split == Split::input ? 1 : 0});
   // A bias is added once, after the sum over the input's parts, so only a cut of the output cuts it.
   const Split bias_split = options.split == Split::input ? Split::none : options.split;
   if (options.bias)

@@ -16,7 +16,6 @@ struct LinearOptions {
   bool bias = false;
   Split split = Split::none;
   double deviation = 0.02;  // of initial values
-  bool transposed = false;  // the checkpoint holds [in, out]
   Region region = {};       // divided: this rank computes its part of the output, or from its part of the input
   std::optional<Initial> initial = {};  // of the weight, in place of normal values
 };

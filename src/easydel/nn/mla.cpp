@@ -25,7 +25,7 @@ class Mla final : public Layer {
         kv_norm_(scope / "kv_a_layernorm", spec.kv_rank, norm_options()),
         kv_b_(scope / "kv_b_proj", spec.kv_rank, spec.heads * (spec.plain_dim + spec.v_dim), by_head()),
         output_(scope / "o_proj", spec.heads * spec.v_dim, spec.size,
-                {spec.bias, Split::input, spec.output_deviation, false, region_}) {
+                {spec.bias, Split::input, spec.output_deviation, region_}) {
     const int64_t queries = spec.heads * (spec.plain_dim + spec.rope_dim);
     if (spec.q_rank > 0) {
       q_a_.emplace(scope / "q_a_proj", spec.size, spec.q_rank,
@@ -92,7 +92,7 @@ class Mla final : public Layer {
 
  private:
   Norm::Options norm_options() const { return {NormKind::rms, spec_.norm_epsilon, 0.0, false}; }
-  LinearOptions by_head() const { return {false, Split::output, spec_.deviation, false, region_}; }
+  LinearOptions by_head() const { return {false, Split::output, spec_.deviation, region_}; }
   // Attention's dropout counts the heads of all ranks.
   static Region region_of(const Scope& scope, const MlaSpec& spec) {
     return spec.dropout > 0 ? Region() : Region(scope.team(), {spec.heads});

@@ -26,6 +26,12 @@ Scope Scope::head() const {
   return below;
 }
 
+Scope Scope::with_transposed_weights() const {
+  Scope below = *this;
+  below.transposed_weights_ = true;
+  return below;
+}
+
 std::vector<Parameter> Scope::since(size_t mark) const {
   std::vector<Parameter> out;
   for (size_t i = mark; i < building_->table.entries().size(); ++i) out.emplace_back(&building_->table.entries()[i]);

@@ -83,6 +83,8 @@ class Scope {
   Scope operator/(int64_t index) const { return *this / std::string_view(std::to_string(index)); }
   Scope unit(int index) const;  // what is built below belongs to layer `index`
   Scope head() const;           // what is built below belongs to the head
+  // The checkpoint holds the weights of linear layers built below as [in, out].
+  Scope with_transposed_weights() const;
 
   Parameter parameter(std::string_view name, std::vector<int64_t> shape, Role role,
                       const ParameterOptions& options) const;
@@ -95,6 +97,7 @@ class Scope {
   std::vector<Parameter> since(size_t mark) const;
 
   const std::string& path() const { return path_; }
+  bool transposed_weights() const { return transposed_weights_; }
   at::ScalarType compute() const { return building_->compute; }
   const collective::Team& team() const { return *building_->team; }
   ops::MoeMethod moe_method() const { return building_->moe_method; }
@@ -105,7 +108,7 @@ class Scope {
   Building* building_;
   std::string path_;
   int unit_ = -1;
-  bool head_ = false;
+  bool head_ = false, transposed_weights_ = false;
 };
 
 }  // namespace easydel::nn

@@ -56,7 +56,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec->names.up = "w3";
   spec->names.down = "w2";
   spec->qkv_bias = spec->output_bias = config.boolean("attention_bias", false);
-  for (DecoderLayerSpec& layer : spec->layers) layer.window = read_window(config, 0);
+  for (DecoderLayerSpec& layer : spec->layers) layer.attention.window = read_window(config, 0);
   const auto beside = std::make_shared<DecoderSpec>(*spec);
   beside->intermediate = spec->hidden;
 

@@ -25,9 +25,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.head_dim = head_size(config, "hidden_size", spec);
   spec.intermediate = 4 * spec.hidden;
   spec.layers.resize(size_t(read_size(config, "n_layer", "num_hidden_layers", 2)));
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
   spec.qkv = QkvLayout::grouped;
-  spec.slopes = alibi_slopes(spec.heads);
+  set_slopes(spec, alibi_slopes(spec.heads));
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = config.number("layer_norm_epsilon", 1e-5)};
   spec.embedding_norm = spec.norm;
   if (config.boolean("apply_residual_connection_post_layernorm", false)) spec.residual = Residual::normed;

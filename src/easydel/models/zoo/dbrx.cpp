@@ -35,7 +35,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.head_dim = head_size(config, "d_model", spec);
   spec.max_positions = integer_of(config, {"max_seq_len", "max_position_embeddings"}, 2048);
   spec.layers.resize(size_t(integer_of(config, {"n_layers", "num_hidden_layers"}, 24)));
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
   spec.rope = config.rope(spec.head_dim, spec.max_positions, {.theta = attention.number("rope_theta", 10000.0)});
   spec.norm = {nn::NormKind::layer, 1e-5, 0.0, false};
   spec.qkv = QkvLayout::sequential;

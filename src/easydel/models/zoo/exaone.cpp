@@ -31,7 +31,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.intermediate = read_size(config, "intermediate_size", 4 * spec.hidden);
   spec.max_positions = read_size(config, "max_position_embeddings", 2048);
   spec.layers.resize(size_t(read_size(config, "num_layers", "num_hidden_layers", 32)));
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
   spec.rope = config.rope(spec.head_dim, spec.max_positions);
   spec.norm = {.kind = nn::NormKind::rms, .epsilon = config.number("layer_norm_epsilon", 1e-5)};
   read_activation(config, "activation_function", "silu", spec);

@@ -45,13 +45,14 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.intermediate = read_size(config, "ffn_hidden_size", 4 * spec.hidden);
   spec.max_positions = read_size(config, "max_position_embeddings", 2048);
   spec.layers.resize(size_t(read_size(config, "num_hidden_layers", "n_layer", 32)));
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = std::pow(double(spec.head_dim), -0.5);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
   if (config.boolean("alibi", false)) {
     // Slopes are bf16 here, are added before the scores are scaled, and count twice: transformers' eager attention adds
     // them to the scores and with the mask.
-    spec.slopes = alibi_slopes(spec.heads);
-    for (float& slope : spec.slopes) slope *= 2;
-    spec.slopes_in_bf16 = true;
+    std::vector<float> slopes = alibi_slopes(spec.heads);
+    for (float& slope : slopes) slope *= 2;
+    set_slopes(spec, slopes);
+    for (DecoderLayerSpec& layer : spec.layers) layer.attention.slopes_in_bf16 = true;
   } else {
     spec.rope = config.rope(spec.head_dim, spec.max_positions);
   }

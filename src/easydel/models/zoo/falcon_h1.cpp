@@ -113,7 +113,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       config.number("ssm_out_multiplier", 1.0), read_multipliers<2>(config, "mlp_multipliers")};
   const double key_multiplier = config.number("key_multiplier", 1.0);
   for (DecoderLayerSpec& layer : spec->layers) {
-    layer.scale *= key_multiplier;  // of the keys, so of every score
+    layer.attention.scale *= key_multiplier;  // of the keys, so of every score
   }
   DecoderSpec built = *spec;
   for (DecoderLayerSpec& layer : built.layers) {

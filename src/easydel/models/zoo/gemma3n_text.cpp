@@ -182,10 +182,10 @@ class Ends final : public DecoderEnds {
     }
   }
 
-  Tensor enter(const Tensor& tokens, const Tensor& embedded, Pass& pass) const override {
+  Tensor enter(const Inputs& inputs, const Tensor& embedded, Pass& pass) const override {
     std::vector<Tensor> row = {embedded};
     for (const nn::Linear& split : split_) row.push_back(as_large_as(split(embedded, pass, "altup_split"), embedded));
-    row.push_back(inputs_(tokens, embedded, pass));
+    row.push_back(inputs_(inputs.tokens, embedded, pass));
     return at::cat(row, 1);
   }
   Tensor leave(const Tensor& x, Pass& pass) const override {
@@ -263,7 +263,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   if (const auto sizes = config.find("intermediate_size"); sizes && sizes->is_list()) {
     const auto inner = config.integers("intermediate_size");
     check_one_a_layer(config, "intermediate_size", inner.size(), spec.layers.size());
-    for (size_t i = 0; i < inner.size(); ++i) spec.layers[i].intermediate = inner[i];
+    for (size_t i = 0; i < inner.size(); ++i) spec.layers[i].sizes.intermediate = inner[i];
   }
   plan->sparsity = sparsity_of(config, spec.layers.size());
   const auto size = [&](const char* key, int64_t otherwise) { return read_size(config, key, key, otherwise); };

@@ -133,8 +133,8 @@ class Ends final : public DecoderEnds {
   Ends(const Scope& base, std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
     if (plan_->input > 0) inputs_.emplace(base, plan_->spec, plan_->input_rows, plan_->input);
   }
-  Tensor enter(const Tensor& tokens, const Tensor& embedded, Pass& pass) const override {
-    return inputs_ ? at::cat({embedded, (*inputs_)(tokens, embedded, pass)}, 1) : embedded;
+  Tensor enter(const Inputs& inputs, const Tensor& embedded, Pass& pass) const override {
+    return inputs_ ? at::cat({embedded, (*inputs_)(inputs.tokens, embedded, pass)}, 1) : embedded;
   }
   Tensor leave(const Tensor& x, Pass&) const override { return x.narrow(1, 0, plan_->spec.hidden).contiguous(); }
 
@@ -150,7 +150,8 @@ void read_layer_sizes(const ConfigReader& config, Plan& plan) {
     const int64_t head_dim = read_size(config, "global_head_dim", 512);
     const int64_t kv_heads = plan.keys_as_values ? config.integer("num_global_key_value_heads", 0) : 0;
     for (size_t i = 0; i < plan.sliding.size(); ++i)
-      if (!plan.sliding[i]) plan.spec.layers[i].head_dim = head_dim, plan.spec.layers[i].kv_heads = kv_heads;
+      if (!plan.sliding[i])
+        plan.spec.layers[i].sizes.head_dim = head_dim, plan.spec.layers[i].sizes.kv_heads = kv_heads;
     return;
   }
   if (!layers->is_map()) config.refuse_key("per_layer_config", "is no mapping");
@@ -163,9 +164,9 @@ void read_layer_sizes(const ConfigReader& config, Plan& plan) {
     const ConfigReader own(value, where);
     for (const auto& [name, size] : value.entries) {
       if (name == "head_dim")
-        index->head_dim = read_size(own, "head_dim", "head_dim", 0);
+        index->sizes.head_dim = read_size(own, "head_dim", "head_dim", 0);
       else if (name == "num_key_value_heads")
-        index->kv_heads = read_size(own, "num_key_value_heads", "num_key_value_heads", 0);
+        index->sizes.kv_heads = read_size(own, "num_key_value_heads", "num_key_value_heads", 0);
       else
         own.refuse_key(name, "is not built for one layer", "known: head_dim, num_key_value_heads");
     }
@@ -226,7 +227,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   auto sources = shared_sources(config, plan->sliding, sharing);
   if (config.boolean("use_double_wide_mlp", false))
     for (size_t i = 0; i < sources.size(); ++i)
-      if (sources[i] != int64_t(i)) spec.layers[i].intermediate = 2 * spec.intermediate;
+      if (sources[i] != int64_t(i)) spec.layers[i].sizes.intermediate = 2 * spec.intermediate;
   plan->input = config.integer("hidden_size_per_layer_input", config.has("hidden_size_per_layer_input") ? 0 : 256);
   plan->input_rows = read_size(config, "vocab_size_per_layer_input", 262144);
   if (config.boolean("enable_moe_block", false)) {

@@ -1,6 +1,7 @@
 // GPT-2: learned positions, layer norms, fused projections that the checkpoint holds as [in, out].
 #include <cmath>
 
+#include "easydel/models/decoder_parts.h"
 #include "easydel/models/family.h"
 #include "easydel/models/gpt_keys.h"
 
@@ -12,14 +13,17 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const bool by_layer = config.boolean("scale_attn_by_inverse_layer_idx", false);
   const bool scaled = config.boolean("scale_attn_weights", true);
   for (size_t i = 0; i < spec.layers.size(); ++i) {
-    if (!scaled) spec.layers[i].scale = 1.0;
-    if (by_layer) spec.layers[i].scale /= double(i + 1);
+    if (!scaled) spec.layers[i].attention.scale = 1.0;
+    if (by_layer) spec.layers[i].attention.scale /= double(i + 1);
   }
   // reorder_and_upcast_attn asks for scores in fp32, which every backend here keeps anyway.
   config.boolean("reorder_and_upcast_attn", false);
   spec.qkv_bias = spec.output_bias = true;
   spec.qkv = QkvLayout::sequential;
-  spec.transposed = spec.learned_positions = true;
+  spec.learned_positions = true;
+  spec.block_builder = [](const nn::Scope& scope, const DecoderSpec& whole, int64_t layer) {
+    return build_block(scope.with_transposed_weights(), whole, layer);
+  };
   // The weights that write into the residual stream start smaller, by the number of times that they do.
   spec.output_deviation = spec.deviation / std::sqrt(2.0 * double(spec.layers.size()));
   return build_decoder(std::move(spec), building);

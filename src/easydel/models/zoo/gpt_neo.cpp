@@ -44,10 +44,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   for (size_t i = 0; i < types.size(); ++i) {
     if (types[i] != "global" && types[i] != "local")
       config.refuse_key("attention_types", str("'", types[i], "' is no type of layer"), "known: global, local");
-    spec.layers[i].scale = 1.0;
-    spec.layers[i].window = types[i] == "local" ? window : 0;
+    spec.layers[i].attention.scale = 1.0;
+    spec.layers[i].attention.window = types[i] == "local" ? window : 0;
+    spec.layers[i].attention.blind = ops::Blind::weighs_past;
   }
-  spec.blind = ops::Blind::weighs_past;
   spec.output_bias = spec.learned_positions = true;
   return build_decoder(std::move(spec), building);
 }

@@ -26,9 +26,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.embedding_multiplier = config.number("embedding_multiplier_scale", 78.38367176906169);
   spec.logit_multiplier = config.number("output_multiplier_scale", 0.5773502691896257);
-  spec.attention_softcap = config.number("max_attn_value", 30.0);
-  for (DecoderLayerSpec& layer : spec.layers)
-    layer.scale = config.number("attn_output_multiplier", 0.08838834764831845);
+  for (DecoderLayerSpec& layer : spec.layers) {
+    layer.attention.scale = config.number("attn_output_multiplier", 0.08838834764831845);
+    layer.attention.softcap = config.number("max_attn_value", 30.0);
+  }
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_experts"}, 8),
                            integer_of(config, {"num_experts_per_tok"}, 2), spec.intermediate);
   moe.name = "moe_block";

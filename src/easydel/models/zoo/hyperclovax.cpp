@@ -14,11 +14,12 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .heads = 32,
                                            .max_positions = 2048,
                                            .whole_heads = true});
-  const double usual_scale = spec.layers.front().scale;
+  const double usual_scale = spec.layers.front().attention.scale;
   read_granite(config, spec);
   spec.mlp_bias = config.boolean("mlp_bias", false);
   spec.logit_multiplier = config.number("logits_scaling", 1.0);
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = config.number("attention_multiplier", usual_scale);
+  for (DecoderLayerSpec& layer : spec.layers)
+    layer.attention.scale = config.number("attention_multiplier", usual_scale);
   if (config.boolean("use_post_norm", true)) {
     spec.names.after_mixer = "post_norm1";
     spec.names.after_feed = "post_norm2";

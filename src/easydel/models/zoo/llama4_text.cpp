@@ -3,9 +3,20 @@
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"
+#include "easydel/ops/norm.h"
 
 namespace easydel::models::zoo::llama4_text {
 namespace {
+
+// An RMS norm of each head without a weight.
+class UnitHeadNorm final : public HeadNorm {
+ public:
+  explicit UnitHeadNorm(double epsilon) : epsilon_(epsilon) {}
+  Tensor operator()(const Tensor& x) const override { return ops::rms_norm(x, {}, epsilon_); }
+
+ private:
+  double epsilon_;
+};
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_decoder(config, {.vocabulary = 202048,
@@ -36,15 +47,15 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     DecoderLayerSpec& layer = spec.layers[size_t(i)];
     layer.turned = turned[size_t(i)] != 0;
     const bool chunked = types.empty() ? layer.turned : types[size_t(i)] == "chunked_attention";
-    if (chunked) layer.chunk = config.integer("attention_chunk_size", 8192);
+    if (chunked) layer.attention.chunk = config.integer("attention_chunk_size", 8192);
     if (!layer.turned && config.boolean("attn_temperature_tuning", true))
       layer.growth = {config.number("attn_scale", 0.1), config.integer("floor_scale", 8192), 1};
-    layer.qk_norm = layer.turned && config.boolean("use_qk_norm", true);
   }
-  spec.qk_norm = QkNorm::head;
-  spec.qk_norm_options = spec.norm;
-  spec.qk_norm_options->weight = false;
+  if (config.boolean("use_qk_norm", true)) spec.qk_norm = QkNorm::head;
   spec.qk_norm_after_rope = true;
+  spec.qk_norm_builder = [](const nn::Scope&, const DecoderSpec& whole, int64_t, int64_t layer) {
+    return whole.layers[size_t(layer)].turned ? std::make_unique<UnitHeadNorm>(whole.norm.epsilon) : nullptr;
+  };
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts"}, 16),
                            config.integer("num_experts_per_tok", 1), inner);
   moe.name = "feed_forward";

@@ -1,6 +1,7 @@
 // MiMo-V2-Flash (arXiv 2601.02780): windowed layers with twice the kv heads, sinks and a base of their own for rotary
 // positions; the experts of DeepSeek-V3.
 #include "easydel/models/decoder_keys.h"
+#include "easydel/models/decoder_parts.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"
 
@@ -19,6 +20,18 @@ std::shared_ptr<const ops::RopeSpec> rope_of_layer(const ConfigReader& config, b
       spec.head_dim, spec.max_positions, {.theta = sliding ? 10000.0 : 5e6, .partial = 0.334, .reads_partial = true}));
 }
 
+class Attention final : public DecoderAttention {
+ public:
+  Attention(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer, double value_scale)
+      : DecoderAttention(scope, spec, layer), value_scale_(value_scale) {}
+
+ protected:
+  Tensor adjust_values(const Tensor& v) const override { return v * value_scale_; }
+
+ private:
+  double value_scale_;
+};
+
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_decoder(config, {.vocabulary = 152576,
                                            .hidden = 4096,
@@ -30,10 +43,13 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .max_positions = 131072,
                                            .rope = {.by_layer_type = true},
                                            .epsilon = 1e-5});
-  spec.v_dim = integer_of(config, {"v_head_dim"}, 128);
+  const int64_t v_dim = integer_of(config, {"v_head_dim"}, 128);
   spec.qkv_bias = config.boolean("attention_bias", false);
   if (!config.has("attention_value_scale") || config.find("attention_value_scale"))
-    spec.value_multiplier = config.number("attention_value_scale", 0.707);
+    spec.attention_builder = [scale = config.number("attention_value_scale", 0.707)](
+                                 const nn::Scope& scope, const DecoderSpec& whole, int64_t layer) {
+      return std::make_unique<Attention>(scope, whole, layer, scale);
+    };
   int64_t window = read_window(config, 129);
   if (config.find("sliding_window_size")) window = config.integer("sliding_window_size", 0) + 1;
   const auto sliding =
@@ -42,8 +58,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     DecoderLayerSpec& layer = spec.layers[i];
     layer.rope = rope_of_layer(config, sliding[i], spec);
+    layer.sizes.v_dim = v_dim;
     if (!sliding[i]) continue;
-    layer.kv_heads = 2 * spec.kv_heads;
+    layer.sizes.kv_heads = 2 * spec.kv_heads;
     layer.sinks = true;
   }
   nn::MoeSpec moe =

@@ -161,7 +161,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     if (type != "full_attention" && type != "linear_attention")
       config.refuse_key("layer_types", "'" + type + "' is not known", "known: full_attention, linear_attention");
     blocks.push_back(type == "linear_attention" ? integer_of(config, {"block_size"}, 256) : 0);
-    spec.layers[i].window = read_window(config, 0);
+    spec.layers[i].attention.window = read_window(config, 0);
   }
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts", "num_experts"}, 8),
                            config.integer("num_experts_per_tok", 2), spec.intermediate);

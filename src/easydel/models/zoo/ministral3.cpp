@@ -38,7 +38,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                            parameters.integer("original_max_position_embeddings", spec.max_positions), 0};
   const int64_t window = read_window(config, 0);
   for (DecoderLayerSpec& layer : spec.layers) {
-    layer.window = window;
+    layer.attention.window = window;
     layer.growth = growth;
   }
   return build_decoder(std::move(spec), building);

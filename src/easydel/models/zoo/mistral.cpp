@@ -14,7 +14,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .kv_heads = 8,
                                            .max_positions = 4096 * 32});
   const int64_t window = read_window(config);
-  for (DecoderLayerSpec& layer : spec.layers) layer.window = window;
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.window = window;
   return build_decoder(std::move(spec), building);
 }
 

@@ -16,7 +16,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .max_positions = 131072,
                                            .rope = {.theta = 1e6},
                                            .epsilon = 1e-5});
-  for (DecoderLayerSpec& layer : spec.layers) layer.window = read_window(config, 0);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.window = read_window(config, 0);
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts", "num_experts"}, 8),
                            config.integer("num_experts_per_tok", 2), spec.intermediate);
   moe.router.normalise = true;

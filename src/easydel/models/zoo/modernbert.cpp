@@ -4,10 +4,35 @@
 
 #include "easydel/base/error.h"
 #include "easydel/models/bert_keys.h"
+#include "easydel/models/decoder_parts.h"
 #include "easydel/models/heads.h"
 
 namespace easydel::models::zoo::modernbert {
 namespace {
+
+// A gated mlp that drops a share of its inner units.
+class Feed final : public nn::Layer {
+ public:
+  Feed(const nn::Scope& scope, const DecoderSpec& spec, double dropout)
+      : dropout_(dropout),
+        activation_(spec.activation),
+        gate_up_(scope / spec.names.gate_up, spec.hidden, 2 * spec.intermediate,
+                 {.bias = spec.mlp_bias, .split = nn::Split::output, .deviation = spec.deviation}),
+        down_(scope / spec.names.down, spec.intermediate, spec.hidden,
+              {.bias = spec.mlp_bias, .split = nn::Split::input, .deviation = spec.output_deviation}) {}
+
+  nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override {
+    const auto [gate, up] = halves(gate_up_(x, pass, "mlp_gate_up"));
+    if (!pass.training || dropout_ <= 0.0) return {down_.gated(gate, up, activation_, pass, "mlp_down"), {}};
+    const Tensor inner = pass.dropout("mlp_inner_dropout", ops::gated(gate, up, activation_), dropout_);
+    return {down_(inner, pass, "mlp_down"), {}};
+  }
+
+ private:
+  double dropout_;
+  ops::Activation activation_;
+  nn::Linear gate_up_, down_;
+};
 
 DecoderSpec read(const ConfigReader& config) {
   DecoderSpec spec;
@@ -46,10 +71,9 @@ DecoderSpec read(const ConfigReader& config) {
   spec.rope = rope("full_attention", "global_rope_theta", 160000.0);
   const auto local = std::make_shared<const ops::RopeSpec>(rope("sliding_attention", "local_rope_theta", 10000.0));
   for (size_t i = 0; i < spec.layers.size(); ++i) {
-    spec.layers[i].scale = std::pow(double(spec.head_dim), -0.5);
+    spec.layers[i].attention.scale = std::pow(double(spec.head_dim), -0.5);
     if (sliding[i]) spec.layers[i].rope = local;
   }
-  spec.layers.front().norm_before_mixer = false;  // the embedding's norm stands there
   spec.qkv = QkvLayout::sequential;
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.mlp_bias = config.boolean("mlp_bias", false);
@@ -58,14 +82,26 @@ DecoderSpec read(const ConfigReader& config) {
                .bias = config.boolean("norm_bias", false)};
   spec.embedding_norm = spec.norm;
   read_activation(config, "hidden_activation", "gelu", spec);
+  if (spec.xielu) config.refuse_key("hidden_activation", "'xielu' is not built for this family");
   spec.tied = config.boolean("tie_word_embeddings", true);
   spec.embedding_dropout = config.number("embedding_dropout", 0.0);
   spec.attention_dropout = spec.residual_dropout = config.number("attention_dropout", 0.0);
-  spec.mlp_dropout = 0.0;
-  spec.inner_dropout = config.number("mlp_dropout", 0.0);
+  const double mlp_dropout = config.number("mlp_dropout", 0.0);
+  check_dropout(mlp_dropout);
   spec.deviation = config.number("initializer_range", 0.02);
   spec.output_deviation = spec.deviation / std::sqrt(2.0 * double(spec.layers.size()));
   config.boolean("deterministic_flash_attn", false);  // all attention here is
+  const auto whole = std::make_shared<const DecoderSpec>(spec);
+  for (DecoderLayerSpec& layer : spec.layers)
+    layer.feed = [whole, mlp_dropout](const nn::Scope& block, int64_t) {
+      return std::make_unique<Feed>(block / "mlp", *whole, mlp_dropout);
+    };
+  // The first block has the embedding's norm instead of one of its own.
+  const auto first = std::make_shared<DecoderSpec>(spec);
+  first->names.before_mixer = "";
+  spec.block_builder = [first](const nn::Scope& scope, const DecoderSpec& all, int64_t layer) {
+    return build_block(scope, layer == 0 ? *first : all, layer);
+  };
   return spec;
 }
 

@@ -50,11 +50,13 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.max_positions = read_size(config, "max_seq_len", 2048);
   spec.layers.resize(size_t(read_size(config, "n_layers", "num_hidden_layers", 24)));
   const double scale = attention.number("softmax_scale", std::pow(double(spec.head_dim), -0.5));
-  for (DecoderLayerSpec& layer : spec.layers) layer.scale = scale;
+  for (DecoderLayerSpec& layer : spec.layers) {
+    layer.attention.scale = scale;
+    layer.attention.blind = ops::Blind::weighs_all_cut;
+  }
   spec.qkv = QkvLayout::sequential;
   spec.clip_qkv = attention.number("clip_qkv", 0.0);
-  spec.slopes = slopes_of(spec.heads);
-  spec.blind = ops::Blind::weighs_all_cut;
+  set_slopes(spec, slopes_of(spec.heads));
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = config.number("layer_norm_epsilon", 1e-5), .bias = false};
   spec.activation = ops::Activation::gelu;
   spec.gated = false;

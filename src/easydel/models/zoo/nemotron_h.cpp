@@ -100,7 +100,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec->activation = ops::activation_of(config.text("mlp_hidden_act", "relu2"), config.where().below("mlp_hidden_act"));
   const std::vector<std::string> kinds = read_layers(config);
   spec->layers.resize(kinds.size());
-  for (DecoderLayerSpec& layer : spec->layers) layer.scale = 1.0 / std::sqrt(double(spec->head_dim));
+  for (DecoderLayerSpec& layer : spec->layers) layer.attention.scale = 1.0 / std::sqrt(double(spec->head_dim));
 
   const auto either = [&](const char* key, const char* older, int64_t otherwise) {
     return read_size(config, config.find(older) ? older : key, otherwise);

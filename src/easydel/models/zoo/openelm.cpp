@@ -54,16 +54,16 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                       str("names ", factors->items.size(), " layers; num_transformer_layers is ", spec.layers.size()));
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     DecoderLayerSpec& layer = spec.layers[i];
-    layer.scale = std::pow(double(spec.head_dim), -0.5);
-    layer.heads = heads[i];
-    layer.kv_heads = kv_heads[i];
-    if (layer.heads % layer.kv_heads != 0)
+    layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
+    layer.sizes.heads = heads[i];
+    layer.sizes.kv_heads = kv_heads[i];
+    if (layer.sizes.heads % layer.sizes.kv_heads != 0)
       config.refuse_key("num_kv_heads",
-                        str(layer.kv_heads, " does not divide ", layer.heads, " query heads of layer ", i));
+                        str(layer.sizes.kv_heads, " does not divide ", layer.sizes.heads, " query heads of layer ", i));
     const double factor = listed ? factors->items[i].as_double().value_or(0.0) : config.number("ffn_multipliers", 4.0);
-    layer.intermediate = divisible(factor * double(spec.hidden), divisor);
+    layer.sizes.intermediate = divisible(factor * double(spec.hidden), divisor);
   }
-  spec.heads = heads[0], spec.kv_heads = kv_heads[0], spec.intermediate = spec.layers[0].intermediate;
+  spec.heads = heads[0], spec.kv_heads = kv_heads[0], spec.intermediate = spec.layers[0].sizes.intermediate;
   spec.rope.emplace();
   spec.rope->dim = spec.head_dim;
   spec.rope->theta = config.number("rope_freq_constant", 10000.0);

@@ -1,9 +1,19 @@
 // Phi-3 and Phi-4 (arXiv 2404.14219): Llama with one weight for q, k and v, one for gate and up, and longrope.
 #include "easydel/models/decoder_keys.h"
+#include "easydel/models/decoder_model.h"
 #include "easydel/models/family.h"
 
 namespace easydel::models::zoo::phi3 {
 namespace {
+
+class Phi3 final : public Decoder {
+ public:
+  using Decoder::Decoder;
+  // Longer sequences have other frequencies, from their first token on.
+  int64_t restart_length() const override {
+    return spec().rope->type == ops::RopeType::longrope ? spec().rope->original_max_positions : 0;
+  }
+};
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec =
@@ -19,11 +29,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qkv = QkvLayout::sequential;
   spec.names.gate_up = "gate_up_proj";
   const int64_t window = read_window(config, 0);
-  for (DecoderLayerSpec& layer : spec.layers) layer.window = window;
-  if (spec.rope->type == ops::RopeType::longrope) spec.restart_length = spec.rope->original_max_positions;
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.window = window;
   spec.residual_dropout = config.number("resid_pdrop", 0.0);
   config.number("embd_pdrop", 0.0);  // no module of the family reads it
-  return build_decoder(std::move(spec), building);
+  return std::make_unique<Phi3>(std::move(spec), building);
 }
 
 }  // namespace

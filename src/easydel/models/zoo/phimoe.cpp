@@ -35,7 +35,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.norm.bias = true;
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.head_bias = config.boolean("lm_head_bias", false);
-  for (DecoderLayerSpec& layer : spec.layers) layer.window = read_window(config, 0);
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.window = read_window(config, 0);
   read_scales(config, *spec.rope);
   // The mixer chooses two whatever num_experts_per_tok says; the balancing loss counts by it, as in transformers.
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts"}, 16), 2, spec.intermediate);

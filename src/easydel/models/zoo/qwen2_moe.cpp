@@ -23,7 +23,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   } else if (config.boolean("use_sliding_window", false)) {
     const int64_t window = read_window(config), until = config.integer("max_window_layers", 28);
     for (int64_t i = 0; i < std::min(until, int64_t(spec.layers.size())); i += 2)
-      spec.layers[size_t(i)].window = window;
+      spec.layers[size_t(i)].attention.window = window;
   }
   nn::MoeSpec moe =
       moe_of(config, spec, integer_of(config, {"num_experts"}, 60), config.integer("num_experts_per_tok", 4),

@@ -17,7 +17,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qk_norm = QkNorm::head;
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   if (config.boolean("use_sliding_window", false))
-    for (DecoderLayerSpec& layer : spec.layers) layer.window = read_window(config);
+    for (DecoderLayerSpec& layer : spec.layers) layer.attention.window = read_window(config);
   nn::MoeSpec moe =
       moe_of(config, spec, integer_of(config, {"num_local_experts", "num_experts"}, 128),
              config.integer("num_experts_per_tok", 8), integer_of(config, {"moe_intermediate_size"}, 768));

@@ -9,6 +9,7 @@
 
 #include <cmath>
 
+#include "easydel/models/decoder_parts.h"
 #include "easydel/models/family.h"
 #include "easydel/models/recurrent_keys.h"
 
@@ -133,8 +134,11 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = 1e-5};  // the last norm's, whatever layer_norm_epsilon says
   spec.tied = config.boolean("tie_word_embeddings", false);
   // transformers draws orthogonal matrices; here each element has the deviation of theirs.
-  spec.deviation = 1e-4;
-  spec.head_deviation = 0.5 / std::sqrt(double(spec.hidden));
+  spec.deviation = 0.5 / std::sqrt(double(spec.hidden));  // of the head
+  spec.embedding = [](const nn::Scope& base, DecoderSpec whole) {
+    whole.deviation = 1e-4;
+    return build_embedding(base, whole);
+  };
   const RwkvSpec rwkv{spec.hidden, read_size(config, "attention_hidden_size", spec.hidden),
                       read_size(config, "intermediate_size", 4 * spec.hidden), int64_t(spec.layers.size())};
   nn::Norm::Options norm = spec.norm;

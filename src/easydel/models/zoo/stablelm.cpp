@@ -1,10 +1,33 @@
 // StableLM (arXiv 2402.17834): layer norms, a part of each head turns; attention and mlp may stand side by side.
+#include <ATen/ops/stack.h>
+
 #include "easydel/models/decoder_keys.h"
+#include "easydel/models/decoder_parts.h"
 #include "easydel/models/family.h"
 #include "easydel/models/rotated_pairs.h"
 
 namespace easydel::models::zoo::stablelm {
 namespace {
+
+// A parameter for each head.
+class SplitHeadNorm final : public HeadNorm {
+ public:
+  SplitHeadNorm(const nn::Scope& scope, const DecoderSpec& spec, int64_t heads) : options_(spec.norm) {
+    for (int64_t head = 0; head < heads; ++head)
+      weights_.push_back(
+          (scope / "norms" / head)
+              .parameter("weight", {spec.head_dim}, nn::Role::norm, {nn::Split::none, nn::Initial::ones(), "scale"}));
+  }
+  Tensor operator()(const Tensor& x) const override {
+    std::vector<Tensor> rows;
+    for (const nn::Parameter& weight : weights_) rows.push_back(weight.value().to(at::kFloat));
+    return norm_of_each_head(x, at::stack(rows), options_);
+  }
+
+ private:
+  nn::Norm::Options options_;
+  std::vector<nn::Parameter> weights_;
+};
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
   DecoderSpec spec = read_decoder(config, {.vocabulary = 50304,
@@ -27,7 +50,9 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   if (spec.parallel_residual) spec.names.before_feed = "";
   spec.qkv_bias = config.boolean("use_qkv_bias", false);
   if (config.boolean("qk_layernorm", false)) spec.qk_norm = QkNorm::each_head;
-  spec.qk_norm_split = true;
+  spec.qk_norm_builder = [](const nn::Scope& scope, const DecoderSpec& whole, int64_t heads, int64_t) {
+    return std::make_unique<SplitHeadNorm>(scope, whole, heads);
+  };
   spec.mlp_dropout = config.number("hidden_dropout", 0.0);
   return build_decoder(std::move(spec), building);
 }

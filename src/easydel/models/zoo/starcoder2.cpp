@@ -25,7 +25,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.gated = false;
   spec.qkv_bias = spec.output_bias = spec.mlp_bias = config.boolean("use_bias", true);
   const int64_t window = read_window(config, 0);
-  for (DecoderLayerSpec& layer : spec.layers) layer.window = window;
+  for (DecoderLayerSpec& layer : spec.layers) layer.attention.window = window;
   spec.residual_dropout = config.number("residual_dropout", 0.0);
   spec.embedding_dropout = config.number("embedding_dropout", 0.0);
   return build_decoder(std::move(spec), building);

@@ -25,7 +25,7 @@ void read_windows(const ConfigReader& config, DecoderSpec& spec, bool normed) {
     if (sliding[i] != slides && config.find("layer_types"))
       config.refuse_key("layer_types", str("differs from window_pattern and xe_kvnorm in layer ", i), "leave it out");
     if (!slides) continue;
-    spec.layers[i].window = window;
+    spec.layers[i].attention.window = window;
     if (pattern > 0) spec.layers[i].rope = plain;
   }
 }

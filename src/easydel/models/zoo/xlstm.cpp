@@ -117,6 +117,32 @@ class MatrixMemory final : public nn::Layer {
   nn::Linear out_;
 };
 
+// A gated mlp whose gate starts from zero.
+class Feed final : public nn::Layer {
+ public:
+  Feed(const nn::Scope& scope, const DecoderSpec& spec)
+      : region_(scope.team(), {spec.intermediate}),
+        activation_(spec.activation),
+        gate_(scope / "proj_up_gate", spec.hidden, spec.intermediate, options(spec, nn::Split::output, 0.0)),
+        up_(scope / "proj_up", spec.hidden, spec.intermediate, options(spec, nn::Split::output, spec.deviation)),
+        down_(scope / "proj_down", spec.intermediate, spec.hidden,
+              options(spec, nn::Split::input, spec.output_deviation)) {}
+
+  nn::LayerOutput forward(const Tensor& outside, nn::Pass& pass) const override {
+    const Tensor x = region_.enter(outside), gate = gate_(x, pass, "mlp_gate"), up = up_(x, pass, "mlp_up");
+    return {down_.gated(gate, up, activation_, pass, "mlp_down"), {}};
+  }
+
+ private:
+  nn::LinearOptions options(const DecoderSpec& spec, nn::Split split, double deviation) const {
+    return {.bias = spec.mlp_bias, .split = split, .deviation = deviation, .region = region_};
+  }
+
+  nn::Region region_;
+  ops::Activation activation_;
+  nn::Linear gate_, up_, down_;
+};
+
 int64_t in_multiples(double size, int64_t of) { return (int64_t(size) + of - 1) / of * of; }
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
@@ -129,7 +155,6 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .before_feed = "norm_ffn",
                 .attention = "mlstm_layer",
                 .mlp = "ffn",
-                .gate = "proj_up_gate",
                 .up = "proj_up",
                 .down = "proj_down"};
   spec.vocabulary = read_size(config, "vocab_size", 50304);
@@ -171,14 +196,15 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     config.refuse_key("weight_mode", str("'", mode, "' is not known"), "known: single, fused");
   memory.fused = mode == "fused";
   memory.bias = bias;
-  if (memory.fused)
-    spec.names.gate_up = "proj_up_gate_z";
-  else
-    spec.gate_deviation = 0.0;
-  for (DecoderLayerSpec& layer : spec.layers)
+  if (memory.fused) spec.names.gate_up = "proj_up_gate_z";
+  const auto whole = std::make_shared<const DecoderSpec>(spec);
+  for (DecoderLayerSpec& layer : spec.layers) {
     layer.mixer = [memory](const nn::Scope& block, int64_t index) {
       return std::make_unique<MatrixMemory>(block / "mlstm_layer", memory, index);
     };
+    if (!memory.fused)
+      layer.feed = [whole](const nn::Scope& block, int64_t) { return std::make_unique<Feed>(block / "ffn", *whole); };
+  }
   return build_decoder(std::move(spec), building);
 }
 

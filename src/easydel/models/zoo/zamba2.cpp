@@ -173,7 +173,7 @@ class Layer final : public nn::Layer {
 class Ends final : public DecoderEnds {
  public:
   explicit Ends(int64_t hidden) : hidden_(hidden) {}
-  Tensor enter(const Tensor&, const Tensor& embedded, Pass&) const override { return at::cat({embedded, embedded}, 1); }
+  Tensor enter(const Inputs&, const Tensor& embedded, Pass&) const override { return at::cat({embedded, embedded}, 1); }
   Tensor leave(const Tensor& x, Pass&) const override { return x.narrow(1, 0, hidden_).contiguous(); }
 
  private:
