@@ -11,7 +11,7 @@
 #include "easydel/elarge/core.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/family_configs.h"
-#include "easydel/models/text_config.h"
+#include "easydel/models/parts.h"
 #include "easydel/weights/dtype.h"
 #include "easydel/weights/folder.h"
 
@@ -108,9 +108,9 @@ struct Group {
 int run_describe_model(const DescribeModelOptions& options) {
   const fs::path folder = hub::resolve_model(options.model, "describe model");
   if (!weights::has_config(folder)) refuse(folder.string(), "has no config.json", "give a Hugging Face model folder");
-  weights::ConfigFile read = weights::read_config(folder);
-  const auto part = models::text_part_of(read.document, read.where);
-  const Value config = part ? part->config : std::move(read.document);
+  const weights::ConfigFile read = weights::read_config(folder);
+  const models::FamilyConfig* const whole = models::family_of_parts(read.document);
+  const Value config = models::part_config(read.document, read.where, models::PartRole::text);
   std::map<std::string, Group> groups;
   std::vector<std::string> order;
   int64_t elements = 0;
@@ -158,7 +158,7 @@ int run_describe_model(const DescribeModelOptions& options) {
   const std::string architecture =
       config.find("architectures") ? to_yaml_flow(*config.find("architectures")) : "not said";
   out += "family        " + (word("model_type").empty() ? "not said" : word("model_type")) + ", architectures " +
-         architecture + (part ? ", the text part of " + part->whole : "") + "\n";
+         architecture + (whole ? ", the text part of " + std::string(whole->model_type) : "") + "\n";
   if (const std::string head = head_text(config); !head.empty()) out += "head          " + head + "\n";
   std::vector<std::string> sizes;
   for (const auto& [key, value] : config.entries)

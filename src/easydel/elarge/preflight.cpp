@@ -17,7 +17,7 @@
 #include "easydel/mesh/mesh.h"
 #include "easydel/mesh/world.h"
 #include "easydel/models/family_configs.h"
-#include "easydel/models/text_config.h"
+#include "easydel/models/parts.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/weights/folder.h"
 
@@ -45,7 +45,7 @@ Value check_model(const fs::path& folder, const Value& overrides, const std::str
   Value config;
   problems.collect(path + ".name_or_path", [&] {
     weights::ConfigFile read = weights::read_config(folder);
-    if (auto part = models::text_part_of(read.document, read.where)) read.document = std::move(part->config);
+    read.document = models::part_config(read.document, read.where, models::PartRole::text);
     config = read.document;
     for (const auto& [key, value] : overrides.entries) read.document.set(key, value);
     try {

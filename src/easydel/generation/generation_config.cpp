@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
-#include "easydel/models/text_config.h"
+#include "easydel/models/parts.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::generation {
@@ -35,9 +35,9 @@ GenerationConfig generation_config(const std::filesystem::path& model_folder, co
     take(
         parse_file(settings), settings.string(), given, [](std::string_view) { return true; }, out);
   } else if (weights::has_config(model_folder)) {
-    weights::ConfigFile config = weights::read_config(model_folder);
-    if (auto part = models::text_part_of(config.document, config.where)) config.document = std::move(part->config);
-    take(config.document, config.where.text(), given, special, out);
+    const weights::ConfigFile config = weights::read_config(model_folder);
+    take(models::part_config(config.document, config.where, models::PartRole::text), config.where.text(), given,
+         special, out);
   }
   config::Problems problems("generation");
   config::read_section(config::section_of<GenerationConfig>(), given, &out, "", problems);

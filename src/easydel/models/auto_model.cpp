@@ -3,8 +3,8 @@
 #include "easydel/base/error.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/family_configs.h"
+#include "easydel/models/parts.h"
 #include "easydel/models/registry_config.h"
-#include "easydel/models/text_config.h"
 
 namespace easydel::models {
 
@@ -15,7 +15,7 @@ std::shared_ptr<Model> load_for_task(std::string_view task, std::string_view nam
     refuse("from_pretrained", "'" + std::string(name) + "' has no config.json", "give a Hugging Face model folder");
   Value config = parse_file(file);
   if (!config.is_map()) refuse(file.string(), "is no mapping");
-  if (std::optional<TextPart> part = text_part_of(config, FilePlace{file.string()})) config = std::move(part->config);
+  config = part_config(config, FilePlace{file.string()}, PartRole::text);
   for (const auto& [key, value] : options.load.overrides.entries) config.set(key, value);
   registered_module(task,
                     family_config_of(config, FilePlace{file.string()}).model_type);  // refuses where there is none

@@ -8,7 +8,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
-#include "easydel/models/text_config.h"
+#include "easydel/models/parts.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/tensor/mxfp4.h"
@@ -30,10 +30,10 @@ Tensor slice_of(const Tensor& values, const nn::Entry& entry) {
 }  // namespace
 
 Checkpoint::Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head,
-                       bool part)
+                       const FamilyPart* part)
     : folder_(std::move(folder)), family_(family), tied_(tied), stack_(std::move(stack)), other_head_(other_head) {
   for (const std::string& file : folder_.names()) {
-    const std::string name = part ? text_tensor_name(file, stack_) : file;
+    const std::string name = part ? part_tensor_name(file, *part, stack_) : file;
     if (name.empty()) {
       left_alone_.push_back(file);
       continue;

@@ -17,10 +17,10 @@ namespace easydel::models {
 class Checkpoint {
  public:
   // `family` must outlive it. `tied`: the head's values are the embedding's. `stack`: what the model's names of its
-  // stack begin with. `other_head`: the file is of another task, or may be. `part`: the model is the text part of the
-  // folder's, whose other tensors are left alone.
+  // stack begin with. `other_head`: the file is of another task, or may be. `part`: of the folder's model that is
+  // read, whose other tensors are left alone; null: the model is of one part.
   Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head,
-             bool part = false);
+             const FamilyPart* part = nullptr);
 
   // Whether an entry of the head is to start from random values, since the file has another head.
   bool starts(const nn::Entry& entry, const std::vector<nn::Source>& sources) const;

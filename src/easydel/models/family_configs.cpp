@@ -132,9 +132,105 @@ std::vector<FamilyConfig>& all_configs() {
   return all;
 }
 
+FamilyPart text_part(std::string_view model_type, std::string_view prefix) {
+  return {PartRole::text, "text_config", model_type, {prefix}};
+}
+FamilyPart vision_part(std::string_view model_type, std::vector<std::string_view> prefixes) {
+  return {PartRole::vision, "vision_config", model_type, std::move(prefixes)};
+}
+FamilyPart audio_part(std::string_view model_type) {
+  return {PartRole::audio, "audio_config", model_type, {"audio_tower.", "embed_audio."}};
+}
+FamilyConfig of_parts(std::string_view model_type, std::vector<FamilyPart> parts, bool tied = false,
+                      bool plain_logits = true) {
+  return {.model_type = model_type,
+          .architectures = {},
+          .parts = std::move(parts),
+          .tied_text = tied,
+          .plain_logits = plain_logits};
+}
+
+// Alphabetical. Defaults are those of transformers' configuration classes.
+const auto& all_families_of_parts() {
+  static const std::array all = {
+      of_parts("aya_vision",
+               {text_part("cohere2", "language_model."),
+                vision_part("siglip_vision_model", {"vision_tower.", "multi_modal_projector."})},
+               true),
+      of_parts("cohere2_vision",
+               {text_part("cohere2", "language_model."),
+                vision_part("siglip_vision_model", {"vision_tower.", "multi_modal_projector."})},
+               true),
+      of_parts("gemma3",
+               {text_part("gemma3_text", "language_model."),
+                vision_part("siglip_vision_model", {"vision_tower.", "multi_modal_projector."})},
+               true),
+      of_parts("gemma3n",
+               {text_part("gemma3n_text", "language_model."),
+                vision_part("gemma3n_vision", {"vision_tower.", "embed_vision."}), audio_part("gemma3n_audio")},
+               true, false),
+      of_parts("gemma4",
+               {text_part("gemma4_text", "language_model."),
+                vision_part("gemma4_vision", {"vision_tower.", "embed_vision."}), audio_part("gemma4_audio")},
+               true, false),
+      of_parts("idefics3",
+               {text_part("llama", "text_model."), vision_part("idefics3_vision", {"vision_model.", "connector."})}),
+      of_parts("internvl",
+               {text_part("qwen2", "language_model."),
+                vision_part("internvl_vision", {"vision_tower.", "multi_modal_projector."})},
+               true),
+      of_parts("llama4", {text_part("llama4_text", "language_model."),
+                          vision_part("llama4_vision_model", {"vision_model.", "multi_modal_projector."})}),
+      of_parts("llava", {text_part("llama", "language_model."),
+                         vision_part("clip_vision_model", {"vision_tower.", "multi_modal_projector."})}),
+      of_parts("llava_next",
+               {text_part("llama", "language_model."),
+                vision_part("clip_vision_model", {"vision_tower.", "multi_modal_projector.", "image_newline"})}),
+      of_parts("llava_onevision",
+               {text_part("qwen2", "language_model."),
+                vision_part("siglip_vision_model", {"vision_tower.", "multi_modal_projector.", "image_newline"})}),
+      of_parts("mistral3",
+               {text_part("mistral", "language_model."),
+                vision_part("pixtral", {"vision_tower.", "multi_modal_projector."})},
+               true),
+      of_parts("qwen3_5", {text_part("qwen3_5_text", "language_model."), vision_part("qwen3_5_vision", {"visual."})}),
+      of_parts("qwen3_5_moe",
+               {text_part("qwen3_5_moe_text", "language_model."), vision_part("qwen3_5_moe_vision", {"visual."})}),
+      of_parts("smolvlm",
+               {text_part("llama", "text_model."), vision_part("smolvlm_vision", {"vision_model.", "connector."})}),
+  };
+  return all;
+}
+
 }  // namespace
 
 std::span<const FamilyConfig> family_configs() { return all_configs(); }
+
+std::span<const FamilyConfig> families_of_parts() { return all_families_of_parts(); }
+
+const FamilyConfig* family_of_parts(const Value& config) {
+  const Value* const type = config.find("model_type");
+  const auto& all = all_families_of_parts();
+  const auto found = std::ranges::find(all, type ? type->as_string().value_or("") : "", &FamilyConfig::model_type);
+  return found == all.end() ? nullptr : &*found;
+}
+
+const FamilyPart* part_of(const FamilyConfig& family, PartRole role) {
+  const auto found = std::ranges::find(family.parts, role, &FamilyPart::role);
+  return found == family.parts.end() ? nullptr : &*found;
+}
+
+std::string_view name_of(PartRole role) {
+  switch (role) {
+    case PartRole::text:
+      return "text";
+    case PartRole::vision:
+      return "vision";
+    case PartRole::audio:
+      return "audio";
+  }
+  return "";
+}
 
 void add_family_config(const FamilyConfig& config) {
   if (std::ranges::find(all_configs(), config.model_type, &FamilyConfig::model_type) != all_configs().end())

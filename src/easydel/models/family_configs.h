@@ -29,16 +29,38 @@ struct HeadNames {
   std::string_view question_stack = {};      // the stack of question answering; empty: as in the other classes
 };
 
+// What a part of a model reads.
+enum class PartRole : uint8_t { text, vision, audio };
+std::string_view name_of(PartRole role);
+
+// A part of a model, with a configuration and tensors of its own.
+struct FamilyPart {
+  PartRole role = PartRole::text;
+  std::string_view config_key;             // where config.json describes it: "text_config"
+  std::string_view model_type;             // where that does not say it
+  std::vector<std::string_view> prefixes;  // of its tensors, after "model." or without it: "language_model."
+};
+
 struct FamilyConfig {
   std::string_view model_type;
   std::vector<std::string_view> architectures;  // with a language head; the other classes' names follow from the first
   bool reads_mxfp4 = false;                     // quantization_config may say mxfp4
   HeadNames names = {};
+  std::vector<FamilyPart> parts = {};  // empty: the model is one part, the text
+  // Of a model of several parts: whether head and embedding are one, where config.json does not say; whether logits are
+  // the head's products as they are, whatever the text part's configuration says.
+  bool tied_text = false, plain_logits = true;
 };
 
 std::span<const FamilyConfig> family_configs();
 // One more; see register_family_config, which also makes its classes known. UserError where the model_type is taken.
 void add_family_config(const FamilyConfig& config);
+
+// The families of several parts, of which the text part is built: each part's own family is one of family_configs.
+std::span<const FamilyConfig> families_of_parts();
+// That of a config.json; null: its model is of one part.
+const FamilyConfig* family_of_parts(const Value& config);
+const FamilyPart* part_of(const FamilyConfig& family, PartRole role);  // null: it has none
 
 // The family of a config.json that errors call `where`. UserError "where: key: what" where model_type or an
 // architecture is unknown or not built yet, or where a key asks for what no family here has (quantized weights, pruned

@@ -18,7 +18,7 @@
 #include "easydel/models/family.h"
 #include "easydel/models/heads.h"
 #include "easydel/models/parameter_plan.h"
-#include "easydel/models/text_config.h"
+#include "easydel/models/parts.h"
 #include "easydel/nn/placement.h"
 #include "easydel/nn/scope.h"
 #include "easydel/ops/attention_backends.h"
@@ -84,7 +84,8 @@ struct Opened {
   Where where;
   const Family* family = nullptr;
   std::unique_ptr<Checkpoint> checkpoint;  // null: the model starts from random values
-  std::shared_ptr<WholeModel> whole;       // null: the folder's model is all language model
+  const FamilyPart* part = nullptr;        // of the folder's model that is loaded; null: it is of one part
+  std::shared_ptr<WholeModel> whole;       // what the part is saved as
   at::Device device = at::kCPU;
   at::ScalarType file_type = at::kFloat;
   Types types = {};
@@ -110,15 +111,16 @@ bool change_task(Value& config, const Where& where, Task wanted) {
 void read_configuration(const fs::path& folder, const Value& overrides, Opened& out) {
   weights::ConfigFile config = weights::read_config(folder);
   out.where = std::move(config.where);
-  std::optional<TextPart> part = text_part_of(config.document, out.where);
-  out.config = part ? std::move(part->config) : config.document;
+  out.config = part_config(config.document, out.where, PartRole::text);
   for (const auto& [key, value] : overrides.entries) out.config.set(key, value);
-  if (!part) return;
+  const FamilyConfig* const whole = family_of_parts(config.document);
+  if (!whole) return;
+  out.part = part_of(*whole, PartRole::text);
   out.whole = std::make_shared<WholeModel>();
   out.whole->config = std::move(config.document);
-  Value text = *out.whole->config.find("text_config");
+  Value text = *out.whole->config.find(out.part->config_key);
   for (const auto& [key, value] : overrides.entries) text.set(key, value);
-  out.whole->config.set("text_config", std::move(text));
+  out.whole->config.set(std::string(out.part->config_key), std::move(text));
 }
 
 // The checkpoint may hold a head of its own where config.json says that the embedding is one.
@@ -149,7 +151,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
     const bool bare = !head.language && !head.classes;  // its pooling layer is not always saved
     const auto hold = [&](bool one) {
       out.checkpoint = std::make_unique<Checkpoint>(weights::Folder::open(folder), *out.family, one, head.stack,
-                                                    changed || bare, out.whole != nullptr);
+                                                    changed || bare, out.part);
     };
     hold(tied);
     if (tied && head.language && untie_what_differs(folder, out)) hold(false);

@@ -23,7 +23,7 @@
 
 namespace easydel::models {
 
-struct WholeModel;  // models/text_config.h
+struct WholeModel;  // models/parts.h
 
 struct Inputs {
   Tensor tokens;            // int64 [tokens]: one flat list; the pass's stream "text" says where sequences begin

@@ -1,5 +1,5 @@
 // Folders of models that also see or hear: their language model's configuration and tensors, and what is saved of them.
-#include "easydel/models/text_config.h"
+#include "easydel/models/parts.h"
 
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -14,13 +14,18 @@ namespace {
 
 Value parsed(const std::string& text) { return parse_json(text, "test"); }
 
-Value part(const std::string& text) { return text_part_of(parsed(text), FilePlace{"config.json"}).value().config; }
+Value part(const std::string& text, PartRole role = PartRole::text) {
+  return part_config(parsed(text), FilePlace{"config.json"}, role);
+}
 
 std::string said(const Value& config, const char* key) { return to_json(*config.find(key)); }
 
-TEST(TextPart, IsNothingOfALanguageModel) {
-  EXPECT_FALSE(text_part_of(parsed(R"({"model_type": "llama"})"), FilePlace{"config.json"}));
-  EXPECT_FALSE(text_part_of(parsed(R"({"model_type": "gemma3_text", "text_config": {}})"), FilePlace{"config.json"}));
+TEST(TextPart, OfALanguageModelIsAllOfIt) {
+  for (const char* const config :
+       {R"({"model_type": "llama"})", R"({"model_type": "gemma3_text", "text_config": {}})"}) {
+    EXPECT_EQ(to_json(part(config)), to_json(parsed(config)));
+    EXPECT_EQ(family_of_parts(parsed(config)), nullptr);
+  }
 }
 
 TEST(TextPart, SaysWhatTheLanguageModelsOwnFileWouldSay) {
@@ -70,11 +75,38 @@ TEST(TextPart, RefusesWhatHasNone) {
             "    of a model that sees or hears the text part is built: ...ForConditionalGeneration");
 }
 
+TEST(VisionPart, IsWhatTheFamilySays) {
+  const char* const config = R"({"model_type": "mistral3", "text_config": {}, "vision_config": {"hidden_size": 9}})";
+  EXPECT_EQ(to_json(part(config, PartRole::vision)), to_json(parsed(R"({"hidden_size": 9, "model_type": "pixtral"})")));
+  EXPECT_EQ(test::refusal([&] { part(config, PartRole::audio); }),
+            "config.json: model_type: a model of this type has no audio part");
+}
+
+// Every tensor of a stored model of several parts is of one of them: of its text, or under a prefix of another.
+TEST(Parts, SayWhoseEachTensorIs) {
+  int models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens"))) {
+    const FamilyConfig* const family = family_of_parts(parse_file(entry.path() / "config.json"));
+    if (!family) continue;
+    ++models;
+    for (const std::string& name : weights::Folder::open(entry.path()).names()) {
+      int owners = 0;
+      for (const FamilyPart& part : family->parts) owners += !part_tensor_name(name, part, "model").empty();
+      EXPECT_EQ(owners, 1) << family->model_type << ": " << name;
+    }
+  }
+  EXPECT_GE(models, 5);
+}
+
 TEST(TextTensor, HasTheNameThatTheLanguageModelGivesIt) {
-  const auto name = [](const char* of_file) { return text_tensor_name(of_file, "model"); };
+  const auto name = [](const char* of_file, const char* family = "gemma3") {
+    const FamilyPart& text =
+        *part_of(*family_of_parts(parsed(str("{\"model_type\": \"", family, "\"}"))), PartRole::text);
+    return part_tensor_name(of_file, text, "model");
+  };
   EXPECT_EQ(name("model.language_model.layers.0.mlp.up_proj.weight"), "model.layers.0.mlp.up_proj.weight");
   EXPECT_EQ(name("language_model.model.layers.0.mlp.up_proj.weight"), "model.layers.0.mlp.up_proj.weight");
-  EXPECT_EQ(name("model.text_model.norm.weight"), "model.norm.weight");
+  EXPECT_EQ(name("model.text_model.norm.weight", "idefics3"), "model.norm.weight");
   EXPECT_EQ(name("language_model.lm_head.weight"), "lm_head.weight");
   EXPECT_EQ(name("lm_head.weight"), "lm_head.weight");
   for (const char* other :
