@@ -50,7 +50,7 @@ using AutoEasyDeLVisionModel = AutoModel<tasks::vision_module>;
 using AutoEasyDeLAnyToAnyModel = AutoModel<tasks::any_to_any>;
 
 struct AutoEasyDeLConfig {
-  // The configuration, and those of `overrides` that are none of its keys.
+  // The configuration, and those of `overrides` that are not among its keys.
   static std::pair<BaseConfig, Value> from_pretrained(std::string_view name, const Value& overrides = Value::map(),
                                                       const FromPretrained& options = {}) {
     return BaseConfig::from_pretrained(name, overrides, options);

@@ -1,5 +1,5 @@
-// Rotary positions as EasyDeL's configurations give them out: get_basic_frequencies, get_basic_inv_frequencies and
-// get_basic_rope. Families do not need them; they turn by ops::rope_table.
+// Rotary positions through the public functions of EasyDeL's configurations: get_basic_frequencies,
+// get_basic_inv_frequencies and get_basic_rope. Families do not use them; they rotate by ops::rope_table.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace easydel::models {
 
 struct RopeRequest {
   std::optional<int64_t> head_size = {};      // else head_dim, or hidden_size / num_attention_heads
-  std::optional<int64_t> rotary_dim = {};     // how much of a head turns, before partial_rotary_factor; else all
+  std::optional<int64_t> rotary_dim = {};     // rotated dimensions before partial_rotary_factor; else all
   std::optional<double> base = {};            // else rope_theta
   std::optional<int64_t> max_positions = {};  // else max_position_embeddings
-  bool is_neox_style = true;                  // pairs are the first half with the second; false: neighbours (GPT-J)
+  bool is_neox_style = true;                  // pairs: first half with second half; false: adjacent (GPT-J)
 };
 
-// fp32 [rotary_dim / 2], transformers' bits. UserError "config: ...": an unknown rope type, a key that it needs.
+// fp32 [rotary_dim / 2], bit-equal to transformers. UserError "config: ...": unknown rope type, missing key.
 Tensor get_basic_inv_frequencies(const Value& config, const RopeRequest& request = {});
-// fp32 [positions, rotary_dim]: cosines, then sines. As many positions as the scaled model has; of a list of linear
-// factors one table after the other. longrope: [1, positions, 2 * rotary_dim], each twice.
+// fp32 [positions, rotary_dim]: cosines, then sines. As many positions as the scaled model has; for a list of
+// linear factors, one table after the other. longrope: [1, positions, 2 * rotary_dim], each twice.
 Tensor get_basic_frequencies(const Value& config, const RopeRequest& request = {});
 
 class BasicRope {

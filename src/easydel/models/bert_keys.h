@@ -1,4 +1,4 @@
-// What BERT and the families that kept its shape read of config.json.
+// The keys of config.json that BERT and the families of its shape share.
 #pragma once
 
 #include "easydel/models/decoder_keys.h"
@@ -7,23 +7,23 @@
 namespace easydel::models {
 
 struct BertDefaults {
-  std::string stack;  // "bert": what the stack's names begin with
+  std::string stack;  // "bert": prefix of the stack's names
   int64_t vocabulary = 30522, padding = 0;
-  bool skips_padding = false;  // positions count what is not padding, from the padding's id on
+  bool skips_padding = false;  // positions start after the padding id and do not count padding
 };
 
-// The stack (arXiv 1810.04805): learned positions and kinds of tokens, a norm behind each residual sum. No head.
+// The stack (arXiv 1810.04805): learned positions, token types, a norm after each residual sum. No head.
 DecoderSpec read_bert(const ConfigReader& config, const BertDefaults& defaults);
 
-// Heads of classes: what all encoders share. UserError where a question's answer would have more than its two ends.
+// The classification heads of encoders. UserError if question answering has other than two labels.
 nn::ClassHeadSpec read_encoder_classes(const ConfigReader& config, double dropout, double deviation);
 // classifier_dropout, else hidden_dropout_prob.
 double read_classifier_dropout(const ConfigReader& config);
 
-// What stands behind the stack: names, from the model's root.
+// Names of the heads, from the model's root.
 struct BertHeads {
   std::string dense, norm, decoder, shared_bias;  // of the masked language head
-  bool activated_as_stack = false;                // that head's activation; else gelu
+  bool activated_as_stack = false;                // its activation is the stack's; else gelu
   // Of sequence classification; without a dense layer of its own it reads the stack's pooler.
   std::string sequence_dense = "", sequence_output = "classifier";
 };
@@ -32,7 +32,7 @@ std::unique_ptr<Model> build_bert(const ConfigReader& config, nn::Building& buil
 
 // RoBERTa under the name `model_type`: XLM-RoBERTa is the same with another vocabulary.
 std::unique_ptr<Model> build_roberta(const ConfigReader& config, nn::Building& building, int64_t vocabulary);
-// What its checkpoints hold, under that name; `build` says the vocabulary.
+// The family under that name; `build` says the vocabulary.
 Family roberta_family(std::string_view model_type, decltype(Family::build) build);
 
 }  // namespace easydel::models

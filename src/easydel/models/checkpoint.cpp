@@ -189,7 +189,7 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, 
 
 namespace {
 
-// The number behind "layers." in a name; -1: there is none.
+// The number after "layers." in a name; -1: none.
 int64_t layer_of(const std::string& name) {
   const size_t at = name.find("layers.");
   if (at == std::string::npos || at + 7 >= name.size() || !std::isdigit(static_cast<unsigned char>(name[at + 7])))
@@ -215,7 +215,7 @@ bool Checkpoint::unties(const nn::ParameterTable& untied) const {
 // What nobody asked for and nobody may ignore.
 std::vector<std::string> Checkpoint::unexpected(int64_t layers) const {
   std::vector<std::string> out;
-  // The head of another task stands beside a stack with a prefix.
+  // A file with the head of another task has a stack with a prefix.
   const bool has_stack =
       other_head_ && std::ranges::any_of(names_, [&](const auto& known) { return in_stack(known.first); });
   for (const auto& [file, name] : unused_) {

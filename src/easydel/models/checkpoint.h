@@ -1,5 +1,5 @@
-// A checkpoint beside the model that it should fill: under which names and in which shapes it holds the parameters, and
-// what does not fit. What is read of it is one tensor at a time.
+// Matches a checkpoint with the model that it fills: names, shapes and dtypes of the parameters, and everything that
+// does not fit. Reads one tensor at a time.
 #pragma once
 
 #include <map>
@@ -16,46 +16,46 @@ namespace easydel::models {
 
 class Checkpoint {
  public:
-  // `family` must outlive it. `tied`: the head's values are the embedding's. `stack`: what the model's names of its
-  // stack begin with. `other_head`: the file is of another task, or may be. `part`: of the folder's model that is
-  // read, whose other tensors are left alone; null: the model is of one part.
+  // `family` must outlive it. `tied`: the head uses the embedding's weight. `stack`: prefix of the stack's names in the
+  // model. `other_head`: the file may have another head than the model. `part`: the part of the folder's model that is
+  // read; tensors of other parts are left alone. null: the model has one part.
   Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head,
              const FamilyPart* part = nullptr);
 
-  // Whether an entry of the head is to start from random values, since the file has another head.
+  // Whether an entry of the head starts from random values because the file has another head.
   bool starts(const nn::Entry& entry, const std::vector<nn::Source>& sources) const;
 
-  // Sets entry.source to the first of `sources` whose tensors are all there. Whether one was, of floating numbers and
-  // in the shapes that the entry asks for; what did not fit is remembered for refuse_unfit. Reads headers only.
+  // Sets entry.source to the first of `sources` whose tensors all exist. True if there was one, of floating dtype and
+  // of the entry's shape; otherwise the misfit is kept for refuse_unfit. Reads headers only.
   bool match(nn::Entry& entry, const std::vector<nn::Source>& sources);
-  // match, then the values as entry.shard, in the number type and on the device of `options`. Where nothing is to be
-  // changed of them and nobody will learn (`frozen`), the shard is the file's own mapped bytes. What did not fit stays
-  // without a shard.
+  // match(), then loads the values into entry.shard, in the dtype and on the device of `options`. If nothing has to be
+  // converted and the weight is `frozen`, the shard is the file's mapped memory. A tensor that does not fit gets no
+  // shard.
   void fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options, bool frozen);
-  // After every parameter of a model of `layers` layers: UserError `where` that names all that is missing, misshapen,
-  // of integers or not in the model, what it may be instead, and the keys of `config` (of the file `config_file`) that
-  // decide a size.
+  // Called after every parameter of a model with `layers` layers. UserError `where` that lists all tensors that are
+  // missing, of a wrong shape or dtype, or not in the model, with likely names and the keys of `config` (of the file
+  // `config_file`) that decide a size.
   void refuse_unfit(const std::string& where, int64_t layers, const Value& config,
                     const std::string& config_file) const;
 
-  // Whether embedding and head are both there and differ, so that they are two whatever config.json says, as
-  // transformers takes it. `untied`: the plan of the model with a head of its own.
+  // Whether the file has both embedding and head and they differ: then they are not tied whatever config.json says, as
+  // in transformers. `untied`: the plan of the model with a head of its own.
   bool unties(const nn::ParameterTable& untied) const;
 
-  // Of a part: the tensors that are none of its own, by the file's names.
+  // Tensors of other parts, by the file's names.
   const std::vector<std::string>& left_alone() const { return left_alone_; }
   const weights::Folder& folder() const { return folder_; }
 
   int64_t elements() const;     // of all the model's tensors
-  at::ScalarType type() const;  // of its weights: the first that is a floating number
+  at::ScalarType type() const;  // of its weights: the first floating dtype
 
  private:
-  // A parameter's tensor: its name as this checkpoint spells it, and in the file, where it may lack the base's prefix.
+  // A parameter's tensor: its name in this checkpoint's spelling, and in the file, which may omit the base's prefix.
   struct Found {
     std::string spelled, file;  // empty: there is none
   };
   Found find(const std::string& name) const;
-  const std::string* in_file(const std::string& name) const;  // what the file calls the tensor; null: it has none
+  const std::string* in_file(const std::string& name) const;  // the file's name of the tensor; null: not in the file
   std::optional<nn::Source> choose(const std::vector<nn::Source>& sources) const;
   const nn::Source& likeliest(const std::vector<nn::Source>& sources) const;
   std::string missing_name(const nn::Source& source) const;
@@ -68,7 +68,7 @@ class Checkpoint {
   bool tied_;
   std::string stack_;
   bool other_head_;
-  std::map<std::string, std::string> names_;  // of its tensors: as the model alone calls them, and the file's
+  std::map<std::string, std::string> names_;  // tensors: the name in a model of one part, and the file's
   std::vector<std::string> left_alone_;
   std::map<std::string, std::string> unused_;  // the file's names, and the model's
   std::vector<std::string> missing_, asked_;   // asked_: all names of the model

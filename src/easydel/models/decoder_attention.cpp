@@ -129,7 +129,7 @@ nn::LayerOutput DecoderAttention::forward(const Tensor& outside, Pass& pass, boo
   if (q_norm_ && !norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
   if (clip_ > 0) q = at::clamp(q, -clip_, clip_), k = at::clamp(k, -clip_, clip_), v = at::clamp(v, -clip_, clip_);
   v = adjust_values(v);
-  const ops::RopeTable* turn = nullptr;  // of keys that are turned where they are written
+  const ops::RopeTable* turn = nullptr;  // rotates keys where they are written
   if (rope_) {
     const ops::RopeTable& table = pass.rope_table(*rope_);
     q = ops::rope(q, wanted ? ops::RopeTable{rows(table.cos), rows(table.sin), table.interleaved} : table);

@@ -1,4 +1,4 @@
-// A block of a decoder as its spec says it: where the norms stand and what the residual sums hold.
+// A block of a decoder as its spec describes it: the places of the norms and what the residual sums hold.
 #include "easydel/models/decoder_parts.h"
 
 namespace easydel::models {
@@ -38,7 +38,7 @@ class Block final : public nn::Layer {
   double idle_elements() const override { return mixer_->idle_elements() + (feed_ ? feed_->idle_elements() : 0.0); }
 
  private:
-  // `wanted`: behind the mixer only the wanted tokens go on.
+  // `wanted`: after the mixer only the requested tokens go on.
   nn::LayerOutput forward(const Tensor& all, Pass& pass, bool wanted) const {
     nn::LayerOutput out;
     const auto take = [&](nn::LayerOutput made) {
@@ -95,7 +95,7 @@ class Block final : public nn::Layer {
   Residual residual_;
   double multiplier_;
   std::optional<nn::Norm> before_mixer_, after_mixer_, before_feed_, after_feed_;
-  std::unique_ptr<nn::Layer> mixer_, feed_;  // feed_ null: there is none
+  std::unique_ptr<nn::Layer> mixer_, feed_;  // feed_ null: the block has none
 };
 
 }  // namespace

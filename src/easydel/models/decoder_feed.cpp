@@ -1,4 +1,4 @@
-// The feed-forward part of a decoder's block as its spec says it.
+// The mlp of a decoder's block as its spec describes it.
 #include "easydel/models/decoder_parts.h"
 #include "easydel/ops/activation.h"
 

@@ -1,4 +1,4 @@
-// One vector for each text: how the hidden states of a model become it.
+// Pools a model's hidden states into one vector per text.
 #pragma once
 
 #include "easydel/models/model.h"
@@ -10,9 +10,9 @@ struct EmbeddingSpec {
   bool normalized = false;  // to length 1
 };
 
-// As the model's folder says it in the files of sentence-transformers (modules.json and its Pooling module); where
-// there are none, the mean of the tokens, and of a causal model its last. UserError: a module or a way of pooling that
-// is not built, by its name.
+// As the files of sentence-transformers in the model's folder say (modules.json and its Pooling module). Without those
+// files: the mean of the tokens, or the last token of a causal model. UserError: a module or pooling mode that is not
+// built.
 EmbeddingSpec read_embedding(const Model& model);
 
 // hidden [tokens, size], what model.forward gave for `tokens` in `pass` -> fp32 [sequences, size], with gradients.

@@ -1,5 +1,5 @@
-// A family of models: how one is built, and how its checkpoints are read. The list is in families.cpp; which
-// configurations are its own stands in family_configs.cpp.
+// A family of models: how a model is built and how its checkpoints are read. families.cpp has the list,
+// family_configs.cpp the part of it that needs no torch.
 #pragma once
 
 #include <memory>
@@ -18,13 +18,14 @@ namespace easydel::models {
 struct Family {
   std::string_view model_type;            // as config.json spells it
   std::string_view base_prefix;           // "model": what a checkpoint of the bare stack leaves out of its names
-  std::vector<std::string_view> ignored;  // endings of names that old checkpoints hold beside the weights
+  std::vector<std::string_view> ignored;  // endings of tensors that old checkpoints have and models do not
   std::unique_ptr<Model> (*build)(const ConfigReader& config, nn::Building& building);
-  bool tied_by_default = false;  // where config.json does not say tie_word_embeddings
-  // Other spellings of a piece of a name: ours, and what some checkpoints say instead.
+  bool tied_by_default = false;  // if config.json has no tie_word_embeddings
+  // Parts of names that some checkpoints spell differently: our spelling and theirs.
   std::vector<std::pair<std::string_view, std::string_view>> spellings = {};
-  std::vector<std::string_view> ignored_parts = {};  // names with one of these in them are passed over (other heads)
-  bool extra_layers = false;                         // so are layers behind the last (prediction of several tokens)
+  std::vector<std::string_view> ignored_parts =
+      {};                     // tensors with one of these in their name are ignored (other heads)
+  bool extra_layers = false;  // layers after the last are ignored (multi-token prediction)
 };
 
 std::span<const Family> families();

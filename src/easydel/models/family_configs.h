@@ -1,5 +1,5 @@
-// The families as config.json names them, known without torch: what can be said of a folder before anything is loaded.
-// How a family is built is families.cpp's.
+// The families by config.json's names, without torch: everything about a folder that is known before it is loaded. How
+// a family is built is in families.cpp.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace easydel::models {
 
-// What stands behind the stack.
+// What follows the stack.
 enum class Task : uint8_t {
   causal_lm,
   masked_lm,
@@ -23,9 +23,9 @@ enum class Task : uint8_t {
   question_answering
 };
 
-// How transformers' classes of a family call what most families call otherwise.
+// Names of heads in transformers' classes, where a family differs from most.
 struct HeadNames {
-  std::string_view token_classes = "score";  // the output of token classification
+  std::string_view token_classes = "score";  // the output layer of token classification
   std::string_view question_stack = {};      // the stack of question answering; empty: as in the other classes
 };
 
@@ -53,7 +53,7 @@ struct FamilyConfig {
 };
 
 std::span<const FamilyConfig> family_configs();
-// One more; see register_family_config, which also makes its classes known. UserError where the model_type is taken.
+// Adds one; see register_family_config, which also registers its classes. UserError if the model_type is taken.
 void add_family_config(const FamilyConfig& config);
 
 // The families of several parts, of which the text part is built: each part's own family is one of family_configs.
@@ -62,19 +62,19 @@ std::span<const FamilyConfig> families_of_parts();
 const FamilyConfig* family_of_parts(const Value& config);
 const FamilyPart* part_of(const FamilyConfig& family, PartRole role);  // null: it has none
 
-// The family of a config.json that errors call `where`. UserError "where: key: what" where model_type or an
-// architecture is unknown or not built yet, or where a key asks for what no family here has (quantized weights, pruned
+// The family of a config.json that errors call `where`. UserError "where: key: what" if model_type or an
+// architecture is unknown or not built yet, or if a key asks for what no family supports (quantized weights, pruned
 // heads).
 const FamilyConfig& family_config_of(const Value& config, const Where& where);
 
-// What an architecture is for; nullopt: it is none of the family's.
+// The task of an architecture; nullopt: it is not one of the family's.
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture);
-// The architecture of a family for a task. UserError where the family has no head of that kind.
+// The architecture of a family for a task. UserError if the family has no head of that kind.
 std::string architecture_of(const FamilyConfig& family, Task task);
 // What its classes begin with: "Llama", "GPT2"; families that are the text part of a larger one say "Gemma3Text".
 std::string class_stem(const FamilyConfig& family);
-// By the first of config.json's architectures; the family's language head where it names none. For a configuration that
-// family_config_of took.
+// By the first of config.json's architectures; without one, the task of the family's language head. For a configuration
+// that family_config_of accepted.
 Task task_of(const Value& config, const FamilyConfig& family);
 std::string_view name_of(Task task);  // "sequence classification"
 

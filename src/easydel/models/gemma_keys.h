@@ -8,13 +8,13 @@ namespace easydel::models {
 // Norms that multiply by 1 + weight, scaled embeddings, attention_bias.
 void read_gemma(const ConfigReader& config, DecoderSpec& spec);
 
-// Gemma 2 and those after it: the score's own scale and a norm before each part. `behind`: one behind it, too.
+// Gemma 2 and later: a configured scale of scores and a norm before each part. `behind`: one after it as well.
 DecoderSpec read_gemma2(const ConfigReader& config, int64_t vocabulary, int64_t max_positions, bool behind,
                         const RopeDefaults& rope = {});
 
-// UserError for use_bidirectional_attention: what it means in these families depends on padding and attention backend.
+// UserError for use_bidirectional_attention: its meaning in these families depends on padding and attention backend.
 void refuse_both_sides(const ConfigReader& config);
-// Windows in all layers but each second, soft-caps of scores and logits. UserError as refuse_both_sides.
+// Windows in every second layer, soft-caps of scores and logits. UserError as refuse_both_sides.
 void read_gemma2_windows_and_caps(const ConfigReader& config, DecoderSpec& spec);
 
 }  // namespace easydel::models

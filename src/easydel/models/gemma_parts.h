@@ -1,5 +1,5 @@
-// What Gemma 3n and Gemma 4 have beyond other decoders: inputs for each layer of a table of their own, and layers that
-// attend to keys and values of an earlier layer. Both travel from block to block in the rows of x.
+// What Gemma 3n and Gemma 4 add to other decoders: inputs for each layer from a table of their own, and layers that
+// reuse the keys and values of an earlier layer. Both travel from block to block in the rows of x.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace easydel::models {
 
-// Which layer's keys and values each layer reads: its own number, or that of the last layer of its kind before the
-// sharing ones. UserError where a kind of layer has nobody to share with.
+// Which layer's keys and values each layer reads: its own, or those of the last layer of its kind before the
+// sharing ones. UserError if a kind of layer has no layer to share with.
 std::vector<int64_t> shared_sources(const ConfigReader& config, const std::vector<bool>& sliding, int64_t sharing);
 
-// Family::ignored_parts: published files hold keys and values of their own of layers that read an earlier one's.
+// Family::ignored_parts: published files contain unused keys and values of the sharing layers.
 std::vector<std::string_view> unused_keys_and_values();
 
 // A row of x on its way: [hidden | keys and values that later layers read | inputs of this layer and later ones].

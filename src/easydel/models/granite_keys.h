@@ -12,11 +12,11 @@ void read_granite(const ConfigReader& config, DecoderSpec& spec);
 // num_local_experts of `inner` units under "block_sparse_moe".
 nn::MoeSpec read_granite_experts(const ConfigReader& config, const DecoderSpec& spec, int64_t inner);
 
-// The spec's mlp under "shared_mlp", with shared_intermediate_size units, `otherwise` where that is absent: every token
-// meets it. 0: there is none.
+// The spec's mlp under "shared_mlp", with shared_intermediate_size units, `otherwise` if that is absent; it is applied
+// to every token. 0: none.
 void read_granite_shared(const ConfigReader& config, DecoderSpec& spec, int64_t otherwise);
 
-// In every layer of `built` the experts, and beside them the mlp of `spec`.
+// Sets the feed of every layer of `built`: the experts in parallel with the mlp of `spec`.
 void set_granite_experts(DecoderSpec& built, const std::shared_ptr<const DecoderSpec>& spec, const nn::MoeSpec& moe);
 
 }  // namespace easydel::models

@@ -1,5 +1,5 @@
-// The losses of transformers' classes with heads of classes, as `probe logits` gives them (transformers,
-// loss/loss_utils.py). What trainers minimise is train's business.
+// The losses of transformers' classification heads, for `probe logits` (transformers, loss/loss_utils.py). Training has
+// its own.
 #pragma once
 
 #include <string>

@@ -7,13 +7,13 @@
 
 namespace easydel::models {
 
-// By config.json's architectures: a language head, or as transformers' classes of decoders have it a head of classes,
-// or none. UserError where the keys that it reads are wrong.
+// By config.json's architectures: a language head, a classification head as transformers' decoders have it, or none.
+// UserError if a key of the head has a wrong value.
 nn::HeadPlan head_plan(const ConfigReader& config, const Family& family);
 
 Task task_of(const ConfigReader& config);
 
-// How many classes a configuration has: as many as id2label names, else num_labels, else 2.
+// The number of classes: entries of id2label, else num_labels, else 2.
 int64_t read_labels(const ConfigReader& config);
 
 // Sets building.head and builds.

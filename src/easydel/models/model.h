@@ -1,4 +1,4 @@
-// A model as everything above sees it, and how one is loaded, started and saved.
+// The interface of a model to the layers above, and functions that load, initialize and save one.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ namespace easydel::models {
 struct WholeModel;  // models/parts.h
 
 struct Inputs {
-  Tensor tokens;            // int64 [tokens]: one flat list; the pass's stream "text" says where sequences begin
-  Tensor token_types = {};  // int64 [tokens], for families that know kinds of tokens; undefined: all of the first
+  Tensor tokens;            // int64 [tokens]: one flat list; the pass's stream says where sequences begin
+  Tensor token_types = {};  // int64 [tokens], for families with token types; undefined: all 0
 };
 
 struct Outputs {
@@ -35,13 +35,13 @@ struct Outputs {
   std::map<std::string, Tensor> extras;  // what a loss may need with its gradient, by name and layer: "router_logits.3"
 };
 
-// What a mixture of experts adds to its loss so that its experts are met alike (models/router_loss.h).
+// The auxiliary losses of a mixture of experts (models/router_loss.h).
 struct RouterLoss {
   int64_t top_k = 1;
-  double coefficient = 0.0;  // of the load balancing loss: config.json's router_aux_loss_coef
+  double coefficient = 0.0;  // of the load balancing loss (router_aux_loss_coef)
   double z_coefficient =
       0.0;               // of the routers' z-loss: router_z_loss_coef, which no family of transformers' decoders has
-  bool asked = false;    // output_router_logits: the model's own loss has it
+  bool asked = false;    // output_router_logits: the model's own loss includes it
   double logit_z = 0.0;  // of the mean squared log-normalizer of all tokens' logits, in every loss: z_loss_coefficient
 };
 
@@ -50,12 +50,12 @@ class Model {
   virtual ~Model() = default;
   // With gradients where they are on; the model must outlive the backward.
   virtual Outputs forward(const Inputs& inputs, nn::Pass& pass) const = 0;
-  // The language head; UserError where the model is for another task.
+  // The language head. UserError if the model is for another task.
   virtual const nn::Head& head() const = 0;
-  // What scores classes, or pools for a bare stack; null where there is no such head.
+  // The classification head, or a bare stack's pooler; null: the model has none.
   virtual const nn::ClassHead* class_head() const { return nullptr; }
 
-  virtual bool causal() const { return true; }  // false: a token sees both sides of its sequence
+  virtual bool causal() const { return true; }  // false: attention is bidirectional
   virtual std::optional<RouterLoss> router_loss() const {
     return std::nullopt;
   }  // nothing: transformers has none for it
@@ -63,8 +63,8 @@ class Model {
   virtual int64_t layers() const = 0;
   virtual int64_t vocabulary() const = 0;
   virtual int64_t max_positions() const = 0;  // 0: no limit
-  // A cached sequence that grows past so many tokens is computed anew from its first one, since its keys are of other
-  // frequencies from there on; 0: none.
+  // A cached sequence that grows past this length is recomputed from its first token, because longer sequences have
+  // other rotary frequencies. 0: never.
   virtual int64_t restart_length() const { return 0; }
   // Keys and values for `slots` sequences of at most `length` tokens.
   virtual std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const = 0;
@@ -74,14 +74,14 @@ class Model {
   nn::ParameterTable& parameters() { return *parameters_; }
   const nn::ParameterTable& parameters() const { return *parameters_; }
   const Value& config() const { return config_; }  // config.json as it was read; of a text part, its own
-  const std::filesystem::path& folder() const { return folder_; }  // where it came from; empty: nowhere
+  const std::filesystem::path& folder() const { return folder_; }  // it was loaded from; empty: none
   std::string model_type() const;
   Task task() const;  // by config.json's architectures
   at::ScalarType compute_type() const { return compute_; }
-  at::ScalarType file_type() const { return file_type_; }  // of the weights as loaded: what "auto" saves
+  at::ScalarType file_type() const { return file_type_; }  // of the loaded weights: the dtype that "auto" saves
   at::Device device() const { return device_; }
   const collective::Team& team() const { return *team_; }
-  const std::string& attention() const { return attention_; }  // backend of passes that say "auto"
+  const std::string& attention() const { return attention_; }  // backend of passes whose backend is "auto"
   const WholeModel* whole() const {
     return whole_.get();
   }  // what it is the text part of; null: it is all of its folder
@@ -105,15 +105,15 @@ struct LoadOptions {
   std::string device = "auto";       // cpu, gpu
   bool training = false;             // shards are fp32 masters, and those of `trainable` require gradients
   nn::Trainable trainable;           // with `training`: which parameters learn
-  uint64_t seed = 0;                 // of initial values where there are no weights
+  uint64_t seed = 0;                 // of initial values if the folder has no weights
   std::string attention = "auto";
   std::string moe_method = "fused_moe";  // how experts are computed: ops/moe.h
-  // What the model is to be for. Where config.json says otherwise its head starts from random values, and tensors of
-  // the head that the file has are passed over. Nothing: what config.json says.
+  // The model's task. If config.json is for another one, the head starts from random values and the file's tensors of
+  // its head are ignored. Nothing: the task of config.json.
   std::optional<Task> task;
   Value overrides;                                                           // config.json keys to put over the file's
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that share the model
-  std::vector<mesh::Rule> partition_rules;                                   // before the layers' own
+  std::vector<mesh::Rule> partition_rules;                                   // tried before the layers' own
   std::optional<nn::Quantization> quantization =
       {};  // of linear layers, as they are loaded: on one rank, on a CPU, not to train
   // Asked after the quantization how products read the weights. Null: nothing else has a say.

@@ -5,7 +5,7 @@
 
 namespace easydel::models {
 
-// Norms behind each part and of all queries and all keys, scaled in fp32; attention_bias.
+// Norms after each part and over all queries and over all keys, scaled in fp32; attention_bias.
 DecoderSpec read_olmo2(const ConfigReader& config, const DecoderDefaults& defaults);
 
 }  // namespace easydel::models

@@ -149,7 +149,7 @@ RopeSpec ConfigReader::rope_of(const std::string& layer_type, int64_t head_dim, 
   const ConfigReader in(merged, where_.below("rope_parameters").below(layer_type));
   RopeSpec spec = rope_from(in, head_dim, max_positions, theta, 1.0, {});
   if (spec.dim == head_dim) settle_odd_rotation(*this, spec);
-  // transformers looks for this one beside the layers' types, and not inside them.
+  // transformers looks for this key next to the layer types, not inside them.
   const Value* const truncate = all ? all->find("truncate") : nullptr;
   spec.truncate = !truncate || truncate->as_bool().value_or(true);
   return spec;

@@ -21,7 +21,7 @@ struct Misshapen {
 std::string shape_text(const std::vector<int64_t>& shape);
 
 // The one of `known` that is most like a tensor's name: other in a single one of its dotted parts, no number and nearly
-// the same, or the same behind a prefix. Empty: none.
+// the same, or the same after a prefix. Empty: none.
 std::string nearest_tensor(const std::string& name, const std::vector<std::string>& known);
 
 // Of each tensor the whole numbers of config.json ("num_key_value_heads", "attn_config.kv_n_heads") that decide a

@@ -1,4 +1,4 @@
-// Arcee (AFM): Llama with a squared rectifier and no gate.
+// Arcee (AFM): Llama with a squared ReLU and without a gate.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,5 +1,5 @@
-// Snowflake Arctic: experts in every second layer; beside them an mlp reads what attention gave, while the experts read
-// what the block reads.
+// Snowflake Arctic: experts in every second layer; in parallel with them an mlp reads the attention output, while the
+// experts read the block's input.
 #include "easydel/base/error.h"
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/decoder_parts.h"

@@ -1,4 +1,4 @@
-// BERT (arXiv 1810.04805): tokens that see both sides, learned positions and kinds of tokens, norms behind each sum.
+// BERT (arXiv 1810.04805): bidirectional attention, learned positions, token types, a norm after each residual sum.
 #include "easydel/models/bert_keys.h"
 
 namespace easydel::models::zoo::bert {

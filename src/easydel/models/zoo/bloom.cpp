@@ -1,4 +1,4 @@
-// BLOOM (arXiv 2211.05100): ALiBi, a norm behind the embedding, one weight for each head's query, key and value.
+// BLOOM (arXiv 2211.05100): ALiBi, a norm after the embedding, one fused weight with each head's query, key and value.
 #include <cmath>
 
 #include "easydel/models/decoder_keys.h"

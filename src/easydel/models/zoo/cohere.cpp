@@ -1,4 +1,4 @@
-// Command R: attention and mlp side by side behind one layer norm, neighbouring pairs turn, logits are scaled.
+// Command R: attention and mlp in parallel after one layer norm, interleaved rotary positions, scaled logits.
 #include "easydel/models/cohere_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,4 +1,4 @@
-// Command R7B and A: Cohere with windows in three of four layers; only those know positions.
+// Command R7B and A: Cohere with sliding windows in three of four layers; only those have rotary positions.
 #include "easydel/models/cohere_keys.h"
 #include "easydel/models/family.h"
 

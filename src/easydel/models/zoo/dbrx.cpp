@@ -1,4 +1,4 @@
-// DBRX: fused and cut off queries, keys and values, layer norms without bias, experts in flat tensors.
+// DBRX: fused and clamped queries, keys and values, layer norms without bias, experts stored in flat tensors.
 #include <cmath>
 
 #include "easydel/models/decoder_keys.h"

@@ -1,5 +1,5 @@
-// DeepSeek-V2 (arXiv 2405.04434): attention from short vectors, many small experts with shared ones beside them, chosen
-// within groups.
+// DeepSeek-V2 (arXiv 2405.04434): multi-head latent attention, many small experts chosen within groups, and shared
+// experts.
 #include <algorithm>
 
 #include "easydel/models/family.h"

@@ -1,4 +1,4 @@
-// DeepSeek-V3 (arXiv 2412.19437): scores by sigmoid, a correction of the choice in place of a balancing loss.
+// DeepSeek-V3 (arXiv 2412.19437): sigmoid router scores and a correction bias instead of a balancing loss.
 #include "easydel/models/family.h"
 #include "easydel/models/mla_keys.h"
 #include "easydel/models/moe_keys.h"

@@ -1,4 +1,4 @@
-// ERNIE 4.5, the dense ones: Llama whose neighbouring pairs turn.
+// ERNIE 4.5, dense: Llama with interleaved rotary positions.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

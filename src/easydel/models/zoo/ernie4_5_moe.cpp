@@ -1,4 +1,4 @@
-// ERNIE 4.5 with experts: a correction of the choice beside softmax scores, weights normalised with a least sum.
+// ERNIE 4.5 with experts: softmax scores with a correction bias, weights normalized with a lower bound on their sum.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"

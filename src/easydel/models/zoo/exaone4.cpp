@@ -1,4 +1,5 @@
-// EXAONE 4 (arXiv 2507.11407): norms behind each part, and windows in some layers; only those know positions.
+// EXAONE 4 (arXiv 2507.11407): norms after each part and sliding windows in some layers; only those have rotary
+// positions.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 
@@ -22,7 +23,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const int64_t window = read_window(config);
   if (window == 0 && !config.find("layer_types"))
     config.refuse_key("layer_types", "is missing", "without a sliding_window transformers needs it");
-  // Published files spell the pattern in letters, beside the list that says the same.
+  // Published files have the pattern in letters in addition to the equivalent list.
   const auto by_pattern = [&](int64_t layer) {
     return all_but_each(config.integer("sliding_window_pattern", 4))(layer);
   };

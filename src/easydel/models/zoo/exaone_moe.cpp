@@ -18,7 +18,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .padding = 0});
   spec.qk_norm = QkNorm::head;
   const int64_t window = read_window(config);
-  // Published files spell the pattern in letters, beside the list that says the same.
+  // Published files have the pattern in letters in addition to the equivalent list.
   const auto by_pattern = [&](int64_t layer) {
     return all_but_each(window == 0 ? 0 : config.integer("sliding_window_pattern", 4))(layer);
   };

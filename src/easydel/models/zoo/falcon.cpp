@@ -1,5 +1,5 @@
-// Falcon (arXiv 2311.16867): attention and mlp side by side in most, rotary positions or ALiBi, three layouts of one
-// weight for queries, keys and values.
+// Falcon (arXiv 2311.16867): attention and mlp in parallel in most models, rotary positions or ALiBi, three layouts of
+// the fused weight of queries, keys and values.
 #include <cmath>
 
 #include "easydel/models/decoder_keys.h"

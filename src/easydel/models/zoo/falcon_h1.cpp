@@ -1,4 +1,4 @@
-// Falcon-H1 (arXiv 2507.22448): attention and Mamba-2 read the same input side by side; fixed multipliers everywhere.
+// Falcon-H1 (arXiv 2507.22448): attention and Mamba-2 in parallel on the same input; fixed multipliers everywhere.
 #include "easydel/base/error.h"
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/decoder_parts.h"
@@ -8,7 +8,7 @@
 namespace easydel::models::zoo::falcon_h1 {
 namespace {
 
-// The numbers of a list; `otherwise` where there is none.
+// The numbers of a list; all 1 if the key is absent.
 template <size_t count>
 std::array<double, count> read_multipliers(const ConfigReader& config, std::string_view key) {
   std::array<double, count> out;

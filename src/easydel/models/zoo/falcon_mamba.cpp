@@ -1,4 +1,4 @@
-// Falcon Mamba (arXiv 2410.05355): Mamba whose steps, B and C are normalised.
+// Falcon Mamba (arXiv 2410.05355): Mamba with normalized steps, B and C.
 #include "easydel/models/family.h"
 #include "easydel/models/recurrent_keys.h"
 

@@ -1,4 +1,4 @@
-// Gemma (arXiv 2403.08295): scaled embeddings, norms that multiply by 1 + weight, a head of its own size.
+// Gemma (arXiv 2403.08295): scaled embeddings, norms that multiply by 1 + weight, a head size of its own.
 #include "easydel/models/family.h"
 #include "easydel/models/gemma_keys.h"
 

@@ -1,4 +1,4 @@
-// Gemma 2 (arXiv 2408.00118): norms before and behind each part, soft-caps, a window in every second layer.
+// Gemma 2 (arXiv 2408.00118): norms before and after each part, soft-caps, a sliding window in every second layer.
 #include "easydel/models/family.h"
 #include "easydel/models/gemma_keys.h"
 

@@ -1,4 +1,4 @@
-// Gemma 3, text (arXiv 2503.19786): Gemma 2 with normed queries and keys, and two bases of rotary positions.
+// Gemma 3, text (arXiv 2503.19786): Gemma 2 with normed queries and keys, and two rotary bases.
 #include "easydel/models/family.h"
 #include "easydel/models/gemma_keys.h"
 

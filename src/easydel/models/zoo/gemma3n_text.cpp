@@ -1,6 +1,6 @@
-// Gemma 3n, text: four streams of which one is computed and the others predicted and corrected (AltUp, arXiv
-// 2301.13310), a learned low-rank residual, inputs for each layer, and last layers that read the keys and values of
-// earlier ones.
+// Gemma 3n, text: four parallel copies of the hidden state, of which one is computed and the others are predicted and
+// corrected (AltUp, arXiv 2301.13310); a learned low-rank residual; an extra input for each layer; the last layers
+// reuse the keys and values of earlier ones.
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/erfinv.h>

@@ -1,5 +1,5 @@
-// Gemma 4, text: Gemma 3 with inputs for each layer, heads of two sizes, last layers that read the keys and values of
-// earlier ones, and in some models experts beside each mlp.
+// Gemma 4, text: Gemma 3 with an extra input for each layer, heads of two sizes, last layers that reuse the keys and
+// values of earlier ones, and in some models experts in parallel with each mlp.
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Plan {
   bool keys_as_values = false;        // in layers of full attention
   std::vector<bool> sliding;
   std::optional<GemmaRow> row;
-  std::optional<nn::MoeSpec> experts;  // beside each mlp
+  std::optional<nn::MoeSpec> experts;  // in parallel with each mlp
 };
 
 // Experts that read what enters a block's feed-forward, before its norm: the router norms and scales it by itself.
@@ -47,7 +47,7 @@ class Mixture {
     of_expert_ = ones("per_expert_scale", spec_.experts);
   }
 
-  // x [tokens, hidden] and what the mlp made of it -> both parts' sum, and what the layer returns beside it.
+  // x [tokens, hidden] and the mlp's output -> the sum of both parts, and the layer's extras.
   nn::LayerOutput operator()(const Tensor& x, const Tensor& fed, Pass& pass) const {
     const Tensor seen = choosing_(x) * scale_.value().to(x.scalar_type()) * root_;
     const Tensor logits = logits_(seen, pass, "moe_router_logits");

@@ -1,4 +1,4 @@
-// GLM-4 (arXiv 2406.12793): half of a head turns, by neighbouring pairs; gate and up in one weight.
+// GLM-4 (arXiv 2406.12793): interleaved rotary positions on half of each head; gate and up in one weight.
 #include "easydel/models/family.h"
 #include "easydel/models/glm_keys.h"
 

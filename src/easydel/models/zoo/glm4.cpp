@@ -1,4 +1,4 @@
-// GLM-4-0414: GLM with norms before and behind each part.
+// GLM-4-0414: GLM with norms before and after each part.
 #include "easydel/models/family.h"
 #include "easydel/models/glm_keys.h"
 

@@ -1,4 +1,5 @@
-// GLM-4.5 (arXiv 2508.06471): grouped attention that turns half of a head, and the experts of DeepSeek-V3.
+// GLM-4.5 (arXiv 2508.06471): grouped-query attention with rotary positions on half of each head, and the experts of
+// DeepSeek-V3.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"

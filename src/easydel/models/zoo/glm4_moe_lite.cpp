@@ -1,4 +1,4 @@
-// GLM-4.7-Flash: attention from short vectors with the experts of GLM-4.5.
+// GLM-4.7-Flash: multi-head latent attention with the experts of GLM-4.5.
 #include "easydel/models/family.h"
 #include "easydel/models/mla_keys.h"
 #include "easydel/models/moe_keys.h"
@@ -6,7 +6,7 @@
 namespace easydel::models::zoo::glm4_moe_lite {
 namespace {
 
-// transformers knows the part of a head that turns by two names.
+// transformers has two names for the rotated part of a head.
 Value with_one_name(const ConfigReader& config) {
   Value out = config.document();
   const Value* const turned = config.find("head_dim");

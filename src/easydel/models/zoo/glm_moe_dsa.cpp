@@ -1,4 +1,4 @@
-// GLM-5: the experts of GLM-4.5, attention from short vectors, and an indexer whose pairs are neighbours.
+// GLM-5: the experts of GLM-4.5, multi-head latent attention, and an indexer with interleaved rotary positions.
 #include <algorithm>
 
 #include "easydel/base/error.h"

@@ -1,4 +1,4 @@
-// GPT-Neo: learned positions, unscaled scores, layers that see all and layers with a window in turns.
+// GPT-Neo: learned positions, unscaled scores, full attention and sliding windows in alternate layers.
 #include "easydel/base/error.h"
 #include "easydel/models/family.h"
 #include "easydel/models/gpt_keys.h"

@@ -1,5 +1,5 @@
-// GPT-NeoX and Pythia (arXiv 2204.06745): attention and mlp side by side behind a layer norm each, a part of a head
-// turns.
+// GPT-NeoX and Pythia (arXiv 2204.06745): attention and mlp in parallel, each after its own layer norm; rotary
+// positions on a part of each head.
 #include "easydel/base/error.h"
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"

@@ -1,4 +1,4 @@
-// gpt-oss (arXiv 2508.10925): sinks beside the scores, windows in every other layer, clamped experts with biases, whose
+// gpt-oss (arXiv 2508.10925): attention sinks, sliding windows in every other layer, clamped experts with biases, whose
 // weights may come in MXFP4.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"

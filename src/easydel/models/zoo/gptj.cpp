@@ -1,4 +1,5 @@
-// GPT-J: attention and mlp side by side behind one layer norm; neighbouring pairs of a head's first dimensions turn.
+// GPT-J: attention and mlp in parallel after one layer norm; interleaved rotary positions on the first dimensions of
+// each head.
 #include "easydel/base/error.h"
 #include "easydel/models/family.h"
 #include "easydel/models/gpt_keys.h"

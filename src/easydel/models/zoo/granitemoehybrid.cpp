@@ -1,4 +1,4 @@
-// Granite 4: Mamba-2 with attention in some layers; experts, if there are any, beside an mlp that every token meets.
+// Granite 4: Mamba-2 with attention in some layers; an mlp for every token, in some models in parallel with experts.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/granite_keys.h"

@@ -1,4 +1,4 @@
-// Granite 3 MoE with an mlp beside the experts that every token meets.
+// Granite 3 MoE with an mlp for every token in parallel with the experts.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/granite_keys.h"

@@ -1,5 +1,5 @@
-// Grok-1, as published for transformers: norms before and behind each part, soft-capped scores, experts whose softmax
-// is over all and whose weights are left as they are; embeddings, scores and logits have multipliers.
+// Grok-1, as published for transformers: norms before and after each part, soft-capped scores, experts with a softmax
+// over all whose weights are not normalized again; multipliers on embeddings, scores and logits.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"

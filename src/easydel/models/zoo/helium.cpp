@@ -1,4 +1,4 @@
-// Helium 1: Llama whose neighbouring pairs turn; norms scale in fp32.
+// Helium 1: Llama with interleaved rotary positions; norms scale in fp32.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,4 +1,4 @@
-// Hunyuan, the dense ones: queries and keys are normed behind their rotation.
+// Hunyuan, dense: queries and keys are normed after their rotation.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,4 +1,4 @@
-// HyperCLOVA X: Granite with norms behind each part, too, and logits that are multiplied.
+// HyperCLOVA X: Granite with norms after each part as well, and a multiplier on logits.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/granite_keys.h"

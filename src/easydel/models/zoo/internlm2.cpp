@@ -1,4 +1,4 @@
-// InternLM2 (arXiv 2403.17297): Llama with one weight for each kv head's queries, key and value.
+// InternLM2 (arXiv 2403.17297): Llama with one fused weight of each kv head's queries, key and value.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,4 +1,4 @@
-// InternLM3: Llama whose biases are called qkv_bias and bias.
+// InternLM3: Llama with biases under the keys qkv_bias and bias.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,4 +1,4 @@
-// Jais 2: Llama with layer norms, a squared rectifier without a gate, and biases.
+// Jais 2: Llama with layer norms, a squared ReLU without a gate, and biases.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,5 +1,5 @@
-// Kimi Linear (arXiv 2510.26692): its delta rule in most layers, compressed attention without positions in the others,
-// experts behind the first layers.
+// Kimi Linear (arXiv 2510.26692): its delta rule in most layers, multi-head latent attention without positions in the
+// others, experts after the first layers.
 #include "easydel/base/error.h"
 #include "easydel/models/family.h"
 #include "easydel/models/mla_keys.h"

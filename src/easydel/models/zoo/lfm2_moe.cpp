@@ -1,4 +1,4 @@
-// LFM2 with experts behind the first layers.
+// LFM2 with experts after the first layers.
 #include "easydel/models/family.h"
 #include "easydel/models/lfm2_keys.h"
 #include "easydel/models/moe_keys.h"

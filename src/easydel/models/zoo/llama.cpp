@@ -1,4 +1,4 @@
-// Llama (arXiv 2302.13971): the decoder that most others are measured by.
+// Llama (arXiv 2302.13971): the decoder that most others are described by.
 #include <cmath>
 
 #include "easydel/models/decoder.h"

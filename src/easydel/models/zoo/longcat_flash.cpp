@@ -1,5 +1,5 @@
-// LongCat-Flash (arXiv 2509.01322): a layer is two attentions and two mlps in turn; experts read what the first mlp
-// reads and are added at the layer's end. Some experts give back what they read.
+// LongCat-Flash (arXiv 2509.01322): a layer is two attentions and two mlps in alternation; experts read the first mlp's
+// input and are added at the layer's end. Some experts return their input.
 #include <cmath>
 
 #include "easydel/models/family.h"

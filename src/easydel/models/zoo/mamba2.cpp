@@ -1,4 +1,4 @@
-// Mamba-2 (arXiv 2405.21060): one decay for a head, states shared by groups of heads.
+// Mamba-2 (arXiv 2405.21060): one decay per head, states shared by groups of heads.
 #include "easydel/base/error.h"
 #include "easydel/models/family.h"
 #include "easydel/models/recurrent_keys.h"

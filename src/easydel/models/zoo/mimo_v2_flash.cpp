@@ -1,5 +1,5 @@
-// MiMo-V2-Flash (arXiv 2601.02780): windowed layers with twice the kv heads, sinks and a base of their own for rotary
-// positions; the experts of DeepSeek-V3.
+// MiMo-V2-Flash (arXiv 2601.02780): windowed layers with twice the kv heads, sinks and a rotary base of their own;
+// scaled values; the experts of DeepSeek-V3.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/decoder_parts.h"
 #include "easydel/models/family.h"
@@ -8,7 +8,7 @@
 namespace easydel::models::zoo::mimo_v2_flash {
 namespace {
 
-// Each type of layer has its own rotary positions; a third of a head turns where they do not say how much.
+// Each type of layer has its own rotary positions; by default a third of each head is rotated.
 std::shared_ptr<const ops::RopeSpec> rope_of_layer(const ConfigReader& config, bool sliding, const DecoderSpec& spec) {
   const char* type = sliding ? "sliding_attention" : "full_attention";
   const Value* all = config.find("rope_parameters");

@@ -1,5 +1,5 @@
-// MiniMax-01 (arXiv 2501.08313): lightning attention, a recurrence whose state decays at each token, in most layers,
-// softmax attention in the others, experts in all; what a block adds to is its normed input.
+// MiniMax-01 (arXiv 2501.08313): lightning attention (a recurrence whose state decays at each token) in most layers,
+// softmax attention in the others, experts in all; the residual of a block is its normed input.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/exp.h>
@@ -86,7 +86,7 @@ class Lightning final : public nn::Layer {
   }
 
  private:
-  // [heads, n, 3 head_dim] -> [heads, n, head_dim]; the state behind it replaces `state`.
+  // [heads, n, 3 head_dim] -> [heads, n, head_dim]; `state` becomes the state after it.
   Tensor one_block(const Tensor& qkv, Tensor& state) const {
     const int64_t n = qkv.size(1);
     const Tensor q = qkv.narrow(2, 0, head_dim_), k = qkv.narrow(2, head_dim_, head_dim_);

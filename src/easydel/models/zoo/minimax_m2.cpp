@@ -1,4 +1,5 @@
-// MiniMax-M2: norms of all queries and all keys, a part of each head turns; experts scored by sigmoid.
+// MiniMax-M2: norms over all queries and over all keys, rotary positions on a part of each head; experts with sigmoid
+// scores.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"

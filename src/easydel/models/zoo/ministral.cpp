@@ -1,4 +1,4 @@
-// Ministral: Mistral whose layers say each whether it has a window.
+// Ministral: Mistral with a configured choice of full attention or a sliding window for each layer.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,4 +1,5 @@
-// Mixtral (arXiv 2401.04088): Mistral with experts in every layer; softmax over all, the best normalised.
+// Mixtral (arXiv 2401.04088): Mistral with experts in every layer; softmax over all experts, weights of the chosen
+// normalized.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"

@@ -1,5 +1,5 @@
-// ModernBERT (arXiv 2412.13663): an encoder with rotary positions, gated blocks, and windows to both sides in most
-// layers.
+// ModernBERT (arXiv 2412.13663): an encoder with rotary positions, gated mlps, and bidirectional sliding windows in
+// most layers.
 #include <cmath>
 
 #include "easydel/base/error.h"

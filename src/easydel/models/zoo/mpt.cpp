@@ -1,4 +1,4 @@
-// MPT: ALiBi, layer norms without a bias, no other bias at all; projections may be cut off.
+// MPT: ALiBi, layer norms without a bias, no other bias; queries, keys and values may be clamped.
 #include <bit>
 #include <cmath>
 

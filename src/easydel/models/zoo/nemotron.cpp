@@ -1,4 +1,5 @@
-// Nemotron-4 (arXiv 2402.16819): layer norms by 1 + weight, a squared rectifier without a gate, half of a head turns.
+// Nemotron-4 (arXiv 2402.16819): layer norms that multiply by 1 + weight, a squared ReLU without a gate, rotary
+// positions on half of each head.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

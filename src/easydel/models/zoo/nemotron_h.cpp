@@ -1,5 +1,4 @@
-// Nemotron-H (arXiv 2504.03624): each layer is one part alone: Mamba-2, attention without positions, an mlp, or
-// experts.
+// Nemotron-H (arXiv 2504.03624): each layer is a single part: Mamba-2, attention without positions, an mlp, or experts.
 #include <cmath>
 
 #include "easydel/base/error.h"
@@ -12,7 +11,7 @@
 namespace easydel::models::zoo::nemotron_h {
 namespace {
 
-// Experts without gates, in a narrower space where `latent` is given, beside an mlp that every token meets.
+// Experts without gates, in a narrower space if `latent` is given, in parallel with an mlp for every token.
 class Experts final : public nn::Layer {
  public:
   Experts(const nn::Scope& scope, const nn::MoeSpec& moe, int64_t hidden, int64_t latent, int64_t shared, bool bias)

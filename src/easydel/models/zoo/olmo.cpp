@@ -1,4 +1,4 @@
-// OLMo (arXiv 2402.00838): layer norms without parameters; projections may be cut off.
+// OLMo (arXiv 2402.00838): layer norms without parameters; queries, keys and values may be clamped.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

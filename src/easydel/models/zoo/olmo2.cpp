@@ -1,4 +1,4 @@
-// OLMo 2 (arXiv 2501.00656): norms behind each part, and of all queries and all keys.
+// OLMo 2 (arXiv 2501.00656): norms after each part, and over all queries and over all keys.
 #include "easydel/models/family.h"
 #include "easydel/models/olmo_keys.h"
 

@@ -1,4 +1,4 @@
-// OLMo 3: OLMo 2 with windows in three of four layers; scaled rotary positions in the others alone.
+// OLMo 3: OLMo 2 with sliding windows in three of four layers; only the others have scaled rotary positions.
 #include "easydel/models/family.h"
 #include "easydel/models/olmo_keys.h"
 

@@ -1,4 +1,4 @@
-// OLMoE (arXiv 2409.02060): norms of all queries and all keys, experts in every layer.
+// OLMoE (arXiv 2409.02060): norms over all queries and over all keys, experts in every layer.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"

@@ -1,5 +1,5 @@
-// OpenELM (arXiv 2404.14619): each layer has its own numbers of heads and inner units; one weight for q, k and v, one
-// for gate and up.
+// OpenELM (arXiv 2404.14619): numbers of heads and inner units per layer; one fused weight for q, k and v, one for gate
+// and up.
 #include <cmath>
 
 #include "easydel/base/error.h"

@@ -1,5 +1,5 @@
-// OPT (arXiv 2205.01068): learned positions that count visible tokens, layer norms before or behind each part, a table
-// that may be narrower than the stack.
+// OPT (arXiv 2205.01068): learned positions that count unmasked tokens, layer norms before or after each part, an
+// embedding that may be narrower than the stack.
 #include <cmath>
 
 #include "easydel/models/decoder_keys.h"

@@ -1,4 +1,5 @@
-// Persimmon: one weight for each head's query, key and value, a squared rectifier, half of a head turns.
+// Persimmon: one fused weight with each head's query, key and value, a squared ReLU, rotary positions on half of each
+// head.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/rotated_pairs.h"

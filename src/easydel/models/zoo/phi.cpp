@@ -1,4 +1,4 @@
-// Phi-1 and Phi-2 (arXiv 2306.11644): attention and mlp side by side behind one layer norm, biases everywhere.
+// Phi-1 and Phi-2 (arXiv 2306.11644): attention and mlp in parallel after one layer norm, biases everywhere.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/rotated_pairs.h"

@@ -1,4 +1,4 @@
-// Phi-3 and Phi-4 (arXiv 2404.14219): Llama with one weight for q, k and v, one for gate and up, and longrope.
+// Phi-3 and Phi-4 (arXiv 2404.14219): Llama with one fused weight for q, k and v, one for gate and up, and longrope.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/decoder_model.h"
 #include "easydel/models/family.h"

@@ -1,4 +1,5 @@
-// Qwen2 (arXiv 2407.10671): Llama with biases on queries, keys and values, and a window in its later layers if asked.
+// Qwen2 (arXiv 2407.10671): Llama with biases on queries, keys and values, and an optional sliding window in its later
+// layers.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

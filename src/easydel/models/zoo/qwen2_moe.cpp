@@ -1,4 +1,4 @@
-// Qwen1.5-MoE and Qwen2-MoE (arXiv 2407.10671): Qwen2 with experts, and one more that every token meets through a gate.
+// Qwen1.5-MoE and Qwen2-MoE (arXiv 2407.10671): Qwen2 with experts, and one gated shared expert for every token.
 #include <algorithm>
 
 #include "easydel/models/decoder_keys.h"

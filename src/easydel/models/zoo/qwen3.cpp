@@ -1,4 +1,4 @@
-// Qwen3 (arXiv 2505.09388): queries and keys are normalised per head.
+// Qwen3 (arXiv 2505.09388): queries and keys are normalized per head.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

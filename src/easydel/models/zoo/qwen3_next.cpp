@@ -1,4 +1,5 @@
-// Qwen3-Next: the gated delta rule in three of four layers, experts with one that every token meets in all of them.
+// Qwen3-Next: the gated delta rule in three of four layers, experts and one shared expert for every token in all of
+// them.
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"
 #include "easydel/models/qwen3_next_keys.h"

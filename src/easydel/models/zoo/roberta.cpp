@@ -1,4 +1,4 @@
-// RoBERTa (arXiv 1907.11692): BERT whose positions begin behind the padding's id and count no padding.
+// RoBERTa (arXiv 1907.11692): BERT whose positions start after the padding id and do not count padding.
 #include "easydel/models/bert_keys.h"
 
 namespace easydel::models::zoo::roberta {

@@ -1,6 +1,6 @@
-// RWKV-4 (arXiv 2305.13048): each channel averages what it has seen, with weights that fall off in time. transformers
-// halves hidden states every `rescale_every` layers for half precision; the last norm takes that out again, so it is
-// not done here.
+// RWKV-4 (arXiv 2305.13048): each channel is a weighted average of the past whose weights decay over time. transformers
+// halves hidden states every `rescale_every` layers for half precision; the last norm undoes that, so it is not done
+// here.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/ones.h>

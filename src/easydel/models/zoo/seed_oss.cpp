@@ -1,4 +1,4 @@
-// Seed-OSS: Llama with biases on queries, keys and values, and dropout behind each part.
+// Seed-OSS: Llama with biases on queries, keys and values, and dropout after each part.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,4 +1,4 @@
-// SmolLM3: Llama whose every fourth layer knows no positions.
+// SmolLM3: Llama with no rotary positions in every fourth layer.
 #include "easydel/base/error.h"
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"

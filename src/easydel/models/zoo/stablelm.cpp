@@ -1,4 +1,5 @@
-// StableLM (arXiv 2402.17834): layer norms, a part of each head turns; attention and mlp may stand side by side.
+// StableLM (arXiv 2402.17834): layer norms, rotary positions on a part of each head; attention and mlp may be in
+// parallel.
 #include <ATen/ops/stack.h>
 
 #include "easydel/models/decoder_keys.h"

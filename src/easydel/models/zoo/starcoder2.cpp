@@ -1,4 +1,4 @@
-// StarCoder2 (arXiv 2402.19173): layer norms, biases, a window, no gate.
+// StarCoder2 (arXiv 2402.19173): layer norms, biases, a sliding window, no gate.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,4 +1,4 @@
-// VaultGemma (arXiv 2510.15001): Gemma 2 with norms before each part alone.
+// VaultGemma (arXiv 2510.15001): Gemma 2 without the norms after each part.
 #include "easydel/models/family.h"
 #include "easydel/models/gemma_keys.h"
 

@@ -1,5 +1,5 @@
-// Xerxes, EasyDeL's own research model: Gemma 2's norms, soft-capped logits and windows, experts scored among the
-// chosen; its flags (xe_kvnorm, xe_mlpnorm, xe_moe, swish_run) turn it into Llama with normed queries and keys.
+// Xerxes, EasyDeL's own research model: Gemma 2's norms, soft-capped logits and sliding windows, experts scored among
+// the chosen; its flags (xe_kvnorm, xe_mlpnorm, xe_moe, swish_run) make it a Llama with normed queries and keys.
 #include <cmath>
 
 #include "easydel/base/error.h"

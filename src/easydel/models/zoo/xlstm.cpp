@@ -1,4 +1,4 @@
-// xLSTM (arXiv 2405.04517, 2503.13427): a matrix for each head, written and forgotten by exponential gates.
+// xLSTM (arXiv 2405.04517, 2503.13427): a matrix memory for each head, written and forgotten through exponential gates.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/log_sigmoid.h>
@@ -80,7 +80,7 @@ class MatrixMemory final : public nn::Layer {
     ops::RecurrenceTensors memory;
     memory.q = q.to(at::kFloat).view({tokens, heads, spec_.k_dim}) * (1.0 / std::sqrt(double(spec_.k_dim)));
     memory.k = k.to(at::kFloat).view({tokens, heads, spec_.k_dim}) * (write - m.after).exp().unsqueeze(2);
-    // A column of ones beside the values sums the weights.
+    // An extra column of ones next to the values sums the weights.
     const Tensor values = v.to(at::kFloat).view({tokens, heads, spec_.v_dim});
     memory.v = at::cat({values, at::ones({tokens, heads, 1}, values.options())}, 2);
     memory.rate = m.before + kept - m.after;

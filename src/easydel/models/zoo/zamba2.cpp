@@ -1,6 +1,6 @@
-// Zamba2 (arXiv 2411.15242): Mamba-2 everywhere; before some layers a transformer block whose weights are shared, which
-// reads what has come so far beside the embedding, with low-rank additions of each such layer's own. Between blocks
-// travels [tokens, 2 hidden]: the running states and the embedding.
+// Zamba2 (arXiv 2411.15242): Mamba-2 in every layer; before some layers a transformer block with shared weights, which
+// reads the hidden state and the embedding, with low-rank additions of each such layer's own. Blocks pass on [tokens, 2
+// hidden_size]: the hidden state and the embedding.
 #include <ATen/ops/cat.h>
 
 #include <cmath>
