@@ -1,4 +1,4 @@
-// c10d's Gloo behind a face without its headers: a store where ranks meet, and groups of ranks. Private to this layer.
+// c10d's Gloo without its headers: a store where ranks meet, and groups of ranks. Private to this layer.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ using Milliseconds = std::chrono::milliseconds;
 
 class Store;
 
-// One group of ranks; `x` and `result` are contiguous CPU tensors of a number type that Gloo knows.
+// One group of ranks. `x` and `result` are contiguous CPU tensors of a dtype that Gloo supports.
 class GlooGroup {
  public:
   virtual ~GlooGroup() = default;
@@ -28,8 +28,8 @@ class GlooGroup {
 
 std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options);
 
-// Joins group `name` as member `rank` of `size`. A group that fails on one member (Gloo now and then loses a
-// connection while it starts) is made again by all under a new prefix, a few times.
+// Joins group `name` as member `rank` of `size`. If it fails on one member (Gloo sometimes loses a connection while it
+// starts), all members make it again under a new prefix, a few times.
 std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int64_t rank, int64_t size);
 
 }  // namespace easydel::collective

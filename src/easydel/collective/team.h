@@ -1,6 +1,6 @@
 // The ranks of a run on their mesh, and the groups in which they exchange tensors. With one rank there is no process
-// group, no store and no socket: every group is this rank alone and every operation returns at once.
-// Calls are collective: the members of a group make the same ones in the same order. One thread at a time.
+// group, no store and no socket: every group is this rank alone and every operation returns at once. Calls are
+// collective: all members of a group make the same calls in the same order, one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace easydel::collective {
 
 enum class Reduce : uint8_t { sum, max };
 
-// The ranks that differ only along some axes of the mesh. Copies refer to the same group.
-// Errors: UserError where the other ranks cannot be reached any more; Bug for a tensor that cannot be sent, and with
-// EASYDEL_DEBUG_COLLECTIVES=1 where the ranks do not make the same call (operation, number type, shape).
+// The ranks that differ only along some axes of the mesh. Copies refer to the same group. Errors: UserError if the
+// other ranks cannot be reached; Bug for a tensor that cannot be sent, and with EASYDEL_DEBUG_COLLECTIVES=1 if the
+// ranks make different calls (operation, dtype, shape).
 class Group {
  public:
   Group() = default;  // this rank alone
@@ -31,13 +31,13 @@ class Group {
 
   // In place. bf16 and fp16 are summed in fp32 and rounded once.
   void all_reduce(const Tensor& x, Reduce reduce = Reduce::sum) const;
-  // The parts of all ranks one after the other along `dimension`; they must be equal in shape.
+  // Concatenates the parts of all ranks along `dimension`; their shapes must be equal.
   Tensor all_gather(const Tensor& x, int64_t dimension) const;
-  // The sum over ranks of x, of which this rank gets its part of `dimension` (which the size must divide).
+  // Sums x over ranks; this rank gets its part of `dimension`, which the group's size must divide.
   Tensor reduce_scatter(const Tensor& x, int64_t dimension) const;
   void broadcast(const Tensor& x, int64_t root) const;  // in place
   void barrier() const;
-  // This rank's part of `dimension`; nothing is sent. A view.
+  // This rank's part of `dimension`, as a view; nothing is sent.
   Tensor part(const Tensor& x, int64_t dimension) const;
 
   struct Impl;
@@ -48,19 +48,19 @@ class Group {
 };
 
 struct TeamOptions {
-  std::filesystem::path file_store;  // where ranks of one machine meet by a file instead of the master's port (tests)
-  double connect_seconds = 60;       // until all ranks must be there
-  double timeout_seconds = 1800;     // for one operation; EASYDEL_COLLECTIVE_TIMEOUT_SECONDS overrides
-  // For tests: whether attempt n (from 0) to make a group is to fail on this rank.
+  std::filesystem::path file_store;  // ranks of one machine meet in this file instead of at the master's port (tests)
+  double connect_seconds = 60;       // how long to wait for all ranks
+  double timeout_seconds = 1800;     // per operation; overridden by EASYDEL_COLLECTIVE_TIMEOUT_SECONDS
+  // For tests: returns true if attempt n (from 0) to make a group should fail on this rank.
   std::function<bool(int attempt)> fault = nullptr;
 };
 
 class Team {
  public:
-  // The only rank.
+  // A single rank.
   static std::shared_ptr<const Team> alone();
-  // Meets the other ranks of `world`; the mesh must be of that size. UserError where they do not come. From here on the
-  // process ignores SIGPIPE.
+  // Connects to the other ranks of `world`; the mesh must have that size. UserError if they do not come. The process
+  // ignores SIGPIPE from then on.
   static std::shared_ptr<const Team> join(const mesh::World& world, mesh::Mesh mesh, const TeamOptions& options = {});
   ~Team();
   Team(const Team&) = delete;
@@ -71,16 +71,16 @@ class Team {
   int64_t size() const { return mesh_.ranks(); }
   bool first() const { return rank_ == 0; }
 
-  // The group of this rank along the (fused) axes; made at the first call, which is collective.
+  // The group of this rank along the (fused) axes. The first call makes it and is collective.
   Group group(const mesh::Axes& axes) const;
   Group all() const { return group(mesh_.names()); }
 
-  // Which rows of a batch are this rank's: part `batch_part()` of `batch_parts()`.
+  // This rank's rows of a batch are part `batch_part()` of `batch_parts()`.
   int64_t batch_part() const { return mesh_.index(mesh::batch_axes(), rank_); }
   int64_t batch_parts() const { return mesh_.size(mesh::batch_axes()); }
 
-  // Cuts a whole tensor down to this rank's part (a view), and puts the parts together again (collective; a new tensor
-  // on every rank) for a resolved spec.
+  // For a resolved spec: the shard of this rank as a view of the whole tensor, and the whole tensor from all shards
+  // (collective; a new tensor on every rank).
   Tensor cut(const Tensor& whole, const mesh::PartitionSpec& layout) const;
   Tensor whole(const Tensor& part, const mesh::PartitionSpec& layout) const;
 
@@ -89,7 +89,7 @@ class Team {
   Team(mesh::Mesh mesh, int64_t rank);
   mesh::Mesh mesh_;
   int64_t rank_ = 0;
-  std::unique_ptr<Impl> impl_;  // null: alone
+  std::unique_ptr<Impl> impl_;  // null: a single rank
 };
 
 }  // namespace easydel::collective

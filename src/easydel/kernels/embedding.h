@@ -1,4 +1,4 @@
-// Rows of a table by index, and the gradient of that.
+// Rows of a table by index, and their gradient.
 #pragma once
 
 #include "easydel/kernels/executor.h"
@@ -10,7 +10,7 @@ namespace easydel::kernels {
 // caller.
 void gather_rows(Executor& executor, Input table, const int64_t* indices, int64_t rows, int64_t n, Output y);
 
-// dtable[indices[row]] += dy[row] in fp32, in ascending row for each entry: the same bits for any number of threads.
+// dtable[indices[row]] += dy[row] in fp32, in ascending row for each entry: same bits for any number of threads.
 void add_rows(Executor& executor, Input dy, const int64_t* indices, int64_t rows, int64_t n, Output dtable);
 
 }  // namespace easydel::kernels

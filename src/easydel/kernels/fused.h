@@ -1,7 +1,7 @@
-// What lies between products and attention, each in one sweep over memory: norms, rotary positions, gated activations,
-// the loss, the optimizer. Statistics and sums are fp32 unless said otherwise; a bf16 result is rounded once unless
-// said otherwise. A row has the same bits on every instruction set, in any company and on any number of threads; sums
-// over rows are taken in a fixed order of their own. Results may lie where inputs lie, element for element.
+// Operations between products and attention, each in one sweep over memory: norms, rotary positions, gated activations,
+// the loss, the optimizer. Statistics and sums are fp32 and a bf16 result is rounded once, unless stated otherwise. A
+// row has the same bits on every instruction set, with any other rows and on any number of threads; sums over rows have
+// a fixed order of their own. Results may overwrite inputs element by element.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@ namespace easydel::kernels {
 
 struct NormSpec {
   float eps = 1e-6f;
-  float weight_offset = 0;  // 1: the weight is stored as its distance from 1 (gemma)
+  float weight_offset = 0;  // 1: the stored weight is its difference from 1 (gemma)
   bool round_before_weight =
       false;  // a normalized value is rounded to x's number type before it meets the weight (llama)
 };
 
-// y [rows, n] = x rsqrt(mean(x^2) + eps) (weight + offset), arXiv 1910.07467. weight [n] (data null: none). rstd [rows]
-// (null: not wanted) is the factor of each row.
+// y [rows, n] = x rsqrt(mean(x^2) + eps) (weight + offset), arXiv 1910.07467. weight [n] may have no data. rstd [rows]
+// (may be null) gets the factor of each row.
 void rms_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, int64_t rows, int64_t n, Output y,
               float* rstd);
 
-// dx, and dweight [n] fp32 (null: not wanted), which is added to.
+// dx, and dweight [n] fp32 (may be null), which is accumulated into.
 void rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight, const float* rstd,
                        int64_t rows, int64_t n, Output dx, float* dweight);
 
-// y = (x - mean) rsqrt(variance + eps) (weight + offset) + bias, arXiv 1607.06450; weight and bias may be absent.
-// moments [rows, 2] (null: not wanted) is mean and rstd.
+// y = (x - mean) rsqrt(variance + eps) (weight + offset) + bias, arXiv 1607.06450; weight and bias are optional.
+// moments [rows, 2] (may be null) gets mean and rstd.
 void layer_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, Input bias, int64_t rows, int64_t n,
                 Output y, float* moments);
 void layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight,
                          const float* moments, int64_t rows, int64_t n, Output dx, float* dweight, float* dbias);
 
-// The same behind a residual: sum = x + residual, rounded to sum's number type, and y = norm(sum), in one sweep. The
-// backward adds dsum, what the sum's other readers say, to the norm's gradient; both have the bits of the two steps.
+// With a residual, in one sweep: sum = x + residual, rounded to sum's dtype, and y = norm(sum). The backward adds dsum,
+// the gradient from the sum's other readers, to the norm's. Both have the bits of the two separate steps.
 void add_rms_norm(Executor& executor, const NormSpec& spec, Input x, Input residual, Input weight, int64_t rows,
                   int64_t n, Output sum, Output y, float* rstd);
 void add_rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input dsum, Input sum, Input weight,
@@ -51,8 +51,8 @@ void add_layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy,
 // ---- rotary positions (arXiv 2104.09864) ----
 
 // y [tokens, heads, dim] is x with the first 2 x pairs elements of every head rotated: element i with i + pairs, or
-// with its neighbour if `interleaved`. y may be x, or rows of a cache. cos and sin are [tokens, pairs] fp32, rows
-// table_stride apart. `inverse` turns back, which is the gradient.
+// with its neighbor if `interleaved`. y may be x, or rows of a cache. cos and sin are [tokens, pairs] fp32; their rows
+// are table_stride apart. `inverse` rotates back, which is the gradient.
 void rotate(Executor& executor, Heads x, MutableHeads y, int64_t tokens, int64_t heads, int64_t dim, int64_t pairs,
             const float* cos, const float* sin, int64_t table_stride, bool interleaved, bool inverse);
 
@@ -62,7 +62,7 @@ enum class Activation { silu, gelu, gelu_tanh, sigmoid, tanh };  // gelu: by the
 
 // y [rows, n] = act(gate) up (arXiv 2002.05202), or act(gate) if up.data is null.
 void activate(Executor& executor, Activation activation, Input gate, Input up, int64_t rows, int64_t n, Output y);
-// dgate, and dup if there is an up; y, where it has data, gets what activate() gives.
+// dgate, and dup if there is an up. If y has data, it gets the result of activate().
 void activate_backward(Executor& executor, Activation activation, Input dy, Input gate, Input up, int64_t rows,
                        int64_t n, Output dgate, Output dup, Output y = {});
 
@@ -70,13 +70,13 @@ void activate_backward(Executor& executor, Activation activation, Input dy, Inpu
 
 struct CrossEntropySpec {
   int64_t ignore_label = -100;
-  float label_smoothing = 0;  // e: (1 - e) of the label, e / vocabulary of every entry
-  float z_loss = 0;           // z: z lse^2 is added
+  float label_smoothing = 0;  // e: the label counts 1 - e, every entry e / vocabulary
+  float z_loss = 0;           // z lse^2 is added
 };
 
-// For each row of logits [rows, vocabulary]: loss [rows] and lse [rows], both 0 for a row whose label is ignored. If
-// scales is not null ([rows]: the derivative of what is minimized by a row's loss) the logits become their gradient, 0
-// for an ignored row. Other labels outside the vocabulary are a Bug.
+// For each row of logits [rows, vocabulary]: loss [rows] and lse [rows], both 0 if the label is ignored. If scales is
+// not null ([rows]: derivative of the objective by the row's loss), the logits are replaced by their gradient, 0 for an
+// ignored row. Other labels outside the vocabulary are a Bug.
 void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logits, const int64_t* labels, int64_t rows,
                    int64_t vocabulary, float* loss, float* lse, const float* scales);
 
@@ -84,16 +84,16 @@ void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logi
 
 struct AdamW {  // arXiv 1711.05101, as torch.optim.AdamW has it
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
-  int64_t step = 1;      // of this update; the first is 1
-  float grad_scale = 1;  // the gradient is multiplied by it first (clipping)
+  int64_t step = 1;      // number of this update; the first is 1
+  float grad_scale = 1;  // multiplies the gradient first (clipping)
 };
 
-// One update of n parameters; all fp32 but the gradient, which may be bf16. copy (null: none) gets the new parameters
-// in bf16.
+// One update of n parameters, all fp32 except the gradient, which may be bf16. copy (may be null) gets the new
+// parameters in bf16.
 void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, const void* gradient,
            Number gradient_number, float* first_moment, float* second_moment, bf16* copy);
 
-// The sum of squares in double precision, in an order that depends on n alone.
+// Sum of squares in double precision, in an order that depends on n alone.
 double sum_of_squares(Executor& executor, const void* x, Number number, int64_t n);
 
 }  // namespace easydel::kernels

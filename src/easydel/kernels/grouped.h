@@ -1,8 +1,8 @@
-// Products of many groups of rows, each with a weight of its own (the experts of a layer), and their gradients. All
-// groups are cut into parts of one size, so that neither many small groups nor one large one leaves threads idle.
+// Products of many groups of rows, each with its own weight (the experts of a layer), and their gradients. All groups
+// are cut into tasks of similar size, so that neither many small groups nor a large one leaves threads idle.
 //
-// Group g has rows [begin[g], begin[g + 1]) of x and y, and rows [g n, (g + 1) n) of a stack of weights. An element has
-// the bits that product.h gives it for its group alone.
+// Group g has rows [begin[g], begin[g + 1]) of x and y, and rows [g n, (g + 1) n) of the stacked weights. An element
+// has the bits that product.h gives it for its group alone.
 #pragma once
 
 #include <span>
@@ -11,23 +11,23 @@
 
 namespace easydel::kernels {
 
-// The stacked weights [groups n, k], and those that are packed already (null: where it is used; empty: none).
+// Stacked weights [groups n, k], and their packed forms (null: packed on use; empty: none are packed).
 struct GroupWeights {
   int64_t n = 0, k = 0;
   Input rows{};
-  Number number = Number::f32;  // of the packed ones
+  Number number = Number::f32;  // of `packed`
   std::span<const PackedWeight* const> packed = {};
 };
 
-// y = x W^T + bias; bias [groups, n] or null.
+// y = x W^T + bias. bias is [groups, n] or null.
 void grouped_product(Executor& executor, std::span<const int64_t> begin, const GroupWeights& w, Input x, Output y,
                      const float* bias, Order order);
 
-// dx = dy W, from the stacked weights.
+// dx = dy W from the stacked weights.
 void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Input dy, Input w, int64_t n, int64_t k,
                         Output dx);
 
-// dw [groups n, k] = dy^T x of each group's rows; zero for a group without rows.
+// dw [groups n, k] = dy^T x over each group's rows; zero for a group without rows.
 void grouped_product_dw(Executor& executor, std::span<const int64_t> begin, Input dy, Input x, int64_t n, int64_t k,
                         Output dw);
 

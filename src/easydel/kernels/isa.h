@@ -1,5 +1,5 @@
-// Which instruction set the kernels run on: found at start, forced by EASYDEL_ISA. What a kernel computes does not
-// depend on it: every set gives the bits of `reference`, plain C++ with std::fma.
+// The instruction set of the kernels: detected at start, overridden by EASYDEL_ISA. Results do not depend on it: every
+// set has the bits of `reference`, which is plain C++ with std::fma.
 #pragma once
 
 #include <span>
@@ -7,31 +7,31 @@
 
 namespace easydel::kernels {
 
-// In rising order; a machine that has one has those before it.
+// In ascending order; a machine that has one also has the earlier ones.
 enum class Isa { reference, avx2, avx512, avx512_vnni, amx };
 
 std::string_view name(Isa isa);
 
-// What this machine can run, `reference` first. AMX counts only if the system grants the tile registers (asked for
-// once).
+// Sets that this machine can run, `reference` first. AMX counts only if the system grants the tile registers, which is
+// requested once.
 std::span<const Isa> available_isas();
 
-// The set in use: EASYDEL_ISA if it is set, else the last of available_isas(). Throws UserError for a value that names
-// no set or one that this machine lacks.
+// The set in use: EASYDEL_ISA if it is set, otherwise the last of available_isas(). Throws UserError for a value that
+// names no set, or one that this machine lacks.
 Isa isa();
 
-// What EASYDEL_ISA=`text` means here; empty is the best there is. Throws as isa() does.
+// Meaning of EASYDEL_ISA=`text` on this machine; empty: the best set. Throws as isa() does.
 Isa choose_isa(std::string_view text);
 
-// Why `amx` is not among them; empty where it is.
+// Why `amx` is not available; empty if it is.
 std::string_view why_no_tiles();
 
-// Whether products of pairs of bf16 (VDPBF16PS) are faster than FMAs: twice their rate on AMD's processors, half of it
-// on Intel's.
+// True if products of bf16 pairs (VDPBF16PS) are faster than FMAs: they run at twice the rate on AMD's processors, and
+// at half of it on Intel's.
 bool has_fast_pairs();
 
-// Another set while one of these lives, for tests and measurements; for the whole process, so not beside running
-// kernels.
+// Uses another set as long as the guard lives, for tests and benchmarks. It affects the whole process: do not use it
+// while kernels run.
 class UseIsa {
  public:
   explicit UseIsa(Isa isa);
@@ -43,8 +43,8 @@ class UseIsa {
   Isa before_;
 };
 
-// Denormal inputs and results count as zero on this thread while one of these lives: what the tile instruction
-// TDPBF16PS always does.
+// Denormal inputs and results count as zero on this thread as long as the guard lives. The tile instruction TDPBF16PS
+// always behaves like this.
 class FlushDenormals {
  public:
   FlushDenormals();

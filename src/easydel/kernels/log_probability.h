@@ -1,5 +1,5 @@
-// Log-probabilities of chosen tokens from rows of logits, and the gradient, each in one sweep over a row. A row has the
-// same bits on every instruction set, in any company and on any number of threads.
+// Log-probabilities of given tokens from rows of logits, and the gradient, each in one sweep over a row. A row has the
+// same bits on every instruction set, with any other rows and on any number of threads.
 #pragma once
 
 #include "easydel/kernels/executor.h"
@@ -7,28 +7,28 @@
 
 namespace easydel::kernels {
 
-// What rows of logits tell, each [rows].
+// Results for rows of logits, each [rows].
 struct LogProbabilities {
   float* logps = nullptr;    // logits[row, label] - lse
   float* lse = nullptr;      // log sum e^logit
-  float* entropy = nullptr;  // of the whole distribution; null: not wanted
-  bool* correct = nullptr;   // whether the label is the first of the largest logits; null: not wanted
+  float* entropy = nullptr;  // of the whole distribution; may be null
+  bool* correct = nullptr;   // whether the label is the first maximum of the logits; may be null
 };
 
-// Of fp32 logits [rows, vocabulary]. A label outside the vocabulary is a Bug.
+// From fp32 logits [rows, vocabulary]. A label outside the vocabulary is a Bug.
 void log_probabilities(Executor& executor, Input logits, const int64_t* labels, int64_t rows, int64_t vocabulary,
                        const LogProbabilities& out);
 
-// What is minimized, differentiated by parts of each row's result; null: nothing flows there.
+// Derivatives of the objective by each row's results; null: none.
 struct LogProbabilityGradient {
-  const float* lse = nullptr;         // [rows], of the forward
+  const float* lse = nullptr;         // [rows], from the forward
   const float* of_label = nullptr;    // [rows], by the label's log-probability
   const float* of_uniform = nullptr;  // [rows], by the mean of all log-probabilities
   const float* of_lse = nullptr;      // [rows], by lse itself
-  float scale = 1;                    // of the whole: the inverse of a temperature
+  float scale = 1;                    // multiplies the result: the inverse of a temperature
 };
 
-// dlogits [rows, vocabulary]; it may be the logits themselves. The label's entry gets its share with the others.
+// dlogits [rows, vocabulary]; may be the logits themselves. The label's entry is included.
 void log_probabilities_backward(Executor& executor, const LogProbabilityGradient& gradient, Input logits,
                                 const int64_t* labels, int64_t rows, int64_t vocabulary, Output dlogits);
 

@@ -1,4 +1,4 @@
-// Aligned memory of kernels: packed weights, and the scratch that a thread keeps between calls.
+// Aligned memory for kernels: packed weights, and scratch memory that a thread keeps between calls.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ struct FreeAligned {
 template <class T>
 using Buffer = std::unique_ptr<T[], FreeAligned>;
 
-void* allocate_bytes(int64_t bytes);  // 64-byte aligned; on huge pages from 1 MiB; not cleared; throws std::bad_alloc
+void* allocate_bytes(int64_t bytes);  // 64-byte aligned; huge pages from 1 MiB; not cleared; throws std::bad_alloc
 
 template <class T>
 Buffer<T> allocate(int64_t count) {
   return Buffer<T>(static_cast<T*>(allocate_bytes(count * int64_t(sizeof(T)))));
 }
 
-// Memory that only grows; what was in it is lost when it does.
+// Memory that only grows; growing discards its contents.
 template <class T>
 class Scratch {
  public:

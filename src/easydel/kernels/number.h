@@ -1,4 +1,4 @@
-// Number types as kernels see them: bf16 bits, and matrices by pointer, number type and stride.
+// Dtypes as kernels see them: bf16 as bits, and matrices given by pointer, dtype and stride.
 #pragma once
 
 #include <bit>
@@ -7,14 +7,14 @@
 
 namespace easydel::kernels {
 
-struct bf16 {  // the layout of c10::BFloat16
+struct bf16 {  // same layout as c10::BFloat16
   uint16_t bits;
 };
 
 inline float widen(bf16 x) { return std::bit_cast<float>(uint32_t(x.bits) << 16); }
 inline float widen(float x) { return x; }
 
-// To nearest, ties to even; a NaN becomes 0x7fc0. Denormals stay.
+// Rounds to nearest, ties to even; NaN becomes 0x7fc0. Denormals are kept.
 inline bf16 narrow(float x) {
   const uint32_t u = std::bit_cast<uint32_t>(x);
   return {std::isnan(x) ? uint16_t(0x7fc0) : uint16_t((u + 0x7fff + (u >> 16 & 1)) >> 16)};
@@ -23,7 +23,7 @@ inline bf16 narrow(float x) {
 enum class Number : uint8_t { f32, bf16 };
 constexpr int64_t bytes_of(Number number) { return number == Number::f32 ? 4 : 2; }
 
-// A row-major matrix that is read; `stride` is the distance of two rows in elements, which lie side by side in a row.
+// A row-major matrix that is read. Elements of a row are contiguous; `stride` is the distance of two rows in elements.
 struct Input {
   const void* data = nullptr;
   Number number = Number::f32;
@@ -39,7 +39,7 @@ struct Input {
   }
 };
 
-// One that is written.
+// A row-major matrix that is written.
 struct Output {
   void* data = nullptr;
   Number number = Number::f32;

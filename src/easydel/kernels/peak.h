@@ -8,13 +8,13 @@ namespace easydel::kernels {
 
 struct Peaks {
   int threads = 1;
-  double fp32_gflops = 0;     // fused multiply-adds in registers, two operations each
-  double bf16_gflops = 0;     // of what a bf16 product runs on: the tile instruction, else the fp32 units
-  double int8_gops = 0;       // of the tile or the VNNI instruction; 0 where there is neither
-  double read_gigabytes = 0;  // a second, from memory, beyond the caches
+  double fp32_gflops = 0;     // FMAs in registers; an FMA is two operations
+  double bf16_gflops = 0;     // of the instruction that bf16 products use: tiles, pairs, or fp32 FMAs
+  double int8_gops = 0;       // of tiles or VNNI; 0 without either
+  double read_gigabytes = 0;  // per second, from memory
 };
 
-// On the executor's team with isa(); about 0.2 s. Best of a few runs, so that a busy neighbour counts little.
+// Measured on the executor with isa(); takes about 0.2 s. Best of a few runs, so that other processes matter little.
 Peaks measure_peaks(Executor& executor);
 
 }  // namespace easydel::kernels

@@ -1,8 +1,8 @@
-// y = x W^T with the weight packed once, and the two gradients. The one place that multiplies by a weight.
+// y = x W^T with a weight that is packed once, and its two gradients. Dense weights are multiplied here only.
 //
-// Promise: a row of y has the same bits whatever rows are computed beside it, on any number of threads, cut anyhow, on
-// every instruction set: each element is a fixed sequence of FMAs over k, see order.h. A bias is added once, after the
-// last k.
+// Promise: a row of y has the same bits for any other rows in the call, any number of threads, any plan of tasks and
+// every instruction set: each element is a fixed sequence of FMAs over k, see order.h. A bias is added once, after
+// the last k.
 #pragma once
 
 #include "easydel/kernels/executor.h"
@@ -12,11 +12,11 @@
 
 namespace easydel::kernels {
 
-// A weight W [n, k] (Hugging Face's [out, in]) as products read it; see product_layout.h.
+// A weight W [n, k] (Hugging Face's [out, in]) in the layout that products read; see product_layout.h.
 class PackedWeight {
  public:
   PackedWeight() = default;
-  PackedWeight(int64_t n, int64_t k, Number number);  // contents are not set yet
+  PackedWeight(int64_t n, int64_t k, Number number);  // contents are uninitialized
 
   int64_t n() const { return n_; }
   int64_t k() const { return k_; }
@@ -31,25 +31,25 @@ class PackedWeight {
   Buffer<uint8_t> data_;
 };
 
-// Fills `to` from row-major w [n, k] of either number type (bf16 is widened, fp32 is rounded to nearest even).
+// Fills `to` from row-major w [n, k] of either dtype (bf16 is widened, fp32 is rounded to nearest even).
 void pack(Executor& executor, Input w, PackedWeight& to);
 PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number number);
 
-// y [m, n] = x [m, k] W^T + bias [n] (null: none). fp32 weights: fp32_chain, x of either type. bf16 weights: bf16_tile
-// and bf16_pairs round x to bf16 first; fp32_chain keeps x as it is. y is rounded once if it is bf16. m may be 0.
+// y [m, n] = x [m, k] W^T + bias [n] (null: none). fp32 weights: fp32_chain, x of either dtype. bf16 weights: bf16_tile
+// and bf16_pairs round x to bf16 first; fp32_chain does not. A bf16 y is rounded once. m may be 0.
 void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order);
 
-// Gradients have the same bits for any number of threads, but not on every instruction set: between bf16 matrices a
-// processor's own products of bf16 are used where they are faster, whose sums are fp32 too, in an order of order.h:
-// tiles bf16_tile, pairs bf16_pairs.
+// Gradients have the same bits for any number of threads, but not on every instruction set: products of two bf16
+// matrices use the processor's bf16 instruction if it is faster. Its sums are fp32 too, in an order of order.h:
+// bf16_tile for tiles, bf16_pairs for pairs.
 
-// dx [m, k] = dy [m, n] W, from the row-major weight [n, k], with fp32 sums; added to dx if `add`.
+// dx [m, k] = dy [m, n] W from the row-major weight [n, k], with fp32 sums. If `add`, dx is accumulated into.
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add);
 
-// dw [n, k] = dy^T x over m rows, with fp32 sums; added to dw if `add`. The same bits for any number of threads.
+// dw [n, k] = dy^T x over m rows, with fp32 sums. If `add`, dw is accumulated into.
 void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int64_t k, Output dw, bool add);
 
-// db [n] = the sum of dy's rows, in ascending order; added to db if `add`.
+// db [n] = sum of the rows of dy in ascending order. If `add`, db is accumulated into.
 void sum_rows(Executor& executor, Input dy, int64_t m, int64_t n, float* db, bool add);
 
 }  // namespace easydel::kernels

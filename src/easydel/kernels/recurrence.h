@@ -1,13 +1,13 @@
-// Recurrences over tokens with a matrix as their state: selective scans (arXiv 2312.00752, 2405.21060), gated delta
-// rules (2412.06464, 2510.26692), linear attention with decay (2401.04658), xLSTM's matrix memory (2405.04517), RWKV.
+// Recurrences over tokens with a matrix as state: selective scans (arXiv 2312.00752, 2405.21060), gated delta rules
+// (2412.06464, 2510.26692), linear attention with decay (2401.04658), xLSTM's matrix memory (2405.04517), RWKV.
 //
 //   S' = exp(rate) S            the state before the token, decayed; S is [k_dim, v_dim]
-//   u  = v                      or, by the delta rule, beta (v - S'^T k)
+//   u  = v                      or, with the delta rule, beta (v - S'^T k)
 //   S  = S' + k u^T
-//   o  = S^T q                  or, read before the token, of the S that the token found
+//   o  = S^T q                  or, if read before the token, from the S before this token
 //
-// Tokens are taken one after the other, whatever the call: a state that is handed over, one token at a time or whole
-// sequences at once give the same bits, on every instruction set and any number of threads.
+// Tokens are always processed one after the other: continuing from a state, one token at a time and whole sequences
+// give the same bits, on every instruction set and any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct RecurrenceSpec {
   bool read_before = false;
 };
 
-// All fp32 and contiguous.
+// All are fp32 and contiguous.
 struct RecurrenceInputs {
   const float *q = nullptr, *k = nullptr;  // [tokens, groups, k_dim]
   const float* v = nullptr;                // [tokens, heads, v_dim]
@@ -41,8 +41,8 @@ struct RecurrenceInputs {
   const float* beta = nullptr;             // [tokens, heads], with the delta rule
 };
 
-// Tokens [begin, end) begin with the state `initial` [heads, k_dim, v_dim] (null: zero) and leave theirs in `final`
-// (null: not wanted), which may be the same memory.
+// Tokens [begin, end) start with the state `initial` [heads, k_dim, v_dim] (null: zero) and write theirs to `final`
+// (may be null), which may be the same memory.
 struct RecurrenceRange {
   int64_t begin = 0, end = 0;
   const float* initial = nullptr;
@@ -53,21 +53,21 @@ struct RecurrenceRange {
 void recurrence(Executor& executor, const RecurrenceSpec& spec, const RecurrenceInputs& in,
                 std::span<const RecurrenceRange> ranges, float* o);
 
-// Gradients; all are written, none is added to. q and k have one of each head, for the caller to sum over a group;
-// slopes one of each range.
+// Gradients; all are overwritten. Those of q and k are per head, and the caller sums them over a group; those of slopes
+// are per range.
 struct RecurrenceGradients {
   float *q = nullptr, *k = nullptr;  // [tokens, heads, k_dim]
   float *v = nullptr, *rate = nullptr, *beta = nullptr;
   float* slopes = nullptr;  // [ranges, heads, k_dim, v_dim]
 };
 
-// States are made again from the beginning of each range: some square root of its length is held at a time. Initial
-// states have no gradient.
+// States are recomputed from the beginning of each range; about the square root of its length is kept at a time.
+// Initial states have no gradient.
 void recurrence_backward(Executor& executor, const RecurrenceSpec& spec, const RecurrenceInputs& in,
                          std::span<const RecurrenceRange> ranges, const float* d_o, const RecurrenceGradients& out);
 
-// m_t = max(m_{t-1} + f_t, i_t), the exponent by which sums of exponentials are kept in range (arXiv 2405.04517):
-// f, i, m [tokens, channels]; `initial` and `final` of the ranges are [channels], without one m_0 = i_0.
+// m_t = max(m_{t-1} + f_t, i_t), the exponent that keeps sums of exponentials in range (arXiv 2405.04517). f, i, m are
+// [tokens, channels]; `initial` and `final` of the ranges are [channels]; without `initial`, m_0 = i_0.
 void running_maximum(Executor& executor, int64_t channels, const float* f, const float* i,
                      std::span<const RecurrenceRange> ranges, float* m);
 

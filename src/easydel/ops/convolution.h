@@ -7,10 +7,10 @@
 
 namespace easydel::ops {
 
-// y[t, c] = bias[c] + sum_w weight[c, w] x[t - width + 1 + w, c], over the tokens of the own sequence, summed in fp32
-// and rounded once. x [tokens, channels], weight [channels, width], bias [channels] or undefined. Sequence s is the
-// rows [cu_seqlens[s], cu_seqlens[s + 1]); `states`, fp32 [sequences, width - 1, channels], are the inputs before,
-// oldest first (undefined: zero), and are overwritten; they have no gradient, and a call with states gives none.
+// y[t, c] = bias[c] + sum_w weight[c, w] x[t - width + 1 + w, c] over the tokens of the same sequence, summed in fp32
+// and rounded once. x [tokens, channels], weight [channels, width], bias [channels] or undefined. Sequence s is rows
+// [cu_seqlens[s], cu_seqlens[s + 1]). `states`, fp32 [sequences, width - 1, channels], holds the inputs before them,
+// oldest first (undefined: zero), and is overwritten. It has no gradient, and a call with states returns none.
 Tensor causal_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
                           const std::vector<int64_t>& cu_seqlens, const Tensor& states = {});
 

@@ -5,9 +5,9 @@
 
 namespace easydel::ops {
 
-// table [vocabulary, size], indices int64 [tokens] -> [tokens, size] in number type `type`. The gradient of the table
-// is dense, summed in token order in fp32, in the table's number type; row `padding` gets none (-1: every row gets its
-// own). UserError for an index outside the table.
+// table [vocabulary, size], indices int64 [tokens] -> [tokens, size] in dtype `type`. The table's gradient is dense,
+// summed in token order in fp32, in the table's dtype; row `padding` gets none (-1: every row gets one). UserError for
+// an index outside the table.
 Tensor embedding(const Tensor& table, const Tensor& indices, at::ScalarType type, int64_t padding = -1);
 
 }  // namespace easydel::ops

@@ -1,4 +1,4 @@
-// What products that hold a gated(gate, up) need of it: its kernel, and what flows back through it.
+// What products of gated(gate, up) need: its kernel, and its backward.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace easydel::ops {
 
-// The kernel of gated(gate, up), where it serves these tensors.
+// The kernel of gated(gate, up), if it serves these tensors.
 std::optional<kernels::Activation> gated_kernel(const Tensor& gate, const Tensor& up, Activation kind);
 
 struct GatedGradients {
   Tensor gate, up;
-  Tensor value;  // gated(gate, up) again, where it is wanted
+  Tensor value;  // gated(gate, up) recomputed, if requested
 };
 
-// `gradient` is spent: the value may lie where it lay.
+// `gradient` is consumed: `value` may reuse its memory.
 GatedGradients gated_gradients(Tensor gradient, const Tensor& gate, const Tensor& up, Activation kind,
                                bool wants_value);
 

@@ -1,4 +1,4 @@
-// Whether a call has to build a backward.
+// Whether a call must build a backward.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace easydel::ops {
 
-// An argument of a graph's function: those may be absent, but not undefined.
+// An argument of an autograd function, which may be absent but not undefined.
 inline std::optional<Tensor> argument(const Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }

@@ -1,5 +1,5 @@
-// The plain twin of ops::recurrence in torch's own operations and the number type of v: for devices without a kernel,
-// and for tests in double precision.
+// Reference of ops::recurrence in torch's operations and in v's dtype: for devices without a kernel, and for tests in
+// double precision.
 #pragma once
 
 #include "easydel/ops/recurrence.h"

@@ -1,5 +1,5 @@
-// Which experts a token goes to and what each of them counts, from a router's logits: every rule that transformers'
-// models have, as one record. Routers are small: this is all ATen, differentiable by it.
+// The experts of a token and their weights, from a router's logits: every rule of transformers' models as one record.
+// Routers are small: this is all ATen, and differentiable by it.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace easydel::ops {
 
-// How logits become scores, and what is chosen by.
+// How logits become scores, and how experts are chosen.
 enum class Scoring : uint8_t {
-  softmax,            // softmax over all experts, then the best
-  sigmoid,            // each expert by itself, then the best
-  softmax_of_chosen,  // the best logits, softmax among them
-  sigmoid_of_chosen,  // the best logits, sigmoid of each
+  softmax,            // softmax over all experts, then the top k
+  sigmoid,            // sigmoid of each expert, then the top k
+  softmax_of_chosen,  // top k logits, softmax over them
+  sigmoid_of_chosen,  // top k logits, sigmoid of each
   sparsemixer         // one after the other, each softmax over those near the best left (arXiv 2409.12136)
                       // while training, one of them by lot, in proportion to that softmax
 };
@@ -21,16 +21,16 @@ enum class Scoring : uint8_t {
 struct RouterSpec {
   int64_t experts = 0, top_k = 1;
   Scoring scoring = Scoring::softmax;
-  // Only the best `top_groups` of `groups` equal groups are considered, a group being as good as its best expert, or as
-  // its best two together.
+  // Only the best `top_groups` of `groups` equal groups are considered. A group's score is its best expert's, or the
+  // sum of its best two.
   int64_t groups = 1, top_groups = 1;
   bool two_for_a_group = false;
   bool normalise = false;   // weights are divided by their norm
-  double norm_order = 1.0;  // of that norm
-  double norm_plus = 0.0;   // added to it
-  double norm_least = 0.0;  // and its least value
-  double factor = 1.0;      // all weights are multiplied by it, last
-  double jitter = 0.0;      // sparsemixer: how near to the best
+  double norm_order = 1.0;  // order of that norm
+  double norm_plus = 0.0;   // is added to it
+  double norm_least = 0.0;  // and its minimum
+  double factor = 1.0;      // multiplies all weights, last
+  double jitter = 0.0;      // sparsemixer: distance to the best
 };
 
 struct Routing {
@@ -38,14 +38,14 @@ struct Routing {
   Tensor weights;  // fp32 [tokens, top_k], with a gradient to the logits
 };
 
-// logits [tokens, experts]; correction fp32 [experts] or undefined: added to scores for the choice alone (arXiv
-// 2408.15664). `lots` fp32 [tokens, lots_of(spec)] or undefined: even numbers in [0, 1), for what is drawn while
+// logits [tokens, experts]; correction fp32 [experts] or undefined: added to scores for the choice only (arXiv
+// 2408.15664). `lots` fp32 [tokens, lots_of(spec)] or undefined: uniform random numbers in [0, 1) for draws while
 // training. A row's result depends on that row alone.
 Routing route(const Tensor& logits, const RouterSpec& spec, const Tensor& correction = {}, const Tensor& lots = {});
-// How many random numbers a token's choice takes while training; 0: nothing is drawn.
+// Number of random numbers per token while training; 0: nothing is drawn.
 int64_t lots_of(const RouterSpec& spec);
 
-// fp32 [experts]: how many of indices [tokens, top_k] are each expert.
+// fp32 [experts]: how often each expert occurs in indices [tokens, top_k].
 Tensor tokens_of_experts(const Tensor& indices, int64_t experts);
 
 // transformers' load balancing loss (arXiv 2101.03961, equations 4 to 6) over the router logits of all layers, each

@@ -1,5 +1,5 @@
-// Log-probabilities of labels under an output layer, over chunks of tokens: [tokens, vocabulary] is never in memory at
-// once. The forward keeps one number per token; the backward computes each chunk of logits again.
+// Log-probabilities of labels under an output layer, in chunks of tokens: [tokens, vocabulary] is never in memory as a
+// whole. The forward keeps one number per token; the backward recomputes each chunk of logits.
 #pragma once
 
 #include <vector>
@@ -10,15 +10,15 @@ namespace easydel::ops {
 
 struct ScoreRequest {
   double temperature = 1.0;  // logits are divided by it
-  double multiplier = 1.0;   // before that, of the products
-  double softcap = 0.0;      // behind the multiplier: softcap * tanh(logit / softcap); 0: off
+  double multiplier = 1.0;   // multiplies the products, before the temperature
+  double softcap = 0.0;      // after the multiplier: softcap * tanh(logit / softcap); 0: off
   bool entropy = false, correct = false, mean_logit = false, uniform = false, log_normalizer = false;
-  int64_t chunk = 0;  // tokens at a time; 0: chosen by size
+  int64_t chunk = 0;  // tokens per chunk; 0: chosen by size
 };
 
 struct ScoreResult {
   Tensor logps, uniform, log_normalizer;  // fp32 [n], differentiable
-  Tensor entropy, correct, mean_logit;    // no gradient; undefined unless asked for
+  Tensor entropy, correct, mean_logit;    // no gradient; undefined unless requested
 };
 
 // hidden [n, size], weight [vocabulary, size], bias [vocabulary] or undefined, labels int64 [n]. `added`: further

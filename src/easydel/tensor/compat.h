@@ -1,5 +1,5 @@
-// What differs between torch 2.11 and 2.14 in the parts that we build on. Include it only where a backward is defined:
-// it brings in the autograd graph's headers.
+// Differences between torch 2.11 and 2.14 in the parts that we use. Include it only where a backward is defined: it
+// includes the autograd graph's headers.
 #pragma once
 
 #include <torch/csrc/autograd/edge.h>
@@ -12,7 +12,7 @@
 
 namespace easydel::tensor {
 
-// Nodes of the graph are owned by shared_ptr up to 2.12, by intrusive_ptr after.
+// Graph nodes are owned by shared_ptr up to 2.12 and by intrusive_ptr after.
 using NodePointer = std::remove_cvref_t<decltype(std::declval<torch::autograd::Edge>().function)>;
 
 template <class T, class... Args>

@@ -1,4 +1,4 @@
-// Where tensors live.
+// The device of tensors.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -7,8 +7,8 @@
 
 namespace easydel::tensor {
 
-// "cpu", "gpu" (also "cuda"), or "auto": the GPU if there is one. UserError for another word, and for a GPU where torch
-// finds none.
+// "cpu", "gpu" (or "cuda"), or "auto": the GPU if there is one. UserError for another word, and for a GPU that torch
+// does not find.
 at::Device choose_device(std::string_view word);
 
 }  // namespace easydel::tensor

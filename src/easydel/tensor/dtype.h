@@ -1,4 +1,4 @@
-// Number types of files and of tensors, one for the other.
+// Converts between dtypes of files and of tensors.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -8,6 +8,6 @@
 namespace easydel::tensor {
 
 at::ScalarType scalar_type(weights::DType type);
-weights::DType dtype_of(at::ScalarType type);  // Bug for a type that no file holds
+weights::DType dtype_of(at::ScalarType type);  // Bug for a dtype that files cannot hold
 
 }  // namespace easydel::tensor

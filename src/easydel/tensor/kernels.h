@@ -1,4 +1,4 @@
-// Tensors as kernels see them: pointers, number types and strides.
+// Tensors as kernels see them: pointers, dtypes and strides.
 #pragma once
 
 #include "easydel/kernels/attention.h"
@@ -8,15 +8,15 @@
 
 namespace easydel::tensor {
 
-// Whether kernels can work on a tensor: on the CPU, fp32 or bf16, elements of a row side by side.
+// True if kernels can process x: on the CPU, fp32 or bf16, with contiguous rows.
 bool kernels_serve(const Tensor& x);
 template <class... Tensors>
 bool kernels_serve(const Tensor& x, const Tensors&... others) {
   return kernels_serve(x) && (kernels_serve(others) && ...);
 }
 
-kernels::Number number_of(at::ScalarType type);  // Bug for another type
-kernels::Input input_of(const Tensor& x);        // [rows, columns] or [columns]; undefined: no data
+kernels::Number number_of(at::ScalarType type);  // Bug for another dtype
+kernels::Input input_of(const Tensor& x);        // [rows, columns] or [columns]; an undefined tensor has no data
 kernels::Output output_of(const Tensor& x);
 kernels::Heads heads_of(const Tensor& x);  // [tokens, heads, dim]
 kernels::MutableHeads mutable_heads_of(const Tensor& x);
