@@ -37,7 +37,7 @@ double measure(Executor& executor, const Work& work) {
   struct alignas(64) Keep {
     float values[16] = {1, 1, 1e-9f};
   };
-  std::vector<Keep> keep(static_cast<size_t>(executor.size()));
+  std::vector<Keep> keep(size_t(executor.size()));
   int64_t rounds = 1000;
   for (;;) {
     const auto begin = Clock::now();

@@ -40,9 +40,9 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // The normal distribution whose cumulative density "laplace" is.
-constexpr double kLaplaceMean = 0.707107, kLaplaceDeviation = 0.282095;
+constexpr double laplace_mean = 0.707107, laplace_deviation = 0.282095;
 
-constexpr std::pair<std::string_view, Activation> kNames[] = {
+constexpr std::pair<std::string_view, Activation> activation_names[] = {
     {"silu", Activation::silu},
     {"swish", Activation::silu},
     {"gelu", Activation::gelu},
@@ -94,7 +94,7 @@ Tensor plain_value(const Tensor& x, Activation kind) {
     case Activation::hardswish:
       return at::hardswish(x);
     case Activation::laplace:
-      return 0.5 * (1.0 + at::erf((x - kLaplaceMean) / (kLaplaceDeviation * std::numbers::sqrt2)));
+      return 0.5 * (1.0 + at::erf((x - laplace_mean) / (laplace_deviation * std::numbers::sqrt2)));
     case Activation::sqrt_softplus:
       return at::softplus(x).sqrt();
     case Activation::identity:
@@ -133,8 +133,8 @@ Tensor plain_derivative_times(const Tensor& gradient, const Tensor& x, Activatio
     case Activation::hardswish:
       return at::hardswish_backward(gradient, x);
     case Activation::laplace: {
-      const Tensor from_mean = (x - kLaplaceMean) / kLaplaceDeviation;
-      return gradient * (-0.5 * from_mean.square()).exp() / (kLaplaceDeviation * std::sqrt(2.0 * std::numbers::pi));
+      const Tensor from_mean = (x - laplace_mean) / laplace_deviation;
+      return gradient * (-0.5 * from_mean.square()).exp() / (laplace_deviation * std::sqrt(2.0 * std::numbers::pi));
     }
     case Activation::sqrt_softplus:
       return gradient * at::sigmoid(x) / (2.0 * at::softplus(x).sqrt());
@@ -247,7 +247,7 @@ std::optional<kernels::Activation> gated_kernel(const Tensor& gate, const Tensor
 
 Activation activation_of(std::string_view name, const Where& where) {
   std::vector<std::string> known;
-  for (const auto& [word, kind] : kNames) {
+  for (const auto& [word, kind] : activation_names) {
     if (word == name) return kind;
     known.emplace_back(word);
   }

@@ -15,7 +15,7 @@
 namespace easydel::ops {
 namespace {
 
-constexpr int32_t kPadding = -1;
+constexpr int32_t padding_id = -1;
 
 void check_rows(const SegmentIds& ids, const char* what) {
   for (const auto& row : ids)
@@ -26,7 +26,7 @@ void check_rows(const SegmentIds& ids, const char* what) {
 SegmentIds positions_of(const SegmentIds& segments, int32_t padding) {
   SegmentIds out = segments;
   for (auto& row : out) {
-    int32_t previous = kPadding, at = 0;
+    int32_t previous = padding_id, at = 0;
     for (int32_t& id : row) {
       at = id == previous ? at + 1 : 0;
       previous = id;
@@ -53,7 +53,7 @@ MaskInfo MaskInfo::from_attention_mask(const std::vector<std::vector<uint8_t>>& 
   SegmentIds ids;
   for (const auto& row : valid) {
     ids.emplace_back();
-    for (const uint8_t one : row) ids.back().push_back((one != 0) == valid_is ? 0 : kPadding);
+    for (const uint8_t one : row) ids.back().push_back((one != 0) == valid_is ? 0 : padding_id);
   }
   return from_segments(std::move(ids));
 }
@@ -73,8 +73,8 @@ MaskInfo MaskInfo::from_segments(SegmentIds queries, std::optional<SegmentIds> k
 MaskInfo MaskInfo::from_pairs(std::vector<std::vector<std::vector<uint8_t>>> allowed) {
   MaskInfo out;
   for (const auto& row : allowed) {
-    auto& q = out.q_segments_.emplace_back(row.size(), kPadding);
-    auto& kv = out.kv_segments_.emplace_back(row.empty() ? 0 : row[0].size(), kPadding);
+    auto& q = out.q_segments_.emplace_back(row.size(), padding_id);
+    auto& kv = out.kv_segments_.emplace_back(row.empty() ? 0 : row[0].size(), padding_id);
     for (size_t i = 0; i < row.size(); ++i) {
       if (row[i].size() != kv.size())
         refuse("mask", str("a query has ", row[i].size(), " keys, another ", kv.size()), "rows are equally long");
@@ -97,7 +97,7 @@ MaskInfo MaskInfo::from_cu_seqlens(const std::vector<int64_t>& starts_and_ends, 
     if (begin < 0 || end < begin || end > length)
       refuse("mask", str("a sequence from ", begin, " to ", end, " of ", length, " positions"),
              "begin and end lie within the row");
-    auto& row = ids.emplace_back(length, kPadding);
+    auto& row = ids.emplace_back(length, padding_id);
     std::fill(row.begin() + begin, row.begin() + end, 0);
   }
   return from_segments(std::move(ids));
@@ -121,13 +121,12 @@ MaskInfo MaskInfo::apply_chunked(int64_t chunk) const {
   for (SegmentIds* ids : {&out.q_segments_, &out.kv_segments_})
     for (auto& row : *ids)
       for (size_t i = 0; i < row.size(); ++i)
-        if (row[i] >= 0) row[i] = static_cast<int32_t>(static_cast<int64_t>(i) / chunk + 1);
+        if (row[i] >= 0) row[i] = int32_t(int64_t(i) / chunk + 1);
   return out;
 }
 
 MaskInfo MaskInfo::apply_token_type_ids(const SegmentIds& types, Combine combine, ZeroPolicy zero) const {
-  if (static_cast<int64_t>(types.size()) != batch() ||
-      (batch() && (static_cast<int64_t>(types[0].size()) != queries() || queries() != keys())))
+  if (int64_t(types.size()) != batch() || (batch() && (int64_t(types[0].size()) != queries() || queries() != keys())))
     refuse("mask", "token types are not as many as positions", "give one type for each position of each row");
   check_rows(types, "token types");
   MaskInfo out = with({.kind = Kind::types, .combine = combine, .zero = zero, .q = q_segments_, .kv = types});
@@ -135,7 +134,7 @@ MaskInfo MaskInfo::apply_token_type_ids(const SegmentIds& types, Combine combine
   for (SegmentIds* ids : {&out.q_segments_, &out.kv_segments_})
     for (size_t row = 0; row < ids->size(); ++row)
       for (size_t i = 0; i < (*ids)[row].size(); ++i)
-        (*ids)[row][i] = types[row][i] == 0 || (*ids)[row][i] < 0 ? kPadding : types[row][i];
+        (*ids)[row][i] = types[row][i] == 0 || (*ids)[row][i] < 0 ? padding_id : types[row][i];
   return out;
 }
 
@@ -144,7 +143,7 @@ MaskInfo MaskInfo::apply_kv_lengths(const std::vector<int64_t>& lengths, std::op
   if (!queries) refuse("mask", "q_len must be provided", "say how many queries each row has");
   if (!end)
     refuse("mask", "end_index must be provided when slicing queries", "say before which position the queries end");
-  if (static_cast<int64_t>(lengths.size()) != batch())
+  if (int64_t(lengths.size()) != batch())
     refuse("mask", str(lengths.size(), " lengths for ", batch(), " rows"), "give one for each row");
   if (*queries < 1 || *queries > *end || *end > this->queries())
     refuse("mask", str(*queries, " queries before position ", *end, " of ", this->queries()),
@@ -153,7 +152,7 @@ MaskInfo MaskInfo::apply_kv_lengths(const std::vector<int64_t>& lengths, std::op
   for (auto& row : out.q_segments_) row = std::vector<int32_t>(row.begin() + (*end - *queries), row.begin() + *end);
   for (size_t b = 0; b < lengths.size(); ++b)
     for (size_t k = 0; k < out.kv_segments_[b].size(); ++k)
-      if (static_cast<int64_t>(k) >= lengths[b]) out.kv_segments_[b][k] = kPadding;
+      if (int64_t(k) >= lengths[b]) out.kv_segments_[b][k] = padding_id;
   return out;
 }
 
@@ -207,7 +206,7 @@ Tensor MaskInfo::bias(at::ScalarType dtype) const {
   const double lowest = dtype == at::kDouble     ? std::numeric_limits<double>::lowest()
                         : dtype == at::kHalf     ? -65504.0
                         : dtype == at::kBFloat16 ? -3.3895313892515355e38
-                                                 : static_cast<double>(std::numeric_limits<float>::lowest());
+                                                 : double(std::numeric_limits<float>::lowest());
   const auto options = at::TensorOptions().dtype(dtype);
   return at::where(allowed, at::zeros({}, options), at::full({}, lowest, options));
 }

@@ -40,9 +40,9 @@ class MaskInfo {
   MaskInfo apply_kv_lengths(const std::vector<int64_t>& lengths, std::optional<int64_t> queries,
                             std::optional<int64_t> end) const;
 
-  int64_t batch() const { return static_cast<int64_t>(q_segments_.size()); }
-  int64_t queries() const { return batch() ? static_cast<int64_t>(q_segments_[0].size()) : 0; }
-  int64_t keys() const { return batch() ? static_cast<int64_t>(kv_segments_[0].size()) : 0; }
+  int64_t batch() const { return int64_t(q_segments_.size()); }
+  int64_t queries() const { return batch() ? int64_t(q_segments_[0].size()) : 0; }
+  int64_t keys() const { return batch() ? int64_t(kv_segments_[0].size()) : 0; }
   bool allows(int64_t row, int64_t query, int64_t key) const;
   const SegmentIds& q_segment_ids() const { return q_segments_; }
   const SegmentIds& kv_segment_ids() const { return kv_segments_; }

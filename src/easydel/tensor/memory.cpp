@@ -19,23 +19,23 @@
 namespace easydel::tensor {
 namespace {
 
-constexpr size_t kSmall = size_t{256} << 10;  // below it malloc does well
-constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kBeside = size_t{32} << 20;  // of pieces too small for the next tensor
-constexpr size_t kMostAreas = 16384;          // 32 GiB of huge pages
-constexpr size_t kAlignment = 64;             // as libtorch's own
+constexpr size_t min_large_bytes = size_t{256} << 10;  // below it malloc does well
+constexpr size_t huge_page_bytes = size_t{2} << 20;
+constexpr size_t spare_bytes = size_t{32} << 20;  // of pieces too small for the next tensor
+constexpr size_t max_areas = 16384;               // 32 GiB of huge pages
+constexpr size_t alignment = 64;                  // as libtorch's own
 
 // Pages of the system's, huge ones where there is room for them.
 char* map_pages(size_t bytes) {
   // Longer than wanted, and cut to a boundary of huge pages.
-  const size_t slack = bytes >= kHugePage ? kHugePage : 0;
+  const size_t slack = bytes >= huge_page_bytes ? huge_page_bytes : 0;
   void* raw = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
   if (!slack) return static_cast<char*>(raw);
   char* const begin = static_cast<char*>(raw);
-  char* const block = begin + (kHugePage - reinterpret_cast<uintptr_t>(raw) % kHugePage) % kHugePage;
-  if (block != begin) munmap(begin, static_cast<size_t>(block - begin));
-  if (const size_t tail = slack - static_cast<size_t>(block - begin)) munmap(block + bytes, tail);
+  char* const block = begin + (huge_page_bytes - reinterpret_cast<uintptr_t>(raw) % huge_page_bytes) % huge_page_bytes;
+  if (block != begin) munmap(begin, size_t(block - begin));
+  if (const size_t tail = slack - size_t(block - begin)) munmap(block + bytes, tail);
   madvise(block, bytes, MADV_HUGEPAGE);
   return block;
 }
@@ -45,19 +45,19 @@ char* map_pages(size_t bytes) {
 class Fresh {
  public:
   void* take(size_t bytes) {
-    if (bytes > kRegion / 2) return map_pages(bytes);
+    if (bytes > region_bytes / 2) return map_pages(bytes);
     if (left_ < bytes) {
-      char* const region = map_pages(kRegion);
+      char* const region = map_pages(region_bytes);
       if (!region) return map_pages(bytes);
       if (left_ > 0) munmap(next_, left_);
-      next_ = region, left_ = kRegion;
+      next_ = region, left_ = region_bytes;
     }
     left_ -= bytes;
     return std::exchange(next_, next_ + bytes);
   }
 
  private:
-  static constexpr size_t kRegion = size_t{32} << 20;
+  static constexpr size_t region_bytes = size_t{32} << 20;
   char* next_ = nullptr;
   size_t left_ = 0;
 };
@@ -75,9 +75,9 @@ class Blocks {
     void* block = nullptr;
     if (fits != by_size_.end() && (fits->first == bytes || use_.in_use + use_.kept > use_.peak)) {
       block = cut(fits->second, bytes);
-    } else if (bytes < 2 * kHugePage || use_.in_use + use_.kept <= use_.peak || !(block = gathered(bytes))) {
+    } else if (bytes < 2 * huge_page_bytes || use_.in_use + use_.kept <= use_.peak || !(block = gathered(bytes))) {
       // Pieces between small tensors stay for the next round, which would else pay for fresh pages each time.
-      const size_t most = use_.peak + (bytes < 2 * kHugePage ? kBeside : 0);
+      const size_t most = use_.peak + (bytes < 2 * huge_page_bytes ? spare_bytes : 0);
       while (!free_.empty() && use_.in_use + use_.kept > most) drop_oldest(use_.in_use + use_.kept - most);
       block = fresh_.take(bytes);
       while (!block && !free_.empty()) {
@@ -147,13 +147,14 @@ class Blocks {
   // Null where they do not hold most of it.
   void* gathered(size_t bytes) {
     // Each page may become an area of its own to the system, which has 65,530 of them for a process.
-    if ((use_.in_use + use_.kept) / kHugePage > kMostAreas) return nullptr;
-    const size_t pages = bytes / kHugePage;
+    if ((use_.in_use + use_.kept) / huge_page_bytes > max_areas) return nullptr;
+    const size_t pages = bytes / huge_page_bytes;
     std::vector<char*> found;
     for (auto range = free_.begin(); range != free_.end() && found.size() < pages; ++range) {
       char* const end = range->first + range->second.bytes;
-      char* page = range->first + (kHugePage - reinterpret_cast<uintptr_t>(range->first) % kHugePage) % kHugePage;
-      for (; page + kHugePage <= end && found.size() < pages; page += kHugePage) found.push_back(page);
+      char* page = range->first +
+                   (huge_page_bytes - reinterpret_cast<uintptr_t>(range->first) % huge_page_bytes) % huge_page_bytes;
+      for (; page + huge_page_bytes <= end && found.size() < pages; page += huge_page_bytes) found.push_back(page);
     }
     if (found.size() * 2 < pages) return nullptr;
     char* const block = map_pages(bytes);
@@ -161,21 +162,21 @@ class Blocks {
     char* to = block;
     for (char* const page : found) {
       // One at a time: those of one range may lie in several of the system's areas.
-      if (mremap(page, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+      if (mremap(page, huge_page_bytes, huge_page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
         // The system may have taken away what lay at `to`.
         constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
         if (mmap(to, size_t(block + bytes - to), PROT_READ | PROT_WRITE, how, -1, 0) != MAP_FAILED) break;
         munmap(block, bytes);
         return nullptr;
       }
-      to += kHugePage;
+      to += huge_page_bytes;
       const auto range = std::prev(free_.upper_bound(page));
       char* const begin = range->first;
       const uint64_t since = range->second.since;
-      const size_t all = remove(range), before = size_t(page - begin), behind = all - before - kHugePage;
+      const size_t all = remove(range), before = size_t(page - begin), behind = all - before - huge_page_bytes;
       if (before > 0) add(begin, before, since);
-      if (behind > 0) add(page + kHugePage, behind, since);
-      use_.kept -= kHugePage;
+      if (behind > 0) add(page + huge_page_bytes, behind, since);
+      use_.kept -= huge_page_bytes;
     }
     while (!free_.empty() && use_.in_use + use_.kept > use_.peak) drop_oldest(use_.in_use + use_.kept - use_.peak);
     return block;
@@ -185,7 +186,7 @@ class Blocks {
     auto oldest = free_.begin();
     for (auto it = free_.begin(); it != free_.end(); ++it)
       if (it->second.since < oldest->second.since) oldest = it;
-    const size_t whole = (wanted + kHugePage - 1) / kHugePage * kHugePage;
+    const size_t whole = (wanted + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
     char* const begin = oldest->first;
     const size_t bytes = std::min(whole, oldest->second.bytes);
     munmap(cut(begin, bytes), bytes);
@@ -213,10 +214,10 @@ class KeptMemory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
     void* block = nullptr;
-    if (bytes >= kSmall) {
+    if (bytes >= min_large_bytes) {
       block = blocks().take(block_bytes(bytes));
     } else if (bytes > 0) {
-      if (posix_memalign(&block, kAlignment, bytes) != 0) block = nullptr;
+      if (posix_memalign(&block, alignment, bytes) != 0) block = nullptr;
     }
     if (bytes > 0 && !block) throw std::bad_alloc();
     return {block, block, &release, c10::DeviceType::CPU};
