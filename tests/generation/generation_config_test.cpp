@@ -14,7 +14,7 @@ class FolderDefaults : public testing::Test {
  protected:
   void write(const std::string& name, const std::string& text) { test::write_file(folder_ / name, text); }
   GenerationConfig read(const std::string& given = "{}") {
-    return generation_config(folder_.path(), parse_yaml(given));
+    return generation_config(folder_.path(), read_generation(parse_yaml(given)));
   }
   test::TemporaryFolder folder_;
 };
@@ -52,6 +52,17 @@ TEST_F(FolderDefaults, NamingALimitOfTheDrawWantsDraws) {
   EXPECT_TRUE(read("{top_p: 0.5}").do_sample);
   EXPECT_FALSE(read("{temperature: 0}").do_sample);
   EXPECT_FALSE(read("{top_p: 0.5, do_sample: false}").do_sample);
+}
+
+TEST_F(FolderDefaults, LeaveWhatWasGivenEvenWhereItIsADefault) {
+  write("generation_config.json", R"({"temperature": 0.6, "num_beams": 4, "stop_strings": ["END"]})");
+  const GenerationConfig asked = read_generation(parse_yaml("{num_beams: 1, stop: []}"));
+  EXPECT_EQ(asked.given, (std::set<std::string, std::less<>>{"num_beams", "stop_strings"}));
+  const GenerationConfig config = generation_config(folder_.path(), asked);
+  EXPECT_EQ(config.num_beams, 1);
+  EXPECT_TRUE(config.stop_strings.empty());
+  EXPECT_EQ(config.temperature, 0.6);
+  EXPECT_EQ(config.given, asked.given) << "the file's keys were not asked for";
 }
 
 TEST_F(FolderDefaults, SayWhereTheyAreWrong) {

@@ -32,9 +32,9 @@ std::unique_ptr<elarge::Session> open(const ModelOptions& options) {
   return elarge::core().open(elarge::configuration(document, options.set), false);
 }
 
-// The generation flags as the YAML's keys, by their limits.
-Value read_generation(const ModelOptions& options) {
-  generation::GenerationConfig checked;
+// The generation flags, by their limits.
+generation::GenerationConfig read_generation(const ModelOptions& options) {
+  generation::GenerationConfig out;
   config::Problems problems("command line");
   Value given = Value::map();
   for (const auto& [key, text] : options.generation) {
@@ -47,9 +47,9 @@ Value read_generation(const ModelOptions& options) {
     if (before && !before->is_list()) *before = Value{.kind = Value::Kind::list, .items = {*before}};
     before ? (void)before->items.push_back(value) : (void)given.set(key, value);
   }
-  config::read_section(config::section_of<generation::GenerationConfig>(), given, &checked, "", problems);
+  config::read_section(config::section_of<generation::GenerationConfig>(), given, &out, "", problems);
   problems.throw_if_any();
-  return given;
+  return out;
 }
 
 Value message(const std::string& role, const std::string& content) {
@@ -95,7 +95,7 @@ Value line_of(const elarge::Generated& reply, const std::string& prompt) {
 }  // namespace
 
 int run_generate(const GenerateOptions& options) {
-  const Value generation = read_generation(options);
+  const generation::GenerationConfig generation = read_generation(options);
   std::vector<std::string> prompts = options.prompts;
   if (prompts.empty()) {
     std::string text = read_input("-");
@@ -142,7 +142,7 @@ int run_generate(const GenerateOptions& options) {
 }
 
 int run_chat(const ChatOptions& options) {
-  const Value generation = read_generation(options);
+  const generation::GenerationConfig generation = read_generation(options);
   const std::unique_ptr<elarge::Session> session = open(options);
   const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDERR_FILENO);
   const char* const no_color = std::getenv("NO_COLOR");

@@ -22,7 +22,8 @@
 // them), std::optional, std::vector, std::array, std::map<std::string, T>, std::variant (the first that fits), Auto<T>
 // ("auto" or a T), Many<T> (one T or a list), Value (anything), and structs with fields(). A struct with
 // `static constexpr bool open = true` passes over unknown keys, with `static constexpr auto unknown_keys = &T::rest`
-// (a Value member without a row) keeps them there.
+// (a Value member without a row) keeps them there. With `static constexpr auto given_keys = &T::given` (a std::set of
+// texts without a row) reading adds the names of the keys that a document gives.
 //
 // The table itself, section_of<T>(), is made in one file of the layer, tables.cpp, which names T (see config/tables.h).
 #pragma once

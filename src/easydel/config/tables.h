@@ -130,9 +130,9 @@ Key key_of(const F& row, const typename F::Owner& defaults) {
 template <Sectioned T>
 Section make_section() {
   static constexpr auto rows = T::fields();
-  constexpr size_t kept_apart = requires { T::unknown_keys; }
-  ? 1 : 0;
-  static_assert(std::tuple_size_v<decltype(rows)> + kept_apart == detail::member_count<T>(),
+  constexpr bool keeps_unknown = requires { T::unknown_keys; }
+  , notes_given = requires { T::given_keys; };
+  static_assert(std::tuple_size_v<decltype(rows)> + keeps_unknown + notes_given == detail::member_count<T>(),
                 "fields() must have one row for each member");
   const T defaults{};
   Section section{.doc = std::string(T::doc)};
@@ -141,8 +141,18 @@ Section make_section() {
     section.open = true;
     section.unknown_keys = [](void* object) { return &(static_cast<T*>(object)->*T::unknown_keys); };
   }
-  if constexpr (requires(T & object, Keys & keys) { object.settle(keys); })
-    section.settle = [](void* object, Keys& keys) { static_cast<T*>(object)->settle(keys); };
+  constexpr bool settles = requires(T & object, Keys & keys) { object.settle(keys); };
+  if constexpr (settles || notes_given)
+    section.settle = [](void* object, Keys& keys) {
+      T& typed = *static_cast<T*>(object);
+      if constexpr (notes_given)
+        std::apply(
+            [&](const auto&... row) {
+              ((keys.given(row.name) ? void((typed.*T::given_keys).emplace(row.name)) : void()), ...);
+            },
+            rows);
+      if constexpr (settles) typed.settle(keys);
+    };
   std::apply([&](const auto&... row) { (section.keys.push_back(key_of(row, defaults)), ...); }, rows);
   return section;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/config/fields.h"
+#include "easydel/generation/generation_config.h"
 
 namespace easydel::elarge {
 
@@ -29,11 +30,11 @@ struct GenerateConfig {
   }
 };
 
-// `generate`, flat: what is continued, and generation::GenerationConfig's keys, of which only those that were given are
-// kept: the others come from the model's generation_config.json.
+// `generate`, flat: what is continued, and generation::GenerationConfig's keys. Keys that are not given come from the
+// model's generation_config.json.
 struct GenerateAction {
   GenerateConfig generate;
-  Value generation = Value::map();
+  generation::GenerationConfig generation;
 
   static config::Section section();
 };

@@ -16,6 +16,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/elarge/elarge.h"
+#include "easydel/generation/generation_config.h"
 #include "easydel/hub/push.h"
 
 namespace easydel::data {
@@ -37,11 +38,11 @@ namespace easydel::elarge {
 using Output = std::function<void(std::string_view)>;
 
 struct GenerateRequest {
-  std::vector<std::string> prompts;  // each alone
-  int64_t batch = 16;                // most sequences that are decoded together
-  std::vector<Value> conversations;  // instead of prompts: lists of messages, put through the chat template
-  std::string negative_prompt;       // with guidance_scale: what the text is led away from; empty: nothing
-  Value generation = Value::map();   // keys of generation::GenerationConfig that are to replace the model's own
+  std::vector<std::string> prompts;              // each alone
+  int64_t batch = 16;                            // most sequences that are decoded together
+  std::vector<Value> conversations;              // instead of prompts: lists of messages, put through the chat template
+  std::string negative_prompt;                   // with guidance_scale: what the text is led away from; empty: nothing
+  generation::GenerationConfig generation = {};  // keys that are not given are the model's own
   // The new text of result `index` as it comes; may be empty. Of beams the whole text at the end.
   std::function<void(size_t index, std::string_view piece)> on_text;
   const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal: end with what is there
@@ -111,7 +112,8 @@ class Core {
   // What a checkpoint of the model of this config.json holds. UserError where it cannot be built.
   virtual std::vector<PlannedTensor> plan_model(const Value& config, const Where& where) = 0;
   virtual std::string describe_mesh(const MeshPlan& plan) = 0;
-  // Families from outside the tree: a plug-in's library (models/plugin.h). UserError where it is none that fits.
+  // A plug-in's library with families and methods from outside the tree (elarge/plugin.h). UserError if it does not
+  // fit.
   virtual void load_plugin(const std::filesystem::path& file) = 0;
   // What torch is and how fast, for `doctor`, against the measured peak.
   virtual std::string doctor(double peak_gflops) = 0;

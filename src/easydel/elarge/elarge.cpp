@@ -51,16 +51,12 @@ void Config::settle(config::Keys& keys) {
     loader.param_dtype = DType::fp16;
   if (base_config.values.lmhead_chunksize && !trainer.common.lmhead_chunksize)
     trainer.common.lmhead_chunksize = base_config.values.lmhead_chunksize;
-  if (mixture.batch_size && keys.below("mixture").given("batch_size")) {
-    if (!keys.below("trainer").given("total_batch_size")) {
-      trainer.common.total_batch_size = *mixture.batch_size;
-    } else if (trainer.common.total_batch_size != *mixture.batch_size) {
-      keys.below("mixture").refuse(
-          "batch_size",
-          str("is ", *mixture.batch_size, ", but trainer.total_batch_size is ", trainer.common.total_batch_size),
-          "they are the same thing; give one of them");
-    }
-  }
+  // Given alone, it is the trainer's before the document is read: document.cpp.
+  if (mixture.batch_size && trainer.common.total_batch_size != *mixture.batch_size)
+    keys.below("mixture").refuse(
+        "batch_size",
+        str("is ", *mixture.batch_size, ", but trainer.total_batch_size is ", trainer.common.total_batch_size),
+        "they are the same thing; give one of them");
 }
 
 config::Section GenerateAction::section() {
@@ -70,17 +66,15 @@ config::Section GenerateAction::section() {
       tables);
   out.read_all = [](const Value& value, void* object, const std::string& path, config::Problems& problems) {
     auto& action = *static_cast<GenerateAction*>(object);
-    generation::GenerationConfig checked;
-    const std::array parts{config::part(action.generate), config::part(checked)};
+    const std::array parts{config::part(action.generate), config::part(action.generation)};
     config::read_sections(parts, value, path, problems);
-    const Value all = config::write(checked);
-    for (const config::Key& key : config::section_of<generation::GenerationConfig>().keys)
-      if (problems.given(config::join_path(path, key.name))) action.generation.set(key.name, *all.find(key.name));
   };
   out.write_all = [](const void* object) {
     const auto& action = *static_cast<const GenerateAction*>(object);
     Value document = config::write(action.generate);
-    for (const auto& [key, value] : action.generation.entries) document.set(key, value);
+    const Value generation = config::write(action.generation);
+    for (const auto& [key, value] : generation.entries)
+      if (action.generation.given.contains(key)) document.set(key, value);
     return document;
   };
   return out;

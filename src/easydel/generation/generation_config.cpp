@@ -10,42 +10,49 @@
 namespace easydel::generation {
 namespace {
 
-// The keys of one file that count: what `given` replaces, nulls and keys of others are left out.
-void take(const Value& document, const std::string& where, const Value& given, auto wanted, GenerationConfig& out) {
+// The keys of one file that count, into `out`: what was asked for stays, nulls and keys of others are left out.
+void take(const Value& document, const std::string& where, auto counts, GenerationConfig& out) {
   if (!document.is_map()) return;
   const auto& section = config::section_of<GenerationConfig>();
   Value kept = Value::map();
   for (const auto& [name, value] : document.entries) {
     const auto key =
         std::ranges::find_if(section.keys, [&, &name = name](const config::Key& k) { return k.name == name; });
-    if (key != section.keys.end() && wanted(name) && !value.is_null() && !given.find(name)) kept.set(name, value);
+    if (key != section.keys.end() && counts(name) && !value.is_null() && !out.given.contains(name))
+      kept.set(name, value);
   }
+  const auto given = out.given;
   config::read(kept, out, where).throw_if_any();
+  out.given = given;
 }
 
 }  // namespace
 
-GenerationConfig generation_config(const std::filesystem::path& model_folder, const Value& given) {
+GenerationConfig read_generation(const Value& keys) {
   GenerationConfig out;
+  config::Problems problems("generation");
+  config::read_section(config::section_of<GenerationConfig>(), keys, &out, "", problems);
+  problems.throw_if_any();
+  return out;
+}
+
+GenerationConfig generation_config(const std::filesystem::path& model_folder, const GenerationConfig& asked) {
+  GenerationConfig out = asked;
   const auto special = [](std::string_view name) {
     return name == "eos_token_id" || name == "bos_token_id" || name == "pad_token_id";
   };
   const std::filesystem::path settings = model_folder / "generation_config.json";
   if (std::filesystem::exists(settings)) {
     take(
-        parse_file(settings), settings.string(), given, [](std::string_view) { return true; }, out);
+        parse_file(settings), settings.string(), [](std::string_view) { return true; }, out);
   } else if (weights::has_config(model_folder)) {
     const weights::ConfigFile config = weights::read_config(model_folder);
-    take(models::part_config(config.document, config.where, models::PartRole::text), config.where.text(), given,
-         special, out);
+    take(models::part_config(config.document, config.where, models::PartRole::text), config.where.text(), special, out);
   }
-  config::Problems problems("generation");
-  config::read_section(config::section_of<GenerationConfig>(), given, &out, "", problems);
-  problems.throw_if_any();
-  if (!given.find("do_sample"))
+  if (!asked.given.contains("do_sample"))
     for (const char* key :
          {"temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"})
-      if (given.find(key)) out.do_sample = out.temperature > 0;
+      if (asked.given.contains(key)) out.do_sample = out.temperature > 0;
   return out;
 }
 

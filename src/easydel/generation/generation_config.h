@@ -5,7 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -147,6 +149,10 @@ struct GenerationConfig {
   Value compile_config = {};
   bool disable_compile = false, low_memory = false;
 
+  // The keys that were asked for. The others give way to the model's own settings: generation_config() below.
+  std::set<std::string, std::less<>> given = {};
+  static constexpr auto given_keys = &GenerationConfig::given;
+
   bool greedy() const { return !do_sample || temperature == 0; }
 
   static constexpr auto doc = "How a text is continued: transformers' generation parameters.";
@@ -248,11 +254,14 @@ struct GenerationConfig {
   }
 };
 
-// What a model folder's generation_config.json says (where there is none, config.json of the tokens that end, begin and
-// pad a text), with `given` (keys of GenerationConfig, checked before) in its place. Keys of the files that are not
-// ours are passed over; folders without the files give the defaults. Who names a temperature or another limit of the
-// draw without saying do_sample wants draws. UserError: a wrong value in a file.
-GenerationConfig generation_config(const std::filesystem::path& model_folder, const Value& given = Value::map());
+// Keys of GenerationConfig as they were asked for. UserError: a wrong value.
+GenerationConfig read_generation(const Value& keys);
+
+// What is asked for, and the rest as the model folder's generation_config.json says it (without that file, config.json
+// for the tokens that end, begin and pad a text). Keys of the files that are not ours are passed over; folders without
+// the files give the defaults. Asking for a temperature or another limit of the draw without do_sample asks for draws.
+// UserError: a wrong value in a file.
+GenerationConfig generation_config(const std::filesystem::path& model_folder, const GenerationConfig& asked = {});
 
 // Refuses keys that do not fit together; the second as a UserError.
 void check_together(const GenerationConfig& config, config::Keys keys);

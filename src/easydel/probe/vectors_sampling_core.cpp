@@ -160,7 +160,8 @@ std::shared_ptr<models::Model> model_of(const VectorFile& file) {
 
 Value answer_generate(const VectorCase& vector, const VectorFile& file) {
   const std::shared_ptr<models::Model> model = model_of(file);
-  const GenerationConfig config = generation::generation_config(model->folder(), needed(vector, "args"));
+  const GenerationConfig config =
+      generation::generation_config(model->folder(), generation::read_generation(needed(vector, "args")));
   if (!config.greedy()) throw VectorNotBuilt("torch's stream of random numbers");
   const Value &inputs = needed(vector, "input_ids"), &masks = needed(vector, "attention_mask");
   std::vector<generation::Request> requests;
