@@ -1,11 +1,11 @@
-# easydel_plugin_abi(source target): generates easydel/models/plugin_abi.h, which says which headers a plug-in was
+# easydel_plugin_abi(source target): generates easydel/elarge/plugin_abi.h, which says which headers a plug-in was
 # compiled with, and lets `source` of `target` include it.
 function(easydel_plugin_abi source target)
   if(NOT TARGET ${target})
     return()
   endif()
   set(folder ${CMAKE_BINARY_DIR}/generated)
-  set(header ${folder}/easydel/models/plugin_abi.h)
+  set(header ${folder}/easydel/elarge/plugin_abi.h)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   add_custom_command(OUTPUT ${header}
     COMMAND ${CMAKE_COMMAND} -D root=${CMAKE_CURRENT_SOURCE_DIR} -D output=${header} -D version=${PROJECT_VERSION}

@@ -22,9 +22,9 @@ file(CONFIGURE OUTPUT ${output} @ONLY CONTENT [[
 #error "EasyDeL is built with the C++11 ABI of libstdc++"
 #endif
 
-namespace easydel::models {
+namespace easydel::elarge {
 
 inline constexpr const char kPluginAbi[] = "easydel @version@, headers @digest@, torch " TORCH_VERSION;
 
-}  // namespace easydel::models
+}  // namespace easydel::elarge
 ]])

@@ -1,7 +1,7 @@
 // A family outside this repository: Llama with layer norms and soft-capped logits.
+#include "easydel/elarge/plugin.h"
+#include "easydel/elarge/plugin_abi.h"
 #include "easydel/models/decoder_keys.h"
-#include "easydel/models/plugin.h"
-#include "easydel/models/plugin_abi.h"
 
 namespace models = easydel::models;
 
@@ -18,9 +18,9 @@ std::unique_ptr<models::Model> build(const models::ConfigReader& config, easydel
 
 }  // namespace
 
-extern "C" const char* easydel_plugin_abi() { return models::kPluginAbi; }
+extern "C" const char* easydel_plugin_abi() { return easydel::elarge::kPluginAbi; }
 
-extern "C" void easydel_plugin(models::Registry& registry) {
+extern "C" void easydel_plugin(easydel::elarge::Registry& registry) {
   registry.add({.model_type = "llama_layernorm", .base_prefix = "model", .ignored = {}, .build = build},
                {.model_type = "llama_layernorm", .architectures = {"LlamaLayerNormForCausalLM"}});
 }

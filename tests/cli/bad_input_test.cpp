@@ -153,6 +153,17 @@ TEST_F(BadInput, QuantizationAndAdaptersThatWouldBeUsed) {
                  "2 problems in run.yaml; nothing was run.\n");
 }
 
+TEST_F(BadInput, ModelsThatTheMethodHasNoUseFor) {
+  expect_refusal(
+      run(run_of(kData + "\nteacher_model: {name_or_path: model}\nreward_model: {name_or_path: model}")),
+      "run.yaml:5:16: teacher_model: distilling from a teacher is not built yet\n    leave the section out\n"
+      "run.yaml:6:15: reward_model: training with a reward model is not built yet\n    leave the section out\n"
+      "2 problems in run.yaml; nothing was run.\n");
+  const test::Ran ran = run(run_of(kData + "\nreference_model: {name_or_path: " + model_ + "}"));
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.err.find("reference_model (with trainer_type sft)"), std::string::npos) << ran.err;
+}
+
 TEST_F(BadInput, NumberFormatsThatAreNotBuilt) {
   const auto told = [&](const std::string& quantization, const std::string& problem) {
     expect_one_problem(run(run_of("quantization: " + quantization, "[{generate: {prompts: x}}]")),

@@ -132,7 +132,7 @@ TEST_F(Columnar, TheSameRowsAreTheSameExamples) {
 
 TEST_F(Columnar, WhatHasNoFormInARowIsNamed) {
   EXPECT_EQ(refused(file("bytes.parquet")),
-            "DIR/bytes.parquet:2: field 'bytes': bytes that are no text in UTF-8\n"
+            "DIR/bytes.parquet:2: field 'bytes': bytes that are not UTF-8 text\n"
             "    leave it out, or write it in another form");
   EXPECT_EQ(refused(file("months.arrow")),
             "DIR/months.arrow:1: field 'months': the type month_day_nano_interval has no form in a row\n"

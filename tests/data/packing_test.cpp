@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "easydel/base/error.h"
+
 namespace easydel::data {
 namespace {
 
@@ -30,21 +32,40 @@ std::vector<std::vector<int32_t>> lengths(const std::vector<Example>& rows) {
 
 using Lengths = std::vector<std::vector<int32_t>>;
 
-TEST(Example, LabelsAreTheNextTokensWithinTheSequence) {
-  Example example;
-  example.add_sequence(std::vector<int32_t>{5, 6, 7}, std::vector<uint8_t>{1, 0, 1});
-  example.add_sequence(std::vector<int32_t>{8, 9});
-  EXPECT_EQ(example.labels, (std::vector<int32_t>{no_label, 7, no_label, 9, no_label}));
-  EXPECT_EQ(example.lengths, (std::vector<int32_t>{3, 2}));
-  EXPECT_EQ(example.labelled(), 2);
+// Its tokens' numbers, and one of the document.
+Example with_columns(Example document, int64_t number) {
+  const size_t tokens = document.tokens.size();
+  std::vector<float> values(tokens);
+  std::iota(values.begin(), values.end(), static_cast<float>(10 * number));
+  document.set({"values", Column::Per::token, values});
+  document.set({"number", Column::Per::sequence, std::vector<int64_t>{number}});
+  return document;
 }
 
-TEST(Example, UnshiftedLabelsAreTheTokensThemselves) {
-  Example example;
-  example.add_unshifted(std::vector<int32_t>{5, 6, 7}, std::vector<uint8_t>{1, 0, 1});
-  EXPECT_EQ(example.tokens, (std::vector<int32_t>{5, 6, 7}));
-  EXPECT_EQ(example.labels, (std::vector<int32_t>{5, no_label, 7}));
-  EXPECT_EQ(example.lengths, (std::vector<int32_t>{3}));
+TEST(Packing, ColumnsGoWithTheirTokensAndSequences) {
+  std::vector<Example> all = documents({3, 4});
+  for (size_t i = 0; i < all.size(); ++i) all[i] = with_columns(all[i], static_cast<int64_t>(i));
+  PackingReport report;
+  const auto rows = pack(all, Packing::greedy, 5, report);
+  ASSERT_EQ(lengths(rows), (Lengths{{3, 2}, {2}}));
+  EXPECT_EQ(std::get<0>(rows[0].find("values")->values), (std::vector<float>{0, 1, 2, 10, 11}));
+  EXPECT_EQ(std::get<1>(rows[0].find("number")->values), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(std::get<0>(rows[1].find("values")->values), (std::vector<float>{12, 13}));
+  EXPECT_EQ(std::get<1>(rows[1].find("number")->values), (std::vector<int64_t>{1}));
+  const auto merged = pack(all, Packing::wrapped, 7, report);
+  ASSERT_EQ(lengths(merged), (Lengths{{7}}));
+  EXPECT_EQ(merged[0].find("number")->size(), 1u);
+  EXPECT_EQ(merged[0].find("values")->size(), 7u);
+}
+
+TEST(Packing, ColumnsThatCannotBeMergedAreRefused) {
+  std::vector<Example> all = documents({3, 4});
+  PackingReport report;
+  all[0].set({"reward", Column::Per::example, std::vector<float>{1}});
+  EXPECT_THROW(pack(all, Packing::greedy, 9, report), Bug);
+  all = documents({3, 4});
+  all[1] = with_columns(all[1], 1);
+  EXPECT_THROW(pack(all, Packing::greedy, 9, report), Bug);
 }
 
 TEST(Packing, GreedyFillsRowsToTheBrimAndKeepsDocumentsApart) {

@@ -9,6 +9,8 @@
 namespace easydel::data {
 namespace {
 
+const SavedExamples texts{"sft", sequence_columns}, pairs_of_answers{"dpo", pair_columns};
+
 // A token for each letter of the row.
 Prepared letters(const TypedRow& row) {
   std::vector<int32_t> ids;
@@ -36,7 +38,7 @@ class SaveDataset : public testing::Test {
   }
   std::vector<std::string> saved(const Dataset& dataset, const MixtureConfig& mixture) const {
     std::vector<std::string> out;
-    for (const auto& file : save_dataset("mixture.save", dataset, mixture, "sft"))
+    for (const auto& file : save_dataset("mixture.save", dataset, mixture, texts))
       out.push_back(file.filename().string() + ": " + test::read_file(file));
     return out;
   }
@@ -79,7 +81,7 @@ TEST_F(SaveDataset, SaysWhereAPackedRowsDocumentsEnd) {
 }
 
 TEST_F(SaveDataset, IsReadAgainByThisProgram) {
-  const auto files = save_dataset("mixture.save", dataset(), mixture("format: jsonl"), "sft");
+  const auto files = save_dataset("mixture.save", dataset(), mixture("format: jsonl"), texts);
   int rows = 0;
   source_of_file(files.at(0))->read(files[0], {}, [&](Row row) {
     return rows += row.fields.find("tokens")->is_list(), true;
@@ -99,7 +101,7 @@ TEST_F(SaveDataset, FilesOfColumnsHoldTheSameRows) {
   if (!columnar_library_is_there()) GTEST_SKIP() << "built without Arrow";
   const Dataset data = dataset(Packing::first_fit);
   const auto save = [&](const std::string& keys) {
-    return rows_of(save_dataset("mixture.save", data, mixture(keys + ", overwrite: true"), "sft"));
+    return rows_of(save_dataset("mixture.save", data, mixture(keys + ", overwrite: true"), texts));
   };
   const auto want = save("format: jsonl");
   EXPECT_EQ(want.at(0), R"({"tokens": [0, 1, 2, 3, 4], "attention_mask": [1, 1, 1, 1, 1], "seq_lengths": [3, 2]})");
@@ -133,9 +135,9 @@ TEST_F(SaveDataset, PairsAreAPromptAndTwoAnswers) {
   const Dataset pairs = Dataset::build(options, pair_of);
   const std::vector<std::string> want{R"({"prompt_ids": [0], "chosen_ids": [1, 2, 3], "rejected_ids": [1, 2]})",
                                       R"({"prompt_ids": [4], "chosen_ids": [5, 6], "rejected_ids": [5]})"};
-  EXPECT_EQ(rows_of(save_dataset("mixture.save", pairs, mixture("format: jsonl"), "dpo")), want);
+  EXPECT_EQ(rows_of(save_dataset("mixture.save", pairs, mixture("format: jsonl"), pairs_of_answers)), want);
   if (!columnar_library_is_there()) return;
-  EXPECT_EQ(rows_of(save_dataset("mixture.save", pairs, mixture("overwrite: true"), "dpo")), want);
+  EXPECT_EQ(rows_of(save_dataset("mixture.save", pairs, mixture("overwrite: true"), pairs_of_answers)), want);
 }
 
 TEST_F(SaveDataset, AnEndThatCannotBeWrittenLeavesNoFile) {
@@ -145,7 +147,7 @@ TEST_F(SaveDataset, AnEndThatCannotBeWrittenLeavesNoFile) {
     return operation == files::Operation::fsync && path.string().find("parquet") != std::string::npos ? ENOSPC : 0;
   });
   const std::string text =
-      test::refusal([&] { save_dataset("mixture.save", data, mixture("format: parquet"), "sft"); });
+      test::refusal([&] { save_dataset("mixture.save", data, mixture("format: parquet"), texts); });
   files::set_fault(nullptr);
   EXPECT_NE(text.find("No space left on device"), std::string::npos) << text;
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "out"));
@@ -153,17 +155,17 @@ TEST_F(SaveDataset, AnEndThatCannotBeWrittenLeavesNoFile) {
 
 TEST_F(SaveDataset, RefusesWhatItCannotSave) {
   const Dataset data = dataset();
-  const auto refused = [&](const std::string& save, const std::string& method) {
+  const auto refused = [&](const std::string& save, const SavedExamples& method) {
     return test::replaced(test::refusal([&] { save_dataset("mixture.save", data, mixture(save), method); }),
                           folder_.path().string(), "DIR");
   };
-  EXPECT_EQ(refused("format: jsonl", "grpo"),
+  EXPECT_EQ(refused("format: jsonl", {"grpo", {}}),
             "mixture.save: saving what grpo learns from is not built yet\n    leave the section out");
   test::write_file(folder_ / "out/mine.txt", "");
-  EXPECT_EQ(refused("format: jsonl", "sft"),
+  EXPECT_EQ(refused("format: jsonl", texts),
             "mixture.save.output_path: 'DIR/out' is there already\n    set overwrite: true, or name another folder");
   EXPECT_TRUE(
-      refused("format: jsonl, overwrite: true, push_to_hub: true, hub_repo_id: no/name/at/all, hub_token: t", "sft")
+      refused("format: jsonl, overwrite: true, push_to_hub: true, hub_repo_id: no/name/at/all, hub_token: t", texts)
           .starts_with("mixture.save.push_to_hub: "));
 }
 

@@ -1,5 +1,5 @@
-// A model family from outside the tree: examples/plugin is built against the installed package and loaded by the
-// installed program.
+// A model family and a training method from outside the tree: examples/plugin is built against the installed package
+// and loaded by the installed program.
 #include <gtest/gtest.h>
 
 #include "easydel/base/document.h"
@@ -82,6 +82,40 @@ TEST_F(Plugin, TrainsSavesAndLoadsWhatItSaved) {
   EXPECT_EQ(ran.status, 0) << ran.err;
   again.insert(again.end(), {"generate", file("runs/m/run-1"), "--prompt", "One day", "-n", "1"});
   EXPECT_EQ(easydel(again).status, 0);
+}
+
+// A method with a source of its own examples, a teacher, a column of numbers a token, and a state.
+TEST_F(Plugin, GivesAMethodThatTrainsOnItsOwnCompletions) {
+  std::string rows;
+  for (const char* text : {"Once upon a time", "One day a girl", "The dog was", "Tim had a red ball"})
+    rows += std::string("{\"text\": \"") + text + "\"}\n";
+  write_file(*folder_ / "prompts.jsonl", rows);
+  const std::string stories = test_data("models/stories260K-hf").string();
+  const auto yaml = [&](const std::string& dtype, const std::string& more, int steps) {
+    write_file(*folder_ / "method.yaml",
+               "model: {name_or_path: " + stories + "}\nloader: {dtype: " + dtype + ", param_dtype: fp32}\n" + more +
+                   "mixture: {informs: [{data_files: prompts.jsonl}]}\n"
+                   "trainer: {trainer_type: teacher_weighted, max_completion_length: 8, total_batch_size: 2, "
+                   "max_training_steps: " +
+                   std::to_string(steps) + ", save_directory: method_" + dtype +
+                   ", model_name: m, report_steps: 1}\nactions: [train]\n");
+    return easydel({"--quiet", "--plugin", file("out/teacher_weighted.so"), "elarge", "method.yaml"},
+                   {.folder = folder_->path()});
+  };
+  const std::string teacher = "teacher_model: {name_or_path: " + stories + "}\n";
+  for (const char* dtype : {"fp32", "bf16"}) {
+    const fs::path runs = *folder_ / ("method_" + std::string(dtype)) / "m";
+    EXPECT_EQ(yaml(dtype, teacher, 2).status, 0);
+    EXPECT_EQ(parse_file(runs / "run-2/state.json").find("method")->find("completions")->as_int(), 4);
+    const Ran ran = yaml(dtype, teacher, 3);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_EQ(parse_file(runs / "run-3/state.json").find("method")->find("completions")->as_int(), 6);
+    EXPECT_NE(read_file(runs / "metrics.jsonl").find("teacher_probability"), std::string::npos);
+  }
+  const Ran refused = yaml("fp32", "", 3);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("teacher_model: is missing: trainer_type teacher_weighted needs it\n"), std::string::npos)
+      << refused.err;
 }
 
 TEST_F(Plugin, WithoutItTheFamilyIsUnknown) {

@@ -45,7 +45,7 @@ TEST(MethodConfigs, KeysOfAMethodThatIsNotBuiltAreChecked) {
   EXPECT_NE(orpo.problems.find("is given twice, as 'beta' and as 'lambda_orpo'"), std::string::npos) << orpo.problems;
   const Read grpo = read("trainer_type: grpo\ngroup_size: 4\nkl_coef: 0.1\nscale_rewards: false\n");
   ASSERT_EQ(grpo.section.common.trainer_type, "grpo");
-  const auto& config = grpo.section.own_as<GrpoConfig>("grpo");
+  const auto& config = grpo.section.own_as<GrpoConfig>();
   EXPECT_EQ(config.rollouts.num_return_sequences, 4);
   EXPECT_EQ(config.own.beta, 0.1);
   EXPECT_EQ(config.own.scale_rewards, RewardScale::none);
@@ -58,10 +58,10 @@ TEST(MethodConfigs, AMethodReadsItsOwnKeysBesideTheCommonOnes) {
   EXPECT_EQ(run.problems, "");
   EXPECT_EQ(run.section.common.learning_rate, 1e-5);
   EXPECT_EQ(run.section.common.max_length, 512);  // a method's own default of a common key
-  const auto& dpo = run.section.own_as<DpoConfig>("dpo");
+  const auto& dpo = run.section.own_as<DpoConfig>();
   EXPECT_EQ(dpo.beta, 0.2);
   EXPECT_EQ(dpo.loss_type.size(), 2u);
-  EXPECT_THROW(run.section.own_as<SftConfig>("sft"), Bug);
+  EXPECT_THROW(run.section.own_as<SftConfig>(), Bug);
 }
 
 // The guide's block: keys of several methods in one section.
@@ -134,13 +134,59 @@ TEST(MethodConfigs, ATrainingStepRefusesWhatOnlyALossOnLogitsHas) {
             "run.yaml:1:44: loss_config.classification_problem_type: training classifiers is not built yet" + end);
 }
 
+TEST(MethodConfigs, ABuiltMethodStatesWhatItLearnsFrom) {
+  for (const MethodConfig& method : method_configs())
+    EXPECT_EQ(method.facts.rows.empty(), !method.built) << method.name;
+}
+
+TEST(MethodConfigs, StateWhatTheMethodsAre) {
+  using enum data::RowKind;
+  const MethodFacts& sft = find_method_config("sft")->facts;
+  EXPECT_TRUE(sft.rows.has(text) && sft.rows.has(messages) && sft.rows.has(prompt_completion));
+  EXPECT_FALSE(sft.rows.has(preference));
+  EXPECT_TRUE(sft.packs && sft.token_loss && !sft.samples);
+  EXPECT_EQ(sft.task, models::Task::causal_lm);
+  EXPECT_EQ(sft.reference, SideModelUse::none);
+  const MethodFacts& dpo = find_method_config("dpo")->facts;
+  EXPECT_TRUE(dpo.rows.has(preference) && !dpo.rows.has(text));
+  EXPECT_FALSE(dpo.packs || dpo.token_loss || dpo.samples);
+  EXPECT_EQ(dpo.reference, SideModelUse::optional);
+  EXPECT_EQ(dpo.teacher, SideModelUse::none);
+}
+
+TEST(MethodConfigs, TheKeysOfATokensLossCountForMethodsThatHaveOne) {
+  const std::string keys = "loss_config: {z_loss: 0.1}\n";
+  EXPECT_EQ(read("trainer_type: sft\n" + keys).notes.find("z_loss"), std::string::npos);
+  EXPECT_NE(read("trainer_type: dpo\n" + keys).notes.find("loss_config.z_loss (with trainer_type dpo)"),
+            std::string::npos);
+}
+
+TEST(MethodConfigs, AMethodsKeysSayWhatItsDataAre) {
+  const Read run = read("dataset_text_field: story\npacking: true\npacking_strategy: wrapped\neval_packing: false\n");
+  const DataKeys keys = run.section.data_keys();
+  EXPECT_EQ(keys.text_field, "story");
+  EXPECT_TRUE(keys.packing);
+  EXPECT_EQ(keys.packing_strategy, data::Packing::wrapped);
+  EXPECT_EQ(keys.eval_packing, false);
+  EXPECT_EQ(read("trainer_type: dpo").section.data_keys().text_field, std::nullopt);
+}
+
+TEST(MethodConfigs, AMethodIsChosenByItsKeys) {
+  TrainerSection section;
+  auto keys = std::make_shared<DpoConfig>();
+  keys->beta = 0.7;
+  section.use<DpoConfig>(keys);
+  EXPECT_EQ(section.common.trainer_type, "dpo");
+  EXPECT_EQ(section.own_as<DpoConfig>().beta, 0.7);
+}
+
 TEST(MethodConfigs, WhatIsWrittenReadsBack) {
   const Read run = read("trainer_type: dpo\nbeta: 0.3\nsave_steps: 5\n");
   const Value written = config::write(run.section);
   Read again = read(to_yaml(written));
   EXPECT_EQ(again.problems, "");
   EXPECT_TRUE(config::write(again.section) == written);
-  EXPECT_EQ(again.section.own_as<DpoConfig>("dpo").beta, 0.3);
+  EXPECT_EQ(again.section.own_as<DpoConfig>().beta, 0.3);
 }
 
 TEST(TrainerConfig, TimesAreRead) {

@@ -23,7 +23,7 @@ constexpr const char* config_json =
 
 // 11 examples of unequal lengths, 8 in an update: the second and last update of an epoch has 3, so that with 4 parts
 // some part has nothing. Example 2 of each update has few labels.
-class Rows final : public Source {
+class Rows final : public BatchSource {
  public:
   Rows() {
     for (int32_t i = 0; i < 11; ++i) {

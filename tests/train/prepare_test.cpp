@@ -75,17 +75,17 @@ TEST(Prepare, RowsBecomeWhatTrlMakesOfThem) {
   for (const auto& [name, one] : cases.entries) {
     TrainerSection trainer;
     config::read(*one.find("trainer"), trainer, name).throw_if_any();
-    const auto method = build_method({trainer, {}, tokenizer, model, model});
+    const auto method = build_method({trainer, {}, tokenizer, model, {{model, nullptr}, {}, {}}});
     const test::TemporaryFolder folder;
     test::write_file(folder / "rows.json", to_json(*one.find("rows")));
     data::DatasetOptions options;
     options.informs.emplace_back().data_files = {(folder / "rows.json").string()};
-    const bool pair = trainer.common.trainer_type == "dpo";
-    if (!pair && trainer.own_as<SftConfig>("sft").packing) {
-      options.packing = *trainer.own_as<SftConfig>("sft").packing_strategy;
+    const bool pair = trainer.facts().rows.has(data::RowKind::preference);
+    if (!pair && trainer.own_as<SftConfig>().packing) {
+      options.packing = *trainer.own_as<SftConfig>().packing_strategy;
       options.row_length = *trainer.common.max_length;
     }
-    auto dataset = data::Dataset::build(options, [&](const data::TypedRow& row) { return method->prepare(row); });
+    auto dataset = data::Dataset::build(options, preparation(*method, trainer.method()));
     const auto& expected = one.find("expected")->items;
     ASSERT_EQ(dataset.examples().size(), expected.size()) << name;
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -101,7 +101,7 @@ TEST(Prepare, AConversationWithoutTheAssistantIsRefusedForAssistantOnlyLoss) {
   TrainerSection trainer;
   config::read(parse_yaml("assistant_only_loss: true"), trainer, "t").throw_if_any();
   const auto tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
-  const auto method = build_method({trainer, {}, tokenizer, nullptr, nullptr});
+  const auto method = build_method({trainer, {}, tokenizer, nullptr});
   const auto row = data::typed({parse_json(R"({"messages": [{"role": "user", "content": "hi"}]})"), "a.jsonl:1"}, {});
   EXPECT_EQ(test::refusal([&] { method->prepare(row); }),
             "a.jsonl:1: the assistant says nothing in this conversation, so assistant_only_loss has nothing to learn\n"
@@ -111,11 +111,22 @@ TEST(Prepare, AConversationWithoutTheAssistantIsRefusedForAssistantOnlyLoss) {
 TEST(Prepare, ARowOfAnotherKindIsRefused) {
   TrainerSection trainer;
   const auto tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
-  const auto method = build_method({trainer, {}, tokenizer, nullptr, nullptr});
+  const auto method = build_method({trainer, {}, tokenizer, nullptr});
   const auto row = data::typed({parse_json(R"({"prompt": "a", "chosen": "b", "rejected": "c"})"), "a.jsonl:1"}, {});
-  EXPECT_EQ(test::refusal([&] { method->prepare(row); }),
+  EXPECT_EQ(test::refusal([&] { preparation(*method, trainer.method())(row); }),
             "a.jsonl:1: a row of kind preference is not for this trainer_type\n"
             "    give texts, messages, or prompt + completion; or set trainer_type: dpo");
+}
+
+TEST(Prepare, RowsAreTakenByTheMethodsFacts) {
+  const auto tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
+  TrainerSection trainer;
+  config::read(parse_yaml("trainer_type: dpo"), trainer).throw_if_any();
+  const auto method = build_method({trainer, {}, tokenizer, nullptr});
+  const auto row = data::typed({parse_json(R"({"text": "a"})"), "a.jsonl:1"}, {});
+  EXPECT_EQ(test::refusal([&] { preparation(*method, trainer.method())(row); }),
+            "a.jsonl:1: a row of kind text is not for this trainer_type\n"
+            "    give prompt + chosen + rejected; or set trainer_type: sft");
 }
 
 }  // namespace

@@ -303,7 +303,7 @@ TEST(Trainer, ThePlanCountsWhatTheRunWillDo) {
   const TemporaryFolder folder;
   LogLines log;
   const Trainer trainer(small_run(folder.path()));
-  const Plan& plan = trainer.plan();
+  const RunPlan& plan = trainer.plan();
   EXPECT_EQ(plan.examples, 13);
   EXPECT_EQ(plan.steps_in_epoch, 4);
   EXPECT_EQ(plan.steps, 8);

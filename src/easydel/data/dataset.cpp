@@ -118,7 +118,7 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
 }
 
 // Documents in the order of the first epoch, so that what is packed together is mixed and shuffled too.
-std::vector<Example> in_order(std::vector<Example> documents, const Order& order) {
+std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& order) {
   std::vector<Example> out;
   for (const int64_t index : order.epoch(0)) out.push_back(documents[static_cast<size_t>(index)]);
   return out;
@@ -141,12 +141,12 @@ Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
            "give at least one row with a text, a conversation or an answer");
   BlockMixture mixture = options.mixture;
   mixture.weights = options.weights;
-  Order order(sizes, mixture, options.shuffled, options.seed);
+  EpochOrder order(sizes, mixture, options.shuffled, options.seed);
   if (options.packing != Packing::none) {
     if (mixture.on || options.shuffle_documents)
-      examples = in_order(std::move(examples), Order(sizes, mixture, options.shuffle_documents, options.seed));
+      examples = in_order(std::move(examples), EpochOrder(sizes, mixture, options.shuffle_documents, options.seed));
     examples = pack(std::move(examples), options.packing, options.row_length, report.packing);
-    order = Order({static_cast<int64_t>(examples.size())}, {}, options.shuffled, options.seed);
+    order = EpochOrder({static_cast<int64_t>(examples.size())}, {}, options.shuffled, options.seed);
   }
   tell(options, report);
   return {std::move(examples), std::move(order), report};

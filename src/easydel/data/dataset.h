@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "easydel/data/epoch_order.h"
 #include "easydel/data/example.h"
 #include "easydel/data/mixture_config.h"
-#include "easydel/data/order.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
 
@@ -60,10 +60,10 @@ class Dataset {
   const DatasetReport& report() const { return report_; }
 
  private:
-  Dataset(std::vector<Example> examples, Order order, DatasetReport report)
+  Dataset(std::vector<Example> examples, EpochOrder order, DatasetReport report)
       : examples_(std::move(examples)), order_(std::move(order)), report_(report) {}
   std::vector<Example> examples_;
-  Order order_;
+  EpochOrder order_;
   DatasetReport report_;
 };
 

@@ -108,8 +108,8 @@ Encoded Encoder::encode(const TypedRow& row) const {
     case RowKind::preference:
       break;
   }
-  refuse(row.where, str("a row of kind ", name_of(row.kind), " is not for this trainer_type"),
-         "give texts, messages, or prompt + completion; or set trainer_type: dpo");
+  refuse(row.where, str("a row of kind ", name_of(row.kind), " has two answers"),
+         "give " + fields_of({RowKind::text, RowKind::messages, RowKind::prompt_completion}));
 }
 
 EncodedPair Encoder::encode_pair(const TypedRow& row) const {

@@ -1,8 +1,14 @@
 #include "easydel/data/example.h"
 
+#include <algorithm>
+
 #include "easydel/base/error.h"
 
 namespace easydel::data {
+
+size_t Column::size() const {
+  return std::visit([](const auto& list) { return list.size(); }, values);
+}
 
 int64_t Example::labelled() const {
   int64_t count = 0;
@@ -23,6 +29,23 @@ void Example::add_unshifted(std::span<const int32_t> ids, std::span<const uint8_
   tokens.insert(tokens.end(), ids.begin(), ids.end());
   for (size_t i = 0; i < ids.size(); ++i) labels.push_back(learn.empty() || learn[i] ? ids[i] : no_label);
   lengths.push_back(static_cast<int32_t>(ids.size()));
+}
+
+void Example::set(Column column) {
+  const size_t described = column.per == Column::Per::token      ? tokens.size()
+                           : column.per == Column::Per::sequence ? lengths.size()
+                                                                 : 1;
+  check(column.size() == described, "column ", column.name, " has ", column.size(), " numbers for ", described);
+  const auto found = std::ranges::find(columns, column.name, &Column::name);
+  if (found == columns.end())
+    columns.push_back(std::move(column));
+  else
+    *found = std::move(column);
+}
+
+const Column* Example::find(std::string_view name) const {
+  const auto found = std::ranges::find(columns, name, &Column::name);
+  return found == columns.end() ? nullptr : &*found;
 }
 
 }  // namespace easydel::data

@@ -1,14 +1,29 @@
-// One training example: flat tokens, their labels already shifted, and where its sequences end. Knows no text, no
-// torch.
+// One training example: flat tokens, their labels already shifted, where its sequences end, and a method's own columns.
+// Knows no text, no torch.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 namespace easydel::data {
 
 inline constexpr int32_t no_label = -100;
+
+// A method's own numbers about an example: one of the whole example, one for each of its sequences, or one for each of
+// its tokens. The type of the numbers is the column's number type in every example.
+struct Column {
+  enum class Per : uint8_t { example, sequence, token };
+
+  std::string name;  // "reference_logps", "advantages"
+  Per per = Per::example;
+  std::variant<std::vector<float>, std::vector<int64_t>> values;
+
+  size_t size() const;
+};
 
 // `tokens` and `labels` are parallel; labels[i] is the token to be predicted at i, or no_label. Sequences stand one
 // after the other: `lengths` adds up to tokens.size(). A plain row has one sequence, a packed row one for each
@@ -17,7 +32,7 @@ struct Example {
   std::vector<int32_t> tokens;
   std::vector<int32_t> labels;
   std::vector<int32_t> lengths;
-  std::vector<float> values;  // a method's own numbers, one meaning for all its examples (precomputed log-probs)
+  std::vector<Column> columns = {};  // at most one of a name; all examples of a data set have the same
 
   int64_t labelled() const;
   // Appends a sequence. `learn[i]` says whether token i may be a label; empty: all may. The label of the last token is
@@ -25,6 +40,10 @@ struct Example {
   void add_sequence(std::span<const int32_t> ids, std::span<const uint8_t> learn = {});
   // The same where a token's label is the token itself.
   void add_unshifted(std::span<const int32_t> ids, std::span<const uint8_t> learn = {});
+
+  // Adds the column, or replaces the one of its name. It must have as many numbers as it describes.
+  void set(Column column);
+  const Column* find(std::string_view name) const;  // nullptr: there is none
 };
 
 }  // namespace easydel::data

@@ -12,7 +12,7 @@
 
 #include "easydel/columnar/columnar.h"
 #include "easydel/config/fields.h"
-#include "easydel/data/order.h"
+#include "easydel/data/epoch_order.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
 
@@ -74,25 +74,25 @@ struct InformConfig {
     using namespace config;
     using C = InformConfig;
     return std::tuple{
-        field<&C::type>("arrow, csv, json, jsonl, parquet, tsv or txt; null: by the file's extension. Or a data "
-                        "set of the hub, owner/name, without data_files."),
+        field<&C::type>("arrow, csv, json, jsonl, parquet, tsv or txt; null: from the file's extension. Or a dataset "
+                        "of the hub, owner/name, without data_files."),
         field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), or a list of them."),
-        field<&C::name>("What mixture_weights calls it; null: after its first file."),
-        field<&C::split>("train, or a name for data that are only evaluated on."),
-        field<&C::dataset_split_name>("Of a data set of the hub: the configuration that its card (README.md) names so, "
-                                      "else the split; null: the default ones."),
-        field<&C::content_field>("The row's field with the text, the conversation, or a pair's prompt; null: by the "
+        field<&C::name>("Name in mixture_weights; null: the name of its first file."),
+        field<&C::split>("train, or another name for data that is only used for evaluation."),
+        field<&C::dataset_split_name>("For a dataset of the hub: the configuration of this name in its card "
+                                      "(README.md), else the split; null: the defaults."),
+        field<&C::content_field>("Field with the text, the conversation, or the prompt of a pair; null: by the "
                                  "standard names (messages, prompt, completion, chosen, rejected, text), then content.",
                                  alias("text_field")),
-        field<&C::additional_fields>("More fields that every row must have."),
-        field<&C::format_fields>("Fields to rename, old: new."),
-        field<&C::num_rows>("Take only so many rows.", at_least(1)),
-        field<&C::sample_by>("What a row of a text file is."),
-        field<&C::row_type>("What the rows are; null: detected."),
+        field<&C::additional_fields>("Other fields that every row must have."),
+        field<&C::format_fields>("Fields to rename, as old: new."),
+        field<&C::num_rows>("Use at most this many rows.", at_least(1)),
+        field<&C::sample_by>("Unit of a text file that becomes a row."),
+        field<&C::row_type>("Kind of the rows; null: detected."),
         field<&C::pixel_field>("Field with the images.", alias("image_field"), not_built("training on images")),
         field<&C::image_size>("Height and width of images.", not_built("training on images")),
-        field<&C::format_callback>("A function over rows: only in Python.", not_built("a function in YAML")),
-        field<&C::preprocessing_fn>("A function over rows: only in Python.", not_built("a function in YAML")),
+        field<&C::format_callback>("A function over rows; only possible in Python.", not_built("a function in YAML")),
+        field<&C::preprocessing_fn>("A function over rows; only possible in Python.", not_built("a function in YAML")),
     };
   }
   void settle(config::Keys& keys);
@@ -121,14 +121,15 @@ struct TokenizationConfig {
     constexpr auto streamed = no_effect("rows are tokenized as they are read");
     return std::tuple{
         field<&C::tokenizer>("Another tokenizer than the model's.", not_built("another tokenizer than the model's")),
-        field<&C::max_length>("As trainer.max_length, from the side of the data.", at_least(1)),
-        field<&C::truncation>("Rows that are too long are cut (and counted); false: they are an error."),
+        field<&C::max_length>("The same as trainer.max_length; the smaller one counts.", at_least(1)),
+        field<&C::truncation>("true: truncate rows that are too long, and count them; false: refuse them."),
         field<&C::padding>("Padding.", flat),
-        field<&C::add_special_tokens>("Whether the tokenizer adds its BOS and the like to plain texts; null: yes."),
-        field<&C::return_attention_mask>("Whether mixture.save writes a column attention_mask."),
-        field<&C::text_field>("As text_target_field."),
-        field<&C::output_field>("Column of the tokens in what mixture.save writes."),
-        field<&C::num_proc>("Processes.", streamed),
+        field<&C::add_special_tokens>(
+            "Whether the tokenizer adds BOS and other special tokens to plain texts; null: yes."),
+        field<&C::return_attention_mask>("Whether mixture.save writes the column attention_mask."),
+        field<&C::text_field>("The same as text_target_field."),
+        field<&C::output_field>("Name of the column of tokens that mixture.save writes."),
+        field<&C::num_proc>("Number of processes.", streamed),
         field<&C::batched>("Rows by batches.", streamed),
         field<&C::batch_size>("Rows in a batch.", streamed),
         field<&C::remove_columns>("Columns to drop.", streamed),
@@ -161,18 +162,18 @@ struct SaveConfig {
     using namespace config;
     using C = SaveConfig;
     return std::tuple{
-        field<&C::output_path>("Folder.", alias("path")),
+        field<&C::output_path>("Folder to write into.", alias("path")),
         field<&C::format>(
             "parquet, arrow (what `datasets` loads from the disk), json (a list) or jsonl (a row a line)."),
-        field<&C::num_shards>("Files; null: by max_shard_size.", at_least(1)),
-        field<&C::compression>("How parquet is compressed."),
-        field<&C::max_shard_size>(
-            "Most bytes of a file: a number, or one with KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB."),
-        field<&C::overwrite>("Whether a folder that is there already may get these files."),
-        field<&C::push_to_hub>("Send the folder to the hub, too."),
-        field<&C::hub_repo_id>("The data set's repository, owner/name."),
-        field<&C::hub_private>("Where it is made now: only for its owner."),
-        field<&C::hub_token>("A token that may write; null: HF_TOKEN's."),
+        field<&C::num_shards>("Number of files; null: from max_shard_size.", at_least(1)),
+        field<&C::compression>("Compression of parquet files."),
+        field<&C::max_shard_size>("Largest size of a file: a number of bytes, or a number with KB, MB, GB, TB (powers "
+                                  "of 1000) or KiB, MiB, GiB, TiB."),
+        field<&C::overwrite>("Whether to write into a folder that already exists."),
+        field<&C::push_to_hub>("Also upload the folder to the hub."),
+        field<&C::hub_repo_id>("Repository of the dataset, owner/name."),
+        field<&C::hub_private>("If this run creates the repository, make it private."),
+        field<&C::hub_token>("A token with write access; null: the one in HF_TOKEN."),
     };
   }
   void settle(config::Keys& keys);
@@ -223,29 +224,34 @@ struct MixtureConfig {
     constexpr auto ready = no_effect("rows are tokenized once, before the first step");
     return std::tuple{
         field<&C::informs>("The sources."),
-        field<&C::evaluation>("Sources that are only evaluated on; beside the informs whose split is not train."),
-        field<&C::text_target_field>("Field that a text row's text stands in."),
-        field<&C::image_target_field>("Field that an image stands in.", no_effect("there are no images here yet")),
-        field<&C::batch_size>("As trainer.total_batch_size, from the side of the data.", at_least(1)),
+        field<&C::evaluation>(
+            "Sources that are only used for evaluation, in addition to the informs whose split is not train."),
+        field<&C::text_target_field>("Field of the row that holds the text."),
+        field<&C::image_target_field>("Field of the row that holds the image.",
+                                      no_effect("there are no images here yet")),
+        field<&C::batch_size>("The same as trainer.total_batch_size; give one of them.", at_least(1)),
         field<&C::seed>("Seed of the mixture and of packing; null: trainer.shuffle_seed_train.", at_least(0)),
-        field<&C::pack_tokens>("Pack documents into full rows, kept apart."),
-        field<&C::pack_on_the_fly>("As pack_tokens."),
-        field<&C::pack_seq_length>("Tokens of a packed row; null: trainer.max_length.", at_least(2)),
-        field<&C::pack_eos_token_id>("Token that ends each document; null: the tokenizer's.", at_least(0)),
+        field<&C::pack_tokens>("Pack several documents into one row of full length, each attending only to itself."),
+        field<&C::pack_on_the_fly>("The same as pack_tokens."),
+        field<&C::pack_seq_length>("Length of a packed row in tokens; null: trainer.max_length.", at_least(2)),
+        field<&C::pack_eos_token_id>("Id of the token that ends each document; null: the tokenizer's EOS token.",
+                                     at_least(0)),
         field<&C::pack_shuffle>("Shuffle documents before they are packed."),
-        field<&C::block_mixture>("Mix sources by blocks with fixed counts; off: one after the other, then shuffled."),
+        field<&C::block_mixture>(
+            "Mix sources in blocks with fixed counts; false: one source after the other, then shuffled."),
         field<&C::mixture_block_size>("Rows in a block.", at_least(1)),
-        field<&C::stop_strategy>("When an epoch of a block mixture ends."),
-        field<&C::mixture_weights>("Share of each source, by its name; none: equal.", at_least(0)),
+        field<&C::stop_strategy>("When an epoch of a block mixture ends: restart sources until each was used once, at "
+                                 "the first exhausted source, or after the longest."),
+        field<&C::mixture_weights>("Share of each source, by its name; empty: equal shares.", at_least(0)),
         field<&C::tokenization>("How texts become tokens."),
-        field<&C::save>("Write the processed data; null: do not."),
+        field<&C::save>("Write the processed data; null: no."),
         field<&C::cache_dir>("Folder of cached data.", ready),
         field<&C::streaming>("Read without loading all.", no_effect("files are always read by rows")),
         field<&C::shuffle_buffer_size>("Rows in the shuffle buffer.", whole),
         field<&C::pack_shuffle_buffer_factor>("Size of the shuffle buffer in batches.", whole),
         field<&C::tokens_field_name>("Column of ready tokens.", no_effect("rows are tokenized here")),
         field<&C::dask_storage_options>("Options of remote storage.", local),
-        field<&C::tokenize_callback>("A function over rows: only in Python.", not_built("a function in YAML")),
+        field<&C::tokenize_callback>("A function over rows; only possible in Python.", not_built("a function in YAML")),
         field<&C::prefetch_workers>("Threads that read ahead.", ready),
         field<&C::prefetch_buffer_size>("Batches read ahead.", ready),
         field<&C::cloud_max_retries>("Tries.", local),

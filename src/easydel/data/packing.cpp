@@ -10,7 +10,35 @@
 namespace easydel::data {
 namespace {
 
+// The columns of a piece of a document behind those of its row.
+void append_columns(Example& row, const Example& document, size_t begin, size_t end, bool new_sequence) {
+  const bool first = row.lengths.empty();
+  check(first || row.columns.size() == document.columns.size(), "documents of one row have unequal columns");
+  for (const Column& column : document.columns) {
+    check(column.per != Column::Per::example, "column ", column.name, " is of whole examples, which packing merges");
+    check(column.per == Column::Per::token || document.lengths.size() == 1, "a document of several sequences");
+    auto found = std::ranges::find(row.columns, column.name, &Column::name);
+    if (found == row.columns.end()) {
+      check(first, "column ", column.name, " is not in all documents");
+      row.columns.push_back({column.name, column.per, {}});
+      found = std::prev(row.columns.end());
+      std::visit([&](const auto& list) { found->values = std::decay_t<decltype(list)>{}; }, column.values);
+    }
+    std::visit(
+        [&](const auto& list) {
+          auto& into = std::get<std::decay_t<decltype(list)>>(found->values);
+          if (column.per == Column::Per::token)
+            into.insert(into.end(), list.begin() + static_cast<std::ptrdiff_t>(begin),
+                        list.begin() + static_cast<std::ptrdiff_t>(end));
+          else if (new_sequence || first)
+            into.push_back(list.front());
+        },
+        column.values);
+  }
+}
+
 void append(Example& row, const Example& document, size_t begin, size_t end, bool new_sequence) {
+  append_columns(row, document, begin, end, new_sequence);
   row.tokens.insert(row.tokens.end(), document.tokens.begin() + begin, document.tokens.begin() + end);
   row.labels.insert(row.labels.end(), document.labels.begin() + begin, document.labels.begin() + end);
   if (new_sequence || row.lengths.empty()) row.lengths.push_back(0);

@@ -1,6 +1,7 @@
 #include "easydel/data/row_kinds.h"
 
 #include <algorithm>
+#include <array>
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
@@ -193,6 +194,21 @@ std::string_view name_of(RowKind kind) {
       return "preference";
   }
   return "";
+}
+
+std::string fields_of(RowKinds kinds) {
+  struct Words {
+    RowKind kind;
+    const char* fields;
+  };
+  static constexpr std::array all{Words{RowKind::text, "texts"}, Words{RowKind::messages, "messages"},
+                                  Words{RowKind::prompt_completion, "prompt + completion"},
+                                  Words{RowKind::preference, "prompt + chosen + rejected"}};
+  std::vector<std::string> words;
+  for (const Words& one : all)
+    if (kinds.has(one.kind)) words.emplace_back(one.fields);
+  if (words.size() > 1) words.back() = "or " + words.back();
+  return join(words, words.size() > 2 ? ", " : " ");
 }
 
 std::vector<std::string> fields_read(const FieldRules& rules) {

@@ -2,6 +2,8 @@
 // its fields as TRL does (docs/source/dataset_formats.md), standard or conversational.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,23 @@ namespace easydel::data {
 
 enum class RowKind : uint8_t { text, messages, prompt_completion, preference };
 std::string_view name_of(RowKind kind);  // "text", "messages", "prompt_completion", "preference"
+
+// A set of kinds.
+class RowKinds {
+ public:
+  constexpr RowKinds() = default;
+  constexpr RowKinds(std::initializer_list<RowKind> kinds) {
+    for (const RowKind kind : kinds) bits_ |= bit(kind);
+  }
+  constexpr bool has(RowKind kind) const { return (bits_ & bit(kind)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+
+ private:
+  static constexpr uint32_t bit(RowKind kind) { return uint32_t{1} << static_cast<uint32_t>(kind); }
+  uint32_t bits_ = 0;
+};
+// What a user gives to have such rows: "texts, messages, or prompt + completion".
+std::string fields_of(RowKinds kinds);
 
 // A row after its fields were renamed and chosen. `text`, `prompt`, `completion`, `chosen`, `rejected` are texts, or
 // lists of messages {role, content, ...} where `conversational` says so.

@@ -19,51 +19,30 @@ using Lists = std::vector<std::vector<int32_t>>;
 // An example as a row: lists of numbers under names.
 class Table {
  public:
-  Table(const std::string& where, const Dataset& dataset, const MixtureConfig& mixture, const std::string& method)
-      : where_(where), dataset_(dataset), pairs_(method == "dpo") {
-    if (pairs_) {
-      names_ = {"prompt_ids", "chosen_ids", "rejected_ids"};  // what TRL calls them
-      return;
+  Table(const std::string& where, const Dataset& dataset, const MixtureConfig& mixture, const SavedExamples& saved)
+      : where_(where), dataset_(dataset) {
+    bool packed = false;
+    for (int64_t i = 0; i < dataset.examples_count() && !packed; ++i) packed = dataset.at(i).lengths.size() > 1;
+    for (const SavedColumn& column : saved.columns) {
+      if (column.when == SavedWhen::with_attention_mask && !mixture.tokenization.return_attention_mask) continue;
+      if (column.when == SavedWhen::packed && !packed) continue;
+      columns_.push_back(column);
+      names_.push_back(column.name.empty() ? mixture.tokenization.output_field : std::string(column.name));
     }
-    names_.push_back(mixture.tokenization.output_field);
-    if (mixture.tokenization.return_attention_mask) names_.push_back("attention_mask");
-    for (int64_t i = 0; i < dataset.examples_count() && !packed_; ++i) packed_ = dataset.at(i).lengths.size() > 1;
-    if (packed_) names_.push_back("seq_lengths");
   }
   const std::vector<std::string>& names() const { return names_; }
   int64_t rows() const { return dataset_.examples_count(); }
 
   Lists row(int64_t i) const {
-    const Example& example = dataset_.at(i);
-    if (pairs_) return pair(example, i);
-    Lists out{example.tokens};
-    if (names_.size() > 1u + packed_) out.emplace_back(example.tokens.size(), 1);
-    if (packed_) out.push_back(example.lengths);
+    Lists out;
+    for (const SavedColumn& column : columns_) out.push_back(column.values({dataset_.at(i), i + 1, where_}));
     return out;
   }
 
  private:
-  // Both sequences begin with the prompt: what is not learned.
-  Lists pair(const Example& example, int64_t i) const {
-    const auto sequence = [&](size_t begin, size_t length) {
-      size_t prompt = 0;
-      while (prompt < length && example.labels[begin + prompt] == no_label) ++prompt;
-      prompt = prompt == length ? length : prompt + 1;  // labels are shifted
-      const auto at = example.tokens.begin() + static_cast<std::ptrdiff_t>(begin);
-      return Lists{{at, at + static_cast<std::ptrdiff_t>(prompt)},
-                   {at + static_cast<std::ptrdiff_t>(prompt), at + static_cast<std::ptrdiff_t>(length)}};
-    };
-    const auto first = static_cast<size_t>(example.lengths.at(0)), second = static_cast<size_t>(example.lengths.at(1));
-    Lists chosen = sequence(0, first), rejected = sequence(first, second);
-    if (chosen[0] != rejected[0])
-      refuse(where_, str("max_length cut the two prompts of pair ", i + 1, " differently, and a row has one"),
-             "cut the ends (truncation_mode: keep_start), or set max_prompt_length");
-    return {std::move(chosen[0]), std::move(chosen[1]), std::move(rejected[1])};
-  }
-
   std::string where_;
   const Dataset& dataset_;
-  bool pairs_, packed_ = false;
+  std::vector<SavedColumn> columns_;
   std::vector<std::string> names_;
 };
 
@@ -189,9 +168,9 @@ hub::PushOptions push_options(const SaveConfig& save) {
   return options;
 }
 
-void check_save(const std::string& where, const SaveConfig& save, const std::string& method) {
-  if (method != "sft" && method != "dpo")
-    refuse(where, "saving what " + method + " learns from is not built yet", "leave the section out");
+void check_save(const std::string& where, const SaveConfig& save, const SavedExamples& saved) {
+  if (saved.columns.empty())
+    refuse(where, "saving what " + saved.method + " learns from is not built yet", "leave the section out");
   if (is_columnar(save)) columnar_library();
   std::error_code missing;
   if (!save.overwrite && fs::exists(folder_of(save), missing))
@@ -201,13 +180,13 @@ void check_save(const std::string& where, const SaveConfig& save, const std::str
 }
 
 std::vector<fs::path> save_dataset(const std::string& where, const Dataset& dataset, const MixtureConfig& mixture,
-                                   const std::string& method) {
+                                   const SavedExamples& saved) {
   const SaveConfig& save = *mixture.save;
-  check_save(where, save, method);
+  check_save(where, save, saved);
   const fs::path folder = folder_of(save);
   files::make_directories(folder);
   remove_earlier(folder);
-  const Table table(where, dataset, mixture, method);
+  const Table table(where, dataset, mixture, saved);
   const std::vector<int64_t> at = cuts(save, table);
   std::vector<fs::path> out;
   for (size_t file = 0; file + 1 < at.size(); ++file) {

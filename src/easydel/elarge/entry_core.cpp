@@ -3,10 +3,10 @@
 
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/describe_mesh.h"
+#include "easydel/elarge/plugin.h"
 #include "easydel/elarge/session_core.h"
 #include "easydel/elarge/torch_report.h"
 #include "easydel/models/parameter_plan.h"
-#include "easydel/models/plugin.h"
 #include "easydel/tensor/memory.h"
 
 namespace easydel::elarge {
@@ -29,7 +29,7 @@ class TorchCore final : public Core {
     return out;
   }
   std::string describe_mesh(const MeshPlan& plan) override { return describe_mesh_core(plan); }
-  void load_plugin(const std::filesystem::path& file) override { models::load_plugin(file); }
+  void load_plugin(const std::filesystem::path& file) override { elarge::load_plugin(file); }
   std::string doctor(double peak_gflops) override { return doctor_core(peak_gflops); }
 };
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "easydel/base/error.h"
@@ -14,6 +15,7 @@
 #include "easydel/elarge/push.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/mesh/built_axes.h"
 #include "easydel/mesh/mesh.h"
 #include "easydel/mesh/world.h"
 #include "easydel/models/family_configs.h"
@@ -96,9 +98,44 @@ void check_models(const Config& config, bool with_tokenizer, config::Problems& p
     });
   else if (with_tokenizer && model.is_map())  // a tokenizer reads config.json too
     problems.collect("model.name_or_path", [&] { text::Tokenizer::load(folder); });
-  if (!config.reference_model) return;
-  const fs::path reference = find_model(*config.reference_model, "reference_model", problems);
-  if (!reference.empty()) check_model(reference, overrides, "reference_model", problems);
+  const auto check_side = [&](const std::optional<ModelConfig>& side, const std::string& section) {
+    if (!side) return;
+    const fs::path own = find_model(*side, section, problems);
+    if (!own.empty()) check_model(own, overrides, section, problems);
+  };
+  const train::MethodFacts& facts = config.trainer.facts();
+  check_side(config.reference_model, "reference_model");
+  if (facts.teacher != train::SideModelUse::none) check_side(config.teacher_model, "teacher_model");
+  if (facts.reward != train::SideModelUse::none) check_side(config.reward_model, "reward_model");
+}
+
+// Sections of models that the method has no use for, and those that it needs.
+void check_side_models(const Config& config, config::Problems& problems) {
+  struct Role {
+    const char* section;
+    const std::optional<ModelConfig>& given;
+    train::SideModelUse train::MethodFacts::*use;
+    const char* what;
+  };
+  const std::array roles{
+      Role{"reference_model", config.reference_model, &train::MethodFacts::reference, "comparing with a reference"},
+      Role{"teacher_model", config.teacher_model, &train::MethodFacts::teacher, "distilling from a teacher"},
+      Role{"reward_model", config.reward_model, &train::MethodFacts::reward, "training with a reward model"}};
+  using enum train::SideModelUse;
+  const std::string& method = config.trainer.common.trainer_type;
+  for (const Role& role : roles) {
+    const train::SideModelUse use = config.trainer.facts().*role.use;
+    if (!role.given && use == required)
+      problems.add(role.section, str("is missing: trainer_type ", method, " needs it"), "give its name_or_path");
+    if (!role.given || use != none) continue;
+    const bool built = std::ranges::any_of(train::method_configs(), [&](const train::MethodConfig& one) {
+      return one.built && one.facts.*role.use != none;
+    });
+    if (built)
+      problems.no_effect(role.section, "with trainer_type " + method);
+    else
+      problems.add(role.section, str(role.what, " is not built yet"), "leave the section out");
+  }
 }
 
 void check_data(const Config& config, config::Problems& problems) {
@@ -116,9 +153,8 @@ void check_data(const Config& config, config::Problems& problems) {
   check_informs(config.mixture.informs, "informs");
   check_informs(config.mixture.evaluation, "evaluation");
   if (config.mixture.save)
-    problems.collect("mixture.save", [&] {
-      data::check_save("mixture.save", *config.mixture.save, config.trainer.common.trainer_type);
-    });
+    problems.collect("mixture.save",
+                     [&] { data::check_save("mixture.save", *config.mixture.save, config.trainer.saved_examples()); });
 }
 
 // Whether `path` can be made or written: no file in the way, and the first folder above it that exists is writable.
@@ -156,17 +192,10 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
   problems.collect("sharding.axis_dims", [&] {
     const mesh::World world = mesh::read_world();
     const mesh::Mesh mesh = config.sharding.mesh(ranks, world.size == ranks ? world.size / world.local_size : 1);
-    for (const char* axis : {"ep", "sp"})
-      if (mesh.size(axis) > 1)
-        refuse("sharding.axis_dims", str("axis ", axis, " has ", mesh.size(axis), " ranks: that is not built yet"),
-               str("set ", axis, " to 1; dp, fsdp and tp are built"));
-    const int64_t readers = mesh.size(mesh::batch_axes()), batch = config.trainer.common.total_batch_size;
-    const int64_t parts = readers * config.trainer.common.gradient_accumulation_steps;
-    if (training && batch % parts != 0)
-      problems.add("trainer.total_batch_size",
-                   str(batch, " examples cannot be divided over ", readers, " ranks and ",
-                       config.trainer.common.gradient_accumulation_steps, " parts (gradient_accumulation_steps)"),
-                   str("give a multiple of ", parts));
+    mesh::check_built_axes(mesh);
+    if (!training) return;
+    problems.collect("trainer.total_batch_size",
+                     [&] { train::check_update_divides(config.trainer.common, mesh.size(mesh::batch_axes())); });
   });
 }
 
@@ -183,14 +212,12 @@ void check_built(const Config& config, bool training, config::Problems& problems
 void check_needs(const Run& run, config::Problems& problems) {
   const Config& config = run.config;
   const Needs needs = needs_of(run);
-  if (needs.model && !wrong(problems, {"model", "reference_model"})) check_models(config, needs.tokenizer, problems);
+  if (needs.model && !wrong(problems, {"model", "reference_model", "teacher_model", "reward_model"}))
+    check_models(config, needs.tokenizer, problems);
   if (needs.data) check_data(config, problems);
   if (needs.computing) check_built(config, needs.training, problems);
   if (needs.training) {
-    if (config.teacher_model)
-      problems.add("teacher_model", "distilling from a teacher is not built yet", "leave the section out");
-    if (config.reward_model)
-      problems.add("reward_model", "training with a reward model is not built yet", "leave the section out");
+    check_side_models(config, problems);
     if (!wrong(problems, {"mixture"}) && data::training_informs(config.mixture).empty())
       problems.add("mixture.informs", "there is nothing to train on", "give at least one inform with data_files");
   }

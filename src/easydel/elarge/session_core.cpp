@@ -64,6 +64,9 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
                                  std::shared_ptr<const collective::Team> team) {
   models::LoadOptions options;
   options.task = task_of(model);
+  // A method for another task than language modelling gives the model its head.
+  const models::Task trained = config.trainer.facts().task;
+  if (training && !options.task && trained != models::Task::causal_lm) options.task = trained;
   options.dtype = name_of(config.loader.dtype);
   options.param_dtype = name_of(config.loader.param_dtype);
   options.device = device_of(config);
@@ -102,9 +105,7 @@ class TorchSession final : public Session {
   std::shared_ptr<const text::Tokenizer> build_tokenizer() override { return tokenizer(); }
 
   std::shared_ptr<models::Model> build_side_model(const std::string& section) override {
-    const std::optional<ModelConfig>& side = section == "teacher_model"     ? config_.teacher_model
-                                             : section == "reference_model" ? config_.reference_model
-                                                                            : config_.reward_model;
+    const std::optional<ModelConfig>& side = side_config(section);
     if (!side) return nullptr;
     std::shared_ptr<models::Model>& built = side_models_[section];
     if (!built) built = models::load_model(folder_of(*side, section), load_options(*side, false));
@@ -121,7 +122,11 @@ class TorchSession final : public Session {
     parts.mixture = config_.mixture;
     parts.model = model();
     parts.load = load_options(config_.model, true);
-    parts.reference = build_side_model("reference_model");
+    const train::MethodFacts& facts = config_.trainer.facts();
+    using enum train::SideModelUse;
+    if (facts.reference != none) parts.side.reference.model = build_side_model("reference_model");
+    if (facts.teacher != none) parts.side.teacher = side_model("teacher_model");
+    if (facts.reward != none) parts.side.reward = side_model("reward_model");
     parts.tokenizer = tokenizer();
     parts.checkpointing = checkpointing_of(config_);
     parts.save_dtype = name_of(config_.loader.param_dtype);
@@ -220,6 +225,23 @@ class TorchSession final : public Session {
     return text;
   }
 
+  const std::optional<ModelConfig>& side_config(const std::string& section) const {
+    return section == "teacher_model"     ? config_.teacher_model
+           : section == "reference_model" ? config_.reference_model
+                                          : config_.reward_model;
+  }
+
+  // With its own tokenizer: its ids may be others than the trained model's.
+  train::SideModel side_model(const std::string& section) {
+    train::SideModel out{build_side_model(section), nullptr};
+    if (!out.model) return out;
+    const std::optional<std::string>& named = side_config(section)->tokenizer;
+    const std::filesystem::path folder =
+        named ? hub::resolve_model(*named, section + ".tokenizer") : out.model->folder();
+    if (named || text::Tokenizer::exists(folder)) out.tokenizer = text::Tokenizer::load(folder);
+    return out;
+  }
+
   void push(const Output& out) {
     const hub::Pushed pushed = push_to_hub("trainer.push_to_hub", push_options(config_.trainer.common));
     if (out) out(pushed_text(*config_.trainer.common.hub_model_id, pushed));
@@ -276,15 +298,27 @@ std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config
 
 void check_session(const Config& config, int64_t ranks, bool trains) {
   const mesh::Mesh mesh = mesh_of(config, ranks);
+  const train::MethodFacts& facts = config.trainer.facts();
   const auto check_model = [&](const ModelConfig& model, const std::string& section, bool training) {
-    const models::Task task = models::check_model(
-        folder_of(model, section), load_options(config, model, training, collective::Team::alone()), mesh);
-    if (trains && task != models::Task::causal_lm)
-      refuse(section + ".task", str("'", model.name_or_path, "' is for ", models::name_of(task)),
-             "training is built for causal language models; set it to causal-language-model for a new head");
+    return models::check_model(folder_of(model, section),
+                               load_options(config, model, training, collective::Team::alone()), mesh);
   };
-  check_model(config.model, "model", trains);
-  if (config.reference_model) check_model(*config.reference_model, "reference_model", false);
+  const auto check_task = [&](const ModelConfig& model, const std::string& section, models::Task task) {
+    if (!trains || task == facts.task) return;
+    refuse(section + ".task", str("'", model.name_or_path, "' is for ", models::name_of(task)),
+           facts.task == models::Task::causal_lm
+               ? "training is built for causal language models; set it to causal-language-model for a new head"
+               : str("trainer_type ", config.trainer.common.trainer_type, " trains a model for ",
+                     models::name_of(facts.task)));
+  };
+  check_task(config.model, "model", check_model(config.model, "model", trains));
+  if (config.reference_model)
+    check_task(*config.reference_model, "reference_model",
+               check_model(*config.reference_model, "reference_model", false));
+  if (config.teacher_model && trains && facts.teacher != train::SideModelUse::none)
+    check_model(*config.teacher_model, "teacher_model", false);
+  if (config.reward_model && trains && facts.reward != train::SideModelUse::none)
+    check_model(*config.reward_model, "reward_model", false);
 }
 
 std::unique_ptr<Session> open_session(const Config& config, bool trains) {

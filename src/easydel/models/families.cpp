@@ -6,7 +6,7 @@
 #include "easydel/base/error.h"
 #include "easydel/models/family.h"
 #include "easydel/models/family_configs.h"
-#include "easydel/models/plugin.h"
+#include "easydel/models/register_family.h"
 #include "easydel/models/registry_config.h"
 
 namespace easydel::models {

@@ -14,6 +14,7 @@
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/mesh/built_axes.h"
 #include "easydel/models/checkpoint.h"
 #include "easydel/models/family.h"
 #include "easydel/models/heads.h"
@@ -61,10 +62,7 @@ Types types_of(const LoadOptions& options, at::ScalarType file, at::Device devic
 }
 
 void check_mesh(const mesh::Mesh& mesh, at::Device device) {
-  for (const char* axis : {"ep", "sp"})
-    if (mesh.size(axis) > 1)
-      refuse("sharding.axis_dims", str("axis ", axis, " has ", mesh.size(axis), " ranks: that is not built yet"),
-             str("set ", axis, " to 1; dp, fsdp and tp are built"));
+  mesh::check_built_axes(mesh);
   if (mesh.ranks() > 1 && !device.is_cpu())
     refuse("loader.device", "a model on several ranks of a GPU is not built yet", "run one rank, or set it to cpu");
 }

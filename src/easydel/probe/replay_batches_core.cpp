@@ -80,6 +80,7 @@ std::vector<data::Example> pairs(const Value& line, const std::string& where) {
   const auto chosen = floats(line, "ref_chosen_logps"), rejected = floats(line, "ref_rejected_logps");
   const size_t half = ids.size() / 2;
   std::vector<data::Example> out(half);
+  std::vector<std::vector<float>> answers(half);
   for (size_t i = 0; i < ids.size(); ++i) {
     std::vector<int64_t> labels = ids[i];
     int64_t answer = 0;
@@ -88,17 +89,17 @@ std::vector<data::Example> pairs(const Value& line, const std::string& where) {
       answer += completion[i][k];
     }
     append(out[i % half], example_of(ids[i], &mask[i], labels, nullptr));
-    out[i % half].values.push_back(static_cast<float>(answer));
+    answers[i % half].push_back(static_cast<float>(answer));
   }
-  if (!chosen.empty())
-    for (size_t i = 0; i < half; ++i) {
-      out[i].values.push_back(chosen[i]);
-      out[i].values.push_back(rejected[i]);
-    }
+  constexpr auto per_sequence = data::Column::Per::sequence;
+  for (size_t i = 0; i < half; ++i) {
+    out[i].set({"answer_tokens", per_sequence, answers[i]});
+    if (!chosen.empty()) out[i].set({"reference_logps", per_sequence, std::vector<float>{chosen[i], rejected[i]}});
+  }
   return out;
 }
 
-class Recorded final : public train::Source {
+class Recorded final : public train::BatchSource {
  public:
   explicit Recorded(std::vector<std::vector<std::vector<data::Example>>> steps) : steps_(std::move(steps)) {}
   int64_t steps_in_epoch() const override { return static_cast<int64_t>(steps_.size()); }
@@ -119,7 +120,7 @@ class Recorded final : public train::Source {
 
 }  // namespace
 
-std::unique_ptr<train::Source> read_recorded_batches(const std::filesystem::path& file, bool preference) {
+std::unique_ptr<train::BatchSource> read_recorded_batches(const std::filesystem::path& file, bool preference) {
   std::map<int64_t, std::vector<std::vector<data::Example>>> steps;
   data::for_each_line(file, [&](std::string_view text, int64_t number) {
     const std::string where = str(file.string(), ":", number);

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/train/batch_source.h"
 #include "easydel/train/method_configs.h"
 #include "easydel/train/optimizer.h"
 #include "easydel/train/schedule.h"
-#include "easydel/train/source.h"
 
 namespace easydel::probe {
 
@@ -25,12 +25,12 @@ struct ReplayCase {
   // Of a preference method: whether it has a reference at all, and which of the start weights it scales by what.
   std::string reference_scaled;  // a regular expression; empty: none
   double reference_scale = 1;
-  std::unique_ptr<train::Source> source;
+  std::unique_ptr<train::BatchSource> source;
 };
 
 ReplayCase read_replay_case(const std::filesystem::path& case_file, const std::filesystem::path& root);
 
 // The recorded micro-batches as examples. `preference`: rows are chosen halves and rejected halves.
-std::unique_ptr<train::Source> read_recorded_batches(const std::filesystem::path& file, bool preference);
+std::unique_ptr<train::BatchSource> read_recorded_batches(const std::filesystem::path& file, bool preference);
 
 }  // namespace easydel::probe

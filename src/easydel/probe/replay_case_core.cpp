@@ -184,10 +184,9 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
   if (preference) {
     auto dpo = read_dpo(arguments);
     read_reference(document, out, *dpo, where);
-    common.trainer_type = "dpo";
-    out.trainer.own = dpo;
+    out.trainer.use<train::DpoConfig>(dpo);
   } else {
-    out.trainer.own = read_sft(arguments);
+    out.trainer.use<train::SftConfig>(read_sft(arguments));
   }
   arguments.finish();
   common.save_directory = "replay";

@@ -69,7 +69,7 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   parts.load.training = true;
   parts.load.overrides = replayed.overrides;
   parts.model = models::load_model(replayed.model, parts.load);
-  parts.reference = scaled_reference(replayed, parts.load);
+  parts.side.reference.model = scaled_reference(replayed, parts.load);
   parts.trainer = replayed.trainer;
   parts.source = std::move(replayed.source);
   parts.schedule = replayed.schedule;

@@ -229,7 +229,7 @@ Value train_with(const VectorCase& vector, const VectorFile&) {
   train::TrainerSection section;
   config::read_section(config::section_of<train::TrainerSection>(), given, &section, "trainer", problems);
   if (refused(problems)) refuse("trainer", problems.text());
-  const std::string word = type.is_null() ? "sft" : canonical(type.scalar);
+  const std::string word = type.is_null() ? section.common.trainer_type : canonical(type.scalar);
   const train::MethodConfig* const method = train::find_method_config(word);
   check(method, "a method that was read before");
   Value out = Value::map();

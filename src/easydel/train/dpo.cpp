@@ -22,8 +22,9 @@
 namespace easydel::train {
 namespace {
 
-// An example's values: tokens of the chosen and of the rejected answer, then perhaps their reference log-probs.
-constexpr size_t lengths_only = 2, with_reference = 4;
+// Columns of a pair's sequences: how many tokens its answers have, and perhaps their log-probabilities by the
+// reference.
+constexpr const char *answer_tokens = "answer_tokens", *reference_logps = "reference_logps";
 
 struct Pair {
   Tensor chosen, rejected;  // [pairs]
@@ -116,9 +117,9 @@ Tensor pair_loss(DpoLoss loss, const Scores& s, const DpoConfig& config) {
 class Dpo final : public Method {
  public:
   explicit Dpo(const Setting& setting)
-      : config_(setting.trainer.own_as<DpoConfig>("dpo")),
+      : config_(setting.trainer.own_as<DpoConfig>()),
         common_(setting.trainer.common),
-        reference_(setting.reference) {
+        reference_(setting.side.reference.model) {
     if (!reference_ && !config_.reference_free && setting.model) reference_ = models::copy_model(*setting.model);
     if (setting.tokenizer) encoder_.emplace(setting.tokenizer, data::EncoderOptions{});
   }
@@ -138,6 +139,7 @@ class Dpo final : public Method {
     keep(pair.rejected, config_.max_completion_length, false);
 
     data::Example example;
+    std::vector<float> answers;
     bool learnable = true;
     for (const auto* answer : {&pair.chosen, &pair.rejected}) {
       std::vector<int32_t> ids = pair.prompt;
@@ -147,9 +149,10 @@ class Dpo final : public Method {
       out.cut_tokens += truncate(ids, learn);
       const auto before = example.labelled();
       example.add_sequence(ids, learn);
-      example.values.push_back(static_cast<float>(std::count(learn.begin(), learn.end(), 1)));
+      answers.push_back(static_cast<float>(std::count(learn.begin(), learn.end(), 1)));
       learnable &= example.labelled() > before;
     }
+    example.set({answer_tokens, data::Column::Per::sequence, std::move(answers)});
     if (learnable) out.example = std::move(example);
     return out;
   }
@@ -168,7 +171,7 @@ class Dpo final : public Method {
                                                    .correct = how.metrics,
                                                    .mean_logit = how.metrics,
                                                    .chunk = common_.loss().chunk_token_size.value_or(0)});
-    const Tensor reference = reference_logps(policy, batch, how);
+    const Tensor reference = logps_of_reference(policy, batch, how);
     const Tensor logps = answer_logps(policy, policy.logps);
 
     Scores s;
@@ -176,7 +179,7 @@ class Dpo final : public Method {
     s.ratios = halves(logps - reference);
     s.scores = {through(s.ratios.chosen, config_.f_divergence_type, config_.f_alpha_divergence_coef),
                 through(s.ratios.rejected, config_.f_divergence_type, config_.f_alpha_divergence_coef)};
-    s.lengths = halves(answer_lengths(batch).to(logps.device()).clamp_min(1));
+    s.lengths = halves(batch.column(answer_tokens).to(logps.device()).clamp_min(1));
     const Tensor plain = halves(policy.sums(policy.logps)).chosen;
     s.chosen_mean = plain.sum() / halves(policy.lengths).chosen.sum();
 
@@ -196,12 +199,13 @@ class Dpo final : public Method {
     Forwarding how = forwarding;
     how.training = how.metrics = false;
     for (data::Example& example : examples) {
-      if (example.values.size() == with_reference) continue;
+      if (example.find(reference_logps)) continue;
       const data::Example* one = &example;
       const Batch batch = collate({&one, 1});
       const SequenceScores scores = score_sequences(*reference_, batch, how, {});
       const Tensor sums = answer_logps(scores, scores.logps).to(at::kCPU);
-      for (int i = 0; i < 2; ++i) example.values.push_back(sums[i].item<float>());
+      example.set({reference_logps, data::Column::Per::sequence,
+                   std::vector<float>{sums[0].item<float>(), sums[1].item<float>()}});
     }
     reference_.reset();
   }
@@ -218,7 +222,21 @@ class Dpo final : public Method {
     }
   }
 
-  std::shared_ptr<models::Model> state() const override { return config_.sync_ref_model ? reference_ : nullptr; }
+  MethodState state() const override {
+    MethodState out;
+    if (config_.sync_ref_model)
+      for (const nn::Entry& entry : reference_->parameters().entries())
+        out.tensors.push_back({"reference." + entry.path, entry.shard, &entry});
+    return out;
+  }
+
+  void restore(const SavedState& saved) override {
+    if (!config_.sync_ref_model) return;
+    for (nn::Entry& entry : reference_->parameters().entries()) {
+      saved.copy_into(entry.shard, "reference." + entry.path, &entry);
+      entry.written();
+    }
+  }
 
  private:
   int64_t truncate(std::vector<int32_t>& ids, std::vector<uint8_t>& learn) const {
@@ -243,27 +261,14 @@ class Dpo final : public Method {
     return scores.sums(per_token * (1 - (1 - *config_.ld_alpha) * tail.to(at::kFloat)));
   }
 
-  Tensor reference_logps(const SequenceScores& policy, const Batch& batch, Forwarding how) const {
+  Tensor logps_of_reference(const SequenceScores& policy, const Batch& batch, Forwarding how) const {
     const c10::AutoGradMode no_grad(false);
     if (config_.reference_free) return at::zeros_like(policy.lengths);
-    if (batch.values.size() == static_cast<size_t>(batch.examples) * with_reference)
-      return column(batch, lengths_only, with_reference).to(policy.logps.device());
+    if (batch.has(reference_logps)) return batch.column(reference_logps).to(policy.logps.device());
     how.training = how.metrics = false;
     how.checkpointing = nn::Checkpointing::none;
     const SequenceScores scores = score_sequences(*reference_, batch, how, {});
     return answer_logps(scores, scores.logps);
-  }
-
-  Tensor answer_lengths(const Batch& batch) const { return column(batch, 0, lengths_only); }
-
-  // Two values of each example, as [chosen..., rejected...].
-  static Tensor column(const Batch& batch, size_t first, size_t end) {
-    const size_t each = batch.values.size() / static_cast<size_t>(batch.examples);
-    check(each >= end, "a pair with ", each, " values");
-    std::vector<float> out;
-    for (size_t value = first; value < end; ++value)
-      for (size_t i = 0; i < static_cast<size_t>(batch.examples); ++i) out.push_back(batch.values[i * each + value]);
-    return at::tensor(at::ArrayRef<float>(out), at::kFloat);
   }
 
   void add_metrics(Loss& out, const Scores& s, const SequenceScores& policy) const {

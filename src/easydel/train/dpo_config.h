@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 
 namespace easydel::train {
 
@@ -82,6 +83,9 @@ struct DpoConfig {
   std::optional<bool> is_encoder_decoder;
   Value tools;
 
+  static constexpr MethodFacts facts{
+      .rows = {data::RowKind::preference}, .reference = SideModelUse::optional, .saves = data::pair_columns};
+
   static constexpr auto doc =
       "Direct preference optimisation (arXiv:2305.18290): the chosen answer by a wider margin "
       "over the rejected one than a frozen reference has.";
@@ -90,34 +94,40 @@ struct DpoConfig {
     using C = DpoConfig;
     constexpr auto flat = no_effect("batches are flat lists of tokens without padding");
     return std::tuple{
-        field<&C::beta>("How far the model may drift from the reference.", above(0)),
-        field<&C::loss_type>("Shape of the loss over the margin, or a list of them to be summed."),
-        field<&C::loss_weights>("Weight of each of several losses; none: 1 each."),
-        field<&C::label_smoothing>("Share of preferences taken to be flipped (sigmoid, robust, exo_pair, aot).",
+        field<&C::beta>("How strongly the model is kept near the reference; lower values let it drift further.",
+                        above(0)),
+        field<&C::loss_type>("Loss as a function of the margin; a list is summed."),
+        field<&C::loss_weights>("Weight of each loss in a list; empty: 1 each."),
+        field<&C::label_smoothing>("Probability that a preference is flipped (sigmoid, robust, exo_pair, aot).",
                                    between(0, 0.5)),
-        field<&C::conservative>("Whether sigmoid, too, uses label_smoothing (conservative DPO); TRL 1.x does not."),
+        field<&C::conservative>(
+            "Whether label_smoothing also applies to sigmoid (conservative DPO); it does not in TRL 1.x."),
         field<&C::f_divergence_type>("Divergence that keeps the model near the reference (arXiv:2309.16240)."),
-        field<&C::f_alpha_divergence_coef>("Alpha of alpha_divergence."),
+        field<&C::f_alpha_divergence_coef>("The alpha of alpha_divergence."),
         field<&C::discopop_tau>("Temperature of discopop.", above(0)),
-        field<&C::ld_alpha>("Weight of what a longer answer has beyond the shorter (arXiv:2409.06411); null: off.",
-                            between(0, 1)),
-        field<&C::max_prompt_length>("Tokens of a prompt, its end is kept; null: only max_length.", at_least(1)),
-        field<&C::max_completion_length>("Tokens of a completion, its beginning is kept; null: only max_length.",
-                                         at_least(1)),
-        field<&C::reference_free>("Compare with a uniform reference instead of a model."),
-        field<&C::precompute_ref_log_probs>("Run the reference once over the data, then drop it."),
-        field<&C::sync_ref_model>("Move the reference towards the model (arXiv:2404.09656)."),
-        field<&C::ref_model_mixup_alpha>("Share of the model in the new reference.", between(0, 1)),
-        field<&C::ref_model_sync_steps>("Steps between moves.", at_least(1)),
+        field<&C::ld_alpha>(
+            "Weight of the tokens by which the longer answer exceeds the shorter one (arXiv:2409.06411); null: 1.",
+            between(0, 1)),
+        field<&C::max_prompt_length>("Longest prompt in tokens; its end is kept. null: only max_length limits it.",
+                                     at_least(1)),
+        field<&C::max_completion_length>(
+            "Longest completion in tokens; its beginning is kept. null: only max_length limits it.", at_least(1)),
+        field<&C::reference_free>("Compare with a uniform distribution instead of a reference model."),
+        field<&C::precompute_ref_log_probs>(
+            "Compute the reference's log-probabilities once before training, then free its memory."),
+        field<&C::sync_ref_model>("Move the reference towards the trained model (arXiv:2404.09656)."),
+        field<&C::ref_model_mixup_alpha>("Weight of the trained model when the reference moves.", between(0, 1)),
+        field<&C::ref_model_sync_steps>("Updates between moves of the reference.", at_least(1)),
         field<&C::disable_dropout>("Train without dropout."),
         field<&C::use_weighting>("Weight pairs by their probability (arXiv:2406.11827).", not_built("WPO's weighting")),
-        field<&C::rpo_alpha>("Weight of the chosen answer's own loss.",
+        field<&C::rpo_alpha>("Weight of an extra likelihood loss on the chosen answer.",
                              not_built("rpo_alpha (give loss_type [sigmoid, sft] with loss_weights)")),
-        field<&C::force_use_ref_model>("Take a reference although adapters are trained.",
+        field<&C::force_use_ref_model>("Use a reference model even if adapters are trained.",
                                        no_effect("there are no adapters here yet")),
-        field<&C::label_pad_token_id>("Label of what is not learned.", flat),
-        field<&C::padding_value>("Token that pads.", flat),
-        field<&C::dataset_num_proc>("Processes.", no_effect("rows are tokenized once, before the first step")),
+        field<&C::label_pad_token_id>("Label of tokens that are not learned.", flat),
+        field<&C::padding_value>("Id of the padding token.", flat),
+        field<&C::dataset_num_proc>("Number of processes.",
+                                    no_effect("rows are tokenized once, before the first step")),
         field<&C::logprob_vocab_chunk_size>("Vocabulary entries scored at a time.",
                                             no_effect("scores run over chunks of tokens")),
         field<&C::is_encoder_decoder>("Whether the model has an encoder.", not_built("models with an encoder")),

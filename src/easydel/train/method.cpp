@@ -3,8 +3,10 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/nonzero.h>
+#include <ATen/ops/tensor.h>
 
 #include "easydel/base/error.h"
+#include "easydel/base/names.h"
 #include "easydel/train/router_watch.h"
 
 namespace easydel::train {
@@ -23,11 +25,50 @@ models::Outputs Forwarding::run(const models::Model& model, const Batch& batch, 
   return outputs;
 }
 
-std::unique_ptr<Method> build_method(const Setting& setting) {
-  for (const MethodEntry& entry : methods())
-    if (entry.name == setting.trainer.common.trainer_type) return entry.build(setting);
-  throw Bug(str("no method ", setting.trainer.common.trainer_type));
+data::Prepare preparation(const Method& method, const MethodConfig& config) {
+  return [&method, &config](const data::TypedRow& row) {
+    if (config.facts.rows.has(row.kind)) return method.prepare(row);
+    std::vector<std::string> others;
+    for (const MethodConfig& other : method_configs())
+      if (other.built && other.facts.rows.has(row.kind)) others.emplace_back(other.name);
+    refuse(row.where, str("a row of kind ", data::name_of(row.kind), " is not for this trainer_type"),
+           str("give ", data::fields_of(config.facts.rows),
+               others.empty() ? "" : "; or set trainer_type: " + join(others, " or ")));
+  };
 }
+
+const Tensor& Batch::column(std::string_view name) const {
+  const auto found = columns.find(name);
+  check(found != columns.end(), "the batch has no column ", name);
+  return found->second;
+}
+
+namespace {
+
+// A column of all examples, in the order of flat_batch. `sequences`: the most that an example has.
+template <class T>
+Tensor collated(std::span<const data::Example* const> examples, const data::Column& like, size_t sequences) {
+  std::vector<const std::vector<T>*> lists;
+  for (const data::Example* example : examples) {
+    const data::Column* const column = example->find(like.name);
+    check(column && column->per == like.per && column->values.index() == like.values.index(), "column ", like.name,
+          " is not alike in all examples of a batch");
+    lists.push_back(&std::get<std::vector<T>>(column->values));
+  }
+  std::vector<T> out;
+  std::vector<size_t> done(examples.size(), 0);
+  for (size_t s = 0; s < (like.per == data::Column::Per::example ? 1 : sequences); ++s)
+    for (size_t e = 0; e < examples.size(); ++e) {
+      if (like.per != data::Column::Per::example && s >= examples[e]->lengths.size()) continue;
+      const size_t count = like.per == data::Column::Per::token ? static_cast<size_t>(examples[e]->lengths[s]) : 1;
+      const auto begin = lists[e]->begin() + static_cast<std::ptrdiff_t>(done[e]);
+      out.insert(out.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
+      done[e] += count;
+    }
+  return at::tensor(at::ArrayRef<T>(out), c10::CppTypeToScalarType<T>::value);
+}
+
+}  // namespace
 
 Batch flat_batch(std::span<const data::Example* const> examples) {
   Batch batch;
@@ -36,7 +77,6 @@ Batch flat_batch(std::span<const data::Example* const> examples) {
   for (const data::Example* example : examples) {
     tokens += example->tokens.size();
     sequences = std::max(sequences, example->lengths.size());
-    batch.values.insert(batch.values.end(), example->values.begin(), example->values.end());
   }
   batch.tokens = at::empty({static_cast<int64_t>(tokens)}, at::kLong);
   batch.labels = at::empty({static_cast<int64_t>(tokens)}, at::kLong);
@@ -56,6 +96,13 @@ Batch flat_batch(std::span<const data::Example* const> examples) {
       }
       batch.cu_seqlens.push_back(at);
     }
+  if (examples.empty()) return batch;
+  for (const data::Example* example : examples)
+    check(example->columns.size() == examples[0]->columns.size(), "examples of one batch have unequal columns");
+  for (const data::Column& column : examples[0]->columns)
+    batch.columns.emplace(column.name, std::holds_alternative<std::vector<float>>(column.values)
+                                           ? collated<float>(examples, column, sequences)
+                                           : collated<int64_t>(examples, column, sequences));
   return batch;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,7 +16,10 @@
 #include "easydel/models/model.h"
 #include "easydel/nn/pass.h"
 #include "easydel/text/tokenizers/tokenizer.h"
+#include "easydel/train/batch_source.h"
 #include "easydel/train/method_configs.h"
+#include "easydel/train/method_state.h"
+#include "easydel/train/sampler.h"
 
 namespace easydel::train {
 
@@ -24,11 +29,14 @@ struct Batch {
   Tensor labels;                    // int64 [tokens], shifted; data::no_label: not learned
   std::vector<int64_t> cu_seqlens;  // where each sequence begins, and the end
   int64_t examples = 0;
-  int64_t labelled = 0;       // labels that are not no_label
-  std::vector<float> values;  // the examples' values, one after the other
+  int64_t labelled = 0;  // labels that are not no_label
+  // The examples' columns by name, fp32 or int64 [examples], [sequences] or [tokens], in the batch's order.
+  std::map<std::string, Tensor, std::less<>> columns;
   // The method's share in what the step's losses are divided by: added over micro-batches and ranks.
   double weight = 0;
   int64_t size() const { return cu_seqlens.back(); }
+  bool has(std::string_view column) const { return columns.find(column) != columns.end(); }
+  const Tensor& column(std::string_view name) const;  // Bug if there is none
 };
 
 struct Metric {
@@ -64,7 +72,12 @@ class Method {
   virtual ~Method() = default;
   // Called from several threads at once.
   virtual data::Prepared prepare(const data::TypedRow& row) const = 0;
-  virtual bool can_pack() const { return false; }
+  // What the steps learn from, given the source of the prepared rows. A method that makes its own examples gives a
+  // source that asks `rows` for prompts; a step must stay a function of its number, the weights and the method's state.
+  // `sampler`: null unless the method's facts say that it samples; outlives the source.
+  virtual std::unique_ptr<BatchSource> source(std::unique_ptr<BatchSource> rows, const Sampler* /*sampler*/) {
+    return rows;
+  }
   virtual Batch collate(std::span<const data::Example* const> examples) const = 0;
   virtual Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const = 0;
   // What a step's sum of losses is divided by, given the weights of all its batches.
@@ -73,8 +86,22 @@ class Method {
   virtual void examine(std::span<data::Example>, const Forwarding&) {}
   // After `step` updates were made.
   virtual void updated(const models::Model&, int64_t /*step*/) {}
-  // What of the method's own state a checkpoint must hold beside the model (a reference that moves); may be null.
-  virtual std::shared_ptr<models::Model> state() const { return nullptr; }
+  // What a checkpoint must hold of the method's own state (a reference that moves, a running mean). Tensors are read
+  // while it is saved, so they may be the method's own.
+  virtual MethodState state() const { return {}; }
+  // Puts back what state() gave, before the first step. Called for every method that goes on from a checkpoint.
+  virtual void restore(const SavedState&) {}
+};
+
+// A model in addition to the one that is trained; frozen.
+struct SideModel {
+  std::shared_ptr<models::Model> model;              // null: none was given
+  std::shared_ptr<const text::Tokenizer> tokenizer;  // its own; null: there is none in its folder
+};
+
+// By role; only those that the method's facts have a use for.
+struct SideModels {
+  SideModel reference, teacher, reward;
 };
 
 // What a method is built from.
@@ -83,7 +110,7 @@ struct Setting {
   const data::MixtureConfig& mixture;
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: examples come ready (a replay)
   std::shared_ptr<models::Model> model;              // null: rows are prepared, and nothing is computed
-  std::shared_ptr<models::Model> reference;          // the user's; null: none was given
+  SideModels side = {};
 };
 
 struct MethodEntry {
@@ -92,7 +119,13 @@ struct MethodEntry {
 };
 
 std::span<const MethodEntry> methods();  // in alphabetical order: methods.cpp
+// One more, from a plug-in; see register_method_config. UserError if the name is taken.
+void register_method(const MethodConfig& config, std::unique_ptr<Method> (*build)(const Setting& setting));
 std::unique_ptr<Method> build_method(const Setting& setting);
+
+// The method's way from a row to an example, for data::Dataset::build; both must outlive it. UserError for a row of a
+// kind that is not among the method's facts.
+data::Prepare preparation(const Method& method, const MethodConfig& config);
 
 // The examples' sequences one after the other: first the first sequence of every example, then every second one
 // (a pair's chosen halves stand before the rejected ones).

@@ -32,12 +32,6 @@
 namespace easydel::train {
 namespace {
 
-template <class Config>
-constexpr MethodConfig method(std::string_view name, void (*defaults)(TrainerConfig&) = nullptr, bool built = true) {
-  return {name, config::section_of<Config>, []() -> std::shared_ptr<void> { return std::make_shared<Config>(); },
-          defaults, built};
-}
-
 template <double Rate>
 void rate(TrainerConfig& common) {
   common.learning_rate = Rate;
@@ -52,32 +46,37 @@ void rate_and_length(TrainerConfig& common) {
   length<Length>(common);
 }
 
-constexpr std::array methods{
-    method<AgenticMoshpitConfig>("agentic_moshpit", rate<1e-6>, false),
-    method<BaseTrainerConfig>("base", nullptr, false),
-    method<BcoConfig>("bco", rate_and_length<1e-6, 1024>, false),
-    method<CpoConfig>("cpo", rate_and_length<1e-6, 1024>, false),
-    method<DistillationConfig>("distillation", nullptr, false),
-    method<DpoConfig>("dpo", rate_and_length<1e-6, 512>),
-    method<EmbeddingConfig>("embedding", rate_and_length<2e-5, 512>, false),
-    method<GfpoConfig>("gfpo", rate<1e-6>, false),
-    method<GkdConfig>("gkd", rate<2e-5>, false),
-    method<GrpoConfig>("grpo", rate<1e-6>, false),
-    method<GspoConfig>("gspo", rate<1e-6>, false),
-    method<KtoConfig>("kto", rate_and_length<1e-6, 1024>, false),
-    method<NashMdConfig>("nash_md", rate<1e-6>, false),
-    method<OnPolicyDistillationConfig>("on_policy_distillation", nullptr, false),
-    method<OrpoConfig>("orpo", rate_and_length<1e-6, 1024>, false),
-    method<PpoConfig>("ppo", rate_and_length<1e-6, 768>, false),
-    method<RayConfig>("ray", nullptr, false),
-    method<RewardConfig>("reward", length<1024>, false),
-    method<RlvrConfig>("rlvr", rate<1e-6>, false),
-    method<SdpoConfig>("sdpo", rate<1e-6>, false),
-    method<SeqKdConfig>("seq_kd", nullptr, false),
-    method<SftConfig>("sft", rate<2e-5>),
-    method<SparseDistillationConfig>("sparse_distillation", nullptr, false),
-    method<XpoConfig>("xpo", rate<1e-6>, false),
+constexpr std::array built_in{
+    method_config<AgenticMoshpitConfig>("agentic_moshpit", rate<1e-6>, false),
+    method_config<BaseTrainerConfig>("base", nullptr, false),
+    method_config<BcoConfig>("bco", rate_and_length<1e-6, 1024>, false),
+    method_config<CpoConfig>("cpo", rate_and_length<1e-6, 1024>, false),
+    method_config<DistillationConfig>("distillation", nullptr, false),
+    method_config<DpoConfig>("dpo", rate_and_length<1e-6, 512>),
+    method_config<EmbeddingConfig>("embedding", rate_and_length<2e-5, 512>, false),
+    method_config<GfpoConfig>("gfpo", rate<1e-6>, false),
+    method_config<GkdConfig>("gkd", rate<2e-5>, false),
+    method_config<GrpoConfig>("grpo", rate<1e-6>, false),
+    method_config<GspoConfig>("gspo", rate<1e-6>, false),
+    method_config<KtoConfig>("kto", rate_and_length<1e-6, 1024>, false),
+    method_config<NashMdConfig>("nash_md", rate<1e-6>, false),
+    method_config<OnPolicyDistillationConfig>("on_policy_distillation", nullptr, false),
+    method_config<OrpoConfig>("orpo", rate_and_length<1e-6, 1024>, false),
+    method_config<PpoConfig>("ppo", rate_and_length<1e-6, 768>, false),
+    method_config<RayConfig>("ray", nullptr, false),
+    method_config<RewardConfig>("reward", length<1024>, false),
+    method_config<RlvrConfig>("rlvr", rate<1e-6>, false),
+    method_config<SdpoConfig>("sdpo", rate<1e-6>, false),
+    method_config<SeqKdConfig>("seq_kd", nullptr, false),
+    method_config<SftConfig>("sft", rate<2e-5>),
+    method_config<SparseDistillationConfig>("sparse_distillation", nullptr, false),
+    method_config<XpoConfig>("xpo", rate<1e-6>, false),
 };
+
+std::vector<MethodConfig>& all_methods() {
+  static std::vector<MethodConfig> all(built_in.begin(), built_in.end());
+  return all;
+}
 
 const config::Key* find(const config::Section& section, std::string_view word) {
   const auto key =
@@ -88,7 +87,7 @@ const config::Key* find(const config::Section& section, std::string_view word) {
 bool knows(const config::Section& section, std::string_view word) { return find(section, word) != nullptr; }
 
 bool some_method_knows(std::string_view word) {
-  return std::ranges::any_of(methods, [&](const MethodConfig& method) { return knows(method.section(), word); });
+  return std::ranges::any_of(all_methods(), [&](const MethodConfig& method) { return knows(method.section(), word); });
 }
 
 // The chosen method; nullptr, with a problem noted, where there is none such.
@@ -98,7 +97,7 @@ const MethodConfig* chosen(const Value& value, const std::string& path, config::
   const MethodConfig* const method = find_method_config(word);
   if (method && method->built) return method;
   std::vector<std::string> built, known;
-  for (const MethodConfig& other : methods) {
+  for (const MethodConfig& other : all_methods()) {
     if (other.built) built.emplace_back(other.name);
     known.emplace_back(other.name);
   }
@@ -148,7 +147,12 @@ void read_trainer(const Value& value, void* object, const std::string& path, con
   out.python = {};
   if (!method) {
     const std::array parts{config::part(out.common), config::part(out.python)};
-    return config::read_sections(parts, own, path, problems);
+    config::read_sections(parts, own, path, problems);
+    // The problem is noted; later checks still ask for a method.
+    const TrainerSection usual;
+    out.common.trainer_type = usual.common.trainer_type;
+    out.own = usual.own;
+    return;
   }
   if (method->defaults) method->defaults(out.common);
   const std::shared_ptr<void> keys = method->make();
@@ -159,24 +163,47 @@ void read_trainer(const Value& value, void* object, const std::string& path, con
 
 Value write_trainer(const void* object) {
   const auto& section = *static_cast<const TrainerSection*>(object);
-  const MethodConfig* method = find_method_config(section.common.trainer_type);
-  check(method, "no method ", section.common.trainer_type);
   auto& open = const_cast<TrainerSection&>(section);  // write_sections only reads
-  return config::write_sections(parts_of(open, *method, const_cast<void*>(section.own.get())));
+  return config::write_sections(parts_of(open, section.method(), const_cast<void*>(section.own.get())));
 }
 
 }  // namespace
 
-std::span<const MethodConfig> method_configs() { return methods; }
+std::span<const MethodConfig> method_configs() { return all_methods(); }
 
 const MethodConfig* find_method_config(std::string_view trainer_type) {
   const std::string word = canonical(trainer_type);
-  for (const MethodConfig& method : methods)
+  for (const MethodConfig& method : all_methods())
     if (method.name == word) return &method;
   return nullptr;
 }
 
+void register_method_config(const MethodConfig& method) {
+  if (find_method_config(method.name))
+    refuse("trainer_type", "'" + std::string(method.name) + "' is there already", "give the method a name of its own");
+  std::vector<MethodConfig>& all = all_methods();
+  all.insert(std::ranges::upper_bound(all, method.name, {}, &MethodConfig::name), method);
+}
+
 TrainerSection::TrainerSection() : own(std::make_shared<SftConfig>()) { find_method_config("sft")->defaults(common); }
+
+const MethodConfig& TrainerSection::method() const {
+  const MethodConfig* const found = find_method_config(common.trainer_type);
+  check(found, "no method ", common.trainer_type);
+  return *found;
+}
+
+DataKeys TrainerSection::data_keys() const {
+  const MethodConfig& method = this->method();
+  return method.data_keys ? method.data_keys(own.get()) : DataKeys{};
+}
+
+void TrainerSection::set_own(const config::Section& (*section)(), std::shared_ptr<const void> keys) {
+  const auto found = std::ranges::find(all_methods(), section, &MethodConfig::section);
+  check(found != all_methods().end(), "keys of no method");
+  common.trainer_type = found->name;
+  own = std::move(keys);
+}
 
 namespace {
 
@@ -206,12 +233,13 @@ config::Section variant_of(const MethodConfig& method) {
 config::Section TrainerSection::section() {
   static const std::vector<config::Section> variants = [] {
     std::vector<config::Section> made;
-    for (const MethodConfig& method : methods) made.push_back(variant_of(method));
+    for (const MethodConfig& method : all_methods()) made.push_back(variant_of(method));
     return made;
   }();
   const std::array tables{&config::section_of<TrainerConfig>(), &config::section_of<TrainerPythonConfig>()};
   config::Section out = config::merged(TrainerConfig::doc, tables);
-  for (size_t i = 0; i < methods.size(); ++i) out.variants.push_back({std::string(methods[i].name), &variants[i]});
+  for (size_t i = 0; i < variants.size(); ++i)
+    out.variants.push_back({std::string(all_methods()[i].name), &variants[i]});
   out.read_all = read_trainer;
   out.write_all = write_trainer;
   return out;

@@ -1,5 +1,5 @@
-// Which training methods there are and which keys each has beside the common ones. A face: no torch, so that a run can
-// be validated without it. The methods themselves are in methods.cpp.
+// Which training methods there are, which keys each has in addition to the common ones, and what each states about
+// itself. A face: no torch, so that a run can be validated without it. The methods themselves are in methods.cpp.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 #include "easydel/train/trainer_config.h"
 #include "easydel/train/trainer_python_config.h"
 
@@ -19,29 +20,63 @@ struct MethodConfig {
   std::string_view name;                              // the YAML word and the file's name
   const config::Section& (*section)();                // its own keys
   std::shared_ptr<void> (*make)();                    // a struct of theirs with the defaults
-  void (*defaults)(TrainerConfig& common) = nullptr;  // what of the common keys has another default
+  void (*defaults)(TrainerConfig& common) = nullptr;  // sets common keys that have another default
   bool built = true;                                  // false: its keys are checked, then it is refused
+  MethodFacts facts = {};
+  DataKeys (*data_keys)(const void* own) = nullptr;  // null: its keys say nothing of the data
 };
+
+// The row of a method whose keys are `Config`.
+template <class Config>
+constexpr MethodConfig method_config(std::string_view name, void (*defaults)(TrainerConfig&) = nullptr,
+                                     bool built = true) {
+  MethodConfig out{.name = name,
+                   .section = config::section_of<Config>,
+                   .make = []() -> std::shared_ptr<void> { return std::make_shared<Config>(); },
+                   .defaults = defaults,
+                   .built = built};
+  if constexpr (requires { Config::facts; }) out.facts = Config::facts;
+  if constexpr (requires(const Config& keys) { keys.data_keys(); })
+    out.data_keys = [](const void* own) { return static_cast<const Config*>(own)->data_keys(); };
+  return out;
+}
 
 std::span<const MethodConfig> method_configs();                         // in alphabetical order, also what is not built
 const MethodConfig* find_method_config(std::string_view trainer_type);  // nullptr: none; '-' and '_' are the same
+// One more, from a plug-in. method_configs() has it from now on, and spans and pointers of before are stale: call it
+// before a run is read. UserError if the name is taken.
+void register_method_config(const MethodConfig& method);
 
 // `trainer:` as it is read: the common keys and the chosen method's own. Keys of other methods are accepted with a note
 // that they have no effect; so one file can hold the settings of several methods.
 struct TrainerSection {
   TrainerConfig common;
   TrainerPythonConfig python;
-  std::shared_ptr<const void> own;  // the struct of find_method_config(common.trainer_type)
+  std::shared_ptr<const void> own;  // the struct of method()
 
   TrainerSection();  // sft with its defaults
   static config::Section section();
 
+  const MethodConfig& method() const;
+  const MethodFacts& facts() const { return method().facts; }
+  DataKeys data_keys() const;
+  data::SavedExamples saved_examples() const { return {common.trainer_type, facts().saves}; }
+
+  // The method's own keys, by their type.
   template <class Config>
-  const Config& own_as(std::string_view trainer_type) const {
-    check(own && common.trainer_type == trainer_type, "the keys of ", common.trainer_type, " read as those of ",
-          trainer_type);
+  const Config& own_as() const {
+    check(own && method().section == config::section_of<Config>, "the keys of ", common.trainer_type,
+          " read as those of another method");
     return *static_cast<const Config*>(own.get());
   }
+  // Makes it the method whose keys are `keys`; common keys stay.
+  template <class Config>
+  void use(std::shared_ptr<const Config> keys) {
+    set_own(config::section_of<Config>, std::move(keys));
+  }
+
+ private:
+  void set_own(const config::Section& (*section)(), std::shared_ptr<const void> keys);
 };
 
 }  // namespace easydel::train

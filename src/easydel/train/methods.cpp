@@ -1,6 +1,9 @@
 // The training methods, in alphabetical order.
+#include <algorithm>
 #include <array>
+#include <vector>
 
+#include "easydel/base/error.h"
 #include "easydel/train/method.h"
 
 namespace easydel::train {
@@ -8,9 +11,29 @@ namespace easydel::train {
 MethodEntry dpo();
 MethodEntry sft();
 
-std::span<const MethodEntry> methods() {
-  static const std::array all{dpo(), sft()};
+namespace {
+
+std::vector<MethodEntry>& all_methods() {
+  static const std::array built_in{dpo(), sft()};
+  static std::vector<MethodEntry> all(built_in.begin(), built_in.end());
   return all;
+}
+
+}  // namespace
+
+std::span<const MethodEntry> methods() { return all_methods(); }
+
+std::unique_ptr<Method> build_method(const Setting& setting) {
+  for (const MethodEntry& entry : methods())
+    if (entry.name == setting.trainer.common.trainer_type) return entry.build(setting);
+  throw Bug(str("no method ", setting.trainer.common.trainer_type));
+}
+
+void register_method(const MethodConfig& config, std::unique_ptr<Method> (*build)(const Setting& setting)) {
+  check(build != nullptr && config.built, "a method that is registered is built");
+  register_method_config(config);
+  std::vector<MethodEntry>& all = all_methods();
+  all.insert(std::ranges::upper_bound(all, config.name, {}, &MethodEntry::name), {config.name, build});
 }
 
 }  // namespace easydel::train

@@ -31,15 +31,13 @@ data::EncoderOptions encoder_options(const Setting& setting, const SftConfig& co
 class Sft final : public Method {
  public:
   explicit Sft(const Setting& setting)
-      : config_(setting.trainer.own_as<SftConfig>("sft")), common_(setting.trainer.common), loss_(common_.loss()) {
+      : config_(setting.trainer.own_as<SftConfig>()), common_(setting.trainer.common), loss_(common_.loss()) {
     if (setting.tokenizer) encoder_.emplace(setting.tokenizer, encoder_options(setting, config_));
     const auto& mixture = setting.mixture;
     packed_ = config_.packing || mixture.pack_tokens || mixture.pack_on_the_fly;
     truncate_ = mixture.tokenization.truncation;
     smoothing_ = config_.label_smoothing > 0 ? config_.label_smoothing : loss_.label_smoothing;
   }
-
-  bool can_pack() const override { return true; }
 
   data::Prepared prepare(const data::TypedRow& row) const override {
     check(encoder_.has_value(), "rows without a tokenizer");

@@ -73,7 +73,7 @@ fs::path State::save(const fs::path& folder, bool save_optimizer, const std::str
   run.order_class = order_class(entries.empty() ? at::kFloat : entries.front().compute);
   const auto write = [&](const fs::path& into) {
     models::save_model(*parts_.model, into, dtype);
-    if (optimizer_ && save_optimizer) write_optimizer(ranks, into, *optimizer_, nullptr);
+    if (optimizer_ && save_optimizer) write_optimizer(ranks, into, *optimizer_);
     if (ranks.first()) write_state(into, run);
   };
   const Checkpoints checkpoints(folder);
@@ -90,7 +90,7 @@ State State::load(const fs::path& folder, const models::LoadOptions& options, st
   State state = create({.model = models::load_model(from, options), .load = options, .step = run.step, .tx = tx});
   if (!tx || run.optimizer_steps == 0) return state;
   state.init_tx(*tx);
-  read_optimizer(from, options, *state.parts_.model, *state.optimizer_, nullptr);
+  read_optimizer(from, options, *state.parts_.model, *state.optimizer_);
   state.optimizer_->set_steps(run.optimizer_steps);
   return state;
 }

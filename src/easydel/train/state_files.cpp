@@ -3,12 +3,14 @@
 #include <ATen/ops/empty.h>
 
 #include <cstring>
+#include <set>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/kernels/order.h"
 #include "easydel/nn/shards.h"
+#include "easydel/tensor/dtype.h"
 #include "easydel/tensor/executor.h"
 #include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
@@ -32,6 +34,12 @@ weights::OutTensor out_tensor(std::string name, const Tensor& tensor) {
     case at::kHalf:
       out.dtype = weights::DType::f16;
       break;
+    case at::kLong:
+      out.dtype = weights::DType::i64;
+      break;
+    case at::kByte:
+      out.dtype = weights::DType::u8;
+      break;
     default:
       throw Bug(out.name + ": a number type that checkpoints do not hold");
   }
@@ -50,23 +58,31 @@ bool model_is_fp32(const fs::path& folder) {
   return true;
 }
 
-// A tensor of the file, into `to`: the whole of it, or where `to` is cut like the entry's shard, this rank's part.
-void copy_into(const Tensor& to, const nn::Entry& entry, const weights::SafetensorsFile& file, const std::string& name,
-               bool whole = false) {
+weights::TensorView view_of(const weights::SafetensorsFile& file, const std::string& name) {
   if (!file.has(name))
     refuse(file.path().string(), str("has no ", name), "the checkpoint is of another optimizer or of another model");
-  const weights::TensorView view = file.at(name);
-  const std::vector<int64_t> shape = whole ? to.sizes().vec() : entry.shape;
-  int64_t elements = 1;
-  for (const int64_t size : shape) elements *= size;
-  if (view.shape != shape || view.bytes.size() != static_cast<size_t>(elements) * to.element_size())
+  return file.at(name);
+}
+
+// A tensor of the file as `shape` and `as` say it is.
+Tensor host_tensor(const weights::SafetensorsFile& file, const std::string& name, const std::vector<int64_t>& shape,
+                   at::TensorOptions as) {
+  const weights::TensorView view = view_of(file, name);
+  // The file's bytes are aligned as the format promises, which is not enough for a tensor of its own.
+  const Tensor host = at::empty(shape, as.device(at::kCPU).requires_grad(false));
+  if (view.shape != shape || view.bytes.size() != static_cast<size_t>(host.nbytes()))
     refuse(file.path().string(), str(name, " is not of the shape that the model has"),
            "the checkpoint is of another model");
-  const c10::AutoGradMode no_grad(false);
-  // The file's bytes are aligned as the format promises, which is not enough for a tensor of its own.
-  const Tensor host = at::empty(shape, to.options().device(at::kCPU).requires_grad(false));
   std::memcpy(host.data_ptr(), view.bytes.data(), view.bytes.size());
-  to.copy_(whole ? host : entry.team->cut(host, entry.layout));
+  return host;
+}
+
+// A tensor of the file, into `to`: the whole of it, or where `to` is cut like the entry's shard, this rank's part.
+void copy_into(const Tensor& to, const nn::Entry* entry, const weights::SafetensorsFile& file,
+               const std::string& name) {
+  const c10::AutoGradMode no_grad(false);
+  const Tensor host = host_tensor(file, name, entry ? entry->shape : to.sizes().vec(), to.options());
+  to.copy_(entry ? entry->team->cut(host, entry->layout) : host);
 }
 
 int64_t integer(const Value& state, std::string_view name, const fs::path& file) {
@@ -76,6 +92,15 @@ int64_t integer(const Value& state, std::string_view name, const fs::path& file)
 }
 
 }  // namespace
+
+Tensor SavedState::tensor(const std::string& name) const {
+  const weights::TensorView view = view_of(file_, name);
+  return host_tensor(file_, name, view.shape, at::TensorOptions().dtype(tensor::scalar_type(view.dtype)));
+}
+
+void SavedState::copy_into(const Tensor& to, const std::string& name, const nn::Entry* entry) const {
+  train::copy_into(to, entry, file_, name);
+}
 
 std::string order_class(at::ScalarType compute) {
   const std::string of_bf16 = compute == at::kBFloat16 ? str(kernels::name(kernels::bf16_order()), ", ") : "";
@@ -100,6 +125,7 @@ void write_state(const fs::path& folder, const RunState& state) {
   out.set("data", Value::text(state.data));
   out.set("update", Value::integer(state.update));
   out.set("order_class", Value::text(state.order_class));
+  if (!state.method.is_null()) out.set("method", state.method);
   out.set("config", state.document);
   files::write(folder / state_name, to_json(out, 2) + "\n");
 }
@@ -117,28 +143,33 @@ RunState read_state(const fs::path& folder) {
   if (const Value* data = value.find("data")) state.data = data->scalar;
   if (const Value* order = value.find("order_class")) state.order_class = order->scalar;
   if (const Value* cursor = value.find("cursor")) state.cursor = *cursor;
+  if (const Value* method = value.find("method")) state.method = *method;
   if (const Value* document = value.find("config")) state.document = *document;
   return state;
 }
 
-void write_optimizer(const Ranks& ranks, const fs::path& folder, Optimizer& optimizer, models::Model* more) {
+void write_optimizer(const Ranks& ranks, const fs::path& folder, Optimizer& optimizer, const MethodState& method) {
   std::vector<weights::OutTensor> tensors;
-  const auto add = [&](const std::string& kind, const nn::Entry& entry, const Tensor& part, bool is_whole = false) {
-    const Tensor whole = is_whole ? part : nn::whole_of(entry, part);
-    if (ranks.first()) tensors.push_back(out_tensor(str(kind, ".", entry.path), whole));
+  std::set<std::string> names;
+  // `entry`: how the part is cut; null: it is whole.
+  const auto add = [&](const std::string& name, const Tensor& part, const nn::Entry* entry) {
+    check(names.insert(name).second, "two tensors of a checkpoint are called ", name);
+    const Tensor whole = entry ? nn::whole_of(*entry, part) : part;
+    if (ranks.first()) tensors.push_back(out_tensor(name, whole));
   };
   const bool masters = ranks.any(ranks.first() && !model_is_fp32(folder));
   for (const Optimizer::Slot& slot : optimizer.slots()) {
-    if (masters) add("master", *slot.entry, slot.entry->shard);
-    for (const auto& [name, state] : slot.states) add(name, *slot.entry, state, slot.rule->whole());
+    const std::string& path = slot.entry->path;
+    if (masters) add("master." + path, slot.entry->shard, slot.entry);
+    for (const auto& [name, state] : slot.states)
+      add(str(name, ".", path), state, slot.rule->whole() ? nullptr : slot.entry);
   }
-  if (more)
-    for (const nn::Entry& entry : more->parameters().entries()) add("reference", entry, entry.shard);
+  for (const MethodState::Item& item : method.tensors) add(item.name, item.tensor, item.entry);
   if (ranks.first()) weights::write_safetensors(folder / optimizer_name, tensors);
 }
 
 void read_optimizer(const fs::path& folder, const models::LoadOptions& load, models::Model& model, Optimizer& optimizer,
-                    models::Model* more) {
+                    const std::function<void(const weights::SafetensorsFile&)>& restore) {
   const fs::path path = folder / optimizer_name;
   const auto file = fs::exists(path) ? weights::SafetensorsFile::open(path) : nullptr;
   if (!file)
@@ -157,15 +188,11 @@ void read_optimizer(const fs::path& folder, const models::LoadOptions& load, mod
   }
   for (Optimizer::Slot& slot : optimizer.slots()) {
     if (!file) break;
-    if (masters) copy_into(slot.entry->shard, *slot.entry, *file, "master." + slot.entry->path);
+    if (masters) copy_into(slot.entry->shard, slot.entry, *file, "master." + slot.entry->path);
     for (const auto& [name, state] : slot.states)
-      copy_into(state, *slot.entry, *file, str(name, ".", slot.entry->path), slot.rule->whole());
+      copy_into(state, slot.rule->whole() ? nullptr : slot.entry, *file, str(name, ".", slot.entry->path));
   }
-  if (file && more)
-    for (nn::Entry& entry : more->parameters().entries()) {
-      copy_into(entry.shard, entry, *file, "reference." + entry.path);
-      entry.written();
-    }
+  if (file && restore) restore(*file);
   for (nn::Entry& entry : model.parameters().entries()) entry.written();
 }
 

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
+#include "easydel/train/method_state.h"
 #include "easydel/train/optimizer.h"
 #include "easydel/train/ranks.h"
 
@@ -23,6 +25,7 @@ struct RunState {
   std::string data;         // fingerprint of the data set
   int64_t update = 0;       // examples in an update
   std::string order_class;  // of additions, as kernels name it
+  Value method;             // the document of the method's state; null: none
   Value document;           // the run's configuration
 };
 
@@ -36,13 +39,14 @@ bool is_of_training(std::string_view name);
 void write_state(const std::filesystem::path& folder, const RunState& state);
 RunState read_state(const std::filesystem::path& folder);  // UserError for what is no state.json
 
-// The optimizer's states; the masters too where the model folder beside does not hold them in fp32; and
-// `more` (a method's own model, or null). Whole tensors, whatever the mesh; collective, the first rank writes.
+// The optimizer's states; the masters too if the model's folder does not hold them in fp32; and the tensors of the
+// method's state. Whole tensors, whatever the mesh; collective, the first rank writes.
 void write_optimizer(const Ranks& ranks, const std::filesystem::path& folder, Optimizer& optimizer,
-                     models::Model* more);
-// Puts this rank's part of the masters into the model and the rest into the optimizer. `load` is how the model was
-// loaded. UserError "file: what" where the checkpoint is of another model.
+                     const MethodState& method = {});
+// Puts this rank's part of the masters into the model and the rest into the optimizer; `restore` gets what there is of
+// the method's state, unless the checkpoint has no optimizer's file. `load` is how the model was loaded. UserError
+// "file: what" if the checkpoint is of another model.
 void read_optimizer(const std::filesystem::path& folder, const models::LoadOptions& load, models::Model& model,
-                    Optimizer& optimizer, models::Model* more);
+                    Optimizer& optimizer, const std::function<void(const weights::SafetensorsFile&)>& restore = {});
 
 }  // namespace easydel::train

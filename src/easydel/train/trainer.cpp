@@ -52,10 +52,10 @@ Forwarding Trainer::forwarding(bool training) const {
   return out;
 }
 
-Trainer::Part Trainer::part_of(const MicroBatch& micro) const {
+Trainer::RankBatch Trainer::rank_batch_of(const MicroBatch& micro) const {
   const std::span<const data::Example* const> all(micro);
   const auto [begin, end] = ranks_.rows(static_cast<int64_t>(micro.size()));
-  Part part;
+  RankBatch part;
   for (size_t i = 0; i < all.size(); ++i) {
     const auto tokens = static_cast<int64_t>(all[i]->tokens.size());
     if (static_cast<int64_t>(i) < begin) part.first_token += tokens;
@@ -71,7 +71,7 @@ Trainer::Part Trainer::part_of(const MicroBatch& micro) const {
   return part;
 }
 
-Loss Trainer::loss_of(const Part& part, Forwarding how, double mean_share) const {
+Loss Trainer::loss_of(const RankBatch& part, Forwarding how, double mean_share) const {
   RouterWatch routers(*parts_.model, router_losses_);
   how.routers = &routers;
   Loss loss = method_->loss(*parts_.model, part.batch, how);
@@ -86,11 +86,11 @@ Loss Trainer::loss_of(const Part& part, Forwarding how, double mean_share) const
 
 // One update: the losses of all micro-batches and ranks, divided by the weight of all of them.
 Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
-  std::vector<Part> parts;
+  std::vector<RankBatch> parts;
   StepResult result;
   double totals[4] = {0, 0, 0, 0};  // weight, tokens, examples, parts
   for (const MicroBatch& micro : source_->step(step)) {
-    const Part& part = parts.emplace_back(part_of(micro));
+    const RankBatch& part = parts.emplace_back(rank_batch_of(micro));
     totals[0] += part.share * part.batch.weight;
     totals[1] += part.share * static_cast<double>(part.batch.size());
     totals[2] += part.share * static_cast<double>(part.batch.examples);
@@ -106,7 +106,7 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
   Means means;
   double sum = 0;
   int64_t tokens = 0;  // of the micro-batches before
-  for (const Part& part : parts) {
+  for (const RankBatch& part : parts) {
     how.first_token = tokens + part.first_token;
     const Loss loss = loss_of(part, how, weight / std::max(totals[3], 1.0));
     sum += loss.sum.item<double>();
@@ -150,7 +150,7 @@ EvaluationReport Trainer::evaluate() {
     MicroBatch micro;
     for (size_t k = i; k < std::min(order.size(), i + static_cast<size_t>(at_once)); ++k)
       micro.push_back(&evaluation_->at(order[k]));
-    const Part part = part_of(micro);
+    const RankBatch part = rank_batch_of(micro);
     const Loss loss = loss_of(part, forwarding(false), method_->divisor(part.batch.weight));
     double totals[4] = {loss.sum.item<double>(), part.share * part.batch.weight,
                         part.share * static_cast<double>(part.batch.size()),
@@ -182,6 +182,7 @@ void Trainer::save(int64_t step) {
   state.data = source_->fingerprint();
   state.update = config().total_batch_size;
   state.order_class = order();
+  state.method = method_->state().document;
   state.document = parts_.document;
   last_saved_ = checkpoints_.path_of(step);
   saved_step_ = step;
@@ -195,7 +196,7 @@ void Trainer::save(int64_t step) {
 
 void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunState& state) {
   models::save_model(*parts_.model, folder, parts_.save_dtype);
-  if (config().save_optimizer_state) write_optimizer(ranks_, folder, *optimizer_, method_->state().get());
+  if (config().save_optimizer_state) write_optimizer(ranks_, folder, *optimizer_, method_->state());
   if (!ranks_.first()) return;
   if (parts_.tokenizer) text::save_tokenizer(*parts_.tokenizer, folder);
   write_state(folder, state);

@@ -12,13 +12,13 @@
 
 #include "easydel/data/dataset.h"
 #include "easydel/models/model.h"
+#include "easydel/train/batch_source.h"
 #include "easydel/train/checkpoints.h"
 #include "easydel/train/method.h"
 #include "easydel/train/optimizer.h"
 #include "easydel/train/ranks.h"
 #include "easydel/train/report.h"
 #include "easydel/train/schedule.h"
-#include "easydel/train/source.h"
 #include "easydel/train/state_files.h"
 
 namespace easydel::train {
@@ -26,8 +26,8 @@ namespace easydel::train {
 struct TrainerParts {
   TrainerSection trainer;
   data::MixtureConfig mixture;
-  std::shared_ptr<models::Model> model;      // loaded with LoadOptions::training
-  std::shared_ptr<models::Model> reference;  // of preference methods; null: a frozen copy of the model
+  std::shared_ptr<models::Model> model;  // loaded with LoadOptions::training
+  SideModels side;                       // that the method has a use for
   std::shared_ptr<const text::Tokenizer> tokenizer;
   models::LoadOptions load;  // how the model was loaded: a checkpoint is loaded in the same way
   nn::CheckpointPolicy checkpointing;
@@ -36,17 +36,17 @@ struct TrainerParts {
   Watcher* watcher = nullptr;       // outlives the trainer
 
   // Instead of what the configuration says, where a run is replayed.
-  std::unique_ptr<Source> source;
+  std::unique_ptr<BatchSource> source;
   std::optional<Schedule> schedule;
   std::optional<OptimizerRules> rules;
 };
 
 // What a run will be, before it begins.
-struct Plan {
+struct RunPlan {
   int64_t parameters = 0, trainable = 0;
   int64_t examples = 0, tokens = 0, labels = 0, longest = 0;  // of an epoch
   int64_t evaluation_examples = 0, evaluation_tokens = 0;
-  int64_t update = 0, parts = 0;  // examples in an update, and in how many parts they are computed
+  int64_t update = 0, micro_batches = 0;  // examples in an update, and in how many micro-batches they are computed
   int64_t steps_in_epoch = 0, steps = 0, from_step = 0;
   int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;  // the last is an estimate
   std::string checkpoint;  // that the run goes on from; empty: none
@@ -70,7 +70,7 @@ class Trainer {
   explicit Trainer(TrainerParts parts);
   ~Trainer();
 
-  const Plan& plan() const { return plan_; }
+  const RunPlan& plan() const { return plan_; }
   // Trains to the end, to a signal, or to the time limit. UserError where the loss is no number (the last good step
   // is saved then) or where the disk fails.
   Outcome run();
@@ -86,7 +86,7 @@ class Trainer {
   };
   // This rank's part of a micro-batch. A rank that has nothing to learn from in it goes along with an example of
   // another rank's, with share 0: all ranks must do the same gathers and sums.
-  struct Part {
+  struct RankBatch {
     Batch batch;
     double share = 1;         // of its loss, weight, counts and metrics
     int64_t first_token = 0;  // of the part in the whole micro-batch
@@ -99,9 +99,9 @@ class Trainer {
   void make_plan();
   void resume();
   Forwarding forwarding(bool training) const;
-  Part part_of(const MicroBatch& micro) const;
+  RankBatch rank_batch_of(const MicroBatch& micro) const;
   // mean_share: what a mean over the part counts in the loss's sum.
-  Loss loss_of(const Part& part, Forwarding how, double mean_share) const;
+  Loss loss_of(const RankBatch& part, Forwarding how, double mean_share) const;
   StepResult update(int64_t step, bool metrics);
   bool is_due(int64_t step, std::optional<int64_t> interval) const;
   void save(int64_t step);
@@ -112,11 +112,12 @@ class Trainer {
   TrainerParts parts_;
   Ranks ranks_;
   std::unique_ptr<Method> method_;
-  std::unique_ptr<Source> source_;
+  std::unique_ptr<Sampler> sampler_;  // null: the method does not sample
+  std::unique_ptr<BatchSource> source_;
   std::shared_ptr<data::Dataset> training_, evaluation_;
   std::unique_ptr<Optimizer> optimizer_;
   Schedule schedule_;
-  Plan plan_;
+  RunPlan plan_;
   Checkpoints checkpoints_;
   std::filesystem::path resumed_from_, last_saved_;
   int64_t tokens_seen_ = 0, saved_step_ = -1;

@@ -5,6 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/train/method_configs.h"
 
 namespace easydel::train {
 namespace {
@@ -20,7 +21,8 @@ bool is_regex(const std::string& pattern) {
 
 // What a loss on logits can have, and a training step cannot, or not yet.
 void settle_loss(const LossConfig& loss, const std::string& method, config::Keys keys) {
-  if (method != "sft")
+  const MethodConfig* const known = find_method_config(method);
+  if (known && !known->facts.token_loss)
     for (const char* key : {"ignore_index", "label_smoothing", "z_loss", "loss_normalizing_factor", "reduction",
                             "divide_weight_sum", "shift_tokens"})
       if (keys.given(key)) keys.no_effect(key, "with trainer_type " + method);
@@ -49,6 +51,15 @@ std::optional<double> seconds_of(const std::string& text) {
   if (unit == "min" || unit == "m") return number * 60;
   if (unit == "h" || unit == "hr") return number * 3600;
   return std::nullopt;
+}
+
+void check_update_divides(const TrainerConfig& config, int64_t ranks) {
+  const int64_t parts = config.gradient_accumulation_steps * ranks;
+  if (config.total_batch_size % parts != 0)
+    refuse("trainer.total_batch_size",
+           str(config.total_batch_size, " examples cannot be divided over ", ranks, " ranks and ",
+               config.gradient_accumulation_steps, " parts (gradient_accumulation_steps)"),
+           str("give a multiple of ", parts));
 }
 
 void TrainerConfig::settle(config::Keys& keys) {

@@ -17,7 +17,7 @@ namespace easydel::train {
 namespace {
 
 // What the machine can do at most, in TFLOP/s; nothing for a run so short that measuring would be felt.
-std::optional<double> measured_peak(const models::Model& model, const Plan& plan, bool watched) {
+std::optional<double> measured_peak(const models::Model& model, const RunPlan& plan, bool watched) {
   constexpr int64_t worth_measuring = 50;
   if (!watched || plan.steps - plan.from_step < worth_measuring) return std::nullopt;
   for (const nn::Entry& entry : model.parameters().entries())
@@ -170,7 +170,7 @@ class Trainer::Course {
   }
 
   Trainer& trainer_;
-  const Plan& plan_;
+  const RunPlan& plan_;
   const TrainerConfig& config_;
   const Interrupt& interrupt_;
   Watcher quiet_;

@@ -7,7 +7,6 @@
 #include "easydel/base/log.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/train/router_watch.h"
-#include "easydel/train/sft_config.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/trainer.h"
 
@@ -24,12 +23,12 @@ std::string folder_name(const TrainerParts& parts) {
 
 // Packing by the trainer's key or by the mixture's, each with its own default strategy.
 data::Packing packing_of(const TrainerSection& trainer, const data::MixtureConfig& mixture, bool evaluation) {
-  if (trainer.common.trainer_type != "sft") return data::Packing::none;
-  const auto& sft = trainer.own_as<SftConfig>("sft");
+  if (!trainer.facts().packs) return data::Packing::none;
+  const DataKeys own = trainer.data_keys();
   const bool by_mixture = mixture.pack_tokens || mixture.pack_on_the_fly;
-  if (evaluation && sft.eval_packing && !*sft.eval_packing) return data::Packing::none;
-  if (!sft.packing && !by_mixture && !(evaluation && sft.eval_packing.value_or(false))) return data::Packing::none;
-  return sft.packing_strategy.value_or(by_mixture ? data::Packing::greedy : data::Packing::bfd);
+  if (evaluation && own.eval_packing && !*own.eval_packing) return data::Packing::none;
+  if (!own.packing && !by_mixture && !(evaluation && own.eval_packing.value_or(false))) return data::Packing::none;
+  return own.packing_strategy.value_or(by_mixture ? data::Packing::greedy : data::Packing::bfd);
 }
 
 std::string bytes_text(int64_t bytes) {
@@ -105,9 +104,7 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
   options.informs = data::training_informs(mixture);
   if (options.informs.empty())
     refuse("mixture.informs", "there is no data to train on", "give at least one inform with split: train");
-  options.target_field = mixture.text_target_field;
-  if (trainer.common.trainer_type == "sft")
-    options.target_field = trainer.own_as<SftConfig>("sft").dataset_text_field.value_or(options.target_field);
+  options.target_field = trainer.data_keys().text_field.value_or(mixture.text_target_field);
   options.mixture = {mixture.block_mixture, mixture.mixture_block_size, mixture.stop_strategy, {}};
   if (mixture.block_mixture && !mixture.mixture_weights.empty())
     for (const std::string& name : data::names_of(options.informs))
@@ -137,10 +134,10 @@ void limit_length(TrainerSection& trainer, const data::MixtureConfig& mixture) {
 std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data::MixtureConfig& mixture,
                                              std::shared_ptr<const text::Tokenizer> tokenizer) {
   limit_length(trainer, mixture);
-  const std::unique_ptr<Method> method = build_method({trainer, mixture, std::move(tokenizer), nullptr, nullptr});
-  auto dataset = std::make_shared<data::Dataset>(data::Dataset::build(
-      training_data(trainer, mixture), [&](const data::TypedRow& row) { return method->prepare(row); }));
-  if (mixture.save) data::save_dataset("mixture.save", *dataset, mixture, trainer.common.trainer_type);
+  const std::unique_ptr<Method> method = build_method({trainer, mixture, std::move(tokenizer), nullptr});
+  auto dataset = std::make_shared<data::Dataset>(
+      data::Dataset::build(training_data(trainer, mixture), preparation(*method, trainer.method())));
+  if (mixture.save) data::save_dataset("mixture.save", *dataset, mixture, trainer.saved_examples());
   return dataset;
 }
 
@@ -165,11 +162,11 @@ void Trainer::freeze() {
 }
 
 void Trainer::build_data() {
-  const auto prepare = [this](const data::TypedRow& row) { return method_->prepare(row); };
+  const data::Prepare prepare = preparation(*method_, parts_.trainer.method());
   data::DatasetOptions options = training_data(parts_.trainer, parts_.mixture);
   training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
   if (parts_.mixture.save && ranks_.first())
-    data::save_dataset("mixture.save", *training_, parts_.mixture, config().trainer_type);
+    data::save_dataset("mixture.save", *training_, parts_.mixture, parts_.trainer.saved_examples());
   source_ = std::make_unique<DatasetSource>(training_, config().total_batch_size, config().gradient_accumulation_steps,
                                             config().per_epoch_training_steps.value_or(0));
 
@@ -189,7 +186,7 @@ void Trainer::build_data() {
 }
 
 void Trainer::make_plan() {
-  Plan& plan = plan_;
+  RunPlan& plan = plan_;
   for (const nn::Entry& entry : parts_.model->parameters().entries()) {
     plan.parameters += entry.elements();
     plan.weight_bytes += static_cast<int64_t>(entry.shard.nbytes());
@@ -198,7 +195,7 @@ void Trainer::make_plan() {
     plan.gradient_bytes += static_cast<int64_t>(entry.shard.nbytes());
   }
   plan.update = config().total_batch_size;
-  plan.parts = config().gradient_accumulation_steps;
+  plan.micro_batches = config().gradient_accumulation_steps;
   plan.steps_in_epoch = source_->steps_in_epoch();
   plan.steps = config().max_training_steps.value_or(plan.steps_in_epoch * config().num_train_epochs);
   plan.folder = checkpoints_.folder().string();
@@ -216,22 +213,22 @@ void Trainer::make_plan() {
     plan.evaluation_examples = evaluation_->size();
     plan.evaluation_tokens = evaluation_->tokens();
   }
-  const int64_t in_a_part = plan.longest * std::max<int64_t>(1, plan.update / plan.parts);
+  const int64_t in_a_part = plan.longest * std::max<int64_t>(1, plan.update / plan.micro_batches);
   plan.activation_bytes = activation_estimate(parts_, in_a_part);
   if (!config().max_training_steps && config().warmup_steps > 0 && config().warmup_steps >= plan.steps)
     log::warning("trainer.warmup_steps: a warm-up of ", config().warmup_steps, " steps does not end within ",
                  plan.steps, " steps; the rate never reaches learning_rate");
 }
 
-std::string Plan::text() const {
+std::string RunPlan::text() const {
   std::string out = str("model       ", parameters, " parameters, ", trainable, " of them trained\n");
   out += str("data        ", examples, " examples of at most ", longest, " tokens; ", tokens, " tokens in an epoch, ",
              labels, " of them learned\n");
   if (evaluation_examples)
     out += str("evaluation  ", evaluation_examples, " examples, ", evaluation_tokens, " tokens\n");
   out += str("steps       ", steps, " of ", update, " examples",
-             parts > 1 ? str(" in ", parts, " parts") : std::string(), "; ", steps_in_epoch, " in an epoch",
-             from_step ? str("; going on after step ", from_step) : std::string(), "\n");
+             micro_batches > 1 ? str(" in ", micro_batches, " parts") : std::string(), "; ", steps_in_epoch,
+             " in an epoch", from_step ? str("; going on after step ", from_step) : std::string(), "\n");
   out += str("memory      about ", bytes_text(bytes()), ": weights ", bytes_text(weight_bytes), ", gradients ",
              bytes_text(gradient_bytes), ", optimizer ", bytes_text(optimizer_bytes), ", activations about ",
              bytes_text(activation_bytes), "\n");
@@ -252,7 +249,8 @@ void Trainer::resume() {
   if (state.order_class != order())
     log::warning("the checkpoint was computed in another order of additions (", state.order_class, ", now ", order(),
                  "): the run goes on, but not to the bit");
-  read_optimizer(*found, parts_.load, *parts_.model, *optimizer_, method_->state().get());
+  read_optimizer(*found, parts_.load, *parts_.model, *optimizer_,
+                 [&](const weights::SafetensorsFile& file) { method_->restore(SavedState(file, state.method)); });
   optimizer_->set_steps(state.optimizer_steps);
   tokens_seen_ = state.tokens_seen;
   plan_.from_step = state.step;
@@ -270,20 +268,17 @@ Trainer::Trainer(TrainerParts parts)
   check(parts_.model, "a trainer without a model");
   limit_length(parts_.trainer, parts_.mixture);
   check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
-  const int64_t parts_of_update = config().gradient_accumulation_steps * ranks_.parts();
-  if (!parts_.source && config().total_batch_size % parts_of_update != 0)
-    refuse("trainer.total_batch_size",
-           str(config().total_batch_size, " examples cannot be divided over ", ranks_.parts(), " ranks and ",
-               config().gradient_accumulation_steps, " parts (gradient_accumulation_steps)"),
-           str("give a multiple of ", parts_of_update));
+  if (!parts_.source) check_update_divides(config(), ranks_.parts());
   freeze();
   router_losses_ = wants_router_losses(*parts_.model, config().aux_loss_enabled);
-  method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.reference});
+  method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.side});
   if (parts_.source) {
     source_ = std::move(parts_.source);
   } else {
     check(parts_.tokenizer, "a trainer without a tokenizer");
     build_data();
+    if (parts_.trainer.facts().samples) sampler_ = std::make_unique<Sampler>(parts_.model, parts_.tokenizer);
+    source_ = method_->source(std::move(source_), sampler_.get());
   }
   make_plan();
   OptimizerOptions options{.rules = parts_.rules ? *parts_.rules : rules_of(config()),

@@ -22,10 +22,10 @@ struct BlockMixture {
   std::vector<double> weights;  // one for each source; empty: equal
 };
 
-class Order {
+class EpochOrder {
  public:
   // `sizes`: how many examples each source has; source s owns the indices after those of the sources before it.
-  Order(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed);
+  EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed);
 
   int64_t size() const { return size_; }            // examples in an epoch: equal for all epochs
   std::vector<int64_t> epoch(int64_t epoch) const;  // indices of examples

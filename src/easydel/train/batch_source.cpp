@@ -1,4 +1,4 @@
-#include "easydel/train/source.h"
+#include "easydel/train/batch_source.h"
 
 #include <algorithm>
 

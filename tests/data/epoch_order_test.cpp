@@ -1,4 +1,4 @@
-#include "easydel/data/order.h"
+#include "easydel/data/epoch_order.h"
 
 #include <gtest/gtest.h>
 
@@ -21,23 +21,23 @@ std::vector<int64_t> counted(const std::vector<int64_t>& order, const std::vecto
   return out;
 }
 
-TEST(Order, AnEpochHasEveryExampleOnceAndEachEpochItsOwnOrder) {
-  const Order order({5, 7}, {}, true, 42);
+TEST(EpochOrder, AnEpochHasEveryExampleOnceAndEachEpochItsOwnOrder) {
+  const EpochOrder order({5, 7}, {}, true, 42);
   const auto first = order.epoch(0), second = order.epoch(1);
   EXPECT_NE(first, second);
   EXPECT_EQ(first, order.epoch(0));
   EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 12u);
-  EXPECT_NE(first, Order({5, 7}, {}, true, 43).epoch(0));
+  EXPECT_NE(first, EpochOrder({5, 7}, {}, true, 43).epoch(0));
 }
 
-TEST(Order, UnshuffledIsTheOrderOfTheFiles) {
+TEST(EpochOrder, UnshuffledIsTheOrderOfTheFiles) {
   std::vector<int64_t> want(6);
   std::iota(want.begin(), want.end(), int64_t{0});
-  EXPECT_EQ(Order({2, 4}, {}, false, 42).epoch(3), want);
+  EXPECT_EQ(EpochOrder({2, 4}, {}, false, 42).epoch(3), want);
 }
 
 // Known answers, so that a run of today and one of next year see the same data.
-TEST(Order, TheShuffleIsFixedForAllTime) {
+TEST(EpochOrder, TheShuffleIsFixedForAllTime) {
   Stream stream(0, Use::epoch, 0);
   const uint64_t first = stream.next(), second = stream.next();
   Stream again(0, Use::epoch, 0);
@@ -49,21 +49,21 @@ TEST(Order, TheShuffleIsFixedForAllTime) {
   EXPECT_EQ(zero.next(), 0x9b00dbd8bc57ac4cu);
 }
 
-TEST(Order, ABlockHasTheFloorOfEachShareAndTheRestOfTheHeaviest) {
+TEST(EpochOrder, ABlockHasTheFloorOfEachShareAndTheRestOfTheHeaviest) {
   // 0.5, 0.3, 0.2 of 9: 4, 2, 1, and 2 more of the first.
   const BlockMixture mixture{true, 9, StopStrategy::longest, {0.5, 0.3, 0.2}};
   const std::vector<int64_t> sizes{600, 200, 100};
-  const auto order = Order(sizes, mixture, false, 1).epoch(0);
+  const auto order = EpochOrder(sizes, mixture, false, 1).epoch(0);
   for (int block = 0; block < 50; ++block) {
     const std::vector<int64_t> one(order.begin() + 9 * block, order.begin() + 9 * block + 9);
     EXPECT_EQ(counted(one, sizes), (std::vector<int64_t>{6, 2, 1}));
   }
 }
 
-TEST(Order, StopStrategies) {
+TEST(EpochOrder, StopStrategies) {
   const std::vector<int64_t> sizes{100, 10};
   const auto run = [&](StopStrategy stop) {
-    const Order order(sizes, {true, 10, stop, {0.5, 0.5}}, true, 7);
+    const EpochOrder order(sizes, {true, 10, stop, {0.5, 0.5}}, true, 7);
     return counted(order.epoch(0), sizes);
   };
   EXPECT_EQ(run(StopStrategy::longest), (std::vector<int64_t>{100, 10}));
@@ -75,17 +75,17 @@ TEST(Order, StopStrategies) {
   EXPECT_LE(first[0], 15);
 }
 
-TEST(Order, AllEpochsOfAMixtureAreEquallyLong) {
+TEST(EpochOrder, AllEpochsOfAMixtureAreEquallyLong) {
   for (const auto stop : {StopStrategy::longest, StopStrategy::restart, StopStrategy::first_exhausted}) {
-    const Order order({31, 17, 3}, {true, 8, stop, {}}, true, 9);
+    const EpochOrder order({31, 17, 3}, {true, 8, stop, {}}, true, 9);
     EXPECT_EQ(order.epoch(0).size(), order.epoch(5).size());
     EXPECT_EQ(static_cast<int64_t>(order.epoch(0).size()), order.size());
     EXPECT_NE(order.epoch(0), order.epoch(1));
   }
 }
 
-TEST(Order, ASourceWithoutAShareIsNotDrawnForever) {
-  const Order order({5, 5}, {true, 4, StopStrategy::restart, {1.0, 0.0}}, false, 3);
+TEST(EpochOrder, ASourceWithoutAShareIsNotDrawnForever) {
+  const EpochOrder order({5, 5}, {true, 4, StopStrategy::restart, {1.0, 0.0}}, false, 3);
   EXPECT_EQ(order.size(), 5);
 }
 

@@ -14,9 +14,9 @@ namespace easydel::train {
 
 using MicroBatch = std::vector<const data::Example*>;
 
-class Source {
+class BatchSource {
  public:
-  virtual ~Source() = default;
+  virtual ~BatchSource() = default;
   virtual int64_t steps_in_epoch() const = 0;
   // The micro-batches of a step (from 0), of all ranks together; a last one of an epoch may be short, none is empty.
   // The examples stay valid until the next call.
@@ -28,7 +28,7 @@ class Source {
 };
 
 // Updates of `update` examples in `parts` parts, in the data set's order of each epoch.
-class DatasetSource final : public Source {
+class DatasetSource final : public BatchSource {
  public:
   DatasetSource(std::shared_ptr<data::Dataset> dataset, int64_t update, int64_t parts, int64_t most_steps_in_epoch = 0);
   int64_t steps_in_epoch() const override { return steps_; }

@@ -1,4 +1,4 @@
-#include "easydel/data/order.h"
+#include "easydel/data/epoch_order.h"
 
 #include <algorithm>
 #include <numeric>
@@ -8,7 +8,7 @@
 
 namespace easydel::data {
 
-Order::Order(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed)
+EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed)
     : sizes_(std::move(sizes)), mixture_(std::move(mixture)), shuffled_(shuffled), seed_(seed) {
   int64_t total = 0;
   for (const int64_t size : sizes_) begins_.push_back(std::exchange(total, total + size));
@@ -21,7 +21,7 @@ Order::Order(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, ui
 
 // Each block has floor(weight * block size) examples of each source, the rest from the heaviest; their places in the
 // block are shuffled by (seed, block).
-std::vector<int64_t> Order::blocks() const {
+std::vector<int64_t> EpochOrder::blocks() const {
   const size_t count = sizes_.size();
   const double sum = std::accumulate(mixture_.weights.begin(), mixture_.weights.end(), 0.0);
   std::vector<int64_t> share(count);
@@ -63,7 +63,7 @@ std::vector<int64_t> Order::blocks() const {
   return out;
 }
 
-std::vector<int64_t> Order::epoch(int64_t epoch) const {
+std::vector<int64_t> EpochOrder::epoch(int64_t epoch) const {
   const auto number = static_cast<uint64_t>(epoch);
   if (!mixture_.on) {
     std::vector<int64_t> out(size_);

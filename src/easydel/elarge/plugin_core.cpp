@@ -1,4 +1,4 @@
-#include "easydel/models/plugin.h"
+#include "easydel/elarge/plugin.h"
 
 #include <dlfcn.h>
 
@@ -6,9 +6,9 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
-#include "easydel/models/plugin_abi.h"
+#include "easydel/elarge/plugin_abi.h"
 
-namespace easydel::models {
+namespace easydel::elarge {
 namespace {
 
 const char* const kRemedy = "build it anew against this program's package (docs/adding_a_model.md)";
@@ -40,13 +40,18 @@ void load_plugin(const std::filesystem::path& file) {
   if (const std::string theirs = abi(); theirs != kPluginAbi)
     refuse(where, "is built against '" + theirs + "', and this program is '" + kPluginAbi + "'", kRemedy);
   Registry registry;
-  const size_t before = families().size();
+  const size_t families = models::families().size();
+  std::set<std::string_view> methods;
+  for (const train::MethodEntry& method : train::methods()) methods.insert(method.name);
   try {
     entry(registry);
   } catch (const UserError& refusal) {
     refuse(where, refusal.headline(), refusal.remedy);
   }
-  for (const Family& family : families().subspan(before)) log::info(where, ": family ", family.model_type);
+  for (const models::Family& family : models::families().subspan(families))
+    log::info(where, ": family ", family.model_type);
+  for (const train::MethodEntry& method : train::methods())
+    if (!methods.contains(method.name)) log::info(where, ": method ", method.name);
 }
 
-}  // namespace easydel::models
+}  // namespace easydel::elarge

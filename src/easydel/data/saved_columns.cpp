@@ -1,0 +1,46 @@
+#include "easydel/data/saved_columns.h"
+
+#include "easydel/base/error.h"
+
+namespace easydel::data {
+namespace {
+
+struct Answer {
+  std::vector<int32_t> prompt, answer;
+};
+
+// A sequence of a pair, split before its first learned token.
+Answer split(const Example& example, size_t begin, size_t length) {
+  size_t prompt = 0;
+  while (prompt < length && example.labels[begin + prompt] == no_label) ++prompt;
+  prompt = prompt == length ? length : prompt + 1;  // labels are shifted
+  const auto at = example.tokens.begin() + static_cast<std::ptrdiff_t>(begin);
+  const auto end = at + static_cast<std::ptrdiff_t>(length), middle = at + static_cast<std::ptrdiff_t>(prompt);
+  return {{at, middle}, {middle, end}};
+}
+
+Answer sequence(const SavedRow& row, size_t index) {
+  const auto& lengths = row.example.lengths;
+  const auto first = static_cast<size_t>(lengths.at(0));
+  return index == 0 ? split(row.example, 0, first) : split(row.example, first, static_cast<size_t>(lengths.at(1)));
+}
+
+}  // namespace
+
+std::vector<int32_t> saved_tokens(const SavedRow& row) { return row.example.tokens; }
+std::vector<int32_t> saved_attention_mask(const SavedRow& row) {
+  return std::vector<int32_t>(row.example.tokens.size(), 1);
+}
+std::vector<int32_t> saved_lengths(const SavedRow& row) { return row.example.lengths; }
+
+std::vector<int32_t> saved_prompt(const SavedRow& row) {
+  std::vector<int32_t> prompt = sequence(row, 0).prompt;
+  if (prompt != sequence(row, 1).prompt)
+    refuse(row.where, str("max_length cut the two prompts of pair ", row.number, " differently, and a row has one"),
+           "cut the ends (truncation_mode: keep_start), or set max_prompt_length");
+  return prompt;
+}
+std::vector<int32_t> saved_chosen(const SavedRow& row) { return sequence(row, 0).answer; }
+std::vector<int32_t> saved_rejected(const SavedRow& row) { return sequence(row, 1).answer; }
+
+}  // namespace easydel::data

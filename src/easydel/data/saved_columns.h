@@ -1,0 +1,57 @@
+// The columns that `mixture.save` can write of an example: lists of numbers under names. A method says which of them
+// hold what it learns from.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/data/example.h"
+
+namespace easydel::data {
+
+struct SavedRow {
+  const Example& example;
+  int64_t number;            // from 1, for messages
+  const std::string& where;  // the section that asks for the files, for messages
+};
+
+enum class SavedWhen : uint8_t {
+  always,
+  with_attention_mask,  // tokenization.return_attention_mask
+  packed                // some example has several sequences
+};
+
+struct SavedColumn {
+  std::string_view name;  // empty: tokenization.output_field
+  std::vector<int32_t> (*values)(const SavedRow& row);
+  SavedWhen when = SavedWhen::always;
+};
+
+std::vector<int32_t> saved_tokens(const SavedRow& row);
+std::vector<int32_t> saved_attention_mask(const SavedRow& row);  // a 1 for each token
+std::vector<int32_t> saved_lengths(const SavedRow& row);         // tokens of each sequence
+// Of pairs: both sequences begin with the prompt, which is not learned. UserError if max_length cut the two prompts
+// differently.
+std::vector<int32_t> saved_prompt(const SavedRow& row);
+std::vector<int32_t> saved_chosen(const SavedRow& row);
+std::vector<int32_t> saved_rejected(const SavedRow& row);
+
+inline constexpr std::array sequence_columns{
+    SavedColumn{"", saved_tokens}, SavedColumn{"attention_mask", saved_attention_mask, SavedWhen::with_attention_mask},
+    SavedColumn{"seq_lengths", saved_lengths, SavedWhen::packed}};
+// Under TRL's names.
+inline constexpr std::array pair_columns{SavedColumn{"prompt_ids", saved_prompt},
+                                         SavedColumn{"chosen_ids", saved_chosen},
+                                         SavedColumn{"rejected_ids", saved_rejected}};
+
+// What is written of a method's examples.
+struct SavedExamples {
+  std::string method;                    // for messages
+  std::span<const SavedColumn> columns;  // none: they cannot be saved
+};
+
+}  // namespace easydel::data

@@ -1,0 +1,35 @@
+// Plug-ins: model families and training methods from outside the tree, in a shared library that is built against the
+// installed package and named by --plugin or EASYDEL_PLUGINS. It defines two functions (examples/plugin has whole
+// ones):
+//
+//   extern "C" const char* easydel_plugin_abi() { return easydel::elarge::kPluginAbi; }  // elarge/plugin_abi.h
+//   extern "C" void easydel_plugin(easydel::elarge::Registry& registry) { registry.add(mine(), {"mine", {...}}); }
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "easydel/models/register_family.h"
+#include "easydel/train/method.h"
+
+namespace easydel::elarge {
+
+// What a plug-in gives to the program. Names and texts must live as long as the library, which is never unloaded.
+class Registry {
+ public:
+  // A model family: how it is built, and its architectures, the usual one first. UserError if the model_type is taken.
+  void add(const models::Family& family, const models::FamilyConfig& config) {
+    models::register_family(family, config);
+  }
+  // A training method: its keys and facts (train::method_config<Keys>), and how it is built. UserError if the name is
+  // taken.
+  void add(const train::MethodConfig& method, std::unique_ptr<train::Method> (*build)(const train::Setting& setting)) {
+    train::register_method(method, build);
+  }
+};
+
+// Loads a plug-in's library; once is enough. Before a run is read and before a model is opened. UserError "file: ...":
+// no such file, not a library, not a plug-in, built against another version, or what its easydel_plugin throws.
+void load_plugin(const std::filesystem::path& file);
+
+}  // namespace easydel::elarge

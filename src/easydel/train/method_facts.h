@@ -1,0 +1,41 @@
+// What a training method states about itself, for whoever prepares a run: nobody else compares its name. A face: no
+// torch. A method's keys (<trainer_type>_config.h) hold its facts as `static constexpr MethodFacts facts`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "easydel/data/packing.h"
+#include "easydel/data/row_kinds.h"
+#include "easydel/data/saved_columns.h"
+#include "easydel/models/family_configs.h"
+
+namespace easydel::train {
+
+// Whether a method has a use for a model in addition to the one that it trains.
+enum class SideModelUse : uint8_t { none, optional, required };
+
+struct MethodFacts {
+  models::Task task = models::Task::causal_lm;  // of the model that is trained
+  data::RowKinds rows = {};                     // that it learns from
+  bool packs = false;                           // documents may share a row
+  bool samples = false;     // makes its own completions while it trains: Method::source gets a sampler
+  bool token_loss = false;  // the keys of trainer.loss_config that shape a token's loss have an effect
+  SideModelUse reference = SideModelUse::none;  // the section reference_model
+  SideModelUse teacher = SideModelUse::none;    // teacher_model
+  SideModelUse reward = SideModelUse::none;     // reward_model
+  std::span<const data::SavedColumn> saves =
+      {};  // what mixture.save writes of its examples; empty: they cannot be saved
+};
+
+// What a method's own keys say of its data; a config struct answers with `DataKeys data_keys() const`.
+struct DataKeys {
+  std::optional<std::string> text_field = {};  // of a text row; not given: mixture.text_target_field
+  bool packing = false;
+  std::optional<bool> eval_packing = {};  // not given: as the training data
+  std::optional<data::Packing> packing_strategy = {};
+};
+
+}  // namespace easydel::train
