@@ -11,7 +11,7 @@
 #include "easydel/elarge/core.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/family_configs.h"
-#include "easydel/models/parts.h"
+#include "easydel/models/parts_config.h"
 #include "easydel/weights/dtype.h"
 #include "easydel/weights/folder.h"
 

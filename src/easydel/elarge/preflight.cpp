@@ -19,7 +19,7 @@
 #include "easydel/mesh/mesh.h"
 #include "easydel/mesh/world.h"
 #include "easydel/models/family_configs.h"
-#include "easydel/models/parts.h"
+#include "easydel/models/parts_config.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/weights/folder.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
-#include "easydel/models/parts.h"
+#include "easydel/models/parts_config.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::generation {

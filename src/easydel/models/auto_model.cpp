@@ -3,7 +3,7 @@
 #include "easydel/base/error.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/family_configs.h"
-#include "easydel/models/parts.h"
+#include "easydel/models/parts_config.h"
 #include "easydel/models/registry_config.h"
 
 namespace easydel::models {

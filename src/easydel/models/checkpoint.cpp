@@ -8,7 +8,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
-#include "easydel/models/parts.h"
+#include "easydel/models/parts_config.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/tensor/mxfp4.h"

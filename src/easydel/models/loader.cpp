@@ -19,7 +19,7 @@
 #include "easydel/models/family.h"
 #include "easydel/models/heads.h"
 #include "easydel/models/parameter_plan.h"
-#include "easydel/models/parts.h"
+#include "easydel/models/parts_config.h"
 #include "easydel/nn/placement.h"
 #include "easydel/nn/scope.h"
 #include "easydel/ops/attention_backends.h"

@@ -8,7 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/models/file_tensors.h"
 #include "easydel/models/model.h"
-#include "easydel/models/parts.h"
+#include "easydel/models/parts_config.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/folder.h"

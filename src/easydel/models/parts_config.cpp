@@ -1,4 +1,4 @@
-#include "easydel/models/parts.h"
+#include "easydel/models/parts_config.h"
 
 #include <algorithm>
 

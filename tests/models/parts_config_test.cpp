@@ -1,5 +1,5 @@
 // Folders of models that also see or hear: their language model's configuration and tensors, and what is saved of them.
-#include "easydel/models/parts.h"
+#include "easydel/models/parts_config.h"
 
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
