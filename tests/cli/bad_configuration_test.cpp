@@ -63,7 +63,7 @@ TEST_F(BadConfiguration, RulesOfPartitioning) {
             "'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
             "    give at most one entry for each dimension\n");
   EXPECT_EQ(refused("sharding: {partition_axis: {heads_axis: tp}}"),
-            one("run.yaml:2:28: sharding.partition_axis: heads_axis: no such key\n    did you mean 'head_axis'?"));
+            one("run.yaml:2:29: sharding.partition_axis.heads_axis: no such key\n    did you mean 'head_axis'?"));
   EXPECT_EQ(
       refused("sharding: {partition_axis: {head_axis: tpp}}"),
       one("run.yaml:2:40: sharding.partition_axis.head_axis: the mesh has no axis 'tpp'\n    did you mean 'tp'?"));
