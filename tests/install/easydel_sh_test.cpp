@@ -155,7 +155,7 @@ TEST(Presets, CanBeRead) {
   const Value presets = parse_file(source_root() / "CMakePresets.json");
   std::vector<std::string> names;
   for (const Value& preset : presets.find("configurePresets")->items) names.push_back(preset.find("name")->scalar);
-  EXPECT_EQ(names, (std::vector<std::string>{"base", "release", "dev", "asan", "fuzz"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"base", "release", "dev", "asan", "files", "fuzz"}));
 }
 
 }  // namespace
