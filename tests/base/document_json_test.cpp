@@ -46,9 +46,9 @@ TEST(Json, RefusesWhatPythonRefuses) {
 }
 
 TEST(Json, SaysWhereItStopsBeingJson) {
-  EXPECT_EQ(refused("{\"a\": 1,\n \"b\": tru}"), "a.json:2:7: is not JSON: 'tru'\n    texts stand in double quotes");
-  EXPECT_EQ(refused("{\"a\": 1, \"\\x\": 2}"), "a.json:1:10: is not JSON: a wrong escape in a text");
-  EXPECT_EQ(refused("[1] 2"), "a.json:1:5: something follows after the document's end");
+  EXPECT_EQ(refused("{\"a\": 1,\n \"b\": tru}"), "a.json:2:7: is not JSON: 'tru'\n    strings need double quotes");
+  EXPECT_EQ(refused("{\"a\": 1, \"\\x\": 2}"), "a.json:1:10: is not JSON: a string contains an invalid escape");
+  EXPECT_EQ(refused("[1] 2"), "a.json:1:5: there is more text after the end of the document");
   EXPECT_EQ(refused("{\"a\": 1, \"a\": 2}"), "a.json:1:10: 'a' is given twice\n    keep one of them");
   EXPECT_EQ(refused(""), "a.json:1:1: is empty");
 }

@@ -107,7 +107,8 @@ TEST_F(Files, MakeAndRemoveTrees) {
   EXPECT_FALSE(fs::exists(folder_ / "moved"));
   write(folder_ / "file", "x");
   const std::string below = (folder_ / "file").string();
-  EXPECT_EQ(refusal([&] { make_directories(below); }), below + ": cannot make this folder: a file has its name");
+  EXPECT_EQ(refusal([&] { make_directories(below); }),
+            below + ": cannot create this folder: a file with this name exists");
 }
 
 TEST_F(Files, MapWhatIsThere) {
@@ -168,7 +169,7 @@ TEST_F(Files, AreGunzippedMemberByMember) {
   ASSERT_EQ(ran.status, 0);
   EXPECT_EQ(read_compressed(folder_ / "a.gz"), "onetwo");
   const std::string cut = (folder_ / "cut.gz").string(), fake = (folder_ / "fake.gz").string();
-  EXPECT_EQ(refusal([&] { read_compressed(cut); }), cut + ": the gzip data end in the middle\n    get the file again");
+  EXPECT_EQ(refusal([&] { read_compressed(cut); }), cut + ": the gzip data is incomplete\n    download the file again");
   write(fake, "plain");
   EXPECT_EQ(refusal([&] { read_compressed(fake); }), fake + ": is not gzip data (incorrect header check)");
 }

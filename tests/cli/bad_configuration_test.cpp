@@ -34,14 +34,14 @@ TEST_F(BadConfiguration, MeshesThatFitNoRanks) {
                 "    the product of the dims must be the number of ranks, 1; start that many ranks with --nproc, or "
                 "write -1 for one axis"));
   EXPECT_EQ(refused("sharding: {axis_dims: [-1, -1, 1, 1, 1]}"),
-            one("run.yaml:2:23: sharding.axis_dims: has -1 twice; what is left can only be one axis\n    give all "
-                "sizes but one"));
+            one("run.yaml:2:23: sharding.axis_dims: has -1 more than once; only one axis can take the remaining "
+                "ranks\n    give the sizes of all axes but one"));
   EXPECT_EQ(refused("sharding: {axis_dims: [1, -1, 1]}"),
             one("run.yaml:2:23: sharding.axis_dims: sharding.axis_dims (3) must match sharding.axis_names (5)\n"
                 "    give one size for each of: dp, fsdp, ep, tp, sp"));
   EXPECT_EQ(refused("sharding: {axis_names: [dp, fsdp, ep, tp, xp]}"),
-            one("run.yaml:2:24: sharding.axis_names: other axes than dp, fsdp, ep, tp, sp are not built yet\n    leave "
-                "them so, in this order"));
+            one("run.yaml:2:24: sharding.axis_names: axes other than dp, fsdp, ep, tp, sp are not built yet\n    keep "
+                "these names in this order"));
 }
 
 TEST_F(BadConfiguration, RulesOfPartitioning) {
@@ -95,15 +95,14 @@ TEST_F(BadConfiguration, NamesThatNoHubHas) {
       refused("", "owner/name", Environment{{"HF_HUB_OFFLINE", "1"}, {"HF_HUB_CACHE", "/nowhere"}}),
       one("run.yaml:1:23: model.name_or_path: 'owner/name' is not in the cache /nowhere, and HF_HUB_OFFLINE is set\n"
           "    give a folder, or try again"));
-  EXPECT_EQ(refused("", "a/b/c"), one("run.yaml:1:23: model.name_or_path: 'a/b/c': no such folder\n"
-                                      "    give a folder with config.json and *.safetensors, or a name of the hub"));
+  EXPECT_EQ(refused("", "a/b/c"), one("run.yaml:1:23: model.name_or_path: 'a/b/c': no such folder\n    give a folder "
+                                      "with config.json and *.safetensors, or a name on the Hugging Face Hub"));
   EXPECT_EQ(refused("", "owner/name",
                     Environment{
                         {"HF_ENDPOINT", "http://127.0.0.1:9"}, {"HF_HUB_OFFLINE", "0"}, {"HF_HUB_CACHE", "/nowhere"}}),
             one("run.yaml:1:23: model.name_or_path: 'owner/name' is not in the cache /nowhere, and the hub cannot be "
-                "reached: "
-                "http://127.0.0.1:9/api/models/owner/name/revision/main: Couldn't connect to server\n    give a "
-                "folder, or try again"));
+                "reached: http://127.0.0.1:9/api/models/owner/name/revision/main: Couldn't connect to server\n    give "
+                "a folder, or try again"));
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST_F(BadInput, AModelFolderThatIsNotThere) {
   write_file(folder_ / "run.yaml", "model: {name_or_path: ./no-model}\nactions: [validate]\n");
   expect_one_problem(run_program({"elarge", "run.yaml"}, {.folder = folder_.path()}),
                      "run.yaml:1:23: model.name_or_path: './no-model': no such folder\n    give a folder with "
-                     "config.json and *.safetensors, or a name of the hub");
+                     "config.json and *.safetensors, or a name on the Hugging Face Hub");
   write_file(folder_ / "run.yaml", "model: {name_or_path: owner/name}\nactions: [validate]\n");
   const auto ran =
       run_program({"elarge", "run.yaml"},
@@ -98,7 +98,7 @@ TEST_F(BadInput, DataThatAreNotThereAndAModelThatIsNone) {
 TEST_F(BadInput, TrainingWithoutData) {
   expect_one_problem(
       run(run_of("")),
-      "run.yaml: mixture.informs: there is nothing to train on\n    give at least one inform with data_files");
+      "run.yaml: mixture.informs: there is no training data\n    give at least one inform with data_files");
 }
 
 TEST_F(BadInput, ABatchThatDoesNotDivide) {
@@ -124,9 +124,8 @@ TEST_F(BadInput, MoreRanksThanTheMesh) {
 TEST_F(BadInput, ABatchThatTheRanksCannotShare) {
   expect_one_problem(
       run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 3}"), {"--nproc", "2"}),
-      "run.yaml:4:29: trainer.total_batch_size: 3 examples cannot be divided over 2 ranks and 1 parts "
-      "(gradient_accumulation_steps)\n"
-      "    give a multiple of 2");
+      "run.yaml:4:29: trainer.total_batch_size: 3 examples cannot be divided by 2 ranks and 1 micro-batches "
+      "(gradient_accumulation_steps)\n    give a multiple of 2");
 }
 
 TEST_F(BadInput, AnActionThatIsNotBuiltYet) {
@@ -141,16 +140,15 @@ TEST_F(BadInput, AnOutputThatCannotBeWritten) {
           "mixture: {informs: [{data_files: data.txt}]}\ntrainer: {total_batch_size: 2, save_directory: data.txt}")),
       "run.yaml:4:48: trainer.save_directory: 'data.txt' is a file, not a folder\n    choose another name");
   expect_one_problem(run(run_of("", "[{to_yaml: nowhere/out.yaml}]")),
-                     "run.yaml:4:21: actions[0].to_yaml.path: 'nowhere/out.yaml': there is no folder nowhere\n    make "
-                     "it, or choose another path");
+                     "run.yaml:4:21: actions[0].to_yaml.path: 'nowhere/out.yaml': there is no folder nowhere\n    "
+                     "create it, or choose another path");
 }
 
 TEST_F(BadInput, QuantizationAndAdaptersThatWouldBeUsed) {
   expect_refusal(run(run_of(kData + "\nquantization: {model: {quantization_method: nf4}}\nlora: {r: 8}")),
                  "run.yaml:5:23: quantization.model: training on quantized weights is not built yet\n    leave it out, "
-                 "or write apply_quantization: false\n"
-                 "run.yaml:6:7: lora: adapters are not built yet\n    leave the section out: all weights are trained\n"
-                 "2 problems in run.yaml; nothing was run.\n");
+                 "or write apply_quantization: false\nrun.yaml:6:7: lora: adapters are not built yet\n    leave the "
+                 "section out; then all weights are trained\n2 problems in run.yaml; nothing was run.\n");
 }
 
 TEST_F(BadInput, ModelsThatTheMethodHasNoUseFor) {
@@ -175,20 +173,19 @@ TEST_F(BadInput, NumberFormatsThatAreNotBuilt) {
        "48: quantization.model.group_size: groups of 48 values are not built yet\n    give a multiple of 32");
   told("{model: {dtype: nf4, bits: 8}}", "42: quantization.model.bits: nf4 has 4 bits, not 8\n    leave it out");
   told("{model: {dtype: nf4, runtime_dtype: int8}}",
-       "51: quantization.model.runtime_dtype: computing in another format than the weights' is not built yet\n    "
+       "51: quantization.model.runtime_dtype: computing in a format other than the weights' is not built yet\n    "
        "leave it out");
   told("{kv_cache: {dtype: 8bit}}",
-       "26: quantization.kv_cache: quantizing keys and values is not built yet\n    leave it out");
+       "26: quantization.kv_cache: quantizing the KV cache is not built yet\n    leave it out");
   expect_refusal(run(run_of("quantization: {model: {pattern: q_project}}", "[{generate: {prompts: x}}]")),
                  "quantization.model.pattern: no linear layer is called as 'q_project' asks\n"
                  "    one is called model.layers.4.mlp.down_proj\n");
 }
 
 TEST_F(BadInput, AKeyThatNeitherEasyDeLNorTheModelHas) {
-  expect_one_problem(
-      run(run_of("base_config: {values: {rope_thet: 3}}", "[validate]")),
-      "run.yaml:3:35: base_config.values.rope_thet: no such key, neither of EasyDeL nor in the model's config.json\n"
-      "    did you mean 'rope_theta'?");
+  expect_one_problem(run(run_of("base_config: {values: {rope_thet: 3}}", "[validate]")),
+                     "run.yaml:3:35: base_config.values.rope_thet: no such key: neither EasyDeL nor the model's "
+                     "config.json has it\n    did you mean 'rope_theta'?");
 }
 
 TEST_F(BadInput, ATokenizerThatIsMissing) {
@@ -213,17 +210,18 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
   EXPECT_EQ(refused({"generat"}), "easydel: no command 'generat'\n    did you mean 'generate'?\n");
   EXPECT_EQ(refused({"describe", "modl"}), "easydel describe: no command 'modl'\n    did you mean 'model'?\n");
   EXPECT_EQ(refused({"elarge", "a.yaml", "--dry-rn"}),
-            "easydel elarge --dry-rn: no such flag\n    did you mean '--dry-run'?\n");
+            "easydel elarge --dry-rn: no such option\n    did you mean '--dry-run'?\n");
   EXPECT_EQ(refused({"elarge", "a.yaml", "b.yaml"}),
-            "easydel elarge: 'b.yaml' is one word too many\n    see easydel elarge --help\n");
-  EXPECT_EQ(refused({"elarge"}), "easydel elarge: which file?\n    give the run: easydel elarge run.yaml\n");
+            "easydel elarge: 'b.yaml' is one argument too many\n    see easydel elarge --help\n");
+  EXPECT_EQ(refused({"elarge"}),
+            "easydel elarge: no file given\n    name the file of the run: easydel elarge run.yaml\n");
   EXPECT_EQ(refused({"elarge", "a.yaml", "--set", "x"}),
-            "--set x: has no '='\n    write for example --set trainer.learning_rate=1e-4\n");
+            "--set x: has no '='\n    for example --set trainer.learning_rate=1e-4\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--top-p", "2"}),
             "--top-p 2: top_p: 2 is out of range\n    expected a number from 0 to 1 (default 1.0)\n1 problem in "
             "command line; nothing was run.\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--num-beans", "2"}),
-            "easydel generate --num-beans: no such flag\n    did you mean '--num-beams'?\n");
+            "easydel generate --num-beans: no such option\n    did you mean '--num-beams'?\n");
   EXPECT_EQ(refused({"generate", "m", "-p", "x", "--early-stopping", "soon"}),
             "--early-stopping soon: early_stopping: unknown value 'soon'\n    expected one of: false, true, never "
             "(default \"false\")\n"
@@ -237,8 +235,8 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "1 problem in command line; nothing was run.\n");
   const std::string story = test::test_data("models/stories260K-hf").string();
   EXPECT_EQ(refused({"generate", story, "-p", "x", "--num-return-sequences", "2"}),
-            "generation: num_return_sequences: 2 continuations of the likeliest tokens would all be equal\n"
-            "    set do_sample, or num_beams to at least as many\n1 problem in generation; nothing was run.\n");
+            "generation: num_return_sequences: 2 continuations of the likeliest tokens would all be equal\n    set "
+            "do_sample, or raise num_beams to at least this number\n1 problem in generation; nothing was run.\n");
   EXPECT_EQ(refused({"generate", story, "-p", "x", "--set", "quantization.method=mxfp8"}),
             "command line: quantization: weights of mxfp8 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4\n1 "
             "problem in command line; nothing was run.\n");
@@ -246,7 +244,7 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "--set loader.dtype: has no effect on probe logits\n    base_config.values.attn_mechanism, "
             "base_config.values.moe_method and quantization.* have\n");
   EXPECT_EQ(refused({"generate", "m"}),
-            "easydel generate: there is no prompt\n    give one with -p 'text', or on standard input\n");
+            "easydel generate: there is no prompt\n    give one with -p 'text' or on standard input\n");
   EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}),
             "x.json: no such file\n    give files of recorded cases\n");
   EXPECT_EQ(refused({"probe", "constrain"}),
@@ -262,10 +260,10 @@ TEST(BadEnvironment, IsSaidBeforeAnythingIsDone) {
     return ran.err;  // OpenMP says what it thinks of its own variables, too
   };
   EXPECT_EQ(refused("EASYDEL_LOG", "loud"),
-            "EASYDEL_LOG: 'loud' is no level\n    known: debug, info, warning, error\n");
+            "EASYDEL_LOG: 'loud' is not a log level\n    known: debug, info, warning, error\n");
   for (const char* value : {"0", "-1", "many"}) {
     const std::string said = refused("OMP_NUM_THREADS", value);
-    EXPECT_TRUE(said.ends_with(str("OMP_NUM_THREADS: '", value, "' is no number of threads\n    give 1 or more\n")))
+    EXPECT_TRUE(said.ends_with(str("OMP_NUM_THREADS: '", value, "' is not a number of threads\n    give 1 or more\n")))
         << said;
   }
 }

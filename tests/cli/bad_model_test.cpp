@@ -56,8 +56,7 @@ TEST_F(BadModel, WeightsThatAreCutShort) {
                    test::read_file(folder_ / "model/model.safetensors").substr(0, 100000));
   expect_problem(
       "model/model.safetensors: tensor 'model.embed_tokens.weight' ends at byte 131072 of the data, but there are only "
-      "95136\n"
-      "    the file is truncated; fetch or save it again");
+      "95136\n    the file is truncated; fetch or save it again");
 }
 
 TEST_F(BadModel, WeightsThatAreGarbage) {
@@ -75,8 +74,8 @@ TEST_F(BadModel, WeightsInAFormatThatIsNotRead) {
 TEST_F(BadModel, WeightsOfAnotherShapeThanTheConfigSays) {
   change_config("\"vocab_size\": 512", "\"vocab_size\": 500");
   const std::string text =
-      "model: the weights do not fit config.json\n    wrong shape (1):\n"
-      "      model.embed_tokens.weight: the file has [512, 64], config.json asks for [500, 64] by vocab_size\n";
+      "model: the weights do not fit config.json\n    wrong shape (1):\n      model.embed_tokens.weight: the file has "
+      "[512, 64], config.json requires [500, 64] by vocab_size\n";
   expect_refusal(text);
   const auto ran = test::run_program({"validate", "run.yaml"}, {.folder = folder_.path()});
   EXPECT_EQ(ran.status, 2);
@@ -107,7 +106,7 @@ TEST_F(BadModel, AnArchitectureThatIsNotBuilt) {
 
 TEST_F(BadModel, AConfigThatIsNotJson) {
   test::write_file(folder_ / "model/config.json", "{\"a\": ");
-  expect_problem("model/config.json:1:7: is not JSON: a value is missing\n    the text ends in the middle?");
+  expect_problem("model/config.json:1:7: is not JSON: a value is missing\n    is the file complete?");
 }
 
 TEST_F(BadModel, NoTokenizer) {
@@ -143,7 +142,7 @@ TEST_F(BadModel, ADeviceThatIsNotThere) {
   const auto ran = test::run_program({"validate", "run.yaml", "--set", "loader.device=gpu"},
                                      {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}, .folder = folder_.path()});
   EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(ran.err, "device: 'gpu' was asked for, but torch finds no GPU here\n    use cpu or auto\n");
+  EXPECT_EQ(ran.err, "device: 'gpu' was requested, but torch finds no GPU\n    use cpu or auto\n");
   const auto golden = test::test_data("hf_goldens/llama");
   const auto probe =
       test::run_program({"probe", "logits", golden.string(), "--inputs", (golden / "expected.safetensors").string(),
@@ -157,15 +156,15 @@ TEST_F(BadModel, ADeviceThatIsNotThere) {
 TEST_F(BadModel, ARowWithoutItsField) {
   test::write_file(folder_ / "rows.jsonl", "{\"text\": \"a\"}\n{\"tex\": \"b\"}\n");
   expect_refusal(
-      "rows.jsonl:2: the row has no field 'text'; it has: tex\n    name the field that holds the text with "
+      "rows.jsonl:2: the row has no field 'text'; it has: tex\n    name the field with the text by "
       "mixture.informs[0].content_field; or give messages, prompt + completion, or prompt + chosen + rejected\n");
 }
 
 TEST_F(BadModel, DataWithoutRows) {
   test::write_file(folder_ / "rows.jsonl", "");
   expect_refusal(
-      "mixture.informs: there is nothing to learn in 0 rows\n    give at least one row with a text, a conversation or "
-      "an answer\n");
+      "mixture.informs: there is nothing to train on in 0 rows\n    give at least one row with a text, a conversation "
+      "or an answer\n");
 }
 
 TEST_F(BadModel, ADiskThatFillsUpWhileItIsSaved) {

@@ -80,7 +80,7 @@ TEST(Commands, ValidateChecksARunAndDoesNothingOfIt) {
             "-1 for one axis\n"
             "1 problem in run.yaml; nothing was run.\n");
   EXPECT_EQ(run_program({"validate"}).err,
-            "easydel validate: which file?\n    give the run: easydel validate run.yaml\n");
+            "easydel validate: no file given\n    name the file of the run: easydel validate run.yaml\n");
 }
 
 TEST(Commands, DescribeAModelFromItsFilesAlone) {
@@ -120,13 +120,15 @@ TEST(Commands, DescribeAModelOfWhichThereIsAConfigurationAlone) {
   EXPECT_EQ(json.find("bytes")->as_int(), 2471628800);
   EXPECT_EQ(json.find("layers")->as_int(), 16);
   EXPECT_EQ(json.find("planned")->as_bool(), true);
-  EXPECT_NE(run_program({"describe", "model", folder.path().string()})
-                .out.find("parameters    1235814400 (1.24 G), 2.30 GiB, as config.json says; the folder holds none\n"),
-            std::string::npos);
+  EXPECT_NE(
+      run_program({"describe", "model", folder.path().string()})
+          .out.find(
+              "parameters    1235814400 (1.24 G), 2.30 GiB, planned from config.json; the folder has no weights\n"),
+      std::string::npos);
   test::write_file(folder / "config.json", R"({"model_type": "llama", "num_hidden_layers": -1})");
   EXPECT_NE(run_program({"describe", "model", folder.path().string()})
-                .out.find("parameters    none in the folder, and no plan: " + (folder / "config.json").string() +
-                          ": num_hidden_layers: -1 is not positive\n"),
+                .out.find("parameters    none in the folder, and they cannot be planned: " +
+                          (folder / "config.json").string() + ": num_hidden_layers: -1 is not positive\n"),
             std::string::npos);
 }
 
@@ -160,11 +162,11 @@ TEST(Commands, RenderAndChatUseTheModelsTemplate) {
       run_program({"chat", model, "--tokenizer", chat, "-n", "5", "-t", "0"}, {.input = "Hello\n/reset\nHello\n"});
   ASSERT_EQ(talk.status, 0) << talk.err;
   const std::string about = run_program({"render", chat, "--about"}).out;
-  for (const char* line : {"conversation               yes\n", "tools                      no\n",
-                           "marks what is generated    yes\n", "tool parser                none\n"})
+  for (const char* line : {"conversation              yes\n", "tools                     no\n",
+                           "marks generated text      yes\n", "tool parser               none\n"})
     EXPECT_NE(about.find(line), std::string::npos) << about;
   EXPECT_EQ(run_program({"render", model, "--about"}).err,
-            model + ": has no chat template\n    give a folder that has one, or a template's file\n");
+            model + ": has no chat template\n    give a folder that has one, or a template file\n");
   // After a reset the same words get the same reply.
   const std::string first = talk.out.substr(0, talk.out.size() / 2);
   EXPECT_FALSE(first.empty());

@@ -35,7 +35,7 @@ TEST(DescribeMesh, SaysWhatEachRankHolds) {
   EXPECT_NE(ran.out.find("mesh        dp 1, fsdp 32, ep 1, tp 8, sp 1: 256 ranks\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("70.6 G parameters, 131 GiB\n"), std::string::npos) << ran.out;
   // Rank 9 is the second along fsdp and the second along tp.
-  EXPECT_NE(ran.out.find("8192 x 28672   (fsdp, tp)  256:512 x 3584:7168"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("8192 x 28672   (fsdp, tp)    256:512 x 3584:7168"), std::string::npos) << ran.out;
   EXPECT_EQ(std::ranges::count(ran.out, '\n'), 3 + 1 + 1 + 12 + 1 + 1 + 256) << ran.out;
   EXPECT_LT(std::stol(ran.err.substr(ran.err.rfind('\n') + 1)), 200 * 1024) << "KiB";
 }
@@ -47,8 +47,8 @@ TEST(DescribeMesh, RulesOfTheRunComeFirst) {
       "{axis_dims: [1, 2, 1, 4, 1], partition_rules: [[\"embed_tokens/embedding\", [tp, fsdp]], [\"mlp/.*\", []]]}");
   const auto ran = run_program({"describe", "mesh", "run.yaml", "--devices", "8"}, {.folder = folder.path()});
   ASSERT_EQ(ran.status, 0) << ran.err;
-  EXPECT_NE(ran.out.find("2 of sharding.partition_rules, then the family's"), std::string::npos);
-  EXPECT_NE(ran.out.find("128256 x 8192  (tp, fsdp)  0:32064 x 0:4096"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("2 of sharding.partition_rules, then those of the model family"), std::string::npos);
+  EXPECT_NE(ran.out.find("128256 x 8192  (tp, fsdp)    0:32064 x 0:4096"), std::string::npos) << ran.out;
 }
 
 TEST(DescribeMesh, RefusesSizesAndRulesThatAreWrong) {
@@ -69,16 +69,15 @@ TEST(DescribeMesh, RefusesSizesAndRulesThatAreWrong) {
             "run.yaml:2:29: sharding.partition_rules[0]: the mesh has no axis 'pt'\n    did you mean 'tp'?\n"
             "1 problem in run.yaml; nothing was run.\n");
   EXPECT_EQ(refused("{partition_rules: [[\"q_proj(\", [fsdp]]]}")
-                .find("run.yaml:2:29: sharding.partition_rules[0]: "
-                      "'q_proj(' is not a regular expression: "),
+                .find("run.yaml:2:29: sharding.partition_rules[0]: 'q_proj(' is not a regular expression: "),
             0u);
   EXPECT_EQ(
       refused("{partition_rules: [[\"q_proj/kernel\", [fsdp, tp, sp]]]}"),
       "sharding.partition_rules[0]: the spec has 3 entries, 'model/layers/0/self_attn/q_proj/kernel' has 2 dimensions\n"
       "    give at most one entry for each dimension\n");
   EXPECT_EQ(refused("{dcn_axis_dims: [1, 2]}"),
-            "run.yaml:2:27: sharding.dcn_axis_dims: 2 dims for 5 axis names (dp, fsdp, ep, tp, sp)\n"
-            "    give one for each axis; 1 where it stays within a host\n1 problem in run.yaml; nothing was run.\n");
+            "run.yaml:2:27: sharding.dcn_axis_dims: 2 dims for 5 axis names (dp, fsdp, ep, tp, sp)\n    give one for "
+            "each axis; 1 for an axis that stays within a host\n1 problem in run.yaml; nothing was run.\n");
   EXPECT_EQ(refused("{}", {"--rank", "8"}), "--rank: 8 is not below --devices 8\n    ranks count from 0\n");
 }
 

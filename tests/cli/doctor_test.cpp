@@ -66,8 +66,8 @@ TEST(Doctor, WarnsOfASlowDisk) {
   Machine m = healthy();
   m.file_seconds = 0.2;
   EXPECT_EQ(warning_of(m),
-            "warning: the disk takes 200 ms to write a small file for good\n"
-            "    checkpoints are fsynced; save them on another disk or less often\n");
+            "warning: the disk takes 200 ms to write and sync a small file\n    checkpoints are synced to disk; save "
+            "them less often or on another disk\n");
 }
 
 TEST(Doctor, DescribesTorchWithItsShareOfThePeak) {
@@ -78,16 +78,16 @@ TEST(Doctor, DescribesTorchWithItsShareOfThePeak) {
 
 TEST(Doctor, WarnsOfASlowBlas) {
   EXPECT_EQ(elarge::describe(elarge::TorchReport{"2.13.0", false, 40, 90}, 200),
-            "libtorch          2.13.0, no GPU\n"
-            "its BLAS          fp32 40 GFLOP/s (20% of the peak), bf16 90 GFLOP/s\n"
-            "warning: torch's BLAS reaches only 20% of this machine's fp32 peak\n"
-            "    attention by sdpa and vanilla runs on it; is it a wheel of PyPI, with MKL or OpenBLAS?\n");
+            "libtorch          2.13.0, no GPU\nits BLAS          fp32 40 GFLOP/s (20% of the peak), bf16 90 "
+            "GFLOP/s\nwarning: torch's BLAS reaches only 20% of this machine's fp32 peak\n    the sdpa and vanilla "
+            "attention backends use it; install a torch wheel from PyPI, which has MKL or OpenBLAS\n");
 }
 
 TEST(Doctor, SaysWhyParquetCannotBeRead) {
   Machine m = healthy();
   m.arrow.clear();
-  EXPECT_NE(report(m).find("Parquet, Arrow    cannot be read: no Arrow was there to build with\n"), std::string::npos);
+  EXPECT_NE(report(m).find("Parquet, Arrow    cannot be read: this program was built without Arrow\n"),
+            std::string::npos);
   EXPECT_EQ(warning_of(m), "");
   m.arrow_error = "libeasydel_arrow.so: cannot be loaded: x\n    y";
   EXPECT_EQ(warning_of(m), "warning: libeasydel_arrow.so: cannot be loaded: x\n    y\n");

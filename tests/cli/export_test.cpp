@@ -62,7 +62,7 @@ TEST(Export, InPartsHoldsTheSameTensors) {
     words.emplace_back(size);
     return run_program(words);
   };
-  EXPECT_EQ(with("much").err, "--max-shard-size: 'much' is no size\n    write 500MB, 2GiB or a number of bytes\n");
+  EXPECT_EQ(with("much").err, "--max-shard-size: 'much' is not a size\n    write 500MB, 2GiB or a number of bytes\n");
   ASSERT_EQ(with("200kB").status, 0);
   EXPECT_FALSE(std::filesystem::exists(work / "parts/model.safetensors"));
   EXPECT_TRUE(std::filesystem::exists(work / "parts/model.safetensors.index.json"));
@@ -118,7 +118,7 @@ TEST(Export, RefusesWhatHasNoForm) {
   };
   EXPECT_EQ(refused({"--dtype", "q3_k"}),
             "--dtype: 'q3_k' is not a dtype that GGUF files can be written in\n    known: f32, f16, bf16, q8_0\n");
-  EXPECT_EQ(refused({"--format", "onnx"}), "--format: 'onnx' is no form of a model\n    known: gguf, safetensors\n");
+  EXPECT_EQ(refused({"--format", "onnx"}), "--format: 'onnx' is not a model format\n    known: gguf, safetensors\n");
   EXPECT_FALSE(std::filesystem::exists(folder / "x.gguf"));
   test::write_file(folder / "model/config.json", R"({"model_type": "falcon", "hidden_size": 8})");
   test::write_file(folder / "model/model.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));

@@ -74,7 +74,7 @@ TEST(Launch, ShowsRankZeroAndTheOthersErrorsWithTheirRank) {
 TEST(Launch, EndsTheOthersWhenARankFails) {
   Launched run(3, "if [ $RANK = 1 ]; then exit 5; fi; exec sleep 50");
   EXPECT_EQ(run.wait(), 5);
-  EXPECT_EQ(run.read("err"), "easydel: rank 1 of 3 failed with exit status 5; the others are ended too\n");
+  EXPECT_EQ(run.read("err"), "easydel: rank 1 of 3 failed with exit status 5; the other ranks were stopped, too\n");
 }
 
 TEST(Launch, KillsARankThatDoesNotHearSigterm) {
@@ -83,7 +83,8 @@ TEST(Launch, KillsARankThatDoesNotHearSigterm) {
                "trap '' TERM; : > $1/deaf; while :; do sleep 0.05; done",
                0.2);
   EXPECT_EQ(run.wait(), 128 + SIGABRT);
-  EXPECT_EQ(run.read("err"), "easydel: rank 1 of 2 was ended by signal 6 (Aborted); the others are ended too\n");
+  EXPECT_EQ(run.read("err"),
+            "easydel: rank 1 of 2 was killed by signal 6 (Aborted); the other ranks were stopped, too\n");
 }
 
 TEST(Launch, PassesSigtermOnAndWaitsForTheRanks) {
@@ -123,8 +124,8 @@ TEST(Launch, RefusesInsideAnotherLaunch) {
   EXPECT_EQ(test::refusal([] {
               launch({2, {}, "/bin/true", 1});
             }),
-            "--nproc: this process is already a rank (RANK or WORLD_SIZE is set)\n"
-            "    leave --nproc out under torchrun, or unset RANK and WORLD_SIZE");
+            "--nproc: this process is already a rank (RANK or WORLD_SIZE is set)\n    remove --nproc under torchrun, "
+            "or unset RANK and WORLD_SIZE");
   unsetenv("RANK");
 }
 

@@ -124,30 +124,30 @@ TEST(Fields, TellWhatIsWrongWithEachTypeOfValue) {
   EXPECT_EQ(mistakes("rate: -1"),
             one("run.yaml:1:7: rate: -1 is out of range\n    expected a number of at least 0 (default 5e-05)"));
   EXPECT_EQ(mistakes("rate: '1e-5'"), one("run.yaml:1:7: rate: '1e-5' is not a number\n    expected a number of at "
-                                          "least 0 (default 5e-05); it is in quotes, which makes it a text"));
+                                          "least 0 (default 5e-05); the quotes make it a string"));
   EXPECT_EQ(mistakes("steps: 2.5"), one("run.yaml:1:8: steps: '2.5' is not an integer\n    expected an integer of at "
                                         "least 1, or null (default null)"));
   EXPECT_EQ(mistakes("steps: [1]"), one("run.yaml:1:8: steps: a list is not an integer\n    expected an integer of at "
                                         "least 1, or null (default null)"));
   EXPECT_EQ(mistakes("verbose: yes"),
-            one("run.yaml:1:10: verbose: 'yes' is not true or false\n    'yes' is a text in YAML 1.2; write true"));
+            one("run.yaml:1:10: verbose: 'yes' is not true or false\n    'yes' is a string in YAML 1.2; write true"));
   EXPECT_EQ(mistakes("verbose: 1"),
             one("run.yaml:1:10: verbose: '1' is not true or false\n    expected true or false (default true)"));
   EXPECT_EQ(mistakes("sizes: [1, 2]"), one("run.yaml:1:8: sizes: has 2 items, not 3\n    expected a list of 3, each "
                                            "item an integer above 0 (default [1, 2, 3])"));
-  EXPECT_EQ(
-      mistakes("weights: 3"),
-      one("run.yaml:1:10: weights: '3' is not a map of keys\n    expected a map, each value a number (default {})"));
+  EXPECT_EQ(mistakes("weights: 3"),
+            one("run.yaml:1:10: weights: '3' is not a map\n    expected a map, each value a number (default {})"));
   EXPECT_EQ(mistakes("weights: {a: b}"),
             one("run.yaml:1:14: weights.a: 'b' is not a number\n    expected a map, each value a number (default {})"));
-  EXPECT_EQ(mistakes("padding: [1]"),
-            one("run.yaml:1:10: padding: a list does not fit\n    expected true or false, or a text (default false)"));
+  EXPECT_EQ(
+      mistakes("padding: [1]"),
+      one("run.yaml:1:10: padding: a list is not valid here\n    expected true or false, or a string (default false)"));
   EXPECT_EQ(mistakes("threads: none"), one("run.yaml:1:10: threads: 'none' is not an integer\n    expected auto, or an "
                                            "integer of at least 1 (default auto)"));
-  EXPECT_EQ(mistakes("files: true"), one("run.yaml:1:8: files: true is not a text\n    expected a text, or a list of "
-                                         "them (default []); write \"true\" where the word is meant"));
+  EXPECT_EQ(mistakes("files: true"), one("run.yaml:1:8: files: true is not a string\n    expected a string, or a list "
+                                         "of them (default []); write \"true\" to give the word as a string"));
   EXPECT_EQ(mistakes("rest: 3"),
-            one("run.yaml:1:7: rest: is not a section\n    expected keys below it, one a line: 'key: value'"));
+            one("run.yaml:1:7: rest: is not a section\n    expected keys below it, one per line: 'key: value'"));
 }
 
 TEST(Fields, KnowWordsThatAreNotBuiltYetFromWordsThatAreNone) {
@@ -178,7 +178,7 @@ TEST(Fields, RefuseAKeyUnderTwoNames) {
 }
 
 TEST(Fields, AskForWhatIsRequired) {
-  EXPECT_EQ(mistakes("sources: [{rows: 1}]"), one("run.yaml:1:11: sources[0].file: is missing\n    expected a text"));
+  EXPECT_EQ(mistakes("sources: [{rows: 1}]"), one("run.yaml:1:11: sources[0].file: is missing\n    expected a string"));
 }
 
 TEST(Fields, CollectEveryProblemInTheOrderOfTheFile) {

@@ -199,8 +199,8 @@ TEST(ColumnarLibrary, WhatIsMissingIsNamed) {
                      "again"))
       << text;
   EXPECT_EQ(test::refusal([] { load_columnar_library("/lib/x86_64-linux-gnu/libz.so.1"); }),
-            "/lib/x86_64-linux-gnu/libz.so.1: has no easydel_arrow_entry: it is of another version\n"
-            "    build easydel anew");
+            "/lib/x86_64-linux-gnu/libz.so.1: has no easydel_arrow_entry: it belongs to another version\n"
+            "    rebuild easydel");
 }
 
 }  // namespace

@@ -54,10 +54,10 @@ TEST(MixtureConfig, WeightsNameTheirSources) {
 }
 
 TEST(MixtureConfig, WhatIsNotBuiltIsRefusedByName) {
-  EXPECT_EQ(
-      read("informs: [{type: dolly}]").problems,
-      "run.yaml:1:18: informs[0].type: 'dolly' is no type of file, nor a data set of the hub\n    give arrow, csv, "
-      "json, jsonl, parquet, tsv or txt with data_files, or owner/name\n1 problem in run.yaml; nothing was run.");
+  EXPECT_EQ(read("informs: [{type: dolly}]").problems,
+            "run.yaml:1:18: informs[0].type: 'dolly' is neither a file type nor a dataset on the Hugging Face Hub\n    "
+            "give arrow, csv, json, jsonl, parquet, tsv or txt with data_files, or owner/name\n1 problem in run.yaml; "
+            "nothing was run.");
   EXPECT_EQ(read("informs: [{type: visual, data_files: a.json}]").problems,
             "run.yaml:1:18: informs[0].type: training on images is not built yet\n    text rows are: arrow, csv, json, "
             "jsonl, "
@@ -85,9 +85,9 @@ TEST(MixtureConfig, WhatIsSavedSaysWhereAndInWhichForm) {
   EXPECT_EQ(read("save: {format: jsonl}").problems,
             "run.yaml:1:7: save.output_path: is missing\n    give the folder to write" + end);
   EXPECT_EQ(read("save: {path: out, format: json, max_shard_size: large}").problems,
-            "run.yaml:1:49: save.max_shard_size: is no size\n    write 500MB, 2GiB or a number of bytes" + end);
+            "run.yaml:1:49: save.max_shard_size: is not a size\n    write 500MB, 2GiB or a number of bytes" + end);
   EXPECT_EQ(read("save: {path: out, format: json, push_to_hub: true}").problems,
-            "run.yaml:1:46: save.push_to_hub: does not say where to\n    give hub_repo_id: owner/name" + end);
+            "run.yaml:1:46: save.push_to_hub: needs the name of a repository\n    give hub_repo_id: owner/name" + end);
 }
 
 TEST(MixtureConfig, SizesAreInPowersOfAThousandOrOf1024) {

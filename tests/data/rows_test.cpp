@@ -70,8 +70,8 @@ TEST(Rows, ABrokenCsvIsNamed) {
     return replaced(refusal([&] { all_rows(folder / "a.csv"); }), folder.path().string(), "DIR");
   };
   EXPECT_EQ(refused("text\na,b\n"),
-            "DIR/a.csv:2: the row has 2 fields, the first line names 1\n    put quotes around a text that holds the "
-            "separator");
+            "DIR/a.csv:2: the row has 2 fields, the first line names 1\n    put quotes around a value that contains "
+            "the separator");
   EXPECT_EQ(refused("text,\n"), "DIR/a.csv:1: field 2 has no name\n    the first line names the fields");
   EXPECT_EQ(refused("text,text\n"), "DIR/a.csv:1: two fields are called 'text'\n    the first line names the fields");
   EXPECT_EQ(refused("text\na\n\"b\nc\n"), "DIR/a.csv:3: a quote is opened and never closed");
@@ -164,12 +164,11 @@ TEST(RowKinds, ARowWithoutTheFieldSaysWhatItHas) {
   FieldRules rules;
   rules.content_field = "txt";
   EXPECT_EQ(refusal([&] { typed_row(R"({"id": 1, "body": "a"})", rules); }),
-            "rows.jsonl:7: the row has no field 'txt'; it has: id, body\n"
-            "    name the field that holds the text with mixture.informs[0].content_field");
+            "rows.jsonl:7: the row has no field 'txt'; it has: id, body\n    name the field with the text by "
+            "mixture.informs[0].content_field");
   EXPECT_EQ(refusal([&] { typed_row(R"({"id": 1, "body": "a"})"); }),
-            "rows.jsonl:7: the row has no field 'text'; it has: id, body\n"
-            "    name the field that holds the text with mixture.informs[0].content_field; or give messages, prompt + "
-            "completion, or prompt + chosen + rejected");
+            "rows.jsonl:7: the row has no field 'text'; it has: id, body\n    name the field with the text by "
+            "mixture.informs[0].content_field; or give messages, prompt + completion, or prompt + chosen + rejected");
 }
 
 TEST(RowKinds, AMixOfTextsAndMessagesIsRefused) {

@@ -163,7 +163,7 @@ TEST_F(SaveDataset, RefusesWhatItCannotSave) {
             "mixture.save: saving what grpo learns from is not built yet\n    leave the section out");
   test::write_file(folder_ / "out/mine.txt", "");
   EXPECT_EQ(refused("format: jsonl", texts),
-            "mixture.save.output_path: 'DIR/out' is there already\n    set overwrite: true, or name another folder");
+            "mixture.save.output_path: 'DIR/out' already exists\n    set overwrite: true, or name another folder");
   EXPECT_TRUE(
       refused("format: jsonl, overwrite: true, push_to_hub: true, hub_repo_id: no/name/at/all, hub_token: t", texts)
           .starts_with("mixture.save.push_to_hub: "));

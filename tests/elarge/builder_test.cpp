@@ -74,7 +74,7 @@ TEST(Builder, ALengthOfZeroServesAsIfItWereNotGiven) {
 TEST(Builder, NamesNoModelOfATextInTheSectionsPlace) {
   const Builder built = Builder(parse_yaml("model: {name_or_path: x}\nreference_model: abc\n"));
   EXPECT_EQ(test::refusal([&] { (void)built.reference_model_name(); }),
-            "reference_model: \"abc\" is no section\n    write reference_model: {name_or_path: ...}");
+            "reference_model: \"abc\" is not a section\n    write reference_model: {name_or_path: ...}");
 }
 
 TEST(Builder, BaseConfigPrefersWhatItIsTold) {
@@ -98,9 +98,9 @@ TEST(Builder, TaskComesFromTheModelsFiles) {
 
 TEST(Builder, RefusesWhatIsNoConfiguration) {
   EXPECT_EQ(test::refusal([] { Builder(parse_yaml("[1]")); }),
-            "config: a list is no configuration\n    expected keys, at least 'model:'");
+            "config: a list is not a configuration\n    expected keys, at least 'model:'");
   EXPECT_EQ(test::refusal([] { Builder(parse_yaml("loader: {dtype: bf16}")); }),
-            "config: names no model\n    give model.name_or_path: a folder, or a name of the hub");
+            "config: names no model\n    give model.name_or_path: a folder or a name on the Hugging Face Hub");
   EXPECT_EQ(test::refusal([] {
               Builder::from_pretrained("x").set_esurge({{"max_modl_len", 5}}).validate();
             }),
@@ -120,7 +120,7 @@ TEST(Builder, BuildsNothingWhereThereIsNoSection) {
 TEST(Builder, RefusesWhatIsNotBuiltYet) {
   const Builder built = Builder::from_pretrained("x");
   EXPECT_EQ(test::refusal([&] { built.build_esurge(); }),
-            "build_esurge: the engine is not built yet\n    generate() continues prompts");
+            "build_esurge: the engine is not built yet\n    use generate()");
   EXPECT_EQ(test::refusal([&] {
               built.eval({{"tasks", {"hellaswag"}}});
             }),
@@ -142,7 +142,7 @@ TEST(Push, FollowsFromTheActionOrTheTrainer) {
   EXPECT_EQ(push_options(trainer).repository + "@" + push_options(trainer).revision, "a/b@dev");
   EXPECT_EQ(pushed_text("a/b", {.commit = "c", .url = "http://hub/c", .sent = {"x"}, .unchanged = 2}),
             "sent 1 file to a/b (2 unchanged): http://hub/c\n");
-  EXPECT_EQ(pushed_text("a/b", {.commit = "", .url = "", .sent = {}, .unchanged = 3}), "a/b has all of it already\n");
+  EXPECT_EQ(pushed_text("a/b", {.commit = "", .url = "", .sent = {}, .unchanged = 3}), "a/b is already up to date\n");
 }
 
 TEST(Merge, LaysOneDocumentOverAnother) {
@@ -158,7 +158,7 @@ TEST(Merge, NumberTypesHaveManyWordsAndNoUnknownOnes) {
        {std::pair{"f16", "float16"}, {"torch.bfloat16", "bfloat16"}, {"BF16", "bfloat16"}, {"mxfp4", "float4_e2m1fn"}})
     EXPECT_EQ(number_type(word, "dtype"), type) << word;
   EXPECT_EQ(test::refusal([] { number_type("bf17", "loader.dtype"); }),
-            "loader.dtype: 'bf17' is no number type\n    did you mean 'bf16'?");
+            "loader.dtype: 'bf17' is not a dtype\n    did you mean 'bf16'?");
 }
 
 }  // namespace

@@ -40,25 +40,26 @@ TEST(Document, HoldsItsConfigurationAtTheTopOrBelowAWrapper) {
   }
   const Outcome two = read("elm: {model: {name_or_path: a}}\nconfig: {model: {name_or_path: b}}\nactions: [validate]");
   EXPECT_EQ(two.run.config.model.name_or_path, "b");
-  EXPECT_EQ(two.problems.notes(), (std::vector<std::string>{"run.yaml:1:1: elm: is ignored: 'config' is there"}));
+  EXPECT_EQ(two.problems.notes(),
+            (std::vector<std::string>{"run.yaml:1:1: elm: is ignored because 'config' is given"}));
   EXPECT_EQ(
       mistakes("config: {model: {name_or_path: a}}\nloader: {}\nactions: [validate]"),
-      one("run.yaml:2:1: loader: stands beside 'config:', which holds the configuration\n    move it below 'config:'"));
+      one("run.yaml:2:1: loader: is outside 'config:', which holds the configuration\n    move it below 'config:'"));
 }
 
 TEST(Document, MustBeAMapWithAModelAndActions) {
   EXPECT_EQ(mistakes("[1]"),
-            one("run.yaml:1:1: a list is no run\n    a run is a map of keys: at least 'model:' and 'actions:'"));
+            one("run.yaml:1:1: a list is not a run\n    a run is a map of keys: at least 'model:' and 'actions:'"));
   EXPECT_EQ(mistakes(""), one("run.yaml: is empty\n    a run is a map of keys: at least 'model:' and 'actions:'"));
-  EXPECT_EQ(
-      mistakes("model: {name_or_path: a}"),
-      one("run.yaml: actions: is missing: nothing says what to do\n    add for example 'actions: [validate, train]'"));
+  EXPECT_EQ(mistakes("model: {name_or_path: a}"),
+            one("run.yaml: actions: is missing\n    list what to do, for example 'actions: [validate, train]'"));
   EXPECT_EQ(mistakes("actions: [validate]"),
             one("run.yaml:1:1: model: is missing\n    expected a section: keys below it"));
   EXPECT_EQ(mistakes("model: {task: causal-lm}\nactions: [validate]"),
-            one("run.yaml:1:8: model.name_or_path: is missing\n    expected a text"));
-  EXPECT_EQ(mistakes("config: [1]\nactions: [validate]"),
-            one("run.yaml:1:9: config: is not a section\n    expected keys below it, as 'model:' and 'trainer:'"));
+            one("run.yaml:1:8: model.name_or_path: is missing\n    expected a string"));
+  EXPECT_EQ(
+      mistakes("config: [1]\nactions: [validate]"),
+      one("run.yaml:1:9: config: is not a section\n    expected keys below it, for example 'model:' and 'trainer:'"));
 }
 
 TEST(Actions, AreAListAWordOrAMapping) {
@@ -80,26 +81,22 @@ TEST(Actions, TakeParametersThatAreIndentedTooLittle) {
 }
 
 TEST(Actions, AreCheckedWithTheirParameters) {
-  EXPECT_EQ(mistakes("model: {name_or_path: a}\nactions:\n  - valdate\n  - train: {epochs: 3}\n  - {serve: , port: "
-                     "99999}\n  - eval: {tasks: [hellaswag]}\n"
-                     "  - to_yaml:\n  - {a: 1, b: 2}\n  - generate: {temperature: -1}\n  - 3\n"),
-            "run.yaml:3:5: actions[0]: unknown action 'valdate'\n    did you mean 'validate'?\n"
-            "run.yaml:4:12: actions[1].train: takes no parameters\n    write it as '- train'\n"
-            "run.yaml:5:5: actions[2].serve: this action is not built yet\n    known actions: dump_config, generate, "
-            "print, push_to_hub, to_json, to_yaml, train, validate\n"
-            "run.yaml:5:21: actions[2].serve.port: 99999 is out of range\n    expected an integer from 0 to 65535 "
-            "(default 11556)\n"
-            "run.yaml:6:5: actions[3].eval: this action is not built yet\n    known actions: dump_config, generate, "
-            "print, push_to_hub, to_json, to_yaml, train, validate\n"
-            "run.yaml:7:5: actions[4].to_yaml.path: is missing\n    expected a text\n"
-            "run.yaml:8:5: actions[5]: has 2 keys, and none of them is the action's name alone\n"
-            "    write '- train', or '- generate:' with its parameters indented below\n"
-            "run.yaml:9:15: actions[6].generate.prompts: is missing\n    expected a text, or a list of them\n"
-            "run.yaml:9:29: actions[6].generate.temperature: -1 is out of range\n    expected a number of at least 0 "
-            "(default 1.0)\n"
-            "run.yaml:10:5: actions[7]: '3' is no action\n    write '- train', or '- generate:' with its parameters "
-            "indented below\n"
-            "10 problems in run.yaml; nothing was run.");
+  EXPECT_EQ(
+      mistakes("model: {name_or_path: a}\nactions:\n  - valdate\n  - train: {epochs: 3}\n  - {serve: , port: "
+               "99999}\n  - eval: {tasks: [hellaswag]}\n"
+               "  - to_yaml:\n  - {a: 1, b: 2}\n  - generate: {temperature: -1}\n  - 3\n"),
+      "run.yaml:3:5: actions[0]: unknown action 'valdate'\n    did you mean 'validate'?\nrun.yaml:4:12: "
+      "actions[1].train: takes no parameters\n    write it as '- train'\nrun.yaml:5:5: actions[2].serve: this "
+      "action is not built yet\n    known actions: dump_config, generate, print, push_to_hub, to_json, to_yaml, "
+      "train, validate\nrun.yaml:5:21: actions[2].serve.port: 99999 is out of range\n    expected an integer "
+      "from 0 to 65535 (default 11556)\nrun.yaml:6:5: actions[3].eval: this action is not built yet\n    known "
+      "actions: dump_config, generate, print, push_to_hub, to_json, to_yaml, train, validate\nrun.yaml:7:5: "
+      "actions[4].to_yaml.path: is missing\n    expected a string\nrun.yaml:8:5: actions[5]: has 2 keys, and none "
+      "of them is an action without a value\n    write '- train', or '- generate:' with its parameters indented "
+      "below\nrun.yaml:9:15: actions[6].generate.prompts: is missing\n    expected a string, or a list of "
+      "them\nrun.yaml:9:29: actions[6].generate.temperature: -1 is out of range\n    expected a number of at "
+      "least 0 (default 1.0)\nrun.yaml:10:5: actions[7]: '3' is not an action\n    write '- train', or '- "
+      "generate:' with its parameters indented below\n10 problems in run.yaml; nothing was run.");
 }
 
 TEST(Overrides, ComeOverTheFile) {
@@ -130,12 +127,11 @@ TEST(CrossKeyRules, NameTheKeyThatBreaksThem) {
             one("run.yaml:3:23: sharding.axis_dims: sharding.axis_dims (2) must match sharding.axis_names (5)\n    "
                 "give one size for each of: dp, fsdp, ep, tp, sp"));
   EXPECT_EQ(mistakes(model + "sharding: {axis_dims: [1, -1, 1, -1, 1]}"),
-            one("run.yaml:3:23: sharding.axis_dims: has -1 twice; what is left can only be one axis\n    give all "
-                "sizes but one"));
-  EXPECT_EQ(
-      mistakes(model + "sharding: {axis_dims: [1, 0, 1, 1, 1]}"),
-      one("run.yaml:3:23: sharding.axis_dims: 0 is not a size of an axis\n    sharding.axis_dims must be positive "
-          "or -1 (auto)"));
+            one("run.yaml:3:23: sharding.axis_dims: has -1 more than once; only one axis can take the remaining "
+                "ranks\n    give the sizes of all axes but one"));
+  EXPECT_EQ(mistakes(model + "sharding: {axis_dims: [1, 0, 1, 1, 1]}"),
+            one("run.yaml:3:23: sharding.axis_dims: 0 is not a size of an axis\n    sharding.axis_dims must be "
+                "positive or -1 (auto)"));
   EXPECT_EQ(mistakes(model + "mixture: {batch_size: 8}\ntrainer: {total_batch_size: 16}"),
             one("run.yaml:3:23: mixture.batch_size: is 8, but trainer.total_batch_size is 16\n    they are the same "
                 "thing; give one of them"));

@@ -80,10 +80,11 @@ TEST(GenerationConfigRules, EachHasOneClearError) {
     return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : text;
   };
   EXPECT_EQ(said({.num_return_sequences = 2}),
-            "generation: num_return_sequences: 2 continuations of the likeliest tokens would all be equal\n"
-            "    set do_sample, or num_beams to at least as many");
+            "generation: num_return_sequences: 2 continuations of the likeliest tokens would all be equal\n    set "
+            "do_sample, or raise num_beams to at least this number");
   EXPECT_EQ(said({.num_return_sequences = 3, .num_beams = 2}),
-            "generation: num_return_sequences: 3 is more than num_beams 2\n    raise num_beams, or ask for fewer");
+            "generation: num_return_sequences: 3 is more than num_beams 2\n    raise num_beams or lower "
+            "num_return_sequences");
   EXPECT_EQ(said({.forced_eos_token_id = {4}, .suppress_tokens = {3, 4}}),
             "generation: forced_eos_token_id: token 4 is forced, and suppress_tokens forbids it\n"
             "    take it out of one of them; to put off the end, use min_new_tokens");
@@ -92,15 +93,15 @@ TEST(GenerationConfigRules, EachHasOneClearError) {
   EXPECT_EQ(said({.top_h = 0.0}),
             "generation: top_h: 0 leaves no entropy\n    give more than 0, or null to switch it off");
   EXPECT_EQ(said({.exponential_decay_length_penalty = std::array{1.5, 2.0}}),
-            "generation: exponential_decay_length_penalty: [1.5, 2] is no number of tokens with a factor above 0\n    "
-            "give such as [100, 1.01]");
+            "generation: exponential_decay_length_penalty: [1.5, 2] is not a number of tokens with a factor above 0\n  "
+            "  give such as [100, 1.01]");
   EXPECT_EQ(said({.sequence_bias = {{{}, 1.0}}}),
             "generation: sequence_bias: an entry has no tokens\n    give such as [[[12, 7], -2.5]]");
   EXPECT_EQ(said({.bad_words_ids = {{}}}),
             "generation: bad_words_ids: an entry has no tokens\n    give such as [[12, 7], [9]]");
   EXPECT_EQ(said({.watermarking_config = WatermarkingConfig{.greenlist_ratio = 1.0}}),
-            "generation: watermarking_config: a greenlist_ratio of 1 marks nothing or everything\n    give more than 0 "
-            "and less than 1");
+            "generation: watermarking_config: a greenlist_ratio of 1 selects either no tokens or all tokens\n    give "
+            "more than 0 and less than 1");
   EXPECT_EQ(said({}), "(nothing was refused)");
 }
 

@@ -279,8 +279,8 @@ TEST(Generator, RefusesToChooseAmongScoresThatAreNoNumbers) {
     Generator(*model, nullptr, {}).run({request});
   };
   EXPECT_EQ(test::refusal([&] { run(false); }),
-            "prompt 1: the model's scores are no numbers (NaN)\n"
-            "    its weights hold such numbers, or are too large for its number type");
+            "prompt 1: the model's scores are not numbers (NaN)\n    its weights contain NaN, or their values overflow "
+            "the dtype");
   run(true);
 }
 

@@ -91,7 +91,7 @@ TEST(Ranks, OneThatDiesEndsTheRunWithItsStatus) {
   const auto ran =
       test::run_program({"--nproc", "2", "elarge", run.string(), "--set", "trainer.save_steps=2"}, options);
   EXPECT_EQ(ran.status, 128 + SIGKILL);
-  EXPECT_NE(ran.err.find("easydel: rank 0 of 2 was ended by signal 9 (Killed); the others are ended too\n"),
+  EXPECT_NE(ran.err.find("easydel: rank 0 of 2 was killed by signal 9 (Killed); the other ranks were stopped, too\n"),
             std::string::npos)
       << ran.err;
 }
@@ -151,9 +151,8 @@ TEST(Ranks, RefuseAMeshThatDoesNotFit) {
             "-1 for one axis\n"
             "1 problem in RUN; nothing was run.\n");
   EXPECT_EQ(refused("[1, 1, 1, 1, -1]", "2"),
-            "RUN:3:23: sharding.axis_dims: axis sp has 2 ranks: that is not built yet\n"
-            "    set sp to 1; dp, fsdp and tp are built\n"
-            "1 problem in RUN; nothing was run.\n");
+            "RUN:3:23: sharding.axis_dims: axis sp has 2 ranks, which is not built yet\n    set sp to 1; dp, fsdp and "
+            "tp are built\n1 problem in RUN; nothing was run.\n");
 }
 
 TEST(Ranks, RefuseCommandsThatAreForOne) {

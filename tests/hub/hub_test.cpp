@@ -229,7 +229,7 @@ TEST_F(Hub, ARunSendsItsModel) {
       "mixture: {informs: [{data_files: rows.jsonl}]}\n"
       "trainer: {total_batch_size: 1, max_training_steps: 1, max_length: 32, save_directory: out, push_to_hub: true";
   EXPECT_EQ(ran_with(train + "}\nactions: [train]\n", with_token).err,
-            "run.yaml:4:105: trainer.push_to_hub: does not say where to\n    give hub_model_id: owner/name\n"
+            "run.yaml:4:105: trainer.push_to_hub: needs the name of a repository\n    give hub_model_id: owner/name\n"
             "1 problem in run.yaml; nothing was run.\n");
   const test::Ran trained = ran_with(train + ", hub_model_id: org/name}\nactions: [train]\n", with_token);
   EXPECT_EQ(trained.status, 0) << trained.err;

@@ -136,17 +136,17 @@ TEST_F(Plugin, WhatIsNoneIsOneClearError) {
             "FOLDER/nothing.so: there is no such plug-in\n    give a shared library, name.so\n");
   write_file(*folder_ / "text.so", "no library");
   EXPECT_EQ(refusal_of(file("text.so")),
-            "FOLDER/text.so: cannot be loaded: file too short\n    build it anew against this program's package "
+            "FOLDER/text.so: cannot be loaded: file too short\n    rebuild it against this program's package "
             "(docs/adding_a_model.md)\n");
   EXPECT_EQ(refusal_of(library("plain", "int x;")),
-            "FOLDER/plain.so: is no plug-in: it has no easydel_plugin_abi\n    see docs/adding_a_model.md\n");
+            "FOLDER/plain.so: is not a plug-in: it has no easydel_plugin_abi\n    see docs/adding_a_model.md\n");
   const std::string old = refusal_of(library("old",
                                              "extern \"C\" const char* easydel_plugin_abi() { return \"easydel "
                                              "0.0.9\"; }\nextern \"C\" void easydel_plugin(void*) {}\n"));
   EXPECT_TRUE(
       old.starts_with("FOLDER/old.so: is built against 'easydel 0.0.9', and this program is 'easydel 0.1.0, headers "))
       << old;
-  EXPECT_TRUE(old.ends_with("'\n    build it anew against this program's package (docs/adding_a_model.md)\n")) << old;
+  EXPECT_TRUE(old.ends_with("'\n    rebuild it against this program's package (docs/adding_a_model.md)\n")) << old;
 }
 
 TEST_F(Plugin, CannotTakeANameThatIsThere) {
@@ -160,7 +160,7 @@ TEST_F(Plugin, CannotTakeANameThatIsThere) {
       {"cmake", "-G", "Ninja", "-S", file("taken"), "-B", file("taken/out"), "-DCMAKE_PREFIX_PATH=" + file("prefix")}));
   ASSERT_TRUE(must({"cmake", "--build", file("taken/out")}));
   EXPECT_EQ(easydel({"--plugin", file("taken/out/taken.so"), "version"}).err,
-            "FOLDER/taken/out/taken.so: model_type: 'llama' is there already\n    give the family a name of its own\n");
+            "FOLDER/taken/out/taken.so: model_type: 'llama' already exists\n    give the family a name of its own\n");
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(Isa, IsTheBestThereIsUnlessForced) {
 }
 
 TEST(Isa, RefusesAWordThatNamesNoSet) {
-  EXPECT_EQ(refusal("sse9"), "EASYDEL_ISA: 'sse9' is no instruction set\n    it has " + have());
+  EXPECT_EQ(refusal("sse9"), "EASYDEL_ISA: 'sse9' is not an instruction set\n    it has " + have());
 }
 
 // Asked of the program, because this one has an emulator of tiles.

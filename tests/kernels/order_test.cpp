@@ -24,7 +24,7 @@ TEST(Order, RefusesWhatIsNone) {
   } catch (const UserError& error) {
     EXPECT_STREQ(
         error.what(),
-        "EASYDEL_BF16_ORDER: 'fp32_chain' is no order of additions in bf16\n    it is bf16_tile or bf16_pairs");
+        "EASYDEL_BF16_ORDER: 'fp32_chain' is not an order of additions in bf16\n    it is bf16_tile or bf16_pairs");
   }
 }
 

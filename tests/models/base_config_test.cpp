@@ -91,16 +91,17 @@ TEST(BaseConfig, ErrorsSayThePlace) {
             (folder / "file").string() + ": is a file, not a folder\n    give a folder for config.json");
   EXPECT_TRUE(test::refusal([&] {
                 BaseConfig::from_pretrained((folder / "bad").string());
-              }).starts_with((folder / "bad/config.json").string() + ": is no valid JSON: "));
+              }).starts_with((folder / "bad/config.json").string() + ": is not valid JSON: "));
   EXPECT_EQ(test::refusal([&] { BaseConfig::from_pretrained((folder / "list").string()); }),
-            (folder / "list/config.json").string() + ": holds no configuration\n    a config.json is a JSON object");
+            (folder / "list/config.json").string() +
+                ": does not contain a configuration\n    a config.json is a JSON object");
   EXPECT_EQ(test::refusal([&] { BaseConfig::from_pretrained((folder / "empty").string()); }),
             "Can't load the configuration of '" + (folder / "empty").string() +
                 "': it has no config.json\n    give a folder with a config.json");
   EXPECT_EQ(test::refusal([] { BaseConfig().get_partition_rules(); }),
             "get_partition_rules: is not given by this configuration\n    a family's configuration gives its rules");
   EXPECT_EQ(test::refusal([] { BaseConfig().granted_mask_max_position_embedding(); }),
-            "mask_max_position_embeddings: is not said, nor is max_position_embeddings\n    give one of them");
+            "mask_max_position_embeddings: is not given, nor is max_position_embeddings\n    give one of them");
 }
 
 TEST(BaseConfig, TransformersLoadsWhatIsWrittenAndKeepsWhatWasAttached) {

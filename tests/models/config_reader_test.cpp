@@ -22,7 +22,7 @@ TEST(ConfigReader, AnotherTypeIsRefusedWithTheValue) {
   const Value config = parse_yaml("{a: 1, b: [x]}");
   const ConfigReader in(config, FilePlace{"config"});
   EXPECT_EQ(test::refusal([&] { in.boolean("a", true); }), "config: a: 1 is neither true nor false");
-  EXPECT_EQ(test::refusal([&] { in.integer("b", 1); }), "config: b: [\"x\"] is no integer");
+  EXPECT_EQ(test::refusal([&] { in.integer("b", 1); }), "config: b: [\"x\"] is not an integer");
 }
 
 TEST(ConfigReader, NumbersThatNothingCanBeComputedWithAreRefused) {
@@ -30,12 +30,12 @@ TEST(ConfigReader, NumbersThatNothingCanBeComputedWithAreRefused) {
     const Value config = parse_yaml(text);
     return test::refusal([&] { ConfigReader(config, FilePlace{"config"}).rope(16, 64); });
   };
-  EXPECT_EQ(rope("{rope_theta: -1.0}"), "config: rope_parameters.rope_theta: -1 is no number above 0");
-  EXPECT_EQ(rope("{rope_theta: .nan}"), "config: rope_theta: NaN is no number");
+  EXPECT_EQ(rope("{rope_theta: -1.0}"), "config: rope_parameters.rope_theta: -1 is not a number above 0");
+  EXPECT_EQ(rope("{rope_theta: .nan}"), "config: rope_theta: NaN is not a number");
   EXPECT_EQ(rope("{rope_parameters: {rope_type: linear, factor: 0}}"),
-            "config: rope_parameters.factor: 0 is no number above 0");
+            "config: rope_parameters.factor: 0 is not a number above 0");
   EXPECT_EQ(rope("{rope_parameters: {rope_type: yarn, factor: 2, original_max_position_embeddings: -8}}"),
-            "config: rope_parameters.original_max_position_embeddings: -8 is no number above 0");
+            "config: rope_parameters.original_max_position_embeddings: -8 is not a number above 0");
 }
 
 TEST(ConfigReader, AShareThatIsNullTurnsTheWholeHead) {

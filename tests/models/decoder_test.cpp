@@ -147,7 +147,8 @@ TEST(GlmMoeDsa, RefusesIndexersThatAreSharedWithNobody) {
     return test::replaced(test::refusal([&] { load_model(folder.path(), {}); }), folder.path().string(), "M");
   };
   EXPECT_EQ(refusal_of(R"("index_topk_pattern": "SFFS")"),
-            "M/config.json: index_topk_pattern: the first layer has nobody to share with\n    begin with a full layer");
+            "M/config.json: index_topk_pattern: the first layer has no earlier layer to share with\n    begin with a "
+            "full layer");
   EXPECT_EQ(refusal_of(R"("indexer_types": ["full", "half", "full", "full"])"),
             "M/config.json: indexer_types: 'half' is not known\n    known: full, shared");
   EXPECT_EQ(refusal_of(R"("indexer_types": ["full", "shared"])"),

@@ -140,7 +140,7 @@ TEST(Heads, DropTheSameNumbersOfASequenceInAnyCompany) {
 TEST(Heads, OfEncodersNeitherGenerateNorScoreWordsOfOthers) {
   const Folder folder(small_bert);
   EXPECT_EQ(test::refusal([&] { load_model(folder.path(), {})->make_cache(1, 8); }),
-            "model: its tokens see both sides: it does not generate text\n    use a causal language model");
+            "model: it attends to both sides, so it cannot generate text\n    use a causal language model");
   EXPECT_EQ(
       test::refusal([&] { load_model(folder.path(), for_task(Task::token_classification))->head(); }),
       "model: it is for token classification: it has no language head\n    set model.task to causal-language-model");
@@ -160,7 +160,7 @@ TEST(Heads, RefuseWhatTheyCannotRead) {
   EXPECT_EQ(with(roberta, "\"initializer_range\"", "\"pad_token_id\": null, \"initializer_range\""),
             "M/config.json: pad_token_id: is null\n    positions of this family are counted from it");
   EXPECT_EQ(with(roberta, "\"initializer_range\"", "\"max_position_embeddings\": 2, \"initializer_range\""),
-            "M/config.json: max_position_embeddings: 2 leaves no position behind pad_token_id, 1");
+            "M/config.json: max_position_embeddings: 2 leaves no position after pad_token_id, 1");
   const std::string modern = R"({"model_type": "modernbert", "architectures": ["ModernBertForSequenceClassification"],
     "hidden_size": 24, "num_attention_heads": 4, "num_hidden_layers": 1, "classifier_pooling": "max"})";
   EXPECT_EQ(with(modern, "none", "none"),

@@ -50,7 +50,7 @@ TEST(Numbers, ThatNothingCanBeComputedWithAreRefused) {
   EXPECT_EQ(refusal(R"({"model_type": "llama", "num_hidden_layers": 1, "rms_norm_eps": -1.0})"),
             "config.json: norms cannot be computed with an epsilon of -1");
   EXPECT_EQ(refusal(R"({"model_type": "llama", "num_hidden_layers": 1, "attention_dropout": 1.5})"),
-            "config.json: a dropout of 1.5 is no share of what is there\n    give 0 to below 1");
+            "config.json: a dropout of 1.5 is out of range\n    give 0 to below 1");
 }
 
 TEST(Counts, ThatNoModelHasAreRefusedBeforeAnythingIsBuilt) {

@@ -287,7 +287,7 @@ TEST(LoadModel, NamesEveryTensorThatDoesNotFitAtOnce) {
   EXPECT_EQ(text.substr(0, text.find("\n      ")), "M: the weights do not fit config.json\n    missing (8):");
   EXPECT_NE(text.find("\n      model.layers.1.self_attn.o_proj.bias"), std::string::npos);
   EXPECT_NE(text.find("    wrong shape (6):\n      model.layers.0.mlp.gate_proj.weight: the file has [64, 48], "
-                      "config.json asks for [60, 48] by intermediate_size\n"),
+                      "config.json requires [60, 48] by intermediate_size\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("    not in the model (9):\n      model.layers.2.input_layernorm.weight"), std::string::npos);
@@ -308,15 +308,13 @@ TEST(LoadModel, RefusesWhatItCannotBuild) {
       with("\"note_of_mine\"", "\"quantization_config\""),
       "M/config.json: quantization_config: quantized checkpoints are not built yet\n    load the unquantized model");
   EXPECT_EQ(with("\"hidden_size\": 48", "\"hidden_size\": \"wide\""),
-            "M/config.json: hidden_size: \"wide\" is no integer");
+            "M/config.json: hidden_size: \"wide\" is not an integer");
   EXPECT_EQ(with("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4"),
             "M/config.json: num_key_value_heads: 4 does not divide num_attention_heads, 6");
-  EXPECT_EQ(
-      with("\"note_of_mine\": [1, 2]", "\"hidden_act\": \"prelu\""),
-      "M/config.json: hidden_act: 'prelu' is no activation built here\n"
-      "    known: silu, swish, gelu, gelu_python, gelu_10, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_python_tanh, "
-      "gelu_accurate, quick_gelu, relu, relu2, relu6, leaky_relu, sigmoid, tanh, mish, hardswish, laplace, "
-      "sqrtsoftplus, linear");
+  EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"hidden_act\": \"prelu\""),
+            "M/config.json: hidden_act: 'prelu' is not a known activation\n    known: silu, swish, gelu, gelu_python, "
+            "gelu_10, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_python_tanh, gelu_accurate, quick_gelu, relu, "
+            "relu2, relu6, leaky_relu, sigmoid, tanh, mish, hardswish, laplace, sqrtsoftplus, linear");
   EXPECT_EQ(with("\"note_of_mine\": [1, 2]", "\"rope_parameters\": {\"rope_type\": \"axial\"}"),
             "M/config.json: rope_parameters.rope_type: unknown rope type 'axial'\n"
             "    known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional");
@@ -332,7 +330,7 @@ TEST(LoadModel, RefusesFoldersAndNumberTypesThatAreNone) {
   const Folder good(small_llama);
   LoadOptions options;
   options.dtype = "fp17";
-  EXPECT_EQ(refusal_of(good, options), "dtype: 'fp17' is no number type\n    known: auto, fp32, bf16, fp16");
+  EXPECT_EQ(refusal_of(good, options), "dtype: 'fp17' is not a dtype\n    known: auto, fp32, bf16, fp16");
   options.dtype = "fp16";
   options.device = "cpu";
   EXPECT_EQ(refusal_of(good, options), "dtype: fp16 is for storage only on a CPU\n    use bf16 or fp32");

@@ -241,9 +241,9 @@ TEST(ParallelModel, RefusesAxesThatAreNotBuilt) {
     auto team = join(meeting, {1, 1, 1, 1, 2});
     test::TemporaryFolder folder;
     test::write_file(folder / "config.json", cases()[0].config);
-    EXPECT_EQ(test::refusal([&] { make(folder.path(), team); }),
-              "sharding.axis_dims: axis sp has 2 ranks: that is not built yet\n"
-              "    set sp to 1; dp, fsdp and tp are built");
+    EXPECT_EQ(
+        test::refusal([&] { make(folder.path(), team); }),
+        "sharding.axis_dims: axis sp has 2 ranks, which is not built yet\n    set sp to 1; dp, fsdp and tp are built");
   });
 }
 

@@ -67,12 +67,12 @@ TEST(TextPart, LeavesTheHeadsScaleToTheClassOfTheWhole) {
 TEST(TextPart, RefusesWhatHasNone) {
   const auto refused = [](const char* text) { return test::refusal([&] { part(text); }); };
   EXPECT_EQ(refused(R"({"model_type": "mistral3"})"),
-            "config.json: text_config: is missing\n    it holds the language model's keys");
+            "config.json: text_config: is missing\n    it contains the language model's keys");
   EXPECT_EQ(refused(R"({"model_type": "llava", "text_config": 3})"),
-            "config.json: text_config: 3 is no mapping\n    it holds the language model's keys");
+            "config.json: text_config: 3 is not a mapping\n    it contains the language model's keys");
   EXPECT_EQ(refused(R"({"model_type": "gemma3", "architectures": ["Gemma3Vision"], "text_config": {}})"),
-            "config.json: architectures: 'Gemma3Vision' is not built yet\n"
-            "    of a model that sees or hears the text part is built: ...ForConditionalGeneration");
+            "config.json: architectures: 'Gemma3Vision' is not built yet\n    only the text part of a multimodal model "
+            "is built: ...ForConditionalGeneration");
 }
 
 TEST(VisionPart, IsWhatTheFamilySays) {

@@ -44,7 +44,7 @@ TEST_F(Published, AClassByAnotherNameIsKnownByItsEnding) {
 TEST_F(Published, APatternInLettersStandsBesideTheListThatSaysTheSame) {
   const std::string pattern = R"("model_type": "exaone4", "num_key_value_heads": 2, "sliding_window_pattern": "LLLG")";
   EXPECT_TRUE(model_of(pattern + R"(, "layer_types": ["sliding_attention", "sliding_attention", "full_attention"])"));
-  EXPECT_EQ(refusal_of(pattern), "FILE: sliding_window_pattern: \"LLLG\" is no integer");
+  EXPECT_EQ(refusal_of(pattern), "FILE: sliding_window_pattern: \"LLLG\" is not an integer");
 }
 
 TEST_F(Published, FamiliesOfCompressedAttentionDoNotLookAtTheNumberOfKeys) {

@@ -156,7 +156,7 @@ TEST(QuantizedModel, RefusesPatternsThatTakeNothing) {
   EXPECT_EQ(test::refusal([&] { check_model(folder.path(), options, mesh::Mesh()); }), none);
   options.quantization = quantization("nf4", "q_proj(");
   EXPECT_EQ(test::refusal([&] { check_model(folder.path(), options, mesh::Mesh()); }),
-            "quantization.model.pattern: 'q_proj(' is no regular expression\n    for example: \"self_attn|mlp\"");
+            "quantization.model.pattern: 'q_proj(' is not a regular expression\n    for example: \"self_attn|mlp\"");
 }
 
 // Every family: with four-bit codes it computes what it would with weights that were rounded to them. With eight bits

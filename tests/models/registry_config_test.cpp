@@ -46,7 +46,7 @@ TEST(Registry, LoadsModelsByWhatTheyAreFor) {
             "model_type: 'llama' is not defined for the task sequence-to-sequence\n    no model has this task yet");
   EXPECT_EQ(test::refusal([] { AutoEasyDeLModelForCausalLM::from_pretrained("./nowhere"); }),
             "from_pretrained: './nowhere': no such folder\n    give a folder with config.json and *.safetensors, or a "
-            "name of the hub");
+            "name on the Hugging Face Hub");
   const auto [config, unused] = AutoEasyDeLConfig::from_pretrained(folder, parse_yaml("{blocksize_q: 64, other: 1}"));
   EXPECT_EQ(config.model_type(), "llama");
   EXPECT_EQ(config.at("blocksize_q").scalar, "64");

@@ -38,26 +38,24 @@ std::string refusal_of(const std::string& saved, const std::string& read) {
 }
 
 TEST(Unfit, TensorsAreSaidWithTheKeysThatDecideTheirSizes) {
-  EXPECT_EQ(refusal_of(kLlama, test::replaced(kLlama, "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3")),
-            "M: the weights do not fit config.json\n    wrong shape (2):\n"
-            "      model.layers.0.self_attn.k_proj.weight: the file has [16, 48], config.json asks for [24, 48] by "
-            "hidden_size, num_attention_heads, num_key_value_heads\n"
-            "      model.layers.0.self_attn.v_proj.weight: the file has [16, 48], config.json asks for [24, 48] by "
-            "hidden_size, num_attention_heads, num_key_value_heads");
+  EXPECT_EQ(
+      refusal_of(kLlama, test::replaced(kLlama, "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3")),
+      "M: the weights do not fit config.json\n    wrong shape (2):\n      model.layers.0.self_attn.k_proj.weight: the "
+      "file has [16, 48], config.json requires [24, 48] by hidden_size, num_attention_heads, num_key_value_heads\n     "
+      " model.layers.0.self_attn.v_proj.weight: the file has [16, 48], config.json requires [24, 48] by hidden_size, "
+      "num_attention_heads, num_key_value_heads");
   EXPECT_EQ(refusal_of(kLlama, test::replaced(kLlama, "\"vocab_size\": 96", "\"vocab_size\": 97")),
-            "M: the weights do not fit config.json\n    wrong shape (2):\n"
-            "      model.embed_tokens.weight: the file has [96, 48], config.json asks for [97, 48] by vocab_size\n"
-            "      lm_head.weight: the file has [96, 48], config.json asks for [97, 48] by vocab_size");
+            "M: the weights do not fit config.json\n    wrong shape (2):\n      model.embed_tokens.weight: the file "
+            "has [96, 48], config.json requires [97, 48] by vocab_size\n      lm_head.weight: the file has [96, 48], "
+            "config.json requires [97, 48] by vocab_size");
   // More than there is memory for: nothing is made for what does not fit.
   EXPECT_EQ(
       refusal_of(kLlama, test::replaced(kLlama, "\"intermediate_size\": 64", "\"intermediate_size\": 2147483647")),
-      "M: the weights do not fit config.json\n    wrong shape (3):\n"
-      "      model.layers.0.mlp.gate_proj.weight: the file has [64, 48], config.json asks for [2147483647, 48] by "
-      "intermediate_size\n"
-      "      model.layers.0.mlp.up_proj.weight: the file has [64, 48], config.json asks for [2147483647, 48] by "
-      "intermediate_size\n"
-      "      model.layers.0.mlp.down_proj.weight: the file has [48, 64], config.json asks for [48, 2147483647] by "
-      "intermediate_size");
+      "M: the weights do not fit config.json\n    wrong shape (3):\n      model.layers.0.mlp.gate_proj.weight: the "
+      "file has [64, 48], config.json requires [2147483647, 48] by intermediate_size\n      "
+      "model.layers.0.mlp.up_proj.weight: the file has [64, 48], config.json requires [2147483647, 48] by "
+      "intermediate_size\n      model.layers.0.mlp.down_proj.weight: the file has [48, 64], config.json requires [48, "
+      "2147483647] by intermediate_size");
 }
 
 TEST(Unfit, TensorsAreSaidWithTheNearestName) {
@@ -104,7 +102,7 @@ TEST(Unfit, OneExpertsTensorIsSaidByItself) {
   EXPECT_EQ(refusal_with({}), "M: the weights do not fit config.json\n    missing (1):\n      " + name);
   EXPECT_EQ(refusal_with(at::zeros({65, 48})),
             "M: the weights do not fit config.json\n    wrong shape (1):\n      " + name +
-                ": the file has [65, 48], config.json asks for [64, 48] by intermediate_size");
+                ": the file has [65, 48], config.json requires [64, 48] by intermediate_size");
 }
 
 // A folder like the first, whose q_proj is of another number type.

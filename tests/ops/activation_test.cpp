@@ -75,10 +75,9 @@ TEST(Activations, HaveTheSameBitsHoweverTheirElementsLie) {
 
 TEST(Activations, AreRefusedByName) {
   EXPECT_EQ(test::refusal([] { activation_of("prelu", "config.json: hidden_act"); }),
-            "config.json: hidden_act: 'prelu' is no activation built here\n"
-            "    known: silu, swish, gelu, gelu_python, gelu_10, gelu_new, gelu_pytorch_tanh, gelu_fast, "
-            "gelu_python_tanh, gelu_accurate, quick_gelu, relu, relu2, relu6, leaky_relu, sigmoid, tanh, mish, "
-            "hardswish, laplace, sqrtsoftplus, linear");
+            "config.json: hidden_act: 'prelu' is not a known activation\n    known: silu, swish, gelu, gelu_python, "
+            "gelu_10, gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_python_tanh, gelu_accurate, quick_gelu, relu, "
+            "relu2, relu6, leaky_relu, sigmoid, tanh, mish, hardswish, laplace, sqrtsoftplus, linear");
 }
 
 }  // namespace

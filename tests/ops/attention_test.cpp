@@ -196,7 +196,7 @@ TEST(Attention, SaysWhyABackendCannotServe) {
             }),
             "attention: 'flash' cannot serve this model here\n    flash_attn2: has no dropout");
   EXPECT_EQ(test::refusal([&] { check_attention_name("vanila"); }),
-            "attention: 'vanila' is no attention built here\n    did you mean 'vanilla'?");
+            "attention: 'vanila' is not a known attention backend\n    did you mean 'vanilla'?");
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST(FcmMask, HidesAShareOfTheKeysButNeverTheFirst) {
   EXPECT_TRUE(mask.equal(*fcm_mask(2, 200, 0.3, 0.3, false, 7)));
   EXPECT_FALSE(mask.equal(*fcm_mask(2, 200, 0.3, 0.3, false, 8)));
   EXPECT_EQ(test::refusal([] { fcm_mask(1, 4, 0.6, 0.5, false, 1); }),
-            "fcm_min_ratio: 0.6 to 0.5 is no range of shares\n    0 <= fcm_min_ratio <= fcm_max_ratio <= 1");
+            "fcm_min_ratio: 0.6 to 0.5 is not a range within 0 to 1\n    0 <= fcm_min_ratio <= fcm_max_ratio <= 1");
 }
 
 TEST(MaskDetails, EachLayerHasTheKindOfItsTypeAndTheWindowOfAll) {

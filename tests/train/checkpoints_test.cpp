@@ -42,10 +42,9 @@ TEST(Checkpoints, ABrokenOneIsSkippedForTheLastGoodOneAndSaidSo) {
   LogLines log;
   EXPECT_EQ(checkpoints.newest(), folder / "run-1");
   EXPECT_EQ(test::replaced(log.text, folder.path().string(), "DIR"),
-            "skipping checkpoint DIR/run-5: b.txt is not what was written (its hash differs)\n"
-            "skipping checkpoint DIR/run-4: b.txt has 8 bytes, not 1\n"
-            "skipping checkpoint DIR/run-3: a.txt is missing\n"
-            "skipping checkpoint DIR/run-2: it has no manifest.json, so its save did not end\n");
+            "skipping checkpoint DIR/run-5: b.txt is not what was written (its hash is different)\nskipping checkpoint "
+            "DIR/run-4: b.txt has 8 bytes, not 1\nskipping checkpoint DIR/run-3: a.txt is missing\nskipping checkpoint "
+            "DIR/run-2: it has no manifest.json, so its save did not end\n");
 }
 
 TEST(Checkpoints, TheLimitKeepsTheNewest) {

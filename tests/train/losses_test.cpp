@@ -58,11 +58,11 @@ TEST(Losses, RefuseWhatDoesNotFit) {
             }),
             "loss: labels are [2, 3], their mask [1, 2]\n    give one number for each label");
   EXPECT_EQ(test::refusal([&] { causal_lm_loss(logits, {.labels = labels}, {.label_smoothing = 1.0}); }),
-            "loss_config.label_smoothing: 1 is no share of a label\n    give a number from 0, below 1");
+            "loss_config.label_smoothing: 1 is out of range\n    give a number from 0, below 1");
   EXPECT_EQ(test::refusal([&] { causal_lm_loss(logits, {.labels = labels}, {.z_loss = -1.0}); }),
             "loss_config.z_loss: -1 is negative\n    give a number of at least 0");
   EXPECT_EQ(test::refusal([&] { causal_lm_loss(logits, {.labels = labels}, {.chunk_block_size = 0}); }),
-            "loss_config.chunk_block_size: 0 is no size\n    give a number of at least 1, or null");
+            "loss_config.chunk_block_size: 0 is not a size\n    give a number of at least 1, or null");
   const Tensor classes = at::zeros({2, 3});
   EXPECT_EQ(test::refusal([&] {
               sequence_classification_loss(classes, longs({0, 1, 2}, {3}));

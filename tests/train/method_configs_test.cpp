@@ -91,8 +91,8 @@ TEST(MethodConfigs, AMethodThatIsNotBuiltIsRefusedOnce) {
             "run.yaml:1:15: trainer_type: 'nash-md' is not built yet\n    built: dpo, sft\n"
             "1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(read("trainer_type: dpp\n").problems,
-            "run.yaml:1:15: trainer_type: 'dpp' is no training method\n    did you mean 'dpo'?\n"
-            "1 problem in run.yaml; nothing was run.");
+            "run.yaml:1:15: trainer_type: 'dpp' is not a training method\n    did you mean 'dpo'?\n1 problem in "
+            "run.yaml; nothing was run.");
 }
 
 TEST(MethodConfigs, RulesOverSeveralKeys) {
@@ -101,8 +101,8 @@ TEST(MethodConfigs, RulesOverSeveralKeys) {
       "run.yaml:1:19: total_batch_size: an update of 6 examples does not divide into 4 accumulation steps\n"
       "    make it a multiple of gradient_accumulation_steps, such as 8\n1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(read("training_time_limit: soon\n").problems,
-            "run.yaml:1:22: training_time_limit: 'soon' is no time\n    use 30s, 50min or 23h\n"
-            "1 problem in run.yaml; nothing was run.");
+            "run.yaml:1:22: training_time_limit: 'soon' is not a duration\n    use 30s, 50min or 23h\n1 problem in "
+            "run.yaml; nothing was run.");
   EXPECT_EQ(read("lmhead_chunksize: 64\nloss_config: {chunk_token_size: 32}\n").problems,
             "run.yaml:1:19: lmhead_chunksize: 64 here and 32 in loss_config.chunk_token_size\n"
             "    they are the same thing; keep one of them\n1 problem in run.yaml; nothing was run.");

@@ -165,7 +165,7 @@ TEST_F(ParallelTraining, RefusesABatchThatDoesNotDivide) {
   run_ranks(2, [&](const Meeting& meeting) {
     auto team = join(meeting, {1, 2, 1, 1, 1});
     EXPECT_EQ(test::refusal([&] { train(folder(), "odd", 1, team, {.total_batch_size = 6}); }),
-              "trainer.total_batch_size: 6 examples cannot be divided over 2 ranks and 2 parts "
+              "trainer.total_batch_size: 6 examples cannot be divided by 2 ranks and 2 micro-batches "
               "(gradient_accumulation_steps)\n    give a multiple of 4");
   });
 }

@@ -104,8 +104,8 @@ TEST(Prepare, AConversationWithoutTheAssistantIsRefusedForAssistantOnlyLoss) {
   const auto method = build_method({trainer, {}, tokenizer, nullptr});
   const auto row = data::typed({parse_json(R"({"messages": [{"role": "user", "content": "hi"}]})"), "a.jsonl:1"}, {});
   EXPECT_EQ(test::refusal([&] { method->prepare(row); }),
-            "a.jsonl:1: the assistant says nothing in this conversation, so assistant_only_loss has nothing to learn\n"
-            "    drop the row, or set trainer.assistant_only_loss: false");
+            "a.jsonl:1: this conversation has no assistant message, so there is nothing to train on with "
+            "assistant_only_loss\n    drop the row, or set trainer.assistant_only_loss: false");
 }
 
 TEST(Prepare, ARowOfAnotherKindIsRefused) {

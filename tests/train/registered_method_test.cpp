@@ -128,7 +128,7 @@ TEST(Methods, OneThatIsRegisteredReadsItsKeysAndItsNameIsTaken) {
   config::read(parse_yaml("{trainer_type: counting, continued: 5}"), trainer).throw_if_any();
   EXPECT_EQ(trainer.own_as<CountingConfig>().continued, 5);
   EXPECT_EQ(test::refusal([] { register_method(method_config<CountingConfig>("sft"), build_counting); }),
-            "trainer_type: 'sft' is there already\n    give the method a name of its own");
+            "trainer_type: 'sft' already exists\n    give the method a name of its own");
   const auto names = methods();
   EXPECT_TRUE(std::ranges::is_sorted(names, {}, &MethodEntry::name));
   EXPECT_TRUE(std::ranges::is_sorted(method_configs(), {}, &MethodConfig::name));

@@ -108,7 +108,7 @@ TEST(State, RefusesWhatCannotBe) {
             "State.create: init_opt_state needs an optimizer\n    give tx, or call init_tx later");
   State state = small_state(std::nullopt);
   EXPECT_EQ(test::refusal([&] { state.apply_gradients(); }),
-            "State: the optimizer's state is not there yet\n    call init_tx first");
+            "State: the optimizer has no state yet\n    call init_tx first");
   state.init_tx(some_tx());
   EXPECT_EQ(test::refusal([&] {
               state.apply_gradients({{"model.nothing", at::zeros({1})}});

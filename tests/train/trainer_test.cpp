@@ -96,7 +96,7 @@ TEST(Trainer, WarnsThatADenseModelHasNoRouterLosses) {
   const TemporaryFolder folder;
   LogLines log;
   ran(small_run(folder.path(), "{do_last_save: false, max_training_steps: 1, aux_loss_enabled: true}"));
-  EXPECT_TRUE(log.has("trainer.aux_loss_enabled: llama has no router losses; nothing is added")) << log.text;
+  EXPECT_TRUE(log.has("trainer.aux_loss_enabled: llama has no router losses; none are added")) << log.text;
 }
 
 // Rows that are packed cost what they cost alone: documents do not see each other.
@@ -203,7 +203,7 @@ TEST(Trainer, StopsAtALossThatIsNoNumberWithTheLastGoodStepSaved) {
                      folder.path().string(), "DIR");
   EXPECT_TRUE(text.starts_with("step 2: the loss is ")) << text;
   EXPECT_TRUE(text.ends_with(
-      "\n    the steps before it are in DIR/out/small/run-1; lower learning_rate, set clip_grad, or look at the data"))
+      "\n    the steps before it are in DIR/out/small/run-1; lower learning_rate, set clip_grad, or check the data"))
       << text;
 }
 
@@ -263,7 +263,7 @@ TEST(Trainer, EmptyDataAreRefused) {
   LogLines log;
   test::write_file(folder / "lines.txt", "\n\n");
   EXPECT_EQ(test::refusal([&] { ran(small_run(folder.path())); }),
-            "mixture.informs: there is nothing to learn in 0 rows\n    give at least one row with a text, a "
+            "mixture.informs: there is nothing to train on in 0 rows\n    give at least one row with a text, a "
             "conversation or an answer");
 }
 
@@ -277,7 +277,7 @@ TEST(Trainer, ARowOverLengthIsCountedOrRefused) {
       folder.path().string(), "DIR");
   EXPECT_TRUE(text.starts_with("DIR/lines.txt:1: the row has ")) << text;
   EXPECT_TRUE(
-      text.ends_with(" tokens; max_length is 16\n    raise trainer.max_length, or let rows be cut with "
+      text.ends_with(" tokens; max_length is 16\n    raise trainer.max_length, or truncate rows with "
                      "mixture.tokenization.truncation: true"))
       << text;
 }

@@ -1,5 +1,5 @@
-// A bar on the terminal for work that takes long, in one line that is drawn again and again. When to draw is the
-// caller's business.
+// A progress bar on the terminal, in one line that is redrawn in place. The caller decides when to draw. Output to
+// anything else than a terminal draws nothing.
 #pragma once
 
 #include <cstdio>
@@ -7,10 +7,10 @@
 
 namespace easydel {
 
-// "[####....]" of so many columns; empty where there are fewer than seven.
+// "[####....]", `columns` wide; empty if that is fewer than seven.
 std::string bar_of(double share, int columns, bool colour);
 
-// On a stream that is no terminal nothing is drawn.
+// Draws nothing if `stream` is not a terminal.
 class TerminalBar {
  public:
   explicit TerminalBar(std::string title, std::FILE* stream = stderr);
@@ -27,7 +27,7 @@ class TerminalBar {
   bool on_terminal_, colour_, drawn_ = false;
 };
 
-// Columns of the terminal; 80 where nobody knows.
+// Width of the terminal in columns; 80 if unknown.
 int columns_of(std::FILE* stream);
 bool wants_colour();  // NO_COLOR is not set
 

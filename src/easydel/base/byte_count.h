@@ -1,4 +1,4 @@
-// Amounts of bytes as people write them.
+// Numbers of bytes as people write them.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace easydel {
 
-// "500MB", "2 GiB", "5e9", "1.5GB": K, M, G and T are powers of 1000, with an i of 1024. Nothing: no amount above 0.
+// "500MB", "2 GiB", "5e9", "1.5GB": K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024. nullopt: not an amount > 0.
 std::optional<int64_t> byte_count(std::string_view text);
 
 }  // namespace easydel

@@ -1,4 +1,4 @@
-// The clock by which durations are measured; the time of day is not its business.
+// The clock for measuring durations, not for the time of day.
 #pragma once
 
 #include <chrono>

@@ -118,7 +118,7 @@ Value* Value::find(std::string_view key) { return const_cast<Value*>(std::as_con
 
 Value& Value::set(std::string_view key, Value value) {
   if (kind == Kind::null) kind = Kind::map;
-  check(kind == Kind::map, "document: set('", key, "') of a value that is no map");
+  check(kind == Kind::map, "document: set('", key, "') of a value that is not a map");
   if (Value* known = find(key)) return *known = std::move(value);
   if (!key_places.empty()) key_places.push_back(value.place);
   return entries.emplace_back(key, std::move(value)).second;

@@ -17,8 +17,8 @@ struct Place {
 };
 
 struct Value {
-  // text: a string (quoted, or a YAML plain scalar that is no number, boolean or null is `plain` too until a field
-  // asks for it); plain: a number, a boolean, a bare word.
+  // text: a quoted string. plain: a number, a boolean or an unquoted word; the field that reads it decides which (see
+  // as_bool and so on).
   enum class Kind : uint8_t { null, plain, text, list, map };
 
   Kind kind = Kind::null;
@@ -26,7 +26,7 @@ struct Value {
   std::string scalar = {};                                  // plain and text
   std::vector<Value> items = {};                            // list
   std::vector<std::pair<std::string, Value>> entries = {};  // map, in file order
-  std::vector<Place> key_places = {};                       // map: where each key stands (may be empty)
+  std::vector<Place> key_places = {};                       // map: the place of each key (may be empty)
 
   static Value text(std::string s);
   static Value boolean(bool b);
@@ -39,18 +39,18 @@ struct Value {
   bool is_map() const { return kind == Kind::map; }
   bool is_list() const { return kind == Kind::list; }
   bool is_text() const { return kind == Kind::text; }
-  // What a plain scalar says; nullopt where it says something else. 1e-5 is a number, yes/no/on/off are words.
+  // The value of a plain scalar; nullopt if it is of another type. 1e-5 is a number, yes/no/on/off are words.
   std::optional<bool> as_bool() const;
-  std::optional<int64_t> as_int() const;  // also 1e3 and 2.0 where they are whole
+  std::optional<int64_t> as_int() const;  // also 1e3 and 2.0, which are whole numbers
   std::optional<double> as_double() const;
-  std::optional<std::string> as_string() const;  // text, or a bare word that is no number, boolean or null
+  std::optional<std::string> as_string() const;  // text, or an unquoted word that is not a number, boolean or null
 
-  const Value* find(std::string_view key) const;  // nullptr: not there; only for maps
+  const Value* find(std::string_view key) const;  // nullptr: no such key; only for maps
   Value* find(std::string_view key);
-  Value& set(std::string_view key, Value value);  // replaces or appends; makes a null a map
+  Value& set(std::string_view key, Value value);  // replaces or appends; turns a null into a map
 };
 
-// Equal as documents: places do not count, order of keys does not count.
+// Equal as documents, regardless of places and of the order of keys.
 bool operator==(const Value& a, const Value& b);
 
 // YAML 1.2 core schema with merge keys and anchors; a duplicate key, a cycle, an alias bomb or a second document

@@ -112,13 +112,12 @@ class JsonReader {
     const Place place = place_of(token.data());
     while (!token.empty() && std::string_view(" \t\r\n").find(token.back()) != std::string_view::npos)
       token.remove_suffix(1);
-    if (token.empty()) wrong(place, "is not JSON: a value is missing", "the text ends in the middle?");
+    if (token.empty()) wrong(place, "is not JSON: a value is missing", "is the file complete?");
     if (token == "null") return {.place = place};
     Value out{.kind = Value::Kind::plain, .place = place, .scalar = std::string(token)};
     if (token == "true" || token == "false" || is_number(token)) return out;
     out.scalar = token == "NaN" ? ".nan" : token == "Infinity" ? ".inf" : token == "-Infinity" ? "-.inf" : "";
-    if (out.scalar.empty())
-      wrong(place, str("is not JSON: '", token.substr(0, 40), "'"), "texts stand in double quotes");
+    if (out.scalar.empty()) wrong(place, str("is not JSON: '", token.substr(0, 40), "'"), "strings need double quotes");
     return out;
   }
 
@@ -153,17 +152,19 @@ class JsonReader {
     if (error == simdjson::MEMALLOC) throw std::bad_alloc();
     if (!at && current_) at = current_();
     std::string why = "is not JSON";
-    if (error == simdjson::UTF8_ERROR) why = "is not text in UTF-8";
-    if (error == simdjson::UNCLOSED_STRING) why = "is not JSON: a text in quotes does not end";
-    if (error == simdjson::UNESCAPED_CHARS) why = "is not JSON: a text holds a control character";
-    if (error == simdjson::STRING_ERROR) why = "is not JSON: a wrong escape in a text";
-    if (error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) why = "is not JSON: a list or an object does not end";
+    if (error == simdjson::UTF8_ERROR) why = "is not UTF-8 text";
+    if (error == simdjson::UNCLOSED_STRING) why = "is not JSON: a string is not closed";
+    if (error == simdjson::UNESCAPED_CHARS) why = "is not JSON: a string contains a control character";
+    if (error == simdjson::STRING_ERROR) why = "is not JSON: a string contains an invalid escape";
+    if (error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) why = "is not JSON: a list or an object is not closed";
     if (error == simdjson::EMPTY) why = "is empty";
     const bool nowhere = !at && error != simdjson::INCOMPLETE_ARRAY_OR_OBJECT && error != simdjson::UNCLOSED_STRING;
     if (nowhere) refuse(FilePlace{std::string(name_)}, why);
     wrong(place_of(at), why);
   }
-  [[noreturn]] void after_the_end(const char* at) { wrong(place_of(at), "something follows after the document's end"); }
+  [[noreturn]] void after_the_end(const char* at) {
+    wrong(place_of(at), "there is more text after the end of the document");
+  }
   [[noreturn]] void wrong(const Place& place, const std::string& what, const std::string& remedy = "") {
     refuse(FilePlace{std::string(name_), place.line, place.column}, what, remedy);
   }

@@ -77,9 +77,9 @@ class YamlReader {
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) wrong(here(), "*" + name + ": no such anchor", "define it above with &" + name);
     if (!found->second.finished)
-      wrong(here(), "*" + name + " stands inside what it names", "a document cannot hold itself");
+      wrong(here(), "*" + name + " is inside the value that it names", "a value cannot contain itself");
     weight_ += found->second.weight, aliased_ += found->second.weight;
-    if (aliased_ > kMaxAliasWeight) wrong(here(), "*" + name + ": aliases multiply this document beyond all measure");
+    if (aliased_ > kMaxAliasWeight) wrong(here(), "*" + name + ": aliases make this document too large");
     return found->second.value;
   }
 
@@ -171,7 +171,7 @@ class YamlReader {
       Place place{1, 1};
       for (size_t i = 0; i < std::min(parser_.problem_offset, text_.size()); ++i)
         text_[i] == '\n' ? (void)(++place.line, place.column = 1) : (void)++place.column;
-      wrong(place, "is not YAML: " + problem, "a YAML file is text in UTF-8");
+      wrong(place, "is not YAML: " + problem, "a YAML file must be UTF-8 text");
     }
     if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
     std::string what = "is not YAML: " + problem;
@@ -179,7 +179,7 @@ class YamlReader {
       what += str(" (", parser_.context, " that begins in line ", parser_.context_mark.line + 1, ")");
     const Place place = place_of(parser_.problem_mark);
     const bool tab = problem.find("cannot start any token") != std::string::npos && byte_at(place) == '\t';
-    wrong(place, what, tab ? "this is a tab; YAML indents with spaces" : "");
+    wrong(place, what, tab ? "this is a tab; YAML uses spaces for indentation" : "");
   }
 
   void drop_event() {
@@ -223,7 +223,8 @@ class YamlReader {
     refuse(FilePlace{std::string(name_), place.line, place.column}, what, remedy);
   }
   [[noreturn]] void unknown_tag(const std::string& tag) {
-    wrong(here(), "the tag !" + tag + " is not known", "leave it out; !!str, !!int, !!float, !!bool and !!null are");
+    wrong(here(), "the tag !" + tag + " is not known",
+          "leave it out; known tags are !!str, !!int, !!float, !!bool and !!null");
   }
 
   static std::string text_of(const yaml_char_t* text) { return text ? reinterpret_cast<const char*>(text) : ""; }

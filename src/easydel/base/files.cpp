@@ -28,7 +28,7 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
   std::string remedy;
   if (error == ENOSPC || error == EDQUOT) remedy = "free some space, or choose a folder on another disk";
   if (error == EACCES || error == EPERM || error == EROFS)
-    remedy = "choose a path that you may use, or change its permissions";
+    remedy = "choose a path that you can write to, or change its permissions";
   if (error == ENOENT) remedy = "check the path";
   refuse(path.string(), str("cannot ", verb, ": ", std::strerror(error)), remedy);
 }
@@ -156,7 +156,7 @@ std::string read_compressed(const fs::path& path) {
     out.append(piece.data(), piece.size() - stream.avail_out);
     ended = state == Z_STREAM_END;
     const bool stuck = state == Z_BUF_ERROR || (state == Z_OK && stream.avail_in == 0 && stream.avail_out > 0);
-    if (stuck) refuse(path.string(), "the gzip data end in the middle", "get the file again");
+    if (stuck) refuse(path.string(), "the gzip data is incomplete", "download the file again");
     if (state != Z_OK && !ended)
       refuse(path.string(), str("is not gzip data (", stream.msg ? stream.msg : "damaged", ")"));
   }
@@ -165,7 +165,7 @@ std::string read_compressed(const fs::path& path) {
 
 void make_directories(const fs::path& path) {
   if (path.empty() || fs::is_directory(path)) return;
-  if (fs::exists(path)) refuse(path.string(), "cannot make this folder: a file has its name");
+  if (fs::exists(path)) refuse(path.string(), "cannot create this folder: a file with this name exists");
   make_directories(path.parent_path());
   if (const int error = before(Operation::mkdir, path)) fail(path, "make this folder", error);
   if (::mkdir(path.c_str(), 0777) != 0) {

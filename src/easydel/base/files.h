@@ -1,5 +1,5 @@
-// The only path to the disk for writing. Every step (open, write, fsync, rename, remove, mkdir) goes through one
-// place that tests can make fail at the n-th call; so a save that breaks half-way can be tried at every single point.
+// The only code that writes to disk. Every operation (open, write, fsync, rename, remove, mkdir) passes one hook that
+// tests can make fail at the n-th call, so that a failing save can be tested at every point.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 enum class Operation : uint8_t { open, write, fsync, rename, remove, mkdir };
 std::string_view name_of(Operation);
 
-// Called before each operation; returns 0 to let it pass, an errno to make it fail. Null: nothing fails.
+// Called before each operation; returns 0 to let it pass or an errno to make it fail. Null: nothing fails.
 // The environment variable EASYDEL_FAULT="fsync:3:ENOSPC" (operation or `any`, n-th from 1, errno or `kill`) sets one
 // at start: for tests of the whole program. Not thread-safe: set before other threads write.
 using Fault = std::function<int(Operation, const fs::path&)>;
@@ -27,15 +27,15 @@ void set_fault(Fault fault);
 
 // All functions throw UserError("path: cannot write: No space left on device") and the like.
 std::string read(const fs::path& path);             // the whole file
-std::string read_compressed(const fs::path& path);  // the same; gunzips where the name ends in .gz
+std::string read_compressed(const fs::path& path);  // the same; gunzips if the name ends in .gz
 void make_directories(const fs::path& path);
-void remove_all(const fs::path& path);                  // a file or a tree; no error where nothing is
+void remove_all(const fs::path& path);                  // a file or a tree; no error if there is nothing
 void rename(const fs::path& from, const fs::path& to);  // and fsync of the folder(s)
 void sync_directory(const fs::path& path);
-// Whole file or nothing: written aside in the same folder, fsynced, renamed over `path`, the folder fsynced.
+// The whole file or nothing: writes a temporary file in the same folder, fsyncs, renames it, fsyncs the folder.
 void write(const fs::path& path, std::string_view bytes);
 
-// A file being written aside. Nothing is at `path` until commit(), and without it nothing is left of the file.
+// A temporary file. It appears at `path` only with commit(); without commit() it is removed.
 class Writer {
  public:
   explicit Writer(fs::path path);
@@ -56,8 +56,8 @@ class Writer {
   std::vector<char> buffer_;
 };
 
-// A file that comes over several tries: what is there of it already is kept, and writing goes on behind it. Who has all
-// of it calls sync() and renames it to its place.
+// A file that is written over several attempts: existing bytes are kept and new ones appended. When it is complete,
+// call sync() and rename it.
 class ResumingWriter {
  public:
   explicit ResumingWriter(const fs::path& path);
@@ -65,7 +65,7 @@ class ResumingWriter {
   ResumingWriter(const ResumingWriter&) = delete;
   ResumingWriter& operator=(const ResumingWriter&) = delete;
   uint64_t size() const { return size_; }
-  void begin_at(uint64_t offset);  // throws away what stands there and behind
+  void begin_at(uint64_t offset);  // truncates the file here
   void write(std::string_view bytes);
   void sync();
 
@@ -89,13 +89,13 @@ class Appender {
   int file_ = -1;
 };
 
-// A file mapped for reading; empty files map to an empty span. Thread-safe to read. Who writes there all the same
-// writes into memory of its own, never into the file.
+// A file mapped for reading; an empty file maps to an empty span. Thread-safe to read. Writes to the mapped memory
+// are private (copy on write) and never reach the file.
 class Mapped {
  public:
-  static std::shared_ptr<const Mapped> open(const fs::path& path);  // UserError where it cannot be read
-  // Gives the memory behind `bytes` back where it lies in a mapping: it is read from the file again when it is next
-  // used. What was written there is lost. Elsewhere nothing happens. Thread-safe.
+  static std::shared_ptr<const Mapped> open(const fs::path& path);  // UserError if it cannot be read
+  // Frees the memory of `bytes` if it is in a mapping: it is read from the file again when it is next used, and
+  // private writes are lost. Does nothing for other memory. Thread-safe.
   static void forget(std::span<const std::byte> bytes);
   ~Mapped();
   Mapped(const Mapped&) = delete;

@@ -18,7 +18,7 @@ Level level_of_environment() {
   if (name == "info" || name.empty()) return Level::info;
   if (name == "warning") return Level::warning;
   if (name == "error") return Level::error;
-  refuse("EASYDEL_LOG", str("'", name, "' is no level"), "known: debug, info, warning, error");
+  refuse("EASYDEL_LOG", str("'", name, "' is not a log level"), "known: debug, info, warning, error");
 }
 
 std::atomic<Level>& threshold() {

@@ -1,5 +1,5 @@
-// What the library says while it works. Lines go to stderr as "warning: ..." and so on; the command line shows them
-// around its progress bar. Thread-safe.
+// Log lines of the library. They go to stderr as "warning: ..." and so on; the command line shows them around its
+// progress bar. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ enum class Level { debug, info, warning, error };
 void set_level(Level level);  // default info; EASYDEL_LOG=debug|info|warning|error sets it at start
 bool enabled(Level level);
 void write(Level level, std::string_view text);
-// Where lines go instead of stderr (a progress bar that must be redrawn, a test); null: stderr again.
+// Sends lines to `sink` instead of stderr (to redraw a progress bar, or in a test); null: stderr again.
 void set_sink(std::function<void(Level, std::string_view)> sink);
 
 template <class... Parts>

@@ -1,4 +1,4 @@
-// Names as people type them: "did you mean", and the hyphen rule.
+// Names as people type them: "did you mean", and names with hyphens.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace easydel {
 
-// The nearest of `known` to `word`, if near enough to be a typo (edit distance with transpositions; at most a third
-// of the longer word's length, at least 1); empty: none.
+// The word of `known` closest to `word`, if `word` may be a typo of it (edit distance with transpositions of at most a
+// third of the longer word's length, or 1); empty: none.
 std::string nearest(std::string_view word, std::span<const std::string> known);
 // "did you mean 'page_size'?" or "known: a, b, c".
 std::string did_you_mean(std::string_view word, std::span<const std::string> known);

@@ -54,10 +54,10 @@ void add_optional(CLI::App* app, const std::string& flags, std::optional<T>& out
 }
 
 void add_model_flags(CLI::App* app, ModelOptions& options) {
-  app->add_option("model", options.model, "Model folder, or a name in the local Hugging Face cache")->required();
-  app->add_option("--tokenizer", options.tokenizer, "Tokenizer's folder; the model's own if not given");
-  app->add_option("--dtype", options.dtype, "Number type: auto (the file's), fp32, bf16");
-  app->add_option("--device", options.device, "auto, cpu or gpu");
+  app->add_option("model", options.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")->required();
+  app->add_option("--tokenizer", options.tokenizer, "Tokenizer folder; default: the model's own");
+  app->add_option("--dtype", options.dtype, "Dtype of the computation: auto (the checkpoint's), fp32, bf16");
+  app->add_option("--device", options.device, "Device: auto, cpu or gpu");
   // One flag for each key of the table: what YAML can say, the command line can.
   for (const config::Key& key : config::section_of<generation::GenerationConfig>().keys) {
     std::string flag = "--" + key.name;
@@ -76,13 +76,14 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
         app->add_option_function<std::vector<std::string>>(flag, take, key.doc)
             ->allow_extra_args(false)
             ->type_name("")
-            ->group(works ? "Generation (what is not given comes from the model's generation_config.json)" : "");
+            ->group(works ? "Generation (defaults come from the model's generation_config.json)" : "");
     if (yes_or_no) option->expected(0, 1);
   }
-  app->add_option("--set", options.set, "Set a key of a run: --set quantization.method=nf4 (YAML; may be repeated)")
+  app->add_option("--set", options.set,
+                  "Set a key of the configuration: --set quantization.method=nf4 (YAML; may be repeated)")
       ->allow_extra_args(false);
   app->add_option("--negative-prompt", options.negative_prompt,
-                  "With --guidance-scale: what the text is led away from");
+                  "Negative prompt for classifier-free guidance; needs --guidance-scale");
 }
 
 CLI::App* add_command(CLI::App& parent, Options& options, const std::string& name, const std::string& doc,
@@ -96,140 +97,149 @@ CLI::App* add_command(CLI::App& parent, Options& options, const std::string& nam
 }
 
 void add_probes(CLI::App& app, Options& o, const std::string& group) {
-  CLI::App* const probes = app.add_subcommand("probe", "Compare with other implementations: JSON Lines in and out");
+  CLI::App* const probes =
+      app.add_subcommand("probe", "Compare with other implementations, by files of recorded cases");
   probes->group(group);
   probes->require_subcommand(1);
   probes->fallthrough();
-  CLI::App* one = add_command(*probes, o, "logits", "Logits, loss and gradients of recorded inputs", "",
+  CLI::App* one = add_command(*probes, o, "logits", "Compute logits, loss and gradients of recorded inputs", "",
                               [&o] { return probe::run_logits(o.logits); });
   one->add_option("model", o.logits.model, "Model folder")->required();
-  one->add_option("--inputs", o.logits.inputs, "Safetensors file with the inputs")->required();
+  one->add_option("--inputs", o.logits.inputs, "Safetensors file to read the inputs from")->required();
   one->add_option("--output", o.logits.output, "Safetensors file to write")->required();
-  one->add_option("--trace", o.logits.trace, "Safetensors file for named intermediate tensors");
-  one->add_option("--device", o.logits.device, "auto, cpu or gpu");
-  one->add_option("--dtype", o.logits.dtype, "Number type of the computation: fp32, bf16, auto (the file's)");
+  one->add_option("--trace", o.logits.trace, "Safetensors file to write named intermediate tensors to");
+  one->add_option("--device", o.logits.device, "Device: auto, cpu or gpu");
+  one->add_option("--dtype", o.logits.dtype, "Dtype of the computation: fp32, bf16, auto (the checkpoint's)");
   one->add_option("--set", o.logits.set,
-                  "Set a key of a run: quantization.*, base_config.values.attn_mechanism or moe_method")
+                  "Set a key of the configuration: quantization.*, base_config.values.attn_mechanism or moe_method")
       ->allow_extra_args(false);
-  one = add_command(*probes, o, "replay", "A recorded training run, through the real trainer", "",
+  one = add_command(*probes, o, "replay", "Repeat a recorded training run with the trainer", "",
                     [&o] { return probe::run_replay(o.replay); });
-  one->add_option("case", o.replay.test_case, "The case's JSON file")->required();
-  one->add_option("--root", o.replay.root, "Folder that models and batches are looked up in")->required();
+  one->add_option("case", o.replay.test_case, "JSON file of the case")->required();
+  one->add_option("--root", o.replay.root, "Folder with the models and batches")->required();
   one->add_option("--output", o.replay.output, "JSON Lines file to write, one line per step")->required();
-  one->add_option("--params", o.replay.params, "JSON file for sums of the parameters after the last step");
-  one = add_command(*probes, o, "tokenize", "Texts to ids and back", "",
+  one->add_option("--params", o.replay.params, "JSON file to write sums of the parameters to after the last step");
+  one = add_command(*probes, o, "tokenize", "Tokenize and detokenize the texts of a file", "",
                     [&o] { return probe::run_tokenize(o.tokenizer, o.lines, print); });
-  one->add_option("--tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
-  one->add_option("--jsonl", o.lines, "File of JSON Lines; - is standard input");
-  one = add_command(*probes, o, "render", "Chat templates", "",
+  one->add_option("--tokenizer", o.tokenizer, "Tokenizer folder or tokenizer.json")->required();
+  one->add_option("--jsonl", o.lines, "JSON Lines file to read; -: standard input");
+  one = add_command(*probes, o, "render", "Render the conversations of a file with chat templates", "",
                     [&o] { return probe::run_render(o.chat_template, o.lines, print); });
-  one->add_option("--template", o.chat_template, "The template's file; without it every line carries its own");
-  one->add_option("--jsonl", o.lines, "File of JSON Lines; - is standard input");
-  one = add_command(*probes, o, "vectors", "Recorded cases of EasyDeL, TRL and others", "",
+  one->add_option("--template", o.chat_template, "Template file; default: each line has its own template");
+  one->add_option("--jsonl", o.lines, "JSON Lines file to read; -: standard input");
+  one = add_command(*probes, o, "vectors", "Run recorded cases of EasyDeL, TRL and others", "",
                     [&o] { return probe::run_vectors(o.files, o.check, print); });
-  one->add_option("files", o.files, "Files of cases: easydel_vectors/*.json, trl_goldens/*/*.json")->required();
-  one->add_flag("--check", o.check, "Compare with what the files expect; the exit status is 1 where a case fails");
-  one = add_command(*probes, o, "tools", "Tool calls and reasoning in answers", "",
+  one->add_option("files", o.files, "Files of recorded cases: easydel_vectors/*.json, trl_goldens/*/*.json")
+      ->required();
+  one->add_flag("--check", o.check, "Compare with the recorded results; exit status 1 if a case fails");
+  one = add_command(*probes, o, "tools", "Parse tool calls and reasoning in the answers of a file", "",
                     [&o] { return probe::run_tools(o.tools, print); });
-  one->add_option("--parser", o.tools.parser, "The format of tool calls, or auto: by the template")->required();
-  one->add_option("--reasoning-parser", o.tools.reasoning_parser, "The format of reasoning");
-  one->add_option("--template", o.tools.chat_template, "The template's file");
-  one->add_option("--jsonl", o.tools.lines, "File of JSON Lines; - is standard input");
-  one->add_flag("--stream", o.tools.stream, "Character by character");
+  one->add_option("--parser", o.tools.parser, "Format of tool calls; auto: detected from the template")->required();
+  one->add_option("--reasoning-parser", o.tools.reasoning_parser, "Format of reasoning");
+  one->add_option("--template", o.tools.chat_template, "Template file");
+  one->add_option("--jsonl", o.tools.lines, "JSON Lines file to read; -: standard input");
+  one->add_flag("--stream", o.tools.stream, "Parse each answer as a stream, character by character");
   add_command(*probes, o, "constrain", "(not built yet)", "", []() -> int {
     refuse("probe constrain", "is not built yet", "built: logits, replay, vectors, tokenize, render, tools");
   });
 }
 
 void add_commands(CLI::App& app, Options& o) {
-  const std::string work = "Commands", look = "Looking at things", compare = "Comparing and converting";
+  const std::string work = "Commands", look = "Inspecting", compare = "Comparing and converting";
   CLI::App* one = nullptr;
   for (const char* name : {"elarge", "run"}) {
     const bool alias = std::string_view(name) == "run";
-    one = add_command(app, o, name, alias ? "The same as elarge" : "Run a YAML file: train, generate, ...", work,
+    one = add_command(app, o, name, alias ? "Same as elarge" : "Run a YAML file: train, generate, ...", work,
                       [&o] { return run_elarge(o.run); });
-    one->add_option("file,-c,--config", o.run.file, "The run, as YAML or JSON");
-    one->add_option("--set", o.run.set, "Set a key: --set trainer.learning_rate=1e-4 (YAML; may be repeated)")
+    one->add_option("file,-c,--config", o.run.file, "YAML or JSON file of the run");
+    one->add_option("--set", o.run.set,
+                    "Set a key of the configuration: --set trainer.learning_rate=1e-4 (YAML; may be repeated)")
         ->allow_extra_args(false);
-    one->add_flag("--dry-run,--dry_run", o.run.dry_run, "Print the actions and the whole configuration, and stop");
+    one->add_flag("--dry-run,--dry_run", o.run.dry_run,
+                  "Print the actions and the whole configuration without running them");
   }
-  one = add_command(app, o, "validate", "Check a run and do nothing of it", work,
+  one = add_command(app, o, "validate", "Check a YAML file without running it", work,
                     [&o] { return o.run.command = "validate", run_validate(o.run); });
-  one->add_option("file,-c,--config", o.run.file, "The run, as YAML or JSON");
-  one->add_option("--set", o.run.set, "Set a key before it is checked")->allow_extra_args(false);
-  one = add_command(app, o, "generate", "Continue a text", work, [&o] { return run_generate(o.generate); });
-  add_model_flags(one, o.generate);
-  one->add_option("-p,--prompt", o.generate.prompts, "The text (may be repeated); standard input if not given")
+  one->add_option("file,-c,--config", o.run.file, "YAML or JSON file of the run");
+  one->add_option("--set", o.run.set, "Set a key of the configuration (YAML; may be repeated)")
       ->allow_extra_args(false);
-  one->add_flag("--chat", o.generate.chat, "The prompt is what a user says: use the model's chat template");
-  one->add_flag("--jsonl", o.generate.jsonl, "Print one JSON object a prompt");
-  one->add_option("--batch", o.generate.batch, "Most sequences that are continued together")
+  one = add_command(app, o, "generate", "Generate text that continues a prompt", work,
+                    [&o] { return run_generate(o.generate); });
+  add_model_flags(one, o.generate);
+  one->add_option("-p,--prompt", o.generate.prompts, "Prompt to continue (may be repeated); default: standard input")
+      ->allow_extra_args(false);
+  one->add_flag("--chat", o.generate.chat, "Wrap each prompt as a user message with the chat template");
+  one->add_flag("--jsonl", o.generate.jsonl, "Print one JSON object per result");
+  one->add_option("--batch", o.generate.batch,
+                  "Maximum number of sequences generated together; more are faster and need more memory")
       ->check(CLI::Range(1, 4096));
-  one = add_command(app, o, "chat", "Talk with a model", work, [&o] { return run_chat(o.chat); });
+  one = add_command(app, o, "chat", "Chat with a model", work, [&o] { return run_chat(o.chat); });
   add_model_flags(one, o.chat);
-  one->add_option("--system", o.chat.system, "The system message");
+  one->add_option("--system", o.chat.system, "System message");
 
-  one = add_command(app, o, "export", "Write a model in another form: GGUF, safetensors", work,
+  one = add_command(app, o, "export", "Convert a model to GGUF or safetensors", work,
                     [&o] { return run_export(o.export_); });
-  one->add_option("model", o.export_.model, "Model folder, .gguf file, or a name in the local Hugging Face cache")
+  one->add_option("model", o.export_.model, "Model folder, .gguf file, or a name on the Hugging Face Hub (owner/name)")
       ->required();
-  one->add_option("--format", o.export_.format, "gguf, or safetensors (a folder as Hugging Face's)");
-  one->add_option("--dtype", o.export_.dtype, "auto (the file's), f32, f16, bf16; for gguf also q8_0");
-  one->add_option("-o,--output", o.export_.output, "The file, or the folder, to write")->required();
-  one->add_option("--max-shard-size", o.export_.max_shard_size, "Most bytes of a safetensors file: 500MB, 2GiB")
+  one->add_option("--format", o.export_.format, "gguf, or safetensors (a Hugging Face model folder)");
+  one->add_option("--dtype", o.export_.dtype,
+                  "Dtype of the weights: auto (the checkpoint's), f32, f16, bf16; gguf only: q8_0");
+  one->add_option("-o,--output", o.export_.output, "File (gguf) or folder (safetensors) to write")->required();
+  one->add_option("--max-shard-size", o.export_.max_shard_size, "Maximum size of a safetensors file: 500MB, 2GiB")
       ->capture_default_str();
-  one->add_option("--tokenizer", o.export_.tokenizer, "Tokenizer's folder; the model's own if not given");
-  one->add_option("--pre", o.export_.pre, "Name of the pre-tokenizer in GGUF, where it cannot be told by its pattern");
+  one->add_option("--tokenizer", o.export_.tokenizer, "Tokenizer folder; default: the model's own");
+  one->add_option("--pre", o.export_.pre, "Name of the pre-tokenizer for GGUF; needed only if it cannot be detected");
 
-  CLI::App* const describe = app.add_subcommand("describe", "Say what a model, a mesh or a key is");
+  CLI::App* const describe = app.add_subcommand("describe", "Describe a model, a mesh or a key");
   describe->group(look);
   describe->require_subcommand(1);
   describe->fallthrough();
-  one = add_command(*describe, o, "model", "Family, sizes, parameters and files of a model folder", "",
+  one = add_command(*describe, o, "model", "Show family, sizes, parameters and files of a model", "",
                     [&o] { return run_describe_model(o.model); });
   one->add_option("model", o.model.model, "Model folder")->required();
-  one->add_flag("--parameters", o.model.parameters, "Every tensor, not grouped by layer");
-  one->add_flag("--json", o.model.json, "As JSON");
-  one = add_command(*describe, o, "mesh", "Which rank holds what of a run's model, without starting any", "",
+  one->add_flag("--parameters", o.model.parameters, "List every tensor instead of grouping by layer");
+  one->add_flag("--json", o.model.json, "Print JSON");
+  one = add_command(*describe, o, "mesh", "Show how the model of a run is sharded, without starting any ranks", "",
                     [&o] { return run_describe_mesh(o.mesh); });
-  one->add_option("file", o.mesh.file, "The run, as YAML or JSON")->required();
-  one->add_option("--devices", o.mesh.devices, "How many ranks")->required()->check(CLI::Range(1, 1 << 20));
-  one->add_option("--hosts", o.mesh.hosts, "On how many hosts; for sharding.dcn_axis_dims")
+  one->add_option("file", o.mesh.file, "YAML or JSON file of the run")->required();
+  one->add_option("--devices", o.mesh.devices, "Number of ranks")->required()->check(CLI::Range(1, 1 << 20));
+  one->add_option("--hosts", o.mesh.hosts, "Number of hosts; for sharding.dcn_axis_dims")
       ->check(CLI::Range(1, 1 << 20));
-  one->add_option("--rank", o.mesh.rank, "The rank whose parts are shown")->check(CLI::Range(0, 1 << 20));
-  one = add_command(*describe, o, "keys", "The keys of a run", "",
+  one->add_option("--rank", o.mesh.rank, "Rank whose shards are shown")->check(CLI::Range(0, 1 << 20));
+  one = add_command(*describe, o, "keys", "Explain the keys of a run", "",
                     [&o] { return run_describe_keys(o.keys, o.markdown); });
-  one->add_option("path", o.keys, "A section or a key, as trainer or mixture.informs; all if not given");
-  one->add_flag("--markdown", o.markdown, "As a page");
-  add_command(app, o, "config-schema", "JSON Schema of a run, for editors", look, [] { return run_config_schema(); });
-  add_command(app, o, "doctor", "What this machine can do, and what is wrong with it", look, [] { return doctor(); });
+  one->add_option("path", o.keys, "Section or key, for example trainer or mixture.informs; default: all");
+  one->add_flag("--markdown", o.markdown, "Print a Markdown page");
+  add_command(app, o, "config-schema", "Print the JSON Schema of a run, for editors", look,
+              [] { return run_config_schema(); });
+  add_command(app, o, "doctor", "Show what this machine can do, and warn about problems", look,
+              [] { return doctor(); });
   add_command(app, o, "version", "Print the version", look, [] { return print("easydel " EASYDEL_VERSION "\n"), 0; });
 
   add_probes(app, o, compare);
-  one = add_command(app, o, "tokenize", "A text's token ids", compare,
+  one = add_command(app, o, "tokenize", "Print the token ids of a text", compare,
                     [&o] { return run_tokenize(o.tokenizer, o.text, !o.no_special, o.tokens); });
-  one->add_option("tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
-  add_optional(one, "text", o.text, "The text; standard input if not given");
-  one->add_flag("--no-special", o.no_special, "Without BOS, EOS and the like");
-  one->add_flag("--tokens", o.tokens, "A line for each token: its id, the token, its part of the text");
-  one = add_command(app, o, "detokenize", "Token ids' text", compare,
+  one->add_option("tokenizer", o.tokenizer, "Tokenizer folder or tokenizer.json")->required();
+  add_optional(one, "text", o.text, "Text to tokenize; default: standard input");
+  one->add_flag("--no-special", o.no_special, "Do not add special tokens such as BOS and EOS");
+  one->add_flag("--tokens", o.tokens, "Print a line per token: its id, the token, the text it stands for");
+  one = add_command(app, o, "detokenize", "Print the text of token ids", compare,
                     [&o] { return run_detokenize(o.tokenizer, o.ids, o.skip_special); });
-  one->add_option("tokenizer", o.tokenizer, "Folder or tokenizer.json")->required();
-  one->add_option("ids", o.ids, "The ids")->required();
-  one->add_flag("--skip-special", o.skip_special, "Leave special tokens out");
-  one = add_command(app, o, "render", "A conversation through the chat template", compare,
+  one->add_option("tokenizer", o.tokenizer, "Tokenizer folder or tokenizer.json")->required();
+  one->add_option("ids", o.ids, "Token ids")->required();
+  one->add_flag("--skip-special", o.skip_special, "Leave out special tokens");
+  one = add_command(app, o, "render", "Format a conversation with a chat template", compare,
                     [&o] { return run_render(o.render); });
-  one->add_option("source", o.render.source, "Folder with the tokenizer and its template, or a template's file")
-      ->required();
-  one->add_option("messages", o.render.messages, "JSON file with the list of messages; - is standard input");
+  one->add_option("source", o.render.source, "Model folder with a chat template, or a template file")->required();
+  one->add_option("messages", o.render.messages, "JSON file with the list of messages; -: standard input");
   one->add_option("--tools", o.render.tools, "JSON file with the list of tools");
   one->add_option("--set", o.render.set,
-                  "A name of the template's: --set enable_thinking=false (YAML; may be repeated)")
+                  "Set a variable of the template: --set enable_thinking=false (YAML; may be repeated)")
       ->allow_extra_args(false);
-  one->add_flag("!--no-generation-prompt", o.render.generation_prompt, "Without the beginning of the reply");
-  one->add_flag("--ids", o.render.ids, "The token ids");
-  one->add_flag("--mask", o.render.mask, "Show what the assistant says");
-  one->add_flag("--about", o.render.about, "Instead: what the template can do, and how answers are read");
+  one->add_flag("!--no-generation-prompt", o.render.generation_prompt, "Do not add the beginning of the answer");
+  one->add_flag("--ids", o.render.ids, "Print token ids instead of text");
+  one->add_flag("--mask", o.render.mask, "Mark the tokens of the assistant");
+  one->add_flag("--about", o.render.about, "Show what the template supports and how answers are parsed");
 }
 
 // The deepest command that was named.
@@ -250,11 +260,12 @@ std::string full_name(const CLI::App* app) {
         for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     const std::string flag = word.substr(0, word.find('='));
     const std::string near = nearest(flag, known);
-    refuse(full_name(app) + " " + word, "no such flag",
+    refuse(full_name(app) + " " + word, "no such option",
            near.empty() ? "known: " + join(known, ", ") : "did you mean '" + near + "'?");
   }
   for (const CLI::App* child : app->get_subcommands({})) known.push_back(child->get_name());
-  if (known.empty()) refuse(full_name(app), "'" + word + "' is one word too many", "see " + full_name(app) + " --help");
+  if (known.empty())
+    refuse(full_name(app), "'" + word + "' is one argument too many", "see " + full_name(app) + " --help");
   const std::string near = nearest(word, known);
   refuse(full_name(app), "no command '" + word + "'",
          near.empty() ? "commands: " + join(known, ", ") : "did you mean '" + near + "'?");
@@ -285,13 +296,13 @@ void load_plugins(std::vector<std::string> files) {
 
 int run_command(int argc, char** argv) {
   Options options;
-  CLI::App app("Load, train, evaluate and serve Hugging Face models. docs: README.md", "easydel");
+  CLI::App app("Load, train and run Hugging Face models. Documentation: README.md", "easydel");
   app.set_help_flag("-h,--help", "Print this help");
-  app.set_help_all_flag("--help-all", "Print the help of every command")->group("");
-  app.add_option("--nproc", options.nproc, "Run as so many ranks on this machine")->check(CLI::Range(1, 4096));
-  app.add_option("--plugin", options.plugins, "A library with more model families (may be repeated)")
+  app.set_help_all_flag("--help-all", "Print the help of all commands")->group("");
+  app.add_option("--nproc", options.nproc, "Number of ranks to run on this machine")->check(CLI::Range(1, 4096));
+  app.add_option("--plugin", options.plugins, "Shared library with additional model families (may be repeated)")
       ->allow_extra_args(false);
-  app.add_flag("-q,--quiet", options.quiet, "Only results, warnings and errors");
+  app.add_flag("-q,--quiet", options.quiet, "Print only results, warnings and errors");
   app.add_flag("--version", options.version, "Print the version")->group("");
   app.allow_extras();
   app.require_subcommand(0, 1);

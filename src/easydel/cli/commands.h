@@ -1,5 +1,5 @@
-// The commands of the program, without how they are spelled (that is command_line.cpp's). Each returns the exit status
-// and throws UserError for what the user can mend. Results go to standard output, everything else to standard error.
+// The commands of the program; command_line.cpp parses their options. Each returns the exit status and throws UserError
+// for errors that the user can fix. Results go to standard output, everything else to standard error.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 namespace easydel::cli {
 
 struct RunOptions {
-  std::string command = "elarge";  // what errors call it
+  std::string command = "elarge";  // its name in errors
   std::string file;
   std::vector<std::string> set;  // "trainer.learning_rate=1e-4"
   bool dry_run = false;
-  int ranks = 0;  // how many will run it; 0: as the environment says
+  int ranks = 0;  // number of ranks; 0: from the environment
 };
 int run_elarge(const RunOptions& options);
-int run_validate(const RunOptions& options);  // its checks alone
-// Reads and checks the run, without doing it: what the launcher does before it starts ranks.
+int run_validate(const RunOptions& options);  // only checks
+// Reads and checks the run without running it; the launcher does so before it starts ranks.
 void check_elarge(const RunOptions& options);
 
 struct ModelOptions {
-  std::string model;  // folder, or a name in the local cache
+  std::string model;  // folder, or a name on the Hugging Face Hub
   std::string tokenizer;
   std::string dtype = "auto";
   std::string device = "auto";
-  // Keys of generation::GenerationConfig as they were written: {"temperature", "0.7"}.
+  // Keys of generation::GenerationConfig and their YAML values: {"temperature", "0.7"}.
   std::vector<std::pair<std::string, std::string>> generation;
   std::string negative_prompt;
   std::vector<std::string> set;  // keys of a run: "quantization.method=nf4"
 };
 struct GenerateOptions : ModelOptions {
   std::vector<std::string> prompts;  // none: standard input is the prompt
-  bool chat = false;                 // each prompt is what a user says
+  bool chat = false;                 // wrap each prompt as a user message
   bool jsonl = false;
-  int64_t batch = 16;  // most sequences that are continued together
+  int64_t batch = 16;  // maximum number of sequences generated together
 };
 int run_generate(const GenerateOptions& options);
 
@@ -51,14 +51,14 @@ int run_chat(const ChatOptions& options);
 struct ExportOptions {
   std::string model, format = "gguf", dtype = "auto", output;
   std::string tokenizer;  // empty: the model's own
-  std::string pre;        // the pre-tokenizer's name in GGUF, where it cannot be told
+  std::string pre;        // name of the pre-tokenizer for GGUF, if it cannot be detected
   std::string max_shard_size = "5GiB";
 };
 int run_export(const ExportOptions& options);
 
 struct DescribeModelOptions {
   std::string model;
-  bool parameters = false;  // every tensor, not grouped by layer
+  bool parameters = false;  // list every tensor instead of grouping by layer
   bool json = false;
 };
 int run_describe_model(const DescribeModelOptions& options);
@@ -71,19 +71,19 @@ int run_describe_mesh(const DescribeMeshOptions& options);
 int run_describe_keys(const std::string& path, bool markdown);
 int run_config_schema();
 
-// With `tokens` a line for each: its id, as the vocabulary writes it, the part of the text that it stands for.
+// With `tokens` a line per token: its id, the token in the vocabulary, the text it stands for.
 int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special, bool tokens);
 int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special);
 struct RenderCommand {
-  std::string source;            // a folder with a tokenizer, or a template's file
+  std::string source;            // a folder with a tokenizer, or a template file
   std::string messages = "-";    // JSON: the list of messages, or a map with "messages"
   std::string tools;             // JSON file with the tools; empty: none
-  std::vector<std::string> set;  // further names of the template: "enable_thinking=false"
+  std::vector<std::string> set;  // variables of the template: "enable_thinking=false"
   bool generation_prompt = true, ids = false, mask = false;
-  bool about = false;  // no conversation: what the template can do
+  bool about = false;  // describe the template instead of rendering
 };
-// The text; with `ids` the token ids; with `mask` what the assistant says in colour (or between marks where there is
-// none), and where the template cannot tell it, why not.
+// Prints the text; with `ids` the token ids; with `mask` the text of the assistant in colour, or between marks without
+// a colour terminal.
 int run_render(const RenderCommand& command);
 
 // docs/keys.md.

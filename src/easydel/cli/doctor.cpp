@@ -101,15 +101,16 @@ std::vector<std::string> warnings(const Machine& m) {
     warn(str(m.threads, " threads share ", m.allowed_processors, " processors"),
          str("set OMP_NUM_THREADS=", m.allowed_processors));
   if (m.allowed_processors > m.threads)
-    warn(str(m.allowed_processors, " processors are allowed, ", m.threads, " are used"), "unset OMP_NUM_THREADS");
+    warn(str(m.allowed_processors, " processors are available, but only ", m.threads, " are used"),
+         "unset OMP_NUM_THREADS");
   if (m.free_memory_bytes < (int64_t(2) << 30))
-    warn("only " + gibibytes(m.free_memory_bytes) + " of memory are free",
-         "training needs 16 bytes a parameter and more");
-  if (!m.disk_error.empty()) warn("the disk: " + m.disk_error, "name another folder");
+    warn("only " + gibibytes(m.free_memory_bytes) + " of memory is free",
+         "training needs at least 16 bytes per parameter");
+  if (!m.disk_error.empty()) warn("the disk: " + m.disk_error, "choose another folder");
   if (!m.arrow_error.empty()) all.push_back(m.arrow_error);
   if (m.file_seconds > 0.05)
-    warn("the disk takes " + fixed(1e3 * m.file_seconds, 0) + " ms to write a small file for good",
-         "checkpoints are fsynced; save them on another disk or less often");
+    warn("the disk takes " + fixed(1e3 * m.file_seconds, 0) + " ms to write and sync a small file",
+         "checkpoints are synced to disk; save them less often or on another disk");
   return all;
 }
 
@@ -169,7 +170,7 @@ std::string report(const Machine& m) {
   if (m.disk_error.empty())
     line("disk", fixed(1e3 * m.file_seconds, 2) + " ms for a small file with fsync in " + m.disk_folder);
   line("Parquet, Arrow",
-       m.arrow.empty() ? "cannot be read: no Arrow was there to build with" : "read by Arrow " + m.arrow);
+       m.arrow.empty() ? "cannot be read: this program was built without Arrow" : "read by Arrow " + m.arrow);
   if (m.fp32_gflops > 0)
     line("measured peak", "fp32 " + fixed(m.fp32_gflops, 0) + " GFLOP/s, bf16 " + fixed(m.bf16_gflops, 0) +
                               " GFLOP/s, reading memory " + fixed(m.read_gigabytes, 1) + " GB/s");
@@ -187,7 +188,7 @@ int doctor(const std::string& folder) {
   try {
     print(elarge::core().doctor(machine.fp32_gflops));
   } catch (const UserError& error) {
-    print(str("warning: libtorch: ", error.what(), "\n    nothing that computes will run\n"));
+    print(str("warning: libtorch: ", error.what(), "\n    commands that compute will not run\n"));
   }
   return 0;
 }

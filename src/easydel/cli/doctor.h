@@ -1,4 +1,4 @@
-// `easydel doctor`: what this machine has, and what would make the program slow on it. A face: no torch.
+// `easydel doctor`: hardware and settings of this machine, and what makes the program slow on it. Without torch.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace easydel::cli {
 
-// What was found; measured figures are of this moment.
+// Findings; measured figures are current.
 struct Machine {
   std::string processor;
   std::vector<std::string> instruction_sets;  // in rising order
   std::string instruction_set_in_use;
-  std::string no_tiles;        // why amx is not among them; empty where it is
+  std::string no_tiles;        // why amx is missing; empty: it is not missing
   std::string bf16_order;      // of additions in products of bf16
   std::string waiting;         // how_threads_wait()
   std::string processor_list;  // the allowed ones, as "0-3,8"
@@ -26,10 +26,10 @@ struct Machine {
   double fp32_gflops = 0, bf16_gflops = 0, read_gigabytes = 0;  // peaks of all threads; 0: not measured
 };
 
-// Looks and measures, about a second. `folder`: where the disk is tried.
+// Examines and measures for about a second. `folder`: where the disk is measured.
 Machine examine(const std::string& folder);
 
-// The findings in lines, then "warning: ..." lines with what would help.
+// The findings as lines, then "warning: ..." lines with remedies.
 std::string report(const Machine& machine);
 
 // Prints report(examine(folder)) and torch's part on stdout. Always 0: warnings are advice.

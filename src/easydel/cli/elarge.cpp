@@ -13,7 +13,8 @@ namespace {
 
 elarge::Run read(const RunOptions& options) {
   if (options.file.empty())
-    refuse("easydel " + options.command, "which file?", "give the run: easydel " + options.command + " run.yaml");
+    refuse("easydel " + options.command, "no file given",
+           "name the file of the run: easydel " + options.command + " run.yaml");
   const std::vector<elarge::Override> overrides = elarge::overrides_of(options.set);
   const int ranks = options.ranks > 0 ? options.ranks : mesh::read_world().size;
   return elarge::read_run(options.file, overrides, ranks);

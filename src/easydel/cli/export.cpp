@@ -40,10 +40,11 @@ std::string title_of(const fs::path& model) {
 
 int run_export(const ExportOptions& options) {
   if (options.format != "gguf" && options.format != "safetensors")
-    refuse("--format", "'" + options.format + "' is no form of a model", "known: gguf, safetensors");
+    refuse("--format", "'" + options.format + "' is not a model format", "known: gguf, safetensors");
   const auto most = byte_count(options.max_shard_size);
   if (!most)
-    refuse("--max-shard-size", "'" + options.max_shard_size + "' is no size", "write 500MB, 2GiB or a number of bytes");
+    refuse("--max-shard-size", "'" + options.max_shard_size + "' is not a size",
+           "write 500MB, 2GiB or a number of bytes");
   const fs::path path = hub::resolve_model(options.model, "export"), output = options.output;
   const fs::path tokenizer = options.tokenizer.empty() ? path : hub::resolve_model(options.tokenizer, "--tokenizer");
   const weights::ConfigFile config = weights::read_config(path);

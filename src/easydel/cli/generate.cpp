@@ -100,7 +100,7 @@ int run_generate(const GenerateOptions& options) {
   if (prompts.empty()) {
     std::string text = read_input("-");
     if (text.ends_with('\n')) text.pop_back();
-    if (text.empty()) refuse("easydel generate", "there is no prompt", "give one with -p 'text', or on standard input");
+    if (text.empty()) refuse("easydel generate", "there is no prompt", "give one with -p 'text' or on standard input");
     prompts.push_back(text);
   }
   elarge::GenerateRequest request;
@@ -147,7 +147,7 @@ int run_chat(const ChatOptions& options) {
   const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDERR_FILENO);
   const char* const no_color = std::getenv("NO_COLOR");
   const std::string ask = no_color && *no_color ? "> " : "\033[1m>\033[0m ";
-  if (terminal) std::cerr << "Ctrl-C stops a reply, /reset begins anew, Ctrl-D ends.\n";
+  if (terminal) std::cerr << "Ctrl-C stops an answer, /reset starts a new conversation, Ctrl-D quits.\n";
   Value conversation = Value::list();
   const auto reset = [&] {
     conversation = Value::list();

@@ -154,7 +154,7 @@ class Launcher {
     setenv("MASTER_ADDR", "127.0.0.1", 1);
     unsigned threads = std::max(1u, std::thread::hardware_concurrency() / unsigned(options_.ranks));
     setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
-    setenv("OMP_WAIT_POLICY", "PASSIVE", 0);  // spinning ranks on shared cores stand in each other's way
+    setenv("OMP_WAIT_POLICY", "PASSIVE", 0);  // spinning ranks on shared cores slow each other down
 
     std::vector<char*> words = {program_.data()};
     std::vector<std::string> arguments = options_.arguments;
@@ -223,10 +223,11 @@ class Launcher {
       bool others = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.running; });
       if (!stopping_) {
         for (auto& left : ranks_) drain(left);
-        std::string how = WIFEXITED(status) ? str("failed with exit status ", code)
-                                            : str("was ended by signal ", code - 128, " (", strsignal(code - 128), ")");
+        std::string how = WIFEXITED(status)
+                              ? str("failed with exit status ", code)
+                              : str("was killed by signal ", code - 128, " (", strsignal(code - 128), ")");
         write_all(str("easydel: rank ", rank.index, " of ", options_.ranks, " ", how,
-                      others ? "; the others are ended too\n" : "\n"));
+                      others ? "; the other ranks were stopped, too\n" : "\n"));
         for (auto& left : ranks_) {
           if (left.running) kill(left.pid, SIGTERM);
         }
@@ -252,7 +253,7 @@ int launch(const Launch& options) {
   check(options.ranks >= 1, "launch: ", options.ranks, " ranks");
   if (std::getenv("RANK") || std::getenv("WORLD_SIZE")) {
     refuse("--nproc", "this process is already a rank (RANK or WORLD_SIZE is set)",
-           "leave --nproc out under torchrun, or unset RANK and WORLD_SIZE");
+           "remove --nproc under torchrun, or unset RANK and WORLD_SIZE");
   }
   return Launcher(options).run();
 }

@@ -1,4 +1,4 @@
-// Starts this program as several local ranks (easydel --nproc 2 ...). Knows processes, nothing of what they do.
+// Starts this program as several local ranks (easydel --nproc 2 ...) and watches the processes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct Launch {
   int ranks = 2;
   std::vector<std::string> arguments;  // for each rank, without --nproc
   std::string program;                 // empty: this program
-  double grace_seconds = 10;           // from SIGTERM to SIGKILL, for ranks that are ended
+  double grace_seconds = 10;           // between SIGTERM and SIGKILL, when ranks are stopped
 };
 
 // Runs the ranks to their end and returns the exit status: 0, or that of the first that failed (128 + n for signal n).

@@ -29,7 +29,7 @@ text::ChatOptions options_of(const RenderCommand& command) {
   for (const std::string& each : command.set) {
     const size_t equals = each.find('=');
     if (equals == std::string::npos || equals == 0)
-      refuse("--set", each + " has no name", "as in --set enable_thinking=false");
+      refuse("--set", each + " has no name", "for example --set enable_thinking=false");
     out.extra.set(each.substr(0, equals), parse_yaml(each.substr(equals + 1), "--set " + each));
   }
   return out;
@@ -55,7 +55,7 @@ Value messages_of(const RenderCommand& command, text::ChatOptions& options) {
 // A template alone: without a tokenizer there are no special tokens and no ids.
 std::string rendered_alone(const RenderCommand& command, const Value& messages, const text::ChatOptions& options) {
   if (command.ids || command.mask)
-    refuse(command.source, str(command.ids ? "--ids" : "--mask", " needs a tokenizer"), "give the model's folder");
+    refuse(command.source, str(command.ids ? "--ids" : "--mask", " needs a tokenizer"), "give a model folder");
   Value context = Value::map();
   context.set("messages", messages);
   context.set("tools", options.tools);
@@ -85,7 +85,7 @@ std::string marked(const text::Tokenizer& tokenizer, const text::RenderedChat& c
 std::string template_of(const std::filesystem::path& path, const std::string& source) {
   if (is_template_file(path)) return files::read(path);
   const auto found = text::Tokenizer::load(path)->chat_template();
-  if (!found) refuse(source, "has no chat template", "give a folder that has one, or a template's file");
+  if (!found) refuse(source, "has no chat template", "give a folder that has one, or a template file");
   return *found;
 }
 
@@ -104,13 +104,13 @@ std::string about(const std::string& source) {
                      {"system role", word(can.system_role)},
                      {"tools", word(can.tools)},
                      {"earlier tool calls", word(can.tool_calls)},
-                     {"results of tools", word(can.tool_results)},
+                     {"tool results", word(can.tool_results)},
                      {"content as a string", word(can.content_strings)},
                      {"content in parts", word(can.content_parts)},
                      {"thinking can be switched", word(can.thinking)},
-                     {"earlier reasoning is kept", word(can.keeps_reasoning)},
+                     {"keeps earlier reasoning", word(can.keeps_reasoning)},
                      {"generation prompt", word(can.generation_prompt)},
-                     {"marks what is generated", word(can.generation_markers)},
+                     {"marks generated text", word(can.generation_markers)},
                      {"tool parser", parser(format.tools)},
                      {"reasoning parser", parser(format.reasoning)}});
 }

@@ -64,7 +64,7 @@ class C10dGroup final : public GlooGroup {
       start()->wait();
     } catch (const std::exception& error) {
       refuse("collective", str(what, " over ", name_, " failed: ", first_line(error)),
-             "if another rank has ended, its own first error says why");
+             "if another rank stopped, see the first error that it printed");
     }
   }
 
@@ -159,11 +159,11 @@ std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int
       failure = first_line(error);
       break;  // somebody does not answer at all: trying again cannot help
     }
-    log::warning("collective: group ", name, " could not be made (", failure, "); trying again");
+    log::warning("collective: group ", name, " could not be created (", failure, "); trying again");
   }
-  refuse("collective", str("group ", name, " of ", size, " ranks could not be made: ", failure),
-         "the first error of the other ranks may say why; on several machines GLOO_SOCKET_IFNAME names the network "
-         "interface to use");
+  refuse("collective", str("group ", name, " of ", size, " ranks could not be created: ", failure),
+         "see the first error of the other ranks; on several machines GLOO_SOCKET_IFNAME names the network interface "
+         "to use");
 }
 
 }  // namespace easydel::collective

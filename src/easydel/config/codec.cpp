@@ -15,14 +15,15 @@ std::string shown(const Value& value) {
     case Value::Kind::list:
       return "a list";
     case Value::Kind::map:
-      return "a map of keys";
+      return "a map";
     default:
       break;
   }
-  std::string text = value.scalar.substr(0, 60);
-  while (!text.empty() && text.size() < value.scalar.size() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80)
-    text.pop_back();
-  return "'" + text + (text.size() < value.scalar.size() ? "..." : "") + "'";
+  const std::string& text = value.scalar;
+  if (text.size() <= 60) return "'" + text + "'";
+  size_t end = 60;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // within a UTF-8 character
+  return "'" + text.substr(0, end) + "...'";
 }
 
 namespace detail {
@@ -33,12 +34,12 @@ std::string number_text(double number) {
                                                                  : Value::number(number).scalar;
 }
 
-// A number or a boolean in quotes is a text; people mean it without them.
+// A number or a boolean in quotes is a string; people mean it without them.
 std::string quotes_remedy(const Value& value, const At& at) {
   Value bare = value;
   bare.kind = Value::Kind::plain;
   const bool meant = value.is_text() && (bare.as_double() || bare.as_bool());
-  return meant ? at.remedy + "; it is in quotes, which makes it a text" : "";
+  return meant ? at.remedy + "; the quotes make it a string" : "";
 }
 
 }  // namespace
@@ -47,9 +48,10 @@ bool read_bool(const Value& value, bool& out, const At& at) {
   if (const auto flag = value.as_bool()) return out = *flag, true;
   const std::string word = value.as_string() ? canonical(*value.as_string()) : "";
   std::string remedy = quotes_remedy(value, at);
-  if (word == "yes" || word == "on" || word == "y") remedy = "'" + value.scalar + "' is a text in YAML 1.2; write true";
+  if (word == "yes" || word == "on" || word == "y")
+    remedy = "'" + value.scalar + "' is a string in YAML 1.2; write true";
   if (word == "no" || word == "off" || word == "n")
-    remedy = "'" + value.scalar + "' is a text in YAML 1.2; write false";
+    remedy = "'" + value.scalar + "' is a string in YAML 1.2; write false";
   return at.wrong(value, shown(value) + " is not true or false", remedy);
 }
 
@@ -68,15 +70,16 @@ bool read_double(const Value& value, double& out, const At& at) {
 
 bool read_text(const Value& value, std::string& out, const At& at) {
   if (value.kind != Value::Kind::plain && value.kind != Value::Kind::text)
-    return at.wrong(value, shown(value) + " is not a text");
+    return at.wrong(value, shown(value) + " is not a string");
   if (value.as_bool())
-    return at.wrong(value, value.scalar + " is not a text",
-                    at.remedy + "; write \"" + value.scalar + "\" where the word is meant");
+    return at.wrong(value, value.scalar + " is not a string",
+                    at.remedy + "; write \"" + value.scalar + "\" to give the word as a string");
   return out = value.scalar, true;
 }
 
 int read_choice(const Value& value, std::span<const PlainChoice> choices, const At& at) {
-  if (value.is_list() || value.is_map() || value.is_null()) return at.wrong(value, shown(value) + " is not a text"), -1;
+  if (value.is_list() || value.is_map() || value.is_null())
+    return at.wrong(value, shown(value) + " is not a string"), -1;
   const std::string word = canonical(value.scalar);
   std::vector<std::string> names, built;
   for (size_t i = 0; i < choices.size(); ++i) {

@@ -1,4 +1,4 @@
-// How each kind of member is read from a document, written back and described. One Codec per type.
+// How each type of member is read from a document, written and described: one Codec per type.
 #pragma once
 
 #include <array>
@@ -51,7 +51,7 @@ struct Auto {
   T value_or(T other) const { return value ? *value : other; }
 };
 
-// One value or a list of them; a list for those who use it.
+// One value or a list of values in the document; always a list in the program.
 template <class T>
 struct Many : std::vector<T> {
   using std::vector<T>::vector;
@@ -66,7 +66,7 @@ concept Sectioned = requires {
 template <Sectioned T>
 const Section& section_of();
 
-// Where a Codec says what is wrong.
+// Where a Codec reports what is wrong.
 struct At {
   const std::string& path;
   Problems& problems;
@@ -90,7 +90,7 @@ struct PlainChoice {
   std::span<const std::string_view> aliases;
   bool built;
 };
-// The index of the choice that `value` names; -1 and a problem where there is none.
+// The index of the choice that `value` names; -1 and a problem if there is none.
 int read_choice(const Value&, std::span<const PlainChoice>, const At&);
 std::string expects_choice(std::span<const PlainChoice>);
 Value schema_choice(std::span<const PlainChoice>);
@@ -140,7 +140,7 @@ struct Codec<T> {
 
 template <>
 struct Codec<std::string> {
-  static std::string expects() { return "a text"; }
+  static std::string expects() { return "a string"; }
   static Value schema() { return detail::schema_type("string"); }
   static bool read(const Value& value, std::string& out, const At& at) { return detail::read_text(value, out, at); }
   static Value write(const std::string& value) { return Value::text(value); }
@@ -284,7 +284,7 @@ struct Codec<std::map<std::string, T>> {
   }
   static Value schema() { return detail::schema_map(Codec<T>::schema()); }
   static bool read(const Value& value, std::map<std::string, T>& out, const At& at) {
-    if (!value.is_map()) return at.wrong(value, shown(value) + " is not a map of keys");
+    if (!value.is_map()) return at.wrong(value, shown(value) + " is not a map");
     std::map<std::string, T> items;
     bool good = true;
     for (const auto& [name, child] : value.entries) {
@@ -311,7 +311,7 @@ struct Codec<std::variant<T...>> {
   }
   static Value schema() { return detail::schema_any_of({Codec<T>::schema()...}); }
   static bool read(const Value& value, std::variant<T...>& out, const At& at) {
-    return (read_as<T>(value, out, at) || ...) || at.wrong(value, shown(value) + " does not fit");
+    return (read_as<T>(value, out, at) || ...) || at.wrong(value, shown(value) + " is not valid here");
   }
   static Value write(const std::variant<T...>& value) {
     return std::visit([]<class U>(const U& inner) { return Codec<U>::write(inner); }, value);

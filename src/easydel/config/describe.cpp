@@ -112,7 +112,7 @@ std::string markdown(const Section& section, const std::string& path) {
                escaped(key.expects) + " | " + escaped(remarks(key)) + " |\n";
     out += "\n";
   }
-  if (section.open) out += "Other keys are kept as they are.\n\n";
+  if (section.open) out += "Other keys are allowed.\n\n";
   for (const Variant& variant : section.variants) out += markdown(*variant.section, join_path(path, variant.name));
   for (const Key& key : section.keys)
     if (!is_value(key)) {

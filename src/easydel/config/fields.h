@@ -63,8 +63,8 @@ struct Named {
 };
 struct Required {};
 constexpr Alias alias(std::string_view other_name) { return {other_name}; }
-constexpr Deprecated deprecated(std::string_view old_name) { return {old_name}; }  // accepted, said once
-constexpr NoEffect no_effect(std::string_view why) { return {why}; }               // accepted, typed, named in a note
+constexpr Deprecated deprecated(std::string_view old_name) { return {old_name}; }  // accepted, with a note
+constexpr NoEffect no_effect(std::string_view why) { return {why}; }               // accepted and checked, with a note
 constexpr NotBuilt not_built(std::string_view what) { return {what}; }             // only its default is accepted
 constexpr Named named(std::string_view key) { return {key}; }  // a key that cannot be a member's name
 constexpr Required required() { return {}; }
@@ -93,7 +93,7 @@ struct Attributes {
   }
 };
 
-// "page_size" for &EngineConfig::page_size: the key is the member's own name, so they never part.
+// "page_size" for &EngineConfig::page_size: the key is the member's own name, so they cannot differ.
 template <auto Member>
 consteval std::string_view name_of() {
   std::string_view text = __PRETTY_FUNCTION__;
@@ -127,7 +127,7 @@ constexpr auto field(std::string_view doc, Attribute... attribute) {
 
 namespace detail {
 
-// A key without a value: where null is no value of its type, its default stays, and that is said.
+// A key without a value ("key:") keeps its default with a note, if null is not a value of its type.
 template <class T>
 constexpr bool empty_means_default = !Sectioned<T> && !std::is_same_v<T, Value>;
 template <class T>
@@ -142,7 +142,7 @@ struct OwnerOf {
 
 }  // namespace detail
 
-// Reads a whole document into `out`; what is wrong is in the result (throw_if_any() turns it into one UserError).
+// Reads a whole document into `out`. The result has what is wrong; throw_if_any() turns it into one UserError.
 template <Sectioned T>
 Problems read(const Value& value, T& out, std::string file = "config") {
   Problems problems(std::move(file));

@@ -1,4 +1,4 @@
-// What is wrong with a configuration, collected: every problem knows the file, line and column of its key.
+// Collects what is wrong with a configuration. Every problem has the file, line and column of its key.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace easydel::config {
 
 struct Problem {
   std::string path;  // "esurge.page_size", "mixture.informs[0].type"; empty: the document itself
-  Place place;       // of the value, or of the key where the key is what is wrong
+  Place place;       // of the value, or of the key if the key is wrong
   std::string what;
   std::string remedy;  // what would work; may be empty
 };
@@ -23,7 +23,7 @@ class Problems {
   explicit Problems(std::string file = "config") : file_(std::move(file)) {}
 
   void add(std::string path, Place place, std::string what, std::string remedy = "");
-  // The same, placed at the path's value, or at the nearest section above it that was written.
+  // The same at the place of the path's value, or of the closest section above it in the document.
   void add(std::string path, std::string what, std::string remedy = "");
   // An error of another layer: a problem of the key at or below `path` that it names, else of `path` itself.
   void add(const std::string& path, const UserError& error);
@@ -37,16 +37,16 @@ class Problems {
     }
   }
 
-  // A line for the user that stops nothing.
+  // A line for the user; the run goes on.
   void note(std::string_view path, std::string_view text);
   // Collected into one note: "has no effect here: loader.from_torch, esurge.compile_runner (why)".
   void no_effect(std::string path, std::string why);
 
-  // Reading leaves the place of every key that the document gives, by its canonical path.
+  // Records the place of a key of the document, by its canonical path.
   void saw(const std::string& path, Place place) { places_[path] = place; }
   bool given(const std::string& path) const { return places_.contains(path); }
-  Place place_of(std::string path) const;  // {0, 0}: neither it nor anything above it was written
-  // Keys at and below `path` come from here ("--set trainer.seed=x") instead of the file.
+  Place place_of(std::string path) const;  // {0, 0}: neither it nor a section above it is in the document
+  // Keys at and below `path` were given by `source` ("--set trainer.seed=x") instead of the file.
   void comes_from(std::string path, std::string source) { sources_[std::move(path)] = std::move(source); }
 
   bool empty() const { return problems_.empty(); }
@@ -77,11 +77,11 @@ class ConfigError : public UserError {
   const std::vector<UserError> problems;           // in the order of the file
 };
 
-// What a section's settle() speaks through: its own keys, by their names.
+// Gives a section's settle() access to the problems of its own keys, by name.
 class Keys {
  public:
   Keys(Problems& problems, std::string path) : problems_(problems), path_(std::move(path)) {}
-  bool given(std::string_view key) const;  // written in the document, under any of its names
+  bool given(std::string_view key) const;  // in the document, under any of its names
   void refuse(std::string_view key, std::string what, std::string remedy = "");
   void note(std::string_view key, std::string_view text);
   void no_effect(std::string_view key, std::string why);

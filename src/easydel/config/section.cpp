@@ -41,7 +41,8 @@ std::string unknown_key_remedy(std::string_view name, std::span<const Part> part
   std::vector<std::string> keys;
   for (const Part& part : parts)
     for (const Key& key : part.section->keys) keys.push_back(key.name);
-  if (keys.size() > kListedKeys) return "its " + std::to_string(keys.size()) + " keys: easydel describe keys " + path;
+  if (keys.size() > kListedKeys)
+    return "to list its " + std::to_string(keys.size()) + " keys: easydel describe keys " + path;
   std::ranges::sort(keys);
   return "known keys: " + join(keys, ", ");
 }
@@ -75,7 +76,7 @@ std::string join_path(const std::string& path, std::string_view name) {
 void read_sections(std::span<const Part> parts, const Value& value, const std::string& path, Problems& problems) {
   const size_t before = problems.size();
   if (!value.is_null() && !value.is_map())
-    return problems.add(path, value.place, "is not a section", "expected keys below it, one a line: 'key: value'");
+    return problems.add(path, value.place, "is not a section", "expected keys below it, one per line: 'key: value'");
   std::vector<std::pair<const Key*, std::string>> seen;  // a key of the table, and how the document spells it
   for (size_t i = 0; i < value.entries.size(); ++i) {
     const auto& [name, child] = value.entries[i];

@@ -1,5 +1,5 @@
-// Makes the table of a config struct from its fields(). It takes a compiler seconds for each struct: only the file
-// tables.cpp of a layer includes it, with one line for each struct that others read or describe:
+// Makes the table of a config struct from its fields(). Compiling takes seconds per struct, so only the file tables.cpp
+// of a layer includes this header, with one line for each struct that other files read or describe:
 //
 //   template const Section& section_of<train::TrainerConfig>();  // in namespace easydel::config
 #pragma once

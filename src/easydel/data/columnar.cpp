@@ -37,7 +37,7 @@ columnar::Library& load_columnar_library(const std::filesystem::path& path) {
   }
   using Entry = columnar::Library* (*)();
   const auto entry = reinterpret_cast<Entry>(::dlsym(library, "easydel_arrow_entry"));
-  if (!entry) refuse(path.string(), "has no easydel_arrow_entry: it is of another version", "build easydel anew");
+  if (!entry) refuse(path.string(), "has no easydel_arrow_entry: it belongs to another version", "rebuild easydel");
   return *entry();
 }
 

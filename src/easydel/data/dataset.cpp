@@ -57,8 +57,8 @@ class InformReader {
     for (const auto& file : files_of(inform_, name_ + (is_hub_dataset(inform_) ? ".type" : ".data_files"))) {
       const Source* const reader = reader_of(inform_, file);
       if (!reader)
-        refuse(name_ + ".data_files", str("what kind of file is '", file.string(), "'?"),
-               "say it with type: " + source_names());
+        refuse(name_ + ".data_files", str("unknown file type of '", file.string(), "'?"),
+               "give its type: " + source_names());
       if (!reader->read(file, options, [&](Row row) { return take(std::move(row)); })) break;
     }
     flush();
@@ -113,7 +113,7 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
                  " rows were longer than max_length and lost ", report.cut_tokens, " tokens");
   if (report.dropped)
     log::warning(options.section, ": ", report.dropped, " of ", report.rows,
-                 " rows have nothing to learn and were dropped");
+                 " rows have no tokens to train on and were dropped");
   if (options.packing != Packing::none) log::info(options.section, ": ", report.packing.text());
 }
 
@@ -137,7 +137,7 @@ Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
   }
   if (examples.empty())
     refuse(options.section,
-           str("there is nothing to learn in ", report.rows, " rows", report.dropped ? " (all were dropped)" : ""),
+           str("there is nothing to train on in ", report.rows, " rows", report.dropped ? " (all were dropped)" : ""),
            "give at least one row with a text, a conversation or an answer");
   BlockMixture mixture = options.mixture;
   mixture.weights = options.weights;

@@ -83,7 +83,7 @@ bool read_delimited(const std::filesystem::path& file, char separator, const Row
     }
     if (fields.size() > names.size())
       refuse(where, str("the row has ", fields.size(), " fields, the first line names ", names.size()),
-             "put quotes around a text that holds the separator");
+             "put quotes around a value that contains the separator");
     Row row{Value::map(), where};
     for (size_t i = 0; i < names.size(); ++i) {
       const bool there = i < fields.size() && (fields[i].quoted || !fields[i].text.empty());

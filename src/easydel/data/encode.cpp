@@ -31,7 +31,7 @@ Encoder::Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOption
     if (eos_text_.empty())
       refuse("tokenizer", str("there is no token ", *eos, " to end texts with"), "see mixture.pack_eos_token_id");
   } else {
-    log::warning("the tokenizer names no EOS token: texts will not end in one, and the model will not learn to stop");
+    log::warning("the tokenizer has no EOS token: texts will not end with one, and the model will not learn to stop");
   }
 }
 
@@ -68,7 +68,8 @@ Encoded Encoder::conversation(const Value& messages, const TypedRow& row, bool g
     refuse(row.where, error.headline(), error.remedy);
   }
   if (std::find(out.assistant.begin(), out.assistant.end(), 1) == out.assistant.end())
-    refuse(row.where, "the assistant says nothing in this conversation, so assistant_only_loss has nothing to learn",
+    refuse(row.where,
+           "this conversation has no assistant message, so there is nothing to train on with assistant_only_loss",
            "drop the row, or set trainer.assistant_only_loss: false");
   return out;
 }
@@ -77,9 +78,9 @@ void Encoder::note_parting(const std::vector<int32_t>& prompt, size_t same) cons
   if (same == prompt.size() || parting_noted_.exchange(true)) return;
   const std::vector<int32_t> rest(prompt.begin() + static_cast<std::ptrdiff_t>(same), prompt.end());
   log::warning(
-      "the tokens of a prompt are not the first tokens of prompt and answer; the answer begins where they part, "
-      "and this end of the prompt is left out: '",
-      tokenizer_->decode(rest, false), "' (said once; end prompts where a token ends)");
+      "the tokens of a prompt are not the first tokens of prompt and answer; the answer begins where they differ, and "
+      "this end of the prompt is left out: '",
+      tokenizer_->decode(rest, false), "' (reported once; end prompts at a token boundary)");
 }
 
 Encoded Encoder::encode(const TypedRow& row) const {

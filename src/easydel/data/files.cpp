@@ -111,7 +111,7 @@ bool for_each_line(const fs::path& file, const std::function<bool(std::string_vi
   if (!in) refuse(file.string(), str("cannot read: ", std::strerror(errno)));
   for (std::string text; std::getline(in, text);)
     if (!line(trimmed(text), ++number)) return false;
-  if (in.bad()) refuse(file.string(), "reading stopped half-way");
+  if (in.bad()) refuse(file.string(), "reading stopped early");
   return true;
 }
 

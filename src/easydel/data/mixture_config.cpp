@@ -21,12 +21,12 @@ void InformConfig::settle(config::Keys& keys) {
     return keys.refuse("type", "training on images is not built yet", "text rows are: " + source_names());
   const bool on_hub = is_hub_dataset(*this);
   if (type && !on_hub && !find_source(word) && word != "text")
-    return keys.refuse("type", "'" + *type + "' is no type of file, nor a data set of the hub",
+    return keys.refuse("type", "'" + *type + "' is neither a file type nor a dataset on the Hugging Face Hub",
                        "give " + source_names() + " with data_files, or owner/name");
   if (data_files.empty() && !on_hub)
     return keys.refuse("data_files", "is missing", "give a path or a pattern such as data/*.jsonl");
   if (split.find('[') != std::string::npos)
-    return keys.refuse("split", "a part of a split is not built yet", "take the first rows with num_rows");
+    return keys.refuse("split", "slices of a split are not built yet", "take the first rows with num_rows");
 }
 
 std::optional<int64_t> SaveConfig::shard_bytes() const {
@@ -37,10 +37,11 @@ std::optional<int64_t> SaveConfig::shard_bytes() const {
 
 void SaveConfig::settle(config::Keys& keys) {
   if (!output_path) keys.refuse("output_path", "is missing", "give the folder to write");
-  if (!shard_bytes()) keys.refuse("max_shard_size", "is no size", "write 500MB, 2GiB or a number of bytes");
+  if (!shard_bytes()) keys.refuse("max_shard_size", "is not a size", "write 500MB, 2GiB or a number of bytes");
   if (format != SaveFormat::parquet && keys.given("compression"))
     keys.no_effect("compression", "only parquet is compressed");
-  if (push_to_hub && !hub_repo_id) keys.refuse("push_to_hub", "does not say where to", "give hub_repo_id: owner/name");
+  if (push_to_hub && !hub_repo_id)
+    keys.refuse("push_to_hub", "needs the name of a repository", "give hub_repo_id: owner/name");
 }
 
 void MixtureConfig::settle(config::Keys& keys) {

@@ -103,7 +103,7 @@ class Reader {
     }
     if (!row_.fields.find(field)) {
       if (pair) return;
-      no_field(row_, field, str("name the field that holds the text with ", rules_.inform, ".content_field"));
+      no_field(row_, field, str("name the field with the text by ", rules_.inform, ".content_field"));
     }
     if (field == "prompt" && (pair || has(row_.fields, "completion"))) return;
     Value value = *row_.fields.find(field);
@@ -123,7 +123,7 @@ class Reader {
     if (has(row_.fields, "messages") || has(row_.fields, "conversations")) return RowKind::messages;
     if (has(row_.fields, rules_.target_field)) return RowKind::text;
     no_field(row_, rules_.target_field,
-             str("name the field that holds the text with ", rules_.inform,
+             str("name the field with the text by ", rules_.inform,
                  ".content_field; or give messages, prompt + completion, or prompt + chosen + rejected"));
   }
 
@@ -133,7 +133,7 @@ class Reader {
       no_field(row_, name, str("name it with ", rules_.inform, ".format_fields: {your_name: ", name, "}"));
     if (is_messages(*value)) return with_roles(*value);
     if (value->is_list() || value->is_map())
-      refuse(row_.where, str("field '", name, "' is neither a text nor a list of messages with role and content"));
+      refuse(row_.where, str("field '", name, "' is neither a string nor a list of messages with role and content"));
     return Value::text(value->scalar);
   }
 

@@ -174,7 +174,7 @@ void check_save(const std::string& where, const SaveConfig& save, const SavedExa
   if (is_columnar(save)) columnar_library();
   std::error_code missing;
   if (!save.overwrite && fs::exists(folder_of(save), missing))
-    refuse(where + ".output_path", "'" + *save.output_path + "' is there already",
+    refuse(where + ".output_path", "'" + *save.output_path + "' already exists",
            "set overwrite: true, or name another folder");
   if (save.push_to_hub) hub::check_push(where + ".push_to_hub", push_options(save));
 }

@@ -18,14 +18,17 @@ struct GenerateConfig {
   std::optional<std::string> output_path;
   bool apply_chat_template = false;
 
-  static constexpr auto doc = "What is continued.";
+  static constexpr auto doc = "Prompts, and where the results go.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&GenerateConfig::prompts>("What to continue.", required(), alias("prompt")),
-        field<&GenerateConfig::negative_prompt>("With guidance_scale: what the text is led away from."),
-        field<&GenerateConfig::output_path>("JSON Lines file for the results; null: standard output."),
-        field<&GenerateConfig::apply_chat_template>("Each prompt is what a user says."),
+        field<&GenerateConfig::prompts>("The prompts to continue: one text or a list.", required(), alias("prompt")),
+        field<&GenerateConfig::negative_prompt>(
+            "Negative prompt for classifier-free guidance; has an effect only with guidance_scale."),
+        field<&GenerateConfig::output_path>(
+            "JSON Lines file to write the results to, one object for each; null: print them."),
+        field<&GenerateConfig::apply_chat_template>("Wrap each prompt as a user message with the chat template. Turn "
+                                                    "it on for chat models; leave it off to continue plain text."),
     };
   }
 };
@@ -42,9 +45,9 @@ struct GenerateAction {
 struct PathConfig {
   std::string path;
 
-  static constexpr auto doc = "Write the normalised configuration to a file.";
+  static constexpr auto doc = "Write the configuration, with every default filled in, to a file.";
   static constexpr auto fields() {
-    return std::tuple{config::field<&PathConfig::path>("The file.", config::required())};
+    return std::tuple{config::field<&PathConfig::path>("File to write.", config::required())};
   }
   void settle(config::Keys& keys) {
     if (path.empty()) keys.refuse("path", "is empty", "give the name of a file");
@@ -57,16 +60,19 @@ struct PushConfig {
   bool is_private = false, create_pr = false;
   std::string commit_message = "Upload with easydel", commit_description;
 
-  static constexpr auto doc = "Send the model, as it is now, to a repository of the hub; only what changed.";
+  static constexpr auto doc = "Push the current model to the Hugging Face Hub. Only files that changed are sent.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&PushConfig::repo_id>("The repository, owner/name; it is made where there is none.", required()),
-        field<&PushConfig::revision>("Its branch."),
-        field<&PushConfig::is_private>("Where it is made now: only for its owner.", named("private")),
-        field<&PushConfig::create_pr>("As a pull request instead of a commit to the branch."),
-        field<&PushConfig::commit_message>("First line of the commit."),
-        field<&PushConfig::commit_description>("The rest of it."),
+        field<&PushConfig::repo_id>(
+            "Repository on the Hugging Face Hub, owner/name. It is created if it does not exist.", required()),
+        field<&PushConfig::revision>("Branch to push to."),
+        field<&PushConfig::is_private>(
+            "If this run creates the repository, make it private. An existing repository keeps its visibility.",
+            named("private")),
+        field<&PushConfig::create_pr>("Open a pull request instead of committing to the branch."),
+        field<&PushConfig::commit_message>("First line of the commit message."),
+        field<&PushConfig::commit_description>("Rest of the commit message."),
     };
   }
 };
@@ -88,11 +94,11 @@ struct EvalActionConfig {
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&EvalActionConfig::tasks>("Names of tasks.", required()),
-        field<&EvalActionConfig::engine>("What answers."),
-        field<&EvalActionConfig::num_fewshot>("Examples shown before each question.", at_least(0)),
-        field<&EvalActionConfig::output_path>("JSON file for the results."),
-        field<&EvalActionConfig::print_results>("Show a table."),
+        field<&EvalActionConfig::tasks>("Names of the tasks to run.", required()),
+        field<&EvalActionConfig::engine>("What generates the answers."),
+        field<&EvalActionConfig::num_fewshot>("Number of solved examples shown before each question.", at_least(0)),
+        field<&EvalActionConfig::output_path>("JSON file to write the results to."),
+        field<&EvalActionConfig::print_results>("Print the results as a table."),
     };
   }
 };
@@ -112,31 +118,32 @@ struct ServeConfig {
   bool enable_cors = false;
   std::optional<std::vector<std::string>> cors_origins;
 
-  static constexpr auto doc = "Serve the model by OpenAI's HTTP interface.";
+  static constexpr auto doc = "Serve the model over an OpenAI-compatible HTTP API.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&ServeConfig::host>("Address."),
-        field<&ServeConfig::port>("Port.", between(0, 65535)),
-        field<&ServeConfig::workers>("Processes; only 1.", between(1, 1)),
-        field<&ServeConfig::log_level>("How much is logged."),
-        field<&ServeConfig::reload>("Reload on changes: not possible while a model is served."),
-        field<&ServeConfig::ssl_keyfile>("Key for HTTPS."),
-        field<&ServeConfig::ssl_certfile>("Certificate for HTTPS."),
-        field<&ServeConfig::tool_parser_name>("How tool calls are written."),
-        field<&ServeConfig::oai_like_processor>("Chunks of a stream as OpenAI's."),
-        field<&ServeConfig::enable_function_calling>("Parse tool calls."),
-        field<&ServeConfig::require_api_key>("Ask for a key."),
-        field<&ServeConfig::admin_key>("The administrator's key."),
-        field<&ServeConfig::enable_cors>("Answer other origins."),
-        field<&ServeConfig::cors_origins>("Which origins."),
+        field<&ServeConfig::host>("Address to listen on; 127.0.0.1 accepts connections of this machine only."),
+        field<&ServeConfig::port>("Port to listen on.", between(0, 65535)),
+        field<&ServeConfig::workers>("Number of server processes; only 1 is possible.", between(1, 1)),
+        field<&ServeConfig::log_level>("How much is logged: debug, info, warning or error."),
+        field<&ServeConfig::reload>("Reload on code changes. Not possible: the server and the engine are one process."),
+        field<&ServeConfig::ssl_keyfile>("Private key file for HTTPS."),
+        field<&ServeConfig::ssl_certfile>("Certificate file for HTTPS."),
+        field<&ServeConfig::tool_parser_name>("Format in which the model writes tool calls."),
+        field<&ServeConfig::oai_like_processor>("Stream chunks in OpenAI's format."),
+        field<&ServeConfig::enable_function_calling>("Parse tool calls in answers and return them as tool_calls."),
+        field<&ServeConfig::require_api_key>("Refuse requests without a valid API key."),
+        field<&ServeConfig::admin_key>("API key for administrative requests."),
+        field<&ServeConfig::enable_cors>("Answer requests of web pages from other origins (CORS)."),
+        field<&ServeConfig::cors_origins>("Origins that are allowed."),
     };
   }
   void settle(config::Keys& keys) {
-    if (reload) keys.refuse("reload", "is not possible: the server and the engine are one process", "start it anew");
+    if (reload)
+      keys.refuse("reload", "is not possible: the server and the engine are one process", "restart the server instead");
     for (const auto& [key, text] : {std::pair{"host", &host}, std::pair{"log_level", &log_level},
                                     std::pair{"tool_parser_name", &tool_parser_name}})
-      if (text->empty()) keys.refuse(key, "is empty", "leave the key out for its default");
+      if (text->empty()) keys.refuse(key, "is empty", "leave the key out to use its default");
   }
 };
 

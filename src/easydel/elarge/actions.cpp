@@ -116,7 +116,7 @@ std::span<const ActionEntry> action_entries() {
        .run = run_generate},
       {.name = "print", .doc = "Print a summary of the run.", .aliases = {"show"}, .run = run_print},
       {.name = "push_to_hub",
-       .doc = "Send the model, as it is now, to a repository of the hub; only what changed.",
+       .doc = "Push the current model to the Hugging Face Hub. Only files that changed are sent.",
        .parameters = section_for<PushConfig>,
        .make_parameters = make<PushConfig>,
        .alone = "repo_id",
@@ -124,13 +124,13 @@ std::span<const ActionEntry> action_entries() {
        .check = check_push,
        .run = run_push},
       {.name = "serve",
-       .doc = "Serve the model by OpenAI's HTTP interface.",
+       .doc = "Serve the model over an OpenAI-compatible HTTP API.",
        .aliases = {"server"},
        .parameters = section_for<ServeConfig>,
        .make_parameters = make<ServeConfig>,
        .built = false},
       {.name = "to_json",
-       .doc = "Write the configuration with all defaults as JSON.",
+       .doc = "Write the configuration, with every default filled in, as JSON.",
        .aliases = {"save_json", "write_json"},
        .parameters = section_for<PathConfig>,
        .make_parameters = make<PathConfig>,
@@ -138,7 +138,7 @@ std::span<const ActionEntry> action_entries() {
        .check = check_writable,
        .run = run_to_json},
       {.name = "to_yaml",
-       .doc = "Write the configuration with all defaults as YAML.",
+       .doc = "Write the configuration, with every default filled in, as YAML.",
        .aliases = {"save_yaml", "write_yaml"},
        .parameters = section_for<PathConfig>,
        .make_parameters = make<PathConfig>,
@@ -150,7 +150,7 @@ std::span<const ActionEntry> action_entries() {
        .needs = {.model = true, .tokenizer = true, .data = true, .computing = true, .training = true},
        .run = run_train},
       {.name = "validate",
-       .doc = "Check everything that can be checked before running.",
+       .doc = "Check everything that can be checked before the run.",
        .needs = {.model = true, .tokenizer = true, .data = true},
        .run = run_validate},
   };
@@ -199,8 +199,8 @@ bool split_action(const Value& item, std::string& name, Value& parameters, const
     }
   }
   const std::string what = item.is_map() ? "has " + std::to_string(item.entries.size()) +
-                                               " keys, and none of them is the action's name alone"
-                                         : config::shown(item) + " is no action";
+                                               " keys, and none of them is an action without a value"
+                                         : config::shown(item) + " is not an action";
   problems.add(path, item.place, what, "write '- train', or '- generate:' with its parameters indented below");
   return false;
 }
@@ -238,7 +238,7 @@ void read_action(const Value& item, const std::string& place, config::Problems& 
 std::vector<Action> read_actions(const Value* given, config::Problems& problems) {
   std::vector<Action> actions;
   if (!given || given->is_null()) {
-    problems.add("actions", "is missing: nothing says what to do", "add for example 'actions: [validate, train]'");
+    problems.add("actions", "is missing", "list what to do, for example 'actions: [validate, train]'");
     return actions;
   }
   problems.saw("actions", given->place);
@@ -249,7 +249,7 @@ std::vector<Action> read_actions(const Value* given, config::Problems& problems)
       read_action(given->items[i], "actions[" + std::to_string(i) + "]", problems, actions);
   } else {
     problems.add("actions", given->place, config::shown(*given) + " is not a list of actions",
-                 "write for example 'actions: [validate, train]'");
+                 "for example 'actions: [validate, train]'");
   }
   return actions;
 }

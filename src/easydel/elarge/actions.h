@@ -1,4 +1,4 @@
-// What a run can do. One entry an action; the list is in actions.cpp.
+// The actions of a run: one entry per action; the list is in actions.cpp.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@
 
 namespace easydel::elarge {
 
-// A run while its actions are done.
+// The state of a run while its actions are running.
 class Running {
  public:
   Running(const Run& run, Output out) : run(run), out_(std::move(out)) {}
-  Session& session();  // loads torch when first asked
+  Session& session();  // loads torch on first use
   bool leads() const { return static_cast<bool>(out_); }
-  void print(std::string_view text) {  // rank 0's results; nothing on other ranks
+  void print(std::string_view text) {  // results of rank 0; other ranks print nothing
     if (out_) out_(text);
   }
   const Output& out() const { return out_; }
@@ -30,25 +30,25 @@ class Running {
   std::unique_ptr<Session> session_;
 };
 
-// What an action looks at, and what is therefore checked before any action runs.
+// What an action uses, and what is therefore checked before any action runs.
 struct Needs {
-  bool model = false;  // its folder, and that the mesh fits the ranks
+  bool model = false;  // check its folder, and that the mesh matches the number of ranks
   bool tokenizer = false;
   bool data = false;
-  bool computing = false;  // with torch: what is not built is refused
-  bool training = false;   // something to learn from, a batch that divides, a folder to save in
+  bool computing = false;  // uses torch: refuse what is not built
+  bool training = false;   // check the training data, the batch size and the save folder
 };
 
 struct ActionEntry {
   std::string_view name;
   std::string_view doc;
   std::vector<std::string_view> aliases = {};
-  const config::Section* (*parameters)() = nullptr;  // null: it takes none
+  const config::Section* (*parameters)() = nullptr;  // null: no parameters
   std::shared_ptr<void> (*make_parameters)() = nullptr;
   std::string_view alone = {};  // "path": `to_yaml: out.yaml` is short for `to_yaml: {path: out.yaml}`
   bool built = true;
   Needs needs = {};
-  // Finds out before anything runs what would go wrong later with this action's own parameters.
+  // Checks this action's own parameters before anything runs.
   void (*check)(const Run& run, const Action& action, config::Problems& problems) = nullptr;
   void (*run)(Running& running, const Action& action) = nullptr;
 };
@@ -56,23 +56,22 @@ struct ActionEntry {
 std::span<const ActionEntry> action_entries();
 const ActionEntry* find_action(std::string_view name);  // by name or alias, in any case, with - or _
 
-// The actions that a document asks for; what is wrong with them goes to `problems`.
+// The actions of a document; adds what is wrong with them to `problems`.
 std::vector<Action> read_actions(const Value* actions, config::Problems& problems);
 
-// What only torch can say before anything is done: whether the weights fit config.json, whether the device is there. A
-// run that computes nothing is checked without it where libeasydel_core.so cannot be loaded.
+// Checks that need torch, before anything runs: whether the weights match config.json, whether the device exists. Runs
+// without computation skip them if libeasydel_core.so does not exist.
 void check_with_torch(const Run& run);
 
-// Checks with torch, then does the run's actions in order; stops at the first error (which is thrown). Ranks other than
-// 0 pass no output.
+// check_with_torch, then runs the actions in order; throws the first error. Ranks other than 0 pass no output.
 void run_actions(const Run& run, const Output& out);
 
-// What some action of the run needs.
+// The needs of all actions of the run together.
 Needs needs_of(const Run& run);
 
-// Adds to `problems` what is written in the configuration and would change the numbers, but is not built yet.
+// Adds to `problems` settings that would change results but are not built yet.
 void check_built(const Config& config, bool training, config::Problems& problems);
-// Adds to `problems` what would stop the run later, as far as it can be found out without torch.
+// Adds to `problems` what would stop the run later, as far as it can be checked without torch.
 void check_needs(const Run& run, config::Problems& problems);
 // The same for the parameters of single actions.
 void check_generate(const Run&, const Action&, config::Problems&);

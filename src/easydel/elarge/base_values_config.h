@@ -1,5 +1,5 @@
-// Overrides of the model's configuration: the section `base_config`. Its `values` are EasyDeL's own fields of every
-// model and, beyond them, keys of the model's config.json.
+// The section `base_config`, which overrides the model's configuration. Its `values` are EasyDeL's own settings and
+// keys of the model's config.json.
 #pragma once
 
 #include <array>
@@ -136,80 +136,98 @@ struct BaseValues {
   config::Many<std::string> kv_cache_sharding_sequence_axis_name = {"sp"};
   std::string flash_attention_backward_pass_impl = "triton";
   std::optional<std::string> qmm_platform_override, qmm_tpu_path_override;
-  Value config_json;  // other keys: of the model's config.json
+  Value config_json;  // all other keys: they replace those of the model's config.json
 
-  static constexpr auto doc = "EasyDeL's own fields of a model; any other key must be one of its config.json.";
+  static constexpr auto doc =
+      "EasyDeL's own model settings. Any other key must be a key of the model's config.json, whose value it replaces.";
   static constexpr auto unknown_keys = &BaseValues::config_json;
   static constexpr auto fields() {
     using namespace config;
     constexpr auto kernels = no_effect("kernels are chosen for the machine");
     constexpr auto compiler = no_effect("nothing is compiled by XLA");
-    constexpr auto chunks = no_effect("not built yet: the MLP takes all tokens at once; results are the same");
-    constexpr auto attention = no_effect("not built yet: attention takes the model's type and adds up in fp32");
-    constexpr auto length = not_built("another length than the model's");
-    constexpr auto elsewhere = not_built("overriding the section `sharding` here");
+    constexpr auto chunks = no_effect("not built yet: the MLP processes all tokens at once, with the same results");
+    constexpr auto attention =
+        no_effect("not built yet: attention uses the dtype of the model and accumulates in fp32");
+    constexpr auto length = not_built("a length other than the model's");
+    constexpr auto elsewhere = not_built("overriding the section `sharding` in base_config");
     return std::tuple{
-        field<&BaseValues::attn_mechanism>("Attention backend; auto: the best that can serve the model."),
-        field<&BaseValues::decode_attn_mechanism>("Attention backend while generating; null: the same.",
-                                                  not_built("another backend while generating")),
-        field<&BaseValues::mla_attn_mechanism>("Attention backend of latent attention.", not_built("latent attention")),
-        field<&BaseValues::attn_dtype>("Number type of attention; null: loader.dtype.", attention),
-        field<&BaseValues::kvdtype>("Number type of cached keys and values; null: as attention.", attention),
-        field<&BaseValues::mla_attn_dtype>("Number type of latent attention.", not_built("latent attention")),
-        field<&BaseValues::mla_attn_softmax_dtype>("Number type of its softmax.", not_built("latent attention")),
-        field<&BaseValues::attn_softmax_dtype>("Number type of attention's softmax.",
-                                               not_built("a softmax in another type than fp32")),
-        field<&BaseValues::gradient_checkpointing>("What a layer keeps for the backward pass."),
-        field<&BaseValues::gradient_checkpointing_targets>("Names of tensors, for the policies that take names."),
-        field<&BaseValues::lmhead_chunksize>("Tokens whose logits are computed at once; null: chosen by size.",
+        field<&BaseValues::attn_mechanism>(
+            "Attention backend; auto: the fastest one that supports the model. Most users should leave this alone."),
+        field<&BaseValues::decode_attn_mechanism>("Attention backend while generating; null: attn_mechanism.",
+                                                  not_built("a different backend while generating")),
+        field<&BaseValues::mla_attn_mechanism>("Attention backend of multi-head latent attention (MLA).",
+                                               not_built("latent attention")),
+        field<&BaseValues::attn_dtype>("Dtype of attention; null: loader.dtype.", attention),
+        field<&BaseValues::kvdtype>("Dtype of the KV cache; null: attn_dtype.", attention),
+        field<&BaseValues::mla_attn_dtype>("Dtype of multi-head latent attention.", not_built("latent attention")),
+        field<&BaseValues::mla_attn_softmax_dtype>("Dtype of the softmax in multi-head latent attention.",
+                                                   not_built("latent attention")),
+        field<&BaseValues::attn_softmax_dtype>("Dtype of the attention softmax.",
+                                               not_built("a softmax dtype other than fp32")),
+        field<&BaseValues::gradient_checkpointing>(
+            "Which activations each layer keeps for the backward pass; the others are recomputed. nothing_saveable "
+            "uses the least memory and costs one more forward pass; none keeps all. Change it if training runs out of "
+            "memory."),
+        field<&BaseValues::gradient_checkpointing_targets>(
+            "Names of the tensors to keep, for the policies that take names."),
+        field<&BaseValues::lmhead_chunksize>("Number of tokens whose logits are computed at once; null: chosen by "
+                                             "size. Smaller chunks save memory with large vocabularies.",
                                              at_least(1)),
-        field<&BaseValues::use_scan_mlp>("Run the MLP over chunks of tokens.", chunks),
-        field<&BaseValues::scan_mlp_chunk_size>("Tokens in such a chunk.", at_least(1), chunks),
-        field<&BaseValues::mask_max_position_embeddings>("Longest sequence; null: the model's.", at_least(1), length),
-        field<&BaseValues::freq_max_position_embeddings>("Positions with rotary tables; null: the model's.",
+        field<&BaseValues::use_scan_mlp>("Run the MLP over chunks of tokens to save memory.", chunks),
+        field<&BaseValues::scan_mlp_chunk_size>("Number of tokens in a chunk of use_scan_mlp.", at_least(1), chunks),
+        field<&BaseValues::mask_max_position_embeddings>("Maximum sequence length; null: the model's.", at_least(1),
+                                                         length),
+        field<&BaseValues::freq_max_position_embeddings>("Number of positions with rotary tables; null: the model's.",
                                                          at_least(1), length),
-        field<&BaseValues::moe_method>("How experts are computed."),
-        field<&BaseValues::use_expert_tensor_mode>("Experts cut over tp.", not_built("models with experts")),
-        field<&BaseValues::sharding_axis_dims>("As sharding.axis_dims.", elsewhere),
-        field<&BaseValues::sharding_dcn_axis_dims>("As sharding.dcn_axis_dims.", elsewhere),
-        field<&BaseValues::sharding_axis_names>("As sharding.axis_names.", elsewhere),
-        field<&BaseValues::partition_axis>("As sharding.partition_axis.", elsewhere),
-        field<&BaseValues::use_sharded_kv_caching>("Cut the cache over ranks.", not_built("a cut KV cache")),
-        field<&BaseValues::backend>("As platform.backend."),
-        field<&BaseValues::platform>("Whose kernels.", kernels),
+        field<&BaseValues::moe_method>(
+            "How experts are computed: fused_moe groups tokens by expert, standard_moe runs one expert after the "
+            "other, dense_moe computes every expert for every token. Most users should leave this alone."),
+        field<&BaseValues::use_expert_tensor_mode>("Shard experts over tp.", not_built("sharding experts over tp")),
+        field<&BaseValues::sharding_axis_dims>("The same as sharding.axis_dims.", elsewhere),
+        field<&BaseValues::sharding_dcn_axis_dims>("The same as sharding.dcn_axis_dims.", elsewhere),
+        field<&BaseValues::sharding_axis_names>("The same as sharding.axis_names.", elsewhere),
+        field<&BaseValues::partition_axis>("The same as sharding.partition_axis.", elsewhere),
+        field<&BaseValues::use_sharded_kv_caching>("Shard the KV cache over ranks.", not_built("a sharded KV cache")),
+        field<&BaseValues::backend>("The same as platform.backend."),
+        field<&BaseValues::platform>("Kernel implementation.", kernels),
         field<&BaseValues::easy_method>("What the model is built for.",
                                         no_effect("one forward serves training and generation")),
-        field<&BaseValues::bits>("Bits of the weights, for information.", no_effect("for information only")),
-        field<&BaseValues::kv_cache_quantization_config>("As quantization.kv_cache.", not_built("quantization")),
-        field<&BaseValues::quantization_config>("As quantization.model.", not_built("quantization")),
-        field<&BaseValues::fcm_max_ratio>("Most tokens hidden by forgetful causal masking.", between(0, 1),
+        field<&BaseValues::bits>("Number of bits of a weight, for information.", no_effect("for information only")),
+        field<&BaseValues::kv_cache_quantization_config>("The same as quantization.kv_cache.",
+                                                         not_built("quantization")),
+        field<&BaseValues::quantization_config>("The same as quantization.model.", not_built("quantization")),
+        field<&BaseValues::fcm_max_ratio>("Largest share of tokens that forgetful causal masking masks.", between(0, 1),
                                           not_built("forgetful causal masking")),
-        field<&BaseValues::fcm_min_ratio>("Fewest of them.", between(0, 1), not_built("forgetful causal masking")),
-        field<&BaseValues::use_ring_of_experts>("As sharding.use_ring_of_experts.", elsewhere),
-        field<&BaseValues::fsdp_is_ep_bound>("As sharding.fsdp_is_ep_bound.", elsewhere),
-        field<&BaseValues::sp_is_ep_bound>("As sharding.sp_is_ep_bound.", elsewhere),
-        field<&BaseValues::blocksize_q>("Queries in a block.", kernels),
-        field<&BaseValues::blocksize_k>("Keys in a block.", kernels),
-        field<&BaseValues::blocksize_b>("Sequences in a block.", kernels),
-        field<&BaseValues::moe_tiling_size_batch>("Tile of experts.", kernels),
-        field<&BaseValues::moe_tiling_size_seqlen>("Tile of experts.", kernels),
-        field<&BaseValues::moe_tiling_size_dim>("Tile of experts.", kernels),
-        field<&BaseValues::pallas_m_block_size>("Tile of products.", kernels),
-        field<&BaseValues::pallas_k_block_size>("Tile of products.", kernels),
-        field<&BaseValues::pallas_n_block_size>("Tile of products.", kernels),
-        field<&BaseValues::use_sharding_constraint>("Sharding constraints.", compiler),
-        field<&BaseValues::scan_ring_attention>("Ring attention as a scan.", compiler),
-        field<&BaseValues::scan_attention_layers>("Layers as a scan.", compiler),
-        field<&BaseValues::precompute_masks>("Masks made once.", no_effect("no mask is ever made whole")),
-        field<&BaseValues::hardware_abstraction>("Kernels by hardware.", kernels),
-        field<&BaseValues::moe_force_xla_gmm>("XLA's grouped products.", compiler),
-        field<&BaseValues::use_qmm_best_config>("Tuned TPU kernels.", kernels),
-        field<&BaseValues::sequence_axis_name>("Axis that cuts sequences.", not_built("another sequence axis")),
-        field<&BaseValues::kv_cache_sharding_sequence_axis_name>("Axis that cuts the cache.",
-                                                                 not_built("another sequence axis")),
-        field<&BaseValues::flash_attention_backward_pass_impl>("Whose backward pass.", kernels),
-        field<&BaseValues::qmm_platform_override>("Whose kernels.", kernels),
-        field<&BaseValues::qmm_tpu_path_override>("Which TPU kernels.", kernels),
+        field<&BaseValues::fcm_min_ratio>("Smallest share of tokens that forgetful causal masking masks.",
+                                          between(0, 1), not_built("forgetful causal masking")),
+        field<&BaseValues::use_ring_of_experts>("The same as sharding.use_ring_of_experts.", elsewhere),
+        field<&BaseValues::fsdp_is_ep_bound>("The same as sharding.fsdp_is_ep_bound.", elsewhere),
+        field<&BaseValues::sp_is_ep_bound>("The same as sharding.sp_is_ep_bound.", elsewhere),
+        field<&BaseValues::blocksize_q>("Number of queries in an attention block.", kernels),
+        field<&BaseValues::blocksize_k>("Number of keys in an attention block.", kernels),
+        field<&BaseValues::blocksize_b>("Number of sequences in an attention block.", kernels),
+        field<&BaseValues::moe_tiling_size_batch>("Tile size of expert products, batch dimension.", kernels),
+        field<&BaseValues::moe_tiling_size_seqlen>("Tile size of expert products, token dimension.", kernels),
+        field<&BaseValues::moe_tiling_size_dim>("Tile size of expert products, feature dimension.", kernels),
+        field<&BaseValues::pallas_m_block_size>("Tile size of products, rows of the result.", kernels),
+        field<&BaseValues::pallas_k_block_size>("Tile size of products, inner dimension.", kernels),
+        field<&BaseValues::pallas_n_block_size>("Tile size of products, columns of the result.", kernels),
+        field<&BaseValues::use_sharding_constraint>("Add sharding constraints for the compiler.", compiler),
+        field<&BaseValues::scan_ring_attention>("Compile ring attention as a scan.", compiler),
+        field<&BaseValues::scan_attention_layers>("Compile the layers as a scan.", compiler),
+        field<&BaseValues::precompute_masks>("Compute attention masks in advance.",
+                                             no_effect("masks are never materialized")),
+        field<&BaseValues::hardware_abstraction>("Choose kernels by hardware.", kernels),
+        field<&BaseValues::moe_force_xla_gmm>("Use XLA's grouped matrix products for experts.", compiler),
+        field<&BaseValues::use_qmm_best_config>("Use tuned TPU kernels for quantized products.", kernels),
+        field<&BaseValues::sequence_axis_name>("Mesh axis that sequences are sharded over.",
+                                               not_built("a different sequence axis")),
+        field<&BaseValues::kv_cache_sharding_sequence_axis_name>("Mesh axis that the KV cache is sharded over.",
+                                                                 not_built("a different sequence axis")),
+        field<&BaseValues::flash_attention_backward_pass_impl>("Implementation of flash attention's backward pass.",
+                                                               kernels),
+        field<&BaseValues::qmm_platform_override>("Kernel implementation of quantized products.", kernels),
+        field<&BaseValues::qmm_tpu_path_override>("TPU kernel of quantized products.", kernels),
     };
   }
   void settle(config::Keys& keys);
@@ -218,7 +236,7 @@ struct BaseValues {
 struct OperationConfig {
   Value settings;
 
-  static constexpr auto doc = "Block sizes of one operation's kernel.";
+  static constexpr auto doc = "Block sizes for the kernel of one operation.";
   static constexpr auto unknown_keys = &OperationConfig::settings;
   static constexpr auto fields() { return std::tuple{}; }
   void settle(config::Keys& keys) {
@@ -230,11 +248,11 @@ struct BaseConfig {
   BaseValues values;
   std::map<std::string, std::optional<OperationConfig>> operation_configs;
 
-  static constexpr auto doc = "Overrides of the model's configuration.";
+  static constexpr auto doc = "Keys that replace those of the model's configuration.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&BaseConfig::values>("Overrides by name."),
+        field<&BaseConfig::values>("Configuration keys to override, by name."),
         field<&BaseConfig::operation_configs>("Kernel settings by operation: flash_attn2, ring, sdpa, ..."),
     };
   }

@@ -31,7 +31,7 @@ const std::vector<Shown>& shown_defaults() {
 
 const config::Section& section_at(std::string_view path) {
   const config::Key* const key = config::find_key(config::section_of<Config>(), path);
-  check(key && key->section, path, " is no section");
+  check(key && key->section, path, " is not a section");
   return *key->section();
 }
 
@@ -77,7 +77,7 @@ Value filled(Value document) {
 std::string scalar_at(const Value& document, std::string_view section, std::string_view key) {
   const Value* const at = document.find(section);
   if (at && !at->is_null() && !at->is_map())
-    refuse(std::string(section), to_json(*at) + " is no section", str("write ", section, ": {", key, ": ...}"));
+    refuse(std::string(section), to_json(*at) + " is not a section", str("write ", section, ": {", key, ": ...}"));
   const Value* const value = at ? at->find(key) : nullptr;
   return value && !value->is_null() ? value->scalar : "";
 }
@@ -92,14 +92,14 @@ Builder::Builder() {
 
 Builder::Builder(Value document, std::string file) : file_(std::move(file)), beside_(file_) {
   if (!document.is_map() && !document.is_null())
-    refuse(file_, config::shown(document) + " is no configuration", "expected keys, at least 'model:'");
+    refuse(file_, config::shown(document) + " is not a configuration", "expected keys, at least 'model:'");
   std::optional<Value> config = config_of(document, beside_);
   if (!config) beside_.throw_if_any();
   given_ = std::move(*config);
   if (given_.is_null()) given_ = Value::map();
   const Value* const model = given_.find("model");
   if (!model || !model->is_map() || !model->find("name_or_path"))
-    refuse(file_, "names no model", "give model.name_or_path: a folder, or a name of the hub");
+    refuse(file_, "names no model", "give model.name_or_path: a folder or a name on the Hugging Face Hub");
 }
 
 Builder Builder::from_pretrained(std::string_view name_or_path, std::optional<std::string_view> task,
@@ -265,7 +265,7 @@ TrainerOutput Builder::train(const Output& out) {
 
 void Builder::build_esurge() const {
   config();
-  refuse("build_esurge", "the engine is not built yet", "generate() continues prompts");
+  refuse("build_esurge", "the engine is not built yet", "use generate()");
 }
 void Builder::eval(const Arguments&) const {
   config();

@@ -1,5 +1,5 @@
-// The documents' eLargeModel: a configuration that is put together by calls, read and written as YAML, JSON or a
-// document, checked, and built into what computes. It needs no torch until build_* or train() is called.
+// eLargeModel of the guide: a configuration that is assembled by calls, read and written as YAML, JSON or a document,
+// checked, and built into models and trainers. It does not need torch until build_* or train() is called.
 //
 //   auto elm = elarge::Builder::from_pretrained("my-model")
 //                  .set_dtype("bf16")
@@ -24,7 +24,7 @@
 
 namespace easydel::elarge {
 
-// A value of a call: what YAML can say, written in C++.
+// An argument of a call: any YAML value, written in C++.
 class Argument {
  public:
   Argument(std::nullptr_t) {}
@@ -58,14 +58,14 @@ class Arguments {
   Value map_ = Value::map();
 };
 
-enum class Prefer { base, sections };  // whose word counts where base_config.values and a section contradict
+enum class Prefer { base, sections };  // which wins if base_config.values and a section contradict
 
-// Values, not views: a copy is another configuration, and no call changes any but its own. One thread at a time.
+// A value type: a copy is independent. One thread at a time.
 class Builder {
  public:
-  Builder();  // no model named yet
-  // A configuration, bare or below `config:`, `elarge_model:` or `elm:`; `actions` is passed over. UserError where it
-  // is no map or names no model; everything else is said by validate().
+  Builder();  // without a model
+  // A configuration, at the top or below `config:`, `elarge_model:` or `elm:`; `actions` is ignored. UserError if it is
+  // not a map or names no model; validate() reports everything else.
   explicit Builder(Value document, std::string file = "config");
   static Builder from_pretrained(std::string_view name_or_path, std::optional<std::string_view> task = {},
                                  const Arguments& sections = {});
@@ -76,52 +76,52 @@ class Builder {
   Builder& set_teacher_model(std::string_view name_or_path, const Arguments& keys = {});
   Builder& set_reference_model(std::string_view name_or_path, const Arguments& keys = {});
   Builder& set_reward_model(std::string_view name_or_path, const Arguments& keys = {});
-  Builder& set_dtype(std::string_view dtype, std::optional<std::string_view> param_dtype = {});  // without: the same
+  Builder& set_dtype(std::string_view dtype, std::optional<std::string_view> param_dtype = {});  // default: dtype
   Builder& set_sharding(const Arguments& keys);
   Builder& set_quantization(std::string_view method, const Arguments& keys = {});
-  // Configurations of operations by their names; a field of every model ("attn_mechanism") goes to base_config.values.
+  // Settings of operations by name. Settings of the model ("attn_mechanism") go to base_config.values.
   Builder& set_operation_configs(const Arguments& keys);
   Builder& set_esurge(const Arguments& keys);
   Builder& set_mixture(const Arguments& keys);
-  // One more source. Of `keys`, dataset_name is a Hugging Face dataset, max_length goes to mixture.tokenization.
+  // Adds a data source. In `keys`, dataset_name names a Hugging Face dataset, max_length goes to mixture.tokenization.
   Builder& add_dataset(const Argument& data_files, const Arguments& keys = {});
   Builder& set_eval(const Arguments& keys = {});
   Builder& set_trainer(std::string_view trainer_type, const Arguments& keys = {});
   Builder& update_config(const Arguments& sections);  // deep_merge
 
-  // What was given over the defaults that the sections have: what to_yaml writes and from_yaml reads.
+  // The given keys over the defaults of the sections: what to_yaml writes and from_yaml reads.
   Value to_dict() const;
   void to_yaml(const std::filesystem::path& file) const;
   void to_json(const std::filesystem::path& file) const;
-  // UserError with every problem of the configuration: keys, types, rules over several keys. Looks at no file.
+  // UserError with every problem of the configuration: keys, types, rules over several keys. Does not look at files.
   void validate() const;
   std::string text() const;  // "eLargeModel(model='x', task=..., dtype='bf16')"
 
   std::string model_name() const;
   std::optional<std::string> teacher_model_name() const, reference_model_name() const;
-  std::string task() const;  // by model.task, else by the model's config.json, else causal-language-model
+  std::string task() const;  // model.task, else that of the model's config.json, else causal-language-model
 
-  // What the parts are made with, as documents.
+  // The arguments that the parts are built with, as documents.
   Value get_base_config(Prefer prefer = Prefer::base) const;
   Value get_from_pretrained_kwargs() const;
   Value get_esurge_kwargs() const;
   Value get_mixture_kwargs() const;
   Value get_trainer_config() const;
 
-  // Builds are kept until clear_cache() or `again`, and shared with train() and generate(). UserError where something
-  // is not built yet. Models and trainers are torch's side: their users include models/model.h, train/trainer.h.
+  // Results are cached until clear_cache() or `again`, and shared with train() and generate(). UserError if a feature
+  // is not built yet. To use a model or a trainer, include models/model.h or train/trainer.h, which need torch.
   std::shared_ptr<models::Model> build_model(bool again = false);
   std::shared_ptr<models::Model> build_teacher_model(), build_reference_model(),
-      build_reward_model();  // null: no section
+      build_reward_model();  // null: no such section
   std::shared_ptr<const text::Tokenizer> build_tokenizer();
-  std::shared_ptr<data::Dataset> build_dataset();  // the examples to learn from; null: no informs
+  std::shared_ptr<data::Dataset> build_dataset();  // the training examples; null: no informs
   train::TrainerSection build_training_arguments() const;
   std::shared_ptr<train::Trainer> build_trainer();
   void build_esurge() const;  // not built yet
   TrainerOutput train(const Output& out = {});
   void eval(const Arguments& keys = {}) const;  // not built yet
   std::vector<Generated> generate(const GenerateRequest& request);
-  // The model as it is now, to "owner/name" on the hub.
+  // Pushes the current model to "owner/name" on the Hugging Face Hub.
   hub::Pushed push_to_hub(const std::string& repository, hub::PushOptions options = {});
   void clear_cache();
   // The typed configuration; UserError as validate().
@@ -135,12 +135,12 @@ class Builder {
 
   Value given_ = Value::map();
   std::string file_ = "config";
-  config::Problems beside_;  // what the document has beside its configuration
+  config::Problems beside_;  // problems of the document outside its configuration
   std::shared_ptr<Session> session_;
 };
 
-// The configuration inside a document: below the first wrapper that is there and not null, or every key but
-// `actions`. What is wrong around it goes to `problems`; nullopt: there is none.
+// The configuration inside a document: below the first wrapper that is not null, else every key but `actions`. Adds
+// what is wrong around it to `problems`; nullopt: there is no configuration.
 std::optional<Value> config_of(const Value& document, config::Problems& problems);
 
 }  // namespace easydel::elarge

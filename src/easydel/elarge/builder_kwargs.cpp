@@ -76,7 +76,7 @@ Value dataset_of(const Value& inform) {
   const bool known = std::ranges::find(kTypes, lower) != kTypes.end();
   Value out = Value::map();
   if (files.is_null() && (type.empty() || known))
-    refuse("mixture.informs", "an inform without data_files", "give data_files, or a Hugging Face dataset as its type");
+    refuse("mixture.informs", "an inform has no data_files", "give data_files, or a Hugging Face dataset as its type");
   if (files.is_null()) {
     out.set("type", Value::text("hf"));
     out.set("data_files", Value::text(type));

@@ -33,7 +33,7 @@ void* core_symbol(const char* name) {
   static void* const library = load();
   void* const symbol = ::dlsym(library, name);
   if (!symbol)
-    refuse(path_of_core().string(), str("has no ", name, ": it is of another version"), "build easydel anew");
+    refuse(path_of_core().string(), str("has no ", name, ": it belongs to another version"), "rebuild easydel");
   return symbol;
 }
 

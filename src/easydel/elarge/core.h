@@ -1,5 +1,5 @@
-// The door to everything that needs torch. libeasydel_core.so is loaded when it is first asked for; what it can do is
-// behind these abstract classes, so that commands which need no torch never wait for it.
+// The interface to everything that needs torch. libeasydel_core.so implements these abstract classes and is loaded on
+// first use, so that commands without torch do not wait for it.
 #pragma once
 
 #include <atomic>
@@ -58,7 +58,7 @@ struct Generated {
   double prefill_seconds = 0, decode_seconds = 0;  // of the batch that it ran in
 };
 
-// A signal ended the training, after its checkpoint was saved; the exit status is 128 + signal.
+// A signal ended the training after its checkpoint was saved. The exit status is 128 + signal.
 struct Interrupted : std::runtime_error {
   explicit Interrupted(int signal) : std::runtime_error("interrupted"), signal(signal) {}
   int signal;
@@ -70,32 +70,32 @@ struct TrainerOutput {
   std::filesystem::path checkpoint;       // the newest; empty: none
 };
 
-// One configuration at work. Models are loaded when first needed and shared by its actions: after train(),
-// generate() uses the trained weights. What is built stays the session's too. One thread at a time.
+// Runs one configuration. Models are loaded on first use and shared by the actions: after train(), generate() uses the
+// trained weights. The session keeps a reference to everything it builds. One thread at a time.
 class Session {
  public:
   virtual ~Session() = default;
   virtual std::shared_ptr<models::Model> build_model() = 0;  // what train() and generate() use
-  // The frozen model of another section ("teacher_model"); nullptr where the configuration has none.
+  // The frozen model of another section ("teacher_model"); nullptr: the configuration has no such section.
   virtual std::shared_ptr<models::Model> build_side_model(const std::string& section) = 0;
   virtual std::shared_ptr<const text::Tokenizer> build_tokenizer() = 0;
   virtual std::shared_ptr<data::Dataset> build_dataset() = 0;   // the examples to learn from
   virtual std::shared_ptr<train::Trainer> build_trainer() = 0;  // reads the data; each call makes a new one
   virtual TrainerOutput train(const Output& out) = 0;           // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
-  // The model as it is now, with its tokenizer if it has one, to a repository of the hub; only what changed is sent.
-  // Errors say `where`. Collective: every rank calls it, the first one sends.
+  // Pushes the current model, and its tokenizer if it has one, to the Hugging Face Hub; sends only files that changed.
+  // Errors name `where`. Collective: every rank calls it, the first one sends.
   virtual hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) = 0;
 };
 
-// A plan of how a run's model lies on `devices` ranks; none of them is started, and no weight is read.
+// How the model of a run is sharded over `devices` ranks. No rank is started and no weight is read.
 struct MeshPlan {
   const Config& config;
   int64_t devices = 1, hosts = 1;
-  int64_t rank = 0;  // whose parts are shown
+  int64_t rank = 0;  // the rank whose shards are shown
 };
 
-// A tensor of a checkpoint that is not there.
+// A tensor of a checkpoint that does not exist yet.
 struct PlannedTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -104,26 +104,26 @@ struct PlannedTensor {
 class Core {
  public:
   virtual ~Core() = default;
-  // `trains`: the session will train, so that the model is loaded for that at once.
+  // `trains`: the session will train, so load the model for training.
   virtual std::unique_ptr<Session> open(const Config& config, bool trains) = 0;
-  // What open() and its session would refuse of the models, found without room for weights and without joining the
-  // other ranks: UserError.
+  // Refuses what open() and its session would refuse about the models, without memory for weights and without joining
+  // the other ranks: UserError.
   virtual void check(const Config& config, int64_t ranks, bool trains) = 0;
-  // What a checkpoint of the model of this config.json holds. UserError where it cannot be built.
+  // The tensors of a checkpoint for this config.json. UserError if the model cannot be built.
   virtual std::vector<PlannedTensor> plan_model(const Value& config, const Where& where) = 0;
   virtual std::string describe_mesh(const MeshPlan& plan) = 0;
   // A plug-in's library with families and methods from outside the tree (elarge/plugin.h). UserError if it does not
   // fit.
   virtual void load_plugin(const std::filesystem::path& file) = 0;
-  // What torch is and how fast, for `doctor`, against the measured peak.
+  // Version and speed of torch, relative to the measured peak, for `doctor`.
   virtual std::string doctor(double peak_gflops) = 0;
 };
 
-// Loads libeasydel_core.so (beside libeasydel_base.so) at the first call. UserError where it cannot be loaded.
+// Loads libeasydel_core.so (next to libeasydel_base.so) at the first call. UserError if it cannot be loaded.
 Core& core();
 // A function of that library by its name (another layer's door, as probe/core.h); UserError as core().
 void* core_symbol(const char* name);
-// Whether the library's file is there.
+// Whether the library's file exists.
 bool core_is_there();
 
 }  // namespace easydel::elarge

@@ -91,10 +91,12 @@ std::string describe_mesh_core(const MeshPlan& plan) {
   out += str("model       ", folder.string(), ", ", count_text(elements), " parameters, ",
              bytes_text(elements * number_bytes), "\n");
   out += str("rules       ",
-             own.empty() ? "the family's" : str(own.size(), " of sharding.partition_rules, then the family's"), "\n");
-  if (dropped) out += str("whole       ", dropped, " dimensions that the mesh does not divide\n");
-  out += str("rank ", plan.rank, "'s parts:\n");
-  std::vector<std::vector<std::string>> rows = {{"parameter", "", "shape", "cut by", "part", "bytes"}};
+             own.empty() ? "of the model family"
+                         : str(own.size(), " of sharding.partition_rules, then those of the model family"),
+             "\n");
+  if (dropped) out += str("whole       ", dropped, " dimensions stay whole because the mesh does not divide them\n");
+  out += str("shards of rank ", plan.rank, ":\n");
+  std::vector<std::vector<std::string>> rows = {{"parameter", "", "shape", "sharded over", "shard", "bytes"}};
   for (const Group& group : groups)
     rows.push_back(
         {group.path, str(group.count, " of"), group.shape, group.cut, group.part, bytes_text(group.bytes_of_rank)});

@@ -68,20 +68,21 @@ void apply(const Override& given, Value& config, config::Problems& problems) {
   problems.comes_from(given.path, flag);
   const std::vector<Step> steps = steps_of(given.path);
   if (steps.empty())
-    return problems.add(given.path, Place{}, "is no path of a key",
-                        "write for example --set trainer.learning_rate=1e-4");
+    return problems.add(given.path, Place{}, "is not the path of a key",
+                        "for example --set trainer.learning_rate=1e-4");
   Value* at = &config;
   for (const Step& step : steps) {
     if (step.index >= 0) {
       if (!at->is_list() || static_cast<size_t>(step.index) >= at->items.size())
         return problems.add(given.path, Place{}, str("there is no item ", step.index),
-                            "items are counted from 0; add new ones in the file");
+                            "items are counted from 0; new items can only be added in the file");
       at = &at->items[static_cast<size_t>(step.index)];
       continue;
     }
     if (at->is_null()) *at = Value::map();
     if (!at->is_map())
-      return problems.add(given.path, Place{}, "'" + step.key + "' would stand in something that is no section");
+      return problems.add(given.path, Place{},
+                          "the value above '" + step.key + "' is not a section, so it cannot contain keys");
     Value* const next = at->find(step.key);
     if (next) {
       at = next;
@@ -119,16 +120,16 @@ std::optional<Value> config_of(const Value& document, config::Problems& problems
       config.key_places.push_back(key_place(document, i));
     } else if (wrapper) {
       problems.saw(name, key_place(document, i));
-      problems.note(name, "is ignored: '" + used + "' is there");
+      problems.note(name, "is ignored because '" + used + "' is given");
     } else {
-      problems.add(name, key_place(document, i), "stands beside '" + used + ":', which holds the configuration",
+      problems.add(name, key_place(document, i), "is outside '" + used + ":', which holds the configuration",
                    "move it below '" + used + ":'");
     }
   }
   if (used.empty()) return config;
   const Value& inside = *document.find(used);
   if (inside.is_map() || inside.is_null()) return inside;
-  problems.add(used, inside.place, "is not a section", "expected keys below it, as 'model:' and 'trainer:'");
+  problems.add(used, inside.place, "is not a section", "expected keys below it, for example 'model:' and 'trainer:'");
   return std::nullopt;
 }
 
@@ -144,7 +145,7 @@ Run read_document(const Value& document, std::span<const Override> overrides, co
   Run run;
   run.file = problems.file();
   if (!document.is_map()) {
-    const std::string what = document.is_null() ? "is empty" : config::shown(document) + " is no run";
+    const std::string what = document.is_null() ? "is empty" : config::shown(document) + " is not a run";
     problems.add("", document.place, what, "a run is a map of keys: at least 'model:' and 'actions:'");
     return run;
   }

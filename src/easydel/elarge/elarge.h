@@ -1,5 +1,5 @@
-// A run: one document with the whole configuration and the actions to do with it. Reading, checking and writing it
-// needs no torch; what computes is behind elarge/core.h.
+// A run: one document with the whole configuration and the actions to run. Reading, checking and writing it does not
+// need torch; everything that computes is in elarge/core.h.
 #pragma once
 
 #include <filesystem>
@@ -40,24 +40,24 @@ struct Config {
   train::TrainerSection trainer;
   EvalConfig eval;
 
-  static constexpr auto doc = "A run: the model, what it learns from, and how.";
+  static constexpr auto doc = "A run: the model, the data and the settings.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
         field<&Config::model>("The model.", required()),
-        field<&Config::teacher_model>("The model that is distilled."),
-        field<&Config::reference_model>("The model that preference methods compare with; null: the start of `model`."),
-        field<&Config::reward_model>("The model that scores completions."),
+        field<&Config::teacher_model>("Teacher for distillation."),
+        field<&Config::reference_model>("Reference model of preference methods; null: the initial weights of `model`."),
+        field<&Config::reward_model>("Model that scores completions."),
         field<&Config::loader>("How models are loaded."),
-        field<&Config::sharding>("How models are cut over ranks."),
-        field<&Config::platform>("What the run computes on."),
-        field<&Config::quantization>("Number formats of weights and caches."),
-        field<&Config::lora>("Adapters."),
-        field<&Config::base_config>("Overrides of the model's configuration."),
+        field<&Config::sharding>("How models are sharded over ranks."),
+        field<&Config::platform>("Device and kernels."),
+        field<&Config::quantization>("Quantization of the weights and of the KV cache."),
+        field<&Config::lora>("Low-rank adapters."),
+        field<&Config::base_config>("Keys that replace those of the model's configuration."),
         field<&Config::mixture>("The data."),
         field<&Config::esurge>("The inference engine."),
         field<&Config::trainer>("The training."),
-        field<&Config::eval>("The evaluation."),
+        field<&Config::eval>("Benchmark evaluation."),
     };
   }
   void settle(config::Keys& keys);
@@ -68,7 +68,7 @@ struct ActionEntry;
 struct Action {
   const ActionEntry* entry = nullptr;
   std::string path;                        // "actions[1].generate"
-  std::shared_ptr<const void> parameters;  // the struct of the entry's own kind; null where it takes none
+  std::shared_ptr<const void> parameters;  // the entry's parameter struct; null: it has no parameters
 };
 
 struct Override {
@@ -80,18 +80,18 @@ struct Run {
   std::string file;  // what errors call the document
   Config config;
   std::vector<Action> actions;
-  std::vector<std::string> notes;  // for the user; stop nothing
-  int64_t ranks = 1;               // how many processes do it
+  std::vector<std::string> notes;  // for the user; the run goes on
+  int64_t ranks = 1;               // number of processes of the run
 };
 
-// Reads a run and finds out everything that can be known without torch: keys, types, rules over several keys, actions
-// and their parameters, files that must be there, folders that must be writable. UserError with all problems at once.
+// Reads a run and checks everything that can be checked without torch: keys, types, rules over several keys, actions
+// and their parameters, files that must exist, folders that must be writable. UserError with all problems at once.
 Run read_run(const std::filesystem::path& file, std::span<const Override> overrides = {}, int64_t ranks = 1);
 
-// The part of it that looks at the document alone, at no file.
+// The part of read_run that checks the document without looking at files.
 Run read_document(const Value& document, std::span<const Override> overrides, config::Problems& problems);
 
-// The configuration alone, as a document without wrapper and actions has it, with what the command line sets.
+// The configuration of a document without wrapper and actions, with the overrides of the command line applied.
 Config read_config(Value config, config::Problems& problems, std::span<const Override> overrides = {});
 
 // The actions as a document: names, and parameters with their defaults.

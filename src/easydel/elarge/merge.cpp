@@ -68,7 +68,7 @@ std::string number_type(std::string_view word, const std::string& where) {
       known.emplace_back(other);
     }
   }
-  refuse(where, "'" + std::string(word) + "' is no number type", did_you_mean(word, known));
+  refuse(where, "'" + std::string(word) + "' is not a dtype", did_you_mean(word, known));
 }
 
 std::optional<std::string> precision_of(const Value& word, const std::string& where) {
@@ -83,7 +83,7 @@ std::optional<std::string> precision_of(const Value& word, const std::string& wh
       return std::string(choice.name);
   }
   std::erase(known, "");
-  refuse(where, "'" + word.scalar + "' is no precision", did_you_mean(word.scalar, known));
+  refuse(where, "'" + word.scalar + "' is not a precision", did_you_mean(word.scalar, known));
 }
 
 std::optional<std::string> task_of(std::string_view word) {

@@ -56,25 +56,25 @@ struct ModelConfig {
   Task task = Task::auto_bind;
   std::map<std::string, Value> extra_kwargs;
 
-  static constexpr auto doc = "A Hugging Face model folder.";
+  static constexpr auto doc = "A Hugging Face model.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&ModelConfig::name_or_path>(
-            "Folder with config.json and *.safetensors, or a name of the hub, owner/name, which is fetched into the "
-            "Hugging Face cache. With config.json alone the model starts from random weights.",
-            required()),
-        field<&ModelConfig::tokenizer>("Folder of the tokenizer; null: the model's own."),
-        field<&ModelConfig::revision>("Branch, tag or commit of a name of the hub."),
+        field<&ModelConfig::name_or_path>("Model folder with config.json and *.safetensors, a .gguf file, or a name on "
+                                          "the Hugging Face Hub (owner/name), which is downloaded into the Hugging "
+                                          "Face cache. A folder without weights starts from random ones.",
+                                          required()),
+        field<&ModelConfig::tokenizer>("Folder or Hub name of the tokenizer; null: the model's own."),
+        field<&ModelConfig::revision>("Branch, tag or commit on the Hub. Give a commit to pin the model."),
         field<&ModelConfig::task>("What the model is for; auto-bind: what its config.json says."),
-        field<&ModelConfig::extra_kwargs>("More arguments for loading; any keys."),
+        field<&ModelConfig::extra_kwargs>("Additional arguments for loading; any keys."),
     };
   }
   void settle(config::Keys& keys) {
     if (keys.given("name_or_path") && name_or_path.empty())
       keys.refuse("name_or_path", "is empty", "give a model folder");
     for (const auto& [name, value] : extra_kwargs)
-      keys.no_effect("extra_kwargs." + name, "loading asks for no such argument");
+      keys.no_effect("extra_kwargs." + name, "loading does not take this argument");
   }
 };
 
@@ -125,15 +125,18 @@ struct LoaderConfig {
     using namespace config;
     return std::tuple{
         field<&LoaderConfig::device>("Where the model lives; auto: the GPU if there is one."),
-        field<&LoaderConfig::dtype>("Number type of the computation; auto: the file's."),
-        field<&LoaderConfig::param_dtype>("Number type in which parameters are kept; auto: the file's."),
-        field<&LoaderConfig::precision>(
-            "Precision of products; null and default: as the dtype, high and highest: fp32 products in fp32.",
-            no_effect("products of fp32 numbers are always computed in fp32")),
-        field<&LoaderConfig::verbose>("Say what is loaded."),
-        field<&LoaderConfig::from_torch>("Convert a PyTorch checkpoint.", no_effect("files are read as they are")),
-        field<&LoaderConfig::trust_remote_code>("Run the model folder's own code.",
-                                                no_effect("no folder's code is run")),
+        field<&LoaderConfig::dtype>("Dtype of the computation; auto: the checkpoint's. fp32 is more precise than bf16, "
+                                    "and slower where the machine computes bf16 in hardware."),
+        field<&LoaderConfig::param_dtype>("Dtype in which the parameters are stored; auto: the checkpoint's. fp32 "
+                                          "takes twice the memory of bf16 and trains more precisely."),
+        field<&LoaderConfig::precision>("Precision of matrix products. null and default follow dtype; high and highest "
+                                        "compute fp32 products in fp32.",
+                                        no_effect("fp32 products are always computed in fp32")),
+        field<&LoaderConfig::verbose>("Log what is loaded."),
+        field<&LoaderConfig::from_torch>("Convert a PyTorch checkpoint.",
+                                         no_effect("PyTorch checkpoints are read directly")),
+        field<&LoaderConfig::trust_remote_code>("Run code from the model folder.",
+                                                no_effect("code from model folders is never run")),
     };
   }
 };

@@ -10,7 +10,8 @@ namespace easydel::elarge {
 
 std::vector<Override> overrides_of(const std::vector<std::string>& set);
 
-// `document` with `set` over it, to be computed with and not to train: UserError for what is wrong or not built.
+// The configuration of `document` with `set` applied, for commands that do not train. UserError if it is wrong or not
+// built.
 Config configuration(Value document, const std::vector<std::string>& set);
 
 }  // namespace easydel::elarge

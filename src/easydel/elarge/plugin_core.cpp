@@ -11,7 +11,7 @@
 namespace easydel::elarge {
 namespace {
 
-const char* const kRemedy = "build it anew against this program's package (docs/adding_a_model.md)";
+const char* const kRemedy = "rebuild it against this program's package (docs/adding_a_model.md)";
 
 // The loader's words begin with the path, which the error says already.
 std::string reason(const std::string& path) {
@@ -35,7 +35,7 @@ void load_plugin(const std::filesystem::path& file) {
   const auto abi = reinterpret_cast<const char* (*)()>(::dlsym(library, "easydel_plugin_abi"));
   const auto entry = reinterpret_cast<void (*)(Registry&)>(::dlsym(library, "easydel_plugin"));
   if (!abi || !entry)
-    refuse(where, str("is no plug-in: it has no ", abi ? "easydel_plugin" : "easydel_plugin_abi"),
+    refuse(where, str("is not a plug-in: it has no ", abi ? "easydel_plugin" : "easydel_plugin_abi"),
            "see docs/adding_a_model.md");
   if (const std::string theirs = abi(); theirs != kPluginAbi)
     refuse(where, "is built against '" + theirs + "', and this program is '" + kPluginAbi + "'", kRemedy);

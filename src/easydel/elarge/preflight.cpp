@@ -63,7 +63,7 @@ Value check_model(const fs::path& folder, const Value& overrides, const std::str
       weights::Folder::open(folder);
     else if (!fs::is_symlink(folder / "config.json"))  // of a cache: weights are fetched when they are loaded
       problems.note(path + ".name_or_path",
-                    "'" + folder.string() + "' has no *.safetensors: it starts from random weights");
+                    "'" + folder.string() + "' has no *.safetensors: the model starts from random weights");
   });
   return config;
 }
@@ -76,7 +76,7 @@ void check_overrides(const BaseValues& values, const Value& model_config, config
     if (model_config.find(name)) continue;
     const std::string near = nearest(name, known);
     problems.add("base_config.values." + name, value.place,
-                 "no such key, neither of EasyDeL nor in the model's config.json",
+                 "no such key: neither EasyDeL nor the model's config.json has it",
                  near.empty() ? "the keys of this model are in its config.json" : "did you mean '" + near + "'?");
   }
 }
@@ -174,7 +174,7 @@ void check_can_write(const fs::path& path, bool folder, const std::string& key, 
   while (!fs::exists(above, missing) && above.has_relative_path()) {
     if (!folder)
       return problems.add(key, "'" + path.string() + "': there is no folder " + path.parent_path().string(),
-                          "make it, or choose another path");
+                          "create it, or choose another path");
     above = above.parent_path();
   }
   if (!fs::is_directory(above, missing))
@@ -204,9 +204,10 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
 void check_built(const Config& config, bool training, config::Problems& problems) {
   problems.collect("quantization", [&] { config.quantization.weight_format(training); });
   if (config.sharding.axis_names != mesh::default_axes())
-    problems.add("sharding.axis_names", "other axes than " + join(mesh::default_axes(), ", ") + " are not built yet",
-                 "leave them so, in this order");
-  if (config.lora) problems.add("lora", "adapters are not built yet", "leave the section out: all weights are trained");
+    problems.add("sharding.axis_names", "axes other than " + join(mesh::default_axes(), ", ") + " are not built yet",
+                 "keep these names in this order");
+  if (config.lora)
+    problems.add("lora", "adapters are not built yet", "leave the section out; then all weights are trained");
 }
 
 void check_needs(const Run& run, config::Problems& problems) {
@@ -219,11 +220,11 @@ void check_needs(const Run& run, config::Problems& problems) {
   if (needs.training) {
     check_side_models(config, problems);
     if (!wrong(problems, {"mixture"}) && data::training_informs(config.mixture).empty())
-      problems.add("mixture.informs", "there is nothing to train on", "give at least one inform with data_files");
+      problems.add("mixture.informs", "there is no training data", "give at least one inform with data_files");
   }
   if (needs.training && config.trainer.common.push_to_hub) {
     if (!config.trainer.common.hub_model_id)
-      problems.add("trainer.push_to_hub", "does not say where to", "give hub_model_id: owner/name");
+      problems.add("trainer.push_to_hub", "needs the name of a repository", "give hub_model_id: owner/name");
     else
       problems.collect("trainer.push_to_hub",
                        [&] { hub::check_push("trainer.push_to_hub", push_options(config.trainer.common)); });

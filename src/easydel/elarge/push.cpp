@@ -24,7 +24,7 @@ hub::PushOptions push_options(const train::TrainerConfig& trainer) {
 }
 
 std::string pushed_text(const std::string& repository, const hub::Pushed& pushed) {
-  if (pushed.sent.empty()) return repository + " has all of it already\n";
+  if (pushed.sent.empty()) return repository + " is already up to date\n";
   return str("sent ", pushed.sent.size(), pushed.sent.size() == 1 ? " file" : " files", " to ", repository, " (",
              pushed.unchanged, " unchanged): ", pushed.url, "\n");
 }

@@ -1,4 +1,4 @@
-// What the configuration says of sending a model to the hub. The sending is hub/push.h's business.
+// Settings for pushing a model to the Hugging Face Hub, from the configuration. hub/push.h pushes it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace easydel::elarge {
 
 hub::PushOptions push_options(const PushConfig& action);
-// Of trainer.push_to_hub, which names a repository: that is checked before.
+// Of trainer.push_to_hub; that it names a repository was checked before.
 hub::PushOptions push_options(const train::TrainerConfig& trainer);
 
 std::string pushed_text(const std::string& repository, const hub::Pushed& pushed);  // "sent 3 files to ..."

@@ -5,7 +5,7 @@
 namespace easydel::elarge {
 
 std::optional<WeightFormat> QuantizationConfig::weight_format(bool training) const {
-  if (kv_cache) refuse("quantization.kv_cache", "quantizing keys and values is not built yet", "leave it out");
+  if (kv_cache) refuse("quantization.kv_cache", "quantizing the KV cache is not built yet", "leave it out");
   const bool asked = model || method || apply_quantization == true;
   if (!asked || apply_quantization == false) return std::nullopt;
   WeightFormat out;
@@ -18,7 +18,7 @@ std::optional<WeightFormat> QuantizationConfig::weight_format(bool training) con
   const auto usual = model ? QuantizationMethod::nf4 : QuantizationMethod::int8;
   const QuantizationMethod stored = part.quantization_method.value_or(method.value_or(usual));
   if (part.runtime_dtype && *part.runtime_dtype != stored)
-    refuse(out.where + ".runtime_dtype", "computing in another format than the weights' is not built yet",
+    refuse(out.where + ".runtime_dtype", "computing in a format other than the weights' is not built yet",
            "leave it out");
   quant::FormatConfig format;
   format.method = config::Codec<QuantizationMethod>::write(stored).scalar;

@@ -1,4 +1,4 @@
-// Number formats of weights and adapters on them: the sections `quantization` and `lora`.
+// Quantized weights and adapters: the sections `quantization` and `lora`.
 #pragma once
 
 #include <array>
@@ -55,24 +55,26 @@ struct QuantizedPart {
   bool use_kernel = true;
   std::optional<std::string> pattern;
 
-  static constexpr auto doc = "One number format.";
+  static constexpr auto doc = "A quantization format.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&QuantizedPart::quantization_method>("The format.", alias("dtype"), alias("method")),
-        field<&QuantizedPart::runtime_dtype>("The format while computing; null: the same."),
-        field<&QuantizedPart::group_size>("Values that share a scale; null: the format's own.", at_least(1),
-                                          alias("block_size")),
-        field<&QuantizedPart::bits>("Bits of one value, for formats that leave it open.", between(1, 8)),
-        field<&QuantizedPart::simulate>("Round the values, but keep them in the plain type."),
-        field<&QuantizedPart::jax_native>("Formats of JAX itself.", no_effect("there is no JAX")),
-        field<&QuantizedPart::use_kernel>("Special kernels.", no_effect("kernels are chosen for the machine")),
-        field<&QuantizedPart::pattern>("Regex on the paths of the parameters that are quantized."),
+        field<&QuantizedPart::quantization_method>("Quantization format.", alias("dtype"), alias("method")),
+        field<&QuantizedPart::runtime_dtype>("Format of the computation; null: quantization_method."),
+        field<&QuantizedPart::group_size>("Number of values that share a scale; null: the format's default. Smaller "
+                                          "groups are more precise and take more memory.",
+                                          at_least(1), alias("block_size")),
+        field<&QuantizedPart::bits>("Number of bits of a value, for formats that support several.", between(1, 8)),
+        field<&QuantizedPart::simulate>("Round the values to the format but store them in the plain dtype. Shows the "
+                                        "loss of quality without saving memory."),
+        field<&QuantizedPart::jax_native>("Use JAX's own formats.", no_effect("JAX is not used")),
+        field<&QuantizedPart::use_kernel>("Use special kernels.", no_effect("kernels are chosen for the machine")),
+        field<&QuantizedPart::pattern>("Regular expression that the paths of quantized parameters match."),
     };
   }
 };
 
-// What becomes of a model's weights when it is loaded; see nn/quantization.h.
+// How the weights of a model are quantized when it is loaded; see nn/quantization.h.
 struct WeightFormat {
   quant::Format format;
   std::string pattern, linear_pattern;
@@ -93,29 +95,32 @@ struct QuantizationConfig {
   std::optional<std::string> qmm_platform_override;
   std::optional<std::string> qmm_tpu_path_override;
 
-  static constexpr auto doc = "Number formats of weights and of the KV cache.";
+  static constexpr auto doc = "Quantization of the weights and of the KV cache.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&QuantizationConfig::platform>("Whose kernels.", no_effect("kernels are chosen for the machine")),
-        field<&QuantizationConfig::kv_cache>("Of keys and values."),
-        field<&QuantizationConfig::model>("Of the weights."),
-        field<&QuantizationConfig::apply_quantization>("Quantize the weights; null: where `model` is given.",
+        field<&QuantizationConfig::platform>("Kernel implementation.", no_effect("kernels are chosen for the machine")),
+        field<&QuantizationConfig::kv_cache>("Format of the KV cache."),
+        field<&QuantizationConfig::model>("Format of the weights."),
+        field<&QuantizationConfig::apply_quantization>("Quantize the weights; null: if `model` is given.",
                                                        alias("quantize_tensors")),
-        field<&QuantizationConfig::method>("The weights' format in short, in groups of group_size."),
-        field<&QuantizationConfig::group_size>("Values that share a scale.", at_least(1), alias("block_size")),
-        field<&QuantizationConfig::linear_pattern>("Regex on the paths of linear layers."),
-        field<&QuantizationConfig::linear_group_size>("Values that share a scale in linear layers.", at_least(1),
-                                                      alias("linear_block_size"), no_effect("group_size says it")),
-        field<&QuantizationConfig::use_qmm_best_config>("Tuned TPU kernels.",
+        field<&QuantizationConfig::method>("Shorthand for the format of the weights."),
+        field<&QuantizationConfig::group_size>("Number of values that share a scale.", at_least(1),
+                                               alias("block_size")),
+        field<&QuantizationConfig::linear_pattern>(
+            "Regular expression that the paths of quantized linear layers match."),
+        field<&QuantizationConfig::linear_group_size>("Number of values that share a scale in linear layers.",
+                                                      at_least(1), alias("linear_block_size"),
+                                                      no_effect("group_size applies to linear layers, too")),
+        field<&QuantizationConfig::use_qmm_best_config>("Use tuned TPU kernels for quantized products.",
                                                         no_effect("kernels are chosen for the machine")),
-        field<&QuantizationConfig::qmm_platform_override>("Whose kernels.",
+        field<&QuantizationConfig::qmm_platform_override>("Kernel implementation of quantized products.",
                                                           no_effect("kernels are chosen for the machine")),
-        field<&QuantizationConfig::qmm_tpu_path_override>("Which TPU kernels.",
+        field<&QuantizationConfig::qmm_tpu_path_override>("TPU kernel of quantized products.",
                                                           no_effect("kernels are chosen for the machine")),
     };
   }
-  // Nothing: the weights stay as they are. UserError, at its key, for what is wrong or not built.
+  // nullopt: the weights are not quantized. Throws UserError for a setting that is wrong or not built.
   std::optional<WeightFormat> weight_format(bool training) const;
 };
 
@@ -127,16 +132,18 @@ struct LoraConfig {
   bool use_rslora = false;
   config::Many<std::string> modules_to_save;
 
-  static constexpr auto doc = "Low-rank adapters; the section's presence turns them on.";
+  static constexpr auto doc = "Low-rank adapters (LoRA). The presence of the section turns them on.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&LoraConfig::r>("Rank.", at_least(1), alias("rank")),
-        field<&LoraConfig::alpha>("Scale: alpha / r.", above(0), alias("lora_alpha")),
-        field<&LoraConfig::dropout>("Dropout before the adapter.", between(0, 1), alias("lora_dropout")),
-        field<&LoraConfig::target_modules>("Layers that get adapters: names or a regex; empty: all linear layers."),
-        field<&LoraConfig::use_rslora>("Scale: alpha / sqrt(r)."),
-        field<&LoraConfig::modules_to_save>("Layers trained whole."),
+        field<&LoraConfig::r>("Rank of the adapters. A higher rank can learn more and costs more memory.", at_least(1),
+                              alias("rank")),
+        field<&LoraConfig::alpha>("Adapters are scaled by alpha / r.", above(0), alias("lora_alpha")),
+        field<&LoraConfig::dropout>("Dropout on the input of the adapters.", between(0, 1), alias("lora_dropout")),
+        field<&LoraConfig::target_modules>(
+            "Layers that get adapters: names or a regular expression; empty: all linear layers."),
+        field<&LoraConfig::use_rslora>("Scale the adapters by alpha / sqrt(r) instead, which suits high ranks."),
+        field<&LoraConfig::modules_to_save>("Layers that are trained in full."),
     };
   }
 };

@@ -1,4 +1,4 @@
-// A configuration at work, on torch: the body behind elarge::Session.
+// The implementation of elarge::Session on torch.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace easydel::elarge {
 
-// What models are loaded with; UserError as QuantizationConfig::weight_format.
+// Quantization for loading models; UserError as QuantizationConfig::weight_format.
 std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config, bool training);
 
 // As Core::check.

@@ -1,4 +1,4 @@
-// What the section `sharding` says besides sizes: rules and roles of axes.
+// Checks of the section `sharding` beyond sizes: partition rules and roles of axes.
 #include "easydel/elarge/sharding_config.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ void ShardingConfig::check_partition_axis(config::Problems& problems, const std:
   for (const char* name : {"data_parallel_axis", "fully_sharded_data_parallel_axis", "tensor_parallel_axis",
                            "sequence_parallel_axis", "expert_parallel_axis"})
     if (!(*axis.find(name) == *usual.find(name)))
-      problems.add(str(path, ".", name), "another axis in this role is not built yet",
-                   "leave the five parallel axes as they are named");
+      problems.add(str(path, ".", name), "a different axis in this role is not built yet",
+                   "keep the default names of the five parallel axes");
   for (const auto& [name, value] : partition_axis.entries) {
     const mesh::AxisField* const field = axis.find(name);
     for (const std::string& one : field ? field->axes.value_or(mesh::Axes{}) : mesh::Axes{})
@@ -33,7 +33,7 @@ void ShardingConfig::check_partition_axis(config::Problems& problems, const std:
 void ShardingConfig::check_layouts(config::Keys& keys) const {
   config::Problems& problems = keys.problems();
   problems.collect(keys.path_of("partition_rules"), [&] {
-    // Sizes do not matter to rules, so that any mesh with these axes will do.
+    // Rules do not depend on sizes: any mesh with these axes will do.
     const mesh::Mesh axes(axis_names, std::vector<int64_t>(axis_names.size(), 1));
     mesh::PartitionRules(rules(), axes, keys.path_of("partition_rules"));
   });
@@ -41,10 +41,10 @@ void ShardingConfig::check_layouts(config::Keys& keys) const {
     keys.refuse(
         "dcn_axis_dims",
         str(dcn_axis_dims->size(), " dims for ", axis_names.size(), " axis names (", join(axis_names, ", "), ")"),
-        "give one for each axis; 1 where it stays within a host");
+        "give one for each axis; 1 for an axis that stays within a host");
   check_partition_axis(problems, keys.path_of("partition_axis"));
   if (partition_axis.is_map() && !partition_axis.entries.empty())
-    keys.no_effect("partition_axis", "activations lie where their tokens are; parameters follow partition_rules");
+    keys.no_effect("partition_axis", "activations always follow their tokens; use partition_rules to shard parameters");
 }
 
 }  // namespace easydel::elarge

@@ -1,4 +1,4 @@
-// How a model is cut over ranks, and on what it runs: the sections `sharding` and `platform`.
+// How a model is sharded over ranks and what it runs on: the sections `sharding` and `platform`.
 #pragma once
 
 #include <array>
@@ -25,24 +25,27 @@ struct ShardingConfig {
   bool fsdp_is_ep_bound = true;
   bool sp_is_ep_bound = true;
 
-  static constexpr auto doc = "The mesh of ranks, and how parameters are cut over it.";
+  static constexpr auto doc = "The mesh of ranks and how parameters are sharded over it.";
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&ShardingConfig::axis_dims>("Ranks along each axis; -1: what is left."),
-        field<&ShardingConfig::dcn_axis_dims>(
-            "By how much each axis grows over hosts; -1: what is left. null: all ranks are laid out by axis_dims."),
+        field<&ShardingConfig::axis_dims>("Number of ranks along each axis of axis_names; -1: all remaining ranks. The "
+                                          "default shards everything over fsdp."),
+        field<&ShardingConfig::dcn_axis_dims>("Factor by which each axis grows over hosts; -1: all remaining hosts. "
+                                              "null: ranks are laid out by axis_dims alone."),
         field<&ShardingConfig::axis_names>(
-            "Names of the axes: data, fully sharded data, expert, tensor, sequence parallel."),
+            "Names of the axes: data, fully sharded data, expert, tensor and sequence parallel."),
         field<&ShardingConfig::partition_axis>(
-            "Which axis cuts which dimension (batch_axis: [fsdp, dp], ...); null: as named."),
+            "Mesh axes by role of a dimension (batch_axis: [fsdp, dp], ...); null: derived from axis_names."),
         field<&ShardingConfig::shard_fns>("Functions that shard a model; Python only.", not_built("shard_fns")),
-        field<&ShardingConfig::auto_shard_model>("Cut the model while it is loaded."),
+        field<&ShardingConfig::auto_shard_model>("Shard the model while it is loaded."),
         field<&ShardingConfig::partition_rules>(
-            "Pairs of a regex on a parameter's path and its axes; null: the family's."),
-        field<&ShardingConfig::use_ring_of_experts>("Experts in a ring.", not_built("a ring of experts")),
-        field<&ShardingConfig::fsdp_is_ep_bound>("Experts are also cut over fsdp."),
-        field<&ShardingConfig::sp_is_ep_bound>("Experts are also cut over sp."),
+            "Pairs of a regular expression on parameter paths and the axes to shard over; the first match applies. "
+            "null: the rules of the model family. Most users should leave this alone."),
+        field<&ShardingConfig::use_ring_of_experts>("Exchange the tokens of experts in a ring.",
+                                                    not_built("a ring of experts")),
+        field<&ShardingConfig::fsdp_is_ep_bound>("Shard experts over fsdp, too."),
+        field<&ShardingConfig::sp_is_ep_bound>("Shard experts over sp, too."),
     };
   }
   void settle(config::Keys& keys) {
@@ -59,10 +62,11 @@ struct ShardingConfig {
       unknown += size == -1;
     }
     if (unknown > 1)
-      keys.refuse("axis_dims", "has -1 twice; what is left can only be one axis", "give all sizes but one");
+      keys.refuse("axis_dims", "has -1 more than once; only one axis can take the remaining ranks",
+                  "give the sizes of all axes but one");
     check_layouts(keys);
   }
-  // The mesh of so many ranks; UserError "sharding.axis_dims: ...".
+  // The mesh of `ranks` ranks; throws UserError "sharding.axis_dims: ...".
   mesh::Mesh mesh(int64_t ranks, int64_t hosts) const {
     return mesh::create_mesh(
         {.dims = axis_dims, .names = axis_names, .dcn_dims = dcn_axis_dims, .ranks = ranks, .hosts = hosts},
@@ -96,8 +100,8 @@ struct PlatformConfig {
   static constexpr auto fields() {
     using namespace config;
     return std::tuple{
-        field<&PlatformConfig::backend>("The device, as loader.device; null: that one."),
-        field<&PlatformConfig::platform>("Whose kernels.", no_effect("kernels are chosen for the machine")),
+        field<&PlatformConfig::backend>("Device, as loader.device; null: loader.device applies."),
+        field<&PlatformConfig::platform>("Kernel implementation.", no_effect("kernels are chosen for the machine")),
     };
   }
 };

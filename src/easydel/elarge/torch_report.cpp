@@ -20,7 +20,9 @@ std::string describe(const TorchReport& torch, double peak_gflops) {
     std::snprintf(text, sizeof text, "warning: torch's BLAS reaches only %.0f%% of this machine's fp32 peak\n",
                   100 * share);
     out += text;
-    out += "    attention by sdpa and vanilla runs on it; is it a wheel of PyPI, with MKL or OpenBLAS?\n";
+    out +=
+        "    the sdpa and vanilla attention backends use it; install a torch wheel from PyPI, which has MKL or "
+        "OpenBLAS\n";
   }
   return out;
 }

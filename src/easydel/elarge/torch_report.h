@@ -1,4 +1,4 @@
-// What `easydel doctor` says of libtorch. A face: no torch; measuring is in doctor_core.cpp.
+// The part of `easydel doctor` about libtorch. Without torch itself; doctor_core.cpp measures.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ struct TorchReport {
   double bf16_gflops = 0;
 };
 
-// Lines, with a warning where the BLAS is slow against `peak_gflops` (fp32, all threads, measured; 0: not known).
+// Lines, with a warning if the BLAS is slow relative to `peak_gflops` (fp32, all threads, measured; 0: unknown).
 std::string describe(const TorchReport& torch, double peak_gflops);
 
-// Measures for about half a second, and describes. Only in libeasydel_core.so; reached by elarge::core().
+// Measures for about half a second and describes the result. In libeasydel_core.so; call it through elarge::core().
 std::string doctor_core(double peak_gflops);
 
 }  // namespace easydel::elarge

@@ -60,10 +60,10 @@ void check_together(const GenerationConfig& c, config::Keys keys) {
   const char* const several = "num_return_sequences";
   if (c.num_return_sequences > 1 && c.num_beams == 1 && c.greedy())
     keys.refuse(several, str(c.num_return_sequences, " continuations of the likeliest tokens would all be equal"),
-                "set do_sample, or num_beams to at least as many");
+                "set do_sample, or raise num_beams to at least this number");
   if (c.num_beams > 1 && c.num_return_sequences > c.num_beams)
     keys.refuse(several, str(c.num_return_sequences, " is more than num_beams ", c.num_beams),
-                "raise num_beams, or ask for fewer");
+                "raise num_beams or lower num_return_sequences");
   const auto forced_and_forbidden = [&](const char* key, const std::vector<int64_t>& forced) {
     if (!forced.empty() && std::ranges::all_of(forced, [&](int64_t id) {
           return std::ranges::find(c.suppress_tokens, id) != c.suppress_tokens.end();
@@ -80,7 +80,7 @@ void check_together(const GenerationConfig& c, config::Keys keys) {
     const auto [start, factor] = *c.exponential_decay_length_penalty;
     if (start < 0 || start != std::floor(start) || factor <= 0)
       keys.refuse("exponential_decay_length_penalty",
-                  str("[", start, ", ", factor, "] is no number of tokens with a factor above 0"),
+                  str("[", start, ", ", factor, "] is not a number of tokens with a factor above 0"),
                   "give such as [100, 1.01]");
   }
   if (std::ranges::any_of(c.sequence_bias, [](const SequenceBias& entry) { return entry.tokens.empty(); }))
@@ -89,9 +89,10 @@ void check_together(const GenerationConfig& c, config::Keys keys) {
     keys.refuse("bad_words_ids", "an entry has no tokens", "give such as [[12, 7], [9]]");
   if (c.watermarking_config &&
       (c.watermarking_config->greenlist_ratio <= 0 || c.watermarking_config->greenlist_ratio >= 1))
-    keys.refuse("watermarking_config",
-                str("a greenlist_ratio of ", c.watermarking_config->greenlist_ratio, " marks nothing or everything"),
-                "give more than 0 and less than 1");
+    keys.refuse(
+        "watermarking_config",
+        str("a greenlist_ratio of ", c.watermarking_config->greenlist_ratio, " selects either no tokens or all tokens"),
+        "give more than 0 and less than 1");
 }
 
 void check_together(const GenerationConfig& config) {

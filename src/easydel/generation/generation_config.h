@@ -54,17 +54,18 @@ struct WatermarkingConfig {
   SeedingScheme seeding_scheme = SeedingScheme::lefthash;
   int64_t context_width = 1;
 
-  static constexpr auto doc = "A mark in the text that a detector finds (arXiv:2306.04634).";
+  static constexpr auto doc = "A watermark that a detector finds in the text (arXiv:2306.04634).";
   static constexpr auto fields() {
     using namespace config;
     using W = WatermarkingConfig;
     return std::tuple{
-        field<&W::greenlist_ratio>("Share of the vocabulary that is made likelier, more than 0 and less than 1.",
+        field<&W::greenlist_ratio>("Share of the vocabulary that is made more likely, more than 0 and less than 1.",
                                    between(0, 1)),
-        field<&W::bias>("What is added to their scores."),
-        field<&W::hashing_key>("Key of the hash; the detector needs it."),
-        field<&W::seeding_scheme>("Whether the hash is of the tokens before, or also of the token itself."),
-        field<&W::context_width>("How many tokens before are hashed.", at_least(1)),
+        field<&W::bias>(
+            "Value added to the scores of these tokens. A larger bias is easier to detect and changes the text more."),
+        field<&W::hashing_key>("Key of the hash; the detector needs the same one."),
+        field<&W::seeding_scheme>("What is hashed: lefthash, the preceding tokens; selfhash, also the token itself."),
+        field<&W::context_width>("Number of preceding tokens that are hashed.", at_least(1)),
     };
   }
 };
@@ -155,101 +156,122 @@ struct GenerationConfig {
 
   bool greedy() const { return !do_sample || temperature == 0; }
 
-  static constexpr auto doc = "How a text is continued: transformers' generation parameters.";
+  static constexpr auto doc = "Generation parameters, as in transformers.";
   static constexpr auto fields() {
     using namespace config;
     using G = GenerationConfig;
     constexpr std::string_view kNoAssistant = "there is no assistant model";
-    constexpr std::string_view kCompiled = "nothing is compiled while it runs";
-    constexpr std::string_view kInCode = "whole rows of scores come from C++ alone";
+    constexpr std::string_view kCompiled = "nothing is compiled";
+    constexpr std::string_view kInCode = "scores are only available in C++";
     return std::tuple{
-        field<&G::max_length>("At most this many tokens, the prompt counted; max_new_tokens goes before it.",
+        field<&G::max_length>("Maximum number of tokens, prompt included; max_new_tokens takes precedence.",
                               at_least(1)),
-        field<&G::max_new_tokens>("At most this many new tokens; null: as max_length says, else 256.", at_least(1)),
-        field<&G::min_length>("No end before this many tokens, the prompt counted.", at_least(0)),
-        field<&G::min_new_tokens>("No end before this many new tokens; goes before min_length.", at_least(0)),
-        field<&G::max_time>("No new token after this many seconds.", at_least(0)),
-        field<&G::stop_strings>("Texts that end the generation; they are not part of it.", alias("stop")),
-        field<&G::eos_token_id>("Tokens that end the text."),
-        field<&G::pad_token_id>("What fills rows of unequal length where they are laid side by side."),
-        field<&G::bos_token_id>("The token that begins a text; an empty prompt is this token."),
-        field<&G::do_sample>("Draw the next token instead of taking the likeliest."),
-        field<&G::seed>("Of the draws: equal seeds and prompts draw equal tokens, whatever runs beside them."),
-        field<&G::num_return_sequences>("Continuations of each prompt: draws, or the best of num_beams.", at_least(1)),
-        field<&G::num_beams>("Continuations that are followed at once; 1: no beam search.", at_least(1)),
-        field<&G::early_stopping>("Beams: end with num_beams complete ones (true), when a better one is unlikely "
-                                  "(false), or impossible (never)."),
-        field<&G::length_penalty>("Beams: a sequence's score is divided by its length to this power."),
-        field<&G::guidance_scale>("Scores go so far away from those of the negative prompt (arXiv:2306.17806); 1: off.",
+        field<&G::max_new_tokens>("Maximum number of new tokens; null: max_length applies, else 256.", at_least(1)),
+        field<&G::min_length>("Minimum number of tokens before the text may end, prompt included.", at_least(0)),
+        field<&G::min_new_tokens>(
+            "Minimum number of new tokens before the text may end; takes precedence over min_length.", at_least(0)),
+        field<&G::max_time>("Seconds after which no new token is started.", at_least(0)),
+        field<&G::stop_strings>("Strings that end the text; they are not part of the result.", alias("stop")),
+        field<&G::eos_token_id>("Token ids that end the text."),
+        field<&G::pad_token_id>("Token id that pads rows of unequal length."),
+        field<&G::bos_token_id>("Token id that begins a text; an empty prompt is replaced by it."),
+        field<&G::do_sample>("Sample the next token instead of taking the most likely one."),
+        field<&G::seed>(
+            "Random seed of sampling. Equal seeds and prompts give equal tokens, whatever else is in the batch."),
+        field<&G::num_return_sequences>("Number of results for each prompt: samples, or the best of num_beams.",
+                                        at_least(1)),
+        field<&G::num_beams>("Number of beams; 1: no beam search. Time and memory grow with it.", at_least(1)),
+        field<&G::early_stopping>("When beam search ends: true, as soon as num_beams sequences are complete; false, "
+                                  "when a better one is unlikely; never, when a better one is impossible."),
+        field<&G::length_penalty>(
+            "Beam search divides the score of a sequence by its length to this power; above 0 favors long sequences."),
+        field<&G::guidance_scale>("Classifier-free guidance: how far scores are moved away from those of the negative "
+                                  "prompt (arXiv:2306.17806); 1: off. Costs a second forward pass per token.",
                                   at_least(0)),
-        field<&G::sequence_bias>("What is added to the scores of token sequences: a list of [[ids], bias]."),
-        field<&G::encoder_repetition_penalty>("Multiplies positive and divides negative scores of the prompt's tokens.",
-                                              above(0)),
-        field<&G::presence_penalty>("Taken from the score of every token that was generated before."),
-        field<&G::frequency_penalty>("Taken from a token's score once for each time that it was generated before."),
-        field<&G::repetition_penalty>("Divides positive and multiplies negative scores of tokens seen before.",
+        field<&G::sequence_bias>("Values added to the scores of token sequences: a list of [[ids], bias]."),
+        field<&G::encoder_repetition_penalty>(
+            "Penalty for tokens that are not in the prompt: above 1 favors tokens of the prompt; 1: off.", above(0)),
+        field<&G::presence_penalty>("Subtracted from the score of each token that was already generated."),
+        field<&G::frequency_penalty>(
+            "Subtracted from the score of a token once for each time it was already generated."),
+        field<&G::repetition_penalty>("Penalty for tokens of the prompt or the text so far: positive scores are "
+                                      "divided by it, negative ones multiplied; 1: off.",
                                       above(0)),
-        field<&G::no_repeat_ngram_size>("No run of this many tokens comes twice; 0: off.", at_least(0)),
-        field<&G::encoder_no_repeat_ngram_size>("No run of this many tokens of the prompt comes again; 0: off.",
+        field<&G::no_repeat_ngram_size>("No sequence of this many tokens appears twice; 0: off.", at_least(0)),
+        field<&G::encoder_no_repeat_ngram_size>("No sequence of this many tokens of the prompt appears again; 0: off.",
                                                 at_least(0)),
-        field<&G::bad_words_ids>("Token sequences that never come."),
-        field<&G::forced_bos_token_id>("The first token after a prompt of one token.", at_least(0)),
-        field<&G::forced_eos_token_id>("The last token where the length ends the text.", at_least(0)),
-        field<&G::remove_invalid_values>("Scores that are no numbers, or infinite, become finite."),
+        field<&G::bad_words_ids>("Token sequences that are never generated."),
+        field<&G::forced_bos_token_id>("Token id forced after a prompt of one token.", at_least(0)),
+        field<&G::forced_eos_token_id>("Token id forced as the last token if the maximum length ends the text.",
+                                       at_least(0)),
+        field<&G::remove_invalid_values>("Replace NaN and infinite scores by finite ones."),
         field<&G::exponential_decay_length_penalty>(
-            "[start, factor]: after so many new tokens the end grows likelier by this factor a token."),
-        field<&G::suppress_tokens>("Tokens that never come."),
-        field<&G::begin_suppress_tokens>("Tokens that do not come first."),
-        field<&G::temperature>("Scores are divided by it before a draw; 0: take the likeliest.", at_least(0)),
-        field<&G::top_h>("Draw among the likeliest tokens that hold this share of the entropy (arXiv:2509.02510).",
+            "[start, factor]: after `start` new tokens the end becomes more likely by this factor with each token."),
+        field<&G::suppress_tokens>("Token ids that are never generated."),
+        field<&G::begin_suppress_tokens>("Token ids that are never generated first."),
+        field<&G::temperature>("Scores are divided by it before sampling: below 1 is more predictable, above 1 more "
+                               "varied; 0: take the most likely token.",
+                               at_least(0)),
+        field<&G::top_h>("Sample from the most likely tokens that hold this share of the entropy (arXiv:2509.02510).",
                          between(0, 1)),
-        field<&G::top_k>("Draw among this many of the likeliest tokens; 0: all.", at_least(0)),
-        field<&G::top_p>("Draw among the likeliest tokens that together have this probability.", between(0, 1)),
-        field<&G::min_p>("Draw among tokens at least this share as likely as the likeliest.", between(0, 1)),
-        field<&G::typical_p>("Draw among the most typical tokens of this probability (arXiv:2202.00666).",
-                             between(0, 1)),
-        field<&G::epsilon_cutoff>("Draw among tokens of at least this probability (arXiv:2210.15191); 0: off.",
+        field<&G::top_k>("Sample from this many of the most likely tokens; 0: all.", at_least(0)),
+        field<&G::top_p>(
+            "Sample from the smallest set of most likely tokens whose probabilities add up to this; 1: all.",
+            between(0, 1)),
+        field<&G::min_p>("Sample from tokens that are at least this share as likely as the most likely one; 0: off.",
+                         between(0, 1)),
+        field<&G::typical_p>(
+            "Sample from the most typical tokens whose probabilities add up to this (arXiv:2202.00666); 1: off.",
+            between(0, 1)),
+        field<&G::epsilon_cutoff>("Sample from tokens with at least this probability (arXiv:2210.15191); 0: off.",
                                   between(0, 1)),
-        field<&G::eta_cutoff>("The same with a bound that falls with the entropy (arXiv:2210.15191); 0: off.",
-                              between(0, 1)),
-        field<&G::watermarking_config>("A mark in the text that a detector finds; null: none."),
-        field<&G::renormalize_logits>("Scores become log-probabilities again after all changes."),
-        field<&G::output_scores>("Give back the changed scores of every step.", no_effect(kInCode)),
-        field<&G::output_logits>("Give back the model's scores of every step.", no_effect(kInCode)),
-        field<&G::output_attentions>("Give back attention weights.", not_built("giving back attention weights")),
-        field<&G::output_hidden_states>("Give back hidden states.", not_built("giving back hidden states")),
-        field<&G::return_dict_in_generate>("A record instead of the sequences alone.",
+        field<&G::eta_cutoff>(
+            "Like epsilon_cutoff, with a bound that falls with the entropy (arXiv:2210.15191); 0: off.", between(0, 1)),
+        field<&G::watermarking_config>("Watermark that a detector finds in the text; null: none."),
+        field<&G::renormalize_logits>("Turn the scores into log-probabilities again after all changes."),
+        field<&G::output_scores>("Return the changed scores of every step.", no_effect(kInCode)),
+        field<&G::output_logits>("Return the model's scores of every step.", no_effect(kInCode)),
+        field<&G::output_attentions>("Return attention weights.", not_built("returning attention weights")),
+        field<&G::output_hidden_states>("Return hidden states.", not_built("returning hidden states")),
+        field<&G::return_dict_in_generate>("Return a record instead of only the sequences.",
                                            no_effect("a result is always a record")),
-        field<&G::use_cache>("Keep keys, values and states of tokens; false: compute them anew for every token."),
-        field<&G::cache_implementation>("Which cache."),
+        field<&G::use_cache>("Keep the keys, values and states of earlier tokens. false recomputes them for every "
+                             "token, which is much slower."),
+        field<&G::cache_implementation>("Kind of KV cache."),
         field<&G::cache_config>("Arguments of the cache.", not_built("a cache with arguments")),
-        field<&G::max_cache_len>("Room of a static cache.", no_effect("the cache has the room that the call needs")),
-        field<&G::prefill_chunk_size>("Tokens of prompts in one pass.", at_least(1)),
-        field<&G::token_healing>("Choose a prompt's last token anew.", not_built("token healing")),
+        field<&G::max_cache_len>("Size of a static cache.", no_effect("the cache has the size that the call needs")),
+        field<&G::prefill_chunk_size>(
+            "Maximum number of prompt tokens in one forward pass; smaller chunks need less memory.", at_least(1)),
+        field<&G::token_healing>("Choose the last token of the prompt again.", not_built("token healing")),
         field<&G::penalty_alpha>("Contrastive search.", not_built("contrastive search")),
-        field<&G::dola_layers>("Contrast with earlier layers.", not_built("DoLa")),
-        field<&G::num_beam_groups>("Groups of diverse beams.", not_built("group beam search")),
+        field<&G::dola_layers>("Contrast with earlier layers (DoLa).", not_built("DoLa")),
+        field<&G::num_beam_groups>("Number of groups of diverse beams.", not_built("group beam search")),
         field<&G::diversity_penalty>("How much groups of beams differ.", not_built("group beam search")),
-        field<&G::constraints>("Beams that must hold something.", not_built("constrained beam search")),
-        field<&G::force_words_ids>("Token sequences that must come.", not_built("constrained beam search")),
-        field<&G::use_mtp>("Speculate with the model's further heads.", not_built("speculation")),
-        field<&G::prompt_lookup_num_tokens>("Speculate by looking into the prompt.", not_built("speculation")),
-        field<&G::assistant_early_exit>("Speculate with the first layers.", not_built("speculation")),
-        field<&G::speculation_type>("How to speculate.", not_built("speculation")),
-        field<&G::is_assistant>("The model speculates for another.", no_effect(kNoAssistant)),
-        field<&G::num_assistant_tokens>("Tokens that an assistant speculates.", no_effect(kNoAssistant)),
-        field<&G::num_assistant_tokens_schedule>("How their number changes.", no_effect(kNoAssistant)),
-        field<&G::assistant_confidence_threshold>("When an assistant gives up.", no_effect(kNoAssistant)),
-        field<&G::assistant_ensemble_weight>("Share of the assistant's probabilities.", no_effect(kNoAssistant)),
-        field<&G::max_matching_ngram_size>("Tokens that are looked for in the prompt.", no_effect(kNoAssistant)),
-        field<&G::assistant_lookbehind>("Tokens that an assistant with another tokenizer reads again.",
+        field<&G::constraints>("Constraints that beams must satisfy.", not_built("constrained beam search")),
+        field<&G::force_words_ids>("Token sequences that beams must contain.", not_built("constrained beam search")),
+        field<&G::use_mtp>("Speculate with the model's multi-token prediction heads.", not_built("speculation")),
+        field<&G::prompt_lookup_num_tokens>("Speculate with token sequences found in the prompt.",
+                                            not_built("speculation")),
+        field<&G::assistant_early_exit>("Speculate with the first layers of the model.", not_built("speculation")),
+        field<&G::speculation_type>("Method of speculation.", not_built("speculation")),
+        field<&G::is_assistant>("The model speculates for another model.", no_effect(kNoAssistant)),
+        field<&G::num_assistant_tokens>("Number of tokens that an assistant model speculates.",
                                         no_effect(kNoAssistant)),
-        field<&G::target_lookbehind>("The same of the model's tokens.", no_effect(kNoAssistant)),
-        field<&G::decoder_start_token_id>("The first token of an encoder-decoder's answer.",
+        field<&G::num_assistant_tokens_schedule>("How num_assistant_tokens changes.", no_effect(kNoAssistant)),
+        field<&G::assistant_confidence_threshold>("Confidence below which an assistant model stops.",
+                                                  no_effect(kNoAssistant)),
+        field<&G::assistant_ensemble_weight>("Weight of the assistant model's probabilities.", no_effect(kNoAssistant)),
+        field<&G::max_matching_ngram_size>("Number of tokens that are searched for in the prompt.",
+                                           no_effect(kNoAssistant)),
+        field<&G::assistant_lookbehind>("Number of tokens that an assistant with another tokenizer reads again.",
+                                        no_effect(kNoAssistant)),
+        field<&G::target_lookbehind>("Number of the model's tokens that are read again for such an assistant.",
+                                     no_effect(kNoAssistant)),
+        field<&G::decoder_start_token_id>("Token id that begins the answer of an encoder-decoder.",
                                           no_effect("there is no encoder")),
-        field<&G::compile_config>("How the forward is compiled.", no_effect(kCompiled)),
+        field<&G::compile_config>("Settings of torch.compile.", no_effect(kCompiled)),
         field<&G::disable_compile>("Do not compile.", no_effect(kCompiled)),
-        field<&G::low_memory>("Follow beams one after the other.", no_effect("beams always run together")),
+        field<&G::low_memory>("Process beams one after the other.", no_effect("beams are always processed together")),
     };
   }
 };

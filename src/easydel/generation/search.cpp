@@ -109,8 +109,8 @@ void Search::advance(nn::Cache& cache) {
   // One number that is none in a hidden state makes every score of its row one.
   for (const auto& row : rows)
     if (std::isnan(row.front()) && std::isnan(row.back()) && !request_.config.remove_invalid_values)
-      refuse(str("prompt ", first_ + 1), "the model's scores are no numbers (NaN)",
-             "its weights hold such numbers, or are too large for its number type");
+      refuse(str("prompt ", first_ + 1), "the model's scores are not numbers (NaN)",
+             "its weights contain NaN, or their values overflow the dtype");
   logits_.clear();
   if (request_.config.output_logits)
     for (const auto& row : rows) logits_.emplace_back(row.begin(), row.end());

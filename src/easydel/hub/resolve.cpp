@@ -69,14 +69,14 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
            "give the folder that holds config.json and *.safetensors, or a .gguf file");
   if (!is_hub_name(name))
     refuse(where, "'" + std::string(name) + "': no such folder",
-           "give a folder with config.json and *.safetensors, or a name of the hub");
+           "give a folder with config.json and *.safetensors, or a name on the Hugging Face Hub");
   // A word without an owner is more likely a missing folder: only the cache is searched.
   const Settings now = settings();
   Repository repository(where, std::string(name), RepositoryType::model, std::string(revision), now);
   if (name.find('/') == std::string_view::npos) {
     if (const auto found = repository.cached_snapshot()) return *found;
     refuse(where, "'" + std::string(name) + "': no such folder, nor in the cache " + now.cache.string(),
-           "give a folder with config.json and *.safetensors, or a name of the hub as 'owner/name'");
+           "give a folder with config.json and *.safetensors, or a name on the Hugging Face Hub as 'owner/name'");
   }
   const auto takes = [&](std::string_view file) {
     if (file.find('/') != std::string_view::npos) return false;  // subfolders hold other formats of the same weights

@@ -82,7 +82,7 @@ int allowed_threads() {
       sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : int(std::thread::hardware_concurrency());
   if (const char* const text = std::getenv("OMP_NUM_THREADS"); text && *text) {
     const int requested = std::atoi(text);  // a list gives the numbers of nested pools; its first is the outermost
-    if (requested < 1) refuse("OMP_NUM_THREADS", str("'", text, "' is no number of threads"), "give 1 or more");
+    if (requested < 1) refuse("OMP_NUM_THREADS", str("'", text, "' is not a number of threads"), "give 1 or more");
     count = std::min(count, requested);
   }
   return std::max(count, 1);

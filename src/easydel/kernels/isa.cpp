@@ -59,7 +59,8 @@ Isa choose_isa(std::string_view text) {
   }
   bool known = false;
   for (const std::string_view one : names) known |= one == text;
-  refuse("EASYDEL_ISA", known ? str("this machine cannot run '", text, "'") : str("'", text, "' is no instruction set"),
+  refuse("EASYDEL_ISA",
+         known ? str("this machine cannot run '", text, "'") : str("'", text, "' is not an instruction set"),
          "it has " + have);
 }
 
@@ -71,7 +72,7 @@ std::string_view why_no_tiles() {
     case TileSupport::refused:
       return "the system does not grant the tile registers";
     case TileSupport::granted:
-      return "the tiles need AVX-512 with VNNI and BF16 beside them";
+      return "the tiles also need AVX-512 with VNNI and BF16";
   }
   __builtin_unreachable();
 }

@@ -20,7 +20,8 @@ Order choose_bf16_order(std::string_view text) {
   for (const Order order : {Order::bf16_tile, Order::bf16_pairs})
     if (name(order) == text) return order;
   if (!text.empty())
-    refuse("EASYDEL_BF16_ORDER", str("'", text, "' is no order of additions in bf16"), "it is bf16_tile or bf16_pairs");
+    refuse("EASYDEL_BF16_ORDER", str("'", text, "' is not an order of additions in bf16"),
+           "it is bf16_tile or bf16_pairs");
   return available_isas().back() != Isa::amx && has_fast_pairs() ? Order::bf16_pairs : Order::bf16_tile;
 }
 

@@ -145,7 +145,7 @@ const CodeTable& q4_table() {
 QuantizedWeight::QuantizedWeight(int64_t n, int64_t k, const QuantizedSpec& spec) : n_(n), k_(k), spec_(spec) {
   check(k <= 131072, "quantized weight: ", k, " columns; sums of 32 bits hold 131072");
   check(spec.group % k_block == 0 && spec.group >= 0, "quantized weight: groups of ", spec.group,
-        " are no multiple of 32");
+        " are not a multiple of 32");
   data_ = allocate<uint8_t>(bytes());
 }
 

@@ -14,7 +14,7 @@ std::shared_ptr<Model> load_for_task(std::string_view task, std::string_view nam
   if (!std::filesystem::is_regular_file(file))
     refuse("from_pretrained", "'" + std::string(name) + "' has no config.json", "give a Hugging Face model folder");
   Value config = parse_file(file);
-  if (!config.is_map()) refuse(file.string(), "is no mapping");
+  if (!config.is_map()) refuse(file.string(), "is not a mapping");
   config = part_config(config, FilePlace{file.string()}, PartRole::text);
   for (const auto& [key, value] : options.load.overrides.entries) config.set(key, value);
   registered_module(task,

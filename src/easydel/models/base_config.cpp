@@ -103,7 +103,8 @@ fs::path config_file(const std::string& name, const FromPretrained& options) {
     refuse(where, "it has no " + (fs::path(options.subfolder) / "config.json").string(),
            "give a folder with a config.json");
   if (!hub::is_hub_name(name))
-    refuse(where, "there is no such file or folder", "give a folder with a config.json, or a name of the hub");
+    refuse(where, "there is no such file or folder",
+           "give a folder with a config.json, or a name on the Hugging Face Hub");
   hub::Settings settings = hub::settings();
   if (options.cache_dir) settings.cache = *options.cache_dir;
   if (options.token) settings.token = *options.token;
@@ -263,9 +264,9 @@ std::pair<BaseConfig, Value> BaseConfig::from_pretrained(std::string_view name, 
   try {
     said = parse_json(files::read(file), file.string());
   } catch (const UserError& broken) {
-    refuse(file.string(), str("is no valid JSON: ", broken.what()));
+    refuse(file.string(), str("is not valid JSON: ", broken.what()));
   }
-  if (!said.is_map()) refuse(file.string(), "holds no configuration", "a config.json is a JSON object");
+  if (!said.is_map()) refuse(file.string(), "does not contain a configuration", "a config.json is a JSON object");
   auto [out, unused] = from_dict(said, overrides);
   out.set("_name_or_path", Value::text(std::string(name)));
   if (const auto commit = extract_commit_hash(file.string(), std::nullopt))
@@ -295,7 +296,7 @@ namespace {
 int64_t granted(const BaseConfig& config, const char* first) {
   for (const char* key : {first, "max_position_embeddings"})
     if (const Value* value = config.find(key); value && value->as_int()) return *value->as_int();
-  refuse(first, "is not said, nor is max_position_embeddings", "give one of them");
+  refuse(first, "is not given, nor is max_position_embeddings", "give one of them");
 }
 }  // namespace
 

@@ -78,7 +78,7 @@ ops::RopeSpec spec_of(const Value& config, const RopeRequest& request) {
   spec.interleaved = !request.is_neox_style;
   if (spec.dim < 2 || spec.dim % 2 != 0 || spec.dim > head)
     refuse(kWhere, str(spec.dim, " rotated dimensions of a head of ", head),
-           "give an even number, of at most the head's");
+           "give an even number, at most the size of the head");
   return spec;
 }
 

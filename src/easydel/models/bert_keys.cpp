@@ -77,7 +77,7 @@ DecoderSpec read_bert(const ConfigReader& config, const BertDefaults& defaults) 
     if (spec.padding < 0) config.refuse_key("pad_token_id", "is null", "positions of this family are counted from it");
     if (spec.max_positions <= spec.padding + 1)
       config.refuse_key("max_position_embeddings",
-                        str(spec.max_positions, " leaves no position behind pad_token_id, ", spec.padding));
+                        str(spec.max_positions, " leaves no position after pad_token_id, ", spec.padding));
     offset = spec.padding + 1;
     spec.max_positions -= offset;
   }

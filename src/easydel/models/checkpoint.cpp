@@ -246,7 +246,7 @@ void Checkpoint::refuse_unfit(const std::string& where, int64_t layers, const Va
   const std::vector<Misshapen> shown(misshapen_.begin(), misshapen_.begin() + std::min(misshapen_.size(), most));
   const auto keys = deciding_keys(config, config_file, shown);
   list("wrong shape", misshapen_.size(), [&](size_t i) {
-    return str(shown[i].name, ": the file has ", shape_text(shown[i].found), ", config.json asks for ",
+    return str(shown[i].name, ": the file has ", shape_text(shown[i].found), ", config.json requires ",
                shape_text(shown[i].wanted), keys[i].empty() ? "" : " by ", join(keys[i], ", "));
   });
   list("codes of a quantized model, or no weights; a weight is F64, F32, F16, BF16 or F8", mistyped_.size(),

@@ -26,7 +26,7 @@ std::optional<int64_t> ConfigReader::integer(std::string_view key) const {
   const Value* value = find(key);
   if (!value) return std::nullopt;
   const auto found = value->as_int();
-  if (!found) refuse_key(key, shown(*value) + " is no integer");
+  if (!found) refuse_key(key, shown(*value) + " is not an integer");
   constexpr int64_t most = std::numeric_limits<int32_t>::max();  // products of two of them are numbers still
   if (*found > most || *found < -most) refuse_key(key, str(*found, " is beyond ", most));
   return found;
@@ -40,7 +40,7 @@ double ConfigReader::number(std::string_view key, double otherwise) const {
   const Value* value = find(key);
   if (!value) return otherwise;
   if (const auto found = value->as_double(); found && !std::isnan(*found)) return *found;
-  refuse_key(key, shown(*value) + " is no number");
+  refuse_key(key, shown(*value) + " is not a number");
 }
 
 bool ConfigReader::boolean(std::string_view key, bool otherwise) const {
@@ -54,17 +54,17 @@ std::string ConfigReader::text(std::string_view key, std::string_view otherwise)
   const Value* value = find(key);
   if (!value) return std::string(otherwise);
   if (const auto found = value->as_string()) return *found;
-  refuse_key(key, shown(*value) + " is no text");
+  refuse_key(key, shown(*value) + " is not a string");
 }
 
 std::vector<std::string> ConfigReader::texts(std::string_view key) const {
   std::vector<std::string> out;
   const Value* value = find(key);
   if (!value) return out;
-  if (!value->is_list()) refuse_key(key, shown(*value) + " is no list");
+  if (!value->is_list()) refuse_key(key, shown(*value) + " is not a list");
   for (const Value& item : value->items) {
     const auto found = item.as_string();
-    if (!found) refuse_key(key, shown(item) + " is no text");
+    if (!found) refuse_key(key, shown(item) + " is not a string");
     out.push_back(*found);
   }
   return out;
@@ -78,12 +78,12 @@ std::vector<int64_t> ConfigReader::integers(std::string_view key) const {
   std::vector<int64_t> out;
   const Value* value = find(key);
   if (!value) return out;
-  if (!value->is_list()) refuse_key(key, shown(*value) + " is no list");
+  if (!value->is_list()) refuse_key(key, shown(*value) + " is not a list");
   for (const Value& item : value->items) {
     // A flag stands for 0 or 1.
     const auto flag = item.as_bool();
     const auto found = flag ? std::optional<int64_t>(*flag) : item.as_int();
-    if (!found) refuse_key(key, shown(item) + " is no integer");
+    if (!found) refuse_key(key, shown(item) + " is not an integer");
     out.push_back(*found);
   }
   return out;

@@ -29,7 +29,7 @@ DecoderSpec checked(DecoderSpec spec) {
 
 void check_dropout(double share) {
   if (!(share >= 0.0 && share < 1.0))
-    refuse(FilePlace{"config.json"}, str("a dropout of ", share, " is no share of what is there"), "give 0 to below 1");
+    refuse(FilePlace{"config.json"}, str("a dropout of ", share, " is out of range"), "give 0 to below 1");
 }
 
 Decoder::Decoder(DecoderSpec spec, nn::Building& building)
@@ -86,7 +86,7 @@ const nn::Head& Decoder::head() const {
 
 std::unique_ptr<nn::Cache> Decoder::make_cache(int64_t slots, int64_t length) const {
   if (!spec_.causal)
-    refuse("model", "its tokens see both sides: it does not generate text", "use a causal language model");
+    refuse("model", "it attends to both sides, so it cannot generate text", "use a causal language model");
   nn::CacheShape shape{{}, compute_, embedding_->table().entry().shard.device()};
   for (const auto& block : blocks_) shape.layers.push_back(block.layer->cache());
   return std::make_unique<nn::Cache>(shape, slots, length);

@@ -124,7 +124,7 @@ void read_layer_windows(const ConfigReader& config, DecoderSpec& spec) {
   const auto sliding = read_sliding_layers(config, spec.layers.size(), [&](int64_t i) { return i >= from; });
   for (const bool slides : sliding)
     if (slides && !window && config.find("layer_types"))
-      config.refuse_key("layer_types", "asks for sliding_attention, but there is no sliding window",
+      config.refuse_key("layer_types", "requires sliding_attention, but there is no sliding window",
                         "set use_sliding_window and sliding_window");
   set_windows(spec, sliding, window);
 }

@@ -234,7 +234,7 @@ std::string_view name_of(PartRole role) {
 
 void add_family_config(const FamilyConfig& config) {
   if (std::ranges::find(all_configs(), config.model_type, &FamilyConfig::model_type) != all_configs().end())
-    refuse("model_type", "'" + std::string(config.model_type) + "' is there already",
+    refuse("model_type", "'" + std::string(config.model_type) + "' already exists",
            "give the family a name of its own");
   all_configs().push_back(config);
 }
@@ -247,7 +247,7 @@ const FamilyConfig& family_config_of(const Value& config, const Where& where) {
   };
   const auto word_of = [&](const std::string& key, const Value& value) {
     const auto word = value.as_string();
-    if (!word) refuse(where.below(key), to_json(value) + " is no text");
+    if (!word) refuse(where.below(key), to_json(value) + " is not a string");
     return *word;
   };
   std::vector<std::string> known;
@@ -259,7 +259,7 @@ const FamilyConfig& family_config_of(const Value& config, const Where& where) {
   if (found == family_configs().end())
     refuse(where.below("model_type"), "'" + type + "' is not built yet", did_you_mean(type, known));
   if (const Value* const architectures = find("architectures")) {
-    if (!architectures->is_list()) refuse(where.below("architectures"), to_json(*architectures) + " is no list");
+    if (!architectures->is_list()) refuse(where.below("architectures"), to_json(*architectures) + " is not a list");
     for (const Value& item : architectures->items) {
       const std::string name = word_of("architectures", item);
       if (task_of(*found, name)) continue;

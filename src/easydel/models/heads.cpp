@@ -14,7 +14,7 @@ double classifier_dropout(const ConfigReader& config) {
 
 int64_t read_labels(const ConfigReader& config) {
   const Value* const names = config.find("id2label");
-  if (names && !names->is_map()) config.refuse_key("id2label", to_json(*names) + " is no map of numbers to names");
+  if (names && !names->is_map()) config.refuse_key("id2label", to_json(*names) + " is not a map of numbers to names");
   const auto given = config.integer("num_labels");
   const int64_t labels = names ? int64_t(names->entries.size()) : given.value_or(2);
   config.positive(names ? "id2label" : "num_labels", labels);

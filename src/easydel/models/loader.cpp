@@ -37,7 +37,7 @@ at::ScalarType number_type(const std::string& word, at::ScalarType otherwise, co
   if (word == "auto" || word.empty()) return otherwise;
   const auto found = weights::dtype_of_config(word);
   if (!found || !at::isFloatingType(tensor::scalar_type(*found)))
-    refuse(key, str("'", word, "' is no number type"), "known: auto, fp32, bf16, fp16");
+    refuse(key, str("'", word, "' is not a dtype"), "known: auto, fp32, bf16, fp16");
   return tensor::scalar_type(*found);
 }
 
@@ -55,7 +55,7 @@ Types types_of(const LoadOptions& options, at::ScalarType file, at::Device devic
   if (types.compute == at::kHalf && device.is_cpu())
     refuse("dtype", "fp16 is for storage only on a CPU", "use bf16 or fp32");
   if (types.compute != at::kFloat && types.compute != at::kBFloat16 && types.compute != at::kHalf)
-    refuse("dtype", str("'", options.dtype, "' is no number type of a computation"), "known: auto, fp32, bf16, fp16");
+    refuse("dtype", str("'", options.dtype, "' is not a dtype of the computation"), "known: auto, fp32, bf16, fp16");
   types.shard = number_type(options.param_dtype, types.compute, "param_dtype");
   if (options.training) types.shard = at::kFloat;
   return types;
@@ -156,7 +156,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
     out.file_type = out.checkpoint->type();
     if (out.whole) {
       log::info(folder.string(), ": the text part of ", out.whole->config.find("model_type")->scalar, "; ",
-                out.checkpoint->left_alone().size(), " tensors of its other parts are left alone");
+                out.checkpoint->left_alone().size(), " tensors of its other parts are ignored");
       out.whole->folder = out.checkpoint->folder();
       out.whole->left_alone = out.checkpoint->left_alone();
     }

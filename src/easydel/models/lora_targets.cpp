@@ -8,12 +8,12 @@
 namespace easydel::models {
 
 std::vector<std::string> lora_targets(const nn::ParameterTable& parameters, const std::string& pattern, int64_t rank) {
-  if (rank < 1) refuse("lora.r", str(rank, " is no rank"), "give a whole number of at least 1");
+  if (rank < 1) refuse("lora.r", str(rank, " is not a rank"), "give a whole number of at least 1");
   std::regex wanted;
   try {
     wanted = std::regex(pattern);
   } catch (const std::regex_error&) {
-    refuse("lora pattern", "'" + pattern + "' is no regular expression", "for example: \"q_proj|v_proj\"");
+    refuse("lora pattern", "'" + pattern + "' is not a regular expression", "for example: \"q_proj|v_proj\"");
   }
   std::vector<std::string> out;
   for (const nn::Entry& entry : parameters.entries()) {

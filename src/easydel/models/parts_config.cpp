@@ -21,7 +21,7 @@ Task task_of_class(std::string_view architecture, const Where& where) {
   for (const auto& [ending, task] : endings)
     if (architecture.ends_with(ending)) return task;
   refuse(where.below("architectures"), "'" + std::string(architecture) + "' is not built yet",
-         "of a model that sees or hears the text part is built: ...ForConditionalGeneration");
+         "only the text part of a multimodal model is built: ...ForConditionalGeneration");
 }
 
 // What the text's own config.json says beyond its part of the whole one.
@@ -64,8 +64,8 @@ Value part_config(const Value& config, const Where& where, PartRole role) {
   const std::string key(part->config_key);
   const Value* const own = find(config, key);
   if (!own || !own->is_map())
-    refuse(where.below(key), own ? to_json(*own) + " is no mapping" : "is missing",
-           role == PartRole::text ? "it holds the language model's keys" : "it holds the part's keys");
+    refuse(where.below(key), own ? to_json(*own) + " is not a mapping" : "is missing",
+           role == PartRole::text ? "it contains the language model's keys" : "it holds the part's keys");
   Value out = *own;
   if (!find(out, "model_type")) out.set("model_type", Value::text(std::string(part->model_type)));
   if (role == PartRole::text) complete_text(config, where, *family, key, out);

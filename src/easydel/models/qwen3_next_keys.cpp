@@ -21,7 +21,7 @@ DecoderSpec read_qwen3_next(const ConfigReader& config, DecoderDefaults defaults
   delta.v_heads = read_size(config, "linear_num_value_heads", 32);
   if (delta.v_heads % delta.k_heads != 0)
     config.refuse_key("linear_num_value_heads",
-                      str(delta.v_heads, " is no multiple of linear_num_key_heads, ", delta.k_heads));
+                      str(delta.v_heads, " is not a multiple of linear_num_key_heads, ", delta.k_heads));
   delta.k_dim = read_size(config, "linear_key_head_dim", 128);
   delta.v_dim = read_size(config, "linear_value_head_dim", 128);
   delta.width = read_size(config, "linear_conv_kernel_dim", 4);

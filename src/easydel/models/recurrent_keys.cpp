@@ -16,7 +16,7 @@ std::vector<std::string> read_kinds(const ConfigReader& config, std::string_view
     if (kind == "mamba" || kind == "mamba2") kind = "linear_attention";
     if (kind == "attention") kind = "full_attention";
     if (std::find(known.begin(), known.end(), kind) == known.end())
-      config.refuse_key(key, str("'", kind, "' is no kind of layer of this family"),
+      config.refuse_key(key, str("'", kind, "' is not a layer type of this family"),
                         str("known: ", join(std::vector<std::string>(known.begin(), known.end()), ", ")));
   }
   return kinds;
@@ -50,7 +50,7 @@ void read_step_limit(const ConfigReader& config, std::string_view key, nn::Mamba
   const bool two = limit->is_list() && limit->items.size() == 2;
   const auto least = two ? number(limit->items[0]) : std::nullopt, most = two ? number(limit->items[1]) : std::nullopt;
   if (!least || !most || *least > *most)
-    config.refuse_key(key, to_json(*limit) + " is no pair of numbers, the lesser first");
+    config.refuse_key(key, to_json(*limit) + " is not a pair of numbers, the lesser first");
   spec.least_step = *least;
   spec.most_step = *most;
 }

@@ -37,7 +37,7 @@ struct Reader {
     if (!list || !list->is_list()) in.refuse_key(name, "is missing", "longrope needs a list of numbers");
     std::vector<double> out;
     for (const Value& item : list->items) {
-      if (!item.as_double()) in.refuse_key(name, shown(item) + " is no number");
+      if (!item.as_double()) in.refuse_key(name, shown(item) + " is not a number");
       out.push_back(*item.as_double());
     }
     if (int64_t(out.size()) != spec.dim / 2)
@@ -94,7 +94,7 @@ struct Reader {
     const auto sizes = list->is_list() ? list->items : std::vector<Value>{};
     int64_t sum = 0;
     for (const Value& item : sizes) {
-      if (item.as_int().value_or(-1) < 0) in.refuse_key("mrope_section", shown(item) + " is no number of pairs");
+      if (item.as_int().value_or(-1) < 0) in.refuse_key("mrope_section", shown(item) + " is not a number of pairs");
       spec.mrope_section.push_back(*item.as_int());
       sum += *item.as_int();
     }
@@ -119,7 +119,7 @@ ConfigReader ConfigReader::rope_parameters(const Value* otherwise) const {
   const std::string_view key = scaling ? "rope_scaling" : "rope_parameters";
   if (!scaling) scaling = find("rope_parameters");
   if (!scaling) scaling = otherwise ? otherwise : &none;
-  if (!scaling->is_map()) refuse_key(key, shown(*scaling) + " is no mapping");
+  if (!scaling->is_map()) refuse_key(key, shown(*scaling) + " is not a mapping");
   return ConfigReader(*scaling, where_.below(key));
 }
 
@@ -138,12 +138,12 @@ RopeSpec ConfigReader::rope(int64_t head_dim, int64_t max_positions, const RopeD
 RopeSpec ConfigReader::rope_of(const std::string& layer_type, int64_t head_dim, int64_t max_positions, double theta,
                                std::string_view scaling) const {
   const Value* all = find("rope_parameters");
-  if (all && !all->is_map()) refuse_key("rope_parameters", shown(*all) + " is no mapping");
+  if (all && !all->is_map()) refuse_key("rope_parameters", shown(*all) + " is not a mapping");
   const Value* own = all ? all->find(layer_type) : nullptr;
   Value merged = own && !own->is_null() ? *own : Value::map();
-  if (!merged.is_map()) refuse_key("rope_parameters." + layer_type, shown(merged) + " is no mapping");
+  if (!merged.is_map()) refuse_key("rope_parameters." + layer_type, shown(merged) + " is not a mapping");
   if (const Value* over = scaling.empty() ? nullptr : find(scaling)) {
-    if (!over->is_map()) refuse_key(scaling, shown(*over) + " is no mapping");
+    if (!over->is_map()) refuse_key(scaling, shown(*over) + " is not a mapping");
     for (const auto& [key, value] : over->entries) merged.set(key, value);
   }
   const ConfigReader in(merged, where_.below("rope_parameters").below(layer_type));
@@ -160,11 +160,11 @@ RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, int64
   RopeSpec spec;
   spec.theta = in.number("rope_theta", theta);
   const auto above_zero = [&](const char* key, double value) {
-    if (!(value > 0.0) || !std::isfinite(value)) in.refuse_key(key, str(value, " is no number above 0"));
+    if (!(value > 0.0) || !std::isfinite(value)) in.refuse_key(key, str(value, " is not a number above 0"));
   };
   above_zero("rope_theta", spec.theta);
   const double partial = in.number("partial_rotary_factor", partial_otherwise);
-  if (partial <= 0.0 || partial > 1.0) in.refuse_key("partial_rotary_factor", str(partial, " is no share of a head"));
+  if (partial <= 0.0 || partial > 1.0) in.refuse_key("partial_rotary_factor", str(partial, " is out of range"));
   std::string type = in.text("rope_type", in.text("type", "default"));
   if (type == "mrope") type = "default";  // its frequencies are the usual ones
   if (type == "su" || (defaults.only_longrope && type == "yarn")) type = "longrope";  // Phi-3's first files

@@ -21,7 +21,7 @@ at::ScalarType type_to_save(const Model& model, const std::string& word) {
   if (word == "auto" || word.empty()) return model.file_type();
   const auto found = weights::dtype_of_config(word);
   if (!found || !at::isFloatingType(tensor::scalar_type(*found)))
-    refuse("dtype", str("'", word, "' is no number type of weights"), "known: auto, fp32, bf16, fp16");
+    refuse("dtype", str("'", word, "' is not a dtype of weights"), "known: auto, fp32, bf16, fp16");
   return tensor::scalar_type(*found);
 }
 

@@ -13,7 +13,7 @@ std::regex compiled(const std::string& pattern, const std::string& where) {
   try {
     return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
   } catch (const std::regex_error&) {
-    refuse(where, "'" + pattern + "' is no regular expression", R"(for example: "self_attn|mlp")");
+    refuse(where, "'" + pattern + "' is not a regular expression", R"(for example: "self_attn|mlp")");
   }
 }
 

@@ -251,7 +251,7 @@ Activation activation_of(std::string_view name, const Where& where) {
     if (word == name) return kind;
     known.emplace_back(word);
   }
-  refuse(where, str("'", name, "' is no activation built here"), str("known: ", join(known, ", ")));
+  refuse(where, str("'", name, "' is not a known activation"), str("known: ", join(known, ", ")));
 }
 
 GatedGradients gated_gradients(Tensor gradient, const Tensor& gate, const Tensor& up, Activation kind,

@@ -51,7 +51,7 @@ void check_attention_name(std::string_view name, const std::string& where) {
     if (backend.name == canonical_attention(name)) return;
     known.emplace_back(backend.name);
   }
-  refuse(where, str("'", name, "' is no attention built here"), did_you_mean(name, known));
+  refuse(where, str("'", name, "' is not a known attention backend"), did_you_mean(name, known));
 }
 
 const AttentionBackend& pick_attention(std::string_view name, const AttentionNeed& need) {

@@ -31,7 +31,7 @@ std::optional<std::vector<AttnMaskDetail>> get_mask_details(const Value& config)
   const Value& of = text && text->is_map() ? *text : config;
   const Value* const types = of.find("layer_types");
   if (!types || types->is_null()) return std::nullopt;
-  if (!types->is_list()) refuse("layer_types", "is no list", "give one name for each layer");
+  if (!types->is_list()) refuse("layer_types", "is not a list", "give one name for each layer");
   const auto number = [&](const char* name) -> std::optional<int64_t> {
     const Value* const found = of.find(name);
     return found ? found->as_int() : std::nullopt;

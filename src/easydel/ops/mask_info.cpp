@@ -227,7 +227,7 @@ std::optional<Tensor> fcm_mask(int64_t batch, int64_t length, double min_ratio, 
                                uint64_t seed) {
   if (deterministic || max_ratio <= 0) return std::nullopt;
   if (min_ratio < 0 || min_ratio > max_ratio || max_ratio > 1)
-    refuse("fcm_min_ratio", str(min_ratio, " to ", max_ratio, " is no range of shares"),
+    refuse("fcm_min_ratio", str(min_ratio, " to ", max_ratio, " is not a range within 0 to 1"),
            "0 <= fcm_min_ratio <= fcm_max_ratio <= 1");
   const tensor::Key ratios = tensor::key_of(seed, "fcm ratio"), keys = tensor::key_of(seed, "fcm");
   Tensor out = at::empty({batch, 1, length, length}, at::TensorOptions().dtype(at::kBool));

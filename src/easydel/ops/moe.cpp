@@ -156,7 +156,7 @@ MoeMethod moe_method_of(std::string_view name, const std::string& where) {
   if (name == "fused_moe") return MoeMethod::fused_moe;
   if (name == "standard_moe" || name == "einsum") return MoeMethod::standard_moe;
   if (name == "dense_moe") return MoeMethod::dense_moe;
-  refuse(where, str("'", name, "' is no way to compute experts"), "known: fused_moe, standard_moe, dense_moe");
+  refuse(where, str("'", name, "' is not a method of computing experts"), "known: fused_moe, standard_moe, dense_moe");
 }
 
 ExpertRows sort_by_expert(const Tensor& indices, int64_t experts) {

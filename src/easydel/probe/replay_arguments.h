@@ -23,7 +23,7 @@ class Arguments {
   double number(const std::string& name, double otherwise) {
     const Value* value = take(name);
     if (!value) return otherwise;
-    if (!value->as_double()) refuse(where_, str("config.", name, " is no number: ", to_yaml_flow(*value)));
+    if (!value->as_double()) refuse(where_, str("config.", name, " is not a number: ", to_yaml_flow(*value)));
     return *value->as_double();
   }
   int64_t integer(const std::string& name, int64_t otherwise) {

@@ -41,7 +41,7 @@ const std::vector<VectorDifference>& vector_differences() {
       {"elarge_api", "", R"(set_ops)", "the guide's attn_mechanism is a field of every model"},
       {"elarge_api", "", R"(repr)", "a task is shown by its word"},
       {"elarge_scalars", "", R"(dtype_.*)", "an unknown or empty word is an error; there, both are float32",
-       "is no number type"},
+       "is not a dtype"},
       {"elarge_scalars", "", R"(dtype_(fp8_e5m2|e4m3|torch\.float16|fp4))", "a dtype means the same everywhere"},
       {"elarge_scalars", "0.2.0.1", R"(dtype_(f16|nvfp8))", "f16 and nvfp8 mean the same as in 0.3.0"},
       {"elarge_scalars", "", R"(prec_(|bogus|tensorfloat32))",

@@ -21,7 +21,7 @@ std::vector<int64_t> shape_of(const Value& value) {
 void add_numbers(const Value& value, size_t depth, const std::vector<int64_t>& shape, std::vector<double>& out) {
   if (!value.is_list()) {
     const auto number = value.as_double();
-    if (!number || depth != shape.size()) refuse("vector", to_json(value) + " is no number of a tensor");
+    if (!number || depth != shape.size()) refuse("vector", to_json(value) + " is not a number of a tensor");
     return out.push_back(*number);
   }
   const auto size = static_cast<int64_t>(value.items.size());

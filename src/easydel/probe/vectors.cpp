@@ -218,7 +218,7 @@ std::vector<int64_t> integers_of(const Value& list) {
   std::vector<int64_t> out;
   for (const Value& item : list.items) {
     const auto number = item.as_int();
-    if (!number) refuse("vector", to_json(item) + " is no whole number");
+    if (!number) refuse("vector", to_json(item) + " is not a whole number");
     out.push_back(*number);
   }
   return out;

@@ -109,12 +109,12 @@ Value scalar(const VectorCase& vector, const VectorFile&) {
   const std::string op = member(vector.body, "op").scalar;
   const Value input = member(vector.body, "input");
   if (op == "deep_merge") {
-    if (input.items.size() != 2) refuse("input", to_json(input) + " is no pair", "give a list of two");
+    if (input.items.size() != 2) refuse("input", to_json(input) + " is not a pair", "give a list of two");
     return elarge::deep_merge(input.items[0], input.items[1]);
   }
   if (op == "prune_nones") return elarge::without_nulls(input);
   if (op == "coerce_dtype") {
-    if (input.is_null()) refuse("dtype", "null is no number type", "leave the key out");
+    if (input.is_null()) refuse("dtype", "null is not a dtype", "leave the key out");
     return Value::text(elarge::number_type(input.scalar, "dtype"));
   }
   if (op == "coerce_precision") {

@@ -207,7 +207,7 @@ Value done_in_words(const std::string& words) {
 Value classes_of(const std::string& type) {
   const train::MethodConfig* const method = train::find_method_config(type);
   if (canonical(type) == "base") return list_of(std::vector<std::string>{"Trainer", "TrainingArguments"});
-  if (!method || method->name == "ray") refuse("trainer_type", "'" + type + "' is no method that trains");
+  if (!method || method->name == "ray") refuse("trainer_type", "'" + type + "' is not a method that trains");
   static constexpr std::array<std::string_view, 3> kWords{"nash", "on", "seq"};  // short, and no initials
   std::string stem, word;
   for (const char c : canonical(type) + "_") {

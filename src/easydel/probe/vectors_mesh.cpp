@@ -8,7 +8,7 @@ namespace {
 
 int64_t number(const VectorCase& vector, const char* key) {
   const auto out = needed(vector, key).as_int();
-  if (!out) refuse(vector.id, str("\"", key, "\" is no whole number"));
+  if (!out) refuse(vector.id, str("\"", key, "\" is not a whole number"));
   return *out;
 }
 

@@ -53,7 +53,7 @@ Value correct(const VectorCase& vector, const VectorFile&) {
   for (const auto& [name, size] : needed(vector, "mesh").entries) {
     names.push_back(name);
     sizes.push_back(size.as_int().value_or(0));
-    if (sizes.back() < 1) refuse("mesh", to_json(size) + " is no size of axis '" + name + "'", "give at least 1");
+    if (sizes.back() < 1) refuse("mesh", to_json(size) + " is not a size of axis '" + name + "'", "give at least 1");
   }
   const mesh::PartitionSpec spec = mesh::read_spec(needed(vector, "spec"), vector.id);
   return mesh::write_spec(mesh::corrected_spec(spec, integers_of(needed(vector, "shape")), mesh::Mesh(names, sizes)));

@@ -35,7 +35,7 @@ Tensor positions_of(const Value& rows) {
   const bool nested = !rows.items.empty() && !rows.items[0].items.empty() && rows.items[0].items[0].is_list();
   size_t length = 0;
   for (const Value& row : rows.items) {
-    if (nested && row.items.size() != 1) refuse("positions", to_json(rows) + " is no single batch row");
+    if (nested && row.items.size() != 1) refuse("positions", to_json(rows) + " is not a single batch row");
     const auto one = integers_of(nested ? row.items[0] : row);
     if (&row != &rows.items[0] && one.size() != length)
       refuse("positions", "rows of " + std::to_string(length) + " and " + std::to_string(one.size()) + " positions");

@@ -67,7 +67,7 @@ std::string defect_of(const fs::path& checkpoint) {
         return str(name, " has ", fs::file_size(path), " bytes, not ", bytes->scalar);
       const Value* hash = entry.find("sha256");
       if (!hash || hash->scalar != files::sha256_of_file(path))
-        return str(name, " is not what was written (its hash differs)");
+        return str(name, " is not what was written (its hash is different)");
     }
   } catch (const std::exception& error) {
     return error.what();
@@ -89,7 +89,7 @@ void Checkpoints::tidy() const {
     if (path.extension() == ".old" && !fs::exists(whole)) {
       files::rename(path, whole);
     } else {
-      log::info("removing what a broken save has left: ", path.string());
+      log::info("removing an incomplete checkpoint: ", path.string());
       files::remove_all(path);
     }
   }

@@ -81,7 +81,7 @@ Divided divided(const LossConfig& config, const Targets& targets, const Tensor& 
 
 void check_loss_config(const LossConfig& config) {
   if (!(config.label_smoothing >= 0 && config.label_smoothing < 1))
-    refuse("loss_config.label_smoothing", str(config.label_smoothing, " is no share of a label"),
+    refuse("loss_config.label_smoothing", str(config.label_smoothing, " is out of range"),
            "give a number from 0, below 1");
   if (!(config.z_loss >= 0))
     refuse("loss_config.z_loss", str(config.z_loss, " is negative"), "give a number of at least 0");
@@ -89,7 +89,7 @@ void check_loss_config(const LossConfig& config) {
        {std::pair{"chunk_vocab_size", config.chunk_vocab_size}, std::pair{"chunk_token_size", config.chunk_token_size},
         std::pair{"chunk_block_size", config.chunk_block_size}})
     if (size && *size < 1)
-      refuse(str("loss_config.", name), str(*size, " is no size"), "give a number of at least 1, or null");
+      refuse(str("loss_config.", name), str(*size, " is not a size"), "give a number of at least 1, or null");
 }
 
 LossMetrics reduced(const TokenLosses& tokens, const Targets& targets, const LossConfig& config) {

@@ -105,7 +105,7 @@ const MethodConfig* chosen(const Value& value, const std::string& path, config::
     problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is not built yet",
                  "built: " + join(built, ", "));
   else
-    problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is no training method",
+    problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is not a training method",
                  did_you_mean(word, known));
   return method;
 }
@@ -180,7 +180,7 @@ const MethodConfig* find_method_config(std::string_view trainer_type) {
 
 void register_method_config(const MethodConfig& method) {
   if (find_method_config(method.name))
-    refuse("trainer_type", "'" + std::string(method.name) + "' is there already", "give the method a name of its own");
+    refuse("trainer_type", "'" + std::string(method.name) + "' already exists", "give the method a name of its own");
   std::vector<MethodConfig>& all = all_methods();
   all.insert(std::ranges::upper_bound(all, method.name, {}, &MethodConfig::name), method);
 }

@@ -7,7 +7,7 @@ namespace easydel::train {
 bool wants_router_losses(const models::Model& model, bool enabled) {
   const auto loss = model.router_loss();
   if (enabled && !loss)
-    log::warning("trainer.aux_loss_enabled: ", model.model_type(), " has no router losses; nothing is added");
+    log::warning("trainer.aux_loss_enabled: ", model.model_type(), " has no router losses; none are added");
   return loss && (enabled || loss->asked);
 }
 

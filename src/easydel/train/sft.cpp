@@ -143,7 +143,7 @@ class Sft final : public Method {
     const size_t cut = ids.size() - most;
     if (!truncate_)
       refuse(row.where, str("the row has ", ids.size(), " tokens; max_length is ", most),
-             "raise trainer.max_length, or let rows be cut with mixture.tokenization.truncation: true");
+             "raise trainer.max_length, or truncate rows with mixture.tokenization.truncation: true");
     const auto from = common_.truncation_mode == Truncation::keep_start ? most : size_t{0};
     const auto erase = [&](auto& list) {
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(from),

@@ -33,7 +33,7 @@ void State::init_tx(Transformation tx) {
 }
 
 Optimizer& State::optimizer() const {
-  if (!optimizer_) refuse("State", "the optimizer's state is not there yet", "call init_tx first");
+  if (!optimizer_) refuse("State", "the optimizer has no state yet", "call init_tx first");
   return *optimizer_;
 }
 

@@ -41,7 +41,7 @@ weights::OutTensor out_tensor(std::string name, const Tensor& tensor) {
       out.dtype = weights::DType::u8;
       break;
     default:
-      throw Bug(out.name + ": a number type that checkpoints do not hold");
+      throw Bug(out.name + ": a dtype that checkpoints do not support");
   }
   out.shape = tensor.sizes().vec();
   out.write = [tensor](const std::function<void(const void*, size_t)>& sink) {
@@ -173,7 +173,8 @@ void read_optimizer(const fs::path& folder, const models::LoadOptions& load, mod
   const fs::path path = folder / optimizer_name;
   const auto file = fs::exists(path) ? weights::SafetensorsFile::open(path) : nullptr;
   if (!file)
-    log::warning(folder.string(), " has no optimizer state (save_optimizer_state: false); its moments begin anew");
+    log::warning(folder.string(),
+                 " has no optimizer state (save_optimizer_state: false); training continues with fresh moments");
   const bool masters = file && !optimizer.slots().empty() && file->has("master." + optimizer.slots()[0].entry->path);
   if (!masters) {
     const auto saved = models::load_model(folder, load);

@@ -135,7 +135,7 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
 
 EvaluationReport Trainer::evaluate() {
   if (!evaluation_)
-    refuse("mixture.evaluation", "there is nothing to evaluate on", "give an inform with split: validation");
+    refuse("mixture.evaluation", "there is no evaluation data", "give an inform with split: validation");
   const auto begin = Clock::now();
   const c10::AutoGradMode no_grad(false);
   const int64_t at_once = config().eval_batch_size.value_or(

@@ -57,8 +57,8 @@ void check_update_divides(const TrainerConfig& config, int64_t ranks) {
   const int64_t parts = config.gradient_accumulation_steps * ranks;
   if (config.total_batch_size % parts != 0)
     refuse("trainer.total_batch_size",
-           str(config.total_batch_size, " examples cannot be divided over ", ranks, " ranks and ",
-               config.gradient_accumulation_steps, " parts (gradient_accumulation_steps)"),
+           str(config.total_batch_size, " examples cannot be divided by ", ranks, " ranks and ",
+               config.gradient_accumulation_steps, " micro-batches (gradient_accumulation_steps)"),
            str("give a multiple of ", parts));
 }
 
@@ -78,11 +78,12 @@ void TrainerConfig::settle(config::Keys& keys) {
   if (learning_rate_end && scheduler == Scheduler::none)
     keys.no_effect("learning_rate_end", "the rate does not fall with scheduler: none");
   if (training_time_limit && !seconds_of(*training_time_limit))
-    keys.refuse("training_time_limit", "'" + *training_time_limit + "' is no time", "use 30s, 50min or 23h");
+    keys.refuse("training_time_limit", "'" + *training_time_limit + "' is not a duration", "use 30s, 50min or 23h");
   for (const auto& [name, pattern] :
        {std::pair{"frozen_parameters", &frozen_parameters}, std::pair{"weight_decay_pattern", &weight_decay_pattern}})
     if (*pattern && !is_regex(**pattern))
-      keys.refuse(name, "'" + **pattern + "' is no regular expression", "for example: \"embed_tokens|layers\\.0\\.\"");
+      keys.refuse(name, "'" + **pattern + "' is not a regular expression",
+                  "for example: \"embed_tokens|layers\\.0\\.\"");
   if (lmhead_chunksize) {
     if (!loss_config) loss_config.emplace();
     if (loss_config->chunk_token_size && *loss_config->chunk_token_size != *lmhead_chunksize)

@@ -166,7 +166,7 @@ class Trainer::Course {
            str("the loss is ", result.loss, " and the gradient's norm ", result.gradient_norm),
            (outcome_.checkpoint.empty() ? std::string("nothing was saved")
                                         : "the steps before it are in " + outcome_.checkpoint.string()) +
-               "; lower learning_rate, set clip_grad, or look at the data");
+               "; lower learning_rate, set clip_grad, or check the data");
   }
 
   Trainer& trainer_;
@@ -190,7 +190,7 @@ class Trainer::Course {
 Outcome Trainer::run() {
   const Interrupt interrupt;
   if (plan_.from_step >= plan_.steps) {
-    log::info("nothing is left to train: ", plan_.checkpoint, " has all ", plan_.steps, " steps");
+    log::info("nothing left to train: ", plan_.checkpoint, " has all ", plan_.steps, " steps");
     Outcome outcome;
     outcome.step = plan_.from_step, outcome.steps = plan_.steps, outcome.checkpoint = last_saved_;
     return outcome;

@@ -157,7 +157,8 @@ void Trainer::freeze() {
   if (!frozen)
     refuse(where, "'" + *config().frozen_parameters + "' finds no parameter",
            "see `easydel describe model` for their names");
-  if (!left) refuse(where, "'" + *config().frozen_parameters + "' finds every parameter, so there is nothing to train");
+  if (!left)
+    refuse(where, "'" + *config().frozen_parameters + "' matches every parameter, so there is nothing to train");
   log::info(where, ": ", frozen, " parameters are frozen, ", left, " are trained");
 }
 
@@ -174,8 +175,8 @@ void Trainer::build_data() {
   if (!config().do_eval) return;
   if (options.informs.empty()) {
     log::warning(
-        "trainer.do_eval: there are no evaluation data, so nothing will be evaluated; give an inform with "
-        "split: validation, or mixture.evaluation");
+        "trainer.do_eval: there is no evaluation data, so nothing will be evaluated; give an inform with split: "
+        "validation, or mixture.evaluation");
     return;
   }
   options.section = "mixture.evaluation";
@@ -206,7 +207,7 @@ void Trainer::make_plan() {
     plan.longest = training_->longest();
     const int64_t most = parts_.model->max_positions();
     if (most > 0 && plan.longest > most)
-      log::warning("the longest example has ", plan.longest, " tokens; the model was made for ", most,
+      log::warning("the longest example has ", plan.longest, " tokens; the model was trained for at most ", most,
                    " (trainer.max_length: ", most, " would keep to that)");
   }
   if (evaluation_) {

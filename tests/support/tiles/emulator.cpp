@@ -242,7 +242,8 @@ void on_illegal_instruction(int, siginfo_t*, void* context) {
     while (step()) continue;  // what follows at once needs no signal of its own
     return;
   }
-  static constexpr char text[] = "tile emulator: an instruction that is no tile instruction or is not allowed here\n";
+  static constexpr char text[] =
+      "tile emulator: an instruction that is not a tile instruction or is not allowed here\n";
   [[maybe_unused]] const auto written = ::write(2, text, sizeof text - 1);
   ::signal(SIGILL, SIG_DFL);  // raised once more on return
 }

@@ -34,7 +34,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     for (const Value& item : indices->items) {
       const auto index = item.as_int();
       if (!index || *index < 0 || *index >= int64_t(spec.layers.size()))
-        config.refuse_key("attn_layer_indices", str(to_json(item), " is no layer; there are ", spec.layers.size()));
+        config.refuse_key("attn_layer_indices", str(to_json(item), " is not a layer; there are ", spec.layers.size()));
       attending.push_back(*index);
     }
   }

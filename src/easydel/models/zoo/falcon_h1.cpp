@@ -16,10 +16,10 @@ std::array<double, count> read_multipliers(const ConfigReader& config, std::stri
   const Value* list = config.find(key);
   if (!list) return out;
   if (!list->is_list() || list->items.size() != count)
-    config.refuse_key(key, str(to_json(*list), " is no list of ", count, " numbers"));
+    config.refuse_key(key, str(to_json(*list), " is not a list of ", count, " numbers"));
   for (size_t i = 0; i < count; ++i) {
     const auto number = list->items[i].as_double();
-    if (!number) config.refuse_key(key, str(to_json(list->items[i]), " is no number"));
+    if (!number) config.refuse_key(key, str(to_json(list->items[i]), " is not a number"));
     out[i] = *number;
   }
   return out;

@@ -218,7 +218,7 @@ std::vector<double> sparsity_of(const ConfigReader& config, size_t layers) {
   std::vector<double> out;
   for (const Value& item : given->items) out.push_back(item.as_double().value_or(-1.0));
   for (const double share : out)
-    if (share < 0.0 || share >= 1.0) config.refuse_key("activation_sparsity_pattern", "holds what is no share");
+    if (share < 0.0 || share >= 1.0) config.refuse_key("activation_sparsity_pattern", "has a value outside of 0 to 1");
   check_one_a_layer(config, "activation_sparsity_pattern", out.size(), size_t(layers));
   return out;
 }

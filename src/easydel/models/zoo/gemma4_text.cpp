@@ -154,13 +154,13 @@ void read_layer_sizes(const ConfigReader& config, Plan& plan) {
         plan.spec.layers[i].sizes.head_dim = head_dim, plan.spec.layers[i].sizes.kv_heads = kv_heads;
     return;
   }
-  if (!layers->is_map()) config.refuse_key("per_layer_config", "is no mapping");
+  if (!layers->is_map()) config.refuse_key("per_layer_config", "is not a mapping");
   for (const auto& [key, value] : layers->entries) {
     const Where where = config.where().below("per_layer_config").below(key);
     const auto index = std::find_if(
         plan.spec.layers.begin(), plan.spec.layers.end(),
         [&](const DecoderLayerSpec& layer) { return std::to_string(&layer - plan.spec.layers.data()) == key; });
-    if (index == plan.spec.layers.end() || !value.is_map()) refuse(where, "is no layer's mapping");
+    if (index == plan.spec.layers.end() || !value.is_map()) refuse(where, "is not the map of a layer");
     const ConfigReader own(value, where);
     for (const auto& [name, size] : value.entries) {
       if (name == "head_dim")

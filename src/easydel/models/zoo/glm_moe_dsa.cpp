@@ -33,7 +33,8 @@ std::vector<bool> read_shared_indexers(const ConfigReader& config, size_t layers
       config.refuse_key(key, str("'", type, "' is not known"), "known: full, shared");
     out.push_back(type == "shared" || type == "S");
   }
-  if (out.front()) config.refuse_key(key, "the first layer has nobody to share with", "begin with a full layer");
+  if (out.front())
+    config.refuse_key(key, "the first layer has no earlier layer to share with", "begin with a full layer");
   return out;
 }
 

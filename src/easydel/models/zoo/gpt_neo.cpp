@@ -15,7 +15,7 @@ std::vector<std::string> layer_types(const ConfigReader& config) {
     for (int i = 0; i < 12; ++i) out.insert(out.end(), {"global", "local"});
   for (const Value& item : types ? types->items : std::vector<Value>()) {
     const bool fits = item.is_list() && item.items.size() == 2 && item.items[0].is_list() && item.items[1].as_int();
-    if (!fits) config.refuse_key("attention_types", to_json(item) + " is no pair of names and a count");
+    if (!fits) config.refuse_key("attention_types", to_json(item) + " is not a pair of names and a count");
     for (int64_t i = 0; i < *item.items[1].as_int(); ++i)
       for (const Value& name : item.items[0].items) out.push_back(name.as_string().value_or(to_json(name)));
   }
@@ -43,7 +43,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     config.refuse_key("attention_types", str("names ", types.size(), " layers; num_layers is ", spec.layers.size()));
   for (size_t i = 0; i < types.size(); ++i) {
     if (types[i] != "global" && types[i] != "local")
-      config.refuse_key("attention_types", str("'", types[i], "' is no type of layer"), "known: global, local");
+      config.refuse_key("attention_types", str("'", types[i], "' is not a layer type"), "known: global, local");
     spec.layers[i].attention.scale = 1.0;
     spec.layers[i].attention.window = types[i] == "local" ? window : 0;
     spec.layers[i].attention.blind = ops::Blind::weighs_past;

@@ -18,7 +18,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.rope->dim = config.has("rotary_dim") ? config.integer("rotary_dim", 0) : 64;
   spec.rope->interleaved = true;
   if (spec.rope->dim < 2 || spec.rope->dim % 2 != 0 || spec.rope->dim > spec.head_dim)
-    config.refuse_key("rotary_dim", str(spec.rope->dim, " is no even number up to a head's ", spec.head_dim));
+    config.refuse_key("rotary_dim", str(spec.rope->dim, " is not an even number up to a head's ", spec.head_dim));
   spec.parallel_residual = spec.head_bias = true;
   return build_decoder(std::move(spec), building);
 }

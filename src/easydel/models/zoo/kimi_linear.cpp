@@ -48,7 +48,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       kinds.assign(layers, "linear_attention");
       for (const int64_t layer : linear.integers("full_attn_layers")) {  // counted from 1
         if (layer < 1 || layer > int64_t(layers))
-          linear.refuse_key("full_attn_layers", str(layer, " is no layer; there are ", layers));
+          linear.refuse_key("full_attn_layers", str(layer, " is not a layer; there are ", layers));
         kinds[size_t(layer) - 1] = "full_attention";
       }
     }

@@ -68,7 +68,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mla.q_multiplier = std::sqrt(double(spec.hidden) / double(mla.q_rank));
   mla.kv_multiplier = std::sqrt(double(spec.hidden) / double(mla.kv_rank));
   if (const auto whole = config.integer("qk_head_dim"); whole && *whole != mla.plain_dim + mla.rope_dim)
-    config.refuse_key("qk_head_dim", std::to_string(*whole) + " is not qk_nope_head_dim and qk_rope_head_dim together");
+    config.refuse_key("qk_head_dim",
+                      std::to_string(*whole) + " is not the sum of qk_nope_head_dim and qk_rope_head_dim");
 
   const int64_t experts = integer_of(config, {"n_routed_experts", "num_local_experts"}, 512);
   const int64_t identities =

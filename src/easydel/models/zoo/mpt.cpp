@@ -30,7 +30,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   // transformers computes the same model whatever these say.
   for (const char* key : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"})
     if (attention.boolean(key, false))
-      log::warning(attention.where().below(key).text(), ": true changes nothing in this family");
+      log::warning(attention.where().below(key).text(), ": true has no effect in this family");
   DecoderSpec spec;
   spec.names = {.base = "transformer",
                 .embedding = "wte",

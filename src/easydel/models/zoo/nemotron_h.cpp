@@ -65,7 +65,7 @@ std::vector<std::string> read_layers(const ConfigReader& config) {
         kinds.push_back("moe");
         break;
       default:
-        config.refuse_key("hybrid_override_pattern", str("'", std::string(1, letter), "' is no kind of layer"),
+        config.refuse_key("hybrid_override_pattern", str("'", std::string(1, letter), "' is not a layer type"),
                           "known: M, *, -, E");
     }
   }
