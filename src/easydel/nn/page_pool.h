@@ -24,11 +24,11 @@ class PagePool {
 
   // A page with one owner. What it holds is undefined.
   int32_t take();
-  // One owner more, one owner less; without one the page is free.
+  // share() adds an owner, give_back() removes one. A page without owners is free.
   void share(int32_t page) { ++owners_[size_t(page)]; }
   void give_back(int32_t page);
-  // A page of the caller's own in place of `page`, of which it is an owner, with the same first `tokens` tokens: the
-  // page itself where nobody else owns it, else a copy.
+  // Makes a page that its caller owns writable: returns `page` itself if it has no other owner. Otherwise gives it back
+  // and returns a new page with a copy of its first `tokens` tokens.
   int32_t own(int32_t page, int64_t tokens);
 
   // [pages, kv_heads, page_tokens, dim], views of the storage; valid until take() or own() is called. Undefined: the

@@ -30,7 +30,7 @@ class KeyRows {
   // The same where each token sees the keys of its choice alone; choices are those of all tokens of the stream.
   Tensor attend(const ops::AttentionSpec& spec, std::span<const TokenSpan> spans, const Tensor& q, int64_t width,
                 int64_t v_dim, const std::vector<KeyChoice>& choices) const;
-  // The same over keys k and values v [sum of keys(), heads, ...] that were made of up_to(spans).
+  // The same over keys k and values v [sum of keys(), heads, ...], which the caller expanded from up_to(spans).
   Tensor attend_made(const ops::AttentionSpec& spec, std::span<const TokenSpan> spans, const Tensor& q, const Tensor& k,
                      const Tensor& v) const;
 
