@@ -10,27 +10,12 @@
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
 #include "easydel/models/model.h"
+#include "models/golden_cases.h"
 #include "models/shuffled_memory.h"
 #include "support/data.h"
 
 namespace easydel::models {
 namespace {
-
-struct Case {
-  std::string golden, dtype;
-};
-
-std::vector<Case> cases() {
-  std::vector<Case> out;
-  for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens"))) {
-    const Value info = parse_file(entry.path() / "expected.json");
-    const Value* const kind = info.find("kind");
-    if (kind && kind->scalar != "causal") continue;
-    for (const char* dtype : {"fp32", "bf16"}) out.push_back({entry.path().filename().string(), dtype});
-  }
-  std::ranges::sort(out, {}, [](const Case& one) { return one.golden + one.dtype; });
-  return out;
-}
 
 // Why a family's bits depend on how a prompt was cut; empty: they do not.
 std::string reason_to_differ(const Value& config, bool bf16) {
@@ -51,7 +36,7 @@ std::string reason_to_differ(const Value& config, bool bf16) {
   return {};
 }
 
-class CutPrompts : public testing::TestWithParam<Case> {
+class CutPrompts : public testing::TestWithParam<GoldenCase> {
  protected:
   void SetUp() override {
     LoadOptions options;
@@ -150,11 +135,7 @@ TEST_P(CutPrompts, HaveTheSameBitsInAnotherMemoryAndInPagesOfAnySize) {
   EXPECT_TRUE(found.equal(expected)) << (found - expected).abs().max().item<double>();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CutPrompts, testing::ValuesIn(cases()), [](const auto& info) {
-  std::string name = info.param.golden + "_" + info.param.dtype;
-  std::ranges::replace(name, '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, CutPrompts, testing::ValuesIn(causal_goldens()), name_of_case);
 
 }  // namespace
 }  // namespace easydel::models

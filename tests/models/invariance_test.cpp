@@ -10,26 +10,11 @@
 #include "easydel/tensor/mapped.h"
 #include "easydel/tensor/threads.h"
 #include "easydel/weights/safetensors.h"
+#include "models/golden_cases.h"
 #include "support/data.h"
 
 namespace easydel::models {
 namespace {
-
-struct Case {
-  std::string golden, dtype;
-};
-
-std::vector<Case> cases() {
-  std::vector<Case> out;
-  for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens"))) {
-    const Value info = parse_file(entry.path() / "expected.json");
-    const Value* const kind = info.find("kind");
-    if (kind && kind->scalar != "causal") continue;
-    for (const char* dtype : {"fp32", "bf16"}) out.push_back({entry.path().filename().string(), dtype});
-  }
-  std::ranges::sort(out, {}, [](const Case& one) { return one.golden + one.dtype; });
-  return out;
-}
 
 // What keeps a family from one order of additions.
 enum class Order {
@@ -65,7 +50,7 @@ Order order_of(const Value& config) {
   return activation && activation->scalar == "mish" ? Order::by_place : Order::one;
 }
 
-class OneOrder : public testing::TestWithParam<Case> {};
+class OneOrder : public testing::TestWithParam<GoldenCase> {};
 
 TEST_P(OneOrder, TrainsAndGeneratesWithTheSameLogProbabilities) {
   const auto folder = test::test_data("hf_goldens/" + GetParam().golden);
@@ -120,11 +105,7 @@ TEST_P(OneOrder, TrainsAndGeneratesWithTheSameLogProbabilities) {
   expect_same(cached, alone, order == Order::one || (order == Order::by_place && bf16), "through the cache");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OneOrder, testing::ValuesIn(cases()), [](const auto& info) {
-  std::string name = info.param.golden + "_" + info.param.dtype;
-  std::ranges::replace(name, '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, OneOrder, testing::ValuesIn(causal_goldens()), name_of_case);
 
 }  // namespace
 }  // namespace easydel::models
