@@ -70,11 +70,12 @@ std::string name_of(int64_t m, const Shape& s, const char* kind) {
 void bench_product(Executor& executor) {
   struct Kind {
     const char* text;
-    Number weight;
-    Order order;
+    DType weight;
+    AccumulationOrder order;
   };
-  for (const Kind kind : {Kind{"fp32", Number::f32, Order::fp32_chain}, Kind{"bf16", Number::bf16, bf16_order()},
-                          Kind{"bf16 widened", Number::bf16, Order::fp32_chain}})
+  for (const Kind kind :
+       {Kind{"fp32", DType::f32, AccumulationOrder::fp32_chain}, Kind{"bf16", DType::bf16, bf16_order()},
+        Kind{"bf16 widened", DType::bf16, AccumulationOrder::fp32_chain}})
     for (const Shape& s : shapes) {
       const auto w = numbers(s.n * s.k);
       // One row: enough copies of the weight to exceed the caches.
@@ -94,7 +95,7 @@ void bench_product(Executor& executor) {
           show_bytes(name_of(m, s, kind.text), double(bytes), seconds);
         else
           show_flops(name_of(m, s, kind.text), 2.0 * double(m * s.n * s.k), seconds,
-                     kind.order != Order::fp32_chain ? peaks.bf16_gflops : peaks.fp32_gflops);
+                     kind.order != AccumulationOrder::fp32_chain ? peaks.bf16_gflops : peaks.fp32_gflops);
       }
     }
 }
@@ -141,9 +142,9 @@ void bench_attention(Executor& executor) {
     const auto sequences = sequences_of(offsets.data(), c.sequences);
     const AttentionSpec spec{
         .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.dim, .v_dim = c.dim, .scale = 0.125f};
-    const Heads q_heads{q.data(), Number::f32, q_row, c.dim}, k_heads{k.data(), Number::f32, kv_row, c.dim},
-        v_heads{v.data(), Number::f32, kv_row, c.dim}, dout_heads{dout.data(), Number::f32, q_row, c.dim};
-    const MutableHeads out_heads{out.data(), Number::f32, q_row, c.dim};
+    const Heads q_heads{q.data(), DType::f32, q_row, c.dim}, k_heads{k.data(), DType::f32, kv_row, c.dim},
+        v_heads{v.data(), DType::f32, kv_row, c.dim}, dout_heads{dout.data(), DType::f32, q_row, c.dim};
+    const MutableHeads out_heads{out.data(), DType::f32, q_row, c.dim};
     const std::string what = std::to_string(c.sequences) + " x " + std::to_string(c.length) + " causal, " +
                              std::to_string(c.heads) + "/" + std::to_string(c.kv_heads) + " heads of " +
                              std::to_string(c.dim);
@@ -159,9 +160,9 @@ void bench_attention(Executor& executor) {
                                   .out = out_heads,
                                   .dout = dout_heads,
                                   .lse = lse.data(),
-                                  .dq = {dq.data(), Number::f32, q_row, c.dim},
-                                  .dk = {dk.data(), Number::f32, kv_row, c.dim},
-                                  .dv = {dv.data(), Number::f32, kv_row, c.dim}});
+                                  .dq = {dq.data(), DType::f32, q_row, c.dim},
+                                  .dk = {dk.data(), DType::f32, kv_row, c.dim},
+                                  .dv = {dv.data(), DType::f32, kv_row, c.dim}});
                }),
                peaks.fp32_gflops);
   }
@@ -180,9 +181,9 @@ void bench_decode(Executor& executor) {
       const AttentionSequence s{
           .queries = 1, .past = length - 1, .keys = length, .first_key = next++ % layers * length};
       const int64_t head_stride = layers * length * dim;
-      attend(executor, spec, {&s, 1}, {q.data(), Number::f32, heads * dim, dim},
-             {k.data(), Number::bf16, dim, head_stride}, {v.data(), Number::bf16, dim, head_stride},
-             {out.data(), Number::f32, heads * dim, dim}, nullptr);
+      attend(executor, spec, {&s, 1}, {q.data(), DType::f32, heads * dim, dim},
+             {k.data(), DType::bf16, dim, head_stride}, {v.data(), DType::bf16, dim, head_stride},
+             {out.data(), DType::f32, heads * dim, dim}, nullptr);
     });
     show_bytes("1 query over " + std::to_string(length) + " keys in bf16, 9/3 heads of 64", 4.0 * double(length * row),
                seconds);
@@ -211,7 +212,7 @@ void bench_fused(Executor& executor) {
     constexpr int64_t heads = 9, pairs = 32;
     const auto table = numbers(rows * pairs);
     show_bytes("rotate 1024 x 9 x 64", 8.0 * rows * n, seconds_of([&] {
-                 const MutableHeads heads_of_y{y.data(), Number::f32, n, 64};
+                 const MutableHeads heads_of_y{y.data(), DType::f32, n, 64};
                  rotate(executor, heads_of_y, heads_of_y, rows, heads, 64, pairs, table.data(), table.data(), pairs,
                         false, false);
                }));
@@ -233,14 +234,14 @@ void bench_fused(Executor& executor) {
     std::vector<float> m(count), v(count);
     std::vector<bf16> copy(count);
     show_bytes("adamw 16 M, fp32", 28.0 * count, seconds_of([&] {
-                 adamw(executor, {}, count, p.data(), g.data(), Number::f32, m.data(), v.data(), nullptr);
+                 adamw(executor, {}, count, p.data(), g.data(), DType::f32, m.data(), v.data(), nullptr);
                }));
     show_bytes("adamw 16 M, with a bf16 copy", 30.0 * count, seconds_of([&] {
-                 adamw(executor, {}, count, p.data(), g.data(), Number::f32, m.data(), v.data(), copy.data());
+                 adamw(executor, {}, count, p.data(), g.data(), DType::f32, m.data(), v.data(), copy.data());
                }));
     volatile double sum = 0;
     show_bytes("sum of squares 16 M", 4.0 * count,
-               seconds_of([&] { sum = sum_of_squares(executor, g.data(), Number::f32, count); }));
+               seconds_of([&] { sum = sum_of_squares(executor, g.data(), DType::f32, count); }));
   }
 }
 

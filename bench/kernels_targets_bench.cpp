@@ -161,7 +161,7 @@ class Targets {
     const auto x = short_numbers(s.k), w = short_numbers(s.n * s.k);
     std::vector<float> y(size_t(s.n));
     // Products with several copies of a weight in turns, which together exceed the last-level cache.
-    const auto cold = [&](const auto& make, Order order) {
+    const auto cold = [&](const auto& make, AccumulationOrder order) {
       auto copies = std::make_shared<std::vector<decltype(make())>>();
       do copies->push_back(make());
       while (copies->size() < 2 || int64_t(copies->size()) * copies->front().bytes() < 160 << 20);
@@ -176,7 +176,7 @@ class Targets {
     };
     const auto wants = [&](const char* kind) { return want("1 row, " + s.text() + ", " + kind); };
     if (wants("bf16")) {
-      const auto make = [&] { return pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16); };
+      const auto make = [&] { return pack(*team_, {w.data(), s.k}, s.n, s.k, DType::bf16); };
       row("bf16", 0.9, make().bytes(), cold(make, bf16_order()));
     }
     if (!wants("int8") && !wants("nf4")) return;
@@ -188,7 +188,7 @@ class Targets {
       };
     };
     const auto bytes = quantized({}), codes = quantized({Codes::table4, 64, nf4_table()});
-    const Call by_bytes = cold(bytes, Order::bf16_tile), by_codes = cold(codes, bf16_order());
+    const Call by_bytes = cold(bytes, AccumulationOrder::bf16_tile), by_codes = cold(codes, bf16_order());
     row("int8", 0.9, bytes().bytes(), by_bytes);
     row("nf4, groups of 64", 0, codes().bytes(), by_codes);
     show("1 row, " + s.text() + ", nf4 against int8", 1 / least_seconds(by_codes), "1/s",
@@ -220,22 +220,22 @@ class Targets {
       if (against) show(what, flops / t.theirs * 1e-9, "by torch", t.theirs / t.ours, "torch", least_of_torch);
     };
     {
-      const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, Number::bf16);
+      const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, DType::bf16);
       // Without tiles the target is 60 % of the fp32 FMA peak.
       row("bf16", tiles_ ? peaks_.bf16_gflops : peaks_.fp32_gflops, tiles_ ? 0.5 : 0.6, tiles_ ? 1.15 : 1, [&] {
         product(*team_, packed, {short_x.data(), s.k}, m, {short_y.data(), s.n}, nullptr, bf16_order());
       });
     }
     {
-      const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, Number::f32);
+      const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, DType::f32);
       row("fp32", peaks_.fp32_gflops, 0, 1, [&] {
-        product(*team_, packed, {x.data(), s.k}, m, {y.data(), s.n}, nullptr, Order::fp32_chain);
+        product(*team_, packed, {x.data(), s.k}, m, {y.data(), s.n}, nullptr, AccumulationOrder::fp32_chain);
       });
     }
     {
       const auto packed = quantize(*team_, {w.data(), s.k}, s.n, s.k, {});
       row("int8", peaks_.int8_gops, 0.5, 0, [&] {
-        product(*team_, packed, {short_x.data(), s.k}, m, {short_y.data(), s.n}, nullptr, Order::bf16_tile);
+        product(*team_, packed, {short_x.data(), s.k}, m, {short_y.data(), s.n}, nullptr, AccumulationOrder::bf16_tile);
       });
     }
   }
@@ -247,7 +247,7 @@ class Targets {
     const auto w = short_tensor(s.n * s.k), x = short_tensor(m * s.k), dy = short_tensor(m * s.n),
                y = allocate<bf16>(m * s.n), dx = allocate<bf16>(m * s.k);
     const Buffer<float> dw = allocate<float>(s.n * s.k);
-    const auto packed = pack(*team_, {w.get(), s.k}, s.n, s.k, Number::bf16);
+    const auto packed = pack(*team_, {w.get(), s.k}, s.n, s.k, DType::bf16);
     const Both t = in_turns(
         [&] {
           product(*team_, packed, {x.get(), s.k}, m, {y.get(), s.n}, nullptr, bf16_order());
@@ -275,11 +275,11 @@ class Targets {
     const Buffer<float> dw = allocate<float>(groups * n * k);
     std::vector<PackedWeight> packed;
     std::vector<const PackedWeight*> kept;
-    for (int64_t e = 0; e < groups; ++e) packed.push_back(pack(*team_, {w.get() + e * n * k, k}, n, k, Number::bf16));
+    for (int64_t e = 0; e < groups; ++e) packed.push_back(pack(*team_, {w.get() + e * n * k, k}, n, k, DType::bf16));
     for (const PackedWeight& one : packed) kept.push_back(&one);
     const Input from(x.get(), k), back(dy.get(), n), weights(w.get(), k);
     const Output to(y.get(), n), to_x(dx.get(), k), to_w(dw.get(), k);
-    GroupWeights stacked{.n = n, .k = k, .rows = weights, .number = Number::bf16, .packed = kept};
+    GroupWeights stacked{.n = n, .k = k, .rows = weights, .dtype = DType::bf16, .packed = kept};
     // The memory time of the weights: the bytes that a single weight does not move, at the speed of the read loop.
     const double of_weights = double((groups - 1) * n * k);
     const auto row = [&](const std::string& name, double products, double bytes, const Call& many, const Call& one) {
@@ -301,7 +301,7 @@ class Targets {
           grouped_product_dw(*team_, begin, back, from, n, k, to_w);
         },
         [&] {
-          product(*team_, pack(*team_, weights, n, k, Number::bf16), from, m, to, nullptr, bf16_order());
+          product(*team_, pack(*team_, weights, n, k, DType::bf16), from, m, to, nullptr, bf16_order());
           product_dx(*team_, back, weights, m, n, k, to_x, false);
           product_dw(*team_, back, from, m, n, k, to_w, false);
         });
@@ -317,9 +317,9 @@ class Targets {
     const int64_t offsets[] = {0, tokens};
     const auto sequences = sequences_of(offsets, 1);
     const AttentionSpec spec{.heads = heads, .kv_heads = heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
-    const Order order = attention_order(Number::bf16, Number::bf16, Number::bf16);
-    const auto in = [](const std::vector<bf16>& from) { return Heads{from.data(), Number::bf16, row, dim}; };
-    const auto to = [](std::vector<bf16>& into) { return MutableHeads{into.data(), Number::bf16, row, dim}; };
+    const AccumulationOrder order = attention_order(DType::bf16, DType::bf16, DType::bf16);
+    const auto in = [](const std::vector<bf16>& from) { return Heads{from.data(), DType::bf16, row, dim}; };
+    const auto to = [](std::vector<bf16>& into) { return MutableHeads{into.data(), DType::bf16, row, dim}; };
     const auto forward = [&] { attend(*team_, spec, sequences, in(q), in(k), in(v), to(out), lse.data(), order); };
     const double flops = 2.0 * tokens * tokens * row;
     const Both f = in_turns(forward, [&] { return torch_.number("attention forward"); });
@@ -349,7 +349,7 @@ class Targets {
     const int64_t sets = (96 << 20) / (keys * kv_heads * dim * 4), head_stride = sets * keys * dim;
     const auto k = short_numbers(kv_heads * head_stride), v = short_numbers(kv_heads * head_stride);
     const auto q = short_numbers(heads * dim);
-    const Order order = attention_order(Number::bf16, Number::bf16, Number::bf16);
+    const AccumulationOrder order = attention_order(DType::bf16, DType::bf16, DType::bf16);
     std::vector<float> out(size_t(heads * dim));
     const AttentionSpec spec{.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
     const double bytes = 4.0 * double(keys * kv_heads * dim);
@@ -357,9 +357,9 @@ class Targets {
     const Both t = in_turns(
         [&] {
           const AttentionSequence s{.queries = 1, .past = keys - 1, .keys = keys, .first_key = next++ % sets * keys};
-          attend(*team_, spec, {&s, 1}, {q.data(), Number::bf16, heads * dim, dim},
-                 {k.data(), Number::bf16, dim, head_stride}, {v.data(), Number::bf16, dim, head_stride},
-                 {out.data(), Number::f32, heads * dim, dim}, nullptr, order);
+          attend(*team_, spec, {&s, 1}, {q.data(), DType::bf16, heads * dim, dim},
+                 {k.data(), DType::bf16, dim, head_stride}, {v.data(), DType::bf16, dim, head_stride},
+                 {out.data(), DType::f32, heads * dim, dim}, nullptr, order);
         },
         [&] { return read_seconds(bytes); });
     show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading", 0.85);
@@ -372,14 +372,14 @@ class Targets {
     constexpr int64_t m = 512, n = 1536, k = 576;
     const auto w = numbers(n * k), x = numbers(m * k);
     std::vector<float> y(size_t(m * n));
-    const auto packed = pack(*team_, {w.data(), k}, n, k, Number::f32);
+    const auto packed = pack(*team_, {w.data(), k}, n, k, DType::f32);
     const auto mean_seconds = [&] {
       using Clock = std::chrono::steady_clock;
       const auto begin = Clock::now();
       double all = 0;
       int64_t calls = 0;
       for (; all < 1; ++calls, all = std::chrono::duration<double>(Clock::now() - begin).count())
-        product(*team_, packed, {x.data(), k}, m, {y.data(), n}, nullptr, Order::fp32_chain);
+        product(*team_, packed, {x.data(), k}, m, {y.data(), n}, nullptr, AccumulationOrder::fp32_chain);
       return all / double(calls);
     };
     const double alone = mean_seconds();

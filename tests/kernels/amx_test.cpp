@@ -52,8 +52,8 @@ std::vector<bf16> turned(const std::vector<bf16>& x, int64_t rows, int64_t colum
 std::vector<float> in_order(const std::vector<bf16>& left, const std::vector<bf16>& right, const Shape& s) {
   return without_tiles([&] {
     std::vector<float> y(size_t(s.m * s.n));
-    const PackedWeight packed = pack(pool_of_two(), {right.data(), s.k}, s.n, s.k, Number::bf16);
-    product(pool_of_two(), packed, {left.data(), s.k}, s.m, {y.data(), s.n}, nullptr, Order::bf16_tile);
+    const PackedWeight packed = pack(pool_of_two(), {right.data(), s.k}, s.n, s.k, DType::bf16);
+    product(pool_of_two(), packed, {left.data(), s.k}, s.m, {y.data(), s.n}, nullptr, AccumulationOrder::bf16_tile);
     return y;
   });
 }
@@ -74,10 +74,10 @@ TEST_F(Tiles, GiveAProductTheBitsOfEveryOtherSet) {
       SCOPED_TRACE(s.text());
       const auto x = numbers(s.m * s.k, 1, rough), w = numbers(s.n * s.k, 2, rough);
       const auto wide_x = widened(x), bias = normal(s.n, 3);
-      const PackedWeight packed = pack(pool_of_two(), {w.data(), s.k}, s.n, s.k, Number::bf16);
+      const PackedWeight packed = pack(pool_of_two(), {w.data(), s.k}, s.n, s.k, DType::bf16);
       const auto multiply = [&](Executor& executor, Input from) {
         std::vector<float> y(size_t(s.m * s.n));
-        product(executor, packed, from, s.m, {y.data(), s.n}, bias.data(), Order::bf16_tile);
+        product(executor, packed, from, s.m, {y.data(), s.n}, bias.data(), AccumulationOrder::bf16_tile);
         return y;
       };
       const auto expected = without_tiles([&] { return multiply(pool_of_two(), {x.data(), s.k}); });
@@ -152,8 +152,8 @@ TEST_F(Tiles, GiveGroupsTheBitsOfEachAlone) {
     by_tiles([&] {
       for (Executor* const executor : {&serial_executor(), &pool_of_five()}) {
         std::vector<float> y(size_t(rows * n)), dx(size_t(rows * k)), dw(size_t(groups * n * k), 3.0f);
-        grouped_product(*executor, begin, {.n = n, .k = k, .rows = {w.data(), k}, .number = Number::bf16},
-                        {x.data(), k}, {y.data(), n}, nullptr, Order::bf16_tile);
+        grouped_product(*executor, begin, {.n = n, .k = k, .rows = {w.data(), k}, .dtype = DType::bf16}, {x.data(), k},
+                        {y.data(), n}, nullptr, AccumulationOrder::bf16_tile);
         grouped_product_dx(*executor, begin, {dy.data(), n}, {w.data(), k}, n, k, {dx.data(), k});
         grouped_product_dw(*executor, begin, {dy.data(), n}, {x.data(), k}, n, k, {dw.data(), k});
         for (int64_t g = 0; g < groups; ++g) {
@@ -184,7 +184,7 @@ TEST_F(Tiles, GiveQuantizedWeightsTheBitsOfEveryOtherSet) {
           const auto packed = quantize(pool_of_two(), {w.data(), s.k}, s.n, s.k, {codes, group, nf4_table()});
           const auto multiply = [&](Executor& executor) {
             std::vector<float> y(size_t(s.m * s.n));
-            product(executor, packed, {x.data(), s.k}, s.m, {y.data(), s.n}, bias.data(), Order::bf16_tile);
+            product(executor, packed, {x.data(), s.k}, s.m, {y.data(), s.n}, bias.data(), AccumulationOrder::bf16_tile);
             return y;
           };
           const auto expected = without_tiles([&] { return multiply(pool_of_two()); });
@@ -204,7 +204,7 @@ TEST_F(Tiles, SumTheLongestRowsOfTheLargestBytes) {
   const auto packed = pack_codes(pool_of_two(), codes.data(), scale.data(), n, k, {Codes::bytes, 0, {}});
   by_tiles([&] {
     std::vector<float> y(m * n);
-    product(pool_of_two(), packed, {x.data(), k}, m, {y.data(), n}, nullptr, Order::fp32_chain);
+    product(pool_of_two(), packed, {x.data(), k}, m, {y.data(), n}, nullptr, AccumulationOrder::fp32_chain);
     EXPECT_TRUE(same_bits(y, std::vector<float>(m * n, float(int64_t(127) * 127 * k) * (1.0f / 127))));
   });
 }
@@ -215,7 +215,7 @@ TEST_F(Tiles, DoWhatTheyServeAndNothingElse) {
   const auto x = numbers(m * k, 14, false), w = numbers(n * k, 15, false), dy = numbers(m * n, 16, false);
   const auto wide = widened(w);
   std::vector<float> y(m * n), dx(m * k), dw(n * k);
-  const PackedWeight packed = pack(serial_executor(), {w.data(), k}, n, k, Number::bf16);
+  const PackedWeight packed = pack(serial_executor(), {w.data(), k}, n, k, DType::bf16);
   const auto bytes = quantize(serial_executor(), {w.data(), k}, n, k, {Codes::bytes, 0, {}}),
              codes = quantize(serial_executor(), {w.data(), k}, n, k, {Codes::table4, 32, nf4_table()});
   // Tile products of one call: of bf16 and of bytes.
@@ -226,15 +226,15 @@ TEST_F(Tiles, DoWhatTheyServeAndNothingElse) {
     return std::array<uint64_t, 2>{after.bf16 - before.bf16, after.bytes - before.bytes};
   };
   using Counts = std::array<uint64_t, 2>;
-  const auto forward = [&](int64_t rows, Order order) {
+  const auto forward = [&](int64_t rows, AccumulationOrder order) {
     return count([&] { product(serial_executor(), packed, {x.data(), k}, rows, {y.data(), n}, nullptr, order); });
   };
   // Row tiles x column tiles x blocks of k.
-  EXPECT_EQ(forward(40, Order::bf16_tile), (Counts{3 * 4 * 3, 0}));
-  EXPECT_EQ(forward(4, Order::bf16_tile), (Counts{1 * 4 * 3, 0}));
-  EXPECT_EQ(forward(3, Order::bf16_tile), (Counts{0, 0}));
-  EXPECT_EQ(forward(40, Order::bf16_pairs), (Counts{0, 0}));
-  EXPECT_EQ(forward(40, Order::fp32_chain), (Counts{0, 0}));
+  EXPECT_EQ(forward(40, AccumulationOrder::bf16_tile), (Counts{3 * 4 * 3, 0}));
+  EXPECT_EQ(forward(4, AccumulationOrder::bf16_tile), (Counts{1 * 4 * 3, 0}));
+  EXPECT_EQ(forward(3, AccumulationOrder::bf16_tile), (Counts{0, 0}));
+  EXPECT_EQ(forward(40, AccumulationOrder::bf16_pairs), (Counts{0, 0}));
+  EXPECT_EQ(forward(40, AccumulationOrder::fp32_chain), (Counts{0, 0}));
   EXPECT_EQ(count([&] {
               product_dx(serial_executor(), {dy.data(), n}, {w.data(), k}, m, n, k, {dx.data(), k}, false);
             }),
@@ -247,29 +247,29 @@ TEST_F(Tiles, DoWhatTheyServeAndNothingElse) {
               product_dw(serial_executor(), {dy.data(), n}, {x.data(), k}, m, n, k, {dw.data(), k}, false);
             }),
             (Counts{4 * 6 * 2, 0}));
-  const auto quantized = [&](const QuantizedWeight& weight, int64_t rows, Order order) {
+  const auto quantized = [&](const QuantizedWeight& weight, int64_t rows, AccumulationOrder order) {
     return count([&] { product(serial_executor(), weight, {x.data(), k}, rows, {y.data(), n}, nullptr, order); });
   };
-  EXPECT_EQ(quantized(bytes, 40, Order::bf16_tile), (Counts{0, 3 * 4 * 2}));  // blocks of 64 k
-  EXPECT_EQ(quantized(bytes, 12, Order::bf16_tile), (Counts{0, 0}));
-  EXPECT_EQ(quantized(codes, 40, Order::bf16_tile), (Counts{3 * 4 * 3, 0}));
-  EXPECT_EQ(quantized(codes, 4, Order::bf16_tile), (Counts{0, 0}));
-  EXPECT_EQ(quantized(codes, 40, Order::fp32_chain), (Counts{0, 0}));
-  const auto attention = [&](int64_t queries, Order order) {
+  EXPECT_EQ(quantized(bytes, 40, AccumulationOrder::bf16_tile), (Counts{0, 3 * 4 * 2}));  // blocks of 64 k
+  EXPECT_EQ(quantized(bytes, 12, AccumulationOrder::bf16_tile), (Counts{0, 0}));
+  EXPECT_EQ(quantized(codes, 40, AccumulationOrder::bf16_tile), (Counts{3 * 4 * 3, 0}));
+  EXPECT_EQ(quantized(codes, 4, AccumulationOrder::bf16_tile), (Counts{0, 0}));
+  EXPECT_EQ(quantized(codes, 40, AccumulationOrder::fp32_chain), (Counts{0, 0}));
+  const auto attention = [&](int64_t queries, AccumulationOrder order) {
     const AttentionSpec spec{.heads = 1, .kv_heads = 1, .head_dim = n, .v_dim = n};
     const AttentionSequence sequence{.queries = queries, .past = m - queries, .keys = m};
-    const Heads in{dy.data(), Number::bf16, n, n};
+    const Heads in{dy.data(), DType::bf16, n, n};
     return count([&] {
-      attend(serial_executor(), spec, {&sequence, 1}, in, in, in, {y.data(), Number::f32, n, n}, nullptr, order);
+      attend(serial_executor(), spec, {&sequence, 1}, in, in, in, {y.data(), DType::f32, n, n}, nullptr, order);
     });
   };
   // Pieces of 12 rows, of which two see keys of one block and one of two: 2 blocks of dimensions x 2 column tiles, then
   // 2 panels of values; and one of 4, by FMAs.
-  EXPECT_EQ(attention(40, Order::bf16_tile), (Counts{4 * (2 * 2 + 2 * 2), 0}));
-  EXPECT_EQ(attention(12, Order::bf16_tile), (Counts{2 * (2 * 2 + 2 * 2), 0}));
-  EXPECT_EQ(attention(11, Order::bf16_tile), (Counts{0, 0}));
-  EXPECT_EQ(attention(40, Order::bf16_pairs), (Counts{0, 0}));
-  EXPECT_EQ(attention(40, Order::fp32_chain), (Counts{0, 0}));
+  EXPECT_EQ(attention(40, AccumulationOrder::bf16_tile), (Counts{4 * (2 * 2 + 2 * 2), 0}));
+  EXPECT_EQ(attention(12, AccumulationOrder::bf16_tile), (Counts{2 * (2 * 2 + 2 * 2), 0}));
+  EXPECT_EQ(attention(11, AccumulationOrder::bf16_tile), (Counts{0, 0}));
+  EXPECT_EQ(attention(40, AccumulationOrder::bf16_pairs), (Counts{0, 0}));
+  EXPECT_EQ(attention(40, AccumulationOrder::fp32_chain), (Counts{0, 0}));
 }
 
 }  // namespace

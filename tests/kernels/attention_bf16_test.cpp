@@ -8,13 +8,14 @@ namespace {
 
 using namespace testing;
 
-class AttentionInBf16 : public ::testing::TestWithParam<Order> {};
-INSTANTIATE_TEST_SUITE_P(Orders, AttentionInBf16, ::testing::Values(Order::bf16_pairs, Order::bf16_tile),
+class AttentionInBf16 : public ::testing::TestWithParam<AccumulationOrder> {};
+INSTANTIATE_TEST_SUITE_P(Orders, AttentionInBf16,
+                         ::testing::Values(AccumulationOrder::bf16_pairs, AccumulationOrder::bf16_tile),
                          [](const auto& order) { return std::string(name(order.param)); });
 
 // A problem in bf16; the exact one is of the same numbers.
 struct ShortProblem : Problem {
-  Order order = AttentionInBf16::GetParam();
+  AccumulationOrder order = AttentionInBf16::GetParam();
   std::vector<bf16> short_q, short_k, short_v;
 
   ShortProblem(const AttentionSpec& s, const std::vector<int64_t>& lengths, unsigned seed, float size = 1)
@@ -41,15 +42,15 @@ struct ShortProblem : Problem {
 
 float rounded(float x) { return widen(narrow(x)); }
 
-// sum + the products of up to 32 neighbouring k by the orders of order.h.
+// sum + the products of up to 32 neighbouring k by the orders of accumulation_order.h.
 struct Factors {
   float left = 0, right = 0;
 };
 template <class At>
-float block_added(Order order, float sum, int64_t count, const At& at) {
+float block_added(AccumulationOrder order, float sum, int64_t count, const At& at) {
   const auto k = [&](int64_t i) { return i < count ? at(i) : Factors{}; };
   const auto add = [](float to, Factors x) { return std::fma(x.left, x.right, to); };
-  if (order == Order::bf16_pairs) {
+  if (order == AccumulationOrder::bf16_pairs) {
     for (int64_t i = 0; i < count; i += 2) sum = add(add(sum, k(i + 1)), k(i));
     return sum;
   }
@@ -61,7 +62,7 @@ float block_added(Order order, float sum, int64_t count, const At& at) {
 // One row by the order of attention.h, without softcap and sinks; of numbers that are no denormals.
 std::vector<float> row_by_contract(const ShortProblem& p, const AttentionSequence& s, int64_t query, int64_t head) {
   const AttentionSpec& spec = p.spec;
-  const Order order = p.order;
+  const AccumulationOrder order = p.order;
   const int64_t kv_head = head / (spec.heads / spec.kv_heads), position = s.past + query;
   const float* const q = p.q.data() + ((s.first_query + query) * spec.heads + head) * spec.head_dim;
   const auto k = [&](int64_t t) { return p.k.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.head_dim; };
@@ -301,11 +302,11 @@ TEST_P(AttentionInBf16, LooksAcrossToKeysOfAnotherLength) {
 }
 
 TEST(AttentionOrder, IsThatOfProductsWhereAllIsBf16) {
-  constexpr Number wide = Number::f32, narrow = Number::bf16;
+  constexpr DType wide = DType::f32, narrow = DType::bf16;
   EXPECT_EQ(attention_order(narrow, narrow, narrow), bf16_order());
-  EXPECT_EQ(attention_order(wide, narrow, narrow), Order::fp32_chain);
-  EXPECT_EQ(attention_order(narrow, wide, narrow), Order::fp32_chain);
-  EXPECT_EQ(attention_order(narrow, narrow, wide), Order::fp32_chain);
+  EXPECT_EQ(attention_order(wide, narrow, narrow), AccumulationOrder::fp32_chain);
+  EXPECT_EQ(attention_order(narrow, wide, narrow), AccumulationOrder::fp32_chain);
+  EXPECT_EQ(attention_order(narrow, narrow, wide), AccumulationOrder::fp32_chain);
 }
 
 TEST_P(AttentionInBf16, IsOfBf16Alone) {

@@ -12,16 +12,16 @@ namespace easydel::kernels::testing {
 
 // page_tokens: of sequences with pages.
 inline Heads heads_of(const std::vector<float>& x, int64_t heads, int64_t dim, int64_t page_tokens = 0) {
-  return {x.data(), Number::f32, heads * dim, dim, page_tokens * heads * dim};
+  return {x.data(), DType::f32, heads * dim, dim, page_tokens * heads * dim};
 }
 inline Heads heads_of(const std::vector<bf16>& x, int64_t heads, int64_t dim, int64_t page_tokens = 0) {
-  return {x.data(), Number::bf16, heads * dim, dim, page_tokens * heads * dim};
+  return {x.data(), DType::bf16, heads * dim, dim, page_tokens * heads * dim};
 }
 inline MutableHeads heads_of(std::vector<float>& x, int64_t heads, int64_t dim) {
-  return {x.data(), Number::f32, heads * dim, dim};
+  return {x.data(), DType::f32, heads * dim, dim};
 }
 inline MutableHeads heads_of(std::vector<bf16>& x, int64_t heads, int64_t dim) {
-  return {x.data(), Number::bf16, heads * dim, dim};
+  return {x.data(), DType::bf16, heads * dim, dim};
 }
 
 struct Problem {

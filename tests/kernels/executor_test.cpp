@@ -96,13 +96,13 @@ TEST(HeldPool, MayBeToldOfAnyMemory) {
     pool->hold([&] {
       for (int step = 0; step < pass % 7 + 3; ++step, ++runs) {
         // Another order than in the last pass, nothing, and memory that is freed before it is prefetched.
-        if (step % 3 == 0) pool->reads(here.data() + step * pass, int64_t(here.size()) - step * pass);
-        if (step % 3 == 1) pool->reads(nullptr, 0);
-        if (step % 3 == 2) pool->reads(std::vector<char>(100'000).data(), 100'000);
+        if (step % 3 == 0) pool->will_read(here.data() + step * pass, int64_t(here.size()) - step * pass);
+        if (step % 3 == 1) pool->will_read(nullptr, 0);
+        if (step % 3 == 2) pool->will_read(std::vector<char>(100'000).data(), 100'000);
         pool->run(5, [&](int64_t part) { sum += part; });
       }
     });
-  pool->reads(here.data(), 1);
+  pool->will_read(here.data(), 1);
   EXPECT_EQ(sum, runs * 10);
 }
 

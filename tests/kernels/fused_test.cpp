@@ -158,7 +158,7 @@ TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
       const auto x = normal(tokens * heads * dim, 11), angle = normal(tokens * pairs, 12);
       std::vector<float> cos, sin;
       for (const float a : angle) cos.push_back(std::cos(a)), sin.push_back(std::sin(a));
-      const auto here = [&](std::vector<float>& of) { return MutableHeads{of.data(), Number::f32, heads * dim, dim}; };
+      const auto here = [&](std::vector<float>& of) { return MutableHeads{of.data(), DType::f32, heads * dim, dim}; };
       const auto y = one_set_of_bits([&](Executor& executor) {
         auto out = x;
         rotate(executor, here(out), here(out), tokens, heads, dim, pairs, cos.data(), sin.data(), pairs, interleaved,
@@ -178,7 +178,7 @@ TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
       // To rows of another place, as a cache has them: heads far apart.
       auto from = x;
       std::vector<float> cache(x.size(), 7.0f), again(x.size());
-      rotate(pool_of_two(), here(from), {cache.data(), Number::f32, dim, tokens * dim}, tokens, heads, dim, pairs,
+      rotate(pool_of_two(), here(from), {cache.data(), DType::f32, dim, tokens * dim}, tokens, heads, dim, pairs,
              cos.data(), sin.data(), pairs, interleaved, false);
       for (int64_t t = 0; t < tokens; ++t)
         for (int64_t h = 0; h < heads; ++h)
@@ -190,7 +190,7 @@ TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
       expect_near(back, to_double(x), 1e-6);
       auto in_bf16 = narrowed(x);
       auto widened_first = widened(in_bf16);
-      const MutableHeads short_heads{in_bf16.data(), Number::bf16, heads * dim, dim};
+      const MutableHeads short_heads{in_bf16.data(), DType::bf16, heads * dim, dim};
       rotate(serial_executor(), short_heads, short_heads, tokens, heads, dim, pairs, cos.data(), sin.data(), pairs,
              interleaved, false);
       rotate(serial_executor(), here(widened_first), here(widened_first), tokens, heads, dim, pairs, cos.data(),
@@ -398,9 +398,9 @@ TEST(AdamW, FollowsItsFormulaForAStepAfterAnother) {
       spec.step = step;
       const auto g = normal(n, 17 + unsigned(step));
       if (step == 2)
-        adamw(executor, spec, n, p.data(), narrowed(g).data(), Number::bf16, m.data(), v.data(), nullptr);
+        adamw(executor, spec, n, p.data(), narrowed(g).data(), DType::bf16, m.data(), v.data(), nullptr);
       else
-        adamw(executor, spec, n, p.data(), g.data(), Number::f32, m.data(), v.data(), copy.data());
+        adamw(executor, spec, n, p.data(), g.data(), DType::f32, m.data(), v.data(), copy.data());
     }
     EXPECT_TRUE(same_bits(copy, narrowed(p)));
     return p;
@@ -425,13 +425,13 @@ TEST(SumOfSquares, IsExactToDoublePrecisionAndOneNumber) {
     if (n > 1) x[0] = 1e30f, x[1] = 1e-30f;
     double exact = 0;
     for (const float v : x) exact += double(v) * double(v);
-    const double first = sum_of_squares(serial_executor(), x.data(), Number::f32, n);
+    const double first = sum_of_squares(serial_executor(), x.data(), DType::f32, n);
     EXPECT_NEAR(first, exact, 1e-12 * exact);
     on_every_isa([&] {
-      EXPECT_EQ(sum_of_squares(pool_of_five(), x.data(), Number::f32, n), first);
+      EXPECT_EQ(sum_of_squares(pool_of_five(), x.data(), DType::f32, n), first);
       const auto y = narrowed(x);
-      EXPECT_EQ(sum_of_squares(pool_of_two(), y.data(), Number::bf16, n),
-                sum_of_squares(serial_executor(), widened(y).data(), Number::f32, n));
+      EXPECT_EQ(sum_of_squares(pool_of_two(), y.data(), DType::bf16, n),
+                sum_of_squares(serial_executor(), widened(y).data(), DType::f32, n));
     });
   }
 }

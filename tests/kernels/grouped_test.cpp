@@ -14,21 +14,21 @@ const std::vector<int64_t> uneven = {0, 0, 1, 13, 13, 24, 61, 93, 163, 502, 502}
 const int64_t groups = int64_t(uneven.size()) - 1, rows = uneven.back();
 
 struct Case {
-  Number weight, activation;
-  Order order;
+  DType weight, activation;
+  AccumulationOrder order;
 };
-const Case cases[] = {{Number::f32, Number::f32, Order::fp32_chain},
-                      {Number::bf16, Number::bf16, Order::fp32_chain},
-                      {Number::bf16, Number::f32, Order::bf16_tile},
-                      {Number::bf16, Number::bf16, Order::bf16_tile},
-                      {Number::bf16, Number::bf16, Order::bf16_pairs}};
+const Case cases[] = {{DType::f32, DType::f32, AccumulationOrder::fp32_chain},
+                      {DType::bf16, DType::bf16, AccumulationOrder::fp32_chain},
+                      {DType::bf16, DType::f32, AccumulationOrder::bf16_tile},
+                      {DType::bf16, DType::bf16, AccumulationOrder::bf16_tile},
+                      {DType::bf16, DType::bf16, AccumulationOrder::bf16_pairs}};
 
 // Numbers in either type.
 struct Values {
   Values(int64_t count, unsigned seed) : wide(normal(count, seed)), narrow(narrowed(wide)) {}
-  Input in(Number number, int64_t stride, int64_t row = 0) const {
-    return number == Number::f32 ? Input(wide.data() + row * stride, stride)
-                                 : Input(narrow.data() + row * stride, stride);
+  Input in(DType dtype, int64_t stride, int64_t row = 0) const {
+    return dtype == DType::f32 ? Input(wide.data() + row * stride, stride)
+                               : Input(narrow.data() + row * stride, stride);
   }
   std::vector<float> wide;
   std::vector<bf16> narrow;
@@ -36,9 +36,9 @@ struct Values {
 
 struct Result {
   explicit Result(int64_t count) : wide(size_t(count), 7.0f), narrow(size_t(count), kernels::narrow(7.0f)) {}
-  Output out(Number number, int64_t stride, int64_t row = 0) {
-    return number == Number::f32 ? Output(wide.data() + row * stride, stride)
-                                 : Output(narrow.data() + row * stride, stride);
+  Output out(DType dtype, int64_t stride, int64_t row = 0) {
+    return dtype == DType::f32 ? Output(wide.data() + row * stride, stride)
+                               : Output(narrow.data() + row * stride, stride);
   }
   void expect(const Result& other) const {
     EXPECT_TRUE(same_bits(wide, other.wide));
@@ -68,7 +68,7 @@ TEST(GroupedProduct, GivesARowTheBitsOfItsGroupAlone) {
         }
         for (Executor* const executor : {&serial_executor(), &pool_of_five()})
           for (const bool kept : {false, true}) {
-            GroupWeights weights{.n = n, .k = k, .rows = w.in(c.weight, k), .number = c.weight};
+            GroupWeights weights{.n = n, .k = k, .rows = w.in(c.weight, k), .dtype = c.weight};
             if (kept) weights.packed = some;
             Result y(rows * n);
             grouped_product(*executor, uneven, weights, x.in(c.activation, k), y.out(c.activation, n), bias.data(),
@@ -86,32 +86,32 @@ TEST(GroupedProduct, CutsAGroupThatIsTooLargeForOnePiece) {
   const auto x = normal(700 * k, 4), w = normal(2 * n * k, 5);
   std::vector<float> y(700 * n), expected(700 * n);
   for (size_t g = 0; g < 2; ++g)
-    product(serial_executor(), pack(serial_executor(), {w.data() + int64_t(g) * n * k, k}, n, k, Number::f32),
+    product(serial_executor(), pack(serial_executor(), {w.data() + int64_t(g) * n * k, k}, n, k, DType::f32),
             {x.data() + begin[g] * k, k}, begin[g + 1] - begin[g], {expected.data() + begin[g] * n, n}, nullptr,
-            Order::fp32_chain);
+            AccumulationOrder::fp32_chain);
   grouped_product(pool_of_two(), begin, {.n = n, .k = k, .rows = {w.data(), k}}, {x.data(), k}, {y.data(), n}, nullptr,
-                  Order::fp32_chain);
+                  AccumulationOrder::fp32_chain);
   EXPECT_TRUE(same_bits(y, expected));
 }
 
 TEST(GroupedProduct, HasTheGradientsOfEachGroupAlone) {
   for (const int64_t n : {70, 2100})  // the second is summed in stretches
-    for (const Number number : {Number::f32, Number::bf16}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
       constexpr int64_t k = 45;
       const Values x(rows * k, 6), dy(rows * n, 7), w(groups * n * k, 8);
       on_every_isa([&] {
         Result expected_dx(rows * k), expected_dw(groups * n * k);
         for (int64_t g = 0; g < groups; ++g) {
           const int64_t first = uneven[size_t(g)], count = uneven[size_t(g) + 1] - first;
-          product_dx(serial_executor(), dy.in(number, n, first), w.in(number, k, g * n), count, n, k,
-                     expected_dx.out(number, k, first), false);
-          product_dw(serial_executor(), dy.in(number, n, first), x.in(number, k, first), count, n, k,
-                     expected_dw.out(Number::f32, k, g * n), false);
+          product_dx(serial_executor(), dy.in(dtype, n, first), w.in(dtype, k, g * n), count, n, k,
+                     expected_dx.out(dtype, k, first), false);
+          product_dw(serial_executor(), dy.in(dtype, n, first), x.in(dtype, k, first), count, n, k,
+                     expected_dw.out(DType::f32, k, g * n), false);
         }
         for (Executor* const executor : {&serial_executor(), &pool_of_five()}) {
           Result dx(rows * k), dw(groups * n * k);
-          grouped_product_dx(*executor, uneven, dy.in(number, n), w.in(number, k), n, k, dx.out(number, k));
-          grouped_product_dw(*executor, uneven, dy.in(number, n), x.in(number, k), n, k, dw.out(Number::f32, k));
+          grouped_product_dx(*executor, uneven, dy.in(dtype, n), w.in(dtype, k), n, k, dx.out(dtype, k));
+          grouped_product_dw(*executor, uneven, dy.in(dtype, n), x.in(dtype, k), n, k, dw.out(DType::f32, k));
           dx.expect(expected_dx);
           dw.expect(expected_dw);
         }
@@ -127,12 +127,12 @@ TEST(GroupedProduct, GivesALargeGradientTheSameBitsWhereverItLies) {
   const Values x(400 * k, 10), dy(400 * n, 11);
   const Buffer<float> on_a_line = allocate<float>(of_groups + 1);
   on_every_isa([&] {
-    for (const Number number : {Number::f32, Number::bf16})
+    for (const DType dtype : {DType::f32, DType::bf16})
       for (const bool grouped : {true, false}) {
         std::vector<float> all[2];
         for (const int64_t off : {0, 1}) {
           float* const dw = on_a_line.get() + off;
-          const Input from_y = dy.in(number, n), from_x = x.in(number, k);
+          const Input from_y = dy.in(dtype, n), from_x = x.in(dtype, k);
           if (grouped)
             grouped_product_dw(pool_of_five(), begin, from_y, from_x, n, k, {dw, k});
           else
@@ -149,7 +149,7 @@ TEST(GroupedProduct, TakesNoRowsAtAll) {
   const auto w = normal(2 * 3 * 4, 9);
   std::vector<float> dw(24, 5.0f);
   grouped_product(pool_of_two(), begin, {.n = 3, .k = 4, .rows = {w.data(), 4}}, {w.data(), 4}, {dw.data(), 3}, nullptr,
-                  Order::fp32_chain);
+                  AccumulationOrder::fp32_chain);
   grouped_product_dw(pool_of_two(), begin, {w.data(), 3}, {w.data(), 4}, 3, 4, {dw.data(), 4});
   EXPECT_EQ(dw, std::vector<float>(24, 0.0f));
 }

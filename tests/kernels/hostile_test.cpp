@@ -142,13 +142,13 @@ TEST(HostileNumbers, LeaveTheOptimizerOneSetOfBitsAndEachParameterToItself) {
     expect_one_set_of_bits(str("adamw of ", n), [&] {
       Numbers p = parameters, m = room(n), v = room(n);
       std::vector<bf16> copy(static_cast<size_t>(n));
-      adamw(serial_executor(), {}, n, p.data(), gradient.data(), Number::f32, m.data(), v.data(), copy.data());
+      adamw(serial_executor(), {}, n, p.data(), gradient.data(), DType::f32, m.data(), v.data(), copy.data());
       for (int64_t i = 0; i < n; ++i) EXPECT_TRUE(i == 1 || std::isfinite(p[size_t(i)])) << i;
       return joined({p, m, v, widened(copy)});
     });
     const Numbers x = hostile(n, 14);
     expect_one_set_of_bits("sum_of_squares",
-                           [&] { return Numbers{float(sum_of_squares(serial_executor(), x.data(), Number::f32, n))}; });
+                           [&] { return Numbers{float(sum_of_squares(serial_executor(), x.data(), DType::f32, n))}; });
   }
 }
 

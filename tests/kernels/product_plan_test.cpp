@@ -83,7 +83,7 @@ TEST(ProductPlan, OfEachKindOfProduct) {
 }
 
 TEST(ProductPlan, ChoosesThePackedFormByOrderAndInstructions) {
-  using enum Order;
+  using enum AccumulationOrder;
   constexpr MatrixInstructions none{}, fast_pairs{.pairs = true}, amx{.tiles = true};
   EXPECT_EQ(left_of_product(fp32_chain, amx, 512), rows);
   EXPECT_EQ(left_of_product(bf16_tile, none, 512), rows);
@@ -92,9 +92,9 @@ TEST(ProductPlan, ChoosesThePackedFormByOrderAndInstructions) {
   EXPECT_EQ(left_of_grouped_product(bf16_tile, amx), tiles);
   EXPECT_EQ(left_of_product(bf16_pairs, fast_pairs, 1), pairs);
   EXPECT_EQ(left_of_product(bf16_pairs, amx, 512), rows);
-  EXPECT_EQ(left_of_gradient(Number::bf16, Number::bf16, fast_pairs), pairs);
-  EXPECT_EQ(left_of_gradient(Number::bf16, Number::bf16, {.pairs = true, .tiles = true}), tiles);
-  EXPECT_EQ(left_of_gradient(Number::bf16, Number::f32, fast_pairs), rows);
+  EXPECT_EQ(left_of_gradient(DType::bf16, DType::bf16, fast_pairs), pairs);
+  EXPECT_EQ(left_of_gradient(DType::bf16, DType::bf16, {.pairs = true, .tiles = true}), tiles);
+  EXPECT_EQ(left_of_gradient(DType::bf16, DType::f32, fast_pairs), rows);
 }
 
 // Every row is packed and multiplied by every panel exactly once.
@@ -137,14 +137,14 @@ struct GroupCase {
   const char* name;
   ProductShape shape;
   GroupRight right;
-  Number weight;
+  DType weight;
   ExpectedGroup expected;
 };
 
 TEST(GroupPlan, OfEachKindOfGroup) {
   constexpr auto unpacked = GroupRight::unpacked_weight, packed = GroupRight::packed_panels,
                  gradient = GroupRight::rows;
-  constexpr auto bf16 = Number::bf16, f32 = Number::f32;
+  constexpr auto bf16 = DType::bf16, f32 = DType::f32;
   constexpr int threads = 2;
   const GroupCase cases[] = {
       // Few rows read the weight where it is: bf16, whole blocks of k, up to 128 rows.

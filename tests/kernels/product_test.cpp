@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-// The contract of order.h, written as it reads.
+// The contract of accumulation_order.h, written as it reads.
 float chain(const float* x, const float* w, int64_t k) {
   float sum = 0;
   for (int64_t i = 0; i < k; ++i) sum = std::fma(x[i], w[i], sum);
@@ -44,25 +44,27 @@ float pairs(const float* x, const float* w, int64_t k) {
 
 struct Kind {
   const char* text;
-  Number weight;
-  Order order;
+  DType weight;
+  AccumulationOrder order;
 
-  bool rounds_x() const { return order != Order::fp32_chain; }
+  bool rounds_x() const { return order != AccumulationOrder::fp32_chain; }
   float sum(const float* x, const float* w, int64_t k) const {
-    return order == Order::bf16_tile ? tile(x, w, k) : order == Order::bf16_pairs ? pairs(x, w, k) : chain(x, w, k);
+    return order == AccumulationOrder::bf16_tile    ? tile(x, w, k)
+           : order == AccumulationOrder::bf16_pairs ? pairs(x, w, k)
+                                                    : chain(x, w, k);
   }
 };
-const Kind kinds[] = {{"fp32", Number::f32, Order::fp32_chain},
-                      {"bf16 widened", Number::bf16, Order::fp32_chain},
-                      {"bf16 tiles", Number::bf16, Order::bf16_tile},
-                      {"bf16 pairs", Number::bf16, Order::bf16_pairs}};
+const Kind kinds[] = {{"fp32", DType::f32, AccumulationOrder::fp32_chain},
+                      {"bf16 widened", DType::bf16, AccumulationOrder::fp32_chain},
+                      {"bf16 tiles", DType::bf16, AccumulationOrder::bf16_tile},
+                      {"bf16 pairs", DType::bf16, AccumulationOrder::bf16_pairs}};
 
 std::vector<float> by_contract(const Kind& kind, std::vector<float> x, std::vector<float> w, int64_t m, int64_t n,
                                int64_t k) {
-  if (kind.weight == Number::bf16) w = widened(narrowed(w));
+  if (kind.weight == DType::bf16) w = widened(narrowed(w));
   if (kind.rounds_x()) x = widened(narrowed(x));
   // The panel of bf16 is filled up with zeros, which only a sum of -0 can tell.
-  const int64_t padded = kind.weight == Number::bf16 ? round_up(k, 32) : k;
+  const int64_t padded = kind.weight == DType::bf16 ? round_up(k, 32) : k;
   std::vector<float> y(static_cast<size_t>(m * n)), row(static_cast<size_t>(padded)),
       column(static_cast<size_t>(padded));
   for (int64_t r = 0; r < m; ++r)
@@ -74,7 +76,8 @@ std::vector<float> by_contract(const Kind& kind, std::vector<float> x, std::vect
   return y;
 }
 
-std::vector<float> multiply(Executor& executor, const PackedWeight& w, const std::vector<float>& x, Order order) {
+std::vector<float> multiply(Executor& executor, const PackedWeight& w, const std::vector<float>& x,
+                            AccumulationOrder order) {
   const int64_t m = w.k() ? int64_t(x.size()) / w.k() : 0;
   std::vector<float> y(static_cast<size_t>(m * w.n()), 77.0f);
   product(executor, w, {x.data(), w.k()}, m, {y.data(), w.n()}, nullptr, order);
@@ -214,7 +217,7 @@ TEST(Product, IsNearTheExactProduct) {
         for (int64_t i = 0; i < k; ++i) {
           const float a = x[size_t(r * k + i)], b = w[size_t(c * k + i)];
           const double term = double(kind.rounds_x() ? widen(narrow(a)) : a) *
-                              double(kind.weight == Number::bf16 ? widen(narrow(b)) : b);
+                              double(kind.weight == DType::bf16 ? widen(narrow(b)) : b);
           exact += term, size += std::fabs(term);
         }
         // The usual error of a chain grows with the root of its length.
@@ -248,9 +251,9 @@ TEST(Product, PacksTheSameFromEitherNumberType) {
   const auto short_w = narrowed(w);
   const auto wide_w = widened(short_w);
   on_every_isa([&] {
-    for (const Number number : {Number::f32, Number::bf16}) {
-      const PackedWeight a = pack(serial_executor(), {short_w.data(), k}, n, k, number);
-      const PackedWeight b = pack(pool_of_two(), {wide_w.data(), k}, n, k, number);
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const PackedWeight a = pack(serial_executor(), {short_w.data(), k}, n, k, dtype);
+      const PackedWeight b = pack(pool_of_two(), {wide_w.data(), k}, n, k, dtype);
       EXPECT_EQ(std::memcmp(a.data(), b.data(), size_t(a.bytes())), 0);
     }
   });
@@ -282,11 +285,11 @@ TEST(Product, CarriesInfinitiesAndNansToTheirElementsOnly) {
 
 TEST(Product, OfNoRowsOrNoTermsIsEmptyOrZero) {
   const std::vector<float> nothing;
-  const PackedWeight packed = pack(serial_executor(), {nothing.data(), 0}, 3, 0, Number::f32);
+  const PackedWeight packed = pack(serial_executor(), {nothing.data(), 0}, 3, 0, DType::f32);
   std::vector<float> y(6, 9.0f);
-  product(serial_executor(), packed, {nothing.data(), 0}, 0, {y.data(), 3}, nullptr, Order::fp32_chain);
+  product(serial_executor(), packed, {nothing.data(), 0}, 0, {y.data(), 3}, nullptr, AccumulationOrder::fp32_chain);
   EXPECT_EQ(y[0], 9.0f);
-  product(serial_executor(), packed, {nothing.data(), 0}, 2, {y.data(), 3}, nullptr, Order::fp32_chain);
+  product(serial_executor(), packed, {nothing.data(), 0}, 2, {y.data(), 3}, nullptr, AccumulationOrder::fp32_chain);
   EXPECT_EQ(y, std::vector<float>(6, 0.0f));
 }
 

@@ -15,18 +15,18 @@ float flush(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) 
 
 struct Kind {
   QuantizedSpec spec;
-  Order order = Order::bf16_tile;
+  AccumulationOrder order = AccumulationOrder::bf16_tile;
 };
 
 std::vector<Kind> kinds() {
   std::vector<Kind> all;
   for (const int64_t group : {0, 32, 64, 96}) {
     all.push_back({{Codes::bytes, group, {}}});
-    all.push_back({{Codes::table4, group, nf4_table()}, Order::bf16_tile});
-    all.push_back({{Codes::table4, group, nf4_table()}, Order::bf16_pairs});
-    all.push_back({{Codes::table4, group, nf4_table()}, Order::fp32_chain});
+    all.push_back({{Codes::table4, group, nf4_table()}, AccumulationOrder::bf16_tile});
+    all.push_back({{Codes::table4, group, nf4_table()}, AccumulationOrder::bf16_pairs});
+    all.push_back({{Codes::table4, group, nf4_table()}, AccumulationOrder::fp32_chain});
   }
-  all.push_back({{Codes::table4, 32, q4_table()}, Order::bf16_tile});
+  all.push_back({{Codes::table4, 32, q4_table()}, AccumulationOrder::bf16_tile});
   return all;
 }
 
@@ -51,8 +51,8 @@ Plain plain(const QuantizedSpec& spec, int64_t n, int64_t k, unsigned seed) {
 // The contract of quantized.h, written as it reads.
 std::vector<float> by_contract(const Kind& kind, const Plain& w, const std::vector<float>& x, int64_t m, int64_t n,
                                int64_t k) {
-  const bool bytes = kind.spec.codes == Codes::bytes, tiles = kind.order == Order::bf16_tile,
-             in_pairs = kind.order == Order::bf16_pairs;
+  const bool bytes = kind.spec.codes == Codes::bytes, tiles = kind.order == AccumulationOrder::bf16_tile,
+             in_pairs = kind.order == AccumulationOrder::bf16_pairs;
   const int64_t group = kind.spec.group > 0 ? kind.spec.group : round_up(k, 32), groups = divide_up(k, group);
   std::vector<float> y(size_t(m * n));
   for (int64_t r = 0; r < m; ++r) {
@@ -98,7 +98,8 @@ std::vector<float> by_contract(const Kind& kind, const Plain& w, const std::vect
   return y;
 }
 
-std::vector<float> multiply(Executor& executor, const QuantizedWeight& w, const std::vector<float>& x, Order order) {
+std::vector<float> multiply(Executor& executor, const QuantizedWeight& w, const std::vector<float>& x,
+                            AccumulationOrder order) {
   const int64_t m = int64_t(x.size()) / w.k();
   std::vector<float> y(size_t(m * w.n()), 77.0f);
   product(executor, w, {x.data(), w.k()}, m, {y.data(), w.n()}, nullptr, order);
@@ -157,7 +158,9 @@ TEST(QuantizedProduct, IsNearTheProductWithTheDequantizedWeight) {
     dequantize(pool_of_two(), packed, {values.data(), k});
     product(pool_of_two(), packed, {x.data(), k}, m, {y.data(), n}, bias.data(), kind.order);
     // Half a step of the greatest x for bytes, 2^-9 each for x and table in tiles, and the roundings of a chain.
-    const double relative = kind.spec.codes == Codes::bytes ? 0 : kind.order != Order::fp32_chain ? 0x1p-8 : 1e-6;
+    const double relative = kind.spec.codes == Codes::bytes               ? 0
+                            : kind.order != AccumulationOrder::fp32_chain ? 0x1p-8
+                                                                          : 1e-6;
     for (int64_t r = 0; r < m; ++r) {
       double most = 0;
       for (int64_t i = 0; i < k; ++i) most = std::max(most, std::fabs(double(x[size_t(r * k + i)])));
@@ -196,7 +199,7 @@ TEST(QuantizedProduct, MakesARowThatIsNotFiniteNanAndATinyOneZero) {
   const auto w = normal(n * k, 12);
   on_every_isa([&] {
     const auto packed = quantize(serial_executor(), {w.data(), k}, n, k, {});
-    const auto y = multiply(serial_executor(), packed, x, Order::bf16_tile);
+    const auto y = multiply(serial_executor(), packed, x, AccumulationOrder::bf16_tile);
     for (int64_t c = 0; c < n; ++c) {
       EXPECT_TRUE(std::isnan(y[size_t(c)]) && std::isnan(y[size_t(n + c)]));
       EXPECT_TRUE(y[size_t(2 * n + c)] == 0 && y[size_t(3 * n + c)] == 0);

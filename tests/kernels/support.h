@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "easydel/kernels/dtype.h"
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/isa.h"
-#include "easydel/kernels/number.h"
 
 namespace easydel::kernels::testing {
 

@@ -96,7 +96,7 @@ class Counting final : public kernels::Executor {
   std::atomic<int> runs = 0;
 
  private:
-  void run_parts(int64_t tasks, Call call, void* work) override {
+  void run_tasks(int64_t tasks, Call call, void* work) override {
     ++runs;
     for (int64_t i = 0; i < tasks; ++i) call(work, i);
   }

@@ -40,9 +40,9 @@ TEST(HeldTeam, AsksForMemoryThatIsReadNextWhateverItIs) {
     executor().hold([&] {
       for (int step = 0; step < pass % 7 + 3; ++step) {
         // Another order than in the last pass, nothing, and what may be gone by then.
-        if (step % 3 == 0) executor().reads(here.data() + step * pass, int64_t(here.size()) - step * pass);
-        if (step % 3 == 1) executor().reads(nullptr, 0);
-        if (step % 3 == 2) executor().reads(std::vector<char>(100'000).data(), 100'000);
+        if (step % 3 == 0) executor().will_read(here.data() + step * pass, int64_t(here.size()) - step * pass);
+        if (step % 3 == 1) executor().will_read(nullptr, 0);
+        if (step % 3 == 2) executor().will_read(std::vector<char>(100'000).data(), 100'000);
         executor().run(5, [&](int64_t part) { sum += part; });
       }
     });

@@ -15,9 +15,9 @@
 #include "easydel/cli/patient_threads.h"
 #include "easydel/data/columnar.h"
 #include "easydel/elarge/core.h"
+#include "easydel/kernels/accumulation_order.h"
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/isa.h"
-#include "easydel/kernels/order.h"
 #include "easydel/kernels/peak.h"
 
 namespace easydel::cli {

@@ -40,8 +40,8 @@ struct AmxAttentionBackward {
 
     for (int64_t block = part.keys.begin; block < part.keys.end; block += side) {
       keys.begin = block, keys.count = std::min(side, part.keys.end - block);
-      const Input k(g.k.at(s.first_key + block, kv_head), Number::bf16, g.k.token_stride);
-      const Input v(g.v.at(s.first_key + block, kv_head), Number::bf16, g.v.token_stride);
+      const Input k(g.k.at(s.first_key + block, kv_head), DType::bf16, g.k.token_stride);
+      const Input v(g.v.at(s.first_key + block, kv_head), DType::bf16, g.v.token_stride);
       for (int64_t j = 0; j < keys.count; j += tile) {
         AmxLoops::pack_rows(k, j, keys.of_tile(j), dim.size, keys.rows + j * dim.step);
         AmxLoops::pack_rows(v, j, keys.of_tile(j), v_dim.size, keys.values + j * v_dim.step);
@@ -112,11 +112,11 @@ struct AmxAttentionBackward {
         rows.base = reinterpret_cast<float*>(take(side)), rows.dots = reinterpret_cast<float*>(take(side));
         rows.begin = reinterpret_cast<int32_t*>(take(side)), rows.end = reinterpret_cast<int32_t*>(take(side));
         rows.dq = reinterpret_cast<float*>(take(side * dim.step));
-        const Input q(g.q.at(s.first_query + first, head), Number::bf16, g.q.token_stride);
-        const Input dout(g.dout.at(s.first_query + first, head), Number::bf16, g.dout.token_stride);
+        const Input q(g.q.at(s.first_query + first, head), DType::bf16, g.q.token_stride);
+        const Input dout(g.dout.at(s.first_query + first, head), DType::bf16, g.dout.token_stride);
         for (int64_t p = 0; p * tile < rows.count; ++p) {
-          PairPacking::pack_panel(q, rows.count, dim.size, p, Number::bf16, rows.q + p * tile * dim.step);
-          PairPacking::pack_panel(dout, rows.count, v_dim.size, p, Number::bf16, rows.dout + p * tile * v_dim.step);
+          PairPacking::pack_panel(q, rows.count, dim.size, p, DType::bf16, rows.q + p * tile * dim.step);
+          PairPacking::pack_panel(dout, rows.count, v_dim.size, p, DType::bf16, rows.dout + p * tile * v_dim.step);
         }
         if (part.want_dkv) {
           PairPacking::pack_panels(q, rows.count, dim.size, 0, dim.panels, side / 2, rows.q_rows);

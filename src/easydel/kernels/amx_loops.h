@@ -18,7 +18,7 @@ struct AmxLoops {
 
   // `rows` (up to 32) rows of x from `first` as [k block][row][32]; missing k are 0.
   static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) {
-    if (x.number == Number::bf16)
+    if (x.dtype == DType::bf16)
       return pack_rows([&](int64_t r) { return static_cast<const bf16*>(x.at(first + r)); }, rows, k, to);
     for (int64_t k0 = 0; k0 < k; k0 += k_block) {
       const __mmask32 own = own_of(k - k0);
@@ -87,7 +87,7 @@ struct AmxLoops {
     for (int64_t begin = 0; begin < blocks; begin += stretch) {
       const int64_t end = std::min(begin + stretch, blocks);
       if (gathers)
-        PairPacking::pack_panels({step.rows.at(begin * k_block), step.rows.number, step.rows.stride},
+        PairPacking::pack_panels({step.rows.at(begin * k_block), step.rows.dtype, step.rows.stride},
                                  step.k - begin * k_block, step.n, panel, panels, (end - begin) * k_block / 2,
                                  gathered);
       const auto right = [&](int64_t p, int64_t k) {

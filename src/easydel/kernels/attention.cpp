@@ -13,7 +13,7 @@ namespace easydel::kernels {
 
 namespace {
 
-bool all_bf16(Number q, Number k, Number v) { return q == Number::bf16 && k == Number::bf16 && v == Number::bf16; }
+bool all_bf16(DType q, DType k, DType v) { return q == DType::bf16 && k == DType::bf16 && v == DType::bf16; }
 
 int64_t last_key(const AttentionStep& step, const AttentionRows& rows) {
   return visible(step.spec, *rows.sequence, (rows.first + rows.count - 1) / step.group()).end;
@@ -67,19 +67,21 @@ std::vector<AttentionSequence> sequences_of(const int64_t* offsets, int64_t coun
   return by_offsets(offsets, count);
 }
 
-Order attention_order(Number q, Number k, Number v) { return all_bf16(q, k, v) ? bf16_order() : Order::fp32_chain; }
+AccumulationOrder attention_order(DType q, DType k, DType v) {
+  return all_bf16(q, k, v) ? bf16_order() : AccumulationOrder::fp32_chain;
+}
 
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
-            Heads k, Heads v, MutableHeads out, float* lse, Order order) {
-  check(order == Order::fp32_chain || all_bf16(q.number, k.number, v.number), "attention: the order ", name(order),
-        " is not for these numbers");
+            Heads k, Heads v, MutableHeads out, float* lse, AccumulationOrder order) {
+  check(order == AccumulationOrder::fp32_chain || all_bf16(q.dtype, k.dtype, v.dtype), "attention: the order ",
+        name(order), " is not for these numbers");
   check(spec.kv_heads > 0 && spec.heads % spec.kv_heads == 0, "attention: ", spec.heads, " heads over ", spec.kv_heads,
         " kv heads");
   const AttentionStep step{spec, q, k, v, out, lse, order};
   const Loops& isa = loops();
-  const auto attend_chunk = order == Order::bf16_tile    ? isa.attention.attend_chunk_tiles
-                            : order == Order::bf16_pairs ? isa.attention.attend_chunk_pairs
-                                                         : isa.attention.attend_chunk;
+  const auto attend_chunk = order == AccumulationOrder::bf16_tile    ? isa.attention.attend_chunk_tiles
+                            : order == AccumulationOrder::bf16_pairs ? isa.attention.attend_chunk_pairs
+                                                                     : isa.attention.attend_chunk;
   const std::vector<AttentionRows> pieces = cut(step, sequences, executor.size());
   const int64_t floats = partial_floats(step);
   int64_t parts = 0, longest = 0;

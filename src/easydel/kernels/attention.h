@@ -8,20 +8,20 @@
 // 16 sums of weights, key t in sum t mod 16; values are one chain in ascending key over the visible keys alone,
 // invisible ones are never multiplied; every 512 keys a new partial result, merged in ascending order.
 //
-// In the orders of bf16 products are those of order.h, of dimensions for a score, of keys for values: in bf16_pairs one
-// chain over pairs, keys 2t and 2t + 1 together, the odd one first; in bf16_tile blocks of 32, keys 32t to 32t + 31
-// together, whose even and odd ones are two chains. A missing dimension, and an invisible key of a pair or block in
-// which others are seen, count as zero, weight and value. A block's maximum is the new one only where it is more than 8
-// above the old. Weights are rounded to bf16 where they meet values, not where they are summed. Denormals count as zero
-// until partial results are merged; a result is never -0, and of NaN there is one.
+// In the orders of bf16 products are those of accumulation_order.h, of dimensions for a score, of keys for values: in
+// bf16_pairs one chain over pairs, keys 2t and 2t + 1 together, the odd one first; in bf16_tile blocks of 32, keys 32t
+// to 32t + 31 together, whose even and odd ones are two chains. A missing dimension, and an invisible key of a pair or
+// block in which others are seen, count as zero, weight and value. A block's maximum is the new one only where it is
+// more than 8 above the old. Weights are rounded to bf16 where they meet values, not where they are summed. Denormals
+// count as zero until partial results are merged; a result is never -0, and of NaN there is one.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "easydel/kernels/accumulation_order.h"
+#include "easydel/kernels/dtype.h"
 #include "easydel/kernels/executor.h"
-#include "easydel/kernels/number.h"
-#include "easydel/kernels/order.h"
 
 namespace easydel::kernels {
 
@@ -41,23 +41,23 @@ struct AttentionSpec {
 // [pages, page tokens, heads, dim].
 struct Heads {
   const void* data = nullptr;
-  Number number = Number::f32;
+  DType dtype = DType::f32;
   int64_t token_stride = 0, head_stride = 0;
   int64_t page_stride = 0;  // with pages: from a page to the next
 
   const void* at(int64_t token, int64_t head) const {
-    return static_cast<const char*>(data) + (token * token_stride + head * head_stride) * bytes_of(number);
+    return static_cast<const char*>(data) + (token * token_stride + head * head_stride) * bytes_of(dtype);
   }
 };
 struct MutableHeads {
   void* data = nullptr;
-  Number number = Number::f32;
+  DType dtype = DType::f32;
   int64_t token_stride = 0, head_stride = 0;
 
   void* at(int64_t token, int64_t head) const {
-    return static_cast<char*>(data) + (token * token_stride + head * head_stride) * bytes_of(number);
+    return static_cast<char*>(data) + (token * token_stride + head * head_stride) * bytes_of(dtype);
   }
-  operator Heads() const { return {data, number, token_stride, head_stride, 0}; }
+  operator Heads() const { return {data, dtype, token_stride, head_stride, 0}; }
 };
 
 // One sequence: its rows of q and out, and where its keys and values are.
@@ -75,11 +75,11 @@ struct AttentionSequence {
 // of q that belong to no sequence are left alone in out. Orders other than fp32_chain are of q, k and v in bf16 alone
 // (a Bug else).
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
-            Heads k, Heads v, MutableHeads out, float* lse, Order order = Order::fp32_chain);
+            Heads k, Heads v, MutableHeads out, float* lse, AccumulationOrder order = AccumulationOrder::fp32_chain);
 
 // The order of attention over q, k and v of these types on this machine: bf16_order() where all are bf16, else
 // fp32_chain.
-Order attention_order(Number q, Number k, Number v);
+AccumulationOrder attention_order(DType q, DType k, DType v);
 
 // The sequences of training: sequence i is tokens offsets[i] to offsets[i + 1] of q, k and v alike. Offsets are int32
 // or int64, count + 1 of them, ascending.

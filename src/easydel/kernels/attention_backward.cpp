@@ -117,7 +117,7 @@ void attend_backward(Executor& executor, const AttentionSpec& spec, std::span<co
   });
   const AttentionBackwardStep step{spec, gradient, dots};
   const std::vector<AttentionBackwardPart> parts = cut(step, sequences, executor.size());
-  const auto of_bf16 = [](const Heads& x) { return x.number == Number::bf16; };
+  const auto of_bf16 = [](const Heads& x) { return x.dtype == DType::bf16; };
   const bool pairs = isa.attention.backward_bf16 && of_bf16(gradient.q) && of_bf16(gradient.k) && of_bf16(gradient.v) &&
                      of_bf16(gradient.dout);
   const auto differentiate = pairs ? isa.attention.backward_bf16 : isa.attention.backward;

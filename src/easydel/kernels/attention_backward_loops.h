@@ -53,13 +53,13 @@ struct AttentionBackwardLoops {
     for (int64_t t = 0; t < rows; t += block_rows) {
       const int64_t count = std::min(block_rows, rows - t);
       Packing::turn(
-          g.q.number, [&](int64_t r) { return q_row(t + r); }, count, dim, count, q_turned + t * dim);
+          g.q.dtype, [&](int64_t r) { return q_row(t + r); }, count, dim, count, q_turned + t * dim);
       Packing::turn(
-          g.dout.number, [&](int64_t r) { return dout_row(t + r); }, count, v_dim, count, dout_turned + t * v_dim);
+          g.dout.dtype, [&](int64_t r) { return dout_row(t + r); }, count, v_dim, count, dout_turned + t * v_dim);
     }
     if (part.want_dkv) {
-      Packing::copy(g.q.number, q_row, rows, dim, k_step, q_rows);
-      Packing::copy(g.dout.number, dout_row, rows, v_dim, v_step, dout_rows);
+      Packing::copy(g.q.dtype, q_row, rows, dim, k_step, q_rows);
+      Packing::copy(g.dout.dtype, dout_row, rows, v_dim, v_step, dout_rows);
     }
     if (part.want_dq) std::memset(dq, 0, size_t(rows * k_step) * sizeof(float));
 
@@ -127,7 +127,7 @@ struct AttentionBackwardLoops {
     void* const to = x.at(token, head);
     for (int64_t i = 0; i < dim; i += lanes) {
       const W y = W::load(from + i) * W::set(scale);
-      if (x.number == Number::f32)
+      if (x.dtype == DType::f32)
         y.store(static_cast<float*>(to) + i, dim - i);
       else
         y.store(static_cast<bf16*>(to) + i, dim - i);
@@ -143,8 +143,8 @@ struct AttentionBackwardLoops {
   }
   static W read(const Heads& x, int64_t token, int64_t head, int64_t i, int64_t count) {
     const void* const row = x.at(token, head);
-    return x.number == Number::f32 ? W::load(static_cast<const float*>(row) + i, count)
-                                   : W::load(static_cast<const bf16*>(row) + i, count);
+    return x.dtype == DType::f32 ? W::load(static_cast<const float*>(row) + i, count)
+                                 : W::load(static_cast<const bf16*>(row) + i, count);
   }
   // Of one row: q k and dout v over 64 keys to the weights and the gradient of q k.
   static void differentiate(const AttentionSpec& spec, const Slope& slope, int64_t block, const float* products,

@@ -36,12 +36,11 @@ struct AttentionBackwardPairs {
 
     for (int64_t block = part.keys.begin; block < part.keys.end; block += side) {
       keys.begin = block, keys.count = std::min(side, part.keys.end - block);
-      const Input k(g.k.at(s.first_key + block, kv_head), Number::bf16, g.k.token_stride);
-      const Input v(g.v.at(s.first_key + block, kv_head), Number::bf16, g.v.token_stride);
+      const Input k(g.k.at(s.first_key + block, kv_head), DType::bf16, g.k.token_stride);
+      const Input v(g.v.at(s.first_key + block, kv_head), DType::bf16, g.v.token_stride);
       for (int64_t p = 0; p * panel_columns < keys.count; ++p) {
-        PairLoops::pack_panel(k, keys.count, dim.size, p, Number::bf16, keys.turned + p * panel_columns * dim.pairs);
-        PairLoops::pack_panel(v, keys.count, v_dim.size, p, Number::bf16,
-                              keys.values + p * panel_columns * v_dim.pairs);
+        PairLoops::pack_panel(k, keys.count, dim.size, p, DType::bf16, keys.turned + p * panel_columns * dim.pairs);
+        PairLoops::pack_panel(v, keys.count, v_dim.size, p, DType::bf16, keys.values + p * panel_columns * v_dim.pairs);
       }
       if (part.want_dq) PairLoops::pack_panels(k, keys.count, dim.size, 0, dim.panels, pairs_of_side, keys.rows);
       if (part.want_dkv) {
@@ -143,8 +142,8 @@ struct AttentionBackwardPairs {
         rows.q_rows = take(side * dim.pairs), rows.dout_rows = take(side * v_dim.pairs);
         rows.base = reinterpret_cast<float*>(take(side)), rows.dots = reinterpret_cast<float*>(take(side));
         rows.dq = reinterpret_cast<float*>(take(side * dim.step));
-        const Input q(g.q.at(s.first_query + first, head), Number::bf16, g.q.token_stride);
-        const Input dout(g.dout.at(s.first_query + first, head), Number::bf16, g.dout.token_stride);
+        const Input q(g.q.at(s.first_query + first, head), DType::bf16, g.q.token_stride);
+        const Input dout(g.dout.at(s.first_query + first, head), DType::bf16, g.dout.token_stride);
         for (int64_t i = 0; i * block_rows < rows.count; ++i) {
           const Range t = tile_of(rows.count, i);
           PairLoops::pack_rows(q, t.begin, t.end - t.begin, dim.size, dim.pairs, rows.q + t.begin * dim.pairs);

@@ -19,7 +19,7 @@ struct FewRows {
 
   // Whether keys go as pairs of bf16 and whether values are read where they are; a vector never reaches beyond a row.
   static bool pairs_of_keys(const AttentionStep& step, const AttentionRows& rows) {
-    return width > 1 && rows.count <= block_rows && step.k.number == Number::bf16 && step.spec.head_dim % k_block == 0;
+    return width > 1 && rows.count <= block_rows && step.k.dtype == DType::bf16 && step.spec.head_dim % k_block == 0;
   }
   static bool values_in_place(const AttentionStep& step, const AttentionRows& rows) {
     return width > 1 && rows.count <= block_rows && step.spec.v_dim % lanes == 0;
@@ -76,7 +76,7 @@ struct FewRows {
   // out [rows][v_step] += weights [rows][64] values, over keys [begin, end) of the block that begins at `block`.
   static void add_values(const AttentionSequence& s, const Heads& v, int64_t head, int64_t block, Range keys,
                          int64_t rows, const float* weights, int64_t v_dim, float* out, int64_t v_step) {
-    if (v.number == Number::f32)
+    if (v.dtype == DType::f32)
       add_values_of<float>(s, v, head, block, keys, rows, weights, v_dim, out, v_step);
     else
       add_values_of<bf16>(s, v, head, block, keys, rows, weights, v_dim, out, v_step);
@@ -86,7 +86,7 @@ struct FewRows {
   template <class Row>
   static void find_rows(const AttentionSequence& s, const Heads& x, int64_t head, int64_t begin, int64_t count,
                         Row* rows) {
-    const int64_t step = x.token_stride * bytes_of(x.number);
+    const int64_t step = x.token_stride * bytes_of(x.dtype);
     for (int64_t t = 0; t < count;) {
       const int64_t stop = s.pages ? std::min(count, t + s.page_tokens - (begin + t) % s.page_tokens) : count;
       const char* row = static_cast<const char*>(key_at(s, x, begin + t, head));

@@ -19,8 +19,8 @@ struct AttentionPacking {
 
   // at(r) gives row r as an untyped pointer: to[i * step + r].
   template <class At>
-  static void turn(Number number, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
-    if (number == Number::f32)
+  static void turn(DType dtype, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
+    if (dtype == DType::f32)
       Tile::turn([&](int64_t r) { return static_cast<const float*>(at(r)); }, rows, dim, step, to);
     else
       Tile::turn([&](int64_t r) { return static_cast<const bf16*>(at(r)); }, rows, dim, step, to);
@@ -28,13 +28,13 @@ struct AttentionPacking {
 
   // Rows of `step` floats, a multiple of 32, the missing ones 0.
   template <class At>
-  static void copy(Number number, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
+  static void copy(DType dtype, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
     for (int64_t r = 0; r < rows; ++r, to += step) {
       const void* const row = at(r);
       int64_t i = 0;
       for (; i < dim; i += lanes)
-        (number == Number::f32 ? W::load(static_cast<const float*>(row) + i, dim - i)
-                               : W::load(static_cast<const bf16*>(row) + i, dim - i))
+        (dtype == DType::f32 ? W::load(static_cast<const float*>(row) + i, dim - i)
+                             : W::load(static_cast<const bf16*>(row) + i, dim - i))
             .store(to + i);
       for (; i < step; i += lanes) W::zero().store(to + i);
     }
@@ -47,7 +47,7 @@ struct AttentionPacking {
     const void* rows[key_block];
     FewRows<V>::find_rows(s, k, head, begin, count, rows);
     turn(
-        k.number, [&](int64_t r) { return rows[r]; }, count, dim, key_block, to);
+        k.dtype, [&](int64_t r) { return rows[r]; }, count, dim, key_block, to);
   }
   static void copy_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, int64_t step, float* to) {
@@ -55,7 +55,7 @@ struct AttentionPacking {
     const void* rows[key_block];
     FewRows<V>::find_rows(s, k, head, begin, count, rows);
     copy(
-        k.number, [&](int64_t r) { return rows[r]; }, count, dim, step, to);
+        k.dtype, [&](int64_t r) { return rows[r]; }, count, dim, step, to);
   }
 };
 
@@ -135,7 +135,7 @@ struct AttentionLoops {
         const int64_t i = rows.first + t + r;
         return step.q.at(s.first_query + i / group, rows.kv_head * group + i % group);
       };
-      Packing::turn(step.q.number, row, count, dim, count, queries + t * dim);
+      Packing::turn(step.q.dtype, row, count, dim, count, queries + t * dim);
     }
 
     for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
@@ -157,7 +157,7 @@ struct AttentionLoops {
         if (any.empty()) continue;
         const int64_t begin = any.begin / panel_columns * panel_columns, end = round_up(any.end, panel_columns);
         if (key_pairs)
-          Tile::template rows_bf16<Order::fp32_chain, key_block>(
+          Tile::template rows_bf16<AccumulationOrder::fp32_chain, key_block>(
               count, queries, count, pairs + Tile::tile_of(begin), dim, scores + begin, key_block, true,
               typename FewRows<V>::NextKeys(s, step.k, rows.kv_head, block, dim), end - begin);
         else
@@ -250,7 +250,7 @@ struct AttentionLoops {
         sum = std::fma(sum, shrink, Math::exp2_of_negative(sink - top));
       }
       const W factor = W::set(sum == 0 ? 0 : shrink / sum);
-      const bool in_bf16 = step.order != Order::fp32_chain;
+      const bool in_bf16 = step.order != AccumulationOrder::fp32_chain;
       if (step.lse) {
         float& lse = step.lse[token * step.spec.heads + head];
         lse = sum == 0 ? -INFINITY : float(top * double(ln_2) + std::log(double(sum)));
@@ -260,7 +260,7 @@ struct AttentionLoops {
       for (int64_t d = 0; d < step.spec.v_dim; d += lanes) {
         W y = W::load(all.out + r * step.v_step() + d) * factor;
         if (in_bf16) y = Math::one_nan(y + W::zero());
-        if (step.out.number == Number::f32)
+        if (step.out.dtype == DType::f32)
           y.store(static_cast<float*>(to) + d, step.spec.v_dim - d);
         else
           y.store(static_cast<bf16*>(to) + d, step.spec.v_dim - d);

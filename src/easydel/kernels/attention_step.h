@@ -15,7 +15,7 @@ struct AttentionStep {
   Heads q, k, v;
   MutableHeads out;
   float* lse;
-  Order order;
+  AccumulationOrder order;
   int64_t group() const { return spec.heads / spec.kv_heads; }
   int64_t v_step() const { return round_up(spec.v_dim, panel_columns); }
 };
@@ -37,7 +37,7 @@ inline const void* key_at(const AttentionSequence& s, const Heads& x, int64_t po
   if (!s.pages) return x.at(s.first_key + position, head);
   const int64_t page = s.pages[position / s.page_tokens], token = position % s.page_tokens;
   const int64_t element = page * x.page_stride + token * x.token_stride + head * x.head_stride;
-  return static_cast<const char*>(x.data) + element * bytes_of(x.number);
+  return static_cast<const char*>(x.data) + element * bytes_of(x.dtype);
 }
 
 // How many elements after each key of the block at `block` the key 64 positions later is, to prefetch it. 0: unknown,

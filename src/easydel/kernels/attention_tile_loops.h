@@ -55,7 +55,7 @@ class TileAttention {
   void multiply_queries(int64_t t, int64_t count, Range any, float* scores) const {
     const int64_t begin = any.begin / panel_columns * panel_columns, end = round_up(any.end, panel_columns);
     if (key_pairs_)
-      return Tile::template rows_bf16<Order::bf16_tile, key_block>(
+      return Tile::template rows_bf16<AccumulationOrder::bf16_tile, key_block>(
           count, queries_, count, reinterpret_cast<const bf16*>(keys_) + Tile::tile_of(begin), dim_, scores + begin,
           key_block, true, typename Few::NextKeys(*rows_.sequence, step_.k, rows_.kv_head, block_, dim_), end - begin);
     const auto at = [keys = keys_ + begin](int64_t d, int64_t column, int64_t) {

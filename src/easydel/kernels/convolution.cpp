@@ -46,7 +46,7 @@ void keep(const ConvolutionStep& step, const ConvolutionRange& range) {
   else
     std::fill_n(range.after, old * n, 0.0f);
   for (int64_t i = old; i < held; ++i)
-    loops().pointwise.copy_row(step.x.at(range.end - held + i), step.x.number, n, range.after + i * n, Number::f32);
+    loops().pointwise.copy_row(step.x.at(range.end - held + i), step.x.dtype, n, range.after + i * n, DType::f32);
 }
 
 }  // namespace

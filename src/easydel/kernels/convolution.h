@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <span>
 
+#include "easydel/kernels/dtype.h"
 #include "easydel/kernels/executor.h"
-#include "easydel/kernels/number.h"
 
 namespace easydel::kernels {
 

@@ -23,12 +23,12 @@ struct ConvolutionLoops {
         const int64_t t = token - width + 1 + w, held = t - range.begin + width - 1;
         W x = W::zero();
         if (t >= range.begin)
-          x = Rows::load(s.x.number, s.x.at(t), c, n);
+          x = Rows::load(s.x.dtype, s.x.at(t), c, n);
         else if (range.before)
           x = W::load(range.before + held * n + c, n - c);
         sum = Math::fma(W::load(s.taps + w * n + c, n - c), x, sum);
       }
-      Rows::store(y.number, y.at(token), c, n, sum);
+      Rows::store(y.dtype, y.at(token), c, n, sum);
     }
   }
 
@@ -40,9 +40,9 @@ struct ConvolutionLoops {
     for (int64_t c = 0; c < n; c += lanes) {
       W sum = W::zero();
       for (int64_t w = first; w < width; ++w)
-        sum = Math::fma(W::load(s.taps + w * n + c, n - c), Rows::load(dy.number, dy.at(token + width - 1 - w), c, n),
+        sum = Math::fma(W::load(s.taps + w * n + c, n - c), Rows::load(dy.dtype, dy.at(token + width - 1 - w), c, n),
                         sum);
-      Rows::store(dx.number, dx.at(token), c, n, sum);
+      Rows::store(dx.dtype, dx.at(token), c, n, sum);
     }
   }
 
@@ -56,8 +56,8 @@ struct ConvolutionLoops {
       W sum = W::zero();
       for (const ConvolutionRange& range : s.ranges)
         for (int64_t t = range.begin + back; t < range.end; ++t) {
-          const W d = Rows::load(dy.number, dy.at(t), c, n);
-          sum = bias ? sum + d : Math::fma(d, Rows::load(s.x.number, s.x.at(t - back), c, n), sum);
+          const W d = Rows::load(dy.dtype, dy.at(t), c, n);
+          sum = bias ? sum + d : Math::fma(d, Rows::load(s.x.dtype, s.x.at(t - back), c, n), sum);
         }
       sum.store((bias ? dbias : dtaps + w * n) + c, n - c);
     }

@@ -13,18 +13,18 @@ void gather_rows(Executor& executor, Input table, const int64_t* indices, int64_
   constexpr int64_t together = 16;
   executor.run(divide_up(rows, together), [&](int64_t part) {
     for (int64_t r = part * together; r < std::min(rows, (part + 1) * together); ++r)
-      isa.pointwise.copy_row(table.at(indices[r]), table.number, n, y.at(r), y.number);
+      isa.pointwise.copy_row(table.at(indices[r]), table.dtype, n, y.at(r), y.dtype);
   });
 }
 
 void add_rows(Executor& executor, Input dy, const int64_t* indices, int64_t rows, int64_t n, Output dtable) {
-  check(dtable.number == Number::f32, "add_rows: the sum is fp32");
+  check(dtable.dtype == DType::f32, "add_rows: the sum is fp32");
   const Loops& isa = loops();
   constexpr int64_t columns = 128;
   executor.run(divide_up(n, columns), [&](int64_t part) {
     const int64_t first = part * columns, count = std::min(columns, n - first);
     for (int64_t r = 0; r < rows; ++r)
-      isa.pointwise.add_row(dy.at(r, first), dy.number, count, static_cast<float*>(dtable.at(indices[r], first)));
+      isa.pointwise.add_row(dy.at(r, first), dy.dtype, count, static_cast<float*>(dtable.at(indices[r], first)));
   });
 }
 

@@ -1,8 +1,8 @@
 // Rows of a table by index, and their gradient.
 #pragma once
 
+#include "easydel/kernels/dtype.h"
 #include "easydel/kernels/executor.h"
-#include "easydel/kernels/number.h"
 
 namespace easydel::kernels {
 

@@ -22,7 +22,7 @@ class Serial final : public Executor {
   int size() const override { return 1; }
 
  private:
-  void run_parts(int64_t tasks, Call call, void* work) override {
+  void run_tasks(int64_t tasks, Call call, void* work) override {
     for (int64_t i = 0; i < tasks; ++i) call(work, i);
   }
 };
@@ -37,14 +37,14 @@ class Pool final : public Executor {
     for (std::thread& worker : workers_) worker.join();
   }
   int size() const override { return inside_task ? 1 : scheduler_.threads(); }
-  void reads(const void* data, int64_t bytes) override {
+  void will_read(const void* data, int64_t bytes) override {
     if (held_by_this_thread() && !inside_task) scheduler_.will_read(data, bytes);
   }
 
  private:
   bool held_by_this_thread() const { return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
 
-  void run_parts(int64_t tasks, Call call, void* work) override {
+  void run_tasks(int64_t tasks, Call call, void* work) override {
     if (inside_task) {
       for (int64_t i = 0; i < tasks; ++i) call(work, i);
       return;
@@ -54,7 +54,7 @@ class Pool final : public Executor {
     scheduler_.run(tasks, call, work);
   }
 
-  void hold_team(void (*call)(void* work), void* work) override {
+  void hold_threads(void (*call)(void* work), void* work) override {
     if (inside_task || held_by_this_thread() || size() == 1) return call(work);
     const std::lock_guard turn(turn_);
     const Holding holding(*this);

@@ -28,12 +28,12 @@ class OpenMp final : public Executor {
     if (const ThreadState& state = of_this_thread(); state.held) return state.scheduler->threads();
     return omp_in_parallel() ? 1 : omp_get_max_threads();
   }
-  void reads(const void* data, int64_t bytes) override {
+  void will_read(const void* data, int64_t bytes) override {
     if (const ThreadState& state = of_this_thread(); state.held) state.scheduler->will_read(data, bytes);
   }
 
  private:
-  void run_parts(int64_t tasks, Call call, void* work) override {
+  void run_tasks(int64_t tasks, Call call, void* work) override {
     if (const ThreadState& state = of_this_thread(); state.held && !inside_task)
       return state.scheduler->run(tasks, call, work);
     if (size() == 1) {
@@ -54,7 +54,7 @@ class OpenMp final : public Executor {
     if (failure) std::rethrow_exception(failure);
   }
 
-  void hold_team(void (*call)(void* work), void* work) override {
+  void hold_threads(void (*call)(void* work), void* work) override {
     const int threads = size();
     ThreadState& state = of_this_thread();
     if (state.held || threads == 1) return call(work);

@@ -120,7 +120,7 @@ void add_layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy,
 
 void rotate(Executor& executor, Heads x, MutableHeads y, int64_t tokens, int64_t heads, int64_t dim, int64_t pairs,
             const float* cos, const float* sin, int64_t table_stride, bool interleaved, bool inverse) {
-  check(x.number == y.number, "rotate: another number type");
+  check(x.dtype == y.dtype, "rotate: another number type");
   const Loops& isa = loops();
   over_rows(executor, tokens, heads * dim, [&](int64_t token) {
     isa.pointwise.rotate(x, y, token, heads, dim, pairs, cos + token * table_stride, sin + token * table_stride,
@@ -152,7 +152,7 @@ void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logi
 }
 
 void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, const void* gradient,
-           Number gradient_number, float* first_moment, float* second_moment, bf16* copy) {
+           DType gradient_dtype, float* first_moment, float* second_moment, bf16* copy) {
   const double correction1 = 1 - std::pow(spec.beta1, double(spec.step)),
                correction2 = 1 - std::pow(spec.beta2, double(spec.step));
   const AdamWStep step{.decay = float(1 - spec.learning_rate * spec.weight_decay),
@@ -166,20 +166,20 @@ void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, 
   const Loops& isa = loops();
   executor.run(divide_up(n, part_elements), [&](int64_t part) {
     const int64_t i = part * part_elements, count = std::min(part_elements, n - i);
-    isa.pointwise.adamw(step, count, parameters + i, static_cast<const char*>(gradient) + i * bytes_of(gradient_number),
-                        gradient_number, first_moment + i, second_moment + i, copy ? copy + i : nullptr);
+    isa.pointwise.adamw(step, count, parameters + i, static_cast<const char*>(gradient) + i * bytes_of(gradient_dtype),
+                        gradient_dtype, first_moment + i, second_moment + i, copy ? copy + i : nullptr);
   });
 }
 
-double sum_of_squares(Executor& executor, const void* x, Number number, int64_t n) {
+double sum_of_squares(Executor& executor, const void* x, DType dtype, int64_t n) {
   const int64_t parts = divide_up(n, part_elements);
   thread_local Scratch<double> of_caller;
   double* const sums = of_caller.at_least(parts);
   const Loops& isa = loops();
   executor.run(parts, [&](int64_t part) {
     const int64_t i = part * part_elements;
-    sums[part] = isa.pointwise.squares(static_cast<const char*>(x) + i * bytes_of(number), number,
-                                       std::min(part_elements, n - i));
+    sums[part] =
+        isa.pointwise.squares(static_cast<const char*>(x) + i * bytes_of(dtype), dtype, std::min(part_elements, n - i));
   });
   double sum = 0;
   for (int64_t part = 0; part < parts; ++part) sum += sums[part];

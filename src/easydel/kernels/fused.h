@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "easydel/kernels/attention.h"
+#include "easydel/kernels/dtype.h"
 #include "easydel/kernels/executor.h"
-#include "easydel/kernels/number.h"
 
 namespace easydel::kernels {
 
@@ -16,9 +16,8 @@ namespace easydel::kernels {
 
 struct NormSpec {
   float eps = 1e-6f;
-  float weight_offset = 0;  // 1: the stored weight is its difference from 1 (gemma)
-  bool round_before_weight =
-      false;  // a normalized value is rounded to x's number type before it meets the weight (llama)
+  float weight_offset = 0;           // 1: the stored weight is its difference from 1 (gemma)
+  bool round_before_weight = false;  // a normalized value is rounded to x's dtype before it meets the weight (llama)
 };
 
 // y [rows, n] = x rsqrt(mean(x^2) + eps) (weight + offset), arXiv 1910.07467. weight [n] may have no data. rstd [rows]
@@ -91,9 +90,9 @@ struct AdamW {  // arXiv 1711.05101, as torch.optim.AdamW has it
 // One update of n parameters, all fp32 except the gradient, which may be bf16. copy (may be null) gets the new
 // parameters in bf16.
 void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, const void* gradient,
-           Number gradient_number, float* first_moment, float* second_moment, bf16* copy);
+           DType gradient_dtype, float* first_moment, float* second_moment, bf16* copy);
 
 // Sum of squares in double precision, in an order that depends on n alone.
-double sum_of_squares(Executor& executor, const void* x, Number number, int64_t n);
+double sum_of_squares(Executor& executor, const void* x, DType dtype, int64_t n);
 
 }  // namespace easydel::kernels

@@ -39,7 +39,7 @@ struct Work {
       ProductStep& step = piece.step;
       step.m = rows, step.n = shape.n, step.k = shape.k, step.padded_k = shape.padded_k();
       step.right = shape.right, step.rows_per_block = plan.rows_per_block;
-      step.y = {whole.y.at(first), whole.y.number, whole.y.stride};
+      step.y = {whole.y.at(first), whole.y.dtype, whole.y.stride};
     }
   }
 };
@@ -102,8 +102,8 @@ void check_groups(std::span<const int64_t> begin) {
   check(!begin.empty() && std::is_sorted(begin.begin(), begin.end()), "grouped product: rows do not ascend");
 }
 
-Input at(Input x, int64_t row) { return {x.at(row), x.number, x.stride}; }
-Output at(Output x, int64_t row) { return {x.at(row), x.number, x.stride}; }
+Input at(Input x, int64_t row) { return {x.at(row), x.dtype, x.stride}; }
+Output at(Output x, int64_t row) { return {x.at(row), x.dtype, x.stride}; }
 
 // `panels` panels of the result, all rows.
 void multiply_panels(const Piece& piece, const ProductStep& step, int64_t panel, int64_t panels) {
@@ -121,7 +121,7 @@ void multiply_panels(const Piece& piece, const ProductStep& step, int64_t panel,
         for (int64_t p = panel; p < panel + panels; ++p) isa.product.multiply(step, p, 0, step.m);
     }
   };
-  if (step.order == Order::fp32_chain) return all();
+  if (step.order == AccumulationOrder::fp32_chain) return all();
   const FlushDenormals flush;
   all();
 }
@@ -155,14 +155,14 @@ void multiply_in_place(const GroupWeights& w, const Piece& piece, int64_t begin,
 // Panels as products of their own, packed for them alone.
 void multiply_unpacked(const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end, int threads) {
   const int64_t per_call = piece.piece_plan.panels_per_call;
-  const int64_t panel_bytes = panel_elements(w.number, w.k) * bytes_of(w.number);
+  const int64_t panel_bytes = panel_elements(w.dtype, w.k) * bytes_of(w.dtype);
   thread_local Scratch<uint8_t> of_thread;
   uint8_t* const packed = of_thread.at_least(per_call * panel_bytes);
   const Input rows = at(w.rows, piece.group * w.n);
   for (int64_t panel = begin; panel < end; panel += per_call) {
     const int64_t panels = std::min(per_call, end - panel), column = panel * panel_columns;
     for (int64_t p = 0; p < panels; ++p)
-      loops().product.pack_panel(rows, w.n, w.k, panel + p, w.number, packed + p * panel_bytes);
+      loops().product.pack_panel(rows, w.n, w.k, panel + p, w.dtype, packed + p * panel_bytes);
     ProductStep step = piece.step;
     step.n = std::min(panels * panel_columns, w.n - column);
     step.panels = packed;
@@ -176,9 +176,9 @@ void multiply_unpacked(const GroupWeights& w, const Piece& piece, int64_t begin,
 }  // namespace
 
 void grouped_product(Executor& executor, std::span<const int64_t> begin, const GroupWeights& w, Input x, Output y,
-                     const float* bias, Order order) {
+                     const float* bias, AccumulationOrder order) {
   check_groups(begin);
-  const bool wide = w.number == Number::f32, rounded = order != Order::fp32_chain;
+  const bool wide = w.dtype == DType::f32, rounded = order != AccumulationOrder::fp32_chain;
   check(!(wide && rounded), "grouped product: a weight in fp32 has the order fp32_chain only");
   const Loops& isa = loops();
   Work work;
@@ -190,7 +190,7 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
     shape.m = begin[g + 1] - begin[g];
     const PackedWeight* const packed = w.packed.empty() ? nullptr : w.packed[g];
     const GroupRight right = packed ? GroupRight::packed_panels : GroupRight::unpacked_weight;
-    const GroupPlan plan = plan_group(shape, right, w.rows.number);
+    const GroupPlan plan = plan_group(shape, right, w.rows.dtype);
     work.add(shape, plan, right,
              {.order = order,
               .panels = packed ? packed->data() : nullptr,
@@ -201,7 +201,7 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
   }
   work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
     const int64_t row = begin[size_t(piece.group)] + piece.first_row + first, padded_k = piece.step.padded_k;
-    if (piece.plan.weight_in_place) return isa.product.pack_panel(at(x, row), rows, w.k, 0, Number::bf16, to);
+    if (piece.plan.weight_in_place) return isa.product.pack_panel(at(x, row), rows, w.k, 0, DType::bf16, to);
     switch (shape.left) {
       case LeftSide::tiles:
         return isa.product.tiles.pack_rows(x, row, rows, w.k, static_cast<bf16*>(to));
@@ -231,10 +231,10 @@ void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Inpu
   const Loops& isa = loops();
   Work work;
   ProductShape shape{
-      .n = k, .k = n, .left = left_of_gradient(dy.number, w.number, matrix_instructions()), .right = RightSide::rows};
+      .n = k, .k = n, .left = left_of_gradient(dy.dtype, w.dtype, matrix_instructions()), .right = RightSide::rows};
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
     shape.m = begin[g + 1] - begin[g];
-    work.add(shape, plan_group(shape, GroupRight::rows, w.number), GroupRight::rows,
+    work.add(shape, plan_group(shape, GroupRight::rows, w.dtype), GroupRight::rows,
              {.rows = at(w, int64_t(g) * n), .y = at(dx, begin[g])}, int64_t(g));
   }
   work.fill = [&](const Piece& piece, int64_t first, int64_t rows, void* to) {
@@ -259,13 +259,13 @@ void grouped_product_dw(Executor& executor, std::span<const int64_t> begin, Inpu
   Work work;
   ProductShape shape{.m = n,
                      .n = k,
-                     .left = left_of_gradient(dy.number, x.number, matrix_instructions()),
+                     .left = left_of_gradient(dy.dtype, x.dtype, matrix_instructions()),
                      .right = RightSide::rows,
                      .transposed = true};
   const bool non_temporal = is_non_temporal(dw, int64_t(begin.size() - 1) * n, k);
   for (size_t g = 0; g + 1 < begin.size(); ++g) {
     shape.k = begin[g + 1] - begin[g];
-    work.add(shape, plan_group(shape, GroupRight::rows, x.number), GroupRight::rows,
+    work.add(shape, plan_group(shape, GroupRight::rows, x.dtype), GroupRight::rows,
              {.rows = at(x, begin[g]), .y = at(dw, int64_t(g) * n), .non_temporal = non_temporal}, int64_t(g));
   }
   work.fill = [&](const Piece& piece, int64_t first, int64_t columns, void* to) {

@@ -15,13 +15,13 @@ namespace easydel::kernels {
 struct GroupWeights {
   int64_t n = 0, k = 0;
   Input rows{};
-  Number number = Number::f32;  // of `packed`
+  DType dtype = DType::f32;  // of `packed`
   std::span<const PackedWeight* const> packed = {};
 };
 
 // y = x W^T + bias. bias is [groups, n] or null.
 void grouped_product(Executor& executor, std::span<const int64_t> begin, const GroupWeights& w, Input x, Output y,
-                     const float* bias, Order order);
+                     const float* bias, AccumulationOrder order);
 
 // dx = dy W from the stacked weights.
 void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Input dy, Input w, int64_t n, int64_t k,

@@ -14,7 +14,7 @@ struct PagePlace {
   int32_t page = 0, token = 0;
 };
 
-// Rows of one tensor and the pages that they go to, of the same number type.
+// Rows of one tensor and the pages that they go to, of the same dtype.
 struct PagedRows {
   Heads from;       // [tokens, heads, dim]
   MutableHeads to;  // of page 0: [page tokens, heads, dim]

@@ -2,8 +2,8 @@
 // same bits on every instruction set, with any other rows and on any number of threads.
 #pragma once
 
+#include "easydel/kernels/dtype.h"
 #include "easydel/kernels/executor.h"
-#include "easydel/kernels/number.h"
 
 namespace easydel::kernels {
 

@@ -20,7 +20,7 @@ struct AdamWStep {
 struct Loops {
   struct Product {
     // Panel `panel` of W [n, k] from row-major w.
-    void (*pack_panel)(Input w, int64_t n, int64_t k, int64_t panel, Number number, void* to);
+    void (*pack_panel)(Input w, int64_t n, int64_t k, int64_t panel, DType dtype, void* to);
     // A block of the left side: `rows` rows of x from `first`, or of its transpose.
     void (*pack_rows)(Input x, int64_t first, int64_t rows, int64_t k, int64_t padded_k, bool round_to_bf16, float* to);
     void (*pack_columns)(Input x, int64_t first, int64_t columns, int64_t k, float* to);
@@ -97,12 +97,12 @@ struct Loops {
     void (*activate)(Activation activation, Input gate, Input up, int64_t row, int64_t n, Output y);
     void (*activate_backward)(Activation activation, Input dy, Input gate, Input up, int64_t row, int64_t n,
                               Output dgate, Output dup, Output y);
-    void (*copy_row)(const void* from, Number number, int64_t n, void* to, Number to_number);
-    void (*add_row)(const void* from, Number number, int64_t n, float* to);
+    void (*copy_row)(const void* from, DType dtype, int64_t n, void* to, DType to_dtype);
+    void (*add_row)(const void* from, DType dtype, int64_t n, float* to);
     void (*sum_rows)(Input a, Input b, int64_t row, int64_t n, Output sum);
-    void (*adamw)(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, Number number,
+    void (*adamw)(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, DType dtype,
                   float* first_moment, float* second_moment, bf16* copy);
-    double (*squares)(const void* x, Number number, int64_t n);
+    double (*squares)(const void* x, DType dtype, int64_t n);
   } pointwise;
 
   // One row of logits.

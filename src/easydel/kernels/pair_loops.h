@@ -22,7 +22,7 @@ struct PairLoops : PairPacking {
   static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, int64_t pairs_in_all, uint32_t* to) {
     const bf16* row[block_rows];
     thread_local Scratch<bf16> rounded_of_thread;
-    bf16* rounded = x.number == Number::f32 ? rounded_of_thread.at_least(rows * k) : nullptr;
+    bf16* rounded = x.dtype == DType::f32 ? rounded_of_thread.at_least(rows * k) : nullptr;
     for (int64_t r = 0; r < rows; ++r) {
       row[r] = static_cast<const bf16*>(x.at(first + r));
       if (!rounded) continue;
@@ -104,7 +104,7 @@ struct PairLoops : PairPacking {
     uint32_t* const packed = of_thread.at_least(panels * stretch * panel_columns);
     const auto pack = [&](int64_t begin) {
       const int64_t pairs = std::min(stretch, all - begin);
-      const Input from(step.rows.at(2 * begin), step.rows.number, step.rows.stride);
+      const Input from(step.rows.at(2 * begin), step.rows.dtype, step.rows.stride);
       pack_panels(from, step.k - 2 * begin, step.n, panel, panels, pairs, packed);
       return Right{packed, pairs, begin};
     };
@@ -179,7 +179,7 @@ struct PairLoops : PairPacking {
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
         for (int v = 0; v < 2; ++v) {
-          if (c.result.number == Number::bf16) {
+          if (c.result.dtype == DType::bf16) {
             store_sum(static_cast<bf16*>(c.result.data) + r * c.result.stride + v * lanes, sum[r][v]);
             continue;
           }
@@ -205,7 +205,7 @@ struct PairLoops : PairPacking {
     return !step.bias && !step.add && (panel + 1) * panel_columns <= step.n;
   }
   static Output result_at(const ProductStep& step, int64_t panel, int64_t row) {
-    return {step.y.at(row, panel * panel_columns), step.y.number, step.y.stride};
+    return {step.y.at(row, panel * panel_columns), step.y.dtype, step.y.stride};
   }
 
   static constexpr int64_t piece = 128;  // pairs of a panel that the first cache holds

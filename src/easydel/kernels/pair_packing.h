@@ -44,9 +44,9 @@ struct PairPacking {
 
   // A panel of a weight, as ProductLoops packs it. The next panel's lines are asked for in the order in which they lie:
   // the memory's own reading ahead follows no 32 rows side by side.
-  static void pack_panel(Input w, int64_t n, int64_t k, int64_t panel, Number number, void* to) {
-    if (number != Number::bf16 || w.number != Number::bf16)
-      return ProductLoops<Avx512>::pack_panel(w, n, k, panel, number, to);
+  static void pack_panel(Input w, int64_t n, int64_t k, int64_t panel, DType dtype, void* to) {
+    if (dtype != DType::bf16 || w.dtype != DType::bf16)
+      return ProductLoops<Avx512>::pack_panel(w, n, k, panel, dtype, to);
     const int64_t first = panel * panel_columns, columns = std::min(panel_columns, n - first);
     const int64_t end = std::min(n, first + 2 * panel_columns);
     bf16* tiles = static_cast<bf16*>(to);

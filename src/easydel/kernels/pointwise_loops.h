@@ -45,11 +45,11 @@ struct PointwiseLoops {
   }
   static void rotate_heads(Heads x, MutableHeads y, int64_t token, int64_t heads, int64_t dim, int64_t pairs,
                            const float* cos, const float* sin, bool interleaved, bool inverse) {
-    const int64_t rest = dim - 2 * pairs, bytes = bytes_of(x.number);
+    const int64_t rest = dim - 2 * pairs, bytes = bytes_of(x.dtype);
     for (int64_t h = 0; h < heads; ++h) {
       const void* const from = x.at(token, h);
       void* const to = y.at(token, h);
-      if (x.number == Number::f32)
+      if (x.dtype == DType::f32)
         rotate(static_cast<const float*>(from), static_cast<float*>(to), pairs, cos, sin, interleaved, inverse);
       else
         rotate(static_cast<const bf16*>(from), static_cast<bf16*>(to), pairs, cos, sin, interleaved, inverse);
@@ -88,24 +88,24 @@ struct PointwiseLoops {
 
   static void activate(Activation activation, Input gate, Input up, int64_t row, int64_t n, Output y) {
     for (int64_t i = 0; i < n; i += lanes) {
-      W value = act(activation, Rows::load(gate.number, gate.at(row), i, n)).value;
-      if (up.data) value = value * Rows::load(up.number, up.at(row), i, n);
-      Rows::store(y.number, y.at(row), i, n, value);
+      W value = act(activation, Rows::load(gate.dtype, gate.at(row), i, n)).value;
+      if (up.data) value = value * Rows::load(up.dtype, up.at(row), i, n);
+      Rows::store(y.dtype, y.at(row), i, n, value);
     }
   }
   static void activate_backward(Activation activation, Input dy, Input gate, Input up, int64_t row, int64_t n,
                                 Output dgate, Output dup, Output y) {
     for (int64_t i = 0; i < n; i += lanes) {
-      const W g = Rows::load(dy.number, dy.at(row), i, n);
-      const ValueAndSlope a = act(activation, Rows::load(gate.number, gate.at(row), i, n));
+      const W g = Rows::load(dy.dtype, dy.at(row), i, n);
+      const ValueAndSlope a = act(activation, Rows::load(gate.dtype, gate.at(row), i, n));
       W slope = g * a.slope, value = a.value;
       if (up.data) {
-        const W u = Rows::load(up.number, up.at(row), i, n);
+        const W u = Rows::load(up.dtype, up.at(row), i, n);
         slope = slope * u, value = value * u;
-        Rows::store(dup.number, dup.at(row), i, n, g * a.value);
+        Rows::store(dup.dtype, dup.at(row), i, n, g * a.value);
       }
-      Rows::store(dgate.number, dgate.at(row), i, n, slope);
-      if (y.data) Rows::store(y.number, y.at(row), i, n, value);
+      Rows::store(dgate.dtype, dgate.at(row), i, n, slope);
+      if (y.data) Rows::store(y.dtype, y.at(row), i, n, value);
     }
   }
 
@@ -114,20 +114,19 @@ struct PointwiseLoops {
     void* const x = logits.at(row);
     if (label == spec.ignore_label) {
       loss[row] = lse[row] = 0;
-      for (int64_t i = 0; scales && i < n; i += lanes) Rows::store(logits.number, x, i, n, W::zero());
+      for (int64_t i = 0; scales && i < n; i += lanes) Rows::store(logits.dtype, x, i, n, W::zero());
       return;
     }
     W highest = W::set(-INFINITY);
-    for (int64_t i = 0; i < n; i += lanes) highest = Math::max(highest, at(logits.number, x, i, n));
+    for (int64_t i = 0; i < n; i += lanes) highest = Math::max(highest, at(logits.dtype, x, i, n));
     const float top = Math::top(highest);
-    const float sum = Rows::sum(n, [&](int64_t i) { return Math::exp(at(logits.number, x, i, n) - W::set(top)); });
+    const float sum = Rows::sum(n, [&](int64_t i) { return Math::exp(at(logits.dtype, x, i, n) - W::set(top)); });
     const double log_sum = std::log(double(sum)), all = double(top) + log_sum;
-    const float own =
-        logits.number == Number::f32 ? static_cast<float*>(x)[label] : widen(static_cast<bf16*>(x)[label]);
+    const float own = logits.dtype == DType::f32 ? static_cast<float*>(x)[label] : widen(static_cast<bf16*>(x)[label]);
     const float smooth = spec.label_smoothing;
     double value = (double(top) - double(own) + log_sum) * (1 - double(smooth));
     if (smooth > 0) {
-      const float total = Rows::sum(n, [&](int64_t i) { return Rows::load(logits.number, x, i, n); });
+      const float total = Rows::sum(n, [&](int64_t i) { return Rows::load(logits.dtype, x, i, n); });
       value += double(smooth) * (all - double(total) / double(n));
     }
     loss[row] = float(value + double(spec.z_loss) * all * all);
@@ -138,33 +137,33 @@ struct PointwiseLoops {
     const W even = W::set(scale * smooth / float(n));
     const float of_label = scale * (1 - smooth);
     for (int64_t i = 0; i < n; i += lanes) {
-      W g = Math::exp(at(logits.number, x, i, n) - W::set(top)) * share - even;
+      W g = Math::exp(at(logits.dtype, x, i, n) - W::set(top)) * share - even;
       if (label >= i && label < i + lanes) {
         float all_lanes[lanes];
         g.store(all_lanes);
         all_lanes[label - i] -= of_label;
         g = W::load(all_lanes);
       }
-      Rows::store(logits.number, x, i, n, g);
+      Rows::store(logits.dtype, x, i, n, g);
     }
   }
 
   static void log_probability(Input logits, int64_t label, int64_t row, int64_t n, const LogProbabilities& out) {
     const void* const x = logits.at(row);
     W highest = W::set(-INFINITY);
-    for (int64_t i = 0; i < n; i += lanes) highest = Math::max(highest, at(logits.number, x, i, n));
+    for (int64_t i = 0; i < n; i += lanes) highest = Math::max(highest, at(logits.dtype, x, i, n));
     const float top = Math::top(highest);
     W weighted[4] = {W::zero(), W::zero(), W::zero(), W::zero()};
     const W least = W::set(-100);  // where e^x is 0, so that -infinity times it is, too
     const float sum = Rows::sum(n, [&](int64_t i) {
-      const W below = at(logits.number, x, i, n) - W::set(top), e = Math::exp(below);
+      const W below = at(logits.dtype, x, i, n) - W::set(top), e = Math::exp(below);
       W& to = weighted[i / lanes % 4];
       if (out.entropy) to = Math::fma(e, Math::max(least, below), to);
       return e;
     });
     const double log_sum = std::log(double(sum));
     const auto logit = [&](int64_t i) {
-      return logits.number == Number::f32 ? static_cast<const float*>(x)[i] : widen(static_cast<const bf16*>(x)[i]);
+      return logits.dtype == DType::f32 ? static_cast<const float*>(x)[i] : widen(static_cast<const bf16*>(x)[i]);
     };
     const float own = logit(label);
     out.logps[row] = float(double(own) - double(top) - log_sum);
@@ -189,32 +188,32 @@ struct PointwiseLoops {
     const void* const x = logits.at(row);
     void* const to = dlogits.at(row);
     for (int64_t i = 0; i < n; i += lanes) {
-      W d = Math::fma(Math::exp(at(logits.number, x, i, n) - lse), share, even);
+      W d = Math::fma(Math::exp(at(logits.dtype, x, i, n) - lse), share, even);
       if (label >= i && label < i + lanes) {
         float all[lanes];
         d.store(all);
         all[label - i] += of_label * g.scale;
         d = W::load(all);
       }
-      Rows::store(dlogits.number, to, i, n, d);
+      Rows::store(dlogits.dtype, to, i, n, d);
     }
   }
 
-  static void copy_row(const void* from, Number number, int64_t n, void* to, Number to_number) {
-    if (number == to_number) {
-      std::memcpy(to, from, size_t(n * bytes_of(number)));
+  static void copy_row(const void* from, DType dtype, int64_t n, void* to, DType to_dtype) {
+    if (dtype == to_dtype) {
+      std::memcpy(to, from, size_t(n * bytes_of(dtype)));
       return;
     }
-    for (int64_t i = 0; i < n; i += lanes) Rows::store(to_number, to, i, n, Rows::load(number, from, i, n));
+    for (int64_t i = 0; i < n; i += lanes) Rows::store(to_dtype, to, i, n, Rows::load(dtype, from, i, n));
   }
-  static void add_row(const void* from, Number number, int64_t n, float* to) {
+  static void add_row(const void* from, DType dtype, int64_t n, float* to) {
     for (int64_t i = 0; i < n; i += lanes)
-      Rows::store(Number::f32, to, i, n, Rows::load(Number::f32, to, i, n) + Rows::load(number, from, i, n));
+      Rows::store(DType::f32, to, i, n, Rows::load(DType::f32, to, i, n) + Rows::load(dtype, from, i, n));
   }
   static void sum_rows(Input a, Input b, int64_t row, int64_t n, Output sum) {
     for (int64_t i = 0; i < n; i += lanes)
-      Rows::store(sum.number, sum.at(row), i, n,
-                  Rows::load(a.number, a.at(row), i, n) + Rows::load(b.number, b.at(row), i, n));
+      Rows::store(sum.dtype, sum.at(row), i, n,
+                  Rows::load(a.dtype, a.at(row), i, n) + Rows::load(b.dtype, b.at(row), i, n));
   }
 
   template <class T>
@@ -240,9 +239,9 @@ struct PointwiseLoops {
     }
     if (copy) V::fence();
   }
-  static void adamw_untyped(const AdamWStep& s, int64_t n, float* p, const void* gradient, Number number, float* m,
+  static void adamw_untyped(const AdamWStep& s, int64_t n, float* p, const void* gradient, DType dtype, float* m,
                             float* v, bf16* copy) {
-    if (number == Number::f32)
+    if (dtype == DType::f32)
       adamw(s, n, p, static_cast<const float*>(gradient), m, v, copy);
     else
       adamw(s, n, p, static_cast<const bf16*>(gradient), m, v, copy);
@@ -263,14 +262,14 @@ struct PointwiseLoops {
       for (int64_t j = 0; j < half; ++j) sums[j] += sums[j + half];
     return sums[0];
   }
-  static double squares_untyped(const void* x, Number number, int64_t n) {
-    return number == Number::f32 ? squares(static_cast<const float*>(x), n) : squares(static_cast<const bf16*>(x), n);
+  static double squares_untyped(const void* x, DType dtype, int64_t n) {
+    return dtype == DType::f32 ? squares(static_cast<const float*>(x), n) : squares(static_cast<const bf16*>(x), n);
   }
 
  private:
-  static W at(Number number, const void* x, int64_t i, int64_t n) {  // -infinity beyond n
-    return number == Number::f32 ? W::load(static_cast<const float*>(x) + i, n - i, -INFINITY)
-                                 : W::load(static_cast<const bf16*>(x) + i, n - i, -INFINITY);
+  static W at(DType dtype, const void* x, int64_t i, int64_t n) {  // -infinity beyond n
+    return dtype == DType::f32 ? W::load(static_cast<const float*>(x) + i, n - i, -INFINITY)
+                               : W::load(static_cast<const bf16*>(x) + i, n - i, -INFINITY);
   }
 };
 

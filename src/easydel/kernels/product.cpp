@@ -30,8 +30,8 @@ Planned planned(Executor& executor, const ProductShape& shape, const ProductStep
 
 // Denormals count as zero in every order but fp32_chain.
 template <class Work>
-void in_order(Order order, const Work& work) {
-  if (order == Order::fp32_chain) return work();
+void in_order(AccumulationOrder order, const Work& work) {
+  if (order == AccumulationOrder::fp32_chain) return work();
   const FlushDenormals flush;
   work();
 }
@@ -79,7 +79,7 @@ void multiply_slab(Executor& executor, const Planned& all, ProductStep step) {
                                    packed + first * panel_elements);
     });
     step.n = std::min(n - begin * panel_columns, count * panel_columns);
-    step.y = {y.at(0, begin * panel_columns), y.number, y.stride};
+    step.y = {y.at(0, begin * panel_columns), y.dtype, y.stride};
     multiply(executor, all, step);
   }
 }
@@ -96,7 +96,7 @@ void pack_and_multiply(Executor& executor, const Planned& all, const T* ProductS
   for (int64_t begin = 0; begin < all.shape.m; begin += plan.rows_per_slab) {
     step.m = std::min(plan.rows_per_slab, all.shape.m - begin);
     step.*left = to;
-    step.y = {y.at(begin), y.number, y.stride};
+    step.y = {y.at(begin), y.dtype, y.stride};
     const int64_t fills = divide_up(step.m, plan.rows_per_fill);
     executor.run(divide_up(fills, plan.fills_per_task), [&](int64_t task) {
       for (int64_t f = task * plan.fills_per_task; f < std::min(fills, (task + 1) * plan.fills_per_task); ++f) {
@@ -117,7 +117,7 @@ void multiply_row_tasks(Executor& executor, const Planned& all, const Rows& rows
     ProductStep step = all.step;
     const int64_t begin = m * task / tasks;
     step.m = m * (task + 1) / tasks - begin, step.rows_per_block = equal_block_rows(step.m);
-    step.y = {step.y.at(begin), step.y.number, step.y.stride};
+    step.y = {step.y.at(begin), step.y.dtype, step.y.stride};
     thread_local Scratch<uint32_t> of_thread;
     uint32_t* const left = of_thread.at_least(step.m * step.padded_k);
     step.a_pairs = left;
@@ -132,12 +132,12 @@ void multiply_row_tasks(Executor& executor, const Planned& all, const Rows& rows
 
 // rows(first, count): rows of the left side from `first` on, as a matrix of their own that lasts until the next call.
 template <class Rows>
-void multiply_all(Executor& executor, const PackedWeight& w, int64_t m, Output y, const float* bias, Order order,
-                  const Rows& rows) {
-  const bool wide = w.number() == Number::f32;
-  check(!(wide && order != Order::fp32_chain), "product: a weight in fp32 has the order fp32_chain only");
+void multiply_all(Executor& executor, const PackedWeight& w, int64_t m, Output y, const float* bias,
+                  AccumulationOrder order, const Rows& rows) {
+  const bool wide = w.dtype() == DType::f32;
+  check(!(wide && order != AccumulationOrder::fp32_chain), "product: a weight in fp32 has the order fp32_chain only");
   if (m == 0 || w.n() == 0) return;
-  executor.reads(w.data(), w.bytes());
+  executor.will_read(w.data(), w.bytes());
   const Loops& isa = loops();
   const Planned all = planned(executor,
                               {.m = m,
@@ -159,14 +159,14 @@ void multiply_all(Executor& executor, const PackedWeight& w, int64_t m, Output y
       });
     case LeftSide::rows:
       return pack_and_multiply(executor, all, &ProductStep::a, [&](int64_t first, int64_t count, float* to) {
-        isa.product.pack_rows(rows(first, count), 0, count, k, padded_k, order != Order::fp32_chain, to);
+        isa.product.pack_rows(rows(first, count), 0, count, k, padded_k, order != AccumulationOrder::fp32_chain, to);
       });
   }
 }
 
 }  // namespace
 
-PackedWeight::PackedWeight(int64_t n, int64_t k, Number number) : n_(n), k_(k), number_(number) {
+PackedWeight::PackedWeight(int64_t n, int64_t k, DType dtype) : n_(n), k_(k), number_(dtype) {
   data_ = allocate<uint8_t>(bytes());
 }
 
@@ -176,31 +176,32 @@ int64_t PackedWeight::bytes() const {
 
 void pack(Executor& executor, Input w, PackedWeight& to) {
   const Loops& isa = loops();
-  const int64_t panel_bytes = panel_elements(to.number(), to.k()) * bytes_of(to.number());
+  const int64_t panel_bytes = panel_elements(to.dtype(), to.k()) * bytes_of(to.dtype());
   executor.run(divide_up(to.n(), panel_columns), [&](int64_t panel) {
-    isa.product.pack_panel(w, to.n(), to.k(), panel, to.number(), to.data() + panel * panel_bytes);
+    isa.product.pack_panel(w, to.n(), to.k(), panel, to.dtype(), to.data() + panel * panel_bytes);
   });
 }
 
-PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number number) {
-  PackedWeight packed(n, k, number);
+PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, DType dtype) {
+  PackedWeight packed(n, k, dtype);
   pack(executor, w, packed);
   return packed;
 }
 
-void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order) {
+void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias,
+             AccumulationOrder order) {
   multiply_all(executor, w, m, y, bias, order,
-               [&](int64_t first, int64_t) { return Input(x.at(first), x.number, x.stride); });
+               [&](int64_t first, int64_t) { return Input(x.at(first), x.dtype, x.stride); });
 }
 
 void gated_product(Executor& executor, const PackedWeight& w, Activation activation, Input gate, Input up, int64_t m,
-                   Output y, const float* bias, Order order) {
+                   Output y, const float* bias, AccumulationOrder order) {
   const Loops& isa = loops();
   multiply_all(executor, w, m, y, bias, order, [&](int64_t first, int64_t count) {
     thread_local Scratch<uint8_t> of_thread;
-    const Output activated{of_thread.at_least(count * w.k() * bytes_of(gate.number)), gate.number, w.k()};
-    const Input gate_rows(gate.at(first), gate.number, gate.stride);
-    const Input up_rows(up.data ? up.at(first) : nullptr, up.number, up.stride);
+    const Output activated{of_thread.at_least(count * w.k() * bytes_of(gate.dtype)), gate.dtype, w.k()};
+    const Input gate_rows(gate.at(first), gate.dtype, gate.stride);
+    const Input up_rows(up.data ? up.at(first) : nullptr, up.dtype, up.stride);
     for (int64_t row = 0; row < count; ++row)
       isa.pointwise.activate(activation, gate_rows, up_rows, row, w.k(), activated);
     return Input(activated);
@@ -210,7 +211,7 @@ void gated_product(Executor& executor, const PackedWeight& w, Activation activat
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add) {
   if (m == 0 || k == 0) return;
   const Loops& isa = loops();
-  const LeftSide left = left_of_gradient(dy.number, w.number, matrix_instructions());
+  const LeftSide left = left_of_gradient(dy.dtype, w.dtype, matrix_instructions());
   const auto all = [&] {
     return planned(executor, {.m = m, .n = k, .k = n, .left = left, .right = RightSide::rows},
                    {.rows = w, .y = dx, .add = add});
@@ -227,25 +228,25 @@ void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int
   }
   const DxPlan plan = plan_dx_of_rows(n);
   const int64_t terms = plan.terms_per_stretch;
-  if (terms < n && dx.number == Number::bf16) {
+  if (terms < n && dx.dtype == DType::bf16) {
     thread_local Scratch<float> of_caller;
     float* const sums = of_caller.at_least(std::min(plan.rows_per_slab, m) * k);
     for (int64_t first = 0; first < m; first += plan.rows_per_slab) {
       const int64_t rows = std::min(plan.rows_per_slab, m - first);
-      product_dx(executor, {dy.at(first), dy.number, dy.stride}, w, rows, n, k, {sums, k}, false);
-      const Output to{dx.at(first), dx.number, dx.stride};
+      product_dx(executor, {dy.at(first), dy.dtype, dy.stride}, w, rows, n, k, {sums, k}, false);
+      const Output to{dx.at(first), dx.dtype, dx.stride};
       executor.run(rows, [&](int64_t r) {
         if (add)
           isa.pointwise.sum_rows({sums, k}, to, r, k, to);
         else
-          isa.pointwise.copy_row(sums + r * k, Number::f32, k, to.at(r), Number::bf16);
+          isa.pointwise.copy_row(sums + r * k, DType::f32, k, to.at(r), DType::bf16);
       });
     }
     return;
   }
   if (terms < n) {
     for (int64_t begin = 0; begin < n; begin += terms)
-      product_dx(executor, {dy.at(0, begin), dy.number, dy.stride}, {w.at(begin), w.number, w.stride}, m,
+      product_dx(executor, {dy.at(0, begin), dy.dtype, dy.stride}, {w.at(begin), w.dtype, w.stride}, m,
                  std::min(terms, n - begin), k, dx, add || begin > 0);
     return;
   }
@@ -257,7 +258,7 @@ void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int
 void product_dw(Executor& executor, Input dy, Input x, int64_t m, int64_t n, int64_t k, Output dw, bool add) {
   if (n == 0 || k == 0) return;
   const Loops& isa = loops();
-  const LeftSide left = left_of_gradient(dy.number, x.number, matrix_instructions());
+  const LeftSide left = left_of_gradient(dy.dtype, x.dtype, matrix_instructions());
   const bool non_temporal = left != LeftSide::rows && !add && is_non_temporal(dw, n, k);
   const Planned all =
       planned(executor, {.m = n, .n = k, .k = m, .left = left, .right = RightSide::rows, .transposed = true},
@@ -286,8 +287,7 @@ void sum_rows(Executor& executor, Input dy, int64_t m, int64_t n, float* db, boo
     for (int64_t r = 0; r < m; ++r) {
       const void* const row = dy.at(r, first);
       for (int64_t c = 0; c < count; ++c)
-        sum[c] +=
-            dy.number == Number::f32 ? static_cast<const float*>(row)[c] : widen(static_cast<const bf16*>(row)[c]);
+        sum[c] += dy.dtype == DType::f32 ? static_cast<const float*>(row)[c] : widen(static_cast<const bf16*>(row)[c]);
     }
     for (int64_t c = 0; c < count; ++c) db[first + c] = add ? db[first + c] + sum[c] : sum[c];
   });

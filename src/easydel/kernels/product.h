@@ -1,14 +1,14 @@
 // y = x W^T with a weight that is packed once, and its two gradients. Dense weights are multiplied here only.
 //
 // Promise: a row of y has the same bits for any other rows in the call, any number of threads, any plan of tasks and
-// every instruction set: each element is a fixed sequence of FMAs over k, see order.h. A bias is added once, after
-// the last k.
+// every instruction set: each element is a fixed sequence of FMAs over k, see accumulation_order.h. A bias is added
+// once, after the last k.
 #pragma once
 
+#include "easydel/kernels/accumulation_order.h"
+#include "easydel/kernels/dtype.h"
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/memory.h"
-#include "easydel/kernels/number.h"
-#include "easydel/kernels/order.h"
 
 namespace easydel::kernels {
 
@@ -16,32 +16,33 @@ namespace easydel::kernels {
 class PackedWeight {
  public:
   PackedWeight() = default;
-  PackedWeight(int64_t n, int64_t k, Number number);  // contents are uninitialized
+  PackedWeight(int64_t n, int64_t k, DType dtype);  // contents are uninitialized
 
   int64_t n() const { return n_; }
   int64_t k() const { return k_; }
-  Number number() const { return number_; }
+  DType dtype() const { return number_; }
   int64_t bytes() const;
   uint8_t* data() { return data_.get(); }
   const uint8_t* data() const { return data_.get(); }
 
  private:
   int64_t n_ = 0, k_ = 0;
-  Number number_ = Number::f32;
+  DType number_ = DType::f32;
   Buffer<uint8_t> data_;
 };
 
 // Fills `to` from row-major w [n, k] of either dtype (bf16 is widened, fp32 is rounded to nearest even).
 void pack(Executor& executor, Input w, PackedWeight& to);
-PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, Number number);
+PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, DType dtype);
 
 // y [m, n] = x [m, k] W^T + bias [n] (null: none). fp32 weights: fp32_chain, x of either dtype. bf16 weights: bf16_tile
 // and bf16_pairs round x to bf16 first; fp32_chain does not. A bf16 y is rounded once. m may be 0.
-void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias, Order order);
+void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias,
+             AccumulationOrder order);
 
 // Gradients have the same bits for any number of threads, but not on every instruction set: products of two bf16
-// matrices use the processor's bf16 instruction if it is faster. Its sums are fp32 too, in an order of order.h:
-// bf16_tile for tiles, bf16_pairs for pairs.
+// matrices use the processor's bf16 instruction if it is faster. Its sums are fp32 too, in an order of
+// accumulation_order.h: bf16_tile for tiles, bf16_pairs for pairs.
 
 // dx [m, k] = dy [m, n] W from the row-major weight [n, k], with fp32 sums. If `add`, dx is accumulated into.
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add);

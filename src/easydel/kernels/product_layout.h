@@ -14,8 +14,8 @@
 
 #include <algorithm>
 
-#include "easydel/kernels/number.h"
-#include "easydel/kernels/order.h"
+#include "easydel/kernels/accumulation_order.h"
+#include "easydel/kernels/dtype.h"
 
 namespace easydel::kernels {
 
@@ -48,8 +48,8 @@ inline int64_t task_count(int64_t min_tasks, int64_t units, int64_t threads) {
 }
 
 // Elements of one panel.
-inline int64_t panel_elements(Number number, int64_t k) {
-  return panel_columns * (number == Number::f32 ? k : round_up(k, k_block));
+inline int64_t panel_elements(DType dtype, int64_t k) {
+  return panel_columns * (dtype == DType::f32 ? k : round_up(k, k_block));
 }
 
 // Memory to prefetch: `rows` rows of `lines` cache lines, `stride` bytes apart.
@@ -60,8 +60,8 @@ struct PrefetchRange {
 
 // Rows [row, row + rows) of x, `columns` of each from `column` on.
 inline PrefetchRange lines_of(const Input& x, int64_t row, int64_t rows, int64_t columns, int64_t column = 0) {
-  return {static_cast<const char*>(x.at(row, column)), rows, divide_up(columns * bytes_of(x.number), 64),
-          x.stride * bytes_of(x.number)};
+  return {static_cast<const char*>(x.at(row, column)), rows, divide_up(columns * bytes_of(x.dtype), 64),
+          x.stride * bytes_of(x.dtype)};
 }
 
 // C [m, n] = A [m, k] B [k, n]; what the tasks of one product share.
@@ -73,7 +73,7 @@ struct ProductStep {
   int64_t m = 0, n = 0, k = 0, padded_k = 0;
   int64_t rows_per_block = block_rows;  // of a_pairs
   RightSide right = RightSide::panels_f32;
-  Order order = Order::fp32_chain;
+  AccumulationOrder order = AccumulationOrder::fp32_chain;
   const void* panels = nullptr;
   Input rows{};  // RightSide::rows: row-major [k, n]. multiply_pair_rows: the weight's [n, k]
   Output y{};
@@ -86,7 +86,7 @@ struct ProductStep {
 // Whether a gradient of so many rows and columns is written by stores that bypass the caches: it is read only after all
 // gradients are made. It must not be small, and must be aligned to whole cache lines.
 inline bool is_non_temporal(const Output& y, int64_t rows, int64_t columns) {
-  return y.number == Number::f32 && rows * columns >= 1 << 16 && reinterpret_cast<uintptr_t>(y.data) % 64 == 0 &&
+  return y.dtype == DType::f32 && rows * columns >= 1 << 16 && reinterpret_cast<uintptr_t>(y.data) % 64 == 0 &&
          y.stride % 16 == 0;
 }
 

@@ -41,12 +41,12 @@ struct ProductLoops {
           Tile::template rows_f32<1, true>(count, a, count,
                                            {static_cast<const float*>(b), panel_columns, panel_columns}, k, to,
                                            panel_columns, k0 == 0);
-        else if (step.order == Order::bf16_tile)
-          rows_bf16<Order::bf16_tile>(count, a, b, k, to, k0 == 0);
-        else if (step.order == Order::bf16_pairs)
-          rows_bf16<Order::bf16_pairs>(count, a, b, k, to, k0 == 0);
+        else if (step.order == AccumulationOrder::bf16_tile)
+          rows_bf16<AccumulationOrder::bf16_tile>(count, a, b, k, to, k0 == 0);
+        else if (step.order == AccumulationOrder::bf16_pairs)
+          rows_bf16<AccumulationOrder::bf16_pairs>(count, a, b, k, to, k0 == 0);
         else
-          rows_bf16<Order::fp32_chain>(count, a, b, k, to, k0 == 0);
+          rows_bf16<AccumulationOrder::fp32_chain>(count, a, b, k, to, k0 == 0);
       }
     }
     if (step.padded_k == 0) std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
@@ -62,7 +62,7 @@ struct ProductLoops {
       if (step.non_temporal && columns == panel_columns)
         for (int64_t i = 0; i < panel_columns; i += width)
           V::stream(static_cast<float*>(to) + i, V::load(c + r * panel_columns + i));
-      else if (step.y.number == Number::f32)
+      else if (step.y.dtype == DType::f32)
         finish(c + r * panel_columns, bias, step.add, columns, static_cast<float*>(to));
       else
         finish(c + r * panel_columns, bias, step.add, columns, static_cast<bf16*>(to));
@@ -73,7 +73,7 @@ struct ProductLoops {
                         float* to) {
     turn_rows(x, first, rows, k, rows, to);
     std::memset(to + k * rows, 0, size_t((padded_k - k) * rows) * sizeof(float));
-    if (!round_to_bf16 || x.number == Number::bf16) return;
+    if (!round_to_bf16 || x.dtype == DType::bf16) return;
     int64_t i = 0;
     for (bf16 rounded[width]; i + width <= k * rows; i += width) {
       V::store(rounded, V::load(to + i));
@@ -87,9 +87,9 @@ struct ProductLoops {
       for (int64_t c = 0; c < columns; ++c) to[c] = read(x, i, first + c);
   }
 
-  static void pack_panel(Input w, int64_t n, int64_t k, int64_t panel, Number number, void* to) {
+  static void pack_panel(Input w, int64_t n, int64_t k, int64_t panel, DType dtype, void* to) {
     const int64_t first = panel * panel_columns, columns = std::min(panel_columns, n - first);
-    if (number == Number::f32) {
+    if (dtype == DType::f32) {
       float* const panel_f32 = static_cast<float*>(to);
       if (columns < panel_columns) std::memset(to, 0, size_t(k * panel_columns) * sizeof(float));
       turn_rows(w, first, columns, k, panel_columns, panel_f32);
@@ -110,7 +110,7 @@ struct ProductLoops {
   // `count` elements of a row, in bf16.
   static void copy_bf16(const Input& x, int64_t row, int64_t column, int64_t count, void* to) {
     const void* const from = x.at(row, column);
-    if (x.number == Number::bf16) {
+    if (x.dtype == DType::bf16) {
       std::memcpy(to, from, size_t(count) * sizeof(bf16));
       return;
     }
@@ -123,14 +123,14 @@ struct ProductLoops {
   }
 
  private:
-  template <Order order>
+  template <AccumulationOrder order>
   static void rows_bf16(int64_t count, const float* a, const void* panel, int64_t k, float* to, bool first) {
     Tile::template rows_bf16<order>(count, a, count, static_cast<const bf16*>(panel), k, to, panel_columns, first,
                                     typename Tile::TheSamePanel());
   }
   static float read(const Input& x, int64_t row, int64_t column) {
-    return x.number == Number::f32 ? *static_cast<const float*>(x.at(row, column))
-                                   : widen(*static_cast<const bf16*>(x.at(row, column)));
+    return x.dtype == DType::f32 ? *static_cast<const float*>(x.at(row, column))
+                                 : widen(*static_cast<const bf16*>(x.at(row, column)));
   }
   static void write(float* to, float x) { *to = x; }
   static void write(bf16* to, float x) { *to = narrow(x); }
@@ -145,8 +145,8 @@ struct ProductLoops {
       }
       const void* const from = rows.at(k0 + i, first);
       for (int64_t c = 0; c < panel_columns; c += width)
-        V::store(to + c, rows.number == Number::f32 ? V::load(static_cast<const float*>(from) + c)
-                                                    : V::load(static_cast<const bf16*>(from) + c));
+        V::store(to + c, rows.dtype == DType::f32 ? V::load(static_cast<const float*>(from) + c)
+                                                  : V::load(static_cast<const bf16*>(from) + c));
     }
   }
 
@@ -168,7 +168,7 @@ struct ProductLoops {
   }
 
   static void turn_rows(const Input& x, int64_t first, int64_t rows, int64_t k, int64_t step, float* to) {
-    if (x.number == Number::f32)
+    if (x.dtype == DType::f32)
       Tile::turn([&](int64_t r) { return static_cast<const float*>(x.at(first + r)); }, rows, k, step, to);
     else
       Tile::turn([&](int64_t r) { return static_cast<const bf16*>(x.at(first + r)); }, rows, k, step, to);

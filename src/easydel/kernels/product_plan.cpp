@@ -54,20 +54,20 @@ int64_t equal_tasks(int64_t units, int64_t units_per_task, bool alone, int threa
 
 }  // namespace
 
-LeftSide left_of_grouped_product(Order order, MatrixInstructions has) {
-  if (order == Order::bf16_tile && has.tiles) return LeftSide::tiles;
-  if (order == Order::bf16_pairs && has.pairs) return LeftSide::pairs;
+LeftSide left_of_grouped_product(AccumulationOrder order, MatrixInstructions has) {
+  if (order == AccumulationOrder::bf16_tile && has.tiles) return LeftSide::tiles;
+  if (order == AccumulationOrder::bf16_pairs && has.pairs) return LeftSide::pairs;
   return LeftSide::rows;
 }
 
-LeftSide left_of_product(Order order, MatrixInstructions has, int64_t m) {
+LeftSide left_of_product(AccumulationOrder order, MatrixInstructions has, int64_t m) {
   constexpr int64_t min_rows_by_tiles = 4;
   const LeftSide left = left_of_grouped_product(order, has);
   return left == LeftSide::tiles && m < min_rows_by_tiles ? LeftSide::rows : left;
 }
 
-LeftSide left_of_gradient(Number left, Number right, MatrixInstructions has) {
-  if (left != Number::bf16 || right != Number::bf16) return LeftSide::rows;
+LeftSide left_of_gradient(DType left, DType right, MatrixInstructions has) {
+  if (left != DType::bf16 || right != DType::bf16) return LeftSide::rows;
   return has.tiles ? LeftSide::tiles : has.pairs ? LeftSide::pairs : LeftSide::rows;
 }
 
@@ -134,13 +134,13 @@ TaskGrid plan_tasks(const ProductShape& shape, const ProductPlan& plan, int64_t 
   return grid;
 }
 
-GroupPlan plan_group(const ProductShape& shape, GroupRight right, Number weight, const Caches& caches) {
+GroupPlan plan_group(const ProductShape& shape, GroupRight right, DType weight, const Caches& caches) {
   constexpr int64_t max_rows_in_place = 128;
   GroupPlan plan;
   // Packing a weight for few rows takes longer than their product gains by it, as long as the rows stay in L2.
   plan.weight_in_place = shape.left == LeftSide::pairs && right == GroupRight::unpacked_weight &&
-                         weight == Number::bf16 && shape.k % k_block == 0 && shape.m <= max_rows_in_place &&
-                         shape.m * shape.k * bytes_of(Number::bf16) <= caches.l2_bytes;
+                         weight == DType::bf16 && shape.k % k_block == 0 && shape.m <= max_rows_in_place &&
+                         shape.m * shape.k * bytes_of(DType::bf16) <= caches.l2_bytes;
   plan.rows_per_block = rows_per_block_of_pairs(shape);
   plan.rows_per_fill = plan.weight_in_place ? panel_columns : rows_per_block(shape);
   // Each piece gathers or packs its right side anew: then pieces are larger.

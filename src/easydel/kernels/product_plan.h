@@ -23,10 +23,10 @@ struct MatrixInstructions {
 
 // The packed form of the left side for a product with a weight. Fewer than 4 rows by tiles fall back to FMAs, which
 // are at memory speed already; the rows of a group do not.
-LeftSide left_of_product(Order order, MatrixInstructions has, int64_t m);
-LeftSide left_of_grouped_product(Order order, MatrixInstructions has);
+LeftSide left_of_product(AccumulationOrder order, MatrixInstructions has, int64_t m);
+LeftSide left_of_grouped_product(AccumulationOrder order, MatrixInstructions has);
 // The packed form for a gradient, whose two sides are used as they are stored.
-LeftSide left_of_gradient(Number left, Number right, MatrixInstructions has);
+LeftSide left_of_gradient(DType left, DType right, MatrixInstructions has);
 
 // C [m, n] = A [m, k] B [k, n].
 struct ProductShape {
@@ -94,7 +94,7 @@ enum class GroupRight : uint8_t {
   rows              // row-major [k, n], as in gradients
 };
 
-GroupPlan plan_group(const ProductShape& shape, GroupRight right, Number weight, const Caches& caches = {});
+GroupPlan plan_group(const ProductShape& shape, GroupRight right, DType weight, const Caches& caches = {});
 
 // One piece of a group, and a batch of pieces whose left sides are packed together.
 struct PiecePlan {

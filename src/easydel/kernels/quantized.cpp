@@ -86,7 +86,7 @@ void clear(const QuantizedStep& step, int64_t panel) {
 
 // A row in fp32: as it is, or widened into `room`.
 const float* row_of(Input w, int64_t row, int64_t k, float* room) {
-  if (w.number == Number::f32) return static_cast<const float*>(w.at(row));
+  if (w.dtype == DType::f32) return static_cast<const float*>(w.at(row));
   const bf16* const from = static_cast<const bf16*>(w.at(row));
   for (int64_t i = 0; i < k; ++i) room[i] = widen(from[i]);
   return room;
@@ -220,7 +220,7 @@ void dequantize(Executor& executor, const QuantizedWeight& w, Output to) {
       const uint8_t code = code_of(step, row, i);
       const float value = w.spec().codes == Codes::bytes ? float(int8_t(code)) : w.spec().table[code];
       const float x = value * *scale_at(step, row, i / step.group);
-      if (to.number == Number::f32)
+      if (to.dtype == DType::f32)
         *static_cast<float*>(to.at(row, i)) = x;
       else
         *static_cast<bf16*>(to.at(row, i)) = narrow(x);
@@ -229,19 +229,19 @@ void dequantize(Executor& executor, const QuantizedWeight& w, Output to) {
 }
 
 void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, Output y, const float* bias,
-             Order order) {
+             AccumulationOrder order) {
   if (m == 0 || w.n() == 0) return;
-  executor.reads(w.data(), w.bytes());
+  executor.will_read(w.data(), w.bytes());
   const Loops& isa = loops();
   const bool bytes = w.spec().codes == Codes::bytes;
   QuantizedStep step = layout_of(w);
   step.result.m = m, step.result.y = y, step.result.bias = bias;
-  step.order = bytes ? Order::fp32_chain : order;
-  const bool rounded = step.order != Order::fp32_chain,
-             pairs = step.order == Order::bf16_pairs && isa.quantized.multiply_code_pairs;
+  step.order = bytes ? AccumulationOrder::fp32_chain : order;
+  const bool rounded = step.order != AccumulationOrder::fp32_chain,
+             pairs = step.order == AccumulationOrder::bf16_pairs && isa.quantized.multiply_code_pairs;
   // With fewer rows the vectors are as fast.
   const bool tiles = bytes ? isa.quantized.multiply_byte_tiles && m > block_rows
-                           : isa.quantized.multiply_code_tiles && step.order == Order::bf16_tile && m > 4;
+                           : isa.quantized.multiply_code_tiles && step.order == AccumulationOrder::bf16_tile && m > 4;
   if (pairs) step.result.rows_per_block = equal_block_rows(m);
   if (tiles) step.result.rows_per_block = tile_rows;
   CodeTable table = w.spec().table;

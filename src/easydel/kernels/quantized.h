@@ -5,7 +5,8 @@
 //   bytes   x is rounded to integers from -127 to 127, with one scale per row (max |x| / 127; a row below 2^-100
 //           counts as zero, a row that is not finite becomes NaN). The sum within a group is exact; the groups are one
 //           chain of FMAs, sum x scale; the row's scale is applied last.
-//   codes   an element is table[code] x scale. Within a group table[code] x x is summed in the given order (order.h);
+//   codes   an element is table[code] x scale. Within a group table[code] x x is summed in the given order
+//   (accumulation_order.h);
 //           the bf16 orders round the table and x to bf16. The groups are one chain of FMAs, sum x scale.
 // A bias is added once, at the end.
 #pragma once
@@ -66,6 +67,6 @@ void dequantize(Executor& executor, const QuantizedWeight& w, Output to);
 
 // y [m, n] = x [m, k] W^T + bias [n] (null: none). `order` applies to table4.
 void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, Output y, const float* bias,
-             Order order);
+             AccumulationOrder order);
 
 }  // namespace easydel::kernels

@@ -36,7 +36,7 @@ struct QuantizedStep {
   const float* a = nullptr;
   const bf16* a_tiles = nullptr;      // or in tiles
   const uint32_t* a_pairs = nullptr;  // or in pairs, in blocks of result.block rows
-  Order order = Order::fp32_chain;
+  AccumulationOrder order = AccumulationOrder::fp32_chain;
   const float* table = nullptr;  // rounded to bf16 in the orders of bf16
 
   ProductStep result;  // m, n, y, bias, and the rows of a block of the left side

@@ -23,8 +23,8 @@ struct ByteLoops {
   static void pack_row(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale) {
     using W = Wide<V>;
     const auto at = [&](int64_t i) {
-      return x.number == Number::f32 ? W::load(static_cast<const float*>(x.at(row)) + i, step.k - i)
-                                     : W::load(static_cast<const bf16*>(x.at(row)) + i, step.k - i);
+      return x.dtype == DType::f32 ? W::load(static_cast<const float*>(x.at(row)) + i, step.k - i)
+                                   : W::load(static_cast<const bf16*>(x.at(row)) + i, step.k - i);
     };
     uint32_t most = 0;  // as bits, which order numbers, infinities and NaNs by size
     for (int64_t i = 0; i < step.k; i += lanes) {
@@ -187,18 +187,22 @@ struct CodeLoops {
   static void sum_order(const QuantizedStep& step, const float* a, int64_t stride, int64_t g, const uint8_t* codes,
                         float* sums) {
     for (int64_t column = 0; column < panel_columns; column += vectors * width)
-      if (step.order == Order::bf16_tile)
-        sum_codes<rows, apart, Order::bf16_tile>(step, a, stride, codes, step.length_of(g), column, sums + column);
-      else if (step.order == Order::bf16_pairs)
-        sum_codes<rows, apart, Order::bf16_pairs>(step, a, stride, codes, step.length_of(g), column, sums + column);
+      if (step.order == AccumulationOrder::bf16_tile)
+        sum_codes<rows, apart, AccumulationOrder::bf16_tile>(step, a, stride, codes, step.length_of(g), column,
+                                                             sums + column);
+      else if (step.order == AccumulationOrder::bf16_pairs)
+        sum_codes<rows, apart, AccumulationOrder::bf16_pairs>(step, a, stride, codes, step.length_of(g), column,
+                                                              sums + column);
       else
-        sum_codes<rows, apart, Order::fp32_chain>(step, a, stride, codes, step.length_of(g), column, sums + column);
+        sum_codes<rows, apart, AccumulationOrder::fp32_chain>(step, a, stride, codes, step.length_of(g), column,
+                                                              sums + column);
   }
 
-  template <int rows, int apart, Order order>
+  template <int rows, int apart, AccumulationOrder order>
   static void sum_codes(const QuantizedStep& step, const float* a, int64_t any_stride, const uint8_t* codes, int64_t k,
                         int64_t column, float* sums) {
-    constexpr bool tile_order = order == Order::bf16_tile, odd_first = order == Order::bf16_pairs;
+    constexpr bool tile_order = order == AccumulationOrder::bf16_tile,
+                   odd_first = order == AccumulationOrder::bf16_pairs;
     constexpr int chains = tile_order ? 2 : 1;  // even and odd k, or all
     const int64_t stride = apart > 0 ? apart : any_stride;
     const auto table = V::table(step.table);
@@ -253,7 +257,7 @@ struct CodeLoops {
     for (int64_t k0 = 0; k0 < length; k0 += piece) {
       const int64_t k = std::min(piece, length - k0);
       const uint8_t* const from = codes + k0 / k_block * code_block_bytes;
-      if (step.order != Order::fp32_chain)
+      if (step.order != AccumulationOrder::fp32_chain)
         to_tiles(step.table, from, k, reinterpret_cast<bf16*>(panel));
       else
         to_rows(step.table, from, k, panel);
@@ -262,12 +266,12 @@ struct CodeLoops {
         const float* const a = step.a + (first + r) * step.padded_k + (g * step.group + k0) * count;
         float* const to = sums + r * panel_columns;
         const bf16* const tiles = reinterpret_cast<const bf16*>(panel);
-        if (step.order == Order::bf16_tile)
-          Tile::template rows_bf16<Order::bf16_tile>(count, a, count, tiles, k, to, panel_columns, k0 == 0,
-                                                     typename Tile::Nothing());
-        else if (step.order == Order::bf16_pairs)
-          Tile::template rows_bf16<Order::bf16_pairs>(count, a, count, tiles, k, to, panel_columns, k0 == 0,
-                                                      typename Tile::Nothing());
+        if (step.order == AccumulationOrder::bf16_tile)
+          Tile::template rows_bf16<AccumulationOrder::bf16_tile>(count, a, count, tiles, k, to, panel_columns, k0 == 0,
+                                                                 typename Tile::Nothing());
+        else if (step.order == AccumulationOrder::bf16_pairs)
+          Tile::template rows_bf16<AccumulationOrder::bf16_pairs>(count, a, count, tiles, k, to, panel_columns, k0 == 0,
+                                                                  typename Tile::Nothing());
         else
           Tile::rows_f32(count, a, count, {panel, panel_columns, panel_columns}, k, to, panel_columns, k0 == 0);
       }

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/dtype.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/memory.h"
-#include "easydel/kernels/number.h"
 #include "easydel/kernels/recurrence_step.h"
 
 namespace easydel::kernels {

@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-#include "easydel/kernels/number.h"
+#include "easydel/kernels/dtype.h"
 
 namespace easydel::kernels {
 

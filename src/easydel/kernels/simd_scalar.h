@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "easydel/kernels/number.h"
+#include "easydel/kernels/dtype.h"
 
 namespace easydel::kernels {
 

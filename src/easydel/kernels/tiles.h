@@ -145,14 +145,15 @@ struct Tiles {
   }
 
   // A panel of bf16 on the right, or one of `of` columns, of which `columns` take part, in any order.
-  template <Order order, int64_t of = panel_columns, int rows = order == Order::bf16_tile ? 6 : most_rows, class Ahead>
+  template <AccumulationOrder order, int64_t of = panel_columns,
+            int rows = order == AccumulationOrder::bf16_tile ? 6 : most_rows, class Ahead>
   static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c,
                         int64_t c_step, bool first, Ahead&& ahead, int64_t columns = of) {
     if constexpr (rows > 0) {
       if constexpr (rows > 3)
         if (count <= 3) return rows_bf16<order, of, 3>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
       if (count < rows) return rows_bf16<order, of, rows - 1>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
-      constexpr bool tiles = order == Order::bf16_tile, odd_first = order == Order::bf16_pairs;
+      constexpr bool tiles = order == AccumulationOrder::bf16_tile, odd_first = order == AccumulationOrder::bf16_pairs;
       constexpr int vectors = tiles && rows > most_tile_rows ? 1 : 2;
       int64_t column = 0;
       if constexpr (tiles ? 2 * rows <= most_tile_rows : 3 * rows <= most_rows)  // few chains: more of them at once

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "easydel/kernels/number.h"
+#include "easydel/kernels/dtype.h"
 
 namespace easydel::kernels {
 

@@ -70,7 +70,7 @@ Tensor room(at::IntArrayRef sizes, const at::TensorOptions& options, int64_t cov
 // Keys or values: [keys, kv_heads, dim], or pages [pages, kv_heads, page_tokens, dim].
 kernels::Heads keys_of(const Tensor& x) {
   if (x.dim() == 3) return tensor::heads_of(x);
-  return {x.const_data_ptr(), tensor::number_of(x.scalar_type()), x.stride(2), x.stride(1), x.stride(0)};
+  return {x.const_data_ptr(), tensor::dtype_of(x.scalar_type()), x.stride(2), x.stride(1), x.stride(0)};
 }
 
 Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 1 ? t : t.contiguous(); }
@@ -92,7 +92,7 @@ struct Flash : torch::autograd::Function<Flash> {
       const kernels::Heads q_heads = tensor::heads_of(q), k_heads = keys_of(k), v_heads = keys_of(v);
       kernels::attend(tensor::executor(), spec, shape.sequences, q_heads, k_heads, v_heads,
                       tensor::mutable_heads_of(out), lse.defined() ? lse.mutable_data_ptr<float>() : nullptr,
-                      kernels::attention_order(q_heads.number, k_heads.number, v_heads.number));
+                      kernels::attention_order(q_heads.dtype, k_heads.dtype, v_heads.dtype));
       if (memory) *memory = {out.detach(), lse};
     }
     if (context) {

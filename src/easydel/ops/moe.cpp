@@ -83,7 +83,7 @@ Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor&
     return y;
   }
   const bool wide = w.scalar_type() == at::kFloat;
-  const auto order = wide ? kernels::Order::fp32_chain : kernels::bf16_order();
+  const auto order = wide ? kernels::AccumulationOrder::fp32_chain : kernels::bf16_order();
   // A bias is rounded as a model of the computation's number type would hold it.
   const Tensor own = bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor();
   const int64_t out = w.size(1), in = w.size(2);
@@ -91,7 +91,7 @@ Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor&
   for (const auto& one : weights.packed) packed.push_back(one.get());
   const kernels::Input stacked = tensor::input_of(w.view({-1, in}));
   kernels::grouped_product(
-      tensor::executor(), begin, {.n = out, .k = in, .rows = stacked, .number = stacked.number, .packed = packed},
+      tensor::executor(), begin, {.n = out, .k = in, .rows = stacked, .dtype = stacked.dtype, .packed = packed},
       tensor::input_of(x), tensor::output_of(y), own.defined() ? own.const_data_ptr<float>() : nullptr, order);
   return y;
 }

@@ -51,7 +51,7 @@ Tensor multiply_quantized(const Tensor& x, const kernels::QuantizedWeight& weigh
   const Tensor own = bias.defined() ? bias.detach().to(x.scalar_type()).to(at::kFloat).contiguous() : Tensor();
   kernels::product(tensor::executor(), weight, tensor::input_of(in.detach()), x.size(0), tensor::output_of(y),
                    own.defined() ? own.const_data_ptr<float>() : nullptr,
-                   x.scalar_type() == at::kFloat ? kernels::Order::fp32_chain : kernels::bf16_order());
+                   x.scalar_type() == at::kFloat ? kernels::AccumulationOrder::fp32_chain : kernels::bf16_order());
   return y;
 }
 

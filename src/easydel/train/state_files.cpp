@@ -8,7 +8,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
-#include "easydel/kernels/order.h"
+#include "easydel/kernels/accumulation_order.h"
 #include "easydel/nn/shards.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/executor.h"

@@ -1,5 +1,5 @@
 // Decodes the tile instructions and does them, as Intel's manual (volume 2) describes them; the arithmetic of TDPBF16PS
-// is that of kernels/order.h. What the manual forbids ends the process, as it does on hardware.
+// is that of kernels/accumulation_order.h. What the manual forbids ends the process, as it does on hardware.
 #include "support/tiles/emulator.h"
 
 #include <dlfcn.h>

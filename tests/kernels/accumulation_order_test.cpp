@@ -1,4 +1,4 @@
-#include "easydel/kernels/order.h"
+#include "easydel/kernels/accumulation_order.h"
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/product.h"
@@ -10,11 +10,11 @@ namespace {
 using namespace testing;
 
 TEST(Order, OfBf16IsTheMachinesWhateverSetIsForced) {
-  const Order chosen = choose_bf16_order("");
-  EXPECT_EQ(chosen == Order::bf16_pairs, available_isas().back() != Isa::amx && has_fast_pairs());
+  const AccumulationOrder chosen = choose_bf16_order("");
+  EXPECT_EQ(chosen == AccumulationOrder::bf16_pairs, available_isas().back() != Isa::amx && has_fast_pairs());
   on_every_isa([&] { EXPECT_EQ(choose_bf16_order(""), chosen); });
-  EXPECT_EQ(choose_bf16_order("bf16_tile"), Order::bf16_tile);
-  EXPECT_EQ(choose_bf16_order("bf16_pairs"), Order::bf16_pairs);
+  EXPECT_EQ(choose_bf16_order("bf16_tile"), AccumulationOrder::bf16_tile);
+  EXPECT_EQ(choose_bf16_order("bf16_pairs"), AccumulationOrder::bf16_pairs);
 }
 
 TEST(Order, RefusesWhatIsNone) {
@@ -31,8 +31,9 @@ TEST(Order, RefusesWhatIsNone) {
 TEST(Order, OfPairsIsNoneOfWeightsInFp32) {
   const std::vector<float> w(64 * 32, 1.0f), x(64, 1.0f);
   std::vector<float> y(32);
-  const PackedWeight wide = pack(serial_executor(), {w.data(), 64}, 32, 64, Number::f32);
-  EXPECT_THROW(product(serial_executor(), wide, {x.data(), 64}, 1, {y.data(), 32}, nullptr, Order::bf16_pairs), Bug);
+  const PackedWeight wide = pack(serial_executor(), {w.data(), 64}, 32, 64, DType::f32);
+  EXPECT_THROW(
+      product(serial_executor(), wide, {x.data(), 64}, 1, {y.data(), 32}, nullptr, AccumulationOrder::bf16_pairs), Bug);
 }
 
 }  // namespace
