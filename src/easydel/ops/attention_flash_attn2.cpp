@@ -70,7 +70,7 @@ Tensor room(at::IntArrayRef sizes, const at::TensorOptions& options, int64_t cov
 // Keys or values: [keys, kv_heads, dim], or pages [pages, kv_heads, page_tokens, dim].
 kernels::Heads keys_of(const Tensor& x) {
   if (x.dim() == 3) return tensor::heads_of(x);
-  return {x.const_data_ptr(), tensor::dtype_of(x.scalar_type()), x.stride(2), x.stride(1), x.stride(0)};
+  return {x.const_data_ptr(), tensor::kernel_dtype(x.scalar_type()), x.stride(2), x.stride(1), x.stride(0)};
 }
 
 Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 1 ? t : t.contiguous(); }

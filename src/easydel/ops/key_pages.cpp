@@ -26,7 +26,7 @@ void write_by_kernel(const Rows* parts, size_t count, const RopeTable* rope, std
     kernels::PagedRows& one = all.emplace_back();
     one.from = tensor::heads_of(parts[i].rows);
     one.heads = pages.size(1), one.dim = pages.size(3);
-    one.to = {pages.mutable_data_ptr(), one.from.number, pages.stride(2), pages.stride(1)};
+    one.to = {pages.mutable_data_ptr(), one.from.dtype, pages.stride(2), pages.stride(1)};
     one.page_stride = pages.stride(0);
     if (i > 0 || !rope) continue;
     one.pairs = rope->cos.size(-1), one.interleaved = rope->interleaved;

@@ -25,9 +25,9 @@ Tensor scale_of(const Tensor& weight, double offset, at::ScalarType type) {
 }
 
 // A contiguous tensor as rows of its last dimension.
-kernels::Input flat(const Tensor& x) { return {x.const_data_ptr(), tensor::dtype_of(x.scalar_type()), x.size(-1)}; }
+kernels::Input flat(const Tensor& x) { return {x.const_data_ptr(), tensor::kernel_dtype(x.scalar_type()), x.size(-1)}; }
 kernels::Output flat_output(const Tensor& x) {
-  return {x.mutable_data_ptr(), tensor::dtype_of(x.scalar_type()), x.size(-1)};
+  return {x.mutable_data_ptr(), tensor::kernel_dtype(x.scalar_type()), x.size(-1)};
 }
 kernels::NormSpec kernel_spec(double epsilon, double offset, bool wide) {
   kernels::NormSpec spec;

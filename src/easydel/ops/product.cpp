@@ -131,8 +131,8 @@ int64_t packed_weights() { return packings; }
 std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight) {
   if (!tensor::kernels_serve(weight)) return nullptr;
   ++packings;
-  return std::make_shared<kernels::PackedWeight>(kernels::pack(executor(), input_of(weight), weight.size(0),
-                                                               weight.size(1), tensor::dtype_of(weight.scalar_type())));
+  return std::make_shared<kernels::PackedWeight>(kernels::pack(
+      executor(), input_of(weight), weight.size(0), weight.size(1), tensor::kernel_dtype(weight.scalar_type())));
 }
 
 Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type) {
@@ -155,7 +155,7 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
     const Tensor plain = rows(w);
     kernels::grouped_product(
         executor(), begin,
-        {.n = w.size(0), .k = w.size(1), .rows = input_of(plain), .dtype = tensor::dtype_of(w.scalar_type())},
+        {.n = w.size(0), .k = w.size(1), .rows = input_of(plain), .dtype = tensor::kernel_dtype(w.scalar_type())},
         input_of(from), output_of(y), added.data(), order);
   }
   return y;

@@ -18,29 +18,29 @@ bool kernels_serve(const Tensor& x) {
   return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
 }
 
-kernels::DType dtype_of(at::ScalarType type) {
+kernels::DType kernel_dtype(at::ScalarType type) {
   check(type == at::kFloat || type == at::kBFloat16, "kernels: no number type for ", c10::toString(type));
   return type == at::kFloat ? kernels::DType::f32 : kernels::DType::bf16;
 }
 
 kernels::Input input_of(const Tensor& x) {
   if (!x.defined()) return {};
-  return {x.const_data_ptr(), dtype_of(x.scalar_type()), row_stride(x)};
+  return {x.const_data_ptr(), kernel_dtype(x.scalar_type()), row_stride(x)};
 }
 
 kernels::Output output_of(const Tensor& x) {
   if (!x.defined()) return {};
-  return {x.mutable_data_ptr(), dtype_of(x.scalar_type()), row_stride(x)};
+  return {x.mutable_data_ptr(), kernel_dtype(x.scalar_type()), row_stride(x)};
 }
 
 kernels::Heads heads_of(const Tensor& x) {
   check(x.dim() == 3 && (x.numel() == 0 || x.stride(2) == 1), "kernels: heads of strides ", x.strides());
-  return {x.const_data_ptr(), dtype_of(x.scalar_type()), x.stride(0), x.stride(1)};
+  return {x.const_data_ptr(), kernel_dtype(x.scalar_type()), x.stride(0), x.stride(1)};
 }
 
 kernels::MutableHeads mutable_heads_of(const Tensor& x) {
   check(x.dim() == 3 && (x.numel() == 0 || x.stride(2) == 1), "kernels: heads of strides ", x.strides());
-  return {x.mutable_data_ptr(), dtype_of(x.scalar_type()), x.stride(0), x.stride(1)};
+  return {x.mutable_data_ptr(), kernel_dtype(x.scalar_type()), x.stride(0), x.stride(1)};
 }
 
 }  // namespace easydel::tensor

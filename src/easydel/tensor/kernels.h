@@ -15,8 +15,8 @@ bool kernels_serve(const Tensor& x, const Tensors&... others) {
   return kernels_serve(x) && (kernels_serve(others) && ...);
 }
 
-kernels::DType dtype_of(at::ScalarType type);  // Bug for another dtype
-kernels::Input input_of(const Tensor& x);      // [rows, columns] or [columns]; an undefined tensor has no data
+kernels::DType kernel_dtype(at::ScalarType type);  // Bug for another dtype
+kernels::Input input_of(const Tensor& x);          // [rows, columns] or [columns]; an undefined tensor has no data
 kernels::Output output_of(const Tensor& x);
 kernels::Heads heads_of(const Tensor& x);  // [tokens, heads, dim]
 kernels::MutableHeads mutable_heads_of(const Tensor& x);

@@ -52,8 +52,8 @@ class AdamW final : public UpdateRule {
     const kernels::AdamW spec{
         u.rate, o_.b1, o_.b2, o_.eps, o_.coupled ? 0.0 : u.decay, u.step, scaled ? 1.0f : float(u.scale)};
     kernels::adamw(tensor::executor(), spec, u.value.numel(), u.value.mutable_data_ptr<float>(),
-                   gradient.const_data_ptr(), tensor::dtype_of(gradient.scalar_type()), mean.mutable_data_ptr<float>(),
-                   square.mutable_data_ptr<float>(),
+                   gradient.const_data_ptr(), tensor::kernel_dtype(gradient.scalar_type()),
+                   mean.mutable_data_ptr<float>(), square.mutable_data_ptr<float>(),
                    u.copy.defined() ? static_cast<kernels::bf16*>(u.copy.mutable_data_ptr()) : nullptr);
   }
 
