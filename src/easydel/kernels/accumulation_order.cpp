@@ -1,4 +1,4 @@
-// Asks the processor; the only place that reads EASYDEL_BF16_ORDER.
+// Detects the order; the only file that reads EASYDEL_BF16_ORDER.
 #include "easydel/kernels/accumulation_order.h"
 
 #include <cstdlib>

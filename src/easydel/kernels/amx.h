@@ -1,8 +1,8 @@
-// The tile instructions, and the block of sums that everything by tiles is cut into: up to 32 rows times 32 columns.
-// Tiles 0-3 hold sums (row tile r, column tile c: 2r + c), 4 and 5 the left side, 6 and 7 the right.
+// The tile instructions, and the block of accumulators that every tile product is cut into: up to 32 rows x 32 columns.
+// Tiles 0-3 hold accumulators (row tile r, column tile c: 2r + c), 4 and 5 the left side, 6 and 7 the right.
 //
-// Inline assembly, not the compiler's intrinsics: those of g++ 12 declare 8 of the 64 bytes of a configuration as read,
-// so that its stores are removed and the first tile instruction raises SIGILL. Included by loops_amx.cpp only.
+// Inline assembly instead of intrinsics: those of g++ 12 declare only 8 of a configuration's 64 bytes as read, so the
+// compiler removes its stores and the first tile instruction raises SIGILL. Included by loops_amx.cpp only.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace easydel::kernels {
 
-// What LDTILECFG reads.
+// The operand of LDTILECFG.
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t bytes_per_row[16] = {};
   uint8_t rows[16] = {};
 
-  // For `count` rows (1 to 32) of the left side in two row tiles, whose rows have `line` bytes.
+  // Configuration for `count` rows (1 to 32) of the left side in two row tiles; a row has `line` bytes.
   TileConfig(int64_t count, int64_t line) {
     const int64_t above = std::min<int64_t>(count, 16), below = count - above;
     const int64_t of_tile[8] = {above, above, below, below, above, below, line / 4, line / 4};
@@ -45,7 +45,7 @@ struct Amx {
   }
 };
 
-// sums += left x right: of pairs of bf16 into fp32, and of signed bytes on the left with others on the right.
+// sums += left x right: pairs of bf16 into fp32, or signed bytes (left) with signed or unsigned bytes (right).
 struct Bf16Tiles {
   template <int sums, int left, int right>
   static void multiply() {
@@ -59,7 +59,7 @@ struct ByteTiles {
   }
 };
 
-// The thread's tile registers while one of these lives, for left sides whose rows have `line` bytes a block of k.
+// Owns the thread's tile registers, for left sides whose rows have `line` bytes per block of k.
 class TileRegisters {
  public:
   explicit TileRegisters(int64_t line) : line_(line) {}
@@ -71,7 +71,7 @@ class TileRegisters {
 
   int64_t line() const { return line_; }
 
-  // For blocks of so many rows from here on; what the tiles held is lost.
+  // Configures for blocks of `rows` rows. The tiles' contents are lost.
   void take(int64_t rows) {
     if (rows == rows_) return;
     Amx::configure(TileConfig(rows, line_));
@@ -82,7 +82,7 @@ class TileRegisters {
   int64_t line_, rows_ = 0;
 };
 
-// What is asked for while a block is multiplied: so many lines for each block of k.
+// Cache lines to prefetch while a block is multiplied: this many per block of k.
 struct LinesAhead {
   const char* at = nullptr;
   int64_t lines = 0;
@@ -93,21 +93,22 @@ struct LinesAhead {
   }
 };
 
-// How many, of a right side that lies in memory front to back: one block of rows reads the block of k that comes next,
-// 2 KiB ahead; of more, each asks for a part of the next piece. Measured where there are tiles: more lines were slower.
+// The number of lines, for a right side that is contiguous in memory. One block of rows reads the next block of k, 2
+// KiB ahead; with more, each prefetches a part of the next chunk. Measured on hardware with tiles: more lines were
+// slower.
 inline int64_t lines_ahead(int64_t row_blocks) {
   return row_blocks == 1 ? 32 : row_blocks >= 6 && row_blocks < 12 ? 4 : 2;
 }
 
-// Sums [rows][32] whose rows lie `line` bytes apart, in 32 bits each; not begun before `first`.
+// Accumulators [rows][32] of 32 bits each, rows `line` bytes apart. `first`: start from zero.
 struct TileSums {
   void* at;
   bool first;
   int64_t line = panel_columns * sizeof(float);
 };
 
-// c += left x right over `blocks` blocks of k. A block of the left side is `rows` rows of `line` bytes, of the right
-// side two tiles of 16 columns and line / 4 rows.
+// c += left x right over `blocks` blocks of k. A block of the left side is `rows` rows of `line` bytes; a block of the
+// right side is two tiles of 16 columns and line / 4 rows.
 template <class Op, int row_tiles>
 void sum_tiles(const void* left, int64_t rows, int64_t line, const void* right, int64_t blocks, const TileSums& c,
                LinesAhead& ahead) {
@@ -139,7 +140,7 @@ void sum_tiles(const void* left, int64_t rows, int64_t line, const void* right, 
   if constexpr (row_tiles == 2) Amx::store<2>(below, c.line), Amx::store<3>(below + tile_line, c.line);
 }
 
-// The same for any number of rows up to 32, which the registers are made ready for.
+// The same for any number of rows up to 32; the registers must be configured for it.
 template <class Op>
 void sum_tiles(TileRegisters& registers, const void* left, int64_t rows, const void* right, int64_t blocks,
                const TileSums& c, LinesAhead& ahead) {

@@ -1,5 +1,5 @@
-// The products of attention's forward in the order bf16_tile by tiles: 32 rows at a time, keys and values packed once
-// for all rows of a piece. Included by loops_amx.cpp only.
+// The products of attention's forward by tiles, in the order bf16_tile: 32 rows at a time; keys and values are packed
+// once for all rows of a task. Included by loops_amx.cpp only.
 #pragma once
 
 #include "easydel/kernels/amx_loops.h"
@@ -18,8 +18,8 @@ class AmxAttention {
   static constexpr int64_t tile_rows = kernels::tile_rows;
   using Seen = SeenKeys<tile_rows>;
 
-  // Fewer rows, as decoding has them, wait for the memory more than for FMAs, which read keys and values as it likes
-  // best; before tiles come two sweeps over them.
+  // With fewer rows (decoding), memory is the limit, and FMAs read keys and values in the best order for it; packing
+  // for tiles would add two sweeps over them.
   static constexpr int64_t fewest_rows = block_rows;
 
   AmxAttention(const AttentionStep& step, const AttentionRows& rows, const bf16* const* queries)
@@ -62,7 +62,7 @@ class AmxAttention {
   }
   static void store_weights(bf16* to, __m512 x) { Avx512Pairs::store_weights(to, x); }
 
-  // A zero for what a row does not see adds nothing, unless it meets an infinity or a NaN.
+  // Adding a zero for an invisible key is harmless unless it meets an infinity or a NaN.
   void add_values(const Seen& seen, int64_t count, const bf16* weights, float* out) {
     if (finite_ || seen.whole) return add(values_, seen.any, 0, count, count, weights, out);
     seen.for_equal_rows(count, [&](int64_t r, int64_t some, Range keys) {
@@ -74,7 +74,8 @@ class AmxAttention {
  private:
   static constexpr int64_t blocks = key_block / k_block, block_elements = 2 * tile_elements;
 
-  // Values of some keys of the block, zeros for the others, as panels of two blocks of 32 keys. Whether all are finite.
+  // Packs the block's values of `keys` (zeros for the others) as panels of two blocks of 32 keys. Returns whether all
+  // are finite.
   bool pack_values(Range keys, bf16* to) const {
     const bf16* rows[key_block];
     for (int64_t t = 0; t < key_block; ++t) rows[t] = t >= keys.begin && t < keys.end ? rows_of_values_[t] : nullptr;
@@ -83,10 +84,10 @@ class AmxAttention {
                                next_block_distance(*rows_.sequence, step_.v, block_));
   }
 
-  // Rows [r, r + some) of the weights of `count`, onto out [some][v_step].
+  // Adds rows [r, r + some) of the `count` rows of weights to out [some][v_step].
   void add(const bf16* values, Range keys, int64_t r, int64_t some, int64_t count, const bf16* weights, float* out) {
     const int64_t begin = keys.begin / k_block, end = divide_up(keys.end, k_block);
-    const int64_t together = some == count ? end - begin : 1;  // the blocks of all rows lie side by side
+    const int64_t together = some == count ? end - begin : 1;  // blocks of all rows are contiguous
     LinesAhead nothing;
     for (int64_t p = 0; p < v_step_ / panel_columns; ++p)
       for (int64_t b = begin; b < end; b += together)
@@ -95,7 +96,7 @@ class AmxAttention {
                              {out + p * panel_columns, false, v_step_ * int64_t(sizeof(float))}, nothing);
   }
 
-  // The keys behind the block, in even steps while the first products with these ones are made.
+  // Prefetches the keys after this block evenly during the first products with this one.
   LinesAhead next_keys(Range any) const {
     const typename Few::NextKeys keys(*rows_.sequence, step_.k, rows_.kv_head, block_, step_.spec.head_dim);
     const int64_t steps = (divide_up(any.end, panel_columns) - any.begin / panel_columns) * (dim_ / k_block);

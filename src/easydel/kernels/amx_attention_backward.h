@@ -1,6 +1,6 @@
-// The inner loops of attention's backward between bf16 numbers by tiles (after arXiv 2205.14135, appendix B): all five
-// products in the order bf16_tile; weights and gradients of scores are rounded to bf16 for theirs. Scores are made
-// turned, [key][row], which is how the gradients of keys and values read them. Included by loops_amx.cpp only.
+// The inner loops of attention's backward for bf16 by tiles (after arXiv 2205.14135, appendix B): all five products in
+// the order bf16_tile; weights and gradients of scores are rounded to bf16 before their products. Scores are computed
+// transposed, [key][row], the layout that the gradients of keys and values read. Included by loops_amx.cpp only.
 #pragma once
 
 #include <utility>
@@ -71,7 +71,7 @@ struct AmxAttentionBackward {
   }
 
  private:
-  // A dimension, filled up with zeros to whole panels.
+  // A dimension padded with zeros to whole panels.
   struct Dims {
     int64_t size, step, panels, blocks;
     explicit Dims(int64_t dim)
@@ -82,11 +82,11 @@ struct AmxAttentionBackward {
     bf16 *q = nullptr, *dout = nullptr;                // panels of rows over dim
     uint32_t *q_rows = nullptr, *dout_rows = nullptr;  // panels of dim over rows
     float *base = nullptr, *dots = nullptr;            // [side]: lse in powers of two, dout . out
-    int32_t *begin = nullptr, *end = nullptr;          // [side]: the keys that each sees
+    int32_t *begin = nullptr, *end = nullptr;          // [side]: the keys that each row sees
     float* dq = nullptr;                               // [tile of rows][dim][32]
   };
 
-  // Up to `side` keys and their values.
+  // Up to `side` keys with their values.
   struct Keys {
     bf16 *rows, *turned, *values;  // left sides: keys over dim, dim over keys, values over v_dim
     float *dk, *dv;
@@ -135,16 +135,16 @@ struct AmxAttentionBackward {
     return all;
   }
 
-  // What one block of rows and one of keys make of each other, rounded: weights and gradients of scores as left sides
-  // [tile of keys][tile of rows][key][32], the latter as right sides [tile of rows][tile of keys], too, and short of
-  // the factor spec.scale. Tiles that see nothing of each other are zeros.
+  // Weights and gradients of scores of one block of rows and one block of keys, rounded to bf16. As left sides: [tile
+  // of keys][tile of rows][key][32]; the gradients also as right sides: [tile of rows][tile of keys], without the
+  // factor spec.scale. Tiles without a visible pair are zeros.
   struct Block {
     bool seen[tiles][tiles];  // [tile of rows][tile of keys]
     alignas(64) bf16 weights[tiles][tiles][tile * tile], dscores[tiles][tiles][tile * tile];
     alignas(64) uint32_t dscore_pairs[tiles][tiles][tile / 2 * tile];
   };
 
-  // What `rows` and `keys` add to each other's gradients.
+  // Adds the gradients that `rows` and `keys` contribute to each other.
   static void add_block(TileRegisters& registers, const AttentionBackwardPart& part, const Rows& rows, const Keys& keys,
                         const Dims& dim, const Dims& v_dim) {
     thread_local Block block;
@@ -176,7 +176,7 @@ struct AmxAttentionBackward {
     }
   }
 
-  // From the first to the last of them.
+  // The range from the first to the last tile that is seen.
   template <class Seen>
   static Range seen_by(int64_t count, const Seen& seen) {
     Range all{count, 0};
@@ -198,14 +198,14 @@ struct AmxAttentionBackward {
     }
   }
 
-  // dv += p^T dout, dk += ds^T q, from some tiles of rows.
+  // dv += p^T dout, dk += ds^T q, for some tiles of rows.
   static void add_to_keys(TileRegisters& registers, const Keys& keys, int64_t j, Range some,
                           const bf16 (&left)[tiles][tile * tile], const uint32_t* right, const Dims& dim, float* to) {
     const int64_t count = keys.of_tile(j * tile);
     LinesAhead nothing;
     for (int64_t p = 0; p < dim.panels; ++p)
       for (int64_t i = some.begin; i < some.end;) {
-        // Tiles of rows lie as far apart as whole ones of keys do.
+        // The distance between tiles of rows is that of whole tiles of keys.
         const int64_t blocks = count == tile ? some.end - i : 1;
         sum_tiles<Bf16Tiles>(registers, left[i], count, right + (p * tiles + i) * tile_elements, blocks,
                              {to + j * tile * dim.step + p * panel_columns, false, dim.step * int64_t(sizeof(float))},
@@ -214,7 +214,7 @@ struct AmxAttentionBackward {
       }
   }
 
-  // Tile i of rows and tile j of keys.
+  // Tile i of rows with tile j of keys.
   static void differentiate_tile(TileRegisters& registers, const Rows& rows, int64_t i, const Keys& keys, int64_t j,
                                  const Dims& dim, const Dims& v_dim, Block& block) {
     const int64_t count = keys.of_tile(j * tile);
@@ -231,7 +231,7 @@ struct AmxAttentionBackward {
                   block.dscores[j][i], block.dscore_pairs[i][j]);
   }
 
-  // 32 rows from `row` on and `count` keys from `key` on.
+  // 32 rows starting at `row` with `count` keys starting at `key`.
   template <bool plain>
   static void differentiate(const Rows& rows, int64_t row, int64_t key, int64_t count, const float* scores,
                             const float* dweights, bf16* weights, bf16* dscores, uint32_t* pairs) {
@@ -239,7 +239,7 @@ struct AmxAttentionBackward {
     const Score score(spec);
     const F slope = V::set1(plain || !spec.slopes ? 0 : -spec.slopes[rows.head] * Plain::log2_e);
     for (int64_t j = 0; j < tile; j += 2) {
-      F weight[2][2], dscore[2][2];  // of two keys
+      F weight[2][2], dscore[2][2];  // for two keys
 #pragma GCC unroll 2
       for (int64_t h = 0; h < 2; ++h)
 #pragma GCC unroll 2

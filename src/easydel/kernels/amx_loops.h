@@ -1,5 +1,5 @@
-// Products of bf16 by tiles, in the order bf16_tile: with packed weights, and gradients, whose right side is row-major.
-// Included by loops_amx.cpp only.
+// bf16 products by tiles, in the order bf16_tile: with packed weights, and for gradients, whose right side is
+// row-major. Included by loops_amx.cpp only.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct AmxLoops {
   using V = Avx512;
   static constexpr int64_t line = k_block * sizeof(bf16);
 
-  // `rows` (up to 32) rows of x from `first` as [k block][row][32]; missing k are 0.
+  // Packs `rows` (up to 32) rows of x starting at `first` as [k block][row][32]; missing k are 0.
   static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) {
     if (x.dtype == DType::bf16)
       return pack_rows([&](int64_t r) { return static_cast<const bf16*>(x.at(first + r)); }, rows, k, to);
@@ -29,7 +29,7 @@ struct AmxLoops {
       }
     }
   }
-  // The same of rows of bf16 by pointers: at(r).
+  // The same for rows of bf16 given by pointers: at(r).
   template <class At>
   static void pack_rows(const At& at, int64_t rows, int64_t k, bf16* to) {
     for (int64_t k0 = 0; k0 < k; k0 += k_block) {
@@ -39,8 +39,8 @@ struct AmxLoops {
     }
   }
 
-  // The same of x's transpose, from bf16: several blocks of up to 32 columns, each behind the one before, so that a
-  // row's lines are read together.
+  // The same for x's transpose, from bf16: several blocks of up to 32 columns, one after the other, so that whole cache
+  // lines of a row are read.
   static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, bf16* to) {
     constexpr int64_t ahead = 8;  // rows
     const int64_t padded = round_up(k, k_block);
@@ -68,8 +68,8 @@ struct AmxLoops {
 
   // Rows [first, first + rows) of some panels of the result; first is a multiple of tile_rows.
   //
-  // A piece of 8 blocks of k of a panel, and of a block of rows, stays in the first cache beside the sums, all rows in
-  // the second. Where the rows are too long for that the sums of all panels stay there, and both sides pass by.
+  // L1 holds 8 blocks of k of a panel and of a block of rows together with the accumulators; L2 holds all rows. If the
+  // rows are too long for that, the accumulators of all panels stay in L2 and both sides stream.
   static void multiply(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) {
     const int64_t blocks = step.padded_k / k_block, row_blocks = divide_up(rows, tile_rows);
     if (blocks == 0) return write_zeros(step, panel, panels, first, rows);
@@ -110,7 +110,7 @@ struct AmxLoops {
             const bf16* const a = step.a_tiles + (first + r) * step.padded_k + k * of_rows * k_block;
             float* const c = sums + p * of_panel + r / tile_rows * of_block;
             sum_tiles<Bf16Tiles>(registers, a, of_rows, b, count, {c, k == 0}, ahead);
-            // While the sums are in the first cache.
+            // The accumulators are still in L1.
             if (k + count == blocks) ProductLoops<V>::write_rows(step, panel + p, first + r, of_rows, c);
           }
         }
@@ -118,10 +118,10 @@ struct AmxLoops {
   }
 
  private:
-  // The first `count` of 32.
+  // A mask of the first `count` of 32.
   static __mmask32 own_of(int64_t count) { return count >= 32 ? ~__mmask32(0) : (__mmask32(1) << count) - 1; }
 
-  // As many pieces as pieces of 8 blocks are, none much shorter than the others.
+  // Cuts `blocks` into about as many equal chunks as there are chunks of 8.
   static int64_t even_piece(int64_t blocks) {
     return std::min(blocks, round_up(divide_up(blocks, divide_up(blocks, 8)), 2));
   }

@@ -1,5 +1,5 @@
-// Products of many rows with quantized weights by tiles: bytes by TDPBSUD, four-bit codes read out as bf16 in the order
-// bf16_tile. Included by loops_amx.cpp only.
+// Products of many rows with quantized weights by tiles: bytes by TDPBSUD; four-bit codes are decoded to bf16 and
+// multiplied in the order bf16_tile. Included by loops_amx.cpp only.
 #pragma once
 
 #include <algorithm>
@@ -12,24 +12,24 @@
 
 namespace easydel::kernels {
 
-// What differs between the two: the instruction, the bytes of a row of the left side in a block of k, where a piece of
-// the right side lies, and what a group's sums come to.
+// What differs between the two: the instruction, the bytes per row of the left side in a block of k, the address of a
+// chunk of the right side, and the scaling of a group's accumulators.
 class ByteTileSide {
  public:
   using Op = ByteTiles;
-  static constexpr int64_t piece = 512;  // k of a panel that the first cache holds
+  static constexpr int64_t piece = 512;  // k of a panel that L1 holds
 
   explicit ByteTileSide(const QuantizedStep& step) : step_(step) {}
   int64_t line() const { return step_.block; }
   const void* left(int64_t row, int64_t k, int64_t of_rows) const {
     return step_.x_tiles + row * step_.padded_k + k * of_rows;
   }
-  // `count` k of group g, from k on; `at`: of the groups that are wanted together, how many k come before.
+  // `count` k of group g, starting at k; `at`: k before them, among the groups processed together.
   const void* right(int64_t panel, int64_t g, int64_t k, int64_t, int64_t) const {
     return step_.group_at(panel, g) + scale_bytes + k * step_.k_bytes;
   }
   static constexpr bool streams = true;
-  // Sixteen sums of a row in group g.
+  // Sixteen accumulators of a row in group g.
   __m512 total(const float* sums, int64_t row, int64_t g) const {
     const __m512i offset = _mm512_set1_epi32(step_.x_sums[row * step_.groups + g] * 128);
     return _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(sums), offset));
@@ -72,8 +72,8 @@ class CodeTileSide {
 
 template <class Side>
 struct AmxQuantizedLoops {
-  // Rows [first, first + rows) of one panel; first is a multiple of tile_rows. As many groups at a time as a piece
-  // holds, or a piece of a long one, whose sums wait in memory.
+  // Rows [first, first + rows) of one panel; first is a multiple of tile_rows. Processes as many groups at a time as a
+  // chunk holds, or a chunk of a long group, whose accumulators wait in memory.
   static void multiply(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) {
     const Side side(step);
     TileRegisters registers(side.line());
@@ -128,7 +128,7 @@ struct AmxQuantizedLoops {
     return {static_cast<const char*>(right) + (row_blocks == 1 ? 2048 : bytes), lines_ahead(row_blocks)};
   }
 
-  // c = sums x scale + c, of group g; the first group begins c.
+  // c = sums x scale + c for group g; the first group initializes c.
   static void add_scaled(const Side& side, const QuantizedStep& step, int64_t panel, int64_t g, int64_t first,
                          int64_t rows, const float* sums, float* c) {
     const float* const scales = reinterpret_cast<const float*>(step.group_at(panel, g));

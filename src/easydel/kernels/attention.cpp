@@ -1,4 +1,4 @@
-// Cuts the forward of attention into rows and chunks of keys; the parts themselves are attention_loops.h.
+// Cuts the forward of attention into tasks of rows and chunks of keys; attention_loops.h carries them out.
 #include "easydel/kernels/attention.h"
 
 #include <algorithm>
@@ -21,13 +21,13 @@ int64_t last_key(const AttentionStep& step, const AttentionRows& rows) {
 int64_t chunks_of(const AttentionStep& step, const AttentionRows& rows) {
   return std::max<int64_t>(1, divide_up(last_key(step, rows), chunk_keys));
 }
-// The first chunk of which the rows see anything; those before it need not be looked at.
+// The first chunk with a key that the rows see; earlier ones are skipped.
 int64_t first_chunk(const AttentionStep& step, const AttentionRows& rows) {
   const Range first = visible(step.spec, *rows.sequence, rows.first / step.group());
   return std::min(first.begin / chunk_keys, chunks_of(step, rows) - 1);
 }
 
-// Pieces of up to 192 rows, fewer where that leaves threads idle; those with the most keys first.
+// Tasks of up to 192 rows, fewer if threads would be idle; those with the most keys first.
 std::vector<AttentionRows> cut(const AttentionStep& step, std::span<const AttentionSequence> sequences, int threads) {
   int64_t rows = 0;
   for (const AttentionSequence& s : sequences) rows += s.queries * step.spec.heads;
@@ -105,8 +105,8 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
     });
     return;
   }
-  // Few rows over many keys: the chunks on all threads, then the same merges. Chunks that follow one another go
-  // together, because each asks for the keys and values behind its own, and the first of a run waits for them.
+  // Few rows over many keys: the chunks run on all threads, and are then merged in the same order. Consecutive chunks
+  // form one task, because each prefetches the keys and values after its own, and the first of a task waits for them.
   struct Piece {
     const AttentionRows* rows;
     int64_t chunk, of_rows;

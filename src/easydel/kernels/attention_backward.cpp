@@ -1,4 +1,4 @@
-// Cuts the backward of attention into parts; the parts themselves are attention_backward_loops.h.
+// Cuts the backward of attention into tasks; attention_backward_loops.h carries them out.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -14,7 +14,7 @@ namespace easydel::kernels {
 
 namespace {
 
-// The rows that see any of these keys, whole pieces of them.
+// The rows that see any of these keys, in whole pieces.
 AttentionRows rows_seeing(const AttentionBackwardStep& step, const AttentionRows& rows, Range keys) {
   const AttentionSequence& s = *rows.sequence;
   int64_t first = 0, end = s.queries;
@@ -33,7 +33,7 @@ AttentionRows rows_seeing(const AttentionBackwardStep& step, const AttentionRows
   return {&s, rows.kv_head, first * step.group(), (end - first) * step.group()};
 }
 
-// Scores that the rows have, more or less; never 0.
+// Approximate number of the rows' scores; never 0.
 double work_of(const AttentionBackwardStep& step, const AttentionRows& rows) {
   double scores = 1;
   for (int64_t q = 0; q < rows.sequence->queries; q += backward_piece) {
@@ -44,7 +44,7 @@ double work_of(const AttentionBackwardStep& step, const AttentionRows& rows) {
   return scores;
 }
 
-// When the last thread is done with these, each taken by the first that is free.
+// When the last thread finishes these tasks if each is taken by the first free thread.
 double end_of(std::span<const double> works, int threads) {
   std::priority_queue<double, std::vector<double>, std::greater<>> busy(std::greater<>(),
                                                                         std::vector<double>(size_t(threads), 0));
@@ -57,8 +57,8 @@ double end_of(std::span<const double> works, int threads) {
   return last;
 }
 
-// A kv head of a sequence, with the gradients of its rows and keys in one pass of 5 products, or in two of 7 together,
-// pieces of keys and then of rows, which add in the same order.
+// A kv head of a sequence: the gradients of its rows and keys in one pass of 5 products, or in two passes of 7 products
+// together, pieces of keys and then of rows. Both add in the same order.
 void cut_to_pieces(const AttentionBackwardStep& step, const AttentionRows& rows,
                    std::vector<AttentionBackwardPart>& parts) {
   constexpr int64_t some_keys = 2 * backward_piece;
@@ -75,7 +75,7 @@ void cut_to_pieces(const AttentionBackwardStep& step, const AttentionRows& rows,
   }
 }
 
-// Whole heads, the largest first, and as many of the largest in pieces as lets all threads end soonest.
+// Whole heads, the largest first; as many of the largest are cut into pieces as lets all threads finish soonest.
 std::vector<AttentionBackwardPart> cut(const AttentionBackwardStep& step, std::span<const AttentionSequence> sequences,
                                        int threads) {
   std::vector<std::pair<double, AttentionRows>> all;

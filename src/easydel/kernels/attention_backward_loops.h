@@ -75,7 +75,7 @@ struct AttentionBackwardLoops {
         std::memset(dv, 0, size_t(key_block * v_step) * sizeof(float));
       }
       for (int64_t first = 0; first < rows; first += backward_rows) {
-        Range seeing{backward_rows, 0};  // rows of this group, whole tiles of them, that see anything of the block
+        Range seeing{backward_rows, 0};  // rows of this group that see anything of the block, rounded to whole tiles
         for (int64_t t = first; t < std::min(first + backward_rows, rows); t += block_rows) {
           const int64_t count = std::min(block_rows, rows - t);
           Range of_row[block_rows];
@@ -121,7 +121,7 @@ struct AttentionBackwardLoops {
         write(g.dq, token(step, part, r), head_of(step, part, r), dim, dq + r * k_step);
   }
 
-  // scale * from as row (token, head) of x.
+  // Writes scale * from to row (token, head) of x.
   static void write(const MutableHeads& x, int64_t token, int64_t head, int64_t dim, const float* from,
                     float scale = 1) {
     void* const to = x.at(token, head);
@@ -146,7 +146,7 @@ struct AttentionBackwardLoops {
     return x.dtype == DType::f32 ? W::load(static_cast<const float*>(row) + i, count)
                                  : W::load(static_cast<const bf16*>(row) + i, count);
   }
-  // Of one row: q k and dout v over 64 keys to the weights and the gradient of q k.
+  // For one row: from q k and dout v over 64 keys to the weights and the gradient of q k.
   static void differentiate(const AttentionSpec& spec, const Slope& slope, int64_t block, const float* products,
                             const float* dweights, Range keys, float lse, float dot, float* weights, float* dscores) {
     const typename AttentionLoops<V>::Score score(spec);

@@ -1,6 +1,6 @@
-// The inner loops of attention's backward between bf16 numbers by VDPBF16PS (after arXiv 2205.14135, appendix B): all
-// five products in pairs with fp32 sums; weights and gradients of scores are rounded to bf16 for theirs. Included by
-// loops_avx512_bf16.cpp only.
+// The inner loops of attention's backward for bf16 by VDPBF16PS (after arXiv 2205.14135, appendix B): all five products
+// in pairs with fp32 accumulators; weights and gradients of scores are rounded to bf16 before their products. Included
+// by loops_avx512_bf16.cpp only.
 #pragma once
 
 #include <type_traits>
@@ -68,13 +68,13 @@ struct AttentionBackwardPairs {
     const AttentionSequence* sequence;
     int64_t head, first, count;
 
-    // The keys that any of the rows [begin, end) sees.
+    // The keys that at least one of the rows [begin, end) sees.
     Range sees(int64_t begin, int64_t end) const {
       return {visible(*spec, *sequence, first + begin).begin, visible(*spec, *sequence, first + end - 1).end};
     }
   };
 
-  // 32 numbers side by side, and two rows of sixteen as pairs.
+  // Rounds 32 consecutive numbers, or two rows of sixteen as pairs.
   static __m512i rounded(F low, F high) { return __m512i(_mm512_cvtne2ps_pbh(high, low)); }
   static __m512i as_pairs(F even, F odd) {
     const __m512i ascending = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -83,7 +83,7 @@ struct AttentionBackwardPairs {
     return _mm512_permutexvar_epi16(order, rounded(even, odd));
   }
 
-  // 2^x for what is rounded to bf16 after this: relative error 2^-18. A polynomial of least maximum error.
+  // 2^x with relative error 2^-18, enough for results that are rounded to bf16. A minimax polynomial.
   static F exp2(F x) {
     x = V::max(V::set1(-200), x);
     const F whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), f = V::sub(x, whole);
@@ -97,7 +97,7 @@ struct AttentionBackwardPairs {
  private:
   using Plain = AttentionBackwardLoops<V>;
 
-  // A dimension, filled up with zeros to whole panels.
+  // A dimension padded with zeros to whole panels.
   struct Dims {
     int64_t size, step, pairs, panels;
     explicit Dims(int64_t dim)
@@ -111,14 +111,14 @@ struct AttentionBackwardPairs {
     float* dq = nullptr;                               // [count][dim]
   };
 
-  // Up to `side` keys and their values.
+  // Up to `side` keys with their values.
   struct Keys {
     uint32_t *turned, *rows, *values;  // panels of keys, [pair of dim][32]; panels of dim, [pair of keys][32]
     float *dk = nullptr, *dv = nullptr;
     int64_t begin = 0, count = 0;
   };
 
-  // Tile i of up to 12 of `count` rows: whole pairs of them, and the tiles as large as each other.
+  // Tile i of at most 12 of `count` rows: an even number of rows, tiles of equal size.
   static Range tile_of(int64_t count, int64_t i) {
     const int64_t tiles = divide_up(count, block_rows), pairs = divide_up(count, 2);
     return {pairs * i / tiles * 2, std::min(count, pairs * (i + 1) / tiles * 2)};
@@ -164,8 +164,8 @@ struct AttentionBackwardPairs {
     return all;
   }
 
-  // c [count][32], its rows c_step apart, = or += a left side, whose pair i of row r is a[i * a_step + r * row_step],
-  // times these pairs of a panel.
+  // c [count][32] (rows c_step apart) = or += left x these pairs of a panel. Pair i of row r of the left side is a[i *
+  // a_step + r * row_step].
   template <int64_t row_step, int rows = int(block_rows)>
   static void multiply(int64_t count, const uint32_t* a, int64_t a_step, const uint32_t* panel, Range pairs, float* c,
                        int64_t c_step, bool first) {
@@ -197,30 +197,30 @@ struct AttentionBackwardPairs {
     }
   }
 
-  // What a row needs for its scores of a block of keys.
+  // What a row needs to compute its scores for a block of keys.
   struct Row {
-    Range keys{0, 0};  // of the block
+    Range keys{0, 0};  // within the block
     float base = 0, dot = 0;
     Slope slope;
 
-    // Which of 32 keys it sees.
+    // Mask of the keys that it sees among 32.
     __mmask32 mask(int64_t from) const {
       const Range here = keys.within(from, from + panel_columns);
       return here.empty() ? 0 : __mmask32((uint64_t(1) << (here.end - from)) - (uint64_t(1) << (here.begin - from)));
     }
   };
 
-  // What one block of rows and one of keys make of each other. Weights and gradients of scores are rounded, as [pair of
-  // rows][key]; the latter as [row][pair of keys], too, and short of the factor spec.scale.
+  // Weights and gradients of scores of one block of rows and one block of keys, rounded to bf16, as [pair of
+  // rows][key]; the gradients also as [row][pair of keys], without the factor spec.scale.
   struct Block {
     Row rows[side];
     int64_t tiles;
-    Range seen[divide_up(side, block_rows)];  // of each tile of rows, keys of the block
+    Range seen[divide_up(side, block_rows)];  // for each tile of rows: keys of the block
     alignas(64) uint32_t weights[pairs_of_side * side], dscores[pairs_of_side * side];
     alignas(64) uint32_t dscore_rows[side * pairs_of_side];
   };
 
-  // What `rows` and `keys` add to each other's gradients.
+  // Adds the gradients that `rows` and `keys` contribute to each other.
   static void add_block(const AttentionBackwardStep& step, const AttentionBackwardPart& part, const Rows& rows,
                         const Keys& keys, const Dims& dim, const Dims& v_dim) {
     thread_local Block block;
@@ -262,7 +262,7 @@ struct AttentionBackwardPairs {
                               rows.dq + tile.begin * dim.step + p * panel_columns, dim.step, false);
   }
 
-  // dv += p^T dout, dk += ds^T q: `left` is [pair of rows][key].
+  // dv += p^T dout, dk += ds^T q; `left` is [pair of rows][key].
   static void add_to_keys(const Keys& keys, const Rows& rows, const Block& block, const uint32_t* left,
                           const uint32_t* right, const Dims& dim, float* to) {
     for (int64_t p = 0; p < dim.panels; ++p)
@@ -280,7 +280,7 @@ struct AttentionBackwardPairs {
       }
   }
 
-  // One tile of rows and 32 keys from `from` of the block on; if none of them is seen, they are 0.
+  // One tile of rows with the 32 keys starting at `from` of the block; zeros if none of them is seen.
   static void differentiate_tile(const AttentionSpec& spec, const Rows& rows, Range tile, const Keys& keys,
                                  int64_t from, Range seen, const Dims& dim, const Dims& v_dim, Block& block) {
     const int64_t count = tile.end - tile.begin;
@@ -309,10 +309,10 @@ struct AttentionBackwardPairs {
   }
 
   struct Products {
-    const float *scores, *dweights;  // q k and dout v
+    const float *scores, *dweights;  // q . k and dout . v
   };
 
-  // Two rows and 32 keys.
+  // Two rows with 32 keys.
   template <bool plain>
   [[gnu::always_inline]] static void differentiate(const AttentionSpec& spec, const Products& products, const Row* rows,
                                                    int64_t block, int64_t from, uint32_t* weights, uint32_t* dscores,

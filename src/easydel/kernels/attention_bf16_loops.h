@@ -1,6 +1,6 @@
-// What the orders of attention's forward in bf16 share, for a vector type V: the walk over blocks of keys and the
-// softmax. The order's products are P's: attention_pair_loops.h, attention_tile_loops.h, amx_attention.h. Included by
-// loops_<set>.cpp only.
+// What the bf16 orders of attention's forward share, for a vector type V: the walk over blocks of keys, and the
+// softmax. P provides the products of an order: attention_pair_loops.h, attention_tile_loops.h, amx_attention.h.
+// Included by loops_<set>.cpp only.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace easydel::kernels {
 
-// What up to `most` rows see of a block of keys, counted from its begin.
+// The keys of a block that each of up to `most` rows sees, relative to the block's begin.
 template <int64_t most>
 struct SeenKeys {
   Range any{0, key_block}, of_row[most];
   bool whole = true, same = true;  // all rows see all; all rows see the same
 
-  // The ends of what rows see never fall from one to the next.
+  // Begins and ends never decrease from one row to the next.
   SeenKeys(const Range* rows, int64_t count, int64_t block) {
     if (rows[count - 1].begin <= block && rows[0].end >= block + key_block) return;
     whole = false, any = {key_block, 0};
@@ -28,7 +28,7 @@ struct SeenKeys {
     }
   }
 
-  // work(r, count, keys) for rows side by side that see the same, unless that is nothing.
+  // Calls work(r, count, keys) for runs of rows that see the same keys; skips rows that see none.
   template <class Work>
   void for_equal_rows(int64_t count, const Work& work) const {
     if (same) return work(0, count, any);
@@ -40,12 +40,12 @@ struct SeenKeys {
 };
 
 // P takes P::tile_rows rows at a time and has
-//   P(step, rows, queries)                  the queries of the rows by pointers
-//   begin(block)                            what follows is of the keys from position `block` on
-//   multiply_queries(t, count, any, to)     [count][64] products of rows from t on with the keys `any` at least
-//   Weight, weight_at(r, key, count)        how weights of `count` rows, rounded, lie
-//   store_weights(to, F)                    rounds some
-//   add_values(seen, count, weights, out)   onto out [count][v_step]
+//   P(step, rows, queries)                  queries: pointers to the queries of the rows
+//   begin(block)                            the following calls are about the keys from position `block`
+//   multiply_queries(t, count, any, to)     [count][64] products of rows from t with at least the keys `any`
+//   Weight, weight_at(r, key, count)        layout of the rounded weights of `count` rows
+//   store_weights(to, F)                    rounds and stores some weights
+//   add_values(seen, count, weights, out)   accumulates into out [count][v_step]
 template <class V, class P>
 struct Bf16AttentionLoops {
   using F = typename V::F;
@@ -109,8 +109,8 @@ struct Bf16AttentionLoops {
     Slope slope[most_attention_rows];
   };
 
-  // The products of a tile's rows, from row t of all on, with 64 keys from `block` on to weights. Step by step over all
-  // rows, so that none waits for another's.
+  // Turns the products of a tile's rows (starting at row t) with the 64 keys at `block` into weights. Each step goes
+  // over all rows, so that no row waits for its own previous step.
   template <bool whole>
   static void soften(bool slopes, Score score, int64_t block, const Seen& seen, int64_t t, int64_t count, State& state,
                      float* scores, typename P::Weight* weights, float* out, int64_t v_step) {
@@ -137,7 +137,7 @@ struct Bf16AttentionLoops {
 #pragma GCC unroll 4
       for (int64_t i = 0; i < key_block; i += lanes) {
         W weight = Math::exp2_of_negative(W::load(scores + r * key_block + i) - top);
-        if constexpr (!whole) weight = unless_hidden(seen.of_row[r], i, weight, W::zero());  // of a NaN they are not 0
+        if constexpr (!whole) weight = unless_hidden(seen.of_row[r], i, weight, W::zero());  // a NaN would not become 0
         sums = sums + weight;
 #pragma GCC unroll 16
         for (int part = 0; part < W::parts; ++part)
@@ -146,13 +146,13 @@ struct Bf16AttentionLoops {
       state.sums[t + r] = sums;
     }
   }
-  // Brings what was summed before to a new maximum.
+  // Rescales earlier sums to a new maximum.
   static void rise(float top, int64_t r, State& state, float* out, int64_t v_step) {
     const W shrink = W::set(Math::exp2_of_negative(state.top[r] - top));
     state.top[r] = top, state.sums[r] = state.sums[r] * shrink;
     for (int64_t i = 0; i < v_step; i += lanes) (W::load(out + i) * shrink).store(out + i);
   }
-  // Sixteen from key i on; of those that are not seen `hidden`.
+  // Sixteen keys starting at i; those that are not seen become `hidden`.
   static W unless_hidden(Range seen, int64_t i, W x, W hidden) {
     const W at = Math::count() + W::set(float(i));
     return Math::less(at, W::set(float(seen.begin)), hidden, Math::less(at, W::set(float(seen.end)), x, hidden));

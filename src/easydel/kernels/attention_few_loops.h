@@ -1,8 +1,7 @@
-// Attention of few rows over many keys, as decoding has it: the order of attention_loops.h, but keys and values are
-// read once from where they are, and asked for a block ahead: keys while this block's scores are made, values while its
-// values are summed, in even steps and in the order in which they lie. All at once the memory would make the rest wait,
-// and in another order its own reading ahead would not follow. Included by loops_<set>.cpp only, through
-// attention_loops.h.
+// Attention of few rows over many keys (decoding), in the order of attention_loops.h, but keys and values are read once
+// and in place, and prefetched a block ahead: keys while this block's scores are computed, values while its values are
+// summed, spread evenly and in memory order. Prefetching them all at once would stall the rest; another order would
+// defeat the hardware prefetcher. Included by loops_<set>.cpp only, through attention_loops.h.
 #pragma once
 
 #include "easydel/kernels/attention_step.h"
@@ -17,7 +16,7 @@ struct FewRows {
   using Tile = Tiles<V>;
   static constexpr int width = V::width;
 
-  // Whether keys go as pairs of bf16 and whether values are read where they are; a vector never reaches beyond a row.
+  // Whether keys are read as pairs of bf16 and values in place. A vector never reads past the end of a row.
   static bool pairs_of_keys(const AttentionStep& step, const AttentionRows& rows) {
     return width > 1 && rows.count <= block_rows && step.k.dtype == DType::bf16 && step.spec.head_dim % k_block == 0;
   }
@@ -25,8 +24,8 @@ struct FewRows {
     return width > 1 && rows.count <= block_rows && step.spec.v_dim % lanes == 0;
   }
 
-  // Keys [begin, begin + count) of one kv head as a panel of 64 columns of a bf16 weight, [dim / 32][four tiles]; the
-  // columns of missing keys are anything. count is at least 1.
+  // Packs keys [begin, begin + count) of one kv head as a panel of 64 columns of a bf16 weight, [dim / 32][four tiles].
+  // The columns of missing keys are arbitrary. count is at least 1.
   static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, bf16* to) {
     const bf16* row[key_block] = {};
@@ -35,8 +34,8 @@ struct FewRows {
     const int64_t ahead = begin + key_block < s.keys && k.token_stride != dim ? next_block_distance(s, k, begin) : 0;
     turn_rows(row, count, dim, ahead, to, key_block * k_block);
   }
-  // The same of `count` rows by pointers, up to 15 more of which are read; their length is a multiple of 32, blocks of
-  // 32 lie `step` apart. `ahead` elements behind each is what is read next (0: nobody knows).
+  // The same for `count` rows given by pointers; up to 15 more are read. Their length is a multiple of 32, and blocks
+  // of 32 are `step` apart. The data read next are `ahead` elements after each row (0: unknown).
   static void turn_rows(const bf16* const* row, int64_t count, int64_t dim, int64_t ahead, bf16* to, int64_t step) {
     for (int64_t first = 0; first < count; first += tile_columns) {
       bf16* tile = to + first / tile_columns * tile_elements;
@@ -58,7 +57,8 @@ struct FewRows {
     }
   }
 
-  // The keys behind the block that begins at `block`, where they lie side by side; a line for each tile's pair of k.
+  // Prefetches the keys after the block that begins at `block`, if they are contiguous: a cache line per tile and pair
+  // of k.
   struct NextKeys {
     const bf16 *next = nullptr, *end = nullptr;
 
@@ -73,7 +73,7 @@ struct FewRows {
     }
   };
 
-  // out [rows][v_step] += weights [rows][64] values, over keys [begin, end) of the block that begins at `block`.
+  // out [rows][v_step] += weights [rows][64] x values, for keys [begin, end) of the block that begins at `block`.
   static void add_values(const AttentionSequence& s, const Heads& v, int64_t head, int64_t block, Range keys,
                          int64_t rows, const float* weights, int64_t v_dim, float* out, int64_t v_step) {
     if (v.dtype == DType::f32)
@@ -82,7 +82,7 @@ struct FewRows {
       add_values_of<bf16>(s, v, head, block, keys, rows, weights, v_dim, out, v_step);
   }
 
-  // Where the `count` keys or values from `begin` on of one kv head are; Row is const bf16* or const void*.
+  // Addresses of the `count` keys or values of one kv head starting at `begin`; Row is const bf16* or const void*.
   template <class Row>
   static void find_rows(const AttentionSequence& s, const Heads& x, int64_t head, int64_t begin, int64_t count,
                         Row* rows) {
@@ -109,7 +109,7 @@ struct FewRows {
     }
   }
 
-  // Values of one kv head: rows `stride` elements apart, of which those `ahead` elements on are prefetched.
+  // Values of one kv head in rows `stride` elements apart; the data `ahead` elements further are prefetched.
   template <class T>
   struct ValueRows {
     const T* data;
@@ -144,7 +144,7 @@ struct FewRows {
       for (int i = 0; i < vectors; ++i) V::store(out + r * out_step + i * width, sum[r][i]);
   }
 
-  // As many rows and columns at a time as the registers hold.
+  // As many rows and columns at a time as fit into the registers.
   template <int rows = Tile::most_rows, class T>
   static void add_rows(int64_t count, const float* weights, ValueRows<T> values, int64_t keys, int64_t v_dim,
                        float* out, int64_t out_step) {

@@ -11,13 +11,13 @@
 
 namespace easydel::kernels {
 
-// Rows of keys, values or queries as tiles want them.
+// Rows of keys, values or queries in the layout of tiles.
 template <class V>
 struct AttentionPacking {
   using Tile = Tiles<V>;
   using W = Wide<V>;
 
-  // at(r) gives row r as an untyped pointer: to[i * step + r].
+  // at(r) returns row r as an untyped pointer: to[i * step + r].
   template <class At>
   static void turn(DType dtype, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
     if (dtype == DType::f32)
@@ -26,7 +26,7 @@ struct AttentionPacking {
       Tile::turn([&](int64_t r) { return static_cast<const bf16*>(at(r)); }, rows, dim, step, to);
   }
 
-  // Rows of `step` floats, a multiple of 32, the missing ones 0.
+  // Rows of `step` floats (a multiple of 32), padded with zeros.
   template <class At>
   static void copy(DType dtype, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
     for (int64_t r = 0; r < rows; ++r, to += step) {
@@ -40,7 +40,8 @@ struct AttentionPacking {
     }
   }
 
-  // Keys [begin, begin + count) of one kv head, turned into [dim][64] or copied into [64][step]; missing keys are 0.
+  // Keys [begin, begin + count) of one kv head, transposed into [dim][64] or copied into [64][step]; missing keys are
+  // 0.
   static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
                         int64_t dim, float* to) {
     if (count < key_block) std::memset(to, 0, size_t(dim * key_block) * sizeof(float));
@@ -68,7 +69,7 @@ struct AttentionLoops {
 
   static constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
 
-  // Sixteen scores in powers of two from the products q k.
+  // From sixteen products q k to scores in powers of two.
   struct Score {
     W scale, to_log2;
     bool capped;
@@ -82,15 +83,15 @@ struct AttentionLoops {
     }
   };
 
-  // What ALiBi takes from the scores of one row.
+  // The bias that ALiBi subtracts from the scores of one row.
   struct Slope {
-    float slope = 0;  // in powers of two for each position
+    float slope = 0;  // in powers of two per position
     int64_t position = 0;
 
     Slope() = default;
     Slope(const AttentionSpec& spec, int64_t head, int64_t at)
         : slope(spec.slopes ? spec.slopes[head] * log2_e : 0), position(at) {}
-    // Of sixteen keys from `key` on.
+    // Sixteen keys starting at `key`.
     W operator()(W score, int64_t key) const {
       if (slope == 0) return score;
       return Math::fma(Math::abs(Math::count() + W::set(float(key - position))), W::set(-slope), score);
@@ -177,7 +178,8 @@ struct AttentionLoops {
                                                {values + begin * v_step, v_step, v_step}, end - begin, out + r * v_step,
                                                v_step, false);
         };
-        // What all rows of the tile see goes together; a row's other keys before and after that, so that they ascend.
+        // Keys that all rows of the tile see are processed together, a row's other keys before and after them, so that
+        // each row's keys ascend.
         if (common.empty()) {
           for (int64_t r = 0; r < count; ++r) sum(r, 1, of_row[r].begin, of_row[r].end);
           continue;
@@ -190,8 +192,8 @@ struct AttentionLoops {
     for (int64_t r = 0; r < rows.count; ++r) part.top[r] = state[r].top, part.sum[r] = Math::sum(state[r].sums);
   }
 
-  // The 64 products of one row with the keys from `block` on to weights, of which `keys` (counted from there) are seen;
-  // what was summed before is brought to the new maximum.
+  // Turns the 64 products of one row with the keys at `block` into weights for the visible `keys` (relative to the
+  // block), and rescales earlier sums to the new maximum.
   static void soften(const Score& score, int64_t block, const float* products, Range keys, Row& row, float* weights,
                      float* out, int64_t v_step) {
     constexpr int64_t vectors = key_block / lanes;
@@ -221,10 +223,10 @@ struct AttentionLoops {
     }
   }
 
-  // `part` comes after `all`.
+  // `part` covers keys after those of `all`.
   static void merge(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part) {
     for (int64_t r = 0; r < rows; ++r) {
-      if (part.sum[r] == 0) continue;  // saw nothing
+      if (part.sum[r] == 0) continue;  // no visible key
       const bool first = all.sum[r] == 0;
       const float top = all.top[r] > part.top[r] ? all.top[r] : part.top[r];
       const float a = first ? 0 : Math::exp2_of_negative(all.top[r] - top),

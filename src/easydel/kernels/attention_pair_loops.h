@@ -1,6 +1,6 @@
 // The products of attention's forward in the order bf16_pairs, for a vector type V and a way D to multiply pairs of
-// bf16. Queries, weights, keys and values all lie as pairs: of dimensions for the scores, of keys for the values.
-// Included by loops_<set>.cpp only.
+// bf16. Queries, weights, keys and values are all stored as pairs: of dimensions for the scores, of keys for the
+// values. Included by loops_<set>.cpp only.
 #pragma once
 
 #include "easydel/kernels/attention_bf16_loops.h"
@@ -59,7 +59,7 @@ class PairAttention {
 
   bf16* queries_of(int64_t t) const { return queries_ + t / block_rows * tile_columns * dim_; }
 
-  // Keys from block_ on as Pairs of 64 columns; those of missing keys are anything.
+  // The block's keys as Pairs of 64 columns; the columns of missing keys are arbitrary.
   void turn_keys() {
     const AttentionSequence& s = *rows_.sequence;
     const int64_t present = std::min(key_block, s.keys - block_);
@@ -78,7 +78,7 @@ class PairAttention {
     }
   };
 
-  // The values of one kv head, a block of keys at a time.
+  // The values of one kv head, one block of keys at a time.
   class Values {
    public:
     Values(const AttentionStep& step, const AttentionRows& rows)
@@ -97,11 +97,11 @@ class PairAttention {
       ahead_ = next_block_distance(s_, step_.v, block);
     }
 
-    // out [count][v_step] += weights [count][64] values.
+    // out [count][v_step] += weights [count][64] x values.
     void add(const Seen& seen, int64_t count, const bf16* weights, float* out) {
       if (few_ && seen.same) return add_seen(seen.any, count, weights, out, true);
       pack();
-      // A zero for what a row does not see adds nothing, unless it meets an infinity or a NaN.
+      // Adding a zero for an invisible key is harmless unless it meets an infinity or a NaN.
       if (finite_) return add_pairs(seen.any.begin / 2, divide_up(seen.any.end, 2), count, weights, out);
       seen.for_equal_rows(count, [&](int64_t r, int64_t some, Range keys) {
         add_seen(keys, some, weights + r * key_block, out + r * v_step_, false);
@@ -126,7 +126,7 @@ class PairAttention {
       multiply<pairs_of_block>(count, weights + 2 * begin, 1, {packed_, v_step_, begin, end}, 0, v_step_, out, v_step_,
                                false, typename Tile::Nothing());
     }
-    // Rows that see the same: whole pairs together, a key without its neighbour before or behind them.
+    // Rows that see the same keys: whole pairs together, then a first or last key without its neighbour.
     void add_seen(Range keys, int64_t count, const bf16* weights, float* out, bool in_place) const {
       const auto alone = [&](int64_t key) {
         const bf16* pair[2] = {};
@@ -144,7 +144,7 @@ class PairAttention {
       if (keys.begin <= end && end < keys.end) alone(end);
     }
 
-    // Few rows read values where they are, as far as they lie evenly apart.
+    // Few rows read values in place while their distance is constant.
     template <int rows = D::most_rows>
     void add_in_place(Range keys, int64_t count, const bf16* weights, float* out) const {
       if constexpr (rows > 0) {
@@ -196,7 +196,7 @@ class PairAttention {
     bf16 *packed_, *one_pair_;
   };
 
-  // rows x (vectors x width) sums at c. In pairs, `a` moves by a_step for each and by row_step for each row.
+  // rows x (vectors x width) accumulators at c. In pairs, `a` moves by a_step per pair and by row_step per row.
   template <int rows, int vectors, int64_t row_step, class Ahead>
   static void chain(const bf16* a, int64_t a_step, const Pairs& b, int64_t column, float* c, int64_t c_step, bool first,
                     Ahead& ahead) {
@@ -221,8 +221,8 @@ class PairAttention {
     Tile::template store_sums<rows, vectors>(sum, c, c_step);
   }
 
-  // `count` rows times columns [begin, end) of b, multiples of 32, to the same columns of c, with as many rows and
-  // columns at a time as the registers hold.
+  // Multiplies `count` rows by columns [begin, end) of b (multiples of 32) into the same columns of c, with as many
+  // rows and columns at a time as fit into the registers.
   template <int64_t row_step, int rows = D::most_rows, class Ahead>
   static void multiply(int64_t count, const bf16* a, int64_t a_step, const Pairs& b, int64_t begin, int64_t end,
                        float* c, int64_t c_step, bool first, Ahead&& ahead) {
@@ -231,7 +231,7 @@ class PairAttention {
         if (count <= 3) return multiply<row_step, 3>(count, a, a_step, b, begin, end, c, c_step, first, ahead);
       if (count < rows) return multiply<row_step, rows - 1>(count, a, a_step, b, begin, end, c, c_step, first, ahead);
       int64_t column = begin;
-      if constexpr (3 * rows <= D::most_rows)  // few chains: more of them at once
+      if constexpr (3 * rows <= D::most_rows)  // few chains: process more of them at once
         for (; column + 4 * width <= end; column += 4 * width)
           chain<rows, 4, row_step>(a, a_step, b, column, c + column, c_step, first, ahead);
       for (; column < end; column += 2 * width)

@@ -1,5 +1,5 @@
-// How attention's operands lie as pairs of bf16, which VDPBF16PS and tiles read: of dimensions for the scores, of keys
-// for the values. Included by loops_<set>.cpp only.
+// Layout of attention's operands as pairs of bf16, for VDPBF16PS and tiles: pairs of dimensions for the scores, pairs
+// of keys for the values. Included by loops_<set>.cpp only.
 #pragma once
 
 #include <algorithm>
@@ -29,16 +29,16 @@ struct FmaPairs {
   static Right right(const bf16* pairs) { return {V::even(pairs), V::odd(pairs)}; }
   static F add(F sum, Right b, Left a) { return V::fma(a.even, b.even, V::fma(a.odd, b.odd, sum)); }
 
-  // Of two rows, of 2 x width columns; whole ones where columns_in_place divides their number.
+  // Two rows of 2 x width columns; only whole vectors if columns_in_place divides their number.
   static void right_of_rows(const bf16* even, const bf16* odd, int64_t, Right (&to)[2]) {
     for (int i = 0; i < 2; ++i) to[i] = {V::load(even + i * V::width), V::load(odd + i * V::width)};
   }
-  // The largest of some numbers, but for their sign.
+  // The largest magnitude of some numbers.
   struct Largest {
     uint16_t bits = 0;
     bool finite() const { return bits < 0x7f80; }
   };
-  // Up to 32 columns of two rows side by side, in two tiles' rows of sixteen; missing ones and a null row are zeros.
+  // Interleaves up to 32 columns of two rows into two tiles' rows of sixteen; missing columns and a null row are zeros.
   static void interleave(const bf16* even, const bf16* odd, int64_t columns, bf16* first, bf16* last,
                          Largest& largest) {
     for (int64_t c = 0; c < panel_columns; ++c) {
@@ -51,13 +51,13 @@ struct FmaPairs {
   static void store_weights(bf16* to, F x) { V::store(to, x); }
 };
 
-// D takes two rows for each pair, as FmaPairs does.
+// D interleaves two rows per pair, as FmaPairs does.
 template <class V, class D>
 struct AttentionPairs {
   using Few = FewRows<V>;
 
   // `count` rows of `own` numbers as pairs of dimensions, [dim / 32][column / 16][16][16], dim padded with zeros;
-  // columns behind the last row are anything. at(r) gives row r as an untyped pointer.
+  // columns after the last row are arbitrary. at(r) returns row r as an untyped pointer.
   template <int64_t columns, class At>
   static void turn(const At& at, int64_t count, int64_t own, int64_t dim, bf16* to) {
     const bf16* row[columns];
@@ -73,13 +73,12 @@ struct AttentionPairs {
     Few::turn_rows(row, count, dim, 0, to, columns * k_block);
   }
 
-  // Distances of panels of 32 columns, and of blocks of 16 pairs, each two tiles side by side.
+  // Distances between panels of 32 columns, and between blocks of 16 pairs (two adjacent tiles each).
   struct Steps {
     int64_t panel, block;
   };
-  // Rows of keys, two for each pair, of which each may be null (zeros), as pairs of keys; columns behind v_dim, up to
-  // v_step, are zeros. `ahead` elements behind each is what is read next (0: nobody knows). Whether all numbers are
-  // finite.
+  // Interleaves rows of keys (two per pair; null: zeros) as pairs of keys; columns from v_dim up to v_step are zeros.
+  // The data read next are `ahead` elements after each row (0: unknown). Returns whether all numbers are finite.
   static bool interleave(const bf16* const* rows, int64_t pairs, int64_t v_dim, int64_t v_step, Steps steps, bf16* to,
                          int64_t ahead = 0) {
     typename D::Largest largest;

@@ -1,4 +1,4 @@
-// What the parts of one attention share, between attention.cpp, which cuts it, and the loops.
+// What the tasks of one attention share: attention.cpp creates them, the loops carry them out.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct AttentionStep {
   int64_t v_step() const { return round_up(spec.v_dim, panel_columns); }
 };
 
-// Neighbouring rows that share a kv head: row = query x group + head within the group.
+// Consecutive rows that share a kv head: row = query x group + head within the group.
 struct AttentionRows {
   const AttentionSequence* sequence;
   int64_t kv_head, first, count;
@@ -40,8 +40,8 @@ inline const void* key_at(const AttentionSequence& s, const Heads& x, int64_t po
   return static_cast<const char*>(x.data) + element * bytes_of(x.dtype);
 }
 
-// How many elements after each key of the block at `block` the key 64 positions later is, to prefetch it. 0: unknown,
-// or there is none.
+// Distance in elements from each key of the block at `block` to the key 64 positions later, for prefetching. 0:
+// unknown, or there is none.
 inline int64_t next_block_distance(const AttentionSequence& s, const Heads& x, int64_t block) {
   if (!s.pages) return key_block * x.token_stride;
   if (s.page_tokens % key_block != 0 || block + key_block >= s.keys) return 0;
@@ -50,13 +50,13 @@ inline int64_t next_block_distance(const AttentionSequence& s, const Heads& x, i
   return (int64_t(s.pages[next]) - s.pages[page]) * x.page_stride + (key_block - s.page_tokens) * x.token_stride;
 }
 
-// The keys that a query sees; neither end falls from one query to the next.
+// The keys that a query sees; neither end decreases from one query to the next.
 inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequence, int64_t query) {
   const int64_t position = sequence.past + query;
   Range keys{0, spec.causal ? std::min(position + 1, sequence.keys) : sequence.keys};
   if (spec.window > 0) {
     keys.begin = std::max<int64_t>(0, position + 1 - spec.window);
-    keys.end = std::min(keys.end, position + spec.window);  // less only where it is not causal
+    keys.end = std::min(keys.end, position + spec.window);  // matters only without causal
   }
   if (spec.chunk > 0) {
     const int64_t own = position / spec.chunk * spec.chunk;
@@ -81,16 +81,17 @@ struct AttentionBackwardStep {
   int64_t group() const { return spec.heads / spec.kv_heads; }
 };
 
-// The gradients of one kv head of a sequence: of its rows [rows.first, + count) from keys [keys.begin, keys.end) and of
-// those keys from those rows. Both begin at multiples of backward_piece (rows: of as many queries) or end the
-// sequence's; a range that is not whole is for one of the two alone.
+// The gradients of one kv head of a sequence: of its rows [rows.first, + count) from keys [keys.begin, keys.end), and
+// of those keys from those rows. Both begin at multiples of backward_piece (rows: of as many queries) and have that
+// length unless they end the sequence. A range that does not cover the sequence is for one of the two gradients only.
 struct AttentionBackwardPart {
   AttentionRows rows;
   Range keys;
   bool want_dq, want_dkv;
 };
-constexpr int64_t backward_rows = 48;        // that FMAs take at a time, beside key_block keys
-constexpr int64_t backward_pair_block = 96;  // queries, and keys, by pairs: whole blocks of 12 and whole panels of 32
-constexpr int64_t backward_piece = 192;      // a multiple of all three
+constexpr int64_t backward_rows = 48;  // rows per step of the FMA loops, with key_block keys
+// queries, and keys, per step of the pair loops: whole blocks of 12 and whole panels of 32
+constexpr int64_t backward_pair_block = 96;
+constexpr int64_t backward_piece = 192;  // a multiple of all three
 
 }  // namespace easydel::kernels

@@ -1,5 +1,5 @@
-// The products of attention's forward in the order bf16_tile by FMAs, for a vector type V: those of attention_loops.h
-// in two chains for each 32 dimensions, or keys. Included by loops_<set>.cpp only.
+// The products of attention's forward in the order bf16_tile by FMAs, for a vector type V: like attention_loops.h, with
+// two chains per 32 dimensions or keys. Included by loops_<set>.cpp only.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class TileAttention {
   using Few = FewRows<V>;
   using Tile = Tiles<V>;
   using Packing = AttentionPacking<V>;
-  using Weight = float;  // rounded, but not narrowed: FMAs read it as it is
+  using Weight = float;  // rounded to bf16 but kept as fp32, which FMAs read directly
   using Seen = SeenKeys<block_rows>;
   static constexpr int64_t tile_rows = block_rows;
 
@@ -65,9 +65,9 @@ class TileAttention {
   }
 
   static int64_t weight_at(int64_t row, int64_t key, int64_t) { return row * key_block + key; }
-  static void store_weights(float* to, F x) { V::store(to, V::rounded(x)); }  // with a NaN the sum of weights is one
+  static void store_weights(float* to, F x) { V::store(to, V::rounded(x)); }  // a NaN makes the sum of weights a NaN
 
-  // A zero for what a row does not see adds nothing, unless it meets an infinity or a NaN.
+  // Adding a zero for an invisible key is harmless unless it meets an infinity or a NaN.
   void add_values(const Seen& seen, int64_t count, const float* weights, float* out) {
     if (!seen.same && is_finite()) return add(seen.any, count, weights, out);
     seen.for_equal_rows(count, [&](int64_t r, int64_t some, Range keys) {
@@ -93,12 +93,12 @@ class TileAttention {
                                         false);
   }
 
-  // Whether all values of the block are; asked where rows see different ones of them.
+  // Whether all values of the block are finite; needed if rows see different keys.
   bool is_finite() {
     if (finite_ == Finite::unknown) {
       const int64_t present = std::min(key_block, rows_.sequence->keys - block_);
       const auto all = [&](const auto& row, int64_t columns) {
-        W products = W::zero();  // by 0: a NaN of what is not finite
+        W products = W::zero();  // products with 0: a NaN if a value is not finite
         for (int64_t t = 0; t < present; ++t)
           for (int64_t c = 0; c < columns; c += lanes) products = Math::fma(W::load(row(t) + c), W::zero(), products);
         return Math::sum(products) == 0;

@@ -39,7 +39,7 @@ struct CodePairLoops : private CodePairs {
   template <int count>
   using Count = std::integral_constant<int, count>;
 
-  // Up to four rows, from the codes to the sums in registers.
+  // Up to four rows, from the codes to accumulators in registers.
   template <class Rows>
   static void few(int64_t rows, const Rows& of_rows) {
     if (rows == 1) of_rows(Count<1>());
@@ -48,7 +48,7 @@ struct CodePairLoops : private CodePairs {
     if (rows == 4) of_rows(Count<4>());
   }
 
-  // As many groups of a panel side by side as keep the sums' chains busy, and as even as they go.
+  // As many groups of a panel at a time as keep the accumulator chains busy, in equal portions.
   template <int rows>
   static void by_groups(const QuantizedStep& step, __m512i table, int64_t panel, int64_t first) {
     constexpr int64_t most = rows > 2 ? 2 : 4;
@@ -74,7 +74,7 @@ struct CodePairLoops : private CodePairs {
     ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
   }
 
-  // Panels of one or two groups side by side.
+  // Panels of one group, or of two adjacent groups.
   template <int panels, int rows>
   static void by_panels(const QuantizedStep& step, __m512i table, int64_t panel, int64_t first) {
     alignas(64) float c[panels * rows * panel_columns] = {};
@@ -90,9 +90,8 @@ struct CodePairLoops : private CodePairs {
       ProductLoops<V>::write_rows(step.result, panel + p, first, rows, c + p * rows * panel_columns);
   }
 
-  // Groups of one length side by side: their codes `apart` bytes from each other, their left sides `a_apart` pairs, the
-  // results that they are added to `c_apart`. What lies at `soon` is asked for meanwhile; null: of each what comes 2 KB
-  // later.
+  // Adjacent groups of equal length: their codes are `apart` bytes from each other, their left sides `a_apart` pairs,
+  // their results `c_apart`. The data at `soon` are prefetched meanwhile; null: those 2 KB after each.
   struct Units {
     const uint8_t* codes;
     int64_t apart;
@@ -109,7 +108,7 @@ struct CodePairLoops : private CodePairs {
       for (auto& of_tile : of_unit)
         for (__m512& one : of_tile) one = V::zero();
     const int64_t bytes = scale_bytes + units.length * panel_columns / 2;
-    const int64_t lines = divide_up(count * bytes / 64 * 8, units.length);  // of eight k
+    const int64_t lines = divide_up(count * bytes / 64 * 8, units.length);  // per eight k
     for (int64_t k = 0; k < units.length; k += 8, units.a += 4 * rows) {
       const int64_t at = scale_bytes + k / k_block * code_block_bytes + k % k_block / 8 * 64;
       for (int64_t line = 0; units.soon && line < lines; ++line, units.soon += 64) V::prefetch(units.soon);
@@ -143,9 +142,9 @@ struct CodePairLoops : private CodePairs {
       }
   }
 
-  // More rows: a piece of the panel is read out, of one group or of several, and each block of rows goes through it.
+  // More rows: a chunk of the panel is decoded, of one group or several, and every block of rows is multiplied by it.
   static void many(const QuantizedStep& step, __m512i table, int64_t panel, int64_t first, int64_t rows) {
-    constexpr int64_t piece = 256;  // k that the first cache holds
+    constexpr int64_t piece = 256;  // k per chunk that L1 holds
     thread_local Scratch<float> sums_of_thread;
     thread_local Scratch<uint32_t> pairs_of_thread;
     float* const c = sums_of_thread.at_least(rows * panel_columns);
@@ -176,7 +175,7 @@ struct CodePairLoops : private CodePairs {
     ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
   }
 
-  // A group of more k than a piece has, whose sums wait in memory.
+  // A group with more k than a chunk; its accumulators wait in memory.
   static void long_group(const QuantizedStep& step, __m512i table, int64_t panel, int64_t g, int64_t first,
                          int64_t rows, uint32_t* pairs, float* c, PairLoops::Ahead& ahead) {
     constexpr int64_t piece = 256;
@@ -192,7 +191,7 @@ struct CodePairLoops : private CodePairs {
     add_scaled(step.group_at(panel, g), rows, sums, c);
   }
 
-  // One block of rows times `count` k of a group, from k on.
+  // One block of rows times `count` k of a group, starting at k.
   static void sum_rows(const QuantizedStep& step, int64_t first, int64_t rows, int64_t r, int64_t g, int64_t k,
                        int64_t count, const uint32_t* b, bool begin, float* sums, PairLoops::Ahead& ahead) {
     const int64_t block = step.result.rows_per_block, of_block = std::min(block, rows - r);

@@ -1,4 +1,4 @@
-// Four-bit codes read out as pairs of bf16: a shift and one look-up in words give sixteen pairs of a weight. Included
+// Decodes four-bit codes to pairs of bf16: one shift and one look-up in words give sixteen pairs of a weight. Included
 // by loops_<set>.cpp only, where the target is AVX-512.
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace easydel::kernels {
 
 struct CodePairs {
-  // Twice the sixteen values: a look-up in words reads five bits, of which the fifth is the next code's.
+  // The sixteen values twice: a look-up in words reads five bits, and the fifth belongs to the next code.
   static __m512i table_of(const QuantizedStep& step) {
     alignas(64) bf16 words[32];
     for (int i = 0; i < 32; ++i) words[i] = narrow(step.table[i % 16]);
@@ -19,7 +19,7 @@ struct CodePairs {
     return _mm512_permutexvar_epi16(_mm512_srli_epi32(codes, 4 * pair), table);
   }
 
-  // `count` k of a group, from k on, as a panel of pairs; returns where it ends.
+  // Decodes `count` k of a group, starting at k, as a panel of pairs; returns its end.
   static uint32_t* read_out(__m512i table, const uint8_t* group, int64_t k, int64_t count, uint32_t* to) {
     const uint8_t* codes = group + scale_bytes + k / k_block * code_block_bytes;
     for (int64_t line = 0; line < count / 4; ++line, codes += 64, to += 64) {

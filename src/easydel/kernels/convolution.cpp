@@ -1,4 +1,4 @@
-// Cuts short convolutions into tokens and channels; the loops are convolution_loops.h.
+// Cuts short convolutions into tasks of tokens and channels; the loops are in convolution_loops.h.
 #include "easydel/kernels/convolution.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 namespace easydel::kernels {
 namespace {
 
-// [channels, width] as [width, channels], or back.
+// Transposes [channels, width] into [width, channels], or back.
 void turn(const float* from, int64_t rows, int64_t columns, float* to) {
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
 }
 
-// each(range, token) for all tokens, some 16 thousand elements a part.
+// Calls each(range, token) for all tokens, about 16 thousand elements per task.
 template <class Each>
 void over_tokens(Executor& executor, const ConvolutionStep& step, const Each& each) {
   struct Part {
@@ -37,7 +37,7 @@ void over_tokens(Executor& executor, const ConvolutionStep& step, const Each& ea
   });
 }
 
-// The last width - 1 inputs, of which the range may have too few.
+// The last width - 1 inputs; a shorter range has fewer of its own.
 void keep(const ConvolutionStep& step, const ConvolutionRange& range) {
   const int64_t n = step.spec.channels, held = step.spec.width - 1, tokens = range.end - range.begin;
   const int64_t old = std::max<int64_t>(0, held - tokens);

@@ -46,7 +46,7 @@ struct ConvolutionLoops {
     }
   }
 
-  // Channels [c, c + 16) of the gradients of weight (turned, [width, channels]) and bias, over all tokens.
+  // Channels [c, c + 16) of the gradients of weight (transposed, [width, channels]) and bias, summed over all tokens.
   static void convolution_sums(const ConvolutionStep& s, Input dy, int64_t c, float* dtaps, float* dbias) {
     const int64_t n = s.spec.channels, width = s.spec.width;
     for (int64_t w = 0; w <= width; ++w) {

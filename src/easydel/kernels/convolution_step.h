@@ -1,4 +1,4 @@
-// What the parts of one convolution share, between convolution.cpp, which cuts it, and its loops.
+// What the tasks of one convolution share: convolution.cpp creates them, the loops carry them out.
 #pragma once
 
 #include "easydel/kernels/convolution.h"
@@ -9,7 +9,7 @@ struct ConvolutionStep {
   const ConvolutionSpec& spec;
   std::span<const ConvolutionRange> ranges;
   Input x;
-  const float* taps;  // the weight turned, [width, channels]
+  const float* taps;  // the weight transposed, [width, channels]
 };
 
 }  // namespace easydel::kernels

@@ -6,8 +6,7 @@
 
 namespace easydel::kernels {
 
-// y [rows, n] = table[indices[row]], rounded once where y is bf16 and the table is not. Indices are checked by the
-// caller.
+// y [rows, n] = table[indices[row]], rounded once if y is bf16 and the table is not. The caller checks the indices.
 void gather_rows(Executor& executor, Input table, const int64_t* indices, int64_t rows, int64_t n, Output y);
 
 // dtable[indices[row]] += dy[row] in fp32, in ascending row for each entry: same bits for any number of threads.

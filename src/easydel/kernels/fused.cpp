@@ -1,4 +1,4 @@
-// Cuts the fused kernels into parts of rows; the rows themselves are norm_loops.h and pointwise_loops.h.
+// Cuts the fused kernels into tasks of rows; norm_loops.h and pointwise_loops.h process a row.
 #include "easydel/kernels/fused.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t part_elements = 1 << 15;
 
-// each(row) for all rows, some 32 thousand elements a part.
+// Calls each(row) for all rows, about 32 thousand elements per task.
 template <class Each>
 void over_rows(Executor& executor, int64_t rows, int64_t elements, const Each& each) {
   const int64_t together = std::max<int64_t>(1, part_elements / std::max<int64_t>(elements, 1));
@@ -24,8 +24,8 @@ void over_rows(Executor& executor, int64_t rows, int64_t elements, const Each& e
   });
 }
 
-// The same where rows also add to sums of n columns: each(row, sums), with `count` such vectors, for groups of 64 rows,
-// whose sums are then added to `totals` in ascending order.
+// The same if rows also add to sums of n columns: each(row, sums), with `count` such vectors per group of 64 rows. The
+// groups' sums are then added to `totals` in ascending order.
 template <class Each>
 void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initializer_list<float*> totals,
                          const Each& each) {

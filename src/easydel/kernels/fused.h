@@ -16,12 +16,13 @@ namespace easydel::kernels {
 
 struct NormSpec {
   float eps = 1e-6f;
-  float weight_offset = 0;           // 1: the stored weight is its difference from 1 (gemma)
-  bool round_before_weight = false;  // a normalized value is rounded to x's dtype before it meets the weight (llama)
+  float weight_offset = 0;  // 1: the stored weight is its difference from 1 (gemma)
+  // the normalized value is rounded to x's dtype before it is multiplied by the weight (llama)
+  bool round_before_weight = false;
 };
 
 // y [rows, n] = x rsqrt(mean(x^2) + eps) (weight + offset), arXiv 1910.07467. weight [n] may have no data. rstd [rows]
-// (may be null) gets the factor of each row.
+// (may be null) gets each row's factor.
 void rms_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, int64_t rows, int64_t n, Output y,
               float* rstd);
 
@@ -69,7 +70,7 @@ void activate_backward(Executor& executor, Activation activation, Input dy, Inpu
 
 struct CrossEntropySpec {
   int64_t ignore_label = -100;
-  float label_smoothing = 0;  // e: the label counts 1 - e, every entry e / vocabulary
+  float label_smoothing = 0;  // e: the label has weight 1 - e, and every entry e / vocabulary
   float z_loss = 0;           // z lse^2 is added
 };
 
@@ -81,7 +82,7 @@ void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logi
 
 // ---- optimizer ----
 
-struct AdamW {  // arXiv 1711.05101, as torch.optim.AdamW has it
+struct AdamW {  // arXiv 1711.05101, as torch.optim.AdamW
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
   int64_t step = 1;      // number of this update; the first is 1
   float grad_scale = 1;  // multiplies the gradient first (clipping)

@@ -14,19 +14,19 @@
 namespace easydel::kernels {
 namespace {
 
-// Some rows of one group's result; a product of its own.
+// Some rows of one group's result, multiplied as a product of their own.
 struct Piece {
   ProductShape shape;  // of the whole group
   GroupPlan plan;
   PiecePlan piece_plan;
   ProductStep step;
   int64_t group = 0, first_row = 0;  // of the group's rows
-  uint8_t* left = nullptr;           // its packed left side
+  uint8_t* left = nullptr;           // packed left side
 };
 
 struct Work {
   std::vector<Piece> pieces = {};
-  // Packs rows [first, first + rows) of a piece's left side; multiplies panels [begin, end) of its result.
+  // Packs rows [first, first + rows) of a piece's left side, or multiplies panels [begin, end) of its result.
   std::function<void(const Piece& piece, int64_t first, int64_t rows, void* to)> fill = {};
   std::function<void(const Piece& piece, int64_t begin, int64_t end)> multiply = {};
 
@@ -44,7 +44,7 @@ struct Work {
   }
 };
 
-// Rows to pack, in fills, or panels to multiply.
+// Rows to pack, or panels to multiply.
 struct Task {
   const Piece* piece;
   int64_t begin, end;
@@ -105,7 +105,7 @@ void check_groups(std::span<const int64_t> begin) {
 Input at(Input x, int64_t row) { return {x.at(row), x.dtype, x.stride}; }
 Output at(Output x, int64_t row) { return {x.at(row), x.dtype, x.stride}; }
 
-// `panels` panels of the result, all rows.
+// All rows of `panels` panels of the result.
 void multiply_panels(const Piece& piece, const ProductStep& step, int64_t panel, int64_t panels) {
   const Loops& isa = loops();
   const int64_t chunk = piece.piece_plan.rows_per_chunk;
@@ -126,7 +126,7 @@ void multiply_panels(const Piece& piece, const ProductStep& step, int64_t panel,
   all();
 }
 
-// The right side is packed panels, or the rows of a gradient, whose panels are gathered by the loops.
+// The right side is packed panels, or row-major rows of a gradient, whose panels the loops gather.
 void multiply_as_stored(const Piece& piece, int64_t begin, int64_t end) {
   const int64_t per_call = piece.piece_plan.panels_per_call;
   for (int64_t panel = begin; panel < end; panel += per_call)
@@ -143,7 +143,7 @@ PrefetchRange next_rows(const GroupWeights& w, const Piece& piece, int64_t panel
   return lines_of(w.rows, piece.group * w.n + row, std::min(panels * panel_columns, w.n - row), w.k);
 }
 
-// Few rows by a weight that is read where it is.
+// Few rows with a weight that is read in place.
 void multiply_in_place(const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end, int threads) {
   ProductStep step = piece.step;
   step.panels = piece.left;
@@ -152,7 +152,7 @@ void multiply_in_place(const GroupWeights& w, const Piece& piece, int64_t begin,
   loops().product.pairs.multiply_weight_rows(step, begin, end - begin);
 }
 
-// Panels as products of their own, packed for them alone.
+// Panels as products of their own; their right side is packed only for them.
 void multiply_unpacked(const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end, int threads) {
   const int64_t per_call = piece.piece_plan.panels_per_call;
   const int64_t panel_bytes = panel_elements(w.dtype, w.k) * bytes_of(w.dtype);
@@ -222,7 +222,7 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
 void grouped_product_dx(Executor& executor, std::span<const int64_t> begin, Input dy, Input w, int64_t n, int64_t k,
                         Output dx) {
   check_groups(begin);
-  if (n > max_terms_of_grouped_dx) {  // such groups are work enough by themselves
+  if (n > max_terms_of_grouped_dx) {  // such groups are enough work by themselves
     for (size_t g = 0; g + 1 < begin.size(); ++g)
       product_dx(executor, at(dy, begin[g]), at(w, int64_t(g) * n), begin[g + 1] - begin[g], n, k, at(dx, begin[g]),
                  false);

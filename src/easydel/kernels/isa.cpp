@@ -1,4 +1,4 @@
-// Asks the processor and the system; the only place that reads EASYDEL_ISA.
+// Detects the instruction set; the only file that reads EASYDEL_ISA.
 #include "easydel/kernels/isa.h"
 
 #include <immintrin.h>

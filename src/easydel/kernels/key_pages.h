@@ -1,4 +1,4 @@
-// Keys and values on their way into pages, rotated or as they are.
+// Writes keys and values into pages, rotating them if asked.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ struct PagePlace {
   int32_t page = 0, token = 0;
 };
 
-// Rows of one tensor and the pages that they go to, of the same dtype.
+// Rows of one tensor, and the pages that receive them; both have the same dtype.
 struct PagedRows {
   Heads from;       // [tokens, heads, dim]
   MutableHeads to;  // of page 0: [page tokens, heads, dim]
   int64_t page_stride = 0;
   int64_t heads = 0, dim = 0;
-  // The first 2 x pairs dimensions of a head are rotated by cos and sin [tokens, pairs], side by side; pairs 0: none.
+  // The first 2 x pairs dimensions of a head are rotated by cos and sin [tokens, pairs], contiguous; pairs 0: none.
   int64_t pairs = 0;
   const float *cos = nullptr, *sin = nullptr;
   bool interleaved = false;
 };
 
-// Row i of each goes to places[i].
+// Row i of each tensor is written to places[i].
 void write_pages(Executor& executor, std::span<const PagedRows> all, std::span<const PagePlace> places);
 
 }  // namespace easydel::kernels

@@ -1,4 +1,4 @@
-// Cuts log-probabilities into rows; a row is pointwise_loops.h.
+// Cuts log-probabilities into rows; pointwise_loops.h processes a row.
 #include "easydel/kernels/log_probability.h"
 
 #include "easydel/base/error.h"

@@ -19,7 +19,7 @@ struct LogProbabilities {
 void log_probabilities(Executor& executor, Input logits, const int64_t* labels, int64_t rows, int64_t vocabulary,
                        const LogProbabilities& out);
 
-// Derivatives of the objective by each row's results; null: none.
+// Derivatives of the objective by each row's results; null: zero.
 struct LogProbabilityGradient {
   const float* lse = nullptr;         // [rows], from the forward
   const float* of_label = nullptr;    // [rows], by the label's log-probability

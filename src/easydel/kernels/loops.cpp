@@ -1,4 +1,4 @@
-// The choice between the tables of loops.
+// Chooses a table of loops.
 #include "easydel/kernels/loops.h"
 
 namespace easydel::kernels {

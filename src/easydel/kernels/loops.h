@@ -21,43 +21,44 @@ struct Loops {
   struct Product {
     // Panel `panel` of W [n, k] from row-major w.
     void (*pack_panel)(Input w, int64_t n, int64_t k, int64_t panel, DType dtype, void* to);
-    // A block of the left side: `rows` rows of x from `first`, or of its transpose.
+    // A block of the left side: `rows` rows of x, or of its transpose, starting at `first`.
     void (*pack_rows)(Input x, int64_t first, int64_t rows, int64_t k, int64_t padded_k, bool round_to_bf16, float* to);
     void (*pack_columns)(Input x, int64_t first, int64_t columns, int64_t k, float* to);
     // Rows [first, first + rows) of one panel of the result; first is a multiple of block_rows.
     void (*multiply)(const ProductStep& step, int64_t panel, int64_t first, int64_t rows);
-    // Panels of row-major rows [k, n] of bf16, as products by pairs and by tiles read them; `pairs` of k. Null if there
-    // are neither.
+    // Panels of bf16 row-major rows [k, n] in the layout that products of pairs and tiles read; `pairs` pairs of k.
+    // Null without such products.
     void (*pack_pair_panels)(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
                              uint32_t* to) = nullptr;
 
-    // LeftSide::tiles, order bf16_tile. Columns are those of several blocks. Null without tile instructions.
+    // LeftSide::tiles, order bf16_tile. The columns are those of several blocks. Null without tile instructions.
     struct Tiles {
       void (*pack_rows)(Input x, int64_t first, int64_t rows, int64_t k, bf16* to) = nullptr;
       void (*pack_columns)(Input x, int64_t first, int64_t columns, int64_t k, bf16* to) = nullptr;
       void (*multiply)(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) = nullptr;
     } tiles = {};
 
-    // LeftSide::pairs, order bf16_pairs. Both sides have `pairs` pairs of k, a multiple of 16. Columns are those of
-    // several blocks. Null where FMAs are as fast.
+    // LeftSide::pairs, order bf16_pairs. Both sides have `pairs` pairs of k, a multiple of 16. The columns are those of
+    // several blocks. Null if FMAs are as fast.
     struct Pairs {
       void (*pack_rows)(Input x, int64_t first, int64_t rows, int64_t k, int64_t pairs, uint32_t* to) = nullptr;
       void (*pack_columns)(Input x, int64_t first, int64_t columns, int64_t k, int64_t pairs, uint32_t* to) = nullptr;
       void (*multiply)(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) = nullptr;
-      // Panels of y = x W^T, all rows: step.panels are those of x, step.rows are W's of bf16, in whole blocks of 32 k.
+      // Panels of y = x W^T, all rows: step.panels are those of x, step.rows are the bf16 rows of W, in whole blocks of
+      // 32 k.
       void (*multiply_weight_rows)(const ProductStep& step, int64_t panel, int64_t panels) = nullptr;
     } pairs = {};
   } product;
 
-  // Products with quantized weights: their left side and one panel, or panels.
+  // Products with quantized weights: packing the left side, multiplying one panel or several.
   struct Quantized {
     void (*pack_byte_row)(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale);
     void (*multiply_bytes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
     void (*multiply_codes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
-    // Many rows by tiles, four-bit codes in the order bf16_tile. Null where product.tiles is.
+    // Many rows by tiles, four-bit codes in the order bf16_tile. Null without product.tiles.
     void (*multiply_byte_tiles)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
     void (*multiply_code_tiles)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) = nullptr;
-    // Four-bit codes in the order bf16_pairs. Null where product.pairs is.
+    // Four-bit codes in the order bf16_pairs. Null without product.pairs.
     void (*multiply_code_pairs)(const QuantizedStep& step, int64_t panel, int64_t panels, int64_t first,
                                 int64_t rows) = nullptr;
   } quantized;
@@ -69,13 +70,13 @@ struct Loops {
                                AttentionPartial part);
     void (*attend_chunk_tiles)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk,
                                AttentionPartial part);
-    // Joins a later chunk's result to the earlier ones'; writes the rows.
+    // Merges a later chunk's result into the earlier ones, and writes the rows.
     void (*merge)(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part);
     void (*finish)(const AttentionStep& step, const AttentionRows& rows, AttentionPartial all);
-    // Backward: dots [tokens, heads] of one token, then one part.
+    // Backward: dots [tokens, heads] of one token, then one task.
     void (*dots)(const AttentionSpec& spec, const AttentionGradient& gradient, int64_t token, float* dots);
     void (*backward)(const AttentionBackwardStep& step, const AttentionBackwardPart& part);
-    // By pairs or tiles, if q, k, v and dout are bf16. Null where FMAs are as fast.
+    // By pairs or tiles, if q, k, v and dout are bf16. Null if FMAs are as fast.
     void (*backward_bf16)(const AttentionBackwardStep& step, const AttentionBackwardPart& part) = nullptr;
   } attention;
 
@@ -142,7 +143,7 @@ const Loops& reference_loops();
 const Loops& avx2_loops();
 const Loops& avx512_loops();
 const Loops& avx512_vnni_loops();
-void add_pair_loops(Loops& all);  // where the processor has VDPBF16PS and gains by it
+void add_pair_loops(Loops& all);  // if the processor has VDPBF16PS and it is faster than FMAs
 const Loops& amx_loops();
 
 const Loops& loops();  // of isa()

@@ -20,7 +20,8 @@ namespace easydel::kernels {
 
 namespace {
 
-// Four chains of tile products in registers, as the sums of a block are; operations for each byte of a row of k.
+// Four chains of tile products in registers, like the accumulators of a block; counts operations per byte of a row of
+// k.
 template <class Op, int of_line>
 double peak(int64_t rounds, float*) {
   TileRegisters registers(64);

@@ -1,4 +1,4 @@
-// The loops for AVX2. Whatever is defined below the pragma is compiled for it; the standard headers come before.
+// The loops for AVX2. Everything below the pragma is compiled for it; the standard headers come before.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

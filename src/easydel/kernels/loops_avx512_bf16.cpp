@@ -1,4 +1,4 @@
-// The part of the loops for AVX-512 that needs VDPBF16PS.
+// The loops for AVX-512 that need VDPBF16PS.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-// The loops for AVX-512 with VNNI: those of AVX-512 and the product of bytes by VPDPBUSD.
+// The loops for AVX-512 with VNNI: those of AVX-512, and byte dot products by VPDPBUSD.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Where kernels get their memory.
+// Memory for kernels.
 #include "easydel/kernels/memory.h"
 
 #include <sys/mman.h>

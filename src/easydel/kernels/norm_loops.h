@@ -9,7 +9,7 @@
 
 namespace easydel::kernels {
 
-// Untyped rows in sixteens.
+// Untyped rows, sixteen elements at a time.
 template <class V>
 struct WideRows {
   using W = Wide<V>;
@@ -25,7 +25,8 @@ struct WideRows {
       x.store(static_cast<bf16*>(row) + i, n - i);
   }
 
-  // The sum over i of term(i), which gives sixteen terms from i on, 0 beyond n. Four sums in turn, then one.
+  // The sum over i of term(i), which returns the sixteen terms from i (0 beyond n). Four accumulators in turn, then
+  // one.
   template <class Term>
   static float sum(int64_t n, const Term& term) {
     W sums[4] = {W::zero(), W::zero(), W::zero(), W::zero()};
@@ -72,7 +73,7 @@ struct NormLoops {
     }
   }
 
-  // dx of one row; dweight gets its part of the sum.
+  // dx of one row; dweight accumulates the row's contribution.
   static void rms_norm_backward(const NormSpec& spec, Input dy, Input x, Input weight, const float* rstd, int64_t row,
                                 int64_t n, Output dx, float* dweight) {
     const void *const dy_row = dy.at(row), *const x_row = x.at(row);

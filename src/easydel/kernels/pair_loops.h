@@ -1,5 +1,6 @@
-// Products of bf16 by VDPBF16PS, where it is worth more than FMAs: the order bf16_pairs of a packed weight, and
-// gradients, which take two neighbouring rows of the right side at a time. Included by loops_avx512_bf16.cpp only.
+// bf16 products by VDPBF16PS, for processors where it is faster than FMAs: products with a packed weight in the order
+// bf16_pairs, and gradients, which read two consecutive rows of the right side at a time. Included by
+// loops_avx512_bf16.cpp only.
 #pragma once
 
 #include <immintrin.h>
@@ -18,7 +19,7 @@ struct PairLoops : PairPacking {
   static constexpr int64_t line = 32;                 // of bf16
   static constexpr int64_t tile = tile_elements / 2;  // in pairs
 
-  // Rows of x, rounded, as [pair of k][rows], and of its transpose; a missing k is 0.
+  // Rows of x, rounded, as [pair of k][rows]; or the same for its transpose. A missing k is 0.
   static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, int64_t pairs_in_all, uint32_t* to) {
     const bf16* row[block_rows];
     thread_local Scratch<bf16> rounded_of_thread;
@@ -47,14 +48,14 @@ struct PairLoops : PairPacking {
         to[i / 2 * rows + r] = uint32_t(row[r][i].bits) | (i + 1 < k ? uint32_t(row[r][i + 1].bits) << 16 : 0);
     std::fill_n(to + i / 2 * rows, (pairs_in_all - i / 2) * rows, 0u);
   }
-  // Several blocks, each behind the one before: a row's lines are read once for all of them.
+  // Several blocks, one after the other: a row's cache lines are read once for all of them.
   static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, int64_t pairs, uint32_t* to) {
     constexpr int64_t ahead = 8;  // rows
     for (int64_t i = 0; i < k; i += 2) {
       for (int64_t r = i + ahead; r < std::min(i + ahead + 2, k); ++r)
         for (int64_t c = 0; c < columns; c += line) V::prefetch(x.at(r, first + c));
       int64_t c = 0;
-      for (; i + 1 < k && c + line <= columns; c += 2 * block_rows) {  // two blocks from one load of each row
+      for (; i + 1 < k && c + line <= columns; c += 2 * block_rows) {  // fills two blocks from one load of each row
         const __m512i even = _mm512_loadu_si512(x.at(i, first + c)), odd = _mm512_loadu_si512(x.at(i + 1, first + c));
         uint32_t* const at = to + c * pairs + i / 2 * block_rows;
         constexpr __mmask16 own = (1u << block_rows) - 1;
@@ -72,7 +73,7 @@ struct PairLoops : PairPacking {
       std::fill_n(to + c * pairs + done * count, (pairs - done) * count, 0u);
     }
   }
-  // Floating point operations of `rounds` of as many chains as hide the instruction's latency.
+  // Operation count of `rounds` rounds of as many chains as hide the instruction's latency.
   static double peak(int64_t rounds, float* keep) {
     constexpr int chains = 24;
     __m512 sums[chains];
@@ -87,9 +88,9 @@ struct PairLoops : PairPacking {
     return 2.0 * chains * 2 * lanes * double(rounds);
   }
 
-  // pairs_per_stretch of the left side, or all of a few rows', stay in the second cache while all panels go by, 96 to
-  // 144 of a panel's in the first while all rows do. Few rows read each panel front to back; a short sum is written
-  // where it is made. Of row-major rows some are packed at a time.
+  // L2 holds pairs_per_stretch of the left side (all of it for few rows) while all panels are multiplied; L1 holds 96
+  // to 144 pairs of a panel while all rows are. Few rows read each panel sequentially, and a result that needs no more
+  // pairs is written directly. Of row-major rows some are packed at a time.
   static void multiply(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows) {
     const int64_t all = step.padded_k;
     if (step.right != RightSide::rows) {
@@ -112,11 +113,11 @@ struct PairLoops : PairPacking {
     multiply_stretches(step, panel, panels, first, rows, stretch, pack);
   }
 
-  // What is asked for at each sixteen pairs: the lines of the left side that the next rows read, and some of what is
-  // read soon, in even steps.
+  // Prefetches per sixteen pairs, evenly: the left side's lines that the next rows read, and a part of the data that is
+  // read soon.
   class Ahead {
    public:
-    // One behind the other; or `apart` bytes apart, and what lies `step` bytes on is asked for next.
+    // Contiguous, or `apart` bytes apart; the data `step` bytes further are prefetched next.
     void next_rows(const uint32_t* at) { left_ = reinterpret_cast<const char*>(at), apart_ = 64, step_ = 0; }
     void next_rows(const char* at, int64_t apart, int64_t step) { left_ = at, apart_ = apart, step_ = step; }
     void soon(const PrefetchRange& soon, int64_t steps) {
@@ -139,16 +140,16 @@ struct PairLoops : PairPacking {
     int64_t each_ = 0, line_ = 0;
   };
 
-  // Where a block's sums lie, [rows][32]: not begun before `first`. With the last pairs they become a result, where
-  // that is no more than they are.
+  // The accumulators of a block, [rows][32]. `first`: they start from zero. The last pairs turn them into the result,
+  // in place if it is no larger.
   struct Sums {
     float* at;
     bool first;
-    Output result{};  // from the block's first row and column on; no data: they stay sums
+    Output result{};  // from the block's first row and column; without data they stay accumulators
     bool non_temporal = false;
   };
 
-  // c [count][32] += a block of the left side times `pairs` of a panel.
+  // c [count][32] += a block of the left side x `pairs` pairs of a panel.
   template <int rows = int(block_rows)>
   static void some_rows(int64_t count, const uint32_t* a, const uint32_t* b, int64_t pairs, const Sums& c,
                         Ahead& ahead) {
@@ -163,7 +164,7 @@ struct PairLoops : PairPacking {
         ahead(rows);
         for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
           const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + tile));
-          if constexpr (rows <= 4) {  // it streams from memory
+          if constexpr (rows <= 4) {  // the panel streams from memory
             const uint32_t* const soon = b + prefetch_distance_bytes / 4 + (i - block) * lanes;
             V::prefetch(soon), V::prefetch(soon + lanes);
           }
@@ -191,16 +192,17 @@ struct PairLoops : PairPacking {
   }
 
  private:
-  // The pairs of a sum that are not zero on both sides, and one that is: it makes a sum of -0 a sum of 0, as all do.
+  // Number of pairs that are not zero on both sides, plus one zero pair: it turns a sum of -0 into +0, as in every
+  // order.
   static int64_t terms_of(const ProductStep& step) { return std::min(step.padded_k, divide_up(step.k, 2) + 1); }
-  // Sums of this instruction are no denormals, which VCVTNEPS2BF16 would make zero.
+  // The instruction's sums are never denormals, which VCVTNEPS2BF16 would flush to zero.
   static void store_sum(bf16* to, __m512 sum) {
     const __mmask16 nan = _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
                         _mm256_mask_mov_epi16(__m256i(_mm512_cvtneps_pbh(sum)), nan, _mm256_set1_epi16(0x7fc0)));
   }
 
-  // Whether the sums of a panel are the result.
+  // Whether the accumulators of a panel are stored in the result itself.
   static bool writes_through(const ProductStep& step, int64_t panel) {
     return !step.bias && !step.add && (panel + 1) * panel_columns <= step.n;
   }
@@ -208,9 +210,9 @@ struct PairLoops : PairPacking {
     return {step.y.at(row, panel * panel_columns), step.y.dtype, step.y.stride};
   }
 
-  static constexpr int64_t piece = 128;  // pairs of a panel that the first cache holds
+  static constexpr int64_t piece = 128;  // pairs of a panel that L1 holds
 
-  // Panels, or of each panel `pairs` pairs from `first` on.
+  // Whole panels, or `pairs` pairs of each panel starting at `first`.
   struct Right {
     const uint32_t* data;
     int64_t pairs, first = 0;
@@ -222,7 +224,7 @@ struct PairLoops : PairPacking {
     return round_up(divide_up(pairs, std::max<int64_t>(1, divide_up(pairs, most))), lanes);
   }
 
-  // right(pair): the panels from there on.
+  // right(pair): the panels starting at that pair.
   template <class Make>
   static void multiply_stretches(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows,
                                  int64_t stretch, const Make& right_from) {
@@ -249,7 +251,7 @@ struct PairLoops : PairPacking {
           const auto left = [&](int64_t r) {
             return step.a_pairs + (first + r) * all + pair * std::min(step.rows_per_block, rows - r);
           };
-          if (!gathers && !told) {  // as many pairs as these, or 8 KB
+          if (!gathers && !told) {  // this many pairs, or 8 KB
             const int64_t off = few ? 2048 : pairs * panel_columns;
             ahead.soon({reinterpret_cast<const char*>(b + off), 1, 2 * pairs, 0}, blocks * (pairs / lanes));
           }
@@ -269,7 +271,7 @@ struct PairLoops : PairPacking {
     } while (begin < all);
   }
 
-  // All of k at once, of as many panels as the first cache holds.
+  // All of k at once, for as many panels as L1 holds.
   static void multiply_short(const ProductStep& step, const Right& right, int64_t panel, int64_t panels, int64_t first,
                              int64_t rows) {
     const int64_t all = step.padded_k, terms = terms_of(step);

@@ -1,5 +1,5 @@
-// The right side of products of pairs and of tiles, packed from bf16: a pair of neighbouring k moves as one word.
-// Included by loops_<set>.cpp only, where the target is AVX-512.
+// Packs the right side of products of pairs and of tiles from bf16: a pair of consecutive k moves as one word. Included
+// by loops_<set>.cpp only, where the target is AVX-512.
 #pragma once
 
 #include <immintrin.h>
@@ -14,7 +14,7 @@ namespace easydel::kernels {
 struct PairPacking {
   static constexpr int64_t lanes = 16;
 
-  // Panels of the right side from row-major rows [k, n], as a packed weight has them; a missing k or column is 0.
+  // Panels of the right side from row-major rows [k, n], in the layout of a packed weight; a missing k or column is 0.
   static void pack_panels(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
                           uint32_t* to) {
     constexpr int64_t ahead = 8;                 // rows
@@ -42,8 +42,8 @@ struct PairPacking {
     }
   }
 
-  // A panel of a weight, as ProductLoops packs it. The next panel's lines are asked for in the order in which they lie:
-  // the memory's own reading ahead follows no 32 rows side by side.
+  // Packs a panel of a weight like ProductLoops. The next panel's lines are prefetched in memory order, because the
+  // hardware prefetcher does not follow 32 rows at once.
   static void pack_panel(Input w, int64_t n, int64_t k, int64_t panel, DType dtype, void* to) {
     if (dtype != DType::bf16 || w.dtype != DType::bf16)
       return ProductLoops<Avx512>::pack_panel(w, n, k, panel, dtype, to);
@@ -69,15 +69,15 @@ struct PairPacking {
     }
   }
 
-  // Of two rows of 32, sixteen columns side by side: the first, the last, those from `column` on (what lies beyond 32
-  // means nothing).
+  // Interleaves sixteen columns of two rows of 32: the first ones, the last ones, or those starting at `column`
+  // (columns beyond 32 are arbitrary).
   static __m512i low_pairs(__m512i even, __m512i odd) { return _mm512_permutex2var_epi16(even, low(), odd); }
   static __m512i high_pairs(__m512i even, __m512i odd) { return pairs_from(lanes, even, odd); }
   static __m512i pairs_from(int column, __m512i even, __m512i odd) {
     return _mm512_permutex2var_epi16(even, _mm512_add_epi16(low(), _mm512_set1_epi16(int16_t(column))), odd);
   }
 
-  // Rows i and i + 1 of x, of k, side by side in each of sixteen columns from `first` on.
+  // Rows i and i + 1 of x (of k rows), interleaved for the sixteen columns starting at `first`.
   static __m512i together(const Input& x, int64_t i, int64_t k, int64_t first, __mmask16 own) {
     const auto row = [&](int64_t r) { return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(own, x.at(r, first))); };
     if (i + 1 >= k) return row(i);

@@ -1,5 +1,5 @@
-// Products of few rows with a weight that is not packed, by VDPBF16PS: y^T = W x^T, for which the rows of W are read
-// where they lie and x is packed as a weight is. Included by loops_avx512_bf16.cpp only.
+// Products of few rows with an unpacked weight by VDPBF16PS: y^T = W x^T. The rows of W are read in place, and x is
+// packed like a weight. Included by loops_avx512_bf16.cpp only.
 #pragma once
 
 #include <immintrin.h>
@@ -15,7 +15,7 @@ struct PairRowLoops {
   using V = Avx512;
   static constexpr int64_t lanes = 16;
 
-  // The columns of `panels` panels of the result, all rows. An element is the sum that PairLoops gives it.
+  // All rows of `panels` panels of the result. An element has the same sum as in PairLoops.
   static void multiply(const ProductStep& step, int64_t panel, int64_t panels) {
     for (int64_t p = panel; p < panel + panels; ++p) {
       const int64_t next = (p + 1) * panel_columns;
@@ -29,8 +29,8 @@ struct PairRowLoops {
  private:
   static int64_t bytes_apart(const ProductStep& step) { return step.rows.stride * int64_t(sizeof(bf16)); }
 
-  // Vectors of sixteen rows of x go two by two, and three at a time where one would be left, with as many rows of w as
-  // registers hold.
+  // Vectors of sixteen rows of x are processed in twos, or in threes if one would remain, with as many rows of w as fit
+  // into the registers.
   static void multiply_panel(const ProductStep& step, int64_t panel, const PrefetchRange& soon) {
     const int64_t of_x = divide_up(step.m, lanes), first = panel * panel_columns;
     const int64_t columns = std::min(panel_columns, step.n - first);
@@ -67,11 +67,11 @@ struct PairRowLoops {
     const char* at;
     int64_t apart;  // bytes
   };
-  // Where vector v of x begins.
+  // Address of vector v of x.
   static const uint32_t* vector_of(const ProductStep& step, int64_t v) {
     return static_cast<const uint32_t*>(step.panels) + v / 2 * step.padded_k * panel_columns + v % 2 * PairLoops::tile;
   }
-  // Sums of panels [32 columns][32 rows]: of `count` columns and the rows of vectors [v, v + vectors).
+  // Accumulators of panels [32 columns][32 rows]: `count` columns and the rows of vectors [v, v + vectors).
   template <int vectors, int64_t rows>
   static void some_rows(const ProductStep& step, int64_t count, Rows w, int64_t v, float* sums,
                         PairLoops::Ahead& ahead) {
@@ -109,7 +109,7 @@ struct PairRowLoops {
     }
   }
 
-  // 16 x 16 of rows of 32.
+  // Transposes 16 x 16 out of rows of 32.
   static void turn(const float* from, float* to) {
     __m512 all[lanes];
 #pragma GCC unroll 16

@@ -31,7 +31,7 @@ namespace {
   return 2.0 * chains * 64 * double(rounds);
 }
 
-// Billions a second of what work(rounds, keep) says it did, on all threads at once: best of a few runs of some 4 ms.
+// Billions per second of what work(rounds, keep) reports, on all threads at once: the best of a few runs of about 4 ms.
 template <class Work>
 double measure(Executor& executor, const Work& work) {
   struct alignas(64) Keep {

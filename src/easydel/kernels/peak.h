@@ -1,5 +1,5 @@
-// What this machine can do at most, measured: the ceilings that `doctor`, the benchmarks and the trainer's share of
-// peak stand under.
+// Measures what this machine can do at most: the ceilings for `doctor`, the benchmarks, and the trainer's share of the
+// peak.
 #pragma once
 
 #include "easydel/kernels/executor.h"

@@ -7,7 +7,8 @@ namespace easydel::kernels {
 
 template <class V>
 struct PeakLoops {
-  // Multiply-adds in independent chains; how many operations that was. `keep` makes the result needed.
+  // Multiply-adds in independent chains; returns the number of operations. `keep` uses the result, so that it is
+  // computed.
   static double multiply_add(int64_t rounds, float* keep) {
     constexpr int chains = V::registers == 32 ? 24 : 12;
     typename V::F sums[chains];
@@ -23,7 +24,7 @@ struct PeakLoops {
     return 2.0 * chains * V::width * double(rounds);
   }
 
-  // Reads count floats (a multiple of 256).
+  // Reads `count` floats (a multiple of 256).
   static void read(const float* p, int64_t count, float* keep) {
     constexpr int64_t step = 256 / V::width;
     typename V::F sums[8];

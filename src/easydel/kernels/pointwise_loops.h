@@ -16,8 +16,8 @@ struct PointwiseLoops {
   using Math = WideMath<V>;
   using Rows = WideRows<V>;
 
-  // One head of one token, where it is or to another place. Products and sums are rounded apart, as Hugging Face's
-  // x cos + rotate_half(x) sin is.
+  // Rotates one head of one token, in place or to another place. Products and sums are rounded separately, as in
+  // Hugging Face's x cos + rotate_half(x) sin.
   template <class T>
   static void rotate(const T* x, T* y, int64_t pairs, const float* cos, const float* sin, bool interleaved,
                      bool inverse) {
@@ -154,7 +154,7 @@ struct PointwiseLoops {
     for (int64_t i = 0; i < n; i += lanes) highest = Math::max(highest, at(logits.dtype, x, i, n));
     const float top = Math::top(highest);
     W weighted[4] = {W::zero(), W::zero(), W::zero(), W::zero()};
-    const W least = W::set(-100);  // where e^x is 0, so that -infinity times it is, too
+    const W least = W::set(-100);  // e^x is 0 there, so that -infinity times it is 0, too
     const float sum = Rows::sum(n, [&](int64_t i) {
       const W below = at(logits.dtype, x, i, n) - W::set(top), e = Math::exp(below);
       W& to = weighted[i / lanes % 4];
@@ -219,7 +219,7 @@ struct PointwiseLoops {
   template <class T>
   static void adamw(const AdamWStep& s, int64_t n, float* p, const T* gradient, float* m, float* v, bf16* copy) {
     constexpr int64_t ahead = 32 * lanes;
-    const bool streams = reinterpret_cast<uintptr_t>(copy) % 64 == 0;  // nobody reads the copy soon
+    const bool streams = reinterpret_cast<uintptr_t>(copy) % 64 == 0;  // the copy is not read soon
     for (int64_t i = 0; i < n; i += lanes) {
       V::prefetch(p + i + ahead), V::prefetch(gradient + i + ahead);
       V::prefetch(m + i + ahead), V::prefetch(v + i + ahead);
@@ -247,7 +247,7 @@ struct PointwiseLoops {
       adamw(s, n, p, static_cast<const bf16*>(gradient), m, v, copy);
   }
 
-  // Sixteen sums in double precision, folded in halves.
+  // Sixteen sums in double precision, reduced pairwise.
   template <class T>
   static double squares(const T* x, int64_t n) {
     double sums[lanes] = {};

@@ -13,7 +13,7 @@ namespace easydel::kernels {
 
 namespace {
 
-// A product as a plan sees it, and what its tasks share.
+// A product as its plan describes it, and what its tasks share.
 struct Planned {
   ProductShape shape;
   ProductPlan plan;
@@ -59,7 +59,7 @@ void multiply(Executor& executor, const Planned& all, const ProductStep& step) {
   });
 }
 
-// Multiplies a slab of packed rows, after packing panels of a row-major right side where the plan says so.
+// Multiplies a slab of packed rows, after packing panels of a row-major right side if the plan says so.
 void multiply_slab(Executor& executor, const Planned& all, ProductStep step) {
   const SlabPlan slab = plan_slab(all.shape, step.m);
   const int64_t per_task = slab.panels_per_packing_task, panels = divide_up(step.n, panel_columns);
@@ -130,7 +130,7 @@ void multiply_row_tasks(Executor& executor, const Planned& all, const Rows& rows
   });
 }
 
-// rows(first, count): rows of the left side from `first` on, as a matrix of their own that lasts until the next call.
+// rows(first, count): `count` rows of the left side starting at `first`, as a matrix that lives until the next call.
 template <class Rows>
 void multiply_all(Executor& executor, const PackedWeight& w, int64_t m, Output y, const float* bias,
                   AccumulationOrder order, const Rows& rows) {

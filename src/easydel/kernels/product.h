@@ -1,4 +1,4 @@
-// y = x W^T with a weight that is packed once, and its two gradients. Dense weights are multiplied here only.
+// y = x W^T with a weight that is packed once, and its two gradients. For dense weights only.
 //
 // Promise: a row of y has the same bits for any other rows in the call, any number of threads, any plan of tasks and
 // every instruction set: each element is a fixed sequence of FMAs over k, see accumulation_order.h. A bias is added
@@ -41,8 +41,8 @@ void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Outp
              AccumulationOrder order);
 
 // Gradients have the same bits for any number of threads, but not on every instruction set: products of two bf16
-// matrices use the processor's bf16 instruction if it is faster. Its sums are fp32 too, in an order of
-// accumulation_order.h: bf16_tile for tiles, bf16_pairs for pairs.
+// matrices use the processor's bf16 instruction if it is faster, also with fp32 accumulators, in the order bf16_tile
+// for tiles and bf16_pairs for pairs (accumulation_order.h).
 
 // dx [m, k] = dy [m, n] W from the row-major weight [n, k], with fp32 sums. If `add`, dx is accumulated into.
 void product_dx(Executor& executor, Input dy, Input w, int64_t m, int64_t n, int64_t k, Output dx, bool add);

@@ -22,13 +22,13 @@ namespace easydel::kernels {
 constexpr int64_t panel_columns = 32, block_rows = 12, tile_rows = 32, k_block = 32, tile_columns = 16;
 constexpr int64_t tile_elements = tile_columns * k_block;  // of bf16
 
-// The L2 that the loops are tuned for, and the part of it that packed rows of the left side may take, all of k, so that
-// they stay there while panels pass by.
+// The L2 size that the loops are tuned for, and the part of it that packed rows of the left side may take (all of k),
+// so that they stay in L2 while panels stream.
 constexpr int64_t tuned_l2_bytes = 1 << 20;
 constexpr int64_t l2_bytes_for_pairs(int64_t l2_bytes = tuned_l2_bytes) { return l2_bytes / 8 * 5; }
 constexpr int64_t l2_bytes_for_tiles(int64_t l2_bytes = tuned_l2_bytes) { return l2_bytes / 8 * 9; }
 
-// Longer rows of pairs are multiplied in stretches of so many pairs; see pair_loops.h.
+// Longer rows of pairs are multiplied in stretches of this many pairs; see pair_loops.h.
 constexpr int64_t pairs_per_stretch = 256;
 
 // Prefetch distance in a panel that is read once, from memory. Lines are prefetched in the order of their addresses,
@@ -38,7 +38,7 @@ constexpr int64_t prefetch_distance_bytes = 8192;
 enum class LeftSide : uint8_t { rows, tiles, pairs };
 enum class RightSide { panels_f32, panels_bf16, rows };
 
-// Rows of the blocks of a left side of m rows: equal blocks, as few as possible.
+// Rows per block of a left side of m rows: equal blocks, as few as possible.
 inline int64_t equal_block_rows(int64_t m) { return m == 0 ? block_rows : divide_up(m, divide_up(m, block_rows)); }
 
 // Number of tasks: at least `min_tasks`, at most `units`, rounded up to a multiple of `threads` so that equal tasks
@@ -58,7 +58,7 @@ struct PrefetchRange {
   int64_t rows = 0, lines = 0, stride = 0;
 };
 
-// Rows [row, row + rows) of x, `columns` of each from `column` on.
+// Rows [row, row + rows) of x, `columns` columns of each starting at `column`.
 inline PrefetchRange lines_of(const Input& x, int64_t row, int64_t rows, int64_t columns, int64_t column = 0) {
   return {static_cast<const char*>(x.at(row, column)), rows, divide_up(columns * bytes_of(x.dtype), 64),
           x.stride * bytes_of(x.dtype)};

@@ -53,7 +53,7 @@ struct ProductLoops {
     write_rows(step, panel, first, rows, c);
   }
 
-  // Sums [rows][32] into the result.
+  // Writes accumulators [rows][32] to the result.
   static void write_rows(const ProductStep& step, int64_t panel, int64_t first, int64_t rows, const float* c) {
     const int64_t columns = std::min(panel_columns, step.n - panel * panel_columns);
     for (int64_t r = 0; r < rows; ++r) {
@@ -95,7 +95,7 @@ struct ProductLoops {
       turn_rows(w, first, columns, k, panel_columns, panel_f32);
       return;
     }
-    // A pair of bf16 moves as one float: a tile is 16 columns of 16 pairs, turned.
+    // A pair of bf16 moves as one float: a tile is 16 columns of 16 pairs, transposed.
     bf16* tiles = static_cast<bf16*>(to);
     for (int64_t k0 = 0; k0 < k; k0 += k_block)
       for (int64_t tile = 0; tile < panel_columns; tile += tile_columns, tiles += tile_elements) {
@@ -135,7 +135,7 @@ struct ProductLoops {
   static void write(float* to, float x) { *to = x; }
   static void write(bf16* to, float x) { *to = narrow(x); }
 
-  // A piece of a panel from row-major rows [k, n], widened.
+  // A part of a panel from row-major rows [k, n], widened to fp32.
   static void gather(const Input& rows, int64_t k0, int64_t k, int64_t first, int64_t columns, float* to) {
     if (columns < panel_columns) std::memset(to, 0, size_t(k * panel_columns) * sizeof(float));
     for (int64_t i = 0; i < k; ++i, to += panel_columns) {

@@ -20,7 +20,7 @@ namespace easydel::kernels {
 constexpr int64_t scale_bytes = panel_columns * int64_t(sizeof(float));
 constexpr int64_t code_block_bytes = k_block * panel_columns / 2, code_tile_bytes = code_block_bytes / 2;  // of table4
 
-// Which four of the 32 bits k has in table4.
+// Which group of four of the 32 bits holds k in table4.
 constexpr int64_t nibble_of(int64_t k) { return k % 2 * 4 + k % 8 / 2; }
 
 struct QuantizedStep {

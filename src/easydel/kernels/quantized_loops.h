@@ -1,5 +1,5 @@
-// The inner loops of products with quantized weights, for a vector type V and its sums of bytes V::Dots. Included by
-// loops_<set>.cpp only.
+// The inner loops of products with quantized weights, for a vector type V and its byte dot products V::Dots. Included
+// by loops_<set>.cpp only.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,14 @@ struct ByteLoops {
   static constexpr int width = V::width, vectors = 2;
   static constexpr int most_rows = D::registers == 32 ? 12 : 4;
 
-  // One row of the left side.
+  // Packs one row of the left side.
   static void pack_row(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale) {
     using W = Wide<V>;
     const auto at = [&](int64_t i) {
       return x.dtype == DType::f32 ? W::load(static_cast<const float*>(x.at(row)) + i, step.k - i)
                                    : W::load(static_cast<const bf16*>(x.at(row)) + i, step.k - i);
     };
-    uint32_t most = 0;  // as bits, which order numbers, infinities and NaNs by size
+    uint32_t most = 0;  // as bits, which order numbers, infinities and NaNs by magnitude
     for (int64_t i = 0; i < step.k; i += lanes) {
       float all[lanes];
       at(i).store(all);
@@ -157,9 +157,9 @@ struct CodeLoops {
   }
 
  private:
-  static constexpr int64_t most_at_once = 48;  // rows; for more of them reading out once costs less
+  static constexpr int64_t most_at_once = 48;  // rows; with more of them decoding to a panel once costs less
 
-  // Few rows: from the codes to the sums in registers, for up to four of them at once.
+  // Few rows: decodes straight into the accumulator's products, for up to four rows at once.
   static void read_for_each(const QuantizedStep& step, int64_t g, const uint8_t* codes, int64_t first, int64_t rows,
                             float* sums) {
     for (int64_t r = 0; r < rows; r += block_rows) {
@@ -182,7 +182,7 @@ struct CodeLoops {
     if (rows == 4) of_rows(std::integral_constant<int, 4>());
   }
 
-  // `apart`: how far apart the k of the left side lie where that is known, else 0.
+  // `apart`: the distance between the k of the left side if it is a constant, else 0.
   template <int rows, int apart>
   static void sum_order(const QuantizedStep& step, const float* a, int64_t stride, int64_t g, const uint8_t* codes,
                         float* sums) {
@@ -203,7 +203,7 @@ struct CodeLoops {
                         int64_t column, float* sums) {
     constexpr bool tile_order = order == AccumulationOrder::bf16_tile,
                    odd_first = order == AccumulationOrder::bf16_pairs;
-    constexpr int chains = tile_order ? 2 : 1;  // even and odd k, or all
+    constexpr int chains = tile_order ? 2 : 1;  // even and odd k, or one chain
     const int64_t stride = apart > 0 ? apart : any_stride;
     const auto table = V::table(step.table);
     int64_t at[vectors];
@@ -248,7 +248,7 @@ struct CodeLoops {
         V::store(sums + r * panel_columns + v * width, tile_order ? sum[r][v] : chain[0][r][v]);
   }
 
-  // Many rows: the codes are read out into a piece of a panel first.
+  // Many rows: the codes are first decoded to a part of a panel.
   static void read_out(const QuantizedStep& step, int64_t g, const uint8_t* codes, int64_t first, int64_t rows,
                        float* sums) {
     constexpr int64_t piece = 256;
@@ -284,7 +284,7 @@ struct CodeLoops {
     std::memcpy(&all, codes, sizeof all);
     return all;
   }
-  // Pairs of neighbouring k, as a tile of bf16 has them.
+  // Pairs of consecutive k in the layout of a bf16 tile.
   static void to_tiles(const float* table, const uint8_t* codes, int64_t k, bf16* to) {
     uint32_t even[16], odd[16];
     for (uint32_t code = 0; code < 16; ++code)

@@ -1,4 +1,4 @@
-// Cuts a recurrence into heads of ranges; the steps themselves are recurrence_loops.h.
+// Cuts a recurrence into heads of ranges; recurrence_loops.h carries out the steps.
 #include "easydel/kernels/recurrence.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void check_spec(const RecurrenceSpec& spec, const RecurrenceInputs& in) {
   check(spec.delta == (in.beta != nullptr), "recurrence: the delta rule goes with beta");
 }
 
-// A state of rows of v_dim elements into rows of `columns`, and back.
+// Copies a state with rows of v_dim elements into rows of `columns`, or back.
 void widen_state(const RecurrenceStep& s, const float* from, float* to) {
   const int64_t rows = s.spec.k_dim, n = s.spec.v_dim;
   std::memset(to, 0, size_t(rows * s.columns) * sizeof(float));
@@ -64,8 +64,8 @@ void recurrence_backward(Executor& executor, const RecurrenceSpec& spec, const R
     const RecurrenceStep step{spec, in, part % spec.heads, round_up(spec.v_dim, sixteen)};
     const int64_t tokens = range.end - range.begin, size = spec.k_dim * step.columns;
     const int64_t chunk = std::max<int64_t>(1, int64_t(std::sqrt(double(tokens)))), chunks = divide_up(tokens, chunk);
-    // Running state and gradient, gradient of slopes, states at the chunks' beginnings, states and written values in a
-    // chunk.
+    // Scratch: running state and gradient, gradient of slopes, states at the beginnings of chunks, states and written
+    // values within a chunk.
     thread_local Scratch<float> scratch;
     float* const state = scratch.at_least((3 + chunks + chunk) * size + chunk * step.columns);
     float *const d_state = state + size, *const slopes = d_state + size, *const begins = slopes + size;

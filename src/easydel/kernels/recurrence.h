@@ -21,7 +21,7 @@ enum class Decay : uint8_t {
   none,
   scalar,  // rate [tokens, heads]
   keys,    // rate [tokens, heads, k_dim]: rows of the state
-  values   // rate [tokens, heads, v_dim], times `slopes` [heads, k_dim, v_dim] where there are any: columns, or all
+  values   // rate [tokens, heads, v_dim], times `slopes` [heads, k_dim, v_dim] if given: columns, or single elements
 };
 
 struct RecurrenceSpec {
@@ -41,8 +41,8 @@ struct RecurrenceInputs {
   const float* beta = nullptr;             // [tokens, heads], with the delta rule
 };
 
-// Tokens [begin, end) start with the state `initial` [heads, k_dim, v_dim] (null: zero) and write theirs to `final`
-// (may be null), which may be the same memory.
+// Tokens [begin, end) start from the state `initial` [heads, k_dim, v_dim] (null: zero). The state after them is
+// written to `final` (may be null, may be the same memory).
 struct RecurrenceRange {
   int64_t begin = 0, end = 0;
   const float* initial = nullptr;

@@ -1,4 +1,4 @@
-// The token's step of a recurrence and of its backward, for a vector type V. Included by loops_<set>.cpp only.
+// One token's step of a recurrence and of its backward, for a vector type V. Included by loops_<set>.cpp only.
 #pragma once
 
 #include "easydel/kernels/memory.h"
@@ -19,7 +19,7 @@ struct RecurrenceLoops {
   }
 
   // The factors of a token's decay: one for each row of the state, the same for its columns; or, by values, one for
-  // each element, made when it is needed.
+  // each element, computed when it is needed.
   static void row_factors(const RecurrenceStep& s, int64_t t, float* factors) {
     const int64_t rows = s.spec.k_dim;
     if (s.spec.decay == Decay::keys) {
@@ -35,7 +35,7 @@ struct RecurrenceLoops {
     if (!s.in.slopes) return W::set(1);
     return W::load(s.in.slopes + (s.head * s.spec.k_dim + i) * s.spec.v_dim + j, s.spec.v_dim - j);
   }
-  // With one rate for a column the factor is the same in every row.
+  // With one rate per column, the factor is the same in every row.
   template <bool by_values>
   static W factor_at(const RecurrenceStep& s, const float* factors, W rate, int64_t i, int64_t j) {
     if constexpr (!by_values) return W::set(factors[i]);
@@ -100,8 +100,8 @@ struct RecurrenceLoops {
     for (; j < s.columns; j += lanes) columns<1, by_values>(s, t, factors, j, state, o, kept);
   }
 
-  // Tokens [begin, end) from `state` [k_dim, columns] on, which ends as theirs. o may be null. `before` (null: not
-  // kept) gets the state that each token found, `kept` [tokens, columns] what it wrote, beta left out.
+  // Processes tokens [begin, end). `state` [k_dim, columns] is updated in place. o may be null. `before` (may be null)
+  // gets the state before each token, `kept` [tokens, columns] the values it wrote, without beta.
   static void recur(const RecurrenceStep& s, int64_t begin, int64_t end, float* state, float* o, float* before,
                     float* kept) {
     thread_local Scratch<float> scratch;
@@ -119,8 +119,8 @@ struct RecurrenceLoops {
     }
   }
 
-  // The backward of one token: d_state becomes the gradient of the state that it found, which is `before`; `kept` is
-  // the token's. slopes [k_dim, columns] (null: not wanted) is added to.
+  // The backward of one token: d_state becomes the gradient of the state before the token. That state is `before`;
+  // `kept` has the token's written values. slopes [k_dim, columns] (may be null) is accumulated into.
   template <bool by_values>
   static void token_back(const RecurrenceStep& s, int64_t t, const float* before, const float* kept, const float* d_o,
                          const RecurrenceGradients& out, float* d_state, float* slopes, float* factors, float* d_u) {
@@ -153,7 +153,7 @@ struct RecurrenceLoops {
       dq[i] = Math::sum(to_q);
       dk[i] = Math::sum(to_k);
     }
-    // u = beta (v - S'^T k): d_u becomes minus the gradient of S'^T k.
+    // u = beta (v - S'^T k): d_u becomes the negative gradient of S'^T k.
     if (s.spec.delta) {
       W to_beta = W::zero();
       for (int64_t j = 0; j < stride; j += lanes) {

@@ -1,4 +1,4 @@
-// One head of one range of a recurrence, as its loops get it.
+// One head of one range of a recurrence, as the loops receive it.
 #pragma once
 
 #include "easydel/kernels/recurrence.h"
@@ -9,7 +9,7 @@ struct RecurrenceStep {
   const RecurrenceSpec& spec;
   const RecurrenceInputs& in;
   int64_t head = 0;
-  int64_t columns = 0;  // v_dim in whole sixteens: the rows of a state in scratch are so long, zero behind v_dim
+  int64_t columns = 0;  // v_dim rounded up to sixteens: row length of a state in scratch, padded with zeros
 
   int64_t group() const { return head / (spec.heads / spec.groups); }
   const float* q(int64_t t) const { return in.q + (t * spec.groups + group()) * spec.k_dim; }

@@ -30,7 +30,7 @@ struct Avx2 {
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
     return _mm256_castsi256_si128(packed);
   }
-  static F rounded(F x) {  // to bf16, of what is no NaN
+  static F rounded(F x) {  // to bf16; x is not a NaN
     const __m256i u = _mm256_castps_si256(x), one = _mm256_set1_epi32(1), half = _mm256_set1_epi32(0x7fff);
     const __m256i tie = _mm256_and_si256(_mm256_srli_epi32(u, 16), one);
     const __m256i sum = _mm256_add_epi32(u, _mm256_add_epi32(half, tie));
@@ -43,7 +43,7 @@ struct Avx2 {
     const __m256i high = _mm256_set1_epi32(int(0xffff0000));
     return _mm256_castsi256_ps(_mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(pairs)), high));
   }
-  static F load_pairs(const bf16* p) {  // moved, not read
+  static F load_pairs(const bf16* p) {  // bits are only moved
     return _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
   static void store_pairs(bf16* p, F x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_castps_si256(x)); }
@@ -115,7 +115,7 @@ struct Avx2 {
   }
 };
 
-// Sums of products of bytes for eight columns, two sums each: VPMADDUBSW would saturate.
+// Byte dot products for eight columns, two sums each, because VPMADDUBSW would saturate.
 struct Avx2Dots {
   struct I {
     __m256i low, high;

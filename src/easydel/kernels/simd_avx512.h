@@ -30,7 +30,7 @@ struct Avx512 {
     const __m512i bits = _mm512_mask_mov_epi32(rounded, nan, _mm512_set1_epi32(0x7fc0));
     return _mm512_cvtepi32_epi16(bits);
   }
-  static F rounded(F x) {  // to bf16, of what is no NaN
+  static F rounded(F x) {  // to bf16; x is not a NaN
     const __m512i u = _mm512_castps_si512(x), tie = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
     const __m512i sum = _mm512_add_epi32(u, _mm512_add_epi32(_mm512_set1_epi32(0x7fff), tie));
     return _mm512_castsi512_ps(_mm512_and_si512(sum, _mm512_set1_epi32(int(0xffff0000))));
@@ -39,7 +39,7 @@ struct Avx512 {
   static F odd(const bf16* pairs) {
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(pairs), _mm512_set1_epi32(int(0xffff0000))));
   }
-  static F load_pairs(const bf16* p) { return _mm512_castsi512_ps(_mm512_loadu_si512(p)); }  // moved, not read
+  static F load_pairs(const bf16* p) { return _mm512_castsi512_ps(_mm512_loadu_si512(p)); }  // bits are only moved
   static void store_pairs(bf16* p, F x) { _mm512_storeu_si512(p, _mm512_castps_si512(x)); }
   static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
@@ -109,12 +109,12 @@ struct Avx512 {
   using Nibbles = __m512i;
   static Table table(const float* values) { return _mm512_loadu_ps(values); }
   static Nibbles nibbles(const uint8_t* p) { return _mm512_loadu_si512(p); }
-  static F look_up(Table table, Nibbles bits, int i) {  // of an index VPERMPS reads the low four bits alone
+  static F look_up(Table table, Nibbles bits, int i) {  // VPERMPS reads only the low four bits of an index
     return _mm512_permutexvar_ps(i ? _mm512_srli_epi32(bits, unsigned(4 * i)) : bits, table);
   }
 };
 
-// Sums of products of bytes for sixteen columns, without VNNI: eight columns a register, two sums each.
+// Byte dot products for sixteen columns without VNNI: eight columns per register, two sums each.
 struct Avx512Dots {
   struct I {
     __m512i low, high;

@@ -8,7 +8,7 @@
 
 namespace easydel::kernels {
 
-struct Avx512Pairs {  // what FmaPairs<Avx512> gives, by one instruction
+struct Avx512Pairs {  // what FmaPairs<Avx512> computes, by one instruction
   using F = __m512;
   using Left = __m512bh;
   using Right = __m512bh;
@@ -30,7 +30,7 @@ struct Avx512Pairs {  // what FmaPairs<Avx512> gives, by one instruction
     to[1] = Right(PairPacking::high_pairs(low, high));
   }
   struct Largest {
-    __m512i doubled;  // of each lane, the sign shifted out
+    __m512i doubled;  // each lane with its sign bit shifted out
     Largest() : doubled(_mm512_setzero_si512()) {}
     bool finite() const { return _mm512_cmpge_epu16_mask(doubled, _mm512_set1_epi16(int16_t(0xff00))) == 0; }
   };
@@ -44,7 +44,7 @@ struct Avx512Pairs {  // what FmaPairs<Avx512> gives, by one instruction
     largest.doubled =
         _mm512_max_epu16(largest.doubled, _mm512_max_epu16(_mm512_add_epi16(low, low), _mm512_add_epi16(high, high)));
   }
-  // Weights are no denormals, which this instruction would make zero.
+  // Weights are never denormals, which this instruction would flush to zero.
   static void store_weights(bf16* to, F x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), __m256i(_mm512_cvtneps_pbh(x)));
   }

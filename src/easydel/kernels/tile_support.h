@@ -1,4 +1,4 @@
-// Whether there are tiles to compute with; what else an instruction set needs is isa.h's business.
+// Whether tile instructions are available. isa.h covers everything else that an instruction set needs.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@ namespace easydel::kernels {
 // `refused`: the processor has tiles for bf16 and bytes, but the system does not grant this process their registers.
 enum class TileSupport : uint8_t { none, refused, granted };
 
-// Asks the processor and the system, and so has the registers granted. Its file holds nothing else: tests put an
-// emulator in its place.
+// Asks the processor and the system, and requests the registers. Nothing else is in its file, so that tests can replace
+// it by an emulator.
 TileSupport tile_support();
 
 }  // namespace easydel::kernels

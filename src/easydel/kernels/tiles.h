@@ -1,4 +1,4 @@
-// The small products that everything else is cut into: a few rows times 32 columns, sums in registers. Included by
+// The small products that all others are cut into: a few rows x 32 columns, accumulators in registers. Included by
 // loops_<set>.cpp only, through others.
 #pragma once
 
@@ -16,14 +16,14 @@ struct Tiles {
   static constexpr int most_rows = V::registers == 32 ? 12 : 6;
   static constexpr int most_tile_rows = most_rows / 2;  // two chains each, of two vectors
 
-  // What is on the right of a product: [k][step], of which `columns` (a multiple of 32) take part.
+  // The right side of a product: [k][step], of which `columns` (a multiple of 32) are multiplied.
   struct Right {
     const float* data;
     int64_t step, columns;
   };
 
-  // rows x (vectors x width) sums at c, all of the chain over k. `a` moves by a_step for each k and by row_step for
-  // each row; the rows of c lie c_step apart. `streams`: the right side comes from memory, front to back.
+  // rows x (vectors x width) accumulators at c, the whole chain over k. `a` moves by a_step per k and by row_step per
+  // row; the rows of c are c_step apart. `streams`: the right side is read once, sequentially, from memory.
   template <int rows, int vectors, int64_t row_step, bool streams>
   static void chain_f32(const float* a, int64_t a_step, const float* b, int64_t b_step, int64_t k, float* c,
                         int64_t c_step, bool first) {
@@ -45,12 +45,11 @@ struct Tiles {
     store_sums<rows, vectors>(sum, c, c_step);
   }
 
-  // What is asked for while a panel of bf16 is read: ahead(where it is read, rows, columns) is called for each pair of
-  // k.
+  // How to prefetch while a bf16 panel is read: ahead(address, rows, columns) is called for each pair of k.
   struct Nothing {
     void operator()(const bf16*, int, int64_t) const {}
   };
-  struct TheSamePanel {  // it comes from memory, front to back, and is asked for once for all of its columns
+  struct TheSamePanel {  // it is read sequentially from memory, and prefetched once for all of its columns
     const bf16* soon = nullptr;
     void operator()(const bf16* pairs, int rows, int64_t) {
       if (!soon) soon = pairs + prefetch_distance_bytes / 2;
@@ -60,7 +59,7 @@ struct Tiles {
     }
   };
 
-  // The same from a bf16 panel, or one of more columns; k counts whole blocks. `odd_first`: the order of VDPBF16PS.
+  // The same from a bf16 panel, or one with more columns; k counts whole blocks. `odd_first`: the order of VDPBF16PS.
   template <int rows, int vectors, bool odd_first, int64_t columns, class Ahead>
   static void chain_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, int64_t c_step, bool first,
                          Ahead& ahead) {
@@ -79,7 +78,7 @@ struct Tiles {
     store_sums<rows, vectors>(sum, c, c_step);
   }
 
-  // The order of TDPBF16PS. The sums of the blocks stay in c, near enough, for lack of registers.
+  // The order of TDPBF16PS. The blocks' sums stay in c (in L1), because there are too few registers.
   template <int rows, int vectors, int64_t columns, class Ahead>
   static void tile_bf16(const float* a, int64_t a_step, const bf16* b, int64_t k, float* c, int64_t c_step, bool first,
                         Ahead& ahead) {
@@ -100,9 +99,8 @@ struct Tiles {
     }
   }
 
-  // The same where both sides are bf16 in value, the left one in 32 bits: k [begin, end) of blocks that begin at
-  // multiples of 32. right(i, columns) is where k i of so
-  // many columns of the right side is read.
+  // The same if both sides have bf16 values, the left one stored in 32 bits: k [begin, end) of blocks that begin at
+  // multiples of 32. right(i, columns) is the address of k i of this many columns of the right side.
   template <int rows, int vectors, int64_t row_step, class Right>
   static void tile_chains(const float* a, int64_t a_step, const Right& right, int64_t begin, int64_t end, float* c,
                           int64_t c_step, bool first) {
@@ -125,7 +123,7 @@ struct Tiles {
     }
   }
 
-  // `count` rows times the right side, with as many rows and columns at a time as the registers hold.
+  // Multiplies `count` rows by the right side, with as many rows and columns at a time as fit into the registers.
   template <int64_t row_step = 1, bool streams = false, int rows = most_rows>
   static void rows_f32(int64_t count, const float* a, int64_t a_step, const Right& b, int64_t k, float* c,
                        int64_t c_step, bool first) {
@@ -134,7 +132,7 @@ struct Tiles {
         if (count <= 3) return rows_f32<row_step, streams, 3>(count, a, a_step, b, k, c, c_step, first);
       if (count < rows) return rows_f32<row_step, streams, rows - 1>(count, a, a_step, b, k, c, c_step, first);
       int64_t column = 0;
-      if constexpr (3 * rows <= most_rows)  // few chains: more of them at once
+      if constexpr (3 * rows <= most_rows)  // few chains: process more of them at once
         for (; column + 4 * width <= b.columns; column += 4 * width)
           chain_f32<rows, 4, row_step, streams>(a, a_step, b.data + column, b.step, k, c + column, c_step, first);
       for (; column < b.columns; column += 2 * width)
@@ -144,7 +142,7 @@ struct Tiles {
     }
   }
 
-  // A panel of bf16 on the right, or one of `of` columns, of which `columns` take part, in any order.
+  // The right side is a bf16 panel, or one with `of` columns, of which `columns` are multiplied, in any order.
   template <AccumulationOrder order, int64_t of = panel_columns,
             int rows = order == AccumulationOrder::bf16_tile ? 6 : most_rows, class Ahead>
   static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c,
@@ -156,7 +154,8 @@ struct Tiles {
       constexpr bool tiles = order == AccumulationOrder::bf16_tile, odd_first = order == AccumulationOrder::bf16_pairs;
       constexpr int vectors = tiles && rows > most_tile_rows ? 1 : 2;
       int64_t column = 0;
-      if constexpr (tiles ? 2 * rows <= most_tile_rows : 3 * rows <= most_rows)  // few chains: more of them at once
+      // few chains: process more of them at once
+      if constexpr (tiles ? 2 * rows <= most_tile_rows : 3 * rows <= most_rows)
         for (; column + 4 * width <= columns; column += 4 * width) {
           if constexpr (tiles)
             tile_bf16<rows, 4, of>(a, a_step, b + tile_of(column), k, c + column, c_step, first, ahead);
@@ -174,7 +173,8 @@ struct Tiles {
     }
   }
 
-  // `count` rows by tile_chains, times `columns` (a multiple of width) of the right side: right(i, column, how many).
+  // Multiplies `count` rows by `columns` columns (a multiple of width) of the right side by tile_chains: right(i,
+  // column, count).
   template <int64_t row_step = 1, int rows = most_tile_rows, class Right>
   static void rows_tile(int64_t count, const float* a, int64_t a_step, const Right& right, int64_t begin, int64_t end,
                         int64_t columns, float* c, int64_t c_step, bool first) {
@@ -201,7 +201,7 @@ struct Tiles {
   static void turn(const Row& row, int64_t rows, int64_t k, int64_t step, float* to) {
     for (int64_t r = 0; r < rows; r += width) {
       const int64_t count = std::min<int64_t>(width, rows - r);
-      const int64_t whole = 2 * count <= width ? 0 : k / width * width;  // a few rows are not worth it
+      const int64_t whole = 2 * count <= width ? 0 : k / width * width;  // not worth it for a few rows
       for (int64_t i = 0; i < whole; i += width) {
         F tile[width];
 #pragma GCC unroll 16
@@ -214,10 +214,10 @@ struct Tiles {
     }
   }
 
-  // Where column c of a panel begins within a block of k, in bf16.
+  // Offset of column c of a panel in a block of k, in bf16.
   static constexpr int64_t tile_of(int64_t c) { return c / tile_columns * tile_elements + c % tile_columns * 2; }
 
-  // Sums of rows that lie c_step apart; `first`: they begin at 0.
+  // Accumulators of rows that are c_step apart. `first`: they start from zero.
   template <int rows, int vectors>
   static void load_sums(F (&sum)[rows][vectors], const float* c, int64_t c_step, bool first) {
 #pragma GCC unroll 12
@@ -254,7 +254,7 @@ struct Tiles {
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) sum[r][v] = V::zero();
   }
-  // The two chains of a block onto the sums before it.
+  // Adds the two chains of a block to the sums of the blocks before it.
   template <int rows, int vectors>
   [[gnu::always_inline]] static void add_block(const F (&even)[rows][vectors], const F (&odd)[rows][vectors], float* c,
                                                int64_t c_step, bool first) {

@@ -1,5 +1,5 @@
-// Sixteen floats, whatever the registers: sums and functions written with them have the same bits on every set, because
-// every lane does the same steps. Included by loops_<set>.cpp only, through others.
+// Sixteen floats in any kind of registers. Sums and functions written with them have the same bits on every set,
+// because every lane does the same steps. Included by loops_<set>.cpp only, through others.
 #pragma once
 
 #include <cmath>
@@ -37,7 +37,7 @@ struct Wide {
 #pragma GCC unroll 16
     for (int i = 0; i < parts; ++i) V::store(p + i * V::width, part[i]);
   }
-  // Past the caches, to whole lines; V::fence() goes behind the last.
+  // Non-temporal stores of whole cache lines; call V::fence() after the last.
   template <class T>
   void stream(T* p) const {
 #pragma GCC unroll 16
@@ -109,10 +109,10 @@ struct WideMath {
     return W::make([&](int i) { return V::power(whole.part[i]); });
   }
 
-  // Which NaN an operation gives depends on its operands' places in the instruction.
+  // Which NaN an operation returns depends on the order of its operands in the instruction.
   static W one_nan(W a) { return less(a, W::zero(), a, less(W::set(-1), a, a, W::set(NAN))); }
 
-  // Lanes folded in halves: 16, 8, 4, 2, 1.
+  // Lanes reduced pairwise: 16, 8, 4, 2, 1.
   static float sum(W a) {
     for (int half = W::parts / 2; half > 0; half /= 2)
       for (int i = 0; i < half; ++i) a.part[i] = V::add(a.part[i], a.part[i + half]);
@@ -130,8 +130,8 @@ struct WideMath {
     return W::load(ascending);
   }
 
-  // The polynomials below are least-maximum fits made for this file; their errors are below the rounding of their
-  // result.
+  // The polynomials below are minimax fits made for this file; their errors are smaller than the rounding of their
+  // results.
 
   // 2^x for x <= 0, at most 2 units in the last place off; below 2^-126 it is 0.
   static W exp2_of_negative(W x) {
@@ -200,7 +200,7 @@ struct WideMath {
     return p * t * exp(W::zero() - x * x);
   }
 
-  // The normal distribution's integral up to x.
+  // The cumulative distribution function of the normal distribution.
   static W normal_below(W x) {
     const W tail = W::set(0.5f) * erfc_of_positive(abs(x) * W::set(0.707106781f));
     return less(x, W::zero(), tail, W::set(1) - tail);
