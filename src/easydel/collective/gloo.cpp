@@ -1,5 +1,5 @@
-// The only file that sees c10d. What it calls (the members of ProcessGroupGloo, not the dispatcher's ProcessGroup)
-// kept its names from torch 2.1 to 2.14.
+// The only file that includes c10d. It calls members of ProcessGroupGloo, not of the dispatcher's ProcessGroup; their
+// names are the same from torch 2.1 to 2.14.
 #include "easydel/collective/gloo.h"
 
 #include <c10/util/Logging.h>
@@ -84,9 +84,9 @@ class Store {
 };
 
 std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options) {
-  // c10d prints every error with a trace before it throws it; the exception is enough.
+  // c10d prints every error with a trace before it throws it. The exception is enough.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = 3;
-  // Gloo writes to a socket whose other end may just have died; that is an error of the call, not of the process.
+  // Gloo may write to a socket whose peer has died. That is an error of the call and must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   auto result = std::make_shared<Store>();
   result->connect = Milliseconds(int64_t(options.connect_seconds * 1000));
@@ -110,7 +110,7 @@ std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options
   tcp.port = world.master_port;
   tcp.isServer = world.rank == 0 && !world.agent_store;
   tcp.timeout = result->connect;
-  // Our own store waits until all are there; an agent's has other clients than us.
+  // Our own store waits for all ranks; an agent's store has other clients, too.
   if (!world.agent_store) tcp.numWorkers = world.size;
   tcp.waitWorkers = !world.agent_store;
   try {
@@ -121,7 +121,7 @@ std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options
                world.master_port, " within ", options.connect_seconds, " s (", first_line(error), ")"),
            "start all ranks; MASTER_ADDR and MASTER_PORT must name the machine of rank 0 and a free port of it");
   }
-  // An elastic launcher keeps its store over restarts; keys of an earlier life must not be seen.
+  // An elastic launcher keeps its store across restarts; keys of an earlier attempt must not be seen.
   result->store = c10::make_intrusive<c10d::PrefixStore>("easydel/" + std::to_string(world.restarts), result->store);
   return result;
 }
@@ -143,13 +143,13 @@ std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int
     } catch (const std::exception& error) {
       failure = first_line(error);
     }
-    // The members vote: a group counts only if it stands on all of them.
+    // The members vote: a group is used only if it could be created on all of them.
     try {
       auto vote = [&](int64_t member) { return str(prefix, "/vote/", member); };
       store.store->set(vote(rank), std::string(group ? "stands" : "failed"));
       bool all = true;
       for (int64_t member = 0; member < size; ++member) {
-        // One whose connection broke votes at once, the others when they have given up waiting for it.
+        // A member whose connection failed votes at once; the others vote when their wait times out.
         store.store->wait({vote(member)}, 3 * store.connect);
         all &= store.store->get_to_str(vote(member)) == "stands";
       }
@@ -157,7 +157,7 @@ std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int
       if (failure.empty()) failure = "it failed on another rank";
     } catch (const std::exception& error) {
       failure = first_line(error);
-      break;  // somebody does not answer at all: trying again cannot help
+      break;  // a member does not answer at all: trying again cannot help
     }
     log::warning("collective: group ", name, " could not be created (", failure, "); trying again");
   }

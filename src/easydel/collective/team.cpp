@@ -1,5 +1,5 @@
-// Groups on a mesh: shapes and number types are made fit for Gloo here, and checked before it sees them, because what
-// it refuses half-way leaves the ranks out of step.
+// Groups on a mesh. Shapes and dtypes are adapted to Gloo and checked here before Gloo sees them, because a call that
+// Gloo refuses half-way leaves the ranks out of step.
 #include "easydel/collective/team.h"
 
 #include <ATen/ops/empty.h>
@@ -56,8 +56,8 @@ std::string shape_text(const int64_t* sizes, int64_t count) {
 
 }  // namespace
 
-// The ranks compare what they are about to do. A description has a fixed size, so that it can be exchanged whatever
-// the ranks disagree on.
+// The ranks compare what they are about to do. A description has a fixed size, so that it can be exchanged whatever the
+// ranks disagree on.
 void Group::Impl::check_call(const char* operation, const Tensor& x, int64_t detail) const {
   check_sendable(operation, x);
   if (!debug) return;
@@ -101,7 +101,7 @@ Tensor Group::all_gather(const Tensor& x, int64_t dimension) const {
   if (!impl_) return x;
   at::NoGradGuard no_grad;
   impl_->check_call("all_gather", x, dimension);
-  // Gloo puts the parts one after the other; that is dimension 0 of a tensor whose `dimension` comes first.
+  // Gloo concatenates the parts along dimension 0, so `dimension` is moved there first.
   Tensor part = x.movedim(dimension, 0).contiguous();
   auto shape = part.sizes().vec();
   shape[0] *= impl_->size;

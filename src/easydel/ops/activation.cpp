@@ -39,7 +39,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The normal distribution whose cumulative density "laplace" is.
+// Mean and deviation of the normal distribution whose cumulative distribution function "laplace" is.
 constexpr double laplace_mean = 0.707107, laplace_deviation = 0.282095;
 
 constexpr std::pair<std::string_view, Activation> activation_names[] = {
@@ -67,8 +67,8 @@ constexpr std::pair<std::string_view, Activation> activation_names[] = {
     {"linear", Activation::identity},
 };
 
-// On any device; which bits an element has may depend on where it lies, since the ends of ATen's sweeps are computed in
-// another way.
+// Works on any device. An element's last bit may depend on its place, because ATen computes the ends of its loops
+// differently.
 Tensor plain_value(const Tensor& x, Activation kind) {
   switch (kind) {
     case Activation::silu:
@@ -99,7 +99,7 @@ Tensor plain_value(const Tensor& x, Activation kind) {
       return at::softplus(x).sqrt();
     case Activation::identity:
       return x.clone();
-    case Activation::gelu_clipped:  // made of others by value()
+    case Activation::gelu_clipped:  // computed from other kinds by value()
     case Activation::quick_gelu:
       break;
   }
@@ -140,15 +140,15 @@ Tensor plain_derivative_times(const Tensor& gradient, const Tensor& x, Activatio
       return gradient * at::sigmoid(x) / (2.0 * at::softplus(x).sqrt());
     case Activation::identity:
       return gradient;
-    case Activation::gelu_clipped:  // made of others by derivative_times()
+    case Activation::gelu_clipped:  // computed from other kinds by derivative_times()
     case Activation::quick_gelu:
       break;
   }
   throw Bug("unknown activation");
 }
 
-// The kernel's name for an activation, where it has it and can work on these tensors, or on copies of them whose rows
-// lie side by side: how they lie does not decide what is computed.
+// The kernel's name for an activation, if it has one and can process these tensors, or contiguous copies of them: the
+// layout never decides which code computes.
 template <class... Tensors>
 std::optional<kernels::Activation> kernel_of(Activation kind, const Tensors&... tensors) {
   if (!tensor::kernels_serve(tensors...)) return std::nullopt;
@@ -168,7 +168,7 @@ std::optional<kernels::Activation> kernel_of(Activation kind, const Tensors&... 
   }
 }
 
-// Rows for the kernels to share among threads; short ones are one.
+// Rows and columns by which the kernels distribute work; short rows are merged into one.
 std::pair<int64_t, int64_t> rows_of(const Tensor& x) {
   constexpr int64_t short_row = 64;
   const int64_t n = x.dim() > 0 ? x.size(-1) : 1;

@@ -29,12 +29,12 @@ enum class Activation : uint8_t {
   identity
 };
 
-// By transformers' name; several names may mean one. UserError "where: ..." for one that is not there.
+// By transformers' name; several names may mean the same one. Throws UserError "where: ..." for an unknown name.
 Activation activation_of(std::string_view name, const Where& where);
 
 Tensor activate(const Tensor& x, Activation kind);
-// An activation with learned numbers (arXiv 2411.13010), each of one element: with p = softplus(alpha_p) and
-// n = beta + softplus(alpha_n), p x^2 + beta x above 0, else n (expm1(min(x, epsilon)) - x) + beta x.
+// An activation with learned parameters of one element each (arXiv 2411.13010): with p = softplus(alpha_p) and n = beta
+// + softplus(alpha_n), p x^2 + beta x for x > 0, otherwise n (expm1(min(x, epsilon)) - x) + beta x.
 Tensor xielu(const Tensor& x, const Tensor& alpha_p, const Tensor& alpha_n, const Tensor& beta, const Tensor& epsilon);
 // activate(gate) * up.
 Tensor gated(const Tensor& gate, const Tensor& up, Activation kind);

@@ -31,8 +31,8 @@ std::string_view canonical_attention(std::string_view name) {
   struct Other {
     std::string_view name, backend;
   };
-  // Upstream has kernels of their own for decoding and for masks of blocks. Here one kernel does both: with few queries
-  // it cuts their keys over threads, and blocks of keys that nobody sees are never read.
+  // EasyDeL has separate kernels for decoding and for masked blocks. Here one kernel does both: it splits the keys of
+  // few queries over threads, and never reads fully masked blocks.
   static constexpr std::array others = {Other{"autoregressive_decodeattn", "flash_attn2"},
                                         Other{"blocksparse", "flash_attn2"},
                                         Other{"cuda_flash_attn2", "sdpa"},
@@ -79,7 +79,7 @@ Tensor one_by_one(const AttentionNeed& need, Tensor (*one)(const AttentionNeed&,
 
 namespace {
 
-// The call of `need` over keys and values that lie one after the other, for a backend that knows no pages.
+// Calls a backend that does not support pages, after gathering keys and values contiguously.
 Tensor attend_gathered(const AttentionBackend& backend, const AttentionNeed& need) {
   std::vector<Tensor> keys, values;  // heads first
   std::vector<AttentionRange> ranges;

@@ -1,5 +1,5 @@
 // Attention block by block with a running softmax (arXiv 2205.14135, 2310.01889), in ATen: linear memory on any device
-// and in any number type. The backward computes each block's scores again.
+// and in any dtype. The backward computes each block's scores again.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/full.h>
@@ -29,7 +29,7 @@ using torch::autograd::variable_list;
 constexpr int64_t query_block = 128, key_block = 512;
 constexpr double nothing = -std::numeric_limits<double>::infinity();
 
-// What a call is, beside q, k, v and sinks; kept whole for the backward.
+// The arguments of a call except q, k, v and sinks; saved for the backward.
 struct Plan {
   AttentionSpec spec;
   std::vector<AttentionRange> sequences;
@@ -42,18 +42,18 @@ struct PlanHolder : torch::CustomClassHolder {
   Plan plan;
 };
 
-// Rows of q, and the block of keys that is looked at, as places in their sequence.
+// Rows of q and a block of keys, by their positions in the sequence.
 struct Block {
   int64_t row, rows;           // of q
-  int64_t first_query;         // the place of the first of them
-  int64_t key_row, key, keys;  // the block's first row of k, its place, and how many there are
+  int64_t first_query;         // position of the first of them
+  int64_t key_row, key, keys;  // the block's first row of k, its position, its number of keys
 };
 
 struct KeyRange {
   int64_t begin, end;
 };
 
-// The keys that some query of places [first, last] sees.
+// The keys that at least one query at positions [first, last] sees.
 KeyRange seen(const AttentionSpec& spec, int64_t first, int64_t last, int64_t keys) {
   KeyRange range{0, keys};
   if (spec.kind == AttentionKind::causal) range.end = std::min(range.end, last + 1);
@@ -68,8 +68,8 @@ KeyRange seen(const AttentionSpec& spec, int64_t first, int64_t last, int64_t ke
   return range;
 }
 
-// Calls rows(block) for each block of queries and then each(block) for each block of keys that it sees, then
-// done(block). Blocks of keys count from place 0, so that a query's keys are cut alike in every call.
+// Calls rows(block) for each block of queries, then each(block) for each block of keys that it sees, then done(block).
+// Blocks of keys start at position 0, so that every call cuts a query's keys in the same way.
 template <class Rows, class Each, class Done>
 void walk(const Plan& plan, Rows&& rows, Each&& each, Done&& done) {
   for (const AttentionRange& range : plan.sequences) {
@@ -95,7 +95,7 @@ Tensor keys_of(const Tensor& t, const Block& block, int64_t heads) {
   return heads_first(t.narrow(0, block.key_row, block.keys), heads);
 }
 
-// fp32 [heads, rows, keys], -infinity where nothing is seen.
+// fp32 [heads, rows, keys]; masked scores are -infinity.
 Tensor scores_of(const Plan& plan, const Block& block, const Tensor& q, const Tensor& k) {
   const auto options = q.options().dtype(at::kLong);
   const Tensor query = at::arange(block.first_query, block.first_query + block.rows, options);
@@ -103,7 +103,7 @@ Tensor scores_of(const Plan& plan, const Block& block, const Tensor& q, const Te
   return attention_scores(plan.spec, q, k, query, key).masked_fill(unseen(plan.spec, query, key), nothing);
 }
 
-// What dropout leaves of [heads, rows, keys].
+// Applies dropout to [heads, rows, keys].
 Tensor kept(const Plan& plan, const Block& block, const Tensor& weights) {
   return dropout_rows(weights, plan.spec.dropout, plan.dropout_key, plan.first_token + block.row, block.key);
 }
@@ -116,7 +116,7 @@ struct Blockwise : torch::autograd::Function<Blockwise> {
     const Tensor out = at::zeros({q.size(0), heads, v.size(2)}, q.options());
     const Tensor lse = context ? at::zeros({heads, q.size(0), 1}, wide) : Tensor();
     Tensor rows, most, sum,
-        mixed;  // of a block of queries: [heads, rows, dim], [heads, rows, 1] twice, [heads, rows, v_dim]
+        mixed;  // for a block of queries: [heads, rows, dim], [heads, rows, 1] twice, [heads, rows, v_dim]
     walk(
         plan,
         [&](const Block& block) {
@@ -129,7 +129,7 @@ struct Blockwise : torch::autograd::Function<Blockwise> {
         [&](const Block& block) {
           const Tensor scores = scores_of(plan, block, rows, keys_of(k, block, heads));
           const Tensor higher = at::maximum(most, scores.amax(-1, true));
-          const Tensor base = higher.masked_fill(higher.eq(nothing), 0.0);  // a row that saw nothing yet
+          const Tensor base = higher.masked_fill(higher.eq(nothing), 0.0);  // a row without visible keys so far
           const Tensor weights = at::exp(scores - base), fade = at::exp(most - base);
           sum = sum * fade + weights.sum(-1, true);
           mixed = mixed * fade + at::matmul(kept(plan, block, weights), keys_of(v, block, heads));
@@ -156,7 +156,7 @@ struct Blockwise : torch::autograd::Function<Blockwise> {
     const auto leaf = [](const Tensor& t) { return t.detach().requires_grad_(true); };
     const Tensor dq = at::zeros(q.sizes(), wide), dk = at::zeros(k.sizes(), wide), dv = at::zeros(v.sizes(), wide);
     Tensor dsinks = sinks.defined() ? at::zeros(sinks.sizes(), wide) : Tensor();
-    Tensor rows, dout, normal, along;  // of a block of queries; along: dout . out, [heads, rows, 1]
+    Tensor rows, dout, normal, along;  // for a block of queries; along: dout . out, [heads, rows, 1]
     walk(
         plan,
         [&](const Block& block) {
@@ -203,7 +203,7 @@ Tensor attend(const AttentionNeed& need) {
             {need.call.sequences.begin(), need.call.sequences.end()},
             need.call.dropout_key,
             need.call.first_token};
-  plan.spec.sinks = Tensor();  // an argument
+  plan.spec.sinks = Tensor();  // passed as an argument instead
   const auto sinks = argument(need.spec.sinks);
   if (need.gradients) return Blockwise::apply(need.q, need.k, need.v, sinks, std::move(plan));
   const at::NoGradGuard no_gradient;

@@ -1,5 +1,5 @@
-// Attention in blocks of keys with a running softmax (arXiv 2307.08691), over flat tokens: the default on a CPU. Linear
-// memory; a row's bits do not depend on what it is computed with. The loops are kernels/attention.h.
+// Attention in blocks of keys with a running softmax (arXiv 2307.08691), over flat tokens: the default on a CPU. Memory
+// is linear; a row's bits do not depend on the rows computed with it. The loops are kernels/attention.h.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -17,7 +17,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What a call is, beside its tensors; kept whole for the backward.
+// The arguments of a call except its tensors; saved for the backward.
 struct Shape {
   kernels::AttentionSpec spec;
   std::vector<kernels::AttentionSequence> sequences;
@@ -62,7 +62,7 @@ Shape shape_of(const AttentionNeed& need) {
   return shape;
 }
 
-// Room for rows [tokens] of which the sequences have `covered`; what they do not have is 0.
+// An output of `tokens` rows, of which the sequences write `covered`. Rows that no sequence writes are 0.
 Tensor room(at::IntArrayRef sizes, const at::TensorOptions& options, int64_t covered) {
   return covered < sizes[0] ? at::zeros(sizes, options) : at::empty(sizes, options);
 }

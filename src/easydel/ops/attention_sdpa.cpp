@@ -1,4 +1,4 @@
-// Torch's fused attention, one sequence at a time. A reference: what it computes depends on torch's choice of kernel.
+// Torch's fused attention, one sequence at a time. A reference only: its result depends on which kernel torch selects.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 

@@ -1,5 +1,5 @@
-// Attention written out, scores and all: slow, exact, differentiable by ATen. The reference that the other backends are
-// tested against, and the one that serves everything.
+// Attention with materialized scores: slow, exact, differentiable by ATen. Supports everything; the other backends are
+// tested against it.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cumsum.h>
@@ -17,12 +17,12 @@
 namespace easydel::ops {
 namespace {
 
-// [keys], or undefined where none is hidden.
+// Mask of keys [keys]; undefined if none is masked.
 Tensor hidden_keys(const AttentionNeed& need, const AttentionRange& range) {
   return need.call.hidden.defined() ? need.call.hidden.slice(0, range.key_begin, range.key_end) : Tensor();
 }
 
-// int64 [keys]: places of keys where hidden ones do not count.
+// int64 [keys]: positions counted over the unmasked keys.
 Tensor shown_places(const Tensor& hidden) {
   const Tensor shown = hidden.logical_not().to(at::kLong);
   return (shown.cumsum(0) - 1) * shown;
@@ -37,10 +37,10 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   const Tensor key = at::arange(keys, options), query = at::arange(keys - (range.end - range.begin), keys, options);
   Tensor scores = attention_scores(spec, heads_first(need.q.slice(0, range.begin, range.end), heads), of_keys(need.k),
                                    query, key, hidden.defined() ? shown_places(hidden) : Tensor());
-  // The least finite number is added, as transformers does, and not put in place of the score: a row that sees nothing
-  // then weighs all alike, and its scores still have their gradient.
+  // Masked scores get the least finite number added, as in transformers, instead of being replaced by it: a row without
+  // visible keys then attends to all of them equally, and its scores still have their gradient.
   constexpr double least = std::numeric_limits<float>::lowest();
-  // Chunks begin with the text, behind the padding.
+  // Chunks begin with the text, after the padding.
   const Tensor begin = hidden.defined() ? (hidden.logical_not().cumsum(0).eq(0)).sum() : at::zeros({}, options);
   const Tensor mask = unseen(spec, query - begin, key - begin);
   if (!hidden.defined() || spec.blind == Blind::weighs_all)

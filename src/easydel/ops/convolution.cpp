@@ -70,7 +70,7 @@ struct Convolution : torch::autograd::Function<Convolution> {
   }
 };
 
-// On any device: each sequence behind what it had before, read `width` times.
+// Works on any device: prepends each sequence's earlier inputs and reads it `width` times.
 Tensor reference(const Tensor& x, const Tensor& weight, const Tensor& bias, const std::vector<int64_t>& cu_seqlens,
                  const Tensor& states) {
   const auto wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;

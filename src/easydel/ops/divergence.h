@@ -1,4 +1,4 @@
-// How far two distributions over the vocabulary are apart, in the forms that distillation and reinforcement learning
+// Distances between two distributions over the vocabulary, in the forms that distillation and reinforcement learning
 // use.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace easydel::ops {
 Tensor jensen_shannon(const Tensor& student_logits, const Tensor& teacher_logits, double beta,
                       double temperature = 1.0);
 
-// Estimators of KL(policy || reference) from log-probabilities of what the policy drew
+// Estimators of KL(policy || reference) from log-probabilities of samples of the policy
 // (http://joschu.net/blog/kl-approx.html): the log-ratio, half its square, and the one that is never negative.
 enum class KlEstimator : uint8_t { k1, k2, k3 };
 Tensor kl_estimate(KlEstimator kind, const Tensor& logps, const Tensor& reference_logps);

@@ -10,8 +10,8 @@
 namespace easydel::ops {
 namespace {
 
-// value(u), u even in [0, 1), for each channel of each token: fp32 [tokens, channels]. first_channel is a multiple
-// of 4.
+// value(u), with u uniform in [0, 1), for each channel of each token: fp32 [tokens, channels]. first_channel is a
+// multiple of 4.
 template <class Value>
 Tensor drawn(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token, int64_t first_channel,
              Value&& value) {
@@ -66,7 +66,7 @@ Tensor jitter(const Tensor& x, double amount, uint64_t key, int64_t first_token)
 Tensor dropout_rows(const Tensor& weights, double rate, uint64_t key, int64_t first_token, int64_t first_key) {
   if (rate <= 0.0 || weights.numel() == 0) return weights;
   const int64_t heads = weights.size(0), rows = weights.size(1), keys = weights.size(2);
-  // A head's channels are counted by key from 0, so a row's mask does not depend on how many keys others have.
+  // A head's channels are counted from 0 per key, so a row's mask does not depend on the number of keys of other rows.
   std::vector<Tensor> parts;
   for (int64_t h = 0; h < heads; ++h)
     parts.push_back(mask(rows, keys, rate, key ^ (uint64_t(h) << 40), first_token, first_key));

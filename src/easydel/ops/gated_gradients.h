@@ -8,7 +8,7 @@
 
 namespace easydel::ops {
 
-// The kernel of gated(gate, up), if it serves these tensors.
+// The kernel of gated(gate, up), if it supports these tensors.
 std::optional<kernels::Activation> gated_kernel(const Tensor& gate, const Tensor& up, Activation kind);
 
 struct GatedGradients {

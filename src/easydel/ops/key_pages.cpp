@@ -13,7 +13,7 @@
 namespace easydel::ops {
 namespace {
 
-// Rows that only have to be copied: of the pages' type, rotated already.
+// Rows that only have to be copied: rotated already, and of the pages' dtype.
 struct Rows {
   Tensor rows, pages;
 };
@@ -51,7 +51,7 @@ void write_pages(const Tensor& key_pages, const Tensor& keys, const RopeTable* r
                  const Tensor& values, std::span<const PagePlace> places) {
   const at::NoGradGuard no_gradient;
   check(keys.size(0) == int64_t(places.size()), "pages: ", keys.size(0), " rows for ", places.size(), " places");
-  // The kernel rotates what is of the pages' type and has as many sines as cosines.
+  // The kernel can rotate if the dtype is that of the pages and there are as many sines as cosines.
   const bool rotates = rope && keys.scalar_type() == key_pages.scalar_type() &&
                        tensor::kernels_serve(keys, key_pages, rope->cos) && rope->cos.is_contiguous() &&
                        rope->sin.is_contiguous() && rope->sin.sizes() == rope->cos.sizes();

@@ -1,4 +1,4 @@
-// Rules of masks, asked pair by pair.
+// Mask rules, evaluated pair by pair.
 #include "easydel/ops/mask_info.h"
 
 #include <ATen/ops/empty.h>
@@ -79,7 +79,7 @@ MaskInfo MaskInfo::from_pairs(std::vector<std::vector<std::vector<uint8_t>>> all
       if (row[i].size() != kv.size())
         refuse("mask", str("a query has ", row[i].size(), " keys, another ", kv.size()), "rows are equally long");
       for (size_t k = 0; k < kv.size(); ++k)
-        if (row[i][k]) q[i] = kv[k] = 0;  // whoever sees or is seen is no padding
+        if (row[i][k]) q[i] = kv[k] = 0;  // a query that sees, or a key that is seen, is not padding
     }
   }
   check_rows(out.q_segments_, "queries");
@@ -173,14 +173,14 @@ bool MaskInfo::holds(const Rule& rule, int64_t row, int64_t query, int64_t key) 
     case Kind::types: {
       const int32_t a = rule.kv[row][query], b = rule.kv[row][key];
       if (a != b || rule.q[row][query] < 0 || rule.q[row][key] < 0) return false;
-      return a != 0 || rule.zero == ZeroPolicy::none;  // the types are equal, so whose zeros count makes no difference
+      return a != 0 || rule.zero == ZeroPolicy::none;  // the types are equal, so it does not matter whose zeros count
     }
   }
   throw Bug("a rule of masks without a meaning");
 }
 
 bool MaskInfo::allows(int64_t row, int64_t query, int64_t key) const {
-  // Queries that were sliced count from the first of theirs.
+  // Sliced queries count from the first of them.
   for (const Rule& rule : rules_)
     if (rule.kind == Kind::lengths) query += rule.a;
   bool allowed = true;

@@ -18,7 +18,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The rows of every choice of x's tokens, in the order of `choice`.
+// One row for each choice of x's tokens, in the order of `choice`.
 Tensor repeated(const Tensor& x, const Tensor& choice, int64_t top_k) {
   return x.index_select(0, choice.floor_divide(top_k));
 }
@@ -84,7 +84,7 @@ Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor&
   }
   const bool wide = w.scalar_type() == at::kFloat;
   const auto order = wide ? kernels::AccumulationOrder::fp32_chain : kernels::bf16_order();
-  // A bias is rounded as a model of the computation's number type would hold it.
+  // A bias is rounded to the dtype of the computation, as a model of that dtype would store it.
   const Tensor own = bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor();
   const int64_t out = w.size(1), in = w.size(2);
   std::vector<const kernels::PackedWeight*> packed;
@@ -96,7 +96,7 @@ Tensor grouped(const Tensor& given, const ExpertMatrices& weights, const Tensor&
   return y;
 }
 
-// The gradients of each expert by itself, on any device.
+// The gradients of each expert separately, on any device.
 void of_each(const Tensor& gradient, const Tensor& x, const Tensor& w, const std::vector<int64_t>& begin,
              const Tensor& dx, const Tensor& dw) {
   if (dw.defined()) dw.zero_();

@@ -19,7 +19,7 @@ enum class MoeMethod : uint8_t {
   standard_moe,  // one product after another
   dense_moe      // every expert computes every token: the reference
 };
-// "fused_moe", "standard_moe" (= "einsum"), "dense_moe"; UserError "where: ..." for another.
+// "fused_moe", "standard_moe" (= "einsum"), "dense_moe". Throws UserError "where: ..." for another name.
 MoeMethod moe_method_of(std::string_view name, const std::string& where);
 
 // Tokens sorted by expert; tokens of one expert keep their order.

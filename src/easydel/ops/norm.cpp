@@ -18,7 +18,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What the quotient is multiplied by, in fp32.
+// The factor of the normalized values, in fp32.
 Tensor scale_of(const Tensor& weight, double offset, at::ScalarType type) {
   const Tensor rounded = weight.to(type).to(at::kFloat);
   return offset == 0.0 ? rounded : rounded + offset;
@@ -39,12 +39,12 @@ kernels::NormSpec kernel_spec(double epsilon, double offset, bool wide) {
 
 float* mutable_numbers(const Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; }
 
-// Whether kernels take it, and the residual in the same sweep.
+// Whether the kernels can process it, with the residual in the same sweep.
 template <class... Weights>
 bool in_kernels(const Tensor& x, const std::optional<Tensor>& residual, const Weights&... weights) {
   return tensor::kernels_serve(x, weights...) && x.is_contiguous() && (!residual || residual->is_contiguous());
 }
-// Which arguments behind x want a gradient; absent ones are no edges of the graph.
+// Which arguments after x need a gradient; absent ones have no edge in the graph.
 struct Wanted {
   Wanted(AutogradContext* context, bool has_residual, const Tensor& with_weight, const Tensor& with_bias) {
     size_t edge = 1;
@@ -59,7 +59,7 @@ variable_list results(const Tensor& y, const std::optional<Tensor>& residual, co
   return residual ? variable_list{y, sum} : variable_list{y};
 }
 
-// Of x, or of x + residual where there is one; then the sum is a result as well.
+// The norm of x, or of x + residual if there is one; the sum is then a result, too.
 struct RmsNorm : torch::autograd::Function<RmsNorm> {
   static variable_list forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& residual,
                                const Tensor& weight, double epsilon, double offset, bool wide_scale) {
@@ -209,7 +209,7 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
     spec.eps = float(epsilon);
     return spec;
   }
-  // A weight or bias rounded as a model of x's number type would hold it.
+  // A weight or bias rounded to x's dtype, as a model of that dtype would store it.
   static Tensor as(const Tensor& weight, const Tensor& x) {
     return weight.defined() ? weight.to(x.scalar_type()).contiguous() : Tensor();
   }
@@ -239,7 +239,7 @@ variable_list layer(const Tensor& x, const std::optional<Tensor>& residual, cons
   return LayerNorm::apply(x, residual, argument(weight), argument(bias), epsilon);
 }
 
-// One sweep takes operands of one shape and number type.
+// One sweep requires operands of one shape and dtype.
 bool alike(const Tensor& x, const Tensor& residual) {
   return x.scalar_type() == residual.scalar_type() && x.sizes() == residual.sizes();
 }

@@ -1,5 +1,5 @@
 // Normalizations over the last dimension. Statistics are fp32; the weight is rounded to x's dtype before it is used, as
-// a model in that dtype would hold it; gradients of weights have the weights' dtype.
+// a model in that dtype would store it; gradients of weights have the weights' dtype.
 #pragma once
 
 #include "easydel/tensor/torch.h"
@@ -13,7 +13,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, double of
 // (x - mean) / sqrt(variance + epsilon) * weight + bias; weight and bias may be undefined.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon);
 
-// The norm of x + residual, in one sweep if kernels serve it, with the bits and gradients of the two steps.
+// The norm of x + residual, in one sweep if kernels support it, with the bits and gradients of the two steps.
 struct NormOfSum {
   Tensor sum, norm;
 };

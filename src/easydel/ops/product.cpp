@@ -33,7 +33,7 @@ std::atomic<int64_t> packings = 0;
 bool side_by_side(const Tensor& x) { return x.numel() == 0 || x.stride(-1) == 1; }
 Tensor rows(const Tensor& x) { return side_by_side(x) ? x : x.contiguous(); }
 
-// What the backwards of products share: the gradients of weight and bias in their own number types.
+// What the backwards of products share: gradients of weight and bias in their own dtypes.
 struct Gradients {
   static void remember(AutogradContext* context, const Tensor& master, const std::optional<Tensor>& bias) {
     WeightGradient::remember(context, master);
@@ -94,7 +94,7 @@ struct GatedProduct : torch::autograd::Function<GatedProduct> {
   }
 };
 
-// A bias as kernels add it.
+// A bias in the form that the kernels add.
 struct Bias {
   Bias(const Tensor& bias, const Tensor& w)
       : own(bias.defined() ? bias.detach().to(w.scalar_type()).to(at::kFloat).contiguous() : Tensor()) {}
@@ -107,7 +107,7 @@ kernels::AccumulationOrder order_of(const Tensor& w) {
   return w.scalar_type() == at::kFloat ? kernels::AccumulationOrder::fp32_chain : kernels::bf16_order();
 }
 
-// multiply(gated(gate, up)) in gate's number type.
+// multiply(gated(gate, up)) in gate's dtype.
 Tensor multiply_gated(const Tensor& gate, const Tensor& up, Activation kind, const Matrix& weight, const Tensor& bias) {
   const auto kernel = weight.packed ? gated_kernel(gate, up, kind) : std::nullopt;
   if (!kernel) return multiply(gated(gate, up, kind), weight, bias, gate.scalar_type());
@@ -139,7 +139,7 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
   if (weight.quantized) return multiply_quantized(x, *weight.quantized, bias, type);
   const auto& w = weight.compute;
   if (!tensor::kernels_serve(x, w)) {
-    // A bias is rounded as a model of x's number type would hold it.
+    // A bias is rounded to x's dtype, as a model of that dtype would store it.
     const auto own = bias.defined() ? std::optional<Tensor>(bias.to(x.scalar_type())) : std::nullopt;
     return at::linear(x, w, own).to(type);
   }
@@ -150,7 +150,7 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
   if (weight.packed) {
     kernels::product(executor(), *weight.packed, input_of(from), x.size(0), output_of(y), added.data(), order);
   } else {
-    // A weight that is used once: each panel is packed when it is multiplied by.
+    // A weight that is used once: each panel is packed when it is multiplied.
     const int64_t begin[] = {0, x.size(0)};
     const Tensor plain = rows(w);
     kernels::grouped_product(

@@ -1,5 +1,4 @@
-// Products with weights. No other code calls a matrix product on a weight, so the order of additions is decided here
-// alone.
+// Products with weights. No other code multiplies by a weight, so the order of additions is decided only here.
 #pragma once
 
 #include <memory>
@@ -11,7 +10,7 @@
 
 namespace easydel::ops {
 
-// A weight as a product reads it: dense, or quantized.
+// A weight in the form that a product reads: dense, or quantized.
 struct Matrix {
   Tensor master;   // [out, in]: receives the gradient, in its own dtype
   Tensor compute;  // [out, in], no gradient: the same values in the compute dtype; may be the master
@@ -29,7 +28,7 @@ struct Factors {
   Matrix weight;
 };
 
-// Null if kernels do not serve this weight (another device or dtype).
+// Null if kernels do not support this weight (another device or dtype).
 std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight);
 int64_t packed_weights();  // number of weights that pack() has packed in this process
 

@@ -33,7 +33,7 @@ struct ShapeHolder : torch::CustomClassHolder {
 const float* numbers(const Tensor& t) { return t.defined() ? t.const_data_ptr<float>() : nullptr; }
 float* mutable_numbers(const Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; }
 
-// Rows of `states`, whose first dimension counts sequences.
+// Rows of `states`, whose first dimension is the sequence.
 std::vector<kernels::RecurrenceRange> ranges_of(const std::vector<int64_t>& cu_seqlens, const Tensor& states) {
   std::vector<kernels::RecurrenceRange> ranges;
   float* const first = mutable_numbers(states);

@@ -11,7 +11,7 @@ Tensor recurrence_reference(const RecurrenceSpec& spec, const RecurrenceTensors&
   const int64_t heads = in.v.size(1), repeat = heads / in.q.size(1);
   const auto per_head = [&](const Tensor& t) { return t.to(type).repeat_interleave(repeat, 1); };
   const Tensor q = per_head(in.q), k = per_head(in.k), v = in.v.to(type);
-  // [heads, k_dim, v_dim], or what broadcasts to it.
+  // [heads, k_dim, v_dim], or a shape that broadcasts to it.
   const auto factor = [&](int64_t t) -> Tensor {
     if (in.by_column.defined()) {
       const Tensor rate = in.by_column[t].to(type).unsqueeze(1);

@@ -36,7 +36,8 @@ Tensor exponents(int64_t dim) { return at::arange(0, dim, 2, at::TensorOptions()
 
 Tensor plain(double theta, int64_t dim) { return at::pow(theta, exponents(dim)).reciprocal(); }
 
-// The base grows with the length. Past the configured length transformers computes it with a tensor, so in fp32.
+// The base grows with the length. For lengths above the configured one transformers computes it with a tensor, so in
+// fp32.
 Tensor dynamic(const RopeSpec& s, int64_t length) {
   if (length <= s.max_positions) {
     const double grown = s.factor * double(s.max_positions) / double(s.max_positions) - (s.factor - 1);
@@ -104,8 +105,8 @@ void turn_by_kernel(const Tensor& x, const Tensor& cos, const Tensor& sin, bool 
                   x.size(2), half, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), half, interleaved, back);
 }
 
-// A dimension with an angle of its own and no partner: 1 that `angles` says not to round up to a pair. Its table has
-// what multiplies it as cos, and nothing as sin.
+// A dimension with an angle of its own and no partner: 1, which `angles` says not to round up to a pair. In its table,
+// cos is its factor and sin is 0.
 bool alone(const RopeSpec& spec) { return spec.dim == 1 && spec.angles == 1; }
 
 Tensor scale_first(const Tensor& x, const Tensor& by) {
@@ -226,8 +227,8 @@ RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::v
   RopeTable table{angle.cos(), angle.sin(), spec.interleaved};
   if (scales.defined() || scale != 1.0)
     for (const Tensor& t : {table.cos, table.sin}) scales.defined() ? t.mul_(scales) : t.mul_(scale);
-  // transformers' classes give such a head's query and key that product twice: the scores are those of one times the
-  // root of two.
+  // transformers' classes multiply such a head's query and key by that factor twice: the scores equal those of one
+  // multiplication by the square root of two.
   if (alone(spec))
     table = {(table.cos - table.sin) * std::numbers::sqrt2, table.sin.narrow(-1, 0, 0), spec.interleaved};
   return table;

@@ -27,10 +27,11 @@ struct RopeSpec {
   double low_freq_factor = 1, high_freq_factor = 4;  // llama3
   std::vector<double> short_factor, long_factor;     // longrope
   std::optional<double> short_scale, long_scale;     // longrope: of cos and sin, instead of attention_factor
-  double extrapolation_factor = 1, attn_factor = 1;  // yarn, EasyDeL's: of the share that stays, of cos and sin
+  // yarn, EasyDeL's: factors of the share that is not interpolated, and of cos and sin
+  double extrapolation_factor = 1, attn_factor = 1;
   // mrope: number of pairs rotated by a token's first, second and third position; empty: there is one position.
   std::vector<int64_t> mrope_section;
-  bool mrope_interleaved = false;  // the three alternate until the second and third have theirs
+  bool mrope_interleaved = false;  // the three alternate until the second and third have their number of pairs
 };
 
 struct Frequencies {

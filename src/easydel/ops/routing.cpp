@@ -24,7 +24,7 @@ constexpr double nothing = -std::numeric_limits<double>::infinity();
 
 Tensor best(const Tensor& scores, int64_t count) { return std::get<1>(at::topk(scores, count, -1)); }
 
-// Scores of experts outside the best groups are out of the choice.
+// Experts outside the best groups cannot be chosen.
 Tensor within_groups(const Tensor& scores, const RouterSpec& spec) {
   if (spec.top_groups >= spec.groups) return scores;
   const int64_t size = spec.experts / spec.groups;
@@ -37,9 +37,9 @@ Tensor within_groups(const Tensor& scores, const RouterSpec& spec) {
   return scores.masked_fill(out, nothing);
 }
 
-// One choice of the sparse mixer: the best of `left`, weighed among those of `left` that lie within twice the jitter.
-// With lots [tokens, experts + 1] one of those in proportion to its weight, by Gumbel's numbers; where it is not the
-// best, three of four count a third, and gradients flow as if they counted whole (Heun's third order).
+// One choice of the sparse mixer: the best of `left`, weighted among those of `left` within twice the jitter. With lots
+// [tokens, experts + 1], one of those is sampled in proportion to its weight (Gumbel). If it is not the best, three out
+// of four count a third, and gradients flow as if they counted fully (Heun's third order).
 std::pair<Tensor, Tensor> mix_one(const Tensor& scores, const Tensor& left, double jitter, const Tensor& lots) {
   Tensor chosen, far;
   {
@@ -50,7 +50,7 @@ std::pair<Tensor, Tensor> mix_one(const Tensor& scores, const Tensor& left, doub
   }
   const Tensor near = left.masked_fill(far, nothing), weights = at::softmax(near, -1);
   if (!lots.defined()) return {chosen, weights.gather(-1, chosen)};
-  const Tensor waits = lots.narrow(1, 0, scores.size(1)).neg().log1p().neg();  // exponential
+  const Tensor waits = lots.narrow(1, 0, scores.size(1)).neg().log1p().neg();  // exponentially distributed
   const Tensor drawn = (near.detach() - waits.log()).argmax(-1, true), weight = weights.gather(-1, drawn);
   const Tensor whole = drawn.eq(weights.argmax(-1, true)).logical_or(lots.narrow(1, scores.size(1), 1).gt(0.75));
   const Tensor counts = whole.to(weight.scalar_type()) * 0.6667 + 0.3333;

@@ -14,8 +14,8 @@ enum class Scoring : uint8_t {
   sigmoid,            // sigmoid of each expert, then the top k
   softmax_of_chosen,  // top k logits, softmax over them
   sigmoid_of_chosen,  // top k logits, sigmoid of each
-  sparsemixer         // one after the other, each softmax over those near the best left (arXiv 2409.12136)
-                      // while training, one of them by lot, in proportion to that softmax
+  sparsemixer         // one after the other, each softmax over those near the best remaining one (arXiv 2409.12136)
+                      // while training, one of them is sampled in proportion to that softmax
 };
 
 struct RouterSpec {
@@ -27,8 +27,8 @@ struct RouterSpec {
   bool two_for_a_group = false;
   bool normalise = false;   // weights are divided by their norm
   double norm_order = 1.0;  // order of that norm
-  double norm_plus = 0.0;   // is added to it
-  double norm_least = 0.0;  // and its minimum
+  double norm_plus = 0.0;   // added to the norm
+  double norm_least = 0.0;  // minimum of the norm
   double factor = 1.0;      // multiplies all weights, last
   double jitter = 0.0;      // sparsemixer: distance to the best
 };
@@ -42,7 +42,7 @@ struct Routing {
 // 2408.15664). `lots` fp32 [tokens, lots_of(spec)] or undefined: uniform random numbers in [0, 1) for draws while
 // training. A row's result depends on that row alone.
 Routing route(const Tensor& logits, const RouterSpec& spec, const Tensor& correction = {}, const Tensor& lots = {});
-// Number of random numbers per token while training; 0: nothing is drawn.
+// Number of random numbers per token while training; 0: nothing is sampled.
 int64_t lots_of(const RouterSpec& spec);
 
 // fp32 [experts]: how often each expert occurs in indices [tokens, top_k].

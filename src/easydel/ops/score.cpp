@@ -21,8 +21,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Rows at a time. At most about 64 MB of fp32 logits, large enough for the products to run at full speed; all chunks
-// alike, so that none of a few rows costs a whole reading of the weight.
+// Rows per chunk: at most about 64 MB of fp32 logits, and enough for products at full speed. Equal chunks, so that no
+// chunk of a few rows reads the whole weight.
 int64_t chunk_for(int64_t rows, int64_t vocabulary, int64_t wanted) {
   if (wanted > 0) return wanted;
   const int64_t most = std::clamp<int64_t>((16 << 20) / vocabulary, 16, 4096);
@@ -30,30 +30,30 @@ int64_t chunk_for(int64_t rows, int64_t vocabulary, int64_t wanted) {
   return std::max<int64_t>((even + 15) / 16 * 16, 16);
 }
 
-// A packed copy of the weight costs as much as packing its panels at a dozen products (measured at 49,152 x 576 to
-// 262,144 x 640), and lies beside all that a training step keeps.
+// Packing the whole weight costs as much as packing its panels in a dozen products (measured at 49,152 x 576 to 262,144
+// x 640), and takes memory in addition to all that a training step keeps.
 bool pays_to_pack(int64_t rows, int64_t chunk) { return rows > 12 * chunk; }
 
-// The rows [begin, end) of each.
+// Rows [begin, end) of each.
 std::vector<Factors> rows_of(const std::vector<Factors>& all, int64_t begin, int64_t end) {
   std::vector<Factors> out;
   for (const Factors& one : all) out.push_back({one.x.slice(0, begin, end), one.weight});
   return out;
 }
 
-// The tensors that gradients flow to, in the order in which graphs take them.
+// The tensors that receive gradients, in the order of the graph's inputs.
 variable_list inputs_of(const std::vector<Factors>& added) {
   variable_list out;
   for (const Factors& one : added) out.insert(out.end(), {one.x, one.weight.master});
   return out;
 }
 
-// What becomes of a product on the way to a logit.
+// The steps between a product and a logit.
 struct Shape {
   double multiplier = 1.0, softcap = 0.0, temperature = 1.0;
 };
 
-// The logits; into `bent`, where it is wanted and there is a softcap, tanh's own values.
+// The logits. If there is a softcap and `bent` is given, it receives the values of tanh.
 Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added,
                     const Shape& shape, Tensor* bent = nullptr) {
   Tensor logits = head_product(hidden, weight, bias, added);
@@ -67,7 +67,7 @@ Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bi
   return logits;
 }
 
-// Of fp32 logits, which are left alone; each [rows], entropy and correct where they are defined.
+// Results of fp32 logits, which are not changed; each [rows]. entropy and correct are computed if they are defined.
 struct OfLogits {
   Tensor logps, lse, entropy, correct;
 };
@@ -89,7 +89,7 @@ void read_logits(const Tensor& logits, const Tensor& labels, const OfLogits& out
   if (out.entropy.defined()) out.entropy.copy_(out.lse - (logits - out.lse.unsqueeze(1)).exp_().mul_(logits).sum(1));
 }
 
-// Into g, which may be the logits: scale x the gradient by what flows to each row's results; undefined: nothing does.
+// Writes scale x gradient into g, which may be the logits, from the gradients of each row's results (undefined: zero).
 void differentiate(const Tensor& given, const Tensor& g, const Tensor& labels, const Tensor& lse,
                    const Tensor& on_label, const Tensor& on_uniform, const Tensor& on_lse, double scale) {
   if (tensor::kernels_serve(given)) {
@@ -104,7 +104,7 @@ void differentiate(const Tensor& given, const Tensor& g, const Tensor& labels, c
                                         tensor::output_of(g));
     return;
   }
-  Tensor logits = (given - lse.unsqueeze(1)).exp_();  // probabilities
+  Tensor logits = (given - lse.unsqueeze(1)).exp_();  // now probabilities
   Tensor on_all = at::zeros({logits.size(0)}, lse.options());
   if (on_label.defined()) on_all.sub_(on_label);
   if (on_uniform.defined()) on_all.sub_(on_uniform);
@@ -116,7 +116,7 @@ void differentiate(const Tensor& given, const Tensor& g, const Tensor& labels, c
   g.copy_(logits);
 }
 
-// The gradients of one further product of the logits.
+// The gradients of one additional product of the logits.
 struct AddedGradient {
   AddedGradient(const Factors& factors, bool wants_x, bool wants_weight) : of(factors) {
     if (wants_x) x = at::empty(of.x.sizes(), of.x.options());
@@ -147,7 +147,8 @@ struct Score : torch::autograd::Function<Score> {
     const Tensor uniform = when(request.uniform), entropy = when(request.entropy), mean = when(request.mean_logit);
     const Tensor correct = request.correct ? at::empty({n}, options.dtype(at::kBool)) : Tensor();
     const Shape shape{request.multiplier, request.softcap, request.temperature};
-    // From the last chunk to the first, whose logits are kept: the backward begins there, and has room for one chunk.
+    // From the last chunk to the first, whose logits are kept: the backward begins there and needs the memory of one
+    // chunk.
     Tensor first;
     for (int64_t end = n, begin; end > 0; end = begin) {
       begin = (end - 1) / chunk * chunk;
@@ -172,7 +173,7 @@ struct Score : torch::autograd::Function<Score> {
       }
       kept.insert(kept.end(), types.begin(), types.end());
       context->save_for_backward(kept);
-      if (first.defined()) context->saved_data["first"] = first;  // there, because the backward can let go of it
+      if (first.defined()) context->saved_data["first"] = first;  // stored there so that the backward can release it
       context->saved_data["chunk"] = chunk;
       context->saved_data["temperature"] = request.temperature;
       context->saved_data["multiplier"] = request.multiplier;
@@ -185,8 +186,8 @@ struct Score : torch::autograd::Function<Score> {
         if (t.defined()) constant.push_back(t);
       context->mark_non_differentiable(constant);
     }
-    // Only what was asked for: a graph has no place for undefined outputs. The saved log-sum-exp must not be the output
-    // itself, since a caller may write into that.
+    // Only the requested outputs: a graph cannot have undefined ones. The saved log-sum-exp must not be the output
+    // itself, because a caller may write into that.
     variable_list out = {logps};
     if (request.uniform) out.push_back(uniform);
     if (request.log_normalizer) out.push_back(normalizer.clone());
@@ -237,7 +238,7 @@ struct Score : torch::autograd::Function<Score> {
       Tensor logits = first.defined()
                           ? std::exchange(first, Tensor())
                           : chunk_logits(part(hidden), matrix, bias, rows_of(added, begin, end), shape, &bent);
-      // At once as any gradient between layers, where nothing else is to be done to it.
+      // Computed directly in the dtype of gradients between layers if nothing else has to be done to it.
       const bool done = !bent.defined() && !db.defined();
       const bool in_place = !done || hidden.scalar_type() == at::kFloat;
       Tensor g = in_place ? logits : at::empty(logits.sizes(), done ? hidden.options() : logits.options());
@@ -264,7 +265,7 @@ struct Score : torch::autograd::Function<Score> {
 
 Tensor head_product(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added) {
   const Tensor logits = multiply(hidden, weight, bias, at::kFloat);
-  // Subtracting +0 changes no number; adding it would make +0 of -0.
+  // Subtracting +0 changes no number; adding it would turn -0 into +0.
   for (const Factors& one : added) logits.sub_(multiply(one.x.neg(), one.weight, {}, at::kFloat));
   return logits;
 }

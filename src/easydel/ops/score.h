@@ -27,7 +27,7 @@ ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias
                   const ScoreRequest& request, const std::vector<Factors>& added = {});
 
 // The logits without a gradient, fp32 [n, vocabulary]: the product with the weight, the bias and the `added` products.
-// These are added in such a way that one of zeros changes no bit, not even that of -0.
+// An added product of zeros changes no bit, not even that of -0.
 Tensor head_product(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added);
 
 }  // namespace easydel::ops

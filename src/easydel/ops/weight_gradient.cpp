@@ -11,7 +11,7 @@
 namespace easydel::ops {
 namespace {
 
-// Whether the backward that runs is one that adds to leaves' grad(), as backward() does and autograd::grad() does not.
+// Whether the running backward accumulates into leaves' grad(), like backward() and unlike autograd::grad().
 bool fills_leaves() {
   const auto* const asked = torch::autograd::get_current_graph_task_exec_info();
   return asked && asked->empty() && !at::GradMode::is_enabled();
@@ -25,7 +25,7 @@ bool can_grow(const Tensor& gradient, const Tensor& leaf) {
 
 void WeightGradient::remember(torch::autograd::AutogradContext* context, const Tensor& master) {
   context->saved_data["master_type"] = int64_t(master.scalar_type());
-  // Not as a saved variable: nothing reads the values, so they may be written before the backward.
+  // Not a saved variable: nothing reads the values, so they may be overwritten before the backward.
   if (master.is_leaf() && master.requires_grad() && master.is_cpu() && master.scalar_type() == at::kFloat)
     context->saved_data["leaf"] = master;
 }

@@ -1,4 +1,4 @@
-// From the values of a weight to its codes, by the kernels' loops.
+// Quantizes the values of a weight to codes, by the kernels' loops.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,16 @@ namespace easydel::quant {
 
 using Codes = std::shared_ptr<const kernels::QuantizedWeight>;
 
-// values [out, in], on a CPU, of any floating type: each code the nearest to its value over the group's scale.
+// values [out, in], on a CPU, of any floating dtype. Each value gets the code nearest to value / scale of its group.
 Codes quantize(const Tensor& values, const Format& format);
 
-// Codes int64 [out, in]: whole numbers, or places in the table; scales fp32 [out, groups].
+// Codes int64 [out, in]: integers, or indices of the table; scales fp32 [out, groups].
 struct Unpacked {
   Tensor codes, scales;
 };
 Unpacked unpack(const kernels::QuantizedWeight& weight);
 
-// What is left of the values in the format, in their own number type.
+// The values rounded to the format, in their own dtype.
 Tensor rounded(const Tensor& values, const Format& format);
 
 }  // namespace easydel::quant

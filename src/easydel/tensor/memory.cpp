@@ -19,15 +19,15 @@
 namespace easydel::tensor {
 namespace {
 
-constexpr size_t min_large_bytes = size_t{256} << 10;  // below it malloc does well
+constexpr size_t min_large_bytes = size_t{256} << 10;  // malloc is good below this size
 constexpr size_t huge_page_bytes = size_t{2} << 20;
-constexpr size_t spare_bytes = size_t{32} << 20;  // of pieces too small for the next tensor
+constexpr size_t spare_bytes = size_t{32} << 20;  // for pieces too small for the next tensor
 constexpr size_t max_areas = 16384;               // 32 GiB of huge pages
-constexpr size_t alignment = 64;                  // as libtorch's own
+constexpr size_t alignment = 64;                  // as in libtorch
 
-// Pages of the system's, huge ones where there is room for them.
+// Memory from the system, in huge pages if they are available.
 char* map_pages(size_t bytes) {
-  // Longer than wanted, and cut to a boundary of huge pages.
+  // Allocates more than requested, and trims to a boundary of huge pages.
   const size_t slack = bytes >= huge_page_bytes ? huge_page_bytes : 0;
   void* raw = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
@@ -40,8 +40,8 @@ char* map_pages(size_t bytes) {
   return block;
 }
 
-// New blocks. Those below the size of a region lie one behind the other, so that they share huge pages; what is not
-// given out yet is no memory yet.
+// New blocks. Blocks smaller than a region are allocated one after the other, so that they share huge pages; memory
+// that was not handed out yet is not backed by pages.
 class Fresh {
  public:
   void* take(size_t bytes) {
@@ -62,21 +62,21 @@ class Fresh {
   size_t left_ = 0;
 };
 
-// Free ranges by address, so that neighbours become one, and by size.
+// Free ranges by address, to merge adjacent ones, and by size.
 class Blocks {
  public:
   void* take(size_t bytes) {
     const std::lock_guard lock(mutex_);
     use_.in_use += bytes;
     if (use_.in_use > use_.peak) use_.peak = use_.in_use;
-    // A free range of the very size; fresh pages while there is room; a part of a larger range; pages of several ranges
-    // side by side; the oldest ranges' room.
+    // Tried in order: a free range of exactly this size; fresh pages within the limit; a part of a larger range; pages
+    // of several ranges, remapped contiguously; the memory of the oldest ranges.
     const auto fits = by_size_.lower_bound({bytes, nullptr});
     void* block = nullptr;
     if (fits != by_size_.end() && (fits->first == bytes || use_.in_use + use_.kept > use_.peak)) {
       block = cut(fits->second, bytes);
     } else if (bytes < 2 * huge_page_bytes || use_.in_use + use_.kept <= use_.peak || !(block = gathered(bytes))) {
-      // Pieces between small tensors stay for the next round, which would else pay for fresh pages each time.
+      // Pieces between small tensors are kept for the next round, which would otherwise pay for fresh pages each time.
       const size_t most = use_.peak + (bytes < 2 * huge_page_bytes ? spare_bytes : 0);
       while (!free_.empty() && use_.in_use + use_.kept > most) drop_oldest(use_.in_use + use_.kept - most);
       block = fresh_.take(bytes);
@@ -134,7 +134,7 @@ class Blocks {
     free_.erase(range);
     return bytes;
   }
-  // The beginning of a free range is taken, the rest stays.
+  // Takes the beginning of a free range; the rest stays free.
   void* cut(char* begin, size_t bytes) {
     const auto range = free_.find(begin);
     const uint64_t since = range->second.since;
@@ -143,10 +143,10 @@ class Blocks {
     use_.kept -= bytes;
     return begin;
   }
-  // Huge pages of free ranges behind each other, by their addresses alone: nothing is cleared, as fresh pages would be.
-  // Null where they do not hold most of it.
+  // Remaps huge pages of free ranges contiguously, which changes only addresses: nothing is cleared, as fresh pages
+  // would be. Null if the free ranges do not hold most of it.
   void* gathered(size_t bytes) {
-    // Each page may become an area of its own to the system, which has 65,530 of them for a process.
+    // Each page may become a mapping of its own, and the system allows 65,530 of them per process.
     if ((use_.in_use + use_.kept) / huge_page_bytes > max_areas) return nullptr;
     const size_t pages = bytes / huge_page_bytes;
     std::vector<char*> found;
@@ -161,9 +161,9 @@ class Blocks {
     if (!block) return nullptr;
     char* to = block;
     for (char* const page : found) {
-      // One at a time: those of one range may lie in several of the system's areas.
+      // One at a time, because the pages of one range may belong to several mappings.
       if (mremap(page, huge_page_bytes, huge_page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
-        // The system may have taken away what lay at `to`.
+        // The system may have unmapped the memory at `to`.
         constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
         if (mmap(to, size_t(block + bytes - to), PROT_READ | PROT_WRITE, how, -1, 0) != MAP_FAILED) break;
         munmap(block, bytes);
@@ -181,7 +181,7 @@ class Blocks {
     while (!free_.empty() && use_.in_use + use_.kept > use_.peak) drop_oldest(use_.in_use + use_.kept - use_.peak);
     return block;
   }
-  // At least `wanted` bytes of the oldest range, or all of it.
+  // Frees at least `wanted` bytes of the oldest range, or all of it.
   void drop_oldest(size_t wanted) {
     auto oldest = free_.begin();
     for (auto it = free_.begin(); it != free_.end(); ++it)
