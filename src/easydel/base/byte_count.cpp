@@ -15,7 +15,7 @@ std::optional<int64_t> byte_count(std::string_view text) {
     if (*c != ' ') unit += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
   static constexpr std::string_view powers = "KMGT";
   const size_t power =
-      unit.empty() || unit == "B" ? 0 : powers.find(unit[0]) + 1;  // 0 also of what is no power: npos + 1
+      unit.empty() || unit == "B" ? 0 : powers.find(unit[0]) + 1;  // 0 also for an unknown unit: npos + 1
   const std::string rest = power ? unit.substr(1) : unit;
   if (error != std::errc() || (power ? rest != "B" && rest != "IB" : !unit.empty() && unit != "B")) return std::nullopt;
   const double bytes = number * std::pow(rest == "IB" ? 1024.0 : 1000.0, double(power));

@@ -37,7 +37,7 @@ std::optional<double> parse_decimal(std::string_view text) {
   if (text[0] == '+') text.remove_prefix(1);
   double out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error == std::errc::result_out_of_range) {  // as Python: too large is infinite, too small is zero
+  if (error == std::errc::result_out_of_range) {  // as in Python: too large is infinite, too small is zero
     const size_t e = text.find_first_of("eE");
     const bool tiny = e != std::string_view::npos && text.find('-', e) != std::string_view::npos;
     out = tiny ? 0 : std::numeric_limits<double>::infinity();
@@ -134,7 +134,7 @@ bool operator==(const Value& a, const Value& b) {
   const bool scalars = a.kind <= Value::Kind::text && b.kind <= Value::Kind::text;
   if (!scalars) return false;
   if (a.is_null() || b.is_null()) return a.kind == b.kind;
-  // A bare word and the same word in quotes say the same; 5 and "5" do not, 1e3 and 1000 do.
+  // A bare word equals the same word in quotes; 5 does not equal "5"; 1e3 equals 1000.
   const auto word_a = a.as_string(), word_b = b.as_string();
   if (word_a || word_b) return word_a == word_b;
   if (a.as_bool() || b.as_bool()) return a.as_bool() == b.as_bool();

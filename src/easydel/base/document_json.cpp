@@ -1,4 +1,4 @@
-// JSON text into a document, by simdjson's on-demand parser: strict, but for NaN and Infinity as Python writes them.
+// Parses JSON text by simdjson's on-demand parser: strict, except for NaN and Infinity, which Python writes.
 #include <simdjson.h>
 
 #include <functional>
@@ -61,7 +61,7 @@ class JsonReader {
       case '"':
         return text(value.get_string(), token);
       default:
-        return scalar(token);  // left unread: the iterator passes over it, whatever it thinks of NaN
+        return scalar(token);  // not parsed: the iterator skips it, so NaN is harmless
     }
   }
 
@@ -85,7 +85,7 @@ class JsonReader {
     for (auto&& item : object) {
       ondemand::field field;
       if (const auto error = std::move(item).get(field)) fail(nullptr, error);
-      const char* const at = field.key().raw() - 1;  // asked for once: it is gone after unescaped_key()
+      const char* const at = field.key().raw() - 1;  // read first: it is gone after unescaped_key()
       const Place place = place_of(at);
       std::string_view key;
       if (const auto error = field.unescaped_key().get(key)) fail(at, error);
@@ -138,7 +138,7 @@ class JsonReader {
     return t.empty();
   }
 
-  // Places are asked for in file order (but for errors), so that lines are counted once.
+  // Places are looked up in file order (except for errors), so that lines are counted once.
   Place place_of(const char* at) {
     const char* const begin = text_.data();
     if (!at || at < begin || at > begin + text_.size()) at = begin + text_.size();

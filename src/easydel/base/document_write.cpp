@@ -1,4 +1,4 @@
-// Documents back into text: YAML in block style, YAML on one line for messages, JSON.
+// Writes documents as text: YAML in block style, YAML on one line for messages, JSON.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,11 +11,12 @@ namespace {
 
 constexpr size_t kFlowColumns = 100;  // a list of scalars that fits is written on one line
 
-// The character at the head of `rest` where some reader would drop it or take it for a line's end: control
-// characters, NEL, LS, PS, the byte order mark; 0: it is none.
+// The first character of `rest` if some reader would drop it or take it for the end of a line: control characters, NEL,
+// LS, PS, the byte order mark. 0 for any other character.
 uint32_t unsafe(std::string_view rest) {
   const auto byte = [&](size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0u; };
-  if (byte(0) < 0x20 || byte(0) == 0x7f) return byte(0) == 0 ? 0x110000 : byte(0);  // NUL, for which 0 is taken
+  // NUL is returned as 0x110000, because 0 means none
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return byte(0) == 0 ? 0x110000 : byte(0);
   if (byte(0) == 0xc2 && byte(1) < 0xa0) return byte(1);
   const uint32_t wide = (byte(0) & 0xf) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
   const bool three = byte(0) == 0xe2 || byte(0) == 0xef;
@@ -55,7 +56,7 @@ std::string in_quotes(std::string_view text) {
   return out + '"';
 }
 
-// What some reader of YAML (1.1 or 1.2) takes for a null, a boolean or a merge key.
+// Words that some reader of YAML (1.1 or 1.2) takes for a null, a boolean or a merge key.
 bool is_reserved_word(std::string_view text) {
   static constexpr std::array<std::string_view, 13> kWords = {"null", "~", "true", "false", "yes", "no",  "on",
                                                               "off",  "y", "n",    "<<",    "=",   "none"};
@@ -65,11 +66,11 @@ bool is_reserved_word(std::string_view text) {
 std::string yaml_text(std::string_view text, bool flow) {
   const bool starts_well =
       !text.empty() && std::string_view("-?:,[]{}#&*!|>'\"%@` ").find(text[0]) == std::string_view::npos;
-  // What begins like a number is quoted: readers of YAML 1.1 know more forms of them than we do.
+  // Words that begin like a number are quoted: readers of YAML 1.1 know more forms of numbers than we do.
   const bool number_like = !text.empty() && (std::string_view("0123456789+.").find(text[0]) != std::string_view::npos);
   bool plain = starts_well && !number_like && !is_reserved_word(text) && text.back() != ' ' && text.back() != ':' &&
                text.find(": ") == std::string_view::npos && text.find(" #") == std::string_view::npos;
-  // A path may begin with a dot or hold a colon; that is plain in every reader.
+  // A path may begin with a dot or contain a colon; that is plain in every reader.
   if (!plain && (text.starts_with("./") || text.starts_with("../")) &&
       text.find_first_of(" :#") == std::string_view::npos)
     plain = true;
@@ -79,7 +80,7 @@ std::string yaml_text(std::string_view text, bool flow) {
 }
 
 std::string yaml_plain(const Value& value) {
-  // PyYAML reads 1e-5 as a text; with a point it is a number for everybody.
+  // PyYAML reads 1e-5 as a string; with a decimal point every reader takes it for a number.
   const std::string& text = value.scalar;
   const size_t e = text.find_first_of("eE");
   if (e != std::string::npos && text.find('.') == std::string::npos && !text.starts_with("0x") && value.as_double()) {
@@ -118,7 +119,7 @@ std::string flow(const Value& value, bool portable) {
 
 void block(const Value& value, size_t indent, std::string& out);
 
-// After "key:" or "-": on the same line where it fits, else below.
+// After "key:" or "-": on the same line if it fits, otherwise below.
 void block_child(const Value& value, size_t indent, bool in_list, std::string& out) {
   const bool empty = value.items.empty() && value.entries.empty();
   if (value.as_string()) {
@@ -131,7 +132,7 @@ void block_child(const Value& value, size_t indent, bool in_list, std::string& o
   } else if (in_list) {
     std::string inner;
     block(value, indent + 2, inner);
-    out += " " + inner.substr(indent + 2);  // the first key stands beside the dash
+    out += " " + inner.substr(indent + 2);  // the first key is on the line of the dash
   } else {
     out += "\n";
     block(value, indent + 2, out);

@@ -1,5 +1,5 @@
-// YAML text into a document, from libyaml's events: every value keeps its place, and what libyaml lets pass
-// (duplicate keys, cycles, alias bombs, a second document) is refused here.
+// Parses YAML text from libyaml's events: every value keeps its place, and what libyaml accepts (duplicate keys,
+// cycles, alias bombs, a second document) is refused here.
 #include <yaml.h>
 
 #include <map>
@@ -51,7 +51,7 @@ class YamlReader {
     bool finished = false;
   };
 
-  // One node, whose first event is the current one; leaves the current event at the node's last.
+  // Parses one node. The current event is its first one before the call, and its last one after.
   Value node(int depth) {
     if (depth > kMaxYamlDepth) wrong(here(), str("is nested more than ", kMaxYamlDepth, " levels deep"));
     switch (event_.type) {
@@ -143,7 +143,7 @@ class YamlReader {
     return value;
   }
 
-  // Keys of the map win over merged ones, earlier maps of a list over later ones.
+  // The map's own keys take precedence over merged ones, and earlier maps of a list over later ones.
   void merge(Value& into, const Value& from, std::unordered_set<std::string>& seen) {
     if (from.is_list()) {
       for (const Value& item : from.items) {
@@ -187,10 +187,10 @@ class YamlReader {
     have_event_ = false;
   }
 
-  // libyaml counts columns in characters; places are in bytes, as compilers and editors have them.
+  // libyaml counts columns in characters; places count bytes, as compilers and editors do.
   Place place_of(const yaml_mark_t& mark) {
     while (lines_ < mark.line && line_begin_ < text_.size()) line_begin_ = after_line(line_begin_), ++lines_;
-    if (lines_ > mark.line) {  // a mark of an earlier line
+    if (lines_ > mark.line) {  // a mark on an earlier line
       lines_ = 0, line_begin_ = 0;
       return place_of(mark);
     }
@@ -202,7 +202,7 @@ class YamlReader {
     const auto lead = static_cast<unsigned char>(text_[at]);
     return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   }
-  // libyaml also breaks lines at a lone CR, NEL, LS and PS.
+  // libyaml also breaks lines at a single CR, NEL, LS and PS.
   size_t after_line(size_t at) const {
     for (; at < text_.size(); at += width(at)) {
       const std::string_view rest = text_.substr(at);

@@ -83,7 +83,7 @@ Fault& fault() {
   return one;
 }
 
-// The one place that every step passes: 0, or the errno that the fault hook wants it to fail with.
+// Every operation calls this first. Returns 0, or the errno with which the fault hook makes it fail.
 int before(Operation operation, const fs::path& path) { return fault() ? fault()(operation, path) : 0; }
 
 // Runs one system call after the hook; throws with the verb of the operation.
@@ -126,7 +126,7 @@ std::string read(const fs::path& path) {
   out.resize(static_cast<size_t>(std::max<off_t>(status.st_size, 0)));
   size_t filled = 0;
   for (;;) {
-    if (filled == out.size()) out.resize(out.size() + 4096);  // pipes, /proc, and to see the end
+    if (filled == out.size()) out.resize(out.size() + 4096);  // for pipes and /proc, and to detect the end
     const ssize_t got = ::read(file, out.data() + filled, out.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path, "read", errno);
@@ -147,7 +147,7 @@ std::string read_compressed(const fs::path& path) {
   stream.avail_in = static_cast<uInt>(packed.size());
   std::string out;
   std::vector<char> piece(kBufferBytes);
-  bool ended = false;  // of one gzip member: a file may hold several
+  bool ended = false;  // one gzip member: a file may contain several
   while (!ended || stream.avail_in > 0) {
     if (ended) check(::inflateReset(&stream) == Z_OK, "zlib: inflateReset failed");
     stream.next_out = reinterpret_cast<Bytef*>(piece.data());
@@ -169,7 +169,7 @@ void make_directories(const fs::path& path) {
   make_directories(path.parent_path());
   if (const int error = before(Operation::mkdir, path)) fail(path, "make this folder", error);
   if (::mkdir(path.c_str(), 0777) != 0) {
-    if (errno == EEXIST && fs::is_directory(path)) return;  // another process was quicker
+    if (errno == EEXIST && fs::is_directory(path)) return;  // another process created it first
     fail(path, "make this folder", errno);
   }
   sync_directory(folder_of(path));
@@ -195,7 +195,7 @@ void sync_directory(const fs::path& path) {
   if (file < 0) fail(path, "open", errno);
   step(Operation::fsync, path, "write", [&] {
     const int result = ::fsync(file);
-    return result != 0 && (errno == EINVAL || errno == EROFS) ? 0 : result;  // a file system without it
+    return result != 0 && (errno == EINVAL || errno == EROFS) ? 0 : result;  // the file system does not support it
   });
 }
 
@@ -207,7 +207,7 @@ void write(const fs::path& path, std::string_view bytes) {
 
 namespace {
 
-// By this name /proc shows an open file, and one without a name gets one.
+// /proc's name of an open file, by which a file without a name can be given one.
 std::string name_of_open(int file) { return str("/proc/self/fd/", file); }
 
 fs::path aside_of(const fs::path& path) {
@@ -216,8 +216,8 @@ fs::path aside_of(const fs::path& path) {
 
 }  // namespace
 
-// Where the file system has files without names it is one until commit(), aside_ being empty: of a process that is
-// killed nothing is left.
+// If the file system supports files without names, the file has none until commit() (aside_ is empty), so that a killed
+// process leaves nothing behind.
 Writer::Writer(fs::path path) : path_(std::move(path)) {
   file_ = step(Operation::open, path_, "write", [&] {
     const int unnamed = ::open(folder_of(path_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
@@ -264,7 +264,7 @@ void Writer::commit() {
   step(Operation::rename, path_, "write", [&] {
     if (aside_.empty()) {
       const fs::path aside = aside_of(path_);
-      ::unlink(aside.c_str());  // of a process that had this number
+      ::unlink(aside.c_str());  // left by a process that had the same id
       if (::linkat(AT_FDCWD, name_of_open(file_).c_str(), AT_FDCWD, aside.c_str(), AT_SYMLINK_FOLLOW) != 0) return -1;
       aside_ = aside;
     }
@@ -315,7 +315,7 @@ void Appender::line(std::string_view text) {
 
 namespace {
 
-// What is mapped now.
+// All current mappings.
 struct Mappings {
   std::mutex mutex;
   std::map<const std::byte*, const std::byte*> end_of;
@@ -328,7 +328,8 @@ Mappings& mappings() {
 }  // namespace
 
 std::shared_ptr<const Mapped> Mapped::open(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // of a pipe it would wait
+  // O_NONBLOCK: opening a pipe would wait
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file < 0) fail(path, "read", errno);
   struct stat status = {};
   if (::fstat(file, &status) != 0) fail(path, "read", errno);
@@ -356,7 +357,7 @@ void Mapped::forget(std::span<const std::byte> bytes) {
   const std::lock_guard lock(mappings().mutex);
   auto mapping = mappings().end_of.upper_bound(bytes.data());
   if (mapping == mappings().end_of.begin() || (--mapping)->second < bytes.data() + bytes.size()) return;
-  // Whole pages only: the others are a neighbour's as well.
+  // Only whole pages: the first and the last may be shared with neighbours.
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
   const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;

@@ -8,7 +8,7 @@
 namespace easydel {
 namespace {
 
-// Edit distance that counts two swapped neighbours as one step (optimal string alignment).
+// Edit distance in which swapping two adjacent letters is one step (optimal string alignment).
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});
@@ -34,7 +34,7 @@ std::string nearest(std::string_view word, std::span<const std::string> known) {
     const size_t longer = std::max(wanted.size(), name.size()), shorter = std::min(wanted.size(), name.size());
     if (longer - shorter > allowed) continue;
     const size_t d = distance(wanted, canonical(name));
-    // One letter for another would make any one-letter name "near"; so would a word that shares nothing.
+    // A substitution would make any one-letter name "near", and so would a word that shares no letter.
     if (d <= allowed && d < longer && d < best_distance) best = name, best_distance = d;
   }
   return best;

@@ -34,7 +34,7 @@ std::string number_text(double number) {
                                                                  : Value::number(number).scalar;
 }
 
-// A number or a boolean in quotes is a string; people mean it without them.
+// A number or a boolean in quotes is a string; users usually mean it without quotes.
 std::string quotes_remedy(const Value& value, const At& at) {
   Value bare = value;
   bare.kind = Value::Kind::plain;
@@ -155,7 +155,7 @@ Value schema_map(Value values) {
 
 std::string expects_with(const std::string& expects, const Limits& limits) {
   if (!limits.has_low) return expects;
-  // "an integer from 1 to 256, or null": the limits belong to the number.
+  // "an integer from 1 to 256, or null": the limits are inserted after the noun.
   const size_t noun = std::min(expects.find("an integer"), expects.find("a number"));
   size_t end = noun == std::string::npos ? expects.size() : noun + (expects[noun + 1] == 'n' ? 10 : 8);
   const std::string range = limits.has_high ? " from " + number_text(limits.low) + " to " + number_text(limits.high)

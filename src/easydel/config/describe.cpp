@@ -1,4 +1,4 @@
-// Schema, documentation, help and default file: all from the field tables.
+// Schema, documentation, help and default file, all generated from the field tables.
 #include <algorithm>
 
 #include "easydel/config/section.h"
@@ -15,7 +15,7 @@ std::string title_of(const Key& key, const std::string& path) {
                                                     : below;
 }
 
-// The key's meaning and what else is to say about it.
+// The key's meaning and all other remarks about it.
 std::string remarks(const Key& key) {
   std::string out = key.doc;
   const auto also = [&out](const std::string& text) { out += (out.empty() ? "" : " ") + text; };
@@ -52,7 +52,7 @@ Value key_schema(const Key& key) {
   return schema;
 }
 
-// One schema for a key that variants know in different ways.
+// One schema for a key that several variants define differently.
 void join_schema(Value& properties, const std::string& name, const Value& schema) {
   Value* const there = properties.find(name);
   if (!there) return void(properties.set(name, schema));
@@ -118,7 +118,7 @@ std::string markdown(const Section& section, const std::string& path) {
     if (!is_value(key)) {
       const std::string title = title_of(key, path);
       std::string inner = markdown(*key.section(), title);
-      // The key says what this section is for in its place; the struct's own doc follows.
+      // The key says what the section is for; the struct's own doc follows.
       const size_t after_title = inner.find("\n\n") + 2;
       out += inner.insert(after_title, remarks(key) + "\n\n");
     }

@@ -22,7 +22,7 @@ bool is_at(std::string_view path, std::string_view key) {
 }  // namespace
 
 void Problems::add(std::string path, Place place, std::string what, std::string remedy) {
-  // Two checks may find the same.
+  // Two checks may find the same problem.
   if (std::ranges::any_of(problems_, [&](const Problem& p) { return p.path == path && p.what == what; })) return;
   problems_.push_back({std::move(path), place, std::move(what), std::move(remedy)});
 }

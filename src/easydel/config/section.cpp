@@ -18,7 +18,7 @@ std::vector<std::string> known_names(std::span<const Part> parts) {
   return names;
 }
 
-// Where a key of this very name is, in the sections below; empty: nowhere.
+// The path of a key with exactly this name in the sections below; empty: there is none.
 std::string place_below(std::string_view name, const Section& section, const std::string& path, int depth) {
   for (const Key& key : section.keys) {
     const std::string here = join_path(path, key.name);
@@ -29,7 +29,7 @@ std::string place_below(std::string_view name, const Section& section, const std
   return "";
 }
 
-constexpr size_t kListedKeys = 24;  // more are a page, not a remedy
+constexpr size_t kListedKeys = 24;  // a longer list would be a page instead of a remedy
 
 std::string unknown_key_remedy(std::string_view name, std::span<const Part> parts, const std::string& path) {
   const std::vector<std::string> names = known_names(parts);
@@ -77,7 +77,7 @@ void read_sections(std::span<const Part> parts, const Value& value, const std::s
   const size_t before = problems.size();
   if (!value.is_null() && !value.is_map())
     return problems.add(path, value.place, "is not a section", "expected keys below it, one per line: 'key: value'");
-  std::vector<std::pair<const Key*, std::string>> seen;  // a key of the table, and how the document spells it
+  std::vector<std::pair<const Key*, std::string>> seen;  // a key of the table, and its spelling in the document
   for (size_t i = 0; i < value.entries.size(); ++i) {
     const auto& [name, child] = value.entries[i];
     const Place key_place = i < value.key_places.size() ? value.key_places[i] : child.place;
@@ -117,7 +117,7 @@ void read_sections(std::span<const Part> parts, const Value& value, const std::s
       }
       if (key.settle) key.settle(part.object, join_path(path, key.name), problems);
     }
-  if (problems.size() != before) return;  // rules over several keys need them all to be right
+  if (problems.size() != before) return;  // rules over several keys assume that each key is valid
   for (const Part& part : parts) {
     Keys keys(problems, path);
     if (part.section->settle) part.section->settle(part.object, keys);

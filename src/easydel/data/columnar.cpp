@@ -14,8 +14,8 @@ std::filesystem::path path_of_library() {
   return std::filesystem::path(info.dli_fname).parent_path() / "libeasydel_arrow.so";
 }
 
-// The wheel's libraries export their own copies of libraries that this program has, too (simdjson, of another version):
-// each side keeps to its own. The sanitizers' runtime cannot be combined with that.
+// The wheel's libraries export their own copies of libraries that this program also has (simdjson, in another version),
+// so each side is bound to its own. The sanitizers' runtime cannot be combined with that.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int how_to_open = RTLD_NOW | RTLD_LOCAL;
 #else

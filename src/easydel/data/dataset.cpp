@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t rows_at_a_time = 1024;
 
-// prepare() over rows on all cores; results in their order, the first error (by row) is thrown.
+// Runs prepare() on the rows on all cores. Results are in the rows' order; the first error (by row) is thrown.
 std::vector<Prepared> prepare_all(const std::vector<TypedRow>& rows, const Prepare& prepare) {
   std::vector<Prepared> out(rows.size());
   std::vector<std::exception_ptr> errors(rows.size());
@@ -117,7 +117,7 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
   if (options.packing != Packing::none) log::info(options.section, ": ", report.packing.text());
 }
 
-// Documents in the order of the first epoch, so that what is packed together is mixed and shuffled too.
+// Documents in the order of the first epoch, so that packed rows mix and shuffle them, too.
 std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& order) {
   std::vector<Example> out;
   for (const int64_t index : order.epoch(0)) out.push_back(documents[static_cast<size_t>(index)]);

@@ -12,12 +12,12 @@ struct Field {
   bool quoted = false;
 };
 
-// Fields of one row, which may be several lines long; line ends inside of quotes become \n.
+// Fields of one row, which may have several lines. Line ends inside quotes become newlines.
 class Splitter {
  public:
   explicit Splitter(char separator) : separator_(separator) {}
 
-  // false: the row goes on in the next line.
+  // Returns false if the row continues in the next line.
   bool take(std::string_view line) {
     if (inside_) {
       fields_.back().text += '\n';

@@ -46,7 +46,7 @@ std::string Encoder::ended(const std::string& text) const {
 
 std::vector<int32_t> Encoder::plain(const std::string& text) const {
   auto ids = tokenizer_->encode(text, {.add_special_tokens = options_.add_special_tokens});
-  // A text that spells BOS and a tokenizer that adds it would double it.
+  // If the text already begins with BOS and the tokenizer adds it, there would be two.
   const auto bos = tokenizer_->bos_id();
   if (bos && ids.size() > 1 && ids[0] == *bos && ids[1] == *bos) ids.erase(ids.begin());
   return ids;

@@ -19,8 +19,8 @@ EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool sh
   size_ = mixture_.on ? static_cast<int64_t>(sources_.size()) : total;
 }
 
-// Each block has floor(weight * block size) examples of each source, the rest from the heaviest; their places in the
-// block are shuffled by (seed, block).
+// Each block has floor(weight * block size) examples of each source, the remainder from the heaviest sources; their
+// places in the block are shuffled by (seed, block).
 std::vector<int64_t> EpochOrder::blocks() const {
   const size_t count = sizes_.size();
   const double sum = std::accumulate(mixture_.weights.begin(), mixture_.weights.end(), 0.0);
@@ -30,7 +30,7 @@ std::vector<int64_t> EpochOrder::blocks() const {
   const auto heaviest = std::max_element(mixture_.weights.begin(), mixture_.weights.end()) - mixture_.weights.begin();
   share[heaviest] += mixture_.block_size - std::accumulate(share.begin(), share.end(), int64_t{0});
 
-  // A source that is empty, or whose share is none, can never be used up by drawing.
+  // A source that is empty or has weight 0 can never be used up by sampling.
   std::vector<int64_t> left = sizes_;
   std::vector<bool> drawn(count);
   for (size_t s = 0; s < count; ++s) drawn[s] = share[s] > 0 && sizes_[s] > 0;
@@ -71,7 +71,7 @@ std::vector<int64_t> EpochOrder::epoch(int64_t epoch) const {
     if (shuffled_) shuffle(out, Stream(seed_, Use::epoch, number));
     return out;
   }
-  // Each source in its own order, laid into the places that the blocks give it.
+  // Each source in its own order, assigned to the places that the blocks give it.
   std::vector<std::vector<int64_t>> own(sizes_.size());
   std::vector<int64_t> next(sizes_.size(), 0);
   for (size_t s = 0; s < own.size(); ++s) {

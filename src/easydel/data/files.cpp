@@ -1,4 +1,4 @@
-// Which files a pattern means, and their lines.
+// Finds the files that a pattern matches, and reads their lines.
 #include <fnmatch.h>
 #include <glob.h>
 
@@ -33,7 +33,7 @@ std::vector<fs::path> deep_matches(const std::string& pattern) {
   return out;
 }
 
-// The files of a folder that `datasets` saved, as its state.json lists them; UserError where it holds several splits.
+// The files of a folder that `datasets` saved, as listed in its state.json. Throws UserError if it has several splits.
 std::vector<fs::path> saved_files(const fs::path& folder, const std::string& where) {
   std::vector<fs::path> out;
   if (fs::exists(folder / "dataset_dict.json"))
@@ -48,7 +48,7 @@ std::vector<fs::path> saved_files(const fs::path& folder, const std::string& whe
 }
 
 std::vector<fs::path> matches(const std::string& pattern) {
-  if (fs::exists(pattern)) return {pattern};  // a name that happens to hold brackets
+  if (fs::exists(pattern)) return {pattern};  // a name that happens to contain brackets
   if (pattern.find("**") != std::string::npos) return deep_matches(pattern);
   glob_t found = {};
   std::vector<fs::path> out;

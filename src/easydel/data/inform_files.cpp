@@ -1,5 +1,5 @@
-// The files of a data set of the hub: which of them belong to a split, by their names, as Hugging Face's `datasets`
-// reads a repository that says nothing else.
+// The files of a dataset on the hub: assigns them to splits by their names, as Hugging Face's `datasets` does for a
+// repository without a configuration.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -25,8 +25,8 @@ constexpr std::array kSplits{SplitWords{"validation", {"validation", "valid", "d
                              SplitWords{"test", {"test", "testing", "eval", "evaluation"}},
                              SplitWords{"train", {"train", "training"}}};
 
-// Whether `word` stands in the name of a folder or file by itself: a letter beside it makes it another word, and behind
-// a file's there is something more.
+// Whether `word` is a separate word in the name of a folder or file: not next to a letter, and in a file's name
+// followed by something.
 bool has_word(std::string_view name, std::string_view word, bool folder) {
   const auto apart = [&](size_t at) {
     return std::string_view("-._ 0123456789").find(name[at]) != std::string_view::npos;
@@ -38,14 +38,14 @@ bool has_word(std::string_view name, std::string_view word, bool folder) {
   return false;
 }
 
-// "valid" asks for what "validation" is; a word of one's own for itself.
+// "valid" means "validation"; other words mean themselves.
 std::string_view split_named(std::string_view word) {
   for (const SplitWords& split : kSplits)
     if (std::ranges::find(split.words, word) != split.words.end()) return split.split;
   return word;
 }
 
-// `configs:` at the head of the card, as Hugging Face's `datasets` reads it; null: it has none.
+// `configs:` at the head of the card, as Hugging Face's `datasets` reads it; null: none.
 Value configurations_of(const fs::path& folder) {
   const fs::path card = folder / "README.md";
   std::error_code missing;
@@ -63,7 +63,7 @@ std::string text_at(const Value& map, std::string_view key) {
   return value && !value->is_map() && !value->is_list() && !value->is_null() ? value->scalar : "";
 }
 
-// Of one configuration: which pattern of files is of which split.
+// The patterns of files of one configuration, with their splits.
 std::vector<std::pair<std::string, std::string>> patterns_of(const Value& configuration) {
   std::vector<std::pair<std::string, std::string>> out;
   const auto add = [&](const std::string& split, const Value& paths) {
@@ -83,7 +83,7 @@ std::vector<std::pair<std::string, std::string>> patterns_of(const Value& config
   return out;
 }
 
-// Files that say something of the data, as `datasets` knows them, and hidden ones.
+// Files that describe the data (those that `datasets` knows), and hidden files.
 bool is_about_data(const fs::path& file) {
   static constexpr std::array<std::string_view, 6> names{"README.md",          "config.json", "dataset_info.json",
                                                          "dataset_infos.json", "state.json",  "dataset_dict.json"};
@@ -95,7 +95,7 @@ bool is_about_data(const fs::path& file) {
 
 using Names = std::vector<std::string>;
 
-// "data/train_sft-00000-of-00003.parquet": "train_sft"; empty: the name is not of this form.
+// "data/train_sft-00000-of-00003.parquet": "train_sft"; empty: the name has another form.
 std::string split_of_shard(const std::string& file) {
   if (!is_match(file, "data/*-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]*.*")) return "";
   const size_t begin = file.find('/') + 1;
@@ -104,8 +104,8 @@ std::string split_of_shard(const std::string& file) {
 
 using Splits = std::vector<std::string>;
 
-// The splits that a file's place says: by its name as push_to_hub() gives it, by its folders, by its name; else
-// training. What says nothing of any file is passed over.
+// Assigns files to splits by push_to_hub()'s file names, else by folder names, else by file names, else to training.
+// The first rule that applies to any file is used.
 Splits splits_by_shard(const std::string& file) {
   const std::string split = split_of_shard(file);
   return split.empty() ? Splits{} : Splits{split};
@@ -132,10 +132,10 @@ Splits training_split(const std::string&) { return {"train"}; }
 
 struct Found {
   std::map<std::string, Names, std::less<>> by_split;
-  std::string other;  // a file that is there and cannot be read; empty: none
+  std::string other;  // a file that exists but cannot be read; empty: none
 };
 
-// The files of a repository by their splits: those of a configuration, else all by their places, as `datasets` does it.
+// The files of a repository by split: those of a configuration, else all by their paths, as in `datasets`.
 Found found_in(const Names& files, const Value* configuration) {
   std::string below = configuration ? text_at(*configuration, "data_dir") : "";
   if (!below.empty() && !below.ends_with('/')) below += '/';
@@ -170,7 +170,7 @@ Found found_in(const Names& files, const Value* configuration) {
   return out;
 }
 
-// The files of the kind that most of them are; of as many, what `datasets` likes best.
+// The files of the most frequent kind; in a tie, the kind that `datasets` prefers.
 Names of_one_kind(const Names& files) {
   static constexpr std::array<std::string_view, 4> liked{"parquet", "arrow", "json", "csv"};
   const auto kind_of = [](const std::string& file) {
@@ -212,7 +212,7 @@ std::vector<fs::path> files_on_hub(const InformConfig& inform, const std::string
     const Value* const flag = one.find("default");
     if (text_at(one, "config_name") == "default" || (flag && flag->as_bool().value_or(false))) standard = &one;
   }
-  // A word that is no configuration is a split.
+  // A word that is not a configuration is a split.
   const std::string& word = asked.empty() || chosen ? inform.split : asked;
   const auto [by_split, other] = found_in(files, chosen ? chosen : standard);
   auto found = by_split.find(word);

@@ -10,7 +10,7 @@
 namespace easydel::data {
 namespace {
 
-// The columns of a piece of a document behind those of its row.
+// Appends the columns of a piece of a document to those of its row.
 void append_columns(Example& row, const Example& document, size_t begin, size_t end, bool new_sequence) {
   const bool first = row.lengths.empty();
   check(first || row.columns.size() == document.columns.size(), "documents of one row have unequal columns");
@@ -69,7 +69,7 @@ std::vector<Example> in_order(const std::vector<Example>& documents, size_t row_
   return rows;
 }
 
-// Documents that are longer than a row: cut off, or split into pieces.
+// Documents longer than a row: truncated, or split into pieces.
 std::vector<Example> fitted(std::vector<Example> documents, size_t row_length, bool split, PackingReport& report) {
   std::vector<Example> out;
   out.reserve(documents.size());
@@ -83,7 +83,7 @@ std::vector<Example> fitted(std::vector<Example> documents, size_t row_length, b
       for (size_t i = 0; i < size; i += row_length) out.push_back(piece(document, i, std::min(size, i + row_length)));
     } else {
       Example kept = piece(document, 0, row_length);
-      // The token that it predicted is gone with the rest.
+      // The next token, which it would predict, was cut off.
       kept.labels.back() = no_label;
       ++report.cut;
       report.cut_tokens += static_cast<int64_t>(size - row_length);
@@ -102,7 +102,7 @@ std::vector<size_t> longest_first(const std::vector<Example>& documents) {
   return order;
 }
 
-// The bin with the least room that is enough; among those, the one that has had that room for the longest time.
+// The bin with the least space that suffices; among those, the one that has had this space for the longest time.
 std::vector<std::vector<size_t>> best_fit(const std::vector<Example>& documents, size_t row_length) {
   std::vector<std::vector<size_t>> bins;
   std::map<size_t, std::deque<size_t>> with_room;
@@ -123,7 +123,8 @@ std::vector<std::vector<size_t>> best_fit(const std::vector<Example>& documents,
   return bins;
 }
 
-// The first bin with enough room; `rooms` is a tournament over bins whose inner nodes hold the greatest room below.
+// The first bin with enough space; `rooms` is a tournament tree over bins whose inner nodes hold the largest space
+// below.
 std::vector<std::vector<size_t>> first_fit(const std::vector<Example>& documents, size_t row_length) {
   size_t leaves = 1;
   while (leaves < documents.size()) leaves *= 2;

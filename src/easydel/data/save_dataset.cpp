@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 using Lists = std::vector<std::vector<int32_t>>;
 
-// An example as a row: lists of numbers under names.
+// An example as a row: named lists of numbers.
 class Table {
  public:
   Table(const std::string& where, const Dataset& dataset, const MixtureConfig& mixture, const SavedExamples& saved)
@@ -65,7 +65,7 @@ bool is_columnar(const SaveConfig& save) {
   return save.format == SaveFormat::parquet || save.format == SaveFormat::arrow;
 }
 
-// Rows [begin, end) as one file.
+// Writes rows [begin, end) as one file.
 void write_file(const fs::path& file, const SaveConfig& save, const Table& table, int64_t begin, int64_t end) {
   if (is_columnar(save)) {
     const auto form = save.format == SaveFormat::parquet ? columnar::Form::parquet : columnar::Form::arrow;
@@ -85,7 +85,7 @@ void write_file(const fs::path& file, const SaveConfig& save, const Table& table
   writer.commit();
 }
 
-// Of a row, before it is compressed.
+// Size of a row before compression.
 int64_t bytes_of_row(const SaveConfig& save, const Table& table, int64_t i) {
   if (!is_columnar(save)) return static_cast<int64_t>(json_row(table, i).size()) + 2;
   int64_t bytes = 0;
@@ -93,7 +93,7 @@ int64_t bytes_of_row(const SaveConfig& save, const Table& table, int64_t i) {
   return bytes;
 }
 
-// Where each file's rows begin, and behind the last.
+// First row of each file, and the number of rows.
 std::vector<int64_t> cuts(const SaveConfig& save, const Table& table) {
   const int64_t rows = table.rows();
   std::vector<int64_t> out{0};
@@ -121,7 +121,7 @@ std::string_view word_of(SaveFormat format) {
   return "";
 }
 
-// `datasets` calls what it saved to the disk data-*, and what it loads by name train-*.
+// `datasets` names files data-* in a folder that it saved, and train-* in one that it loads by name.
 std::string name_of_file(const SaveConfig& save, size_t file, size_t files) {
   char name[64];
   std::snprintf(name, sizeof name, "%s-%05zu-of-%05zu.", save.format == SaveFormat::arrow ? "data" : "train", file,
@@ -129,7 +129,7 @@ std::string name_of_file(const SaveConfig& save, size_t file, size_t files) {
   return name + std::string(word_of(save.format));
 }
 
-// What load_from_disk() of `datasets` looks for beside the files.
+// The files that load_from_disk() of `datasets` expects in addition to the data.
 void write_state(const fs::path& folder, const std::vector<fs::path>& files, const std::string& fingerprint) {
   Value names = Value::list(), state = Value::map(), info = Value::map();
   for (const fs::path& file : files) names.items.emplace_back().set("filename", Value::text(file.filename().string()));
@@ -147,7 +147,7 @@ void write_state(const fs::path& folder, const std::vector<fs::path>& files, con
 
 fs::path folder_of(const SaveConfig& save) { return hub::expand_home(*save.output_path); }
 
-// Files of an earlier save would be read with this one's.
+// Files of an earlier save would be read together with this one's.
 void remove_earlier(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();

@@ -23,7 +23,7 @@ uint64_t Stream::next() {
     has_second_ = false;
     return second_;
   }
-  // The number's high word shares a lane with the use: no run has 2^32 epochs or blocks.
+  // The number's high word shares a lane with the use: a run never has 2^32 epochs or blocks.
   const auto word = philox({static_cast<uint32_t>(index_), static_cast<uint32_t>(index_ >> 32),
                             static_cast<uint32_t>(number_), static_cast<uint32_t>(use_)},
                            static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32));
@@ -34,7 +34,7 @@ uint64_t Stream::next() {
 }
 
 uint64_t Stream::below(uint64_t bound) {
-  // Numbers in the incomplete last round of `bound` are drawn again.
+  // Numbers in the incomplete last interval of length `bound` are drawn again.
   const uint64_t limit = bound * (UINT64_MAX / bound);
   uint64_t value = next();
   while (value >= limit) value = next();

@@ -1,4 +1,4 @@
-// type: json. A list of rows, or one row a line (what `datasets` calls JSON Lines and often names .json).
+// type: json. A list of rows, or one row per line (which `datasets` calls JSON Lines and often names .json).
 #include <array>
 #include <fstream>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 1> json_extensions{".json"};
 
-// The first byte that is no white space; 0: there is none.
+// The first byte that is not white space; 0: none.
 char first_character(const std::filesystem::path& file) {
   if (file.extension() == ".gz") {
     const std::string text = files::read_compressed(file);

@@ -1,4 +1,4 @@
-// type: jsonl. One JSON object a line.
+// type: jsonl. One JSON object per line.
 #include <array>
 
 #include "easydel/base/error.h"
@@ -20,7 +20,7 @@ bool read_jsonl(const std::filesystem::path& file, const SourceOptions&, const R
     try {
       row = parse_json(line, file.string());
     } catch (const UserError& error) {
-      // The parser saw one line only.
+      // The parser saw only this line.
       refuse(FilePlace{file.string(), static_cast<int>(number), error.place.column}, error.problem, error.remedy);
     }
     if (!row.is_map()) refuse(where, "a row must be an object with named fields", R"(as in {"text": "..."})");

@@ -1,4 +1,4 @@
-// Beam search over the cache: Beams says which sequences go on, and their slots follow.
+// Beam search over the cache: Beams decides which sequences continue, and their slots follow.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -36,8 +36,8 @@ class BeamSearch final : public Search {
     place(cache);
   }
 
-  // Every running beam gets the lane of the beam that it continues; where two continue one, the second gets a copy in a
-  // lane that nobody continues.
+  // Every running beam takes the lane of the beam that it continues. If two beams continue the same one, the second
+  // gets a copy in a lane that no beam continues.
   void place(nn::Cache& cache) {
     const std::vector<Beam>& running = beams_.running();
     for (size_t base = 0; base < lanes_.size(); base += width_) {
@@ -73,7 +73,7 @@ class BeamSearch final : public Search {
     to.tokens = from.tokens, to.prompt = from.prompt, to.seen = from.seen, to.known = from.known;
   }
 
-  // The text of what follows the prompt.
+  // The text of the tokens after the prompt.
   std::string text_of(std::span<const TokenId> tokens) const {
     return around_.tokenizer ? around_.tokenizer->decode(tokens.subspan(request_.prompt.size()), true, false) : "";
   }
@@ -111,7 +111,7 @@ class BeamSearch final : public Search {
                                                 : StopReason::max_time;
       if (around_.on_text) around_.on_text(first_ + results_.size() - 1, beam.tokens.back(), result.text);
     }
-    // Where fewer than were asked for could be found, the others are empty.
+    // If fewer results than requested were found, the others are empty.
     results_.resize(static_cast<size_t>(request_.config.num_return_sequences));
   }
 

@@ -30,7 +30,7 @@ std::vector<Beams::Candidate> Beams::candidates(std::span<const std::span<float>
       if (scores[i] != kNever) out.push_back({scores[i], i / vocabulary, static_cast<TokenId>(i % vocabulary)});
     return out;
   }
-  // A heap of the best so far, the worst of them in front.
+  // A heap of the best candidates so far, the worst of them in front.
   const auto better = [](const Candidate& a, const Candidate& b) {
     return a.score != b.score ? a.score > b.score : a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
   };
@@ -67,7 +67,7 @@ void Beams::advance(std::span<const std::span<float>> rows,
     all_stop &= ends;
     if (!ends)
       next.push_back(std::move(beam));
-    else if (i < width_ && !full)  // the others are there to have enough that go on
+    else if (i < width_ && !full)  // the others only ensure that enough candidates continue
       complete(std::move(beam));
   }
   std::ranges::stable_sort(next, std::ranges::greater{}, &Beam::score);
@@ -87,8 +87,8 @@ float Beams::divisor(int64_t length) const {
   return static_cast<float>(std::pow(static_cast<double>(length), config_.length_penalty));
 }
 
-// Whether the best of those that run could become better than the worst complete one: unless early_stopping is "never",
-// by what it would be worth now.
+// Whether the best running beam could still become better than the worst complete one: judged by its present score,
+// unless early_stopping is "never".
 bool Beams::can_improve() const {
   if (complete_.size() < width_) return true;
   const auto prompt = static_cast<int64_t>(prompt_);

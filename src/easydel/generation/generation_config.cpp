@@ -10,7 +10,8 @@
 namespace easydel::generation {
 namespace {
 
-// The keys of one file that count, into `out`: what was asked for stays, nulls and keys of others are left out.
+// Copies the relevant keys of one file into `out`, except keys that were asked for. Nulls and other tools' keys are
+// ignored.
 void take(const Value& document, const std::string& where, auto counts, GenerationConfig& out) {
   if (!document.is_map()) return;
   const auto& section = config::section_of<GenerationConfig>();

@@ -18,10 +18,10 @@ namespace {
 
 int64_t tokens_of(const std::vector<TokenId>& tokens) { return static_cast<int64_t>(tokens.size()); }
 
-// A request with what its config leaves open, and where its sequences end.
+// A request with the settings that its config leaves open, and the limits of its sequences.
 struct Prepared {
   Request request;
-  int64_t max_length;  // tokens at most, prompt counted
+  int64_t max_length;  // maximum number of tokens, prompt included
 };
 
 void check_ids(const auto& ids, const std::string& where, const char* what, const models::Model& model) {
@@ -81,13 +81,13 @@ class Passes {
     cache_->truncate(lane.slot, 0);
     lane.seen = 0;
   }
-  // Its keys are of other frequencies than its length now asks for.
+  // True if its cached keys were rotated by frequencies of a shorter length than it has now.
   bool outgrown(const Lane& lane) const {
     const auto length = static_cast<size_t>(model_.restart_length());
     return lane.seen > 0 && length > 0 && lane.known <= length && lane.tokens.size() > length;
   }
 
-  // One pass over `count[i]` unseen tokens of each lane; who has seen all of its tokens gets scores.
+  // One pass over `count[i]` unseen tokens of each lane. Lanes that have then seen all of their tokens get scores.
   void run(const std::vector<Lane*>& lanes, const std::vector<int64_t>& count) {
     std::vector<int64_t> slots, prompts, wanted, lengths;
     std::vector<Lane*> complete;
@@ -114,7 +114,8 @@ class Passes {
       const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
       if (!complete.empty()) logits = model_.head().logits(hidden, pass).cpu().contiguous();
     };
-    constexpr int64_t few = 32;  // of so many tokens a pass is many short steps, of no torch op that needs the team
+    // with few tokens a pass is many short steps, and no torch operator that needs the thread pool
+    constexpr int64_t few = 32;
     total <= few ? tensor::executor().hold(forward) : forward();
     for (size_t i = 0; i < complete.size(); ++i) complete[i]->scores = logits.select(0, static_cast<int64_t>(i));
   }
@@ -183,7 +184,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
       running.push_back(std::move(waiting.front()));
       waiting.pop_front();
     }
-    // Prompts first, in pieces of at most prefill_tokens a pass; then everybody decodes together.
+    // First the prompts, at most prefill_tokens per pass; then all requests decode together.
     const auto begin = Clock::now();
     std::vector<Lane*> prompts, decoding;
     std::vector<int64_t> count;

@@ -21,7 +21,7 @@ void forbid(std::span<const int64_t> ids, std::span<float> scores) {
     if (in(id, scores)) scores[static_cast<size_t>(id)] = kNever;
 }
 
-// Only these tokens are left, all alike.
+// Allows only these tokens, with equal scores.
 void force(std::span<const int64_t> ids, std::span<float> scores) {
   std::ranges::fill(scores, kNever);
   for (const int64_t id : ids)
@@ -55,7 +55,7 @@ class SequenceBiases final : public Processor {
 
 std::vector<SequenceBias> bad_words(const std::vector<Ids>& words, std::span<const int64_t> ends) {
   std::vector<SequenceBias> out;
-  for (const Ids& word : words)  // the end of the text is nobody's bad word
+  for (const Ids& word : words)  // an end token is never a bad word
     if (!word.empty() && !(word.size() == 1 && std::ranges::find(ends, word[0]) != ends.end()))
       out.push_back({word, kNever});
   return out;
@@ -106,7 +106,7 @@ class PromptPenalty final : public Processor {
   std::unordered_set<TokenId> prompt_;
 };
 
-// No run of `size` tokens that stands in `source` comes again; without a source: in the sequence itself.
+// No sequence of `size` tokens that occurs in `source` may occur again; without a source: in the sequence itself.
 class NoRepeatNgram final : public Processor {
  public:
   explicit NoRepeatNgram(int64_t size, std::optional<std::vector<TokenId>> source = std::nullopt)
@@ -215,7 +215,7 @@ class GrowingEnd final : public Processor {
 
 class Suppress final : public Processor {
  public:
-  // `only_at`: of the tokens to come, only the one with this number, from 0.
+  // `only_at`: applies only to the generated token with this index.
   explicit Suppress(Ids ids, std::optional<size_t> only_at = std::nullopt) : ids_(std::move(ids)), only_at_(only_at) {}
   void apply(const History& history, std::span<float> scores) const override {
     if (!only_at_ || history.generated().size() == *only_at_) forbid(ids_, scores);
@@ -278,7 +278,7 @@ Chain make_processors(const GenerationConfig& c, const Setting& setting) {
 Chain make_chain(const GenerationConfig& c, const Setting& setting) {
   Chain chain = make_processors(c, setting);
   if (!c.greedy()) {
-    // A beam goes on where the end of another comes first.
+    // A beam continues with another candidate where the best one ends.
     const int64_t needed = c.num_beams == 1 ? 1 : std::max<int64_t>(2, 1 + static_cast<int64_t>(c.eos_token_id.size()));
     for (auto& warper : make_warpers(c, setting.keep > 0 ? setting.keep : needed)) chain.push_back(std::move(warper));
   }

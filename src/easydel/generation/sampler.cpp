@@ -40,12 +40,12 @@ TokenId pick(std::span<const float> scores, double number) {
     last = static_cast<TokenId>(i);
     if (left < 0) return last;
   }
-  return last;  // only rounding leads here
+  return last;  // reached only by rounding
 }
 
 std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, size_t position) {
   const tensor::Key key = tensor::key_of(seed, "sample several");
-  std::vector<std::pair<double, size_t>> noisy;  // the greater first, of equal ones the smaller index
+  std::vector<std::pair<double, size_t>> noisy;  // descending; of equal ones the smaller index first
   std::vector<size_t> out, rest;
   for (size_t i = 0; i < scores.size(); ++i) {
     if (scores[i] == kNever || std::isnan(scores[i])) {

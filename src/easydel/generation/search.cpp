@@ -55,14 +55,14 @@ class SingleSearch final : public Search {
     if (static_cast<int64_t>(lanes_[0].tokens.size()) >= max_length_) return finish(StopReason::length, token);
     if (out_of_time()) finish(StopReason::max_time, token);
   }
-  // Text that is held back, as bytes of a character that may still grow, can end with a stop string already.
+  // Text that is held back as an incomplete character can already end with a stop string.
   bool stop_is_held() const {
     if (!decoder_ || request_.config.stop_strings.empty()) return false;
     const std::string whole = around_.tokenizer->decode(results_[0].tokens, true, false);
     const size_t shown = results_[0].text.size() + stops_.held().size();
     return shown < whole.size() && stops_.would_stop(std::string_view(whole).substr(shown));
   }
-  // The rest of the text comes out only when nothing more can follow it.
+  // The rest of the text is emitted only when nothing more can follow it.
   void finish(StopReason reason, TokenId token) {
     if (decoder_) {
       std::string rest = stops_.push(decoder_->finish());
@@ -100,13 +100,13 @@ bool Search::ready() const { return !done_ && std::ranges::none_of(lanes_, &Lane
 
 void Search::advance(nn::Cache& cache) {
   std::vector<std::span<float>> rows;
-  std::vector<Tensor> used;  // lanes that go on have no scores
+  std::vector<Tensor> used;  // lanes that continue without scores have none
   for (Lane& lane : lanes_) {
     used.push_back(std::exchange(lane.scores, {}));
     if (used.back().defined())
       rows.emplace_back(used.back().data_ptr<float>(), static_cast<size_t>(used.back().numel()));
   }
-  // One number that is none in a hidden state makes every score of its row one.
+  // A NaN in a hidden state makes every score of its row a NaN.
   for (const auto& row : rows)
     if (std::isnan(row.front()) && std::isnan(row.back()) && !request_.config.remove_invalid_values)
       refuse(str("prompt ", first_ + 1), "the model's scores are not numbers (NaN)",

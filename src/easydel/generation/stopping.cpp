@@ -18,7 +18,7 @@ std::string StopStrings::push(std::string_view piece) {
     stopped_ = true;
     return std::exchange(held_, "").substr(0, first);
   }
-  // The longest tail that begins a stop string stays back.
+  // The longest tail that could begin a stop string is held back.
   size_t keep = 0;
   for (const std::string& stop : stops_)
     for (size_t length = std::min(stop.size() - 1, held_.size()); length > keep; --length)

@@ -1,5 +1,5 @@
-// What narrows a draw: temperature, and the cuts of unlikely tokens. None of them puts a whole vocabulary in order: a
-// cut looks at the tokens that are still possible, and sorts only near its edge.
+// Processors before sampling: temperature, and cut-offs of unlikely tokens. None of them sorts the whole vocabulary:
+// each looks at the tokens that are still possible, and sorts only near its threshold.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -20,7 +20,7 @@ class Temperature final : public Processor {
   float temperature_;
 };
 
-// The tokens that may still come: their ids, and (by the same index) their scores and probabilities.
+// The tokens that are still possible: their ids, and (by the same index) their scores and probabilities.
 struct Possible {
   explicit Possible(std::span<const float> all) {
     for (size_t id = 0; id < all.size(); ++id)
@@ -48,7 +48,7 @@ struct Possible {
   double sum = 1;
 };
 
-// Indices by descending score, equal ones in the order of their ids, put in order only where it is asked for.
+// Indices by descending score, ties by id; sorted only as far as needed.
 class Ranking {
  public:
   explicit Ranking(std::span<const float> scores) : scores_(scores), order_(scores.size()) {
@@ -58,7 +58,7 @@ class Ranking {
   auto before() const {
     return [this](uint32_t a, uint32_t b) { return scores_[a] != scores_[b] ? scores_[a] > scores_[b] : a < b; };
   }
-  // Of ranks [begin, end): those below `middle` come before it.
+  // Partitions ranks [begin, end) so that those below `middle` come before it.
   void part(size_t begin, size_t middle, size_t end) {
     if (begin < middle && middle < end) std::nth_element(at(begin), at(middle), at(end), before());
   }
@@ -71,7 +71,7 @@ class Ranking {
   std::vector<uint32_t> order_;
 };
 
-// The k-th greatest, k from 1 and at most their number.
+// The k-th greatest score, 1 <= k <= their number.
 float greatest(std::vector<float> scores, size_t k) {
   std::ranges::nth_element(scores, scores.begin() + static_cast<std::ptrdiff_t>(k) - 1, std::ranges::greater{});
   return scores[k - 1];
@@ -113,7 +113,7 @@ class TopK final : public Processor {
   void apply(const History&, std::span<float> scores) const override {
     Possible all(scores);
     if (k_ >= all.size()) return;
-    const float threshold = greatest(std::move(all.scores), k_);  // its equals stay, as in the original
+    const float threshold = greatest(std::move(all.scores), k_);  // equal scores stay, as in the original
     for (float& score : scores)
       if (score < threshold) score = kNever;
   }
@@ -130,12 +130,12 @@ class TopP final : public Processor {  // arXiv:1904.09751
     const size_t count = all.size();
     if (keep_ >= count) return;
     all.weigh();
-    // From the unlikeliest upwards: out go those whose summed probability stays within 1 - p. Halves are told from one
-    // another until the last to go is among a few.
+    // Starting with the least likely tokens, removes those whose cumulative probability is at most 1 - p. Halves are
+    // partitioned until the last one to remove is among a few.
     const auto within = [&](double sum) { return static_cast<float>(sum) <= static_cast<float>(1 - p_); };
     Ranking order(all.scores);
     order.part(0, keep_, count);
-    size_t first = keep_, end = count;  // of the ranks from `end` on all go, of those before `first` none
+    size_t first = keep_, end = count;  // ranks from `end` on are removed, ranks before `first` are kept
     double sum = 0;
     constexpr size_t kFew = 64;
     while (end - first > kFew) {
@@ -185,10 +185,10 @@ class Typical final : public Processor {
     if (keep_ >= all.size()) return;
     all.weigh();
     const auto entropy = static_cast<float>(all.entropy());
-    std::vector<float> nearness(all.size());  // greatest: as likely as the entropy expects
+    std::vector<float> nearness(all.size());  // greatest: the token is as likely as the entropy predicts
     for (size_t i = 0; i < all.size(); ++i) nearness[i] = -std::abs(-all.log_probability(i) - entropy);
     Ranking order(nearness);
-    // Of the ranks before `first` all are needed to reach the mass; from `end` on none is.
+    // Ranks before `first` are needed to reach the mass; ranks from `end` on are not.
     size_t first = 0, end = all.size();
     double sum = 0;
     constexpr size_t kFew = 64;
@@ -216,8 +216,8 @@ class Typical final : public Processor {
   size_t keep_;
 };
 
-// Tokens of less than this probability go, but for the `keep` likeliest (arXiv:2210.15191): epsilon; where `by_entropy`
-// eta, whose bound falls with the entropy.
+// Removes tokens below a probability, except the `keep` likeliest (arXiv:2210.15191): epsilon, or with `by_entropy`
+// eta, whose threshold falls with the entropy.
 class Cutoff final : public Processor {
  public:
   Cutoff(double epsilon, bool by_entropy, int64_t keep)

@@ -1,5 +1,5 @@
-// The watermark of arXiv:2306.04634: which tokens are green depends on the tokens before, through torch's generator and
-// permutations, so that marks are found by transformers' detector.
+// The watermark of arXiv:2306.04634: the previous tokens decide which tokens are green, by torch's generator and
+// permutations, so that transformers' detector finds the marks.
 #include <algorithm>
 
 #include "easydel/generation/processors.h"
@@ -30,7 +30,7 @@ class Watermark final : public Processor {
       for (const int64_t id : green(drawn)) scores[static_cast<size_t>(id)] += bias;
       return;
     }
-    // Each of the likeliest tokens is asked whether it is green where it stands itself at the end.
+    // With self-hashing, each of the likeliest tokens is tested for being green if it came next.
     constexpr size_t kAsked = 40;
     std::vector<uint32_t> order(scores.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
@@ -48,7 +48,7 @@ class Watermark final : public Processor {
 
  private:
   static constexpr int64_t kTable = 1000003;
-  // Of a hash that may have wrapped around: Python's remainder by 2^64 - 1.
+  // A hash that may have wrapped around: Python's remainder by 2^64 - 1.
   static uint64_t seed(uint64_t hash) { return static_cast<int64_t>(hash) < 0 ? hash - 1 : hash; }
 
   std::span<const int64_t> green(const Tensor& drawn) const {

@@ -14,7 +14,7 @@
 namespace easydel::train {
 namespace {
 
-// Each token's own label: the next one's, or -- unshifted -- what stands at its place. The last token has none.
+// The label of each token: that of the next token, or (unshifted) its own. The last token has none.
 Tensor labels_of_tokens(const Tensor& labels, const LossConfig& config) {
   if (!config.shift_tokens) return labels;
   const Tensor none = at::full_like(labels.slice(1, 0, 1), config.ignore_index);
@@ -70,7 +70,7 @@ ComputedLoss compute_loss(const models::Model& model, const LossInputs& inputs, 
   Targets targets{.labels = labels, .num_items_in_batch = inputs.num_items_in_batch};
   if (inputs.attention_mask.defined()) targets.attention_mask = inputs.attention_mask;
   if (config.shift_tokens) {
-    // The last place of each row has no label; the mask is that of the labels' own tokens.
+    // The last position of each row has no label; the mask is that of the labels' own tokens.
     const auto cut = [](Tensor& t) { t = t.slice(1, 0, t.size(1) - 1); };
     for (Tensor* t : {&losses.plain, &losses.z, &losses.correct, &targets.labels}) cut(*t);
     if (targets.attention_mask.defined()) targets.attention_mask = targets.attention_mask.slice(1, 1);

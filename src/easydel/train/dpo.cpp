@@ -1,5 +1,6 @@
 // trainer_type: dpo. Direct preference optimisation (arXiv:2305.18290) with the losses and divergences of
-// trl/trainer/dpo_trainer.py: the chosen answer by a wider margin over the rejected one than a frozen reference has.
+// trl/trainer/dpo_trainer.py: trains the model to prefer the chosen answer by a wider margin than a frozen reference
+// does.
 #include "easydel/train/dpo_config.h"
 
 #include <ATen/ops/cat.h>
@@ -22,8 +23,8 @@
 namespace easydel::train {
 namespace {
 
-// Columns of a pair's sequences: how many tokens its answers have, and perhaps their log-probabilities by the
-// reference.
+// Columns of a pair's sequences: the number of tokens of its answers and, if precomputed, their log-probabilities under
+// the reference.
 constexpr const char *answer_tokens = "answer_tokens", *reference_logps = "reference_logps";
 
 struct Pair {
@@ -34,10 +35,10 @@ Pair halves(const Tensor& stacked) {
   return {parts[0], parts[1]};
 }
 
-// What the losses are functions of; all [pairs].
+// The inputs of the losses; all [pairs].
 struct Scores {
-  Pair logps, ratios;  // of the policy; over the reference
-  Pair scores;         // the ratios through the divergence
+  Pair logps, ratios;  // of the policy; relative to the reference
+  Pair scores;         // the ratios after the divergence
   Pair lengths;        // tokens of the answers
   Tensor chosen_mean;  // scalar: mean log-probability of the chosen answers' tokens
   Tensor delta() const { return scores.chosen - scores.rejected; }
@@ -64,7 +65,7 @@ Tensor smoothed(const Tensor& logits, double smoothing) {
 
 Tensor sorted(const Tensor& values) { return std::get<0>(values.sort(0)); }
 
-// The loss of each pair, [pairs] (or a scalar where it is one for the batch).
+// The loss of each pair, [pairs] (a scalar if the loss is defined for the whole batch).
 Tensor pair_loss(DpoLoss loss, const Scores& s, const DpoConfig& config) {
   const double beta = config.beta, smoothing = config.label_smoothing;
   const auto [chosen, rejected] = s.ratios;
@@ -249,7 +250,8 @@ class Dpo final : public Method {
     return cut;
   }
 
-  // [2 * pairs], the chosen half first. With ld_alpha, what a longer answer has beyond the shorter counts less.
+  // [2 * pairs], the chosen half first. With ld_alpha, tokens of an answer beyond the length of the shorter one are
+  // weighted by it.
   Tensor answer_logps(const SequenceScores& scores, const Tensor& per_token) const {
     if (!config_.ld_alpha) return scores.sums(per_token);
     const Tensor ends = scores.lengths.cumsum(0);

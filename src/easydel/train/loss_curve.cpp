@@ -17,7 +17,7 @@ struct Curve {
 };
 
 struct Axis {
-  double low, high, from, to;  // values, and where they stand
+  double low, high, from, to;  // range of the values, and their coordinates
   double at(double value) const { return from + (value - low) / (high - low) * (to - from); }
 };
 

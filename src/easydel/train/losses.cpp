@@ -43,7 +43,7 @@ TokenLosses losses_of(const Tensor& logits, const Tensor& labels, const LossConf
   return out;
 }
 
-// The weights by which each row's sum is 1, or each document's of a packed row.
+// The weights scaled so that each row (or each document of a packed row) sums to 1.
 Tensor averaged(const Tensor& weights, const Tensor& segments) {
   if (!segments.defined()) return weights / weights.sum(1, true).clamp_min(least_weight);
   const int64_t count = segments.numel() ? segments.max().item<int64_t>() + 1 : 1;
@@ -125,7 +125,7 @@ LossMetrics reduced(const TokenLosses& tokens, const Targets& targets, const Los
 
 namespace {
 
-// logits [..., classes] and labels of the shape before.
+// logits [..., classes]; labels have the leading shape.
 LossMetrics cross_entropy(const Tensor& logits, const Targets& targets, const LossConfig& config) {
   return reduced(losses_of(logits, targets.labels, config), targets, config);
 }

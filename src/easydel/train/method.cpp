@@ -45,7 +45,7 @@ const Tensor& Batch::column(std::string_view name) const {
 
 namespace {
 
-// A column of all examples, in the order of flat_batch. `sequences`: the most that an example has.
+// A column of all examples, in the order of flat_batch. `sequences`: the largest number in one example.
 template <class T>
 Tensor collated(std::span<const data::Example* const> examples, const data::Column& like, size_t sequences) {
   std::vector<const std::vector<T>*> lists;

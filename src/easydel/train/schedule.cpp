@@ -7,7 +7,7 @@
 namespace easydel::train {
 namespace {
 
-// From 0 to 1 as `progress` does.
+// Rises from 0 to 1 with `progress`.
 double risen(Schedule::Curve curve, double progress) {
   switch (curve) {
     case Schedule::Curve::linear:

@@ -1,5 +1,5 @@
 // trainer_type: sft. Supervised fine-tuning: the cross-entropy of the next token, divided by the number of labels in
-// the whole update (trl/trainer/sft_trainer.py).
+// the full batch (trl/trainer/sft_trainer.py).
 #include "easydel/train/sft_config.h"
 
 #include <ATen/ops/exp.h>
@@ -17,7 +17,7 @@ namespace {
 data::EncoderOptions encoder_options(const Setting& setting, const SftConfig& config) {
   data::EncoderOptions options;
   options.add_special_tokens = setting.mixture.tokenization.add_special_tokens.value_or(config.add_special_tokens);
-  // Without prompts, a conversation leaves what the assistant says.
+  // Without prompts, only the assistant's messages of a conversation are trained on.
   options.assistant_mask = config.assistant_only_loss || !setting.trainer.common.train_on_inputs.value_or(true);
   if (setting.mixture.pack_eos_token_id) options.eos = static_cast<int32_t>(*setting.mixture.pack_eos_token_id);
   if (config.eos_token) {
@@ -80,7 +80,7 @@ class Sft final : public Method {
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
     nn::Pass pass;
     const models::Outputs outputs = forwarding.run(model, batch, pass);
-    // A micro-batch without labels still takes part in what the ranks do together.
+    // A micro-batch without labels still takes part in the collective operations of the ranks.
     if (batch.labelled == 0) return {outputs.hidden.sum() * 0, {}};
     const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
     const nn::Scores scores = model.head().score(hidden, labels, pass,
@@ -123,7 +123,7 @@ class Sft final : public Method {
     return static_cast<int64_t>(counts.size()) - std::ranges::count(counts, 0);
   }
 
-  // Of each labelled token: its part of its sequence's mean.
+  // For each labelled token: its weight in the mean of its sequence.
   static Tensor shares(const Batch& batch) {
     std::vector<float> out;
     for (const int64_t count : labels_of_sequences(batch))

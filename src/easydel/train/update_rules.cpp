@@ -43,7 +43,7 @@ class AdamW final : public UpdateRule {
     const bool short_copy = !u.copy.defined() || (served(u.copy) && u.copy.scalar_type() == at::kBFloat16);
     const bool by_kernel =
         !o_.amsgrad && served(u.value) && u.value.scalar_type() == at::kFloat && served(u.gradient) && short_copy;
-    // The kernel scales what it reads; the others read what is scaled.
+    // The kernel scales the gradient as it reads it; the other rules read a scaled one.
     const bool scaled = !by_kernel || o_.coupled;
     if (scaled && u.scale != 1) u.gradient.mul_(u.scale);
     const Tensor gradient = o_.coupled ? u.coupled_gradient() : u.gradient, &mean = u.state("mean"),

@@ -1,5 +1,5 @@
 // quad and skew: EasyDeL's two whitening optimizers (eformer/optimizers/_tx/white_kron.py; preconditioners of
-// arXiv:1512.04202). A matrix goes in blocks; each has a left and a right factor that make its momentum white.
+// arXiv:1512.04202). A matrix is cut into blocks; each has a left and a right factor that whiten its momentum.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -18,18 +18,18 @@
 namespace easydel::train {
 namespace {
 
-constexpr double kept_bound = 0.95;  // of a factor's bound from update to update
+constexpr double kept_bound = 0.95;  // decay of a factor's bound per update
 constexpr int64_t probes = 4, iterations = 5;
 
-// The same numbers at every update and for every block, so that a run repeats itself.
+// The same random numbers for every update and block, so that a run is reproducible.
 Tensor normal(at::IntArrayRef shape, const char* name) {
   const Tensor out = at::empty(shape, at::TensorOptions().dtype(at::kFloat));
   tensor::fill_normal(out, tensor::key_of(0, name), 1, shape, std::vector<int64_t>(shape.size(), 0));
   return out;
 }
 
-// From below, what a matrix stretches a vector by at most: a few power iterations on its longest row and four probes.
-// `scale` is of its entries' size.
+// A lower bound of the spectral norm: a few power iterations on the longest row and four probes. `scale` has the
+// magnitude of the entries.
 double stretch(const Tensor& matrix, double scale) {
   if (!(scale > 0)) return 0;
   const Tensor a = matrix / scale;
@@ -42,7 +42,7 @@ double stretch(const Tensor& matrix, double scale) {
   return at::linalg_vector_norm(x, 2, 1).max().item<double>() * scale;
 }
 
-// One step of a factor towards the rotation that makes it symmetric and positive.
+// Rotates a factor one step towards being symmetric and positive.
 Tensor rotated(const Tensor& factor) {
   Tensor skew = factor.t() - factor;
   const double most = skew.abs().max().item<double>();
@@ -115,7 +115,7 @@ class Kron final : public UpdateRule {
     return {size, large ? size : o_.block, large};
   }
 
-  // A tensor as a matrix: dimensions are joined where that is most square; what has but one is a vector.
+  // A tensor as a matrix: dimensions are joined as squarely as possible; a tensor with one dimension is a vector.
   Cuts cuts_of(const Tensor& value) const {
     const int64_t all = value.numel();
     int64_t rows = all, longest = 1, before = 1;
@@ -134,14 +134,14 @@ class Kron final : public UpdateRule {
     return std::max(o_.preconditioner_rate / std::sqrt(1 + double(step) / 10000), 0.4);
   }
 
-  // Without noise a block that no gradient reaches would let its factors grow for ever.
+  // Without noise, the factors of a block without gradients would grow without bound.
   Tensor with_noise(const Tensor& moment) const {
     Tensor& noise = noise_[moment.sizes().vec()];
     if (!noise.defined()) noise = normal(moment.sizes(), "kron/noise").to(moment.options()).mul_(1e-9);
     return moment + noise;
   }
 
-  // What a factor should be one of: `much` is what its side of the whitened block is now, `even` what it should be.
+  // Moves a factor towards a whitened block: `much` is the present size of its side, `even` the target.
   void follow(const Update& u, Tensor factor, Tensor bound, const Tensor& much, double even) const {
     const bool diagonal = factor.dim() == 1;
     const double most = (diagonal ? much : much.diagonal()).max().item<double>();
@@ -174,7 +174,7 @@ class Kron final : public UpdateRule {
     };
     const int64_t rows = moment.size(0), columns = moment.size(1);
     const Tensor left = factor_of("left", cuts.rows, rows), right = factor_of("right", cuts.columns, columns);
-    if (u.step % 100 == 0) {  // neither grows at the other's cost
+    if (u.step % 100 == 0) {  // rebalances the two factors
       const double l = left.abs().max().item<double>(), r = right.abs().max().item<double>(), both = std::sqrt(l * r);
       left.mul_(both / l);
       right.mul_(both / r);
@@ -193,7 +193,8 @@ class Kron final : public UpdateRule {
   }
 
   KronOptions o_;
-  mutable std::map<std::vector<int64_t>, Tensor> noise_;  // by shape: the same at every update, and dear to make
+  // by shape: the same for every update, and expensive to compute
+  mutable std::map<std::vector<int64_t>, Tensor> noise_;
 };
 
 }  // namespace

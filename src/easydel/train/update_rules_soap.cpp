@@ -1,5 +1,4 @@
-// SOAP: Adam in slowly turning bases. How a basis is found and followed; what Adam is, is the paper's
-// (arXiv:2409.11321).
+// SOAP (arXiv:2409.11321): Adam in slowly rotating eigenbases. This file finds and follows the bases.
 #include <ATen/ops/argsort.h>
 #include <ATen/ops/diagonal.h>
 #include <ATen/ops/linalg_eigh.h>
@@ -38,7 +37,7 @@ class Soap final : public UpdateRule {
 
   void update(const Update& u) const override {
     Tensor& count = u.state("count");
-    const double step = count.item<double>();  // updates before this one; the first of all only begins the bases
+    const double step = count.item<double>();  // updates before this one; the first one only initializes the bases
     count.add_(1);
     if (step == 0) {
       gather(u);
@@ -54,7 +53,7 @@ class Soap final : public UpdateRule {
     const double rate = u.rate * std::sqrt(1 - std::pow(o_.b2, step)) / (1 - std::pow(o_.b1, step));
     u.value.add_(turn_back(u, mean / square.sqrt().add_(o_.eps)), -rate);
     if (u.decay != 0) u.value.mul_(1 - u.rate * u.decay);
-    // After the update, so that a gradient never chooses the basis that it is seen in.
+    // After the update, so that a gradient never chooses the basis in which it is used.
     gather(u);
     if (static_cast<int64_t>(step) % o_.frequency != 0) return;
     const Tensor straight = turn_back(u, mean);
@@ -73,7 +72,8 @@ class Soap final : public UpdateRule {
     }
   }
 
-  // Every dimension into its basis, or out of it: each contraction moves a dimension to the end, all of them none.
+  // Rotates every dimension into its basis, or out of it: each contraction moves one dimension to the end, so after all
+  // of them the order is the old one.
   Tensor contracted(const Update& u, Tensor x, int64_t of_basis) const {
     for (int64_t dim = 0; dim < u.value.dim(); ++dim)
       x = has_basis(u.value, dim) ? at::tensordot(x, u.state(basis_of(dim)), {0}, {of_basis}) : x.movedim(0, -1);
@@ -82,7 +82,7 @@ class Soap final : public UpdateRule {
   Tensor turn(const Update& u, const Tensor& x) const { return contracted(u, x, 0); }
   Tensor turn_back(const Update& u, const Tensor& x) const { return contracted(u, x, 1); }
 
-  // One power iteration; directions stand by what they carry, the largest first.
+  // One power iteration; directions are sorted by their energy, the largest first.
   void follow(const Update& u) const {
     Tensor& square = u.state("square");
     for (int64_t dim = 0; dim < u.value.dim(); ++dim) {

@@ -1,4 +1,4 @@
-// torch's optimizers that no trainer offers; recorded cases hold them to torch (torch/optim/*.py, its order of
+// torch's optimizers that no trainer offers. Recorded cases compare them with torch (torch/optim/*.py, in its order of
 // operations).
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
@@ -55,7 +55,7 @@ class Adamax final : public UpdateRule {
   AdamOptions o_;
 };
 
-// The gradient that counts: with the decay in it, or, decoupled, after the value was decayed.
+// The gradient with weight decay added; if decoupled, the value is decayed instead.
 Tensor decayed_gradient(const Update& u, bool decoupled) {
   if (!decoupled) return u.coupled_gradient();
   if (u.decay != 0) u.value.mul_(1 - u.rate * u.decay);
@@ -101,7 +101,7 @@ class Radam final : public UpdateRule {
     average(u, gradient, o_);
     const double step = double(u.step), kept = std::pow(o_.b2, step), left = 1 - kept;
     const double most = 2 / (1 - o_.b2) - 1,
-                 length = most - 2 * step * kept / left;  // of the average of squares, in steps
+                 length = most - 2 * step * kept / left;  // length of the average of squares, in steps
     Tensor change = u.state("mean").div(1 - std::pow(o_.b1, step)).mul_(u.rate);
     if (length > 5) {
       const double rectified = std::sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length));

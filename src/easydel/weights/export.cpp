@@ -128,7 +128,8 @@ Sizes add_keys(GgufWriter& out, const GgufFamily& family, const Config& config, 
                                                             : 32);
   const std::string activation = config.text("hidden_activation", config.text("hidden_act", family.activation));
   const bool gelu =
-      family.activation == "gelu_pytorch_tanh" && activation == "gelu";  // Gemma's first files say gelu and mean this
+      // Gemma's first files say gelu but were trained with this
+      family.activation == "gelu_pytorch_tanh" && activation == "gelu";
   if (activation != family.activation && !gelu)
     config.refuse_key("hidden_act", "'" + activation + "' for " + std::string(family.model_type));
   if (family.model_type == "qwen2" || family.model_type == "qwen3")
