@@ -1,4 +1,4 @@
-// The only file with CLI11 in it: it takes seconds to compile.
+// The only file that includes CLI11, which takes seconds to compile.
 #include "easydel/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
@@ -44,7 +44,7 @@ struct Options {
   std::optional<std::string> text;
   std::vector<int64_t> ids;
   bool check = false, markdown = false, no_special = false, skip_special = false, tokens = false;
-  std::function<int()> command;  // the one that was asked for
+  std::function<int()> command;  // the command that was requested
 };
 
 template <class T>
@@ -58,7 +58,7 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
   app->add_option("--tokenizer", options.tokenizer, "Tokenizer folder; default: the model's own");
   app->add_option("--dtype", options.dtype, "Dtype of the computation: auto (the checkpoint's), fp32, bf16");
   app->add_option("--device", options.device, "Device: auto, cpu or gpu");
-  // One flag for each key of the table: what YAML can say, the command line can.
+  // One flag per key of the table, so that the command line can say all that YAML can.
   for (const config::Key& key : config::section_of<generation::GenerationConfig>().keys) {
     std::string flag = "--" + key.name;
     for (const std::string& alias : key.aliases) flag += ",--" + alias;
@@ -91,7 +91,7 @@ CLI::App* add_command(CLI::App& parent, Options& options, const std::string& nam
   CLI::App* const app = parent.add_subcommand(name, doc);
   if (!group.empty()) app->group(group);
   app->fallthrough();
-  app->allow_extras();  // unknown words are refused below, with what was meant
+  app->allow_extras();  // unknown words are refused below, with a suggestion
   app->callback([&options, command] { options.command = command; });
   return app;
 }
@@ -242,7 +242,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_flag("--about", o.render.about, "Show what the template supports and how answers are parsed");
 }
 
-// The deepest command that was named.
+// The innermost command that was given.
 CLI::App* deepest(CLI::App* app) {
   for (CLI::App* child : app->get_subcommands()) return deepest(child);
   return app;
@@ -271,7 +271,7 @@ std::string full_name(const CLI::App* app) {
          near.empty() ? "commands: " + join(known, ", ") : "did you mean '" + near + "'?");
 }
 
-// The arguments for each rank: all but --nproc.
+// The arguments of each rank: all except --nproc.
 std::vector<std::string> without_nproc(int argc, char** argv) {
   std::vector<std::string> out;
   for (int i = 1; i < argc; ++i) {
@@ -285,7 +285,7 @@ std::vector<std::string> without_nproc(int argc, char** argv) {
   return out;
 }
 
-// Those of the command line, and those of the environment: paths between colons.
+// Loads the plug-ins of the command line and of the environment (paths separated by colons).
 void load_plugins(std::vector<std::string> files) {
   const char* const more = std::getenv("EASYDEL_PLUGINS");
   std::istringstream list(more ? more : "");
@@ -326,7 +326,7 @@ int run_command(int argc, char** argv) {
   if (const auto rest = app.remaining(true); !rest.empty() && !not_built) refuse_word(at, rest[0]);
   if (options.version) return print("easydel " EASYDEL_VERSION "\n"), 0;
   if (!options.command) return print(app.help()), 0;
-  log::enabled(log::Level::info);  // what the environment says wrongly is said before anything is done
+  log::enabled(log::Level::info);  // reports wrong environment variables before anything else is done
   kernels::allowed_threads();
   if (options.quiet) log::set_level(log::Level::warning);
   load_plugins(options.plugins);

@@ -1,4 +1,4 @@
-// `easydel describe ...` and `config-schema`: what a model folder holds, what a key means.
+// `easydel describe ...` and `config-schema`: the contents of a model folder, the meaning of a key.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -33,8 +33,9 @@ std::string without_index(const std::string& name) {
   return out;
 }
 
-// What a token costs in a forward beside its attention: two operations for each number of the matrices that it meets.
-// Of experts it meets as many as config.json says; a table is only looked up, but a tied one is the head as well.
+// Estimates the cost of a token in a forward, without attention: two operations for each element of the matrices that
+// multiply it. Only as many experts count as config.json activates; an embedding is only looked up, but a tied one is
+// the head as well.
 class Work {
  public:
   explicit Work(const Value& config) {
@@ -47,11 +48,11 @@ class Work {
   void add(const std::string& name, const std::vector<int64_t>& shape, int64_t elements) {
     if (shape.size() < 2) return;
     const bool in_layer = without_index(name) != name;
-    // The table and the head are of one size, or one tensor.
+    // The embedding and the head have the same size, or are the same tensor.
     if (!in_layer) outside_ = std::max(outside_, static_cast<double>(elements));
     if (in_layer) layers_ = std::max(layers_, index_of(name) + 1);
     const bool expert = name.find(".experts.") != std::string::npos && experts_ > 0 && chosen_ > 0;
-    // What `quantization` takes: no norms, no routers, no experts.
+    // The layers that `quantization` covers: no norms, routers or experts.
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
     if (in_layer && shape.size() == 2 && !has(".experts.") && !has("router") && !has("norm") && !has(".gate."))
       linear_ += elements;
@@ -59,7 +60,7 @@ class Work {
   }
   int64_t layers() const { return layers_; }
   double flops() const { return 2 * (inside_ + outside_); }
-  // Of `elements` in all, the linear layers' at so many bits, the others in bf16.
+  // Bytes of `elements` elements if the linear layers have this many bits and the others are bf16.
   uint64_t quantized_bytes(int64_t elements, double bits) const {
     return static_cast<uint64_t>(static_cast<double>(elements - linear_) * 2 + static_cast<double>(linear_) * bits / 8);
   }
@@ -74,7 +75,7 @@ class Work {
   int64_t layers_ = 0, linear_ = 0;
 };
 
-// What stands behind the stack; empty where family or architecture are unknown here.
+// The head; empty if the family or the architecture is not known.
 std::string head_text(const Value& config) {
   const auto word = [](const Value* value) { return value ? value->as_string().value_or("") : std::string(); };
   const auto family =
@@ -89,7 +90,7 @@ std::string head_text(const Value& config) {
          (classes && labels ? ", " + std::to_string(labels->entries.size()) + " labels" : "");
 }
 
-// In which number type config.json says that weights are written.
+// The dtype of the weights according to config.json.
 weights::DType written_type(const Value& config) {
   for (const char* key : {"dtype", "torch_dtype"})
     if (const Value* const word = config.find(key); word && word->is_text())
@@ -128,7 +129,7 @@ int run_describe_model(const DescribeModelOptions& options) {
     elements += numbers, weight_bytes += bytes;
     work.add(name, sizes, numbers);
   };
-  std::string unplanned;  // why there is neither a weight nor a plan of one
+  std::string unplanned;  // why there are neither weights nor a plan of them
   const bool planned = !weights::Folder::has_weights(folder);
   if (planned) {
     const weights::DType dtype = written_type(config);
@@ -257,7 +258,7 @@ int run_describe_keys(const std::string& path, bool markdown) {
       if (variant.name == canonical(path.substr(last + 1)))
         return print(markdown ? config::markdown(*variant.section, path) : config::help(*variant.section, path)), 0;
   if (!key) {
-    // The first part of the path that is not there, among the keys where it should be.
+    // The first part of the path that does not exist, with the keys that do.
     const config::Section* section = &root;
     size_t begin = 0, end = path.find('.');
     for (; end != std::string::npos; begin = end + 1, end = path.find('.', begin)) {
@@ -313,7 +314,7 @@ int run_config_schema() {
   Value* const keys = run.find("properties");
   keys->set("actions", actions);
   for (const char* wrapper : {"config", "elarge_model", "elm"}) keys->set(wrapper, config);
-  // `model` is required only where no wrapper holds the configuration.
+  // `model` is required only if no wrapper contains the configuration.
   std::erase_if(run.entries, [](const auto& entry) { return entry.first == "required"; });
   Value required = Value::list();
   required.items.push_back(Value::text("actions"));

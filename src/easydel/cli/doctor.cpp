@@ -45,7 +45,7 @@ int64_t whole_number(std::string_view text) {
 int64_t group_number(const char* name) {
   std::ifstream file(std::string("/sys/fs/cgroup/") + name);
   std::string text;
-  return std::getline(file, text) ? whole_number(text) : 0;  // "max" is no limit
+  return std::getline(file, text) ? whole_number(text) : 0;  // "max" means no limit
 }
 
 std::vector<int> allowed_processors() {
@@ -69,7 +69,7 @@ std::string ranges_of(const std::vector<int>& numbers) {
   return text;
 }
 
-// The median of a few: one slow write is the disk's neighbour.
+// The median of a few writes: a single slow one may be caused by other users of the disk.
 double seconds_of_a_file(const std::string& folder) {
   const auto path = std::filesystem::path(folder) / ".easydel-doctor";
   std::vector<double> seconds;

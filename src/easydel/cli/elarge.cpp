@@ -1,4 +1,4 @@
-// `easydel elarge run.yaml`, and `easydel validate run.yaml`, which stops before anything is done.
+// `easydel elarge run.yaml`, and `easydel validate run.yaml`, which only checks.
 #include <unistd.h>
 
 #include "easydel/base/error.h"
@@ -37,7 +37,7 @@ int run_validate(const RunOptions& options) {
 int run_elarge(const RunOptions& options) {
   const elarge::Run run = read(options);
   const bool leader = mesh::read_world().rank == 0;
-  if (!leader) log::set_level(log::Level::error);  // all ranks would say the same
+  if (!leader) log::set_level(log::Level::error);  // all ranks would log the same
   if (options.dry_run) {
     Value document = Value::map();
     document.set("config", elarge::normalised(run.config));

@@ -1,4 +1,5 @@
-// `easydel export`: a model's files in another form. Nothing is computed with the model, and torch is not needed.
+// `easydel export`: converts a model's files to another format. Nothing is computed with the model, and torch is not
+// needed.
 #include <filesystem>
 
 #include "easydel/base/byte_count.h"
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What most of the model's values are: its type in the file.
+// The dtype of most of the model's elements, as the file format names it.
 std::string own_type(const weights::Folder& model) {
   std::string out = "f32";
   int64_t most = 0;

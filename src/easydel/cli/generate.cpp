@@ -1,4 +1,4 @@
-// `easydel generate` and `easydel chat`: text out of a model, as it comes.
+// `easydel generate` and `easydel chat`: generates text and prints it while it is generated.
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::unique_ptr<elarge::Session> open(const ModelOptions& options) {
   return elarge::core().open(elarge::configuration(document, options.set), false);
 }
 
-// The generation flags, by their limits.
+// The generation flags, checked against the limits of their keys.
 generation::GenerationConfig read_generation(const ModelOptions& options) {
   generation::GenerationConfig out;
   config::Problems problems("command line");
@@ -61,7 +61,7 @@ Value message(const std::string& role, const std::string& content) {
 
 std::atomic<bool> stop_reply = false;
 
-// While it lives, Ctrl-C ends the reply instead of the program; a second one ends the program.
+// While an object of this class lives, Ctrl-C ends the reply instead of the program; a second Ctrl-C ends the program.
 class StopOnInterrupt {
  public:
   StopOnInterrupt() {
@@ -117,7 +117,7 @@ int run_generate(const GenerateOptions& options) {
     request.conversations.push_back(conversation);
   }
   const bool stream = prompts.size() == 1 && !options.jsonl;
-  // The first continuation as it comes; further ones of the same prompt behind it.
+  // The first continuation is streamed; further ones of the same prompt follow it.
   if (stream)
     request.on_text = [](size_t index, std::string_view piece) {
       if (index == 0) print(piece);
@@ -126,7 +126,7 @@ int run_generate(const GenerateOptions& options) {
   session->build_model();
   std::optional<StopOnInterrupt> interrupts;
   if (mesh::read_world().size == 1)
-    request.stop = &stop_reply, interrupts.emplace();  // ranks end together, by their launcher
+    request.stop = &stop_reply, interrupts.emplace();  // several ranks are ended by their launcher
   const auto replies = session->generate(request);
   int64_t new_tokens = 0;
   for (size_t i = 0; i < replies.size(); ++i) {
@@ -174,7 +174,7 @@ int run_chat(const ChatOptions& options) {
     request.stop = &stop_reply;
     std::string reply;
     {
-      const StopOnInterrupt interrupts;  // at the prompt Ctrl-C ends the program
+      const StopOnInterrupt interrupts;  // at the chat's prompt Ctrl-C ends the program
       reply = session->generate(request).at(0).text;
     }
     print("\n");

@@ -1,4 +1,4 @@
-// The launcher of local ranks: fork, exec, and one loop over signals and the ranks' stderr.
+// Launches local ranks: fork, exec, and one loop over signals and the ranks' stderr.
 #include "easydel/cli/launch.h"
 
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ namespace {
   refuse("--nproc", str("the ranks cannot be started: ", what, ": ", std::strerror(errno)));
 }
 
-// Bound and let go again: nothing keeps the port for us, but the kernel hands a free one out again late.
+// Bound and closed again: the port is not reserved, but the kernel hands out a free port again only late.
 int free_port() {
   int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -61,7 +61,7 @@ void write_all(std::string_view text) {
 struct Rank {
   int index = 0;
   pid_t pid = -1;
-  int errors = -1;  // read end of its stderr; -1: it writes to ours
+  int errors = -1;  // read end of its stderr; -1: it inherits ours
   std::string line;
   bool running = true;
 
@@ -131,13 +131,13 @@ class Launcher {
     fail(what);
   }
 
-  // In the child; does not return.
+  // Runs in the child and does not return.
   [[noreturn]] void become(int index, int errors) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher_) _exit(1);  // it died before the line above
+    if (getppid() != launcher_) _exit(1);  // the launcher died before prctl
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
     if (index > 0) {
-      // Out of the terminal's group: Ctrl-C reaches rank 0 and the launcher, who passes it on once.
+      // Leaves the terminal's process group: Ctrl-C reaches rank 0 and the launcher, which passes it on once.
       setpgid(0, 0);
       int null = open("/dev/null", O_RDWR | O_CLOEXEC);
       dup2(null, STDIN_FILENO);
@@ -204,7 +204,7 @@ class Launcher {
     }
   }
 
-  // A signal from the terminal has reached rank 0 already.
+  // A signal from the terminal has already reached rank 0.
   void pass_on(int signal, bool from_terminal) {
     stopping_ = true;
     for (auto& rank : ranks_) {
@@ -232,7 +232,7 @@ class Launcher {
           if (left.running) kill(left.pid, SIGTERM);
         }
       }
-      // Ranks that were asked to stop may still be saving; they get as long, from when the first has left.
+      // Ranks that were asked to stop may still be saving; they get the grace time, counted from the first exit.
       kill_at_ = Clock::now() + std::chrono::milliseconds(int64_t(options_.grace_seconds * 1000));
     }
   }
@@ -242,7 +242,7 @@ class Launcher {
   std::vector<Rank> ranks_;
   pid_t launcher_ = 0;
   int port_ = 0, signals_ = -1, status_ = 0;
-  bool stopping_ = false;  // somebody outside asked the run to end
+  bool stopping_ = false;  // a signal asked the run to end
   std::optional<Clock::time_point> kill_at_;
   sigset_t old_mask_{};
 };

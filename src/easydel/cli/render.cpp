@@ -1,4 +1,4 @@
-// `easydel render`: a conversation through a chat template, for people.
+// `easydel render`: shows a conversation formatted by a chat template.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -35,7 +35,7 @@ text::ChatOptions options_of(const RenderCommand& command) {
   return out;
 }
 
-// The messages themselves, or a map that holds them beside names for the template.
+// The messages: a list, or a map that also has variables of the template.
 Value messages_of(const RenderCommand& command, text::ChatOptions& options) {
   Value document =
       parse_json(read_input(command.messages), command.messages == "-" ? "standard input" : command.messages);
@@ -52,7 +52,7 @@ Value messages_of(const RenderCommand& command, text::ChatOptions& options) {
   return messages;
 }
 
-// A template alone: without a tokenizer there are no special tokens and no ids.
+// A template without a tokenizer has no special tokens and no ids.
 std::string rendered_alone(const RenderCommand& command, const Value& messages, const text::ChatOptions& options) {
   if (command.ids || command.mask)
     refuse(command.source, str(command.ids ? "--ids" : "--mask", " needs a tokenizer"), "give a model folder");
@@ -64,7 +64,7 @@ std::string rendered_alone(const RenderCommand& command, const Value& messages, 
   return text::ChatTemplate(files::read(command.source), command.source).render(context).text;
 }
 
-// Tokens as text, what the assistant says in green; between marks where nothing is to be coloured.
+// Tokens as text; the assistant's are green, or between marks if there are no colors.
 std::string marked(const text::Tokenizer& tokenizer, const text::RenderedChat& chat) {
   const char* plain = std::getenv("NO_COLOR");
   const bool colour = isatty(STDOUT_FILENO) && !(plain && *plain);
@@ -89,7 +89,7 @@ std::string template_of(const std::filesystem::path& path, const std::string& so
   return *found;
 }
 
-// What the template can do, and how the model's answers are read where nobody says otherwise.
+// What the template supports, and how the model's answers are parsed by default.
 std::string about(const std::string& source) {
   const std::filesystem::path path = hub::resolve_tokenizer(source);
   const std::string text = template_of(path, source);

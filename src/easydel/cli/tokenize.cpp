@@ -17,7 +17,7 @@ int run_tokenize(const std::string& tokenizer, const std::optional<std::string>&
     return print(out + "\n"), 0;
   }
   const std::string whole = text::replace_invalid(given);
-  const std::u32string characters = text::to_utf32(whole);  // offsets count these
+  const std::u32string characters = text::to_utf32(whole);  // offsets count characters
   const text::Encoding encoded = loaded->encode_full(whole, std::nullopt, options);
   for (size_t i = 0; i < encoded.ids.size(); ++i) {
     const auto [begin, end] = encoded.offsets[i];

@@ -26,7 +26,7 @@ const T& typed(const Action& action) {
   return *static_cast<const T*>(action.parameters.get());
 }
 
-// All checks were made before the first action began.
+// All checks were done before the first action started.
 void run_validate(Running& running, const Action&) { running.print(valid_text(running.run)); }
 
 void run_print(Running& running, const Action&) { running.print(summary(running.run.config)); }
@@ -177,7 +177,8 @@ std::string known_actions_hint(std::string_view name) {
   return near.empty() ? "known actions: " + join(names, ", ") : "did you mean '" + near + "'?";
 }
 
-// What `- serve:` and its parameters say, whether these stand below it or, mis-indented, beside it.
+// Splits `- serve:` into the action's name and its parameters, which are below the name or, indented too little, next
+// to it.
 bool split_action(const Value& item, std::string& name, Value& parameters, const std::string& path,
                   config::Problems& problems) {
   if (const auto word = item.as_string()) return name = *word, true;
@@ -290,7 +291,7 @@ Session& Running::session() {
 
 namespace {
 
-// An error that the core found, with the place where the run's file says what is wrong.
+// Rethrows an error of the core with the place in the run's file that caused it.
 [[noreturn]] void refuse_at_place(const Run& run, const UserError& error) {
   const auto at = [&](Place place) { return FilePlace{run.file, place.line, place.column}; };
   if (const auto key = overridden_key(error, run.config.base_config.values.config_json))

@@ -10,7 +10,7 @@
 namespace easydel::elarge {
 namespace {
 
-// What to_dict() shows of a section though nobody gave it; the values are the field tables'.
+// What to_dict() shows of a section that was not given; the values come from the field tables.
 struct Shown {
   std::string_view section;
   std::vector<std::string_view> keys;
@@ -35,7 +35,7 @@ const config::Section& section_at(std::string_view path) {
   return *key->section();
 }
 
-// The section below `document`, made where it is missing or null; nullptr where something else stands there.
+// The section below `document`, created if it is missing or null; nullptr if something else is in its place.
 Value* made(Value& document, std::string_view path) {
   Value* at = &document;
   for (size_t begin = 0; begin <= path.size();) {
@@ -52,7 +52,7 @@ Value* made(Value& document, std::string_view path) {
 Value filled(Value document) {
   for (const Shown& shown : shown_defaults()) {
     Value* const section = made(document, shown.section);
-    if (!section) continue;  // of another kind: validate() says so
+    if (!section) continue;  // another kind of value: validate() reports it
     for (const config::Key& key : section_at(shown.section).keys) {
       if (std::ranges::find(shown.keys, key.name) == shown.keys.end()) continue;
       const bool given =
@@ -60,7 +60,7 @@ Value filled(Value document) {
       if (!given) section->set(key.name, key.default_value);
     }
   }
-  // The engine serves as long sequences as masks or rotary tables are made for.
+  // The engine's longest sequence is the length for which masks or rotary tables are made.
   Value* const values = made(document, "base_config.values");
   Value* const esurge = made(document, "esurge");
   if (!values || !esurge) return document;
@@ -231,7 +231,7 @@ std::optional<std::string> Builder::reference_model_name() const {
   return name.empty() ? std::nullopt : std::optional(name);
 }
 
-// A configuration with a trainer is loaded for training at once, so that its model is loaded once.
+// A configuration with a trainer is opened for training at once, so that its model is loaded only once.
 Session& Builder::session() {
   if (!session_) session_ = core().open(config(), given_.find("trainer") && given_.find("trainer")->is_map());
   return *session_;

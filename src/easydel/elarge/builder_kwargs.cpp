@@ -1,4 +1,4 @@
-// What a Builder's parts are made with: keyword sets taken from the sections, in the names of the documents.
+// The keyword arguments of a Builder's parts: taken from the sections, under the names of the documents.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -14,13 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A section of the document, or a key of it; null where it is not there.
+// A section of the document, or a key of it; null if it is missing.
 Value at(const Value& document, std::string_view key) {
   const Value* const value = document.is_map() ? document.find(key) : nullptr;
   return value ? *value : Value{};
 }
 
-// "8" in quotes is the number that it says.
+// "8" in quotes becomes the number.
 Value plain(Value value) {
   if (value.is_text()) {
     Value bare = value;
@@ -38,7 +38,7 @@ Value number_type_of(const Value& section, std::string_view key, const std::stri
   return Value::text(number_type(file ? "bf16" : word.scalar, where + "." + std::string(key)));
 }
 
-// "LlamaForCausalLM" -> causal-language-model; empty: config.json is not here, or says nothing known.
+// "LlamaForCausalLM" -> causal-language-model; empty: config.json is not local, or names no known task.
 std::string task_of_files(const std::string& name) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kEndings{{
       {"ForCausalLM", "causal-language-model"},
@@ -65,7 +65,7 @@ std::string task_of_files(const std::string& name) {
   return "";
 }
 
-// One inform as the data layer is asked for it.
+// One inform as arguments of the data layer.
 Value dataset_of(const Value& inform) {
   static constexpr std::array<std::string_view, 9> kTypes{"json", "jsonl", "parquet", "csv",   "arrow",
                                                           "tsv",  "txt",   "text",    "visual"};
@@ -124,7 +124,7 @@ Value Builder::get_base_config(Prefer prefer) const {
   const Value loaded = number_type_of(at(all, "loader"), "dtype", "loader");
   sections.set("attn_dtype", loaded);
   sections.set("kvdtype", loaded);
-  sections.set("attn_softmax_dtype", Value::text("float32"));  // a softmax in bf16 loses digits for nothing
+  sections.set("attn_softmax_dtype", Value::text("float32"));  // a softmax in bf16 only loses accuracy
   const auto take = [&](const Value& section, std::string_view key, std::string_view name) {
     if (const Value value = at(section, key); !value.is_null()) sections.set(name, value);
   };
@@ -156,7 +156,7 @@ Value Builder::get_from_pretrained_kwargs() const {
   out.set("sharding_axis_names", at(sharding, "axis_names"));
   for (const char* key : {"partition_axis", "shard_fns"}) out.set(key, at(sharding, key));
   for (const char* key : {"backend", "platform"}) out.set(key, at(platform, key));
-  Value values = get_base_config();  // without what stands beside it
+  Value values = get_base_config();  // without settings next to it
   std::erase_if(values.entries, [&](const auto& entry) { return out.find(entry.first) != nullptr; });
   out.set("config_kwargs", values);
   out.set("auto_shard_model", or_else(at(sharding, "auto_shard_model"), Value::boolean(true)));
@@ -173,7 +173,7 @@ Value Builder::get_from_pretrained_kwargs() const {
 
 Value Builder::get_esurge_kwargs() const {
   const Value given = at(to_dict(), "esurge");
-  // What a null means where it is not the table's default.
+  // The meaning of null for keys where it is not the table's default.
   static const std::array<std::pair<std::string_view, Value>, 3> kOpen{{{"max_model_len", Value::integer(8192)},
                                                                         {"max_num_seqs", Value::integer(256)},
                                                                         {"hbm_utilization", Value::number(0.85)}}};
@@ -224,7 +224,7 @@ Value Builder::get_trainer_config() const {
   config::read_section(config::section_of<train::TrainerSection>(), written, &section, "trainer", problems);
   problems.throw_if_any();
   Value out = config::write(section);
-  // Evaluation takes batches as large as training does; a completion what its prompt leaves.
+  // By default evaluation uses training's batch size, and a completion may use all tokens that its prompt leaves.
   if (at(out, "eval_batch_size").is_null()) out.set("eval_batch_size", at(out, "total_batch_size"));
   const auto length = at(out, "max_length").as_int(), prompt = at(out, "max_prompt_length").as_int();
   if (out.find("max_completion_length") && at(out, "max_completion_length").is_null() && length && prompt)

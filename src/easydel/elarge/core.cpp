@@ -17,7 +17,7 @@ std::filesystem::path path_of_core() { return folder_of_this_library() / "libeas
 
 void* load() {
   const std::filesystem::path path = path_of_core();
-  // Never unloaded: torch's destructors cost more than they give.
+  // Never unloaded: running torch's destructors would cost time and gain nothing.
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     const char* const why = ::dlerror();

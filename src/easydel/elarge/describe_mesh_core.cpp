@@ -13,7 +13,7 @@
 namespace easydel::elarge {
 namespace {
 
-// Parameters that differ in a layer's number only, in a row.
+// A run of parameters that differ only in the layer's index.
 struct Group {
   std::string path;
   int64_t count = 0, elements = 0, bytes_of_rank = 0;
@@ -32,7 +32,7 @@ std::string without_numbers(const std::string& path) {
   return out;
 }
 
-// "0:4008 x 1024:2048", whole dimensions by their size.
+// "0:4008 x 1024:2048"; an uncut dimension is shown by its size.
 std::string part_text(const mesh::Slice& slice, const std::vector<int64_t>& shape) {
   std::vector<std::string> words;
   for (size_t i = 0; i < shape.size(); ++i)
@@ -68,7 +68,7 @@ std::string describe_mesh_core(const MeshPlan& plan) {
   int64_t elements = 0, bytes = 0, dropped = 0;
   for (const auto& parameter : models::easydel_parameters(model, *table)) {
     if (parameter.path == "lm_head/kernel" && parameter.entry->path != "lm_head.weight")
-      continue;  // the embedding once more
+      continue;  // the embedding again
     const auto rule = rules.find(parameter.path, parameter.shape.size());
     const mesh::PartitionSpec layout = mesh::resolve(rule ? *rule : parameter.spec, parameter.shape, mesh, &dropped);
     const mesh::Slice slice = mesh::slice_of(layout, parameter.shape, mesh, plan.rank);
@@ -101,7 +101,7 @@ std::string describe_mesh_core(const MeshPlan& plan) {
     rows.push_back(
         {group.path, str(group.count, " of"), group.shape, group.cut, group.part, bytes_text(group.bytes_of_rank)});
   out += text_table(rows) + "ranks:\n";
-  // Every cut is even, so that all ranks hold as much; what they hold follows from where they stand.
+  // Every dimension is cut evenly, so all ranks hold the same amount; which part depends on the rank's coordinates.
   rows = {{"rank"}};
   rows[0].insert(rows[0].end(), mesh.names().begin(), mesh.names().end());
   rows[0].push_back("bytes");

@@ -1,4 +1,4 @@
-// Torch's part of `easydel doctor`: its version, its GPU, and the speed of its own products (ours are not in it).
+// Torch's part of `easydel doctor`: its version, its GPU, and the speed of its own products (not of ours).
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <torch/headeronly/version.h>
@@ -13,7 +13,7 @@
 namespace easydel::elarge {
 namespace {
 
-// The best of a few: what the library reaches, not what the machine did beside it.
+// The best of a few runs: the library's speed, without what other processes cost.
 double gflops_of_linear(at::ScalarType type) {
   const int64_t rows = 512, width = 2048;
   const Tensor x = at::ones({rows, width}, type), weight = at::ones({width, width}, type);
@@ -22,7 +22,7 @@ double gflops_of_linear(at::ScalarType type) {
     const auto begin = Clock::now();
     const Tensor y = at::linear(x, weight);
     const double seconds = seconds_since(begin);
-    if (run > 0) best = std::max(best, 2.0 * rows * width * width / seconds * 1e-9);  // the first wakes the threads
+    if (run > 0) best = std::max(best, 2.0 * rows * width * width / seconds * 1e-9);  // the first run wakes the threads
   }
   return best;
 }

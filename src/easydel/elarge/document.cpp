@@ -1,4 +1,4 @@
-// From a document to a run: where the configuration stands in it, what the command line sets, the actions.
+// From a document to a run: finds the configuration, applies the command line, reads the actions.
 #include <algorithm>
 #include <charconv>
 
@@ -11,13 +11,13 @@
 namespace easydel::elarge {
 namespace {
 
-const std::vector<std::string> kWrappers = {"config", "elarge_model", "elm"};  // the first that is there counts
+const std::vector<std::string> kWrappers = {"config", "elarge_model", "elm"};  // the first one that is present counts
 
 Place key_place(const Value& map, size_t index) {
   return index < map.key_places.size() ? map.key_places[index] : map.entries[index].second.place;
 }
 
-// mixture.batch_size says trainer.total_batch_size from the side of the data.
+// mixture.batch_size is another key for trainer.total_batch_size.
 void share_batch_size(Value& config) {
   const Value* const mixture = config.find("mixture");
   const Value* const size = mixture && mixture->is_map() ? mixture->find("batch_size") : nullptr;
@@ -35,7 +35,7 @@ void share_batch_size(Value& config) {
 
 struct Step {
   std::string key;
-  int64_t index = -1;  // of a list; -1: a key
+  int64_t index = -1;  // index in a list; -1: a key
 };
 
 std::vector<Step> steps_of(std::string_view path) {
@@ -61,8 +61,8 @@ std::vector<Step> steps_of(std::string_view path) {
   return steps;
 }
 
-// The flag's whole path, where every name is the table's own: --set trainer.lr=1 sets trainer.learning_rate's only
-// slot.
+// Applies a flag by its whole path, with the table's own names: --set trainer.lr=1 sets the only slot of
+// trainer.learning_rate.
 void apply(const Override& given, Value& config, config::Problems& problems) {
   const std::string flag = "--set " + given.path + "=" + given.value;
   problems.comes_from(given.path, flag);

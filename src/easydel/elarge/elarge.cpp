@@ -51,7 +51,7 @@ void Config::settle(config::Keys& keys) {
     loader.param_dtype = DType::fp16;
   if (base_config.values.lmhead_chunksize && !trainer.common.lmhead_chunksize)
     trainer.common.lmhead_chunksize = base_config.values.lmhead_chunksize;
-  // Given alone, it is the trainer's before the document is read: document.cpp.
+  // If only one of them is given, it was copied to the trainer's before (document.cpp).
   if (mixture.batch_size && trainer.common.total_batch_size != *mixture.batch_size)
     keys.below("mixture").refuse(
         "batch_size",

@@ -1,4 +1,4 @@
-// What libeasydel_core.so gives: the bodies behind elarge/core.h.
+// The entry points of libeasydel_core.so: implementations of elarge/core.h.
 #include <set>
 
 #include "easydel/elarge/core.h"

@@ -15,7 +15,7 @@ struct NumberType {
   std::string_view name;
   std::array<std::string_view, 4> words;
 };
-// The short words are those of JAX users: fp8 and mxfp8 are e5m2, nvfp8 is e4m3.
+// The short words have the meaning of JAX: fp8 and mxfp8 are e5m2, nvfp8 is e4m3.
 constexpr std::array kNumberTypes{
     NumberType{"bfloat16", {"bf16"}},
     NumberType{"float16", {"fp16", "f16", "half"}},

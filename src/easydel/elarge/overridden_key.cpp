@@ -18,7 +18,7 @@ std::optional<OverriddenKey> overridden_key(const UserError& error, const Value&
     const Value* const value = section->find(key);
     if (!value && section == &overrides) return std::nullopt;
     out.path = config::join_path(out.path, key);
-    if (!value) return out;  // a key that is missing: the place of its section
+    if (!value) return out;  // a missing key: the place of its section
     out.place = value->place;
     section = value;
   }

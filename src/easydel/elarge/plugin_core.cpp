@@ -13,7 +13,7 @@ namespace {
 
 const char* const kRemedy = "rebuild it against this program's package (docs/adding_a_model.md)";
 
-// The loader's words begin with the path, which the error says already.
+// The loader's message begins with the path, which the error already names.
 std::string reason(const std::string& path) {
   const char* const said = ::dlerror();
   std::string text = said ? said : "unknown reason";
@@ -29,7 +29,7 @@ void load_plugin(const std::filesystem::path& file) {
     refuse(where, "there is no such plug-in", "give a shared library, name.so");
   static std::set<std::string> loaded;
   if (!loaded.insert(path).second) return;
-  // Lazily: a library of another version shall get as far as saying so.
+  // Lazy binding, so that a library of another version can still be opened and report its version.
   void* const library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (!library) refuse(where, "cannot be loaded: " + reason(path), kRemedy);
   const auto abi = reinterpret_cast<const char* (*)()>(::dlsym(library, "easydel_plugin_abi"));

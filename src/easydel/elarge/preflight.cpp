@@ -1,5 +1,5 @@
-// What can be found out about a run before it begins, without torch: the model's and the data's files, where results
-// will be written, how the batch and the mesh fit the ranks.
+// Checks of a run before it begins, without torch: the model's and the data's files, where results will be written, and
+// whether batch and mesh fit the number of ranks.
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder of a model, with a config.json in it; empty, with a problem, where there is none.
+// The folder of a model with a config.json in it; empty, with a problem added, if there is none.
 fs::path find_model(const ModelConfig& model, const std::string& path, config::Problems& problems) {
   fs::path folder;
   problems.collect(path + ".name_or_path", [&] {
@@ -42,7 +42,7 @@ fs::path find_model(const ModelConfig& model, const std::string& path, config::P
   return folder;
 }
 
-// config.json and the weights' headers; gives config.json, or null where it cannot be read.
+// Checks config.json and the weights' headers. Returns config.json, or null if it cannot be read.
 Value check_model(const fs::path& folder, const Value& overrides, const std::string& path, config::Problems& problems) {
   Value config;
   problems.collect(path + ".name_or_path", [&] {
@@ -59,9 +59,9 @@ Value check_model(const fs::path& folder, const Value& overrides, const std::str
     }
   });
   problems.collect(path + ".name_or_path", [&] {
-    if (weights::Folder::has_weights(folder))
-      weights::Folder::open(folder);
-    else if (!fs::is_symlink(folder / "config.json"))  // of a cache: weights are fetched when they are loaded
+    if (weights::Folder::has_weights(folder)) weights::Folder::open(folder);
+    // a link into a cache: weights are downloaded when they are loaded
+    else if (!fs::is_symlink(folder / "config.json"))
       problems.note(path + ".name_or_path",
                     "'" + folder.string() + "' has no *.safetensors: the model starts from random weights");
   });
@@ -81,7 +81,7 @@ void check_overrides(const BaseValues& values, const Value& model_config, config
   }
 }
 
-// Checks come after reading; each is left out where what it looks at is wrong already.
+// Checks run after reading; each is skipped if the values it depends on have problems already.
 bool wrong(const config::Problems& problems, std::initializer_list<std::string_view> paths) {
   return std::ranges::any_of(paths, [&](std::string_view path) { return problems.any_at(path); });
 }
@@ -109,7 +109,7 @@ void check_models(const Config& config, bool with_tokenizer, config::Problems& p
   if (facts.reward != train::SideModelUse::none) check_side(config.reward_model, "reward_model");
 }
 
-// Sections of models that the method has no use for, and those that it needs.
+// Sections of models that the method does not use, and sections that it requires.
 void check_side_models(const Config& config, config::Problems& problems) {
   struct Role {
     const char* section;
@@ -157,7 +157,8 @@ void check_data(const Config& config, config::Problems& problems) {
                      [&] { data::check_save("mixture.save", *config.mixture.save, config.trainer.saved_examples()); });
 }
 
-// Whether `path` can be made or written: no file in the way, and the first folder above it that exists is writable.
+// Checks that `path` can be created or written: there is no file in the way, and the first existing folder above it is
+// writable.
 void check_can_write(const fs::path& path, bool folder, const std::string& key, config::Problems& problems) {
   if (problems.any_at(key)) return;
   std::error_code missing;
@@ -229,7 +230,7 @@ void check_needs(const Run& run, config::Problems& problems) {
       problems.collect("trainer.push_to_hub",
                        [&] { hub::check_push("trainer.push_to_hub", push_options(config.trainer.common)); });
   }
-  // Where a run only validates, the training's keys count as far as they are written.
+  // If a run only validates, training's keys are checked only if they were given.
   if (needs.training || (needs.data && problems.given("trainer.save_directory")))
     check_can_write(hub::expand_home(config.trainer.common.save_directory), true, "trainer.save_directory", problems);
   if (needs.model)

@@ -14,7 +14,7 @@ std::optional<WeightFormat> QuantizationConfig::weight_format(bool training) con
     refuse(out.where, "training on quantized weights is not built yet",
            "leave it out, or write apply_quantization: false");
   const QuantizedPart part = model.value_or(QuantizedPart{});
-  // The documents' defaults: of a section nf4, of the bare flag whole numbers of eight bits.
+  // The documents' defaults: nf4 for a section, 8-bit integers for the flag alone.
   const auto usual = model ? QuantizationMethod::nf4 : QuantizationMethod::int8;
   const QuantizationMethod stored = part.quantization_method.value_or(method.value_or(usual));
   if (part.runtime_dtype && *part.runtime_dtype != stored)

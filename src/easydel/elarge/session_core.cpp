@@ -45,7 +45,7 @@ std::filesystem::path folder_of(const ModelConfig& model, const std::string& sec
   return hub::resolve_model(model.name_or_path, section + ".name_or_path", model.revision);
 }
 
-// Nothing: what config.json says.
+// nullopt: the task that config.json names.
 std::optional<models::Task> task_of(const ModelConfig& model) {
   switch (model.task) {
     case Task::causal_lm:
@@ -64,7 +64,7 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
                                  std::shared_ptr<const collective::Team> team) {
   models::LoadOptions options;
   options.task = task_of(model);
-  // A method for another task than language modelling gives the model its head.
+  // If the method trains another task than language modeling, the model gets that task's head.
   const models::Task trained = config.trainer.facts().task;
   if (training && !options.task && trained != models::Task::causal_lm) options.task = trained;
   options.dtype = name_of(config.loader.dtype);
@@ -96,7 +96,7 @@ class TorchSession final : public Session {
 
   std::shared_ptr<models::Model> build_model() override {
     if (!tokenizer_ && !loading_.valid()) {
-      // Of a local folder it is read while the model is; what is wrong with it is said when it is asked for.
+      // A local tokenizer is read while the model is loaded; its errors are reported when it is used.
       const std::string& name = config_.model.tokenizer.value_or(config_.model.name_or_path);
       if (std::filesystem::is_directory(name)) loading_ = std::async(std::launch::async, &text::Tokenizer::load, name);
     }
@@ -210,7 +210,7 @@ class TorchSession final : public Session {
   }
 
  private:
-  // The model as it is now lies on the disk already, beside what only a trainer reads.
+  // The model is saved already, in a checkpoint that also contains files that only a trainer reads.
   hub::Pushed push_checkpoint(const std::string& where, hub::PushOptions options) const {
     if (!team_->first()) return {};
     options.filter = [](const std::string& name) { return !train::is_of_training(name); };
@@ -231,7 +231,7 @@ class TorchSession final : public Session {
                                           : config_.reward_model;
   }
 
-  // With its own tokenizer: its ids may be others than the trained model's.
+  // With its own tokenizer, because its token ids may differ from the trained model's.
   train::SideModel side_model(const std::string& section) {
     train::SideModel out{build_side_model(section), nullptr};
     if (!out.model) return out;
@@ -280,11 +280,11 @@ class TorchSession final : public Session {
   bool trains_;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
   std::shared_ptr<models::Model> model_;
-  std::filesystem::path saved_;  // the checkpoint that holds the model as it is; empty: none does
+  std::filesystem::path saved_;  // the checkpoint that equals the model; empty: none
   std::map<std::string, std::shared_ptr<models::Model>> side_models_;  // by section
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::future<std::shared_ptr<const text::Tokenizer>> loading_;
-  std::unique_ptr<const text::ChatRenderer> chat_;  // when a conversation first comes
+  std::unique_ptr<const text::ChatRenderer> chat_;  // created for the first conversation
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ void ShardingConfig::check_partition_axis(config::Problems& problems, const std:
 void ShardingConfig::check_layouts(config::Keys& keys) const {
   config::Problems& problems = keys.problems();
   problems.collect(keys.path_of("partition_rules"), [&] {
-    // Rules do not depend on sizes: any mesh with these axes will do.
+    // Rules do not depend on sizes, so any mesh with these axes will do.
     const mesh::Mesh axes(axis_names, std::vector<int64_t>(axis_names.size(), 1));
     mesh::PartitionRules(rules(), axes, keys.path_of("partition_rules"));
   });

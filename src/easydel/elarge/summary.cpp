@@ -1,4 +1,4 @@
-// The run in a few lines, for people.
+// A run in a few lines, for people.
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/elarge/actions.h"

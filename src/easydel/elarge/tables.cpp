@@ -1,4 +1,4 @@
-// The tables of the configuration's sections; of actions.
+// The tables of the configuration's sections and of the actions.
 #include "easydel/config/tables.h"
 #include "easydel/elarge/action_config.h"
 #include "easydel/elarge/base_values_config.h"

@@ -1,4 +1,4 @@
-// Reading lines, and asking what answers them.
+// Reads recorded inputs line by line and prints our answers.
 #include "easydel/probe/commands.h"
 
 #include <fstream>
@@ -14,7 +14,7 @@
 namespace easydel::probe {
 namespace {
 
-// Answers every line of a file of JSON Lines; empty lines are passed over.
+// Answers every line of a JSON Lines file; empty lines are skipped.
 template <class Answer>
 int answer_lines(const std::string& name, const Output& print, Answer answer) {
   std::ifstream file;

@@ -1,4 +1,4 @@
-// What libeasydel_core.so gives the probes: the bodies behind probe/core.h.
+// The entry points of libeasydel_core.so for probes: implementations of probe/core.h.
 #include "easydel/base/files.h"
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/session_core.h"
@@ -34,7 +34,7 @@ class TorchCore final : public Core {
 }  // namespace easydel::probe
 
 extern "C" easydel::probe::Core* easydel_probe_entry() {
-  easydel::elarge::core();  // first: it says where tensors take their memory from
+  easydel::elarge::core();  // first, because it installs the allocator of tensors
   static easydel::probe::TorchCore core;
   return &core;
 }

@@ -26,8 +26,8 @@ namespace {
 
 struct Batch {
   Tensor ids, mask;            // int64 [rows, T]
-  Tensor types;                // the same; undefined: there are none
-  Tensor labels, first, last;  // as the task has them, or undefined
+  Tensor types;                // the same; undefined: none
+  Tensor labels, first, last;  // as the task requires, or undefined
   bool answered() const { return labels.defined() || (first.defined() && last.defined()); }
 };
 
@@ -64,14 +64,14 @@ Batch read_inputs(const weights::SafetensorsFile& file, models::Task task) {
   return batch;
 }
 
-// All rows behind one another, padding and all: positions are then those of a plain forward in transformers.
+// All rows one after the other, including padding, so that positions are those of a plain forward in transformers.
 nn::Pass pass_over_rows(const Batch& batch, const models::Model& model) {
   const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
   std::vector<int64_t> begins;
   for (int64_t row = 0; row <= rows; ++row) begins.push_back(row * length);
   nn::Pass pass = nn::Pass::over(begins);
-  // Padding behind the text is never seen by causal attention anyway; padding before or inside it must be hidden, and
-  // any where tokens see both sides or a padded token's own numbers count.
+  // Padding after the text is never visible under causal attention. Padding before or inside the text must be masked,
+  // and so must any padding if attention is bidirectional or a padding token's own results count.
   const Tensor padded = batch.mask.eq(0);
   const Tensor before_text = padded.slice(1, 0, length - 1).logical_and(batch.mask.slice(1, 1, length).ne(0));
   const bool all_count = model.router_loss() && model.router_loss()->logit_z > 0.0;
@@ -117,13 +117,13 @@ Tensor generate(const models::Model& model, const Batch& prompts, int64_t max_ne
   return made.empty() ? at::empty({count, 0}, prompts.ids.options()) : at::stack(made, 1);
 }
 
-// What a model computes for a batch, under the names of transformers' outputs.
+// A model's results for a batch, under the names of transformers' outputs.
 struct Answer {
   std::vector<std::pair<std::string, Tensor>> outputs;
-  Tensor loss;  // undefined: there is nothing to compare with
+  Tensor loss;  // undefined: there are no labels
 };
 
-// labels [rows, T], those of a causal model one place back: each token's is the one behind it.
+// labels [rows, T]. A causal model's are shifted: each token's label is that of the next token.
 Answer score_words(const models::Model& model, const Batch& batch, const models::Outputs& outputs, nn::Pass& pass) {
   const Tensor& hidden = outputs.hidden;
   const int64_t rows = batch.ids.size(0), length = batch.ids.size(1);
@@ -189,7 +189,7 @@ Answer score_classes(const models::Model& model, const Batch& batch, const Tenso
 
 using Give = std::function<void(const std::string& name, const Tensor& value)>;
 
-// The norm of every file tensor's gradient.
+// Outputs the norm of each file tensor's gradient.
 void give_gradients(const models::Model& model, const Give& give) {
   double squares = 0;
   const auto number = [](double value) { return at::full({1}, value, at::TensorOptions().dtype(at::kFloat)); };
@@ -243,7 +243,7 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
     const Tensor& hidden = outputs.hidden;
     Answer answer;
     const bool words = task == models::Task::causal_lm || task == models::Task::masked_lm;
-    if (words) pass.capture = {};  // a head of words is traced as a whole
+    if (words) pass.capture = {};  // a language-model head is traced as a whole
     if (words)
       answer = score_words(*model, batch, outputs, pass);
     else if (model->class_head())
@@ -256,7 +256,7 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
     give("last_hidden_state", entering.to(at::kFloat).view({rows, length, -1}));
     if (!options.trace.empty() && task == models::Task::masked_lm) seen["head"] = entering.detach();
     for (const auto& [name, value] : seen) {
-      const bool of_tokens = value.size(0) == rows * length;  // else a head made it of whole rows
+      const bool of_tokens = value.size(0) == rows * length;  // otherwise a head computed it from whole rows
       traced.push_back(tensor::to_file(name, of_tokens ? value.view({rows, length, -1}) : value, value.scalar_type()));
     }
     if (answer.loss.defined()) {

@@ -1,4 +1,4 @@
-// Recorded micro-batches (padded rows, or flat ones with position_ids) into examples.
+// Converts recorded micro-batches (padded rows, or flat ones with position_ids) to examples.
 #include <map>
 
 #include "easydel/base/error.h"
@@ -36,7 +36,7 @@ std::vector<float> floats(const Value& line, const std::string& name) {
   return out;
 }
 
-// The tokens of a row that are no padding, their labels shifted, and where its sequences begin.
+// The tokens of a row without padding, with shifted labels and the beginnings of its sequences.
 data::Example example_of(const std::vector<int64_t>& ids, const std::vector<int64_t>* attended,
                          const std::vector<int64_t>& labels, const std::vector<int64_t>* positions) {
   data::Example out;

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A word as the enum whose YAML word it is.
+// The enum value whose YAML word this is.
 template <class E>
 E choice(Arguments& arguments, const std::string& name, const Value& value) {
   config::Problems problems;
@@ -32,7 +32,7 @@ train::Schedule schedule_of(Arguments& arguments, int64_t steps) {
   out.steps = steps;
   out.rate = arguments.number("learning_rate", 5e-5);
   const double warmup = arguments.number("warmup_steps", 0), share = arguments.number("warmup_ratio", 0);
-  // A number below 1 is a share of the steps, rounded up.
+  // A number below 1 is a fraction of the steps, rounded up.
   out.warmup =
       static_cast<int64_t>(warmup >= 1 ? warmup : std::ceil(static_cast<double>(steps) * std::max(warmup, share)));
   const Value none = Value::map();
@@ -40,7 +40,7 @@ train::Schedule schedule_of(Arguments& arguments, int64_t steps) {
   return read_schedule(arguments.word("lr_scheduler_type", "linear"), given ? *given : none, out, arguments.where());
 }
 
-// What transformers' Trainer makes of the word: the betas are given to those that have any.
+// The optimizer that transformers' Trainer builds for the word: the betas are passed to optimizers that have any.
 train::OptimizerRules read_rules(Arguments& arguments, const std::string& optimizer) {
   const double b1 = arguments.number("adam_beta1", 0.9), b2 = arguments.number("adam_beta2", 0.999);
   const double eps = arguments.number("adam_epsilon", 1e-8);
@@ -69,14 +69,14 @@ void read_common(Arguments& arguments, train::TrainerConfig& common, train::Sche
   common.weight_decay = arguments.number("weight_decay", 0);
   rules = read_rules(arguments, optimizer);
   if (const double most = arguments.number("max_grad_norm", 1.0); most > 0) common.clip_grad = most;
-  // What shaped the recorded batches, what only matters on several devices, and what trades memory for time.
+  // Arguments that shaped the recorded batches, matter only on several devices, or trade memory for time.
   arguments.ignore({"seed", "data_seed", "average_tokens_across_devices", "activation_offloading",
                     "gradient_checkpointing", "gradient_checkpointing_kwargs", "max_length", "truncation_mode",
                     "pad_to_multiple_of", "pad_token", "padding_free", "shuffle_dataset", "dataset_num_proc",
                     "dataloader_drop_last", "num_train_epochs"});
 }
 
-// A mixture of experts has its router's loss unless its coefficient is 0; null is config.json's own.
+// A mixture of experts uses its router's loss unless the coefficient is 0; null means the coefficient of config.json.
 Value router_overrides(Arguments& arguments) {
   Value out = Value::map();
   const Value* coefficient = arguments.take("router_aux_loss_coef");
@@ -92,7 +92,7 @@ std::shared_ptr<train::SftConfig> read_sft(Arguments& arguments) {
   const std::string loss = arguments.word("loss_type", "nll");
   if (loss == "dft") {
     out->loss_type = train::TokenLoss::dft;
-    out->label_smoothing = 0;  // TRL's smoother is only for the plain loss
+    out->label_smoothing = 0;  // TRL's smoothing applies only to the plain loss
   } else if (loss != "nll" && loss != "chunked_nll") {
     arguments.not_built("loss_type", loss);
   }
@@ -135,7 +135,7 @@ fs::path find_folder(const std::string& name, const fs::path& case_file, const f
          str("looked in ", fs::absolute(case_file).parent_path().parent_path().string(), " and in ", root.string()));
 }
 
-// 'start weights with model.layers.{i}.mlp.down_proj.weight multiplied by 0.9 ...' and the like.
+// 'start weights with model.layers.{i}.mlp.down_proj.weight multiplied by 0.9 ...' and similar descriptions.
 void read_reference(const Value& document, ReplayCase& out, train::DpoConfig& dpo, const std::string& where) {
   const Value* words = document.find("reference_model");
   const std::string text = words && !words->is_null() ? words->scalar : "none";

@@ -8,7 +8,7 @@
 namespace easydel::probe {
 namespace {
 
-// By its first lists; add_numbers() holds the others to it.
+// The shape according to the first nested lists; add_numbers() checks the others against it.
 std::vector<int64_t> shape_of(const Value& value) {
   std::vector<int64_t> shape;
   for (const Value* list = &value; list->is_list(); list = &list->items.front()) {

@@ -1,4 +1,4 @@
-// Reading, answering and comparing recorded cases; what a case means is its kind's business.
+// Reads, answers and compares recorded cases. The meaning of a case belongs to its kind.
 #include "easydel/probe/vectors.h"
 
 #include <algorithm>
@@ -160,7 +160,7 @@ Answered answer(const VectorCase& vector, const VectorFile& file, const VectorKi
     return out;
   } catch (const UserError& refusal) {
     fail("UserError", refusal.what());
-  } catch (const std::exception& broken) {  // a case never stops the run, but it never passes either
+  } catch (const std::exception& broken) {  // an exception fails the case and the run continues
     fail("Bug", broken.what());
   }
   std::optional<Value> expected;

@@ -1,4 +1,4 @@
-// Recorded cases of EasyDeLBaseConfig: construction, serialisation, masks. What was done stands in words.
+// Recorded cases of EasyDeLBaseConfig: construction, serialisation, masks. Cases describe in words what was done.
 #include <functional>
 #include <map>
 #include <regex>
@@ -231,8 +231,8 @@ Value done(const VectorCase& vector, const VectorFile& file) {
   return found->second();
 }
 
-// What config.json holds beside the fields: transformers' release, and rope settings that are given to constructors.
-// 0.2.0.1 loses its number types on the way to the file; ours are there, as in 0.3.0.
+// What config.json contains in addition to the fields: transformers' release, and rope settings given to constructors.
+// 0.2.0.1 loses its dtypes on the way to the file; ours are kept, as in 0.3.0.
 Value expected(const VectorCase& vector, const VectorFile& file) {
   Value out = *vector.body.find("result");
   Value* const ok = out.find("ok");

@@ -1,4 +1,4 @@
-// Recorded cases of eLargeModel's configuration: words, normalised documents, what parts are made with, trainers.
+// Recorded cases of eLargeModel's configuration: words, normalised documents, arguments of its parts, trainers.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -18,7 +18,7 @@ using elarge::Builder;
 
 Value document_of(const VectorCase& vector) { return parse_yaml(member(vector.body, "yaml").scalar, vector.id); }
 
-// The problems of a run that are of the document itself: a part that is not built yet says nothing against it.
+// Whether the document itself has problems: a part that is not built yet does not count.
 bool refused(const config::Problems& problems) {
   return std::ranges::any_of(problems.sorted(), [](const config::Problem& problem) {
     return problem.what.find("not built yet") == std::string::npos;
@@ -31,7 +31,7 @@ std::string validity(const Value& document) {
   return refused(problems) ? "refused" : "valid";
 }
 
-// What upstream's documents show by default; where ours shows another default, ours is put in its place.
+// Defaults that EasyDeL's documents show; if ours differs, it replaces theirs.
 const std::map<std::string, std::set<std::string, std::less<>>, std::less<>>& upstream_defaults() {
   static const std::map<std::string, std::set<std::string, std::less<>>, std::less<>> keys{
       {"loader", {"dtype", "param_dtype", "verbose"}},
@@ -73,7 +73,7 @@ Value with_our_defaults(Value recorded, const Value& given, const Value& ours) {
       return known->second.contains(entry.first) && !(written.is_map() && written.find(entry.first));
     });
   }
-  // Ours in the place of what was left out.
+  // Replaces what was left out by our values.
   for (const auto& [name, keys] : upstream_defaults()) {
     const Value section = member(ours, name);
     if (!section.is_map() || !recorded.find(name) || !recorded.find(name)->is_map()) continue;
@@ -168,7 +168,7 @@ Value derived_expectation(const VectorCase& vector, const VectorFile&) {
     if (recorded.is_text()) recorded = member(vector.body, "base_config");  // "same as base_config"
     all.set(part, recorded);
   }
-  // Defaults of ours: how a model is cut, and what has no default but another key's value.
+  // Our own defaults: how a model is sharded, and keys whose default is another key's value.
   const Value given = given_config(vector);
   const auto missing = [&](const char* section, const char* key) {
     const Value written = member(given, section);
@@ -212,7 +212,7 @@ std::string derived_difference(const Value& expected, const Value& got) {
     const Value want = member(expected, part);
     Value have = member(got, part);
     if (want.find("error") && have.find("error")) continue;
-    // The engine knows the keys of both of upstream's versions; a recording, those of its own.
+    // The engine has the keys of both versions of EasyDeL; a recording has those of its own.
     if (std::string_view(part) == "esurge" && have.find("ok") && want.find("ok"))
       std::erase_if(have.find("ok")->entries, [&](const auto& entry) { return !want.find("ok")->find(entry.first); });
     const std::string text = difference_of(want, have, 1e-6, 0);
@@ -234,7 +234,7 @@ Value train_with(const VectorCase& vector, const VectorFile&) {
   check(method, "a method that was read before");
   Value out = Value::map();
   out.set("trainer_type", Value::text(word));
-  // What was written, by the tables' names; then what follows from it.
+  // What was written, under the tables' names, followed by what results from it.
   const config::Section& table = config::section_of<train::TrainerSection>();
   const config::Section* variant = nullptr;
   for (const config::Variant& one : table.variants)
@@ -267,12 +267,12 @@ Value trainer_expectation(const VectorCase& vector, const VectorFile&) {
   return out;
 }
 
-// What upstream has beyond its defaults, ours has too (as far as it is a key here).
+// Whatever EasyDeL has besides its defaults, ours must have, too (if it is a key here).
 std::string trainer_difference(const Value& expected, const Value& got) {
   for (const auto& [key, value] : expected.entries) {
     const Value* const ours = got.find(key);
     if (!ours) continue;                     // the key of another method, kept without effect
-    if (value.is_map() && ours->is_map()) {  // a section with all its defaults there, as written here
+    if (value.is_map() && ours->is_map()) {  // theirs is a section with all defaults, ours only what was written
       for (const auto& [inner, written] : ours->entries)
         if (const std::string text = difference_of(member(value, inner), written, 1e-9, 0); !text.empty())
           return key + "." + inner + ": " + text;

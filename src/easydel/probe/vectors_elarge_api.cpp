@@ -1,5 +1,5 @@
-// Recorded calls of eLargeModel. Their cases are words: a Python call, or what was done; whoever reads the words does
-// the same here.
+// Recorded calls of eLargeModel. A case is a text: a Python call, or a description of what was done. This file parses
+// the text and does the same.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -22,7 +22,7 @@ struct Call {
   std::vector<Value> positional;
   Value keywords = Value::map();
 
-  // The argument that has this name, or stands at this place.
+  // The argument with this name, or at this position.
   Value take(std::string_view name, size_t place) const {
     if (const Value* value = keywords.find(name)) return *value;
     return place < positional.size() ? positional[place] : Value{};
@@ -35,14 +35,14 @@ struct Call {
   }
 };
 
-// Python's literals are YAML's but for tuples and None.
+// Python's literals are YAML except for tuples and None.
 Value literal(std::string text) {
   std::ranges::replace(text, '(', '[');
   std::ranges::replace(text, ')', ']');
   return text == "None" ? Value{} : parse_yaml(text);
 }
 
-// "set_sharding(axis_dims=(1,-1,1,1,1))"; nullopt: no call.
+// "set_sharding(axis_dims=(1,-1,1,1,1))"; nullopt: not a call.
 std::optional<Call> call_of(const std::string& words) {
   const size_t open = words.find('(');
   const auto is_name = [](std::string_view text) {
@@ -74,7 +74,7 @@ std::optional<Call> call_of(const std::string& words) {
   return out;
 }
 
-// What one call sets: by section, the keys that it gives.
+// What one call sets: the given keys by section.
 Value set(Builder& on, const Call& call) {
   Value given = Value::map();
   const auto name_of = [&](std::string_view key) { return call.take(key, 0).scalar; };
@@ -172,7 +172,7 @@ Value round_trip(Value (*read)(const Value& document)) {
 Value none() { return {}; }
 Builder named() { return Builder::from_pretrained("tiny-llama"); }
 
-// The words that are no call.
+// Descriptions that are not calls.
 Value done_in_words(const std::string& words) {
   static const std::map<std::string, std::function<Value()>, std::less<>> all{
       {"to_yaml/from_yaml", [] { return round_trip([](const Value& v) { return parse_yaml(to_yaml(v)); }); }},
@@ -203,12 +203,12 @@ Value done_in_words(const std::string& words) {
   return out.as_bool() == false ? none() : out;  // nothing was built: None
 }
 
-// The classes of a method, by the letters of its name.
+// The classes of a method, derived from the letters of its name.
 Value classes_of(const std::string& type) {
   const train::MethodConfig* const method = train::find_method_config(type);
   if (canonical(type) == "base") return list_of(std::vector<std::string>{"Trainer", "TrainingArguments"});
   if (!method || method->name == "ray") refuse("trainer_type", "'" + type + "' is not a method that trains");
-  static constexpr std::array<std::string_view, 3> kWords{"nash", "on", "seq"};  // short, and no initials
+  static constexpr std::array<std::string_view, 3> kWords{"nash", "on", "seq"};  // short words that are not initials
   std::string stem, word;
   for (const char c : canonical(type) + "_") {
     if (c != '_') {
@@ -247,7 +247,7 @@ Value expected(const VectorCase& vector, const VectorFile&) {
   Value out = member(vector.body, "result");
   Value* const ok = out.find("ok");
   if (!ok || !ok->is_map() || words.starts_with(kLeak)) return out;
-  if (ok->find("equal")) {  // the head of the text is the reader's business
+  if (ok->find("equal")) {  // the beginning of the text is parsed by the reader
     Value equal = Value::map();
     equal.set("equal", *ok->find("equal"));
     out.set("ok", equal);
@@ -256,7 +256,7 @@ Value expected(const VectorCase& vector, const VectorFile&) {
   std::optional<Done> done;
   try {
     done = done_by(vector);
-  } catch (const std::exception&) {  // said again, and reported, where it is answered
+  } catch (const std::exception&) {  // thrown again, and reported, when the case is answered
     return out;
   }
   if (!done) return out;
@@ -271,7 +271,7 @@ Value expected(const VectorCase& vector, const VectorFile&) {
     recorded = wrapped;
   }
   if (Value* const mixture = recorded.find("mixture"); mixture && mixture->find("informs"))
-    for (Value& inform : mixture->find("informs")->items)  // ours is found by what the rows have
+    for (Value& inform : mixture->find("informs")->items)  // ours is detected from the rows
       if (words.find("content_field") == std::string::npos)
         std::erase_if(inform.entries, [](const auto& entry) { return entry.first == "content_field"; });
   recorded = with_our_defaults(recorded, done->given, done->builder.to_dict());

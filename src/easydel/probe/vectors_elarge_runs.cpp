@@ -1,4 +1,5 @@
-// Recorded runs of eLargeModel: which actions a document asks for, with which parameters, and what a command line does.
+// Recorded runs of eLargeModel: the actions that a document requests with their parameters, and what a command line
+// does.
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ Value some(const Value& parameters, std::initializer_list<const char*> keys) {
   return out;
 }
 
-// What upstream's recorders would have seen of an action.
+// Records an action as EasyDeL's recorder does.
 void record(const elarge::Action& action, const config::Problems& problems, Value& calls) {
   const Value parameters =
       action.parameters ? config::write_section(*action.entry->parameters(), action.parameters.get()) : Value::map();
@@ -89,7 +90,7 @@ Value run_expectation(const VectorCase& vector, const VectorFile&) {
   return out;
 }
 
-// Actions have the keys of both of upstream's versions; a recording, those of its own.
+// Actions have the keys of both versions of EasyDeL; a recording has those of its own.
 std::string run_difference(const Value& expected, const Value& got) {
   Value ours = got;
   for (size_t i = 0; i < std::min(expected.items.size(), ours.items.size()); ++i) {
@@ -99,14 +100,14 @@ std::string run_difference(const Value& expected, const Value& got) {
   return difference_of(expected, ours, 0, 0);
 }
 
-// The program itself with these arguments, in a folder with the documents that the file's note describes.
+// Runs the program with these arguments, in a folder with the documents that the file's note describes.
 Value run_command(const VectorCase& vector, const VectorFile&) {
   const CaseFolder folder;
   const fs::path& root = folder.path();
   fs::create_directories(root / "tiny-llama");
   files::write(root / "tiny-llama/config.json",
                "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"]}\n");
-  files::write(root / "tiny-llama/tokenizer.json",  // a run without one is refused here
+  files::write(root / "tiny-llama/tokenizer.json",  // a run without a tokenizer is refused here
                R"({"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "a"}})"
                "\n");
   files::write(root / "doc.yaml", "model: {name_or_path: tiny-llama}\nactions: [validate]\n");

@@ -1,5 +1,5 @@
-// Recorded cases of adapters on a small llama: lora_targets. Which layers are adapted is answered; what an adapter
-// computes is not built yet.
+// Recorded cases of adapters on a small llama: lora_targets. Answers which layers are adapted; the computation of
+// adapters is not built yet.
 #include "easydel/base/error.h"
 #include "easydel/models/lora_targets.h"
 #include "easydel/models/parameter_plan.h"

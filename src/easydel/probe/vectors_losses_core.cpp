@@ -1,4 +1,4 @@
-// Recorded cases of EasyDeL's losses: losses. Their inputs are formulas of the file's "meta".
+// Recorded cases of EasyDeL's losses: losses. Their inputs are formulas in the file's "meta".
 #include <ATen/ops/arange.h>
 
 #include "easydel/base/error.h"
@@ -29,7 +29,7 @@ LossConfig config_of(const VectorCase& vector) {
   return out;
 }
 
-// A tensor that a case names by a word of "meta"; undefined: it names none.
+// The tensor that a case refers to by a name of "meta"; undefined: it names none.
 Tensor named(const VectorCase& vector, const VectorFile& file, const Value& from, const char* key) {
   const Value* const word = from.find(key);
   if (!word || word->is_null()) return {};
@@ -54,7 +54,7 @@ Targets targets_of(const VectorCase& vector, const VectorFile& file) {
   return out;
 }
 
-// What the case recorded of a loss and of its gradient.
+// The recorded loss and its gradient.
 Value recorded(const VectorCase& vector, const LossMetrics& metrics, const Tensor& logits) {
   Value all = Value::map();
   for (const auto& [key, tensor] :

@@ -1,4 +1,4 @@
-// Recorded cases of masks: mask_info. A case's "op" is what was called, joined by dots.
+// Recorded cases of masks: mask_info. A case's "op" lists the calls, joined by dots.
 #include "easydel/base/error.h"
 #include "easydel/ops/mask_info.h"
 #include "easydel/probe/vectors.h"
@@ -89,7 +89,7 @@ Value rows_of(const SegmentIds& ids) {
   return out;
 }
 
-// Of every pair, as [batch][1][queries][keys].
+// A value for every pair, as [batch][1][queries][keys].
 Value pairs_of(const MaskInfo& mask, const std::function<Value(int64_t, int64_t, int64_t)>& one) {
   Value out = Value::list();
   for (int64_t b = 0; b < mask.batch(); ++b) {

@@ -12,7 +12,7 @@ int64_t number(const VectorCase& vector, const char* key) {
   return *out;
 }
 
-// Sizes as a user would write them: 1.0 and "2" are none.
+// Sizes as a user would write them: 1.0 and "2" are not sizes.
 std::vector<int64_t> dims_of(const Value& list) {
   std::vector<int64_t> out;
   for (const Value& item : list.items) {
@@ -30,7 +30,7 @@ Value shape_of(const mesh::Mesh& mesh) {
   return shape;
 }
 
-// Ranks nested as the mesh is.
+// Ranks, nested like the mesh.
 Value ranks_of(const mesh::Mesh& mesh, size_t axis, int64_t& next) {
   if (axis == mesh.sizes().size()) return Value::integer(next++);
   Value out = Value::list();
@@ -57,7 +57,7 @@ Value create_mesh(const VectorCase& vector, const VectorFile&) {
                         .names = words_of(needed(vector, "axis_names")),
                         .ranks = number(vector, "devices")};
   if (const Value* dcn = vector.body.find("dcn_axis_dims"); dcn && !dcn->is_null()) shape.dcn_dims = dims_of(*dcn);
-  // The recordings are of CPUs; there, as here, a backend that is not there is refused.
+  // The recordings were made on CPUs; a missing backend is refused there and here.
   if (const Value* backend = vector.body.find("backend");
       backend && backend->is_text() && !backend->scalar.empty() && backend->scalar != "cpu")
     refuse("backend", "'" + backend->scalar + "' is not on this machine", "cpu");
@@ -86,7 +86,7 @@ Value expert_mesh(const VectorCase& vector, const VectorFile&) {
   Value out = Value::map();
   out.set("shape", shape_of(folded));
   out.set("axis_names", list_of(folded.names()));
-  if (vector.body.find("partition_axis")) return out;  // of renamed axes no more was recorded
+  if (vector.body.find("partition_axis")) return out;  // nothing more was recorded of renamed axes
   out.set("axis_types", types(folded));
   out.set("auto_axis_types", types(automatic));
   out.set("abstract", shape_of(folded));

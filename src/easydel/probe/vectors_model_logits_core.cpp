@@ -1,5 +1,5 @@
-// Recorded cases of whole models: model_logits. Weights are a hash of their place; what counts is what transformers
-// computed with them (EasyDeL's own logits differ from it, and are not looked at).
+// Recorded cases of whole models: model_logits. Weights are a hash of their position; answers are compared with what
+// transformers computed (EasyDeL's own logits differ from it and are ignored).
 #include <algorithm>
 #include <set>
 
@@ -26,8 +26,8 @@ weights::OutTensor out_tensor(const std::string& name, weights::DType type, std:
           [values = std::move(values)](const auto& sink) { sink(values.data(), values.size() * sizeof(T)); }};
 }
 
-// `folder` gets a model of the case's configuration with the recording's weights: the values of a tensor follow from
-// its number among the names of transformers' state, sorted, where tied tensors stand as well.
+// Writes a model with the case's configuration and the recording's weights to `folder`. A tensor's values follow from
+// its index among the sorted names of transformers' state, which includes tied tensors.
 void write_model(const VectorCase& vector, const fs::path& folder) {
   Value config = model_config_of(vector), classes = Value::list();
   classes.items.push_back(needed(vector, "class"));
@@ -64,7 +64,8 @@ Tensor logits_of(const fs::path& folder, const std::vector<std::vector<int64_t>>
   const auto rows = static_cast<int64_t>(ids.size()), length = static_cast<int64_t>(ids.at(0).size());
   std::vector<int64_t> flat, mask(static_cast<size_t>(rows * length), 1);
   for (const auto& row : ids) flat.insert(flat.end(), row.begin(), row.end());
-  if (masked) mask[static_cast<size_t>(length)] = mask[static_cast<size_t>(length) + 1] = 0;  // before the second row
+  // padding before the second row
+  if (masked) mask[static_cast<size_t>(length)] = mask[static_cast<size_t>(length) + 1] = 0;
   const std::vector<weights::OutTensor> inputs = {
       out_tensor("input_ids", weights::DType::i64, {rows, length}, std::move(flat)),
       out_tensor("attention_mask", weights::DType::i64, {rows, length}, std::move(mask))};

@@ -1,4 +1,5 @@
-// Recorded cases of models' parameters: model_partition_specs, model_param_mapping. Families that are not built say so.
+// Recorded cases of models' parameters: model_partition_specs, model_param_mapping. Families that are not built are
+// reported as such.
 #include <algorithm>
 
 #include "easydel/base/error.h"
@@ -66,7 +67,7 @@ Value expected_specs(const VectorCase& vector, const VectorFile&) {
   return out;
 }
 
-// Of tensors with the same values, the recordings name the first by the alphabet.
+// For tensors with equal values, the recordings name the first in alphabetical order.
 Value param_mapping(const VectorCase& vector, const VectorFile&) {
   const Plan plan = plan_of(vector);
   Value out = Value::map();

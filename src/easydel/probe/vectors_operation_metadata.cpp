@@ -1,4 +1,4 @@
-// Recorded cases of OperationMetadata; what was done stands in words.
+// Recorded cases of OperationMetadata; cases describe in words what was done.
 #include <functional>
 #include <map>
 

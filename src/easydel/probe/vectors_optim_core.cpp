@@ -1,4 +1,4 @@
-// Recorded cases of optimizers: optim/step_tables (six updates of a matrix, and of a vector) and optim/clip_grad_norm.
+// Recorded cases of optimizers: optim/step_tables (six updates of a matrix and of a vector) and optim/clip_grad_norm.
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using train::OptimizerStates, train::UpdateRule;
 
-// The arguments that a row gives a class; what is not given has the class's own default.
+// The arguments that a row gives to a class; others have the class's default.
 class Given {
  public:
   explicit Given(const Value& args) : args_(args) {}
@@ -40,7 +40,7 @@ class Given {
   const Value& args_;
 };
 
-// A class as our rule, and its names of our states.
+// Our rule for a class, and its names of our states.
 struct Recorded {
   std::unique_ptr<UpdateRule> rule;
   std::map<std::string, std::string> names;

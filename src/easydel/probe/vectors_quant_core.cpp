@@ -1,5 +1,5 @@
-// Recorded cases of number formats: quant/bnb_4bit, quant/bnb_4bit_double_quant (bitsandbytes), quant/int8, quant/fp8
-// (torch's casts), quant/gguf, quant/mxfp4_gpt_oss.
+// Recorded cases of quantization formats: quant/bnb_4bit, quant/bnb_4bit_double_quant (bitsandbytes), quant/int8,
+// quant/fp8 (torch's casts), quant/gguf, quant/mxfp4_gpt_oss.
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/from_blob.h>
 
@@ -20,7 +20,7 @@
 namespace easydel::probe {
 namespace {
 
-// The numbers of some keys, as a case has them.
+// The values of some keys of a case.
 std::function<Value(const VectorCase&, const VectorFile&)> keys(std::vector<std::string> names) {
   return [names = std::move(names)](const VectorCase& vector, const VectorFile&) {
     Value out = Value::map();
@@ -46,7 +46,7 @@ Kept quantized(const Tensor& rows, const kernels::QuantizedSpec& spec) {
   return {parts.codes, parts.scales, ops::dequantized(*weight, at::kFloat)};
 }
 
-// A block of bitsandbytes is a row here; the tensor's last block may be short.
+// A block of bitsandbytes is a row here; the tensor's last block may be shorter.
 Value bnb_4bit(const VectorCase& vector, const VectorFile& file) {
   const std::string& type = needed(vector, "quant_type").scalar;
   if (type != "nf4") throw VectorNotBuilt("the format " + type);
@@ -95,7 +95,7 @@ at::ScalarType small_float(const std::string& name) {
   throw VectorNotBuilt("the number type " + name);
 }
 
-// Numbers, and the words that files write for those that JSON has not.
+// Numbers, or the words by which files write those that JSON lacks.
 Value words_of(const Tensor& values) {
   Value out = Value::list();
   for (const double number : std::span(values.const_data_ptr<double>(), size_t(values.numel())))
@@ -159,7 +159,7 @@ Value numbers(const std::vector<float>& values) {
   return out;
 }
 
-// The values of a file's bytes; of types that are written too, the bytes of the file's input.
+// The values of a file's bytes; for types that can be written, also the bytes of the file's input.
 Value gguf(const VectorCase& vector, const VectorFile& file) {
   const std::string& type = needed(vector, "type").scalar;
   const weights::GgmlForm* form = nullptr;

@@ -1,4 +1,4 @@
-// Recorded cases of EasyDeL's number formats: quantization (words, and codes of small matrices), model_quantize (which
+// Recorded cases of EasyDeL's quantization: quantization (words, and codes of small matrices), model_quantize (which
 // layers of a small llama have codes).
 #include <ATen/ops/empty.h>
 
@@ -16,7 +16,7 @@
 namespace easydel::probe {
 namespace {
 
-// The word as a run's configuration takes it; UserError for an unknown one.
+// The word as a run's configuration reads it. Throws UserError for an unknown one.
 elarge::QuantizationConfig read(const std::string& method, const VectorCase& vector, Value part = Value::map()) {
   part.set("dtype", Value::text(method));
   Value section = Value::map();
@@ -28,14 +28,14 @@ elarge::QuantizationConfig read(const std::string& method, const VectorCase& vec
   return out;
 }
 
-// A part of the recorded fields, under the names that both versions have.
+// The recorded fields that both versions have.
 Value described(const elarge::QuantizedPart& part) {
   Value out = Value::map();
   out.set("simulate", Value::boolean(part.simulate));
   return out;
 }
 
-// The matrices of these files: a hash of an element's place, less a half.
+// The matrices of these files: a hash of an element's index, minus one half.
 Tensor matrix_of(const VectorCase& vector, const VectorFile& file) {
   const Value* const all = file.document.find("meta");
   const std::string& name = needed(vector, "matrix").scalar;
@@ -53,7 +53,7 @@ Tensor matrix_of(const VectorCase& vector, const VectorFile& file) {
   return out;
 }
 
-// Codes of four bits in words of 32, the first in the lowest bits.
+// Four-bit codes in 32-bit words, the first in the lowest bits.
 Value packed_of(const Tensor& codes) {
   Value out = Value::list();
   const Tensor words = codes.contiguous().view({-1, 8});
@@ -81,7 +81,7 @@ Value quantization(const VectorCase& vector, const VectorFile& file) {
   const std::string& method = needed(vector, kernel ? "mode" : "dtype").scalar;
   if (!is_built(method)) throw VectorNotBuilt("the format " + method);
   Value part = Value::map();
-  // Eight bits have a scale for each row, whatever block_size says, as in 0.2.0.1.
+  // Eight bits use one scale per row, whatever block_size says, as in 0.2.0.1.
   for (const char* key : {"block_size", "group_size", "bits"})
     if (const Value* const given = vector.body.find(key); given && (method != "int8")) part.set(key, *given);
   const Value* const axis = vector.body.find("axis");
@@ -104,7 +104,7 @@ Value quantization(const VectorCase& vector, const VectorFile& file) {
   return out;
 }
 
-// The recorded values as numbers, without the names of classes and number types.
+// The recorded values as numbers, without the names of classes and dtypes.
 Value plain(const Value& recorded) {
   if (!recorded.is_map()) return recorded;
   Value out = Value::map();
@@ -116,7 +116,7 @@ Value plain(const Value& recorded) {
   return out;
 }
 
-// Codes are equal; values are those of half precision.
+// Codes must be equal; values within half precision.
 std::string compare(const Value& expected, const Value& got) {
   if (!expected.is_map()) return difference_of(expected, got, 0, 0);
   if (expected.find("simulate") && !expected.find("value") && !expected.find("dequantized"))
@@ -137,7 +137,7 @@ std::string compare(const Value& expected, const Value& got) {
   return "";
 }
 
-// The same small llama as the recordings; a null configuration is the bare flag.
+// The same small llama as in the recordings; a null configuration is the bare flag.
 Value model_quantize(const VectorCase& vector, const VectorFile&) {
   const Value config =
       parse_json(R"({"model_type": "llama", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
@@ -164,7 +164,7 @@ Value model_quantize(const VectorCase& vector, const VectorFile&) {
   return out;
 }
 
-// The recorded names of parameters say which layers have codes.
+// The recorded parameter names show which layers have codes.
 Value expected_model(const VectorCase& vector, const VectorFile&) {
   const Value& recorded = needed(vector, "expect");
   const Value* const ok = recorded.find("ok");

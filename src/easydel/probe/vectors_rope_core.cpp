@@ -1,4 +1,5 @@
-// Recorded cases of rotary positions: rope. Tables were recorded rounded to bfloat16, and are rounded so here.
+// Recorded cases of rotary positions: rope. Tables were rounded to bfloat16 when they were recorded, and are rounded
+// here, too.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 
@@ -29,7 +30,7 @@ Tensor input(int64_t tokens, int64_t heads, int64_t dim, int64_t step, int64_t m
   return (((i * step).remainder(modulus) - middle).to(at::kFloat) / double(middle)).view({tokens, heads, dim});
 }
 
-// [[0, 1, 2]], or of three kinds [[[0, 1]], [[0, 1]], [[0, 0]]], as [tokens] or [3, tokens].
+// [[0, 1, 2]], or for mrope [[[0, 1]], [[0, 1]], [[0, 0]]], as [tokens] or [3, tokens].
 Tensor positions_of(const Value& rows) {
   std::vector<int64_t> numbers;
   const bool nested = !rows.items.empty() && !rows.items[0].items.empty() && rows.items[0].items[0].is_list();
@@ -78,7 +79,7 @@ Value answer_rope(const VectorCase& vector, const VectorFile&) {
   if (what != "get_basic_frequencies") throw VectorNotBuilt("the operation '" + what + "'");
   const Tensor table = rounded(models::get_basic_frequencies(config, request));
   std::vector<int64_t> rows;
-  for (const int64_t row : {0, 1, 2, 3, 7, 15, 16, 20, 31, 63, 100})  // those that were recorded
+  for (const int64_t row : {0, 1, 2, 3, 7, 15, 16, 20, 31, 63, 100})  // the recorded rows
     if (row < table.size(-2)) rows.push_back(row);
   const Tensor some =
       table.index_select(-2, at::tensor(at::ArrayRef<int64_t>(rows), at::TensorOptions().dtype(at::kLong)));
@@ -90,7 +91,7 @@ Value answer_rope(const VectorCase& vector, const VectorFile&) {
   return out;
 }
 
-// Where a table is in it, a difference in the last bit before rounding may show as one of bfloat16.
+// In cases with a table, a difference in the last fp32 bit may become one of bfloat16.
 std::optional<double> tolerance(const VectorCase& vector) {
   const Value* const table = vector.body.find("use_frequency_table");
   const bool rounded =

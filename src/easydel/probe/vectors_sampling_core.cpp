@@ -46,12 +46,12 @@ Value scores_value(std::span<const float> scores) {
   return out;
 }
 
-// The arguments of one of transformers' processors, as a config and what it knows of the sequence.
+// The arguments of one of transformers' processors, as a config with the sequence that it sees.
 struct ProcessorCase {
   GenerationConfig config;
   generation::Setting setting;
-  std::vector<std::vector<TokenId>> prompts;  // of each row, where the processor looks at them
-  size_t prompt = 0, ignored = 0;             // tokens of the history: the prompt, and those that do not count
+  std::vector<std::vector<TokenId>> prompts;  // one per row, if the processor needs them
+  size_t prompt = 0, ignored = 0;             // tokens of the history: the prompt's, and those to ignore
 };
 
 // "repetition 1.2, min_length 20 (eos 2), top_k 10": several processors in words.
@@ -124,7 +124,7 @@ Value answer_processors(const VectorCase& vector, const VectorFile& file) {
   Value out = Value::list();
   for (size_t row = 0; row < inputs.items.size(); ++row) {
     std::vector<float> scores = scores_of(before.items.at(row));
-    if (test.config.guidance_scale != 1)  // the second half of the rows is of the negative prompt
+    if (test.config.guidance_scale != 1)  // the second half of the rows belongs to the negative prompt
       generation::guide(scores, scores_of(before.items.at(inputs.items.size() + row)), test.config.guidance_scale);
     const std::vector<TokenId> tokens = tokens_of(inputs.items[row]);
     generation::Setting setting = test.setting;
@@ -137,7 +137,7 @@ Value answer_processors(const VectorCase& vector, const VectorFile& file) {
   return out;
 }
 
-// A model's folder is named from a folder above the file's.
+// A model's folder is relative to a folder above the file's.
 std::shared_ptr<models::Model> model_of(const VectorFile& file) {
   static std::map<std::filesystem::path, std::shared_ptr<models::Model>> loaded;
   const Value* const name = file.document.find("model");
@@ -184,7 +184,7 @@ Value answer_generate(const VectorCase& vector, const VectorFile& file) {
     longest = std::max(longest, sequence.size());
     scores.items.push_back(Value::number(result.score));
   }
-  // Shorter ones are filled up, of beams never with token 0.
+  // Shorter ones are padded; those of beams never with token 0.
   int64_t pad = config.pad_token_id.value_or(config.eos_token_id.empty() ? -1 : config.eos_token_id[0]);
   if (config.num_beams > 1 && pad == 0 && !config.eos_token_id.empty()) pad = config.eos_token_id[0];
   Value rows = Value::list();
@@ -205,7 +205,7 @@ Value expected_generate(const VectorCase& vector, const VectorFile&) {
   return out;
 }
 
-// Ids are equal, scores of beams within 1e-4.
+// Ids must be equal, scores of beams within 1e-4.
 std::string compare_generate(const Value& expected, const Value& got) {
   const auto differ = [&](const char* key, double relative, double absolute) -> std::string {
     const Value *wanted = expected.find(key), *ours = got.find(key);

@@ -1,5 +1,5 @@
 // Recorded cases of the losses of torch, transformers and TRL: losses/cross_entropy, losses/jsd, losses/kl_estimators,
-// losses/moe_load_balancing. What a case is stands in its name.
+// losses/moe_load_balancing. A case's name says what it is.
 #include "easydel/base/error.h"
 #include "easydel/ops/divergence.h"
 #include "easydel/ops/routing.h"
