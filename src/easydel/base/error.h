@@ -1,4 +1,4 @@
-// How things go wrong: a UserError is for the person at the keyboard, a Bug is for us.
+// Errors: a UserError is for the user, a Bug is for the developers.
 #pragma once
 
 #include <iosfwd>
@@ -16,7 +16,7 @@ struct FilePlace {
   int column = 0;    // from 1, in bytes; 0: the whole line
 };
 
-// What an error is about: a key, a file, an option. Converts from a plain name; a place is added where it is known.
+// The subject of an error: a key, a file, an option. Converts from a plain name; a place is added if it is known.
 struct Where {
   Where() = default;
   Where(const char* name) : name(name) {}
@@ -30,10 +30,10 @@ struct Where {
   FilePlace place = {};
 };
 
-// Something the user can mend: a file, a key, a request. Exit status 2. what() is the whole text:
+// An error that the user can fix: a file, a key, a request. Exit status 2. what() is the whole text:
 //   file:line:column: where: problem
 //       remedy
-// Parts that are empty are left out. Programs read the fields; nobody parses the text.
+// Empty parts are left out. Programs read the fields; no code parses the text.
 class UserError : public std::runtime_error {
  public:
   UserError(const Where& at, std::string problem, std::string remedy = "");
@@ -90,7 +90,7 @@ std::string str(const Parts&... parts) {
 // Throws UserError(at, problem, remedy).
 [[noreturn]] void refuse(const Where& at, const std::string& problem, const std::string& remedy = "");
 
-// Knows where check() was called, which a function with a parameter pack could not.
+// Captures where check() was called, which a function with a parameter pack cannot.
 struct Condition {
   template <class T>
   Condition(const T& value, const char* file = __builtin_FILE(), int line = __builtin_LINE())

@@ -3,7 +3,7 @@
 
 namespace easydel::cli {
 
-// 0: done. 2: something the user can mend, said on standard error. 70: a bug. 130: ended by Ctrl-C.
+// 0: success. 2: an error that the user can fix, reported on standard error. 70: a bug. 130: ended by Ctrl-C.
 int run(int argc, char** argv);
 
 }  // namespace easydel::cli

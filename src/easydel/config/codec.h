@@ -66,7 +66,7 @@ concept Sectioned = requires {
 template <Sectioned T>
 const Section& section_of();
 
-// Where a Codec reports what is wrong.
+// Where a Codec reports problems.
 struct At {
   const std::string& path;
   Problems& problems;

@@ -1,4 +1,4 @@
-// Collects what is wrong with a configuration. Every problem has the file, line and column of its key.
+// Collects the problems of a configuration. Every problem has the file, line and column of its key.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ class Problems {
   void add(std::string path, Place place, std::string what, std::string remedy = "");
   // The same at the place of the path's value, or of the closest section above it in the document.
   void add(std::string path, std::string what, std::string remedy = "");
-  // An error of another layer: a problem of the key at or below `path` that it names, else of `path` itself.
+  // Adds an error of another layer: to the key at or below `path` that it names, otherwise to `path` itself.
   void add(const std::string& path, const UserError& error);
   // Runs a check of another layer and adds what it throws.
   template <class Check>
@@ -37,7 +37,7 @@ class Problems {
     }
   }
 
-  // A line for the user; the run goes on.
+  // Adds a line for the user that does not stop the run.
   void note(std::string_view path, std::string_view text);
   // Collected into one note: "has no effect here: loader.from_torch, esurge.compile_runner (why)".
   void no_effect(std::string path, std::string why);

@@ -8,11 +8,11 @@
 
 namespace easydel::data {
 
-// Loads libeasydel_arrow.so (beside libeasydel_base.so) at the first call; thread-safe. UserError where there is none,
-// as in a program that was built without Arrow.
+// Loads libeasydel_arrow.so (next to libeasydel_base.so) on the first call; thread-safe. Throws UserError if it does
+// not exist, as in a program that was built without Arrow.
 columnar::Library& columnar_library();
 
-// Whether the library's file is there.
+// Whether the library's file exists.
 bool columnar_library_is_there();
 
 // columnar_library() from a file of one's own.

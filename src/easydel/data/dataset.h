@@ -1,4 +1,4 @@
-// A data set in memory as examples: read, prepared by the method, packed, mixed; and in which order an epoch takes
+// A dataset in memory as examples: read, prepared by the method, packed, mixed; and the order in which an epoch uses
 // them.
 #pragma once
 
@@ -17,15 +17,15 @@
 namespace easydel::data {
 
 struct Prepared {
-  std::optional<Example> example;  // nullopt: nothing in it to learn; counted as dropped
+  std::optional<Example> example;  // nullopt: no labels; counted as dropped
   int64_t cut_tokens = 0;          // what truncation took
 };
-// A method's way from a row to an example. Called from several threads at once.
+// How a method turns a row into an example. Called from several threads at once.
 using Prepare = std::function<Prepared(const TypedRow&)>;
 
 struct DatasetOptions {
   std::vector<InformConfig> informs;
-  std::string section = "mixture.informs";  // where they stand, for messages
+  std::string section = "mixture.informs";  // their section, for messages
   std::string target_field = "text";
   std::vector<double> weights;  // of the block mixture, one for each inform; empty: equal
   BlockMixture mixture;
@@ -43,8 +43,8 @@ struct DatasetReport {
 
 class Dataset {
  public:
-  // UserError for a missing file, a broken row, a row without its field, or nothing at all to learn. Logs what was
-  // found, cut, dropped and split.
+  // Throws UserError for a missing file, a broken row, a row without its field, or if there is nothing to train on.
+  // Logs how much was found, cut, dropped and split.
   static Dataset build(const DatasetOptions& options, const Prepare& prepare);
 
   int64_t size() const { return order_.size(); }  // examples in an epoch

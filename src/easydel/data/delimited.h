@@ -6,7 +6,8 @@
 
 namespace easydel::data {
 
-// As Source::read. Every field is a text; an empty one without quotes is null, and so is what a short row lacks.
+// Like Source::read. Every field is a text; an empty one without quotes is null, and so are the missing fields of a
+// short row.
 bool read_delimited(const std::filesystem::path& file, char separator, const RowSink& sink);
 
 }  // namespace easydel::data

@@ -1,6 +1,6 @@
-// Typed rows into token ids and masks, as TRL's trainers tokenize (trl/trainer/sft_trainer.py, dpo_trainer.py): plain
-// texts end in EOS, conversations go through the chat template, an answer begins where the tokens of prompt and
-// prompt + answer part.
+// Converts typed rows to token ids and masks, as TRL's trainers do (trl/trainer/sft_trainer.py, dpo_trainer.py): plain
+// texts end in EOS, conversations go through the chat template, and an answer begins where the tokens of the prompt and
+// of prompt + answer differ.
 #pragma once
 
 #include <atomic>
@@ -21,12 +21,12 @@ struct EncoderOptions {
   bool add_special_tokens = true;  // BOS and the like, for plain texts
   std::optional<int32_t> eos;      // ends plain texts; not given: the tokenizer's
   bool append_eos = true;
-  bool assistant_mask = false;  // which tokens the assistant says; UserError where the template cannot tell
+  bool assistant_mask = false;  // mark the assistant's tokens; UserError if the template does not mark them
 };
 
 struct Encoded {
   std::vector<int32_t> ids;
-  int64_t prompt = 0;              // tokens of the prompt, 0 where the row has none
+  int64_t prompt = 0;              // tokens of the prompt, 0 if the row has none
   std::vector<uint8_t> assistant;  // empty, or a 1 for each token that the assistant says
 };
 
@@ -51,7 +51,7 @@ class Encoder {
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   EncoderOptions options_;
   std::string eos_text_;
-  const text::ChatRenderer& chat() const;  // made when the first conversation comes
+  const text::ChatRenderer& chat() const;  // created for the first conversation
 
   mutable std::once_flag chat_once_;
   mutable std::unique_ptr<const text::ChatRenderer> chat_;

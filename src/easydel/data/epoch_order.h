@@ -10,9 +10,9 @@
 namespace easydel::data {
 
 enum class StopStrategy : uint8_t {
-  restart,          // a source that is used up begins anew; ends when the last one has been used up once
+  restart,          // an exhausted source restarts; ends when the last one was exhausted once
   first_exhausted,  // ends when the first source is used up
-  longest           // a source that is used up gives no more; ends when all are
+  longest           // an exhausted source is left out; ends when all are exhausted
 };
 
 struct BlockMixture {
@@ -31,7 +31,7 @@ class EpochOrder {
   std::vector<int64_t> epoch(int64_t epoch) const;  // indices of examples
 
  private:
-  std::vector<int64_t> blocks() const;  // which source gives the i-th example
+  std::vector<int64_t> blocks() const;  // the source of the i-th example
   std::vector<int64_t> sizes_, begins_;
   BlockMixture mixture_;
   bool shuffled_;

@@ -1,5 +1,5 @@
-// One training example: flat tokens, their labels already shifted, where its sequences end, and a method's own columns.
-// Knows no text, no torch.
+// One training example: flat tokens, their shifted labels, the lengths of its sequences, and a method's own columns.
+// Knows neither text nor torch.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace easydel::data {
 
 inline constexpr int32_t no_label = -100;
 
-// A method's own numbers about an example: one of the whole example, one for each of its sequences, or one for each of
-// its tokens. The type of the numbers is the column's number type in every example.
+// A method's own numbers about an example: one for the whole example, one per sequence, or one per token. Their type is
+// the column's dtype, the same in every example.
 struct Column {
   enum class Per : uint8_t { example, sequence, token };
 
@@ -25,9 +25,9 @@ struct Column {
   size_t size() const;
 };
 
-// `tokens` and `labels` are parallel; labels[i] is the token to be predicted at i, or no_label. Sequences stand one
-// after the other: `lengths` adds up to tokens.size(). A plain row has one sequence, a packed row one for each
-// document (they do not see each other), a preference pair two (chosen, rejected).
+// `tokens` and `labels` are parallel; labels[i] is the token to be predicted at i, or no_label. Sequences are
+// concatenated: `lengths` adds up to tokens.size(). A plain row has one sequence, a packed row one per document (they
+// do not attend to each other), a preference pair two (chosen, rejected).
 struct Example {
   std::vector<int32_t> tokens;
   std::vector<int32_t> labels;
@@ -35,10 +35,10 @@ struct Example {
   std::vector<Column> columns = {};  // at most one of a name; all examples of a data set have the same
 
   int64_t labelled() const;
-  // Appends a sequence. `learn[i]` says whether token i may be a label; empty: all may. The label of the last token is
-  // no_label, as is the first token's place as a label: nothing stands before it.
+  // Appends a sequence. `learn[i]` says whether token i may be a label; empty: all may. The last token's label is
+  // no_label, and the first token is never a label, because no token precedes it.
   void add_sequence(std::span<const int32_t> ids, std::span<const uint8_t> learn = {});
-  // The same where a token's label is the token itself.
+  // The same if a token's label is the token itself.
   void add_unshifted(std::span<const int32_t> ids, std::span<const uint8_t> learn = {});
 
   // Adds the column, or replaces the one of its name. It must have as many numbers as it describes.

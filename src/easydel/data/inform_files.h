@@ -13,11 +13,11 @@ namespace easydel::data {
 // Whether its type is a name of the hub, "owner/name", and no files are given.
 bool is_hub_dataset(const InformConfig& inform);
 
-// What reads a file of it: by its type, else by the file's extension; nullptr: neither says.
+// The source type that reads a file: given by the inform, else by the file's extension; nullptr: unknown.
 const Source* reader_of(const InformConfig& inform, const std::filesystem::path& file);
 
-// Sorted; those of the hub are fetched first. UserError "where: ...": nothing is found, there is no such
-// split, or this program was built without what reads them.
+// Sorted; files of the hub are downloaded first. Throws UserError "where: ..." if nothing is found, there is no such
+// split, or this program was built without the library that reads them.
 std::vector<std::filesystem::path> files_of(const InformConfig& inform, const std::string& where);
 
 }  // namespace easydel::data

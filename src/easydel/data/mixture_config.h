@@ -270,7 +270,7 @@ struct MixtureConfig {
 
 // What mixture_weights calls the source: its name, else its first file's, else its type.
 std::string name_of(const InformConfig& inform);
-// As name_of, with "-1", "-2" ... behind doubles.
+// Like name_of, with "-1", "-2" ... appended to duplicates.
 std::vector<std::string> names_of(const std::vector<InformConfig>& informs);
 // The informs to train on (split train), and those to evaluate on.
 std::vector<InformConfig> training_informs(const MixtureConfig& mixture);

@@ -1,5 +1,5 @@
-// What a row is about: text, a conversation, a prompt with its answer, a pair of answers. Detected from the names of
-// its fields as TRL does (docs/source/dataset_formats.md), standard or conversational.
+// The kind of a row: text, a conversation, a prompt with its completion, a pair of answers. Detected from the names of
+// its fields as in TRL (docs/source/dataset_formats.md), standard or conversational.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class RowKinds {
   static constexpr uint32_t bit(RowKind kind) { return uint32_t{1} << static_cast<uint32_t>(kind); }
   uint32_t bits_ = 0;
 };
-// What a user gives to have such rows: "texts, messages, or prompt + completion".
+// The fields that users provide for these kinds: "texts, messages, or prompt + completion".
 std::string fields_of(RowKinds kinds);
 
 // A row after its fields were renamed and chosen. `text`, `prompt`, `completion`, `chosen`, `rejected` are texts, or
@@ -48,7 +48,7 @@ struct TypedRow {
 // How the fields of an inform's rows are found.
 struct FieldRules {
   std::optional<std::string> content_field;  // not given: by the standard names, then `content`
-  std::string target_field = "text";         // what a text row's field is called when no content_field is given
+  std::string target_field = "text";         // name of a text row's field if no content_field is given
   std::vector<std::string> additional_fields;
   std::vector<std::pair<std::string, std::string>> renames;  // old, new
   std::optional<RowKind> kind;                               // not given: detected

@@ -1,5 +1,5 @@
-// Rows as files hold them: a map of fields that knows its file and line (of files without lines, the row's number).
-// Reading is by rows, so that a large file is never in memory at once (a .json file that is one list is the exception).
+// Rows of files: a map of fields with its file and line (or the row's number). Files are read row by row, so that a
+// large one is never in memory as a whole (except a .json file that is one list).
 #pragma once
 
 #include <filesystem>
@@ -18,15 +18,15 @@ struct Row {
   std::string where;  // "train.jsonl:17"
 };
 
-// Takes a row; false: no more are wanted.
+// Receives a row; returns false to stop reading.
 using RowSink = std::function<bool(Row row)>;
 
-// What a row of a text file is.
+// The unit of a text file that becomes a row.
 enum class SampleBy : uint8_t { line, paragraph, document };
 
 struct SourceOptions {
   SampleBy sample_by = SampleBy::line;
-  std::vector<std::string> fields = {};  // those that are asked for; others may come as nulls. Empty: all
+  std::vector<std::string> fields = {};  // the requested fields; others may be null. Empty: all
 };
 
 // A kind of data file. One file, data/source_<type>.cpp, and its line in sources.cpp.
@@ -35,7 +35,7 @@ struct Source {
   std::span<const std::string_view> extensions;  // ".jsonl"; a trailing .gz is looked through
   // false: `sink` has had enough. UserError "file:line: what" for a broken file.
   bool (*read)(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink);
-  // UserError where this program was built without what reads them; nullptr: it always can.
+  // Throws UserError if this program was built without the library that reads such files; nullptr: always available.
   void (*check)() = nullptr;
 };
 
@@ -45,14 +45,14 @@ const Source* find_source(std::string_view name);                 // nullptr: no
 const Source* source_of_file(const std::filesystem::path& file);  // by extension
 
 // Files that match the patterns (`*`, `?`, `[a-z]`, `{a,b}`, and `**` for any depth), sorted within each pattern,
-// without doubles; a folder that save_to_disk() of `datasets` wrote stands for its files. UserError "where: no file
-// matches 'x'" where a pattern matches nothing.
+// without duplicates. A folder that save_to_disk() of `datasets` wrote is replaced by its files. Throws UserError
+// "where: no file matches 'x'" if a pattern matches nothing.
 std::vector<std::filesystem::path> expand(std::span<const std::string> patterns, const std::string& where);
 
 // Whether a pattern (`*`, `?`, `[a-z]`; `**/` is any depth, also none) means this path.
 bool is_match(const std::string& path, const std::string& pattern);
 
-// Lines of a text file without holding it: calls `line(text, number)` until it gives false. Gunzips *.gz (whole).
+// Reads a text file line by line: calls `line(text, number)` until it returns false. Decompresses *.gz (as a whole).
 bool for_each_line(const std::filesystem::path& file, const std::function<bool(std::string_view, int64_t)>& line);
 
 }  // namespace easydel::data

@@ -11,13 +11,13 @@
 
 namespace easydel::data {
 
-// UserError where nothing can be saved: a form that is not built, the folder is there already, nothing may be sent to
-// the hub, or the method's examples have no columns.
+// Throws UserError if nothing can be saved: the format is not built, the folder already exists, nothing may be uploaded
+// to the hub, or the method's examples have no columns.
 void check_save(const std::string& where, const SaveConfig& save, const SavedExamples& saved);
 
-// Writes the examples in their order to `mixture.save`'s folder, as train-00000-of-00002.jsonl ... As arrow it is what
-// load_from_disk() of `datasets` opens. Each file is whole or not there. UserError as check_save, and where the disk or
-// the transfer fails. The files.
+// Writes the examples in their order to `mixture.save`'s folder, as train-00000-of-00002.jsonl ... As arrow it is a
+// folder that load_from_disk() of `datasets` opens. Each file is written completely or not at all. Returns the files.
+// Throws UserError like check_save, and if the disk or the upload fails.
 std::vector<std::filesystem::path> save_dataset(const std::string& where, const Dataset& dataset,
                                                 const MixtureConfig& mixture, const SavedExamples& saved);
 

@@ -1,5 +1,5 @@
-// The columns that `mixture.save` can write of an example: lists of numbers under names. A method says which of them
-// hold what it learns from.
+// The columns of an example that `mixture.save` can write: named lists of numbers. A method says which of them contain
+// its training data.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Orders that depend on a seed and a number alone: equal on every machine, for every number of ranks and workers.
+// Random orders that depend only on a seed and a number: equal on every machine, for every number of ranks and workers.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace easydel::data {
 
-// What an order is for, so that two uses of one seed do not meet.
+// The purpose of an order, so that two uses of one seed are independent.
 enum class Use : uint32_t { epoch = 1, block = 2, source = 3, documents = 4 };
 
 // Philox 4x32-10 (doi:10.1145/2063384.2063405) as a stream of 64-bit numbers: key = seed, counter = (i, use, number).

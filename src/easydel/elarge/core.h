@@ -39,13 +39,13 @@ using Output = std::function<void(std::string_view)>;
 
 struct GenerateRequest {
   std::vector<std::string> prompts;              // each alone
-  int64_t batch = 16;                            // most sequences that are decoded together
+  int64_t batch = 16;                            // maximum number of sequences decoded together
   std::vector<Value> conversations;              // instead of prompts: lists of messages, put through the chat template
-  std::string negative_prompt;                   // with guidance_scale: what the text is led away from; empty: nothing
+  std::string negative_prompt;                   // with guidance_scale; empty: none
   generation::GenerationConfig generation = {};  // keys that are not given are the model's own
-  // The new text of result `index` as it comes; may be empty. Of beams the whole text at the end.
+  // The new text of result `index` while it is generated; may be empty. With beams: the whole text at the end.
   std::function<void(size_t index, std::string_view piece)> on_text;
-  const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal: end with what is there
+  const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal handler: end with the text so far
 };
 
 // Of each prompt num_return_sequences, best first.
@@ -65,8 +65,8 @@ struct Interrupted : std::runtime_error {
 };
 
 struct TrainerOutput {
-  int64_t step = 0, steps = 0;            // updates made, of the run
-  std::map<std::string, double> metrics;  // "train_loss"; "eval_loss" and "eval_loss_before" where it was evaluated
+  int64_t step = 0, steps = 0;            // updates done; updates of the run
+  std::map<std::string, double> metrics;  // "train_loss"; "eval_loss" and "eval_loss_before" if evaluated
   std::filesystem::path checkpoint;       // the newest; empty: none
 };
 
@@ -79,7 +79,7 @@ class Session {
   // The frozen model of another section ("teacher_model"); nullptr: the configuration has no such section.
   virtual std::shared_ptr<models::Model> build_side_model(const std::string& section) = 0;
   virtual std::shared_ptr<const text::Tokenizer> build_tokenizer() = 0;
-  virtual std::shared_ptr<data::Dataset> build_dataset() = 0;   // the examples to learn from
+  virtual std::shared_ptr<data::Dataset> build_dataset() = 0;   // the training examples
   virtual std::shared_ptr<train::Trainer> build_trainer() = 0;  // reads the data; each call makes a new one
   virtual TrainerOutput train(const Output& out) = 0;           // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;

@@ -80,7 +80,7 @@ struct Run {
   std::string file;  // what errors call the document
   Config config;
   std::vector<Action> actions;
-  std::vector<std::string> notes;  // for the user; the run goes on
+  std::vector<std::string> notes;  // for the user; they do not stop the run
   int64_t ranks = 1;               // number of processes of the run
 };
 

@@ -1,5 +1,5 @@
-// The arithmetic of beam search and beam sampling, without a model: which continuations of which sequences go on, which
-// are complete, and when none can become better. transformers/generation/utils.py (_beam_search) with one prompt.
+// The arithmetic of beam search and beam sampling, without a model: which sequences continue with which tokens, which
+// are complete, and when none can improve. Follows transformers/generation/utils.py (_beam_search) for one prompt.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace easydel::generation {
 
 struct Beam {
-  std::vector<TokenId> tokens;   // the prompt, then what was chosen
+  std::vector<TokenId> tokens;   // the prompt, then the chosen tokens
   float score = 0;               // running: the sum of log-probabilities; complete: that / length ^ length_penalty
   std::vector<int64_t> parents;  // for each chosen token the number of the running beam that it continued
 };
@@ -24,12 +24,12 @@ class Beams {
 
   // One at the start, then at most num_beams, best first.
   const std::vector<Beam>& running() const { return running_; }
-  // rows[i] [vocabulary]: what is added to the score of running beam i for each next token. `stops` says whether a
-  // sequence ends for another reason than its last token or its length. Afterwards running beam j continues the former
-  // beam running()[j].parents.back().
+  // rows[i] [vocabulary]: added to the score of running beam i for each next token. `stops` says whether a sequence
+  // ends for a reason other than its last token or its length. Afterwards running beam j continues the former beam
+  // running()[j].parents.back().
   void advance(std::span<const std::span<float>> rows, const std::function<bool(std::span<const TokenId>)>& stops);
   bool done() const { return done_; }
-  // Complete ones, best first; where none is, those that run.
+  // The best complete beams, best first; if there are none, the best running ones.
   std::vector<Beam> best(size_t count) const;
 
  private:

@@ -1,5 +1,5 @@
-// What a generation is asked for: the fields of transformers' GenerationConfig (5.23) by their names, with its defaults
-// where they are not said to be others. A face: no torch. What the fields do to scores is processors.h.
+// The settings of a generation: the fields of transformers' GenerationConfig (5.23) under their names, with its
+// defaults unless stated otherwise. A face: no torch. processors.h implements what the fields do to scores.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ constexpr auto choices(EarlyStopping) {
                     Choice{EarlyStopping::never, "never"}};
 }
 
-// Ours is one cache for all of them: a slot of fixed room a sequence, layers as the model has them.
+// Here all of them are one paged cache, with the layers that the model has.
 enum class CacheImplementation : uint8_t { plain, offloaded, quantized, paged };
 constexpr auto choices(CacheImplementation) {
   using config::Choice;
@@ -45,8 +45,8 @@ constexpr auto choices(SeedingScheme) {
   return std::array{Choice{SeedingScheme::lefthash, "lefthash"}, Choice{SeedingScheme::selfhash, "selfhash"}};
 }
 
-// A share of the vocabulary, drawn by a hash of the last tokens, is made likelier (arXiv:2306.04634). The draws are
-// torch's, so that transformers' detector finds the mark.
+// Makes a part of the vocabulary, selected by a hash of the last tokens, more likely (arXiv:2306.04634). The selection
+// uses torch's random numbers, so that transformers' detector finds the mark.
 struct WatermarkingConfig {
   double greenlist_ratio = 0.25;
   double bias = 2.0;
@@ -70,7 +70,7 @@ struct WatermarkingConfig {
   }
 };
 
-// [[ids], bias]: what is added to the score of the last id where the others came before it.
+// [[ids], bias]: added to the score of the last id if the others precede it.
 struct SequenceBias {
   std::vector<int64_t> tokens;
   double bias = 0;
@@ -119,7 +119,7 @@ struct GenerationConfig {
   std::optional<WatermarkingConfig> watermarking_config = {};
   bool renormalize_logits = false;
 
-  // What is given back, and the cache.
+  // What is returned, and the cache.
   bool output_scores = false, output_logits = false;
   bool output_attentions = false, output_hidden_states = false, return_dict_in_generate = false;
   bool use_cache = true;
@@ -150,7 +150,7 @@ struct GenerationConfig {
   Value compile_config = {};
   bool disable_compile = false, low_memory = false;
 
-  // The keys that were asked for. The others give way to the model's own settings: generation_config() below.
+  // The keys that were given. All others yield to the model's own settings, see generation_config() below.
   std::set<std::string, std::less<>> given = {};
   static constexpr auto given_keys = &GenerationConfig::given;
 
@@ -276,16 +276,16 @@ struct GenerationConfig {
   }
 };
 
-// Keys of GenerationConfig as they were asked for. UserError: a wrong value.
+// The given keys of a GenerationConfig. Throws UserError for a wrong value.
 GenerationConfig read_generation(const Value& keys);
 
-// What is asked for, and the rest as the model folder's generation_config.json says it (without that file, config.json
-// for the tokens that end, begin and pad a text). Keys of the files that are not ours are passed over; folders without
-// the files give the defaults. Asking for a temperature or another limit of the draw without do_sample asks for draws.
-// UserError: a wrong value in a file.
+// `asked`, completed from the model folder's generation_config.json (without that file: from config.json for the EOS,
+// BOS and padding tokens). Unknown keys of the files are ignored; a folder without the files gives the defaults. Giving
+// a temperature or another sampling limit without do_sample turns sampling on. Throws UserError for a wrong value in a
+// file.
 GenerationConfig generation_config(const std::filesystem::path& model_folder, const GenerationConfig& asked = {});
 
-// Refuses keys that do not fit together; the second as a UserError.
+// Refuses keys that do not fit together; the second overload throws a UserError.
 void check_together(const GenerationConfig& config, config::Keys keys);
 void check_together(const GenerationConfig& config);
 

@@ -1,6 +1,6 @@
-// Generation on the plain cache: prompts are prefilled, then decoded together; when one ends, the next takes its
-// place. For the command line, previews while training, and tests; serving has an engine of its own. How a request's
-// tokens are chosen is search.h's business.
+// Generation on the plain cache: prompts are prefilled, then decoded together; when a sequence ends, the next request
+// takes its place. Used by the command line, previews during training, and tests; serving has an engine of its own.
+// search.h chooses the tokens of a request.
 #pragma once
 
 #include <atomic>
@@ -34,41 +34,44 @@ struct Request {
   AllowedTokens allowed = {};                 // what may follow, if not everything
 };
 
-// One continuation; a request has config.num_return_sequences of them.
+// One result; a request has config.num_return_sequences of them.
 struct Result {
   std::vector<TokenId> tokens;  // new ones; the end token is not among them
-  std::optional<TokenId> end;   // the end token, where one came
+  std::optional<TokenId> end;   // the end token, if one was generated
   std::string text;             // their text, special tokens skipped, cut before a stop string; empty without tokenizer
   StopReason reason = StopReason::end;
   int64_t prompt_tokens = 0;
   double prefill_seconds = 0, decode_seconds = 0;  // of the batch that it ran in
   float score = 0;                                 // of beams: sum of log-probabilities / length ^ length_penalty
   std::vector<int64_t> beam_indices;               // of beams: which of those running each new token continued
-  // Where they were asked for: for each new token (and the end) the row [vocabulary] that it was chosen from, after and
-  // before processors; of beams log-probabilities after, logits before.
+  // Only if requested: for each new token (including the end token) the row [vocabulary] from which it was chosen,
+  // after and before processors. With beams: log-probabilities after, logits before.
   std::vector<std::vector<float>> scores, logits;
 };
 
 struct GeneratorOptions {
-  int64_t batch = 16;             // sequences decoded together, beams counted
+  int64_t batch = 16;             // sequences decoded together, including beams
   int64_t prefill_tokens = 2048;  // of prompts in one pass
-  // Set by another thread or a signal: what runs ends with what is there ("cancelled"), after the present pass.
+  // Set by another thread or a signal handler: running requests end with the text so far ("cancelled") after the
+  // current pass.
   const std::atomic<bool>* stop = nullptr;
 };
 
-// Called after every token with the piece of text that is now certain (perhaps nothing); false ends this sequence. Of
-// beams, which change until the end: called once a result, with all of its text. `sequence` counts results.
+// Called after every token with the text that is now final (perhaps empty); returning false ends the sequence. With
+// beams, which change until the end, it is called once per result with the whole text. `sequence` is the index of the
+// result.
 using OnText = std::function<bool(size_t sequence, TokenId token, std::string_view piece)>;
 
 class Generator {
  public:
-  // The tokenizer may be null: then there is no text, and stop strings are refused. Both must outlive the generator.
+  // The tokenizer may be null: results then have no text, and stop strings are refused. Both must outlive the
+  // generator.
   Generator(const models::Model& model, std::shared_ptr<const text::Tokenizer> tokenizer,
             GeneratorOptions options = {});
 
-  // In the order of the requests, those of one request best first. A request's tokens do not depend on the others.
-  // UserError where a prompt is empty, holds an id beyond the vocabulary, or is longer than the model's positions or
-  // max_length, and where a config's fields do not fit together. Not thread-safe.
+  // In the order of the requests; the results of one request best first. A request's tokens do not depend on the other
+  // requests. Throws UserError if a prompt is empty, contains an id outside the vocabulary, or is longer than the
+  // model's positions or max_length, or if a config's fields do not fit together. Not thread-safe.
   std::vector<Result> run(const std::vector<Request>& requests, const OnText& on_text = {});
 
  private:

@@ -1,5 +1,5 @@
-// What is done to a row of scores before a token is chosen, in transformers' order: processors always, warpers only
-// before a draw, then the watermark and the last normalization. Numerics: transformers/generation/logits_process.py.
+// Transformations of a row of scores before a token is chosen, in transformers' order: processors always, warpers only
+// before sampling, then the watermark and the last normalization. Numerics: transformers/generation/logits_process.py.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ using text::TokenId;
 // The score of a token that must not come.
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-// One sequence so far: the prompt, then what was generated.
+// One sequence so far: the prompt and the generated tokens.
 struct History {
   std::span<const TokenId> tokens;
-  size_t prompt = 0;  // how many of them are the prompt
+  size_t prompt = 0;  // number of prompt tokens among them
   std::span<const TokenId> generated() const { return tokens.subspan(prompt); }
 };
 
@@ -38,10 +38,10 @@ inline void apply(const Chain& chain, const History& history, std::span<float> s
   for (const auto& step : chain) step->apply(history, scores);
 }
 
-// The tokens that may follow `tokens`, at least one: a constraint of the caller's.
+// The caller's constraint: the tokens that may follow `tokens`, at least one.
 using AllowedTokens = std::function<std::vector<TokenId>(std::span<const TokenId> tokens)>;
 
-// What the processors of one request must know besides its config.
+// What the processors of one request need in addition to its config.
 struct Setting {
   std::vector<TokenId> prompt = {};  // encoder_repetition_penalty and encoder_no_repeat_ngram_size look at it
   int64_t max_length = 0;            // tokens at most, prompt counted; forced_eos_token_id looks at it
@@ -50,7 +50,7 @@ struct Setting {
   int64_t keep = 0;  // tokens that a warper always leaves; 0: as the search needs
 };
 
-// All of them, as a search with this config needs them; only those that would do something.
+// The processors for a search with this config, without those that would do nothing.
 Chain make_chain(const GenerationConfig& config, const Setting& setting = {});
 
 // Its parts.
@@ -58,14 +58,14 @@ Chain make_processors(const GenerationConfig& config, const Setting& setting);
 Chain make_warpers(const GenerationConfig& config, int64_t keep);
 std::unique_ptr<const Processor> make_watermark(const WatermarkingConfig& config, int64_t vocabulary);
 
-// scores [n] become log-probabilities. All of them kNever: they stay so.
+// Turns scores [n] into log-probabilities. A row with only kNever stays as it is.
 void log_softmax(std::span<float> scores);
 
-// Classifier-free guidance: `scores` of the prompt go away from those of the negative one by `scale`; both
+// Classifier-free guidance: moves the prompt's `scores` away from those of the negative prompt by `scale`; both
 // [vocabulary].
 void guide(std::span<float> scores, std::span<const float> negative, double scale);
 
-// Adds a processor where it is wanted.
+// Adds a processor if the config requires it.
 template <class P, class... Arguments>
 void add(Chain& chain, bool wanted, Arguments&&... arguments) {
   if (wanted) chain.push_back(std::make_unique<const P>(std::forward<Arguments>(arguments)...));

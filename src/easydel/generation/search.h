@@ -1,5 +1,5 @@
-// One request on its way to its results: which sequences the model reads for it, and what is done with the scores that
-// come back. Passes over the model are the generator's business.
+// The state of one request from its prompt to its results: the sequences that the model reads for it, and the use of
+// the scores that it returns. The generator runs the passes over the model.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@
 
 namespace easydel::generation {
 
-// A sequence that lies in a slot of the cache.
+// A sequence in a slot of the cache.
 struct Lane {
   std::vector<TokenId> tokens;  // none: not in use
   int64_t slot = -1;
-  size_t prompt = 0;  // how many of them are prompt
+  size_t prompt = 0;  // number of prompt tokens among them
   size_t seen = 0;    // tokens in the cache
   size_t known = 0;   // tokens it had when those were first computed
   Tensor scores;      // fp32 [vocabulary] after its last token, its own storage; undefined: not computed yet
@@ -42,9 +42,9 @@ class Search {
   Search(const Request& request, size_t first, int64_t max_length, size_t width, const Surroundings& around);
   virtual ~Search() = default;
 
-  // The sequences side by side, then as many with the negative prompt where there is guidance.
+  // The sequences, followed by as many with the negative prompt if there is guidance.
   std::span<Lane> lanes() { return lanes_; }
-  // No lane is waiting: chooses tokens; lanes that go on have one token more.
+  // Call it when all lanes have scores: chooses tokens. Lanes that continue have one more token afterwards.
   void advance(nn::Cache& cache);
   virtual void cancel() = 0;
   bool done() const { return done_; }

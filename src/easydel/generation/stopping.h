@@ -1,4 +1,4 @@
-// When a text ends by what it says: stop strings over a stream of pieces.
+// Stop strings in streamed text.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace easydel::generation {
 
-// Feeds pieces through; nothing that might be the beginning of a stop string is let out before that is settled, so
-// whatever push() returns is final.
+// Filters streamed text. Text that could be the beginning of a stop string is held back until that is decided, so the
+// text that push() returns is final.
 class StopStrings {
  public:
   explicit StopStrings(std::vector<std::string> stops);
 
   std::string push(std::string_view piece);        // what may be shown now
   std::string finish();                            // the rest, when the text ended otherwise
-  bool would_stop(std::string_view piece) const;   // whether a stop string would be there after this piece
-  std::string_view held() const { return held_; }  // what was not let out yet
+  bool would_stop(std::string_view piece) const;   // whether this text would complete a stop string
+  std::string_view held() const { return held_; }  // text that is still held back
   bool stopped() const { return stopped_; }        // a stop string came; it and what follows are dropped
 
  private:

@@ -7,7 +7,7 @@ namespace easydel::probe {
 
 class CaseFolder {
  public:
-  CaseFolder();  // UserError where it cannot be made
+  CaseFolder();  // UserError if it cannot be created
   ~CaseFolder();
   CaseFolder(const CaseFolder&) = delete;
   CaseFolder& operator=(const CaseFolder&) = delete;

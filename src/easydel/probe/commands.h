@@ -1,5 +1,5 @@
-// The commands `easydel probe ...`, without how they are spelled (that is cli's). Each gives its results to `out`,
-// returns the exit status and throws UserError for what the user can mend. A face: no torch.
+// The commands `easydel probe ...` without their options, which cli parses. Each writes its results to `out`, returns
+// the exit status and throws UserError for errors that the user can fix. A face: no torch.
 #pragma once
 
 #include <string>

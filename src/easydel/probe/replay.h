@@ -12,7 +12,7 @@ struct Replay {
   std::string parameters;  // JSON, per parameter after the last step: shape, sum, abs_sum, l2, first
 };
 
-// `root`: where the case's model folders are looked up after the folder above the case's group. UserError names the
+// `root`: where the case's model folders are searched after the folder above the case's group. The UserError names the
 // argument of the case that is not built yet.
 Replay replay(const std::filesystem::path& case_file, const std::filesystem::path& root);
 

@@ -1,4 +1,5 @@
-// The arguments of a recorded run, each taken once: what is left over must not be able to change a number.
+// The arguments of a recorded run, each read once: an argument that nothing has read must not be able to change a
+// number.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ class Arguments {
   [[noreturn]] void not_built(const std::string& name, const std::string& value) const {
     refuse(where_, str("config.", name, " = ", value, " is not built yet"));
   }
-  // Whatever nobody asked for may only be absent, null or false.
+  // Arguments that nothing has read must be absent, null or false.
   void finish() const {
     for (const auto& [name, value] : config_.entries)
       if (!taken_.contains(name) && !value.is_null() && value.as_bool() != false) not_built(name, to_yaml_flow(value));

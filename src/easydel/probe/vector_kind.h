@@ -26,7 +26,7 @@ struct VectorCase {
 struct VectorKind {
   // The document's "kind"; a file without one: its folder and name, "losses/cross_entropy".
   std::string name;
-  // What the file would have recorded of ours. UserError where ours refuses; VectorNotBuilt where it is not there yet.
+  // Our answer in the file's format. Throws UserError if ours refuses, VectorNotBuilt if it is not built yet.
   std::function<Value(const VectorCase& vector, const VectorFile& file)> answer;
   // Numbers are equal within absolute + relative * |expected|.
   double relative = 1e-5, absolute = 1e-6;

@@ -8,12 +8,12 @@
 
 namespace easydel::probe {
 
-// Nested lists of equal lengths; UserError for others and for what is no number.
+// Nested lists of equal lengths. Throws UserError for other lists, and for values that are not numbers.
 Tensor tensor_of(const Value& value, at::ScalarType type = at::kFloat);
 // {"shape", "data"}, flat.
 Tensor shaped_tensor_of(const Value& value, at::ScalarType type = at::kFloat);
 
-Value nested_of(const Tensor& tensor);  // a number where the tensor is a scalar
+Value nested_of(const Tensor& tensor);  // a number if the tensor is a scalar
 Value shaped_of(const Tensor& tensor);
 
 // The recordings' values of matrices and weights, in [-0.5, 0.5): a hash of an element's place and the tensor's number.

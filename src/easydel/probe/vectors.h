@@ -1,5 +1,5 @@
-// The frame of `probe vectors`: reads files of recorded cases, has each answered by its kind, compares and reports.
-// A kind is one function, in vectors_<kind>.cpp (vectors_<kind>_core.cpp where it needs torch), and a line in
+// The frame of `probe vectors`: reads files of recorded cases, lets each kind answer its cases, compares and reports. A
+// kind is one function, in vectors_<kind>.cpp (vectors_<kind>_core.cpp if it needs torch), and a line in
 // vector_kinds.cpp (vector_kinds_core.cpp).
 #pragma once
 
@@ -19,13 +19,13 @@ namespace easydel::probe {
 // The kinds that need no torch, and those that do (in libeasydel_core.so).
 const std::vector<VectorKind>& vector_kinds();
 const std::vector<VectorKind>& core_vector_kinds();
-// Of both; the second are loaded only where the first have no such name. nullptr: not built yet.
+// Of both lists; the second is loaded only if the first has no such name. nullptr: not built yet.
 const VectorKind* find_vector_kind(std::string_view name);
 
 // Ours is another on purpose. docs/differences.md lists the same patterns.
 struct VectorDifference {
   std::string_view kind;
-  std::string_view version;  // "0.2.0.1": only recordings of it (the end of "upstream"); empty: all
+  std::string_view version;  // "0.2.0.1": only recordings of this version (the end of "upstream"); empty: all
   std::string_view id;       // a regular expression for the whole id
   std::string_view reason;
   std::string_view says = {};  // only where ours refuses, in these words among others; empty: whatever is not equal
@@ -41,8 +41,8 @@ enum class Outcome : uint8_t { passed, failed, differs, not_built, unknown };  /
 struct Answered {
   std::string id;
   Outcome outcome = Outcome::unknown;
-  Value line;       // what is printed: {"id", "ok" | "error", "message" | "differs"}
-  std::string why;  // of a failure: where it differs
+  Value line;       // the printed line: {"id", "ok" | "error", "message" | "differs"}
+  std::string why;  // where a failed case differs
 };
 Answered answer(const VectorCase& vector, const VectorFile& file, const VectorKind* kind);
 
@@ -50,7 +50,7 @@ Answered answer(const VectorCase& vector, const VectorFile& file, const VectorKi
 // by tolerance; NaN equals NaN, also as the word "NaN" that files use.
 std::string difference_of(const Value& expected, const Value& got, double relative, double absolute);
 
-// What a case must have; UserError where it has not.
+// A required key of a case. Throws UserError if it is missing.
 const Value& needed(const VectorCase& vector, const char* key);
 
 // The usual shape of a list of numbers or words in these files.

@@ -1,4 +1,4 @@
-// What the kinds of recorded eLargeModel cases share; each kind is in a vectors_elarge*.cpp.
+// Code shared by the kinds of recorded eLargeModel cases; each kind is in a vectors_elarge*.cpp.
 #pragma once
 
 #include "easydel/base/document.h"
@@ -9,7 +9,7 @@ namespace easydel::probe {
 // `ours`, the document of our own builder, shows.
 Value with_our_defaults(Value recorded, const Value& given, const Value& ours);
 
-// The value of a key; null where there is none.
+// The value of a key; null if it is missing.
 Value member(const Value& map, std::string_view key);
 
 }  // namespace easydel::probe

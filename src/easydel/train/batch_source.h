@@ -1,4 +1,4 @@
-// Which examples each step takes: a function of the step's number, so that a run can go on from any step.
+// Which examples each step uses: a function of the step's index, so that a run can resume at any step.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
   virtual int64_t steps_in_epoch() const = 0;
-  // The micro-batches of a step (from 0), of all ranks together; a last one of an epoch may be short, none is empty.
-  // The examples stay valid until the next call.
+  // The micro-batches of a step (from 0), of all ranks. The last one of an epoch may be smaller; none is empty. The
+  // examples are valid until the next call.
   virtual std::vector<MicroBatch> step(int64_t step) = 0;
-  // Where the step stands, for a checkpoint's reader: epoch and index of its first example.
+  // Epoch and index of the step's first example, for readers of a checkpoint.
   virtual Value cursor(int64_t step) const = 0;
   virtual std::string fingerprint() const = 0;
   virtual std::span<data::Example> examples() { return {}; }

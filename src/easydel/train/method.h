@@ -1,5 +1,5 @@
-// A training method: how rows become examples, what a micro-batch is made of and what is minimised. The loop, the
-// optimizer and checkpoints belong to Trainer; a method touches none of them.
+// A training method: how rows become examples, what a micro-batch contains and which loss is minimised. The loop, the
+// optimizer and checkpoints belong to Trainer; a method does not touch them.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Batch {
   int64_t labelled = 0;  // labels that are not no_label
   // The examples' columns by name, fp32 or int64 [examples], [sequences] or [tokens], in the batch's order.
   std::map<std::string, Tensor, std::less<>> columns;
-  // The method's share in what the step's losses are divided by: added over micro-batches and ranks.
+  // The batch's weight, summed over micro-batches and ranks; the step's losses are divided by that sum.
   double weight = 0;
   int64_t size() const { return cu_seqlens.back(); }
   bool has(std::string_view column) const { return columns.find(column) != columns.end(); }
@@ -60,10 +60,10 @@ struct Forwarding {
   int64_t first_token = 0;  // of this micro-batch in the step
   bool metrics = true;      // whether the step is reported: else what only metrics need can be left out
 
-  RouterWatch* routers = nullptr;  // sees what routers gave; null: nobody asks
+  RouterWatch* routers = nullptr;  // records the routers' outputs; null: not requested
 
-  // The model over the batch. Sets `pass` to the pass that was made, which heads are given too. What the model's
-  // routers add to a loss is the trainer's business.
+  // Runs the model on the batch. `pass` is set to the pass that was created; heads receive it, too. The trainer adds
+  // router losses.
   models::Outputs run(const models::Model& model, const Batch& batch, nn::Pass& pass) const;
 };
 
@@ -72,24 +72,25 @@ class Method {
   virtual ~Method() = default;
   // Called from several threads at once.
   virtual data::Prepared prepare(const data::TypedRow& row) const = 0;
-  // What the steps learn from, given the source of the prepared rows. A method that makes its own examples gives a
-  // source that asks `rows` for prompts; a step must stay a function of its number, the weights and the method's state.
-  // `sampler`: null unless the method's facts say that it samples; outlives the source.
+  // The source of the steps' examples, given the source of the prepared rows. A method that generates its own examples
+  // returns a source that takes prompts from `rows`. A step must remain a function of its index, the weights and the
+  // method's state. `sampler`: null unless the method's facts say that it samples; it outlives the source.
   virtual std::unique_ptr<BatchSource> source(std::unique_ptr<BatchSource> rows, const Sampler* /*sampler*/) {
     return rows;
   }
   virtual Batch collate(std::span<const data::Example* const> examples) const = 0;
   virtual Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const = 0;
-  // What a step's sum of losses is divided by, given the weights of all its batches.
+  // The divisor of a step's sum of losses, given the summed weights of its batches.
   virtual double divisor(double weight) const { return weight; }
   // Once before the first step, with every example that will be used (precomputed log-probabilities).
   virtual void examine(std::span<data::Example>, const Forwarding&) {}
-  // After `step` updates were made.
+  // Called after update `step`.
   virtual void updated(const models::Model&, int64_t /*step*/) {}
-  // What a checkpoint must hold of the method's own state (a reference that moves, a running mean). Tensors are read
-  // while it is saved, so they may be the method's own.
+  // The method's own state for a checkpoint (a reference that moves, a running mean). Tensors are read while the
+  // checkpoint is written, so they may be the method's own.
   virtual MethodState state() const { return {}; }
-  // Puts back what state() gave, before the first step. Called for every method that goes on from a checkpoint.
+  // Restores what state() returned, before the first step. Called for every method when a run resumes from a
+  // checkpoint.
   virtual void restore(const SavedState&) {}
 };
 
@@ -104,7 +105,7 @@ struct SideModels {
   SideModel reference, teacher, reward;
 };
 
-// What a method is built from.
+// The inputs of a method's constructor.
 struct Setting {
   const TrainerSection& trainer;
   const data::MixtureConfig& mixture;
@@ -127,10 +128,10 @@ std::unique_ptr<Method> build_method(const Setting& setting);
 // kind that is not among the method's facts.
 data::Prepare preparation(const Method& method, const MethodConfig& config);
 
-// The examples' sequences one after the other: first the first sequence of every example, then every second one
-// (a pair's chosen halves stand before the rejected ones).
+// Concatenates the examples' sequences: first the first sequence of every example, then every second one (so a pair's
+// chosen sequences come before the rejected ones).
 Batch flat_batch(std::span<const data::Example* const> examples);
-// Takes the labelled rows of hidden [tokens, size]: (rows, labels).
+// Selects the labelled rows of hidden [tokens, size]; returns (rows, labels).
 std::pair<Tensor, Tensor> labelled_rows(const Tensor& hidden, const Batch& batch);
 
 }  // namespace easydel::train

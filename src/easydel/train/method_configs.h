@@ -1,5 +1,5 @@
-// Which training methods there are, which keys each has in addition to the common ones, and what each states about
-// itself. A face: no torch, so that a run can be validated without it. The methods themselves are in methods.cpp.
+// The training methods, the keys that each has in addition to the common ones, and the facts that each states. A face:
+// no torch, so that a run can be validated without it. methods.cpp has the methods themselves.
 #pragma once
 
 #include <memory>
@@ -41,7 +41,7 @@ constexpr MethodConfig method_config(std::string_view name, void (*defaults)(Tra
   return out;
 }
 
-std::span<const MethodConfig> method_configs();                         // in alphabetical order, also what is not built
+std::span<const MethodConfig> method_configs();  // in alphabetical order, including methods that are not built
 const MethodConfig* find_method_config(std::string_view trainer_type);  // nullptr: none; '-' and '_' are the same
 // One more, from a plug-in. method_configs() has it from now on, and spans and pointers of before are stale: call it
 // before a run is read. UserError if the name is taken.

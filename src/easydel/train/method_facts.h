@@ -1,5 +1,5 @@
-// What a training method states about itself, for whoever prepares a run: nobody else compares its name. A face: no
-// torch. A method's keys (<trainer_type>_config.h) hold its facts as `static constexpr MethodFacts facts`.
+// Facts that a training method states about itself, so that no other code compares its name. A face: no torch. The
+// config of a method (<trainer_type>_config.h) has them as `static constexpr MethodFacts facts`.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace easydel::train {
 
-// Whether a method has a use for a model in addition to the one that it trains.
+// Whether a method uses a model in addition to the one that it trains.
 enum class SideModelUse : uint8_t { none, optional, required };
 
 struct MethodFacts {
   models::Task task = models::Task::causal_lm;  // of the model that is trained
-  data::RowKinds rows = {};                     // that it learns from
+  data::RowKinds rows = {};                     // kinds of rows that it trains on
   bool packs = false;                           // documents may share a row
-  bool samples = false;     // makes its own completions while it trains: Method::source gets a sampler
+  bool samples = false;     // generates its own completions while it trains: Method::source receives a sampler
   bool token_loss = false;  // the keys of trainer.loss_config that shape a token's loss have an effect
   SideModelUse reference = SideModelUse::none;  // the section reference_model
   SideModelUse teacher = SideModelUse::none;    // teacher_model
@@ -30,7 +30,7 @@ struct MethodFacts {
       {};  // what mixture.save writes of its examples; empty: they cannot be saved
 };
 
-// What a method's own keys say of its data; a config struct answers with `DataKeys data_keys() const`.
+// What a method's own keys say about its data; a config struct implements `DataKeys data_keys() const`.
 struct DataKeys {
   std::optional<std::string> text_field = {};  // of a text row; not given: mixture.text_target_field
   bool packing = false;

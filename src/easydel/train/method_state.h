@@ -1,4 +1,4 @@
-// A method's own state in a checkpoint, beside the model's and the optimizer's: tensors by name and a document.
+// A method's own state in a checkpoint, in addition to the model's and the optimizer's: named tensors and a document.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@ struct MethodState {
   Value document;  // null: none
 };
 
-// What a checkpoint holds of it.
+// A method's state as read from a checkpoint.
 class SavedState {
  public:
   SavedState(const weights::SafetensorsFile& file, const Value& document) : file_(file), document_(document) {}

@@ -12,10 +12,11 @@
 
 namespace easydel::train {
 
-// What a parameter's update is: one rule for all, or another for those that it is not made for.
+// The rule of a parameter's update: one for all, or a second one for parameters to which the first does not apply.
 struct OptimizerRules {
   std::shared_ptr<const UpdateRule> rule;
-  std::shared_ptr<const UpdateRule> others = {};  // of what is no matrix of a product (Muon); null: `rule`
+  // for parameters that are not matrices of products (Muon); null: `rule`
+  std::shared_ptr<const UpdateRule> others = {};
 };
 
 struct OptimizerOptions {
@@ -39,11 +40,11 @@ class Optimizer {
 
   Optimizer(nn::ParameterTable& parameters, const OptimizerOptions& options);
 
-  // One update with what stands in shard.grad(), which is dropped. Shards without a gradient are left alone. Collective
-  // where a rule works on whole parameters.
+  // One update with the gradients in shard.grad(), which are then released. Shards without a gradient do not change.
+  // Collective if a rule works on whole parameters.
   void step(double rate);
   void drop_gradients();
-  // The next step() takes every gradient times `factor`; what stands in shard.grad() may stay as it is.
+  // The next step() multiplies every gradient by `factor`; shard.grad() itself does not change.
   void scale_gradients(double factor) { scale_ *= factor; }
 
   int64_t steps() const { return steps_; }

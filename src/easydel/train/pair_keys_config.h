@@ -1,4 +1,4 @@
-// What the methods that learn from pairs or marked answers share. A face: no torch.
+// Keys shared by the methods that train on pairs or rated answers. A face: no torch.
 #pragma once
 
 #include <cstdint>

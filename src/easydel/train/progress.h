@@ -9,8 +9,8 @@
 
 namespace easydel::train {
 
-// tqdm and rich: a bar where `stream` is a terminal (with colour unless NO_COLOR is set), lines where it is none;
-// json: each report as a line of JSON. While it lives, the log's lines go above the bar.
+// tqdm and rich: a bar if `stream` is a terminal (in color unless NO_COLOR is set), otherwise lines; json: each report
+// as a line of JSON. While the object lives, log lines are printed above the bar.
 std::unique_ptr<Watcher> make_progress(ProgressBar kind, std::FILE* stream);
 
 }  // namespace easydel::train

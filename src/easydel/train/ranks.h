@@ -1,4 +1,4 @@
-// What the ranks of a run do together in a step: who takes which rows, sums over ranks, gradients, the global norm.
+// What the ranks of a run do together in a step: the distribution of rows, sums over ranks, gradients, the global norm.
 // On one rank all of it is the identity. Collective: every rank makes the same calls.
 #pragma once
 

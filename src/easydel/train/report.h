@@ -1,4 +1,4 @@
-// What a run says about itself while it works: to a progress display, to metrics.jsonl, to the loss curve. No torch.
+// Reports of a running training: to a progress display, to metrics.jsonl, to the loss curve. No torch.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace easydel::train {
 
 struct StepReport {
-  int64_t step = 0, steps = 0;  // updates made; of the run
+  int64_t step = 0, steps = 0;  // updates done; updates of the run
   double epoch = 0;             // how far, in epochs
   double loss = 0, learning_rate = 0;
   std::optional<double> gradient_norm;

@@ -1,4 +1,4 @@
-// What the methods that sample their own completions share. A face: no torch.
+// Keys shared by the methods that sample their own completions. A face: no torch.
 #pragma once
 
 #include <cstdint>

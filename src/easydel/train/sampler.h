@@ -1,4 +1,4 @@
-// Continues prompts with the model as it is at the moment, for methods that make their own examples while they train.
+// Continues prompts with the model in its current state, for methods that generate their own examples while they train.
 // Ids in, ids out: nothing is decoded and encoded again.
 #pragma once
 
@@ -18,8 +18,8 @@ class Sampler {
   Sampler(std::shared_ptr<const models::Model> model, std::shared_ptr<const text::Tokenizer> tokenizer)
       : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {}
 
-  // The new tokens of each prompt's continuations, config.num_return_sequences a prompt, the end token among them.
-  // Draws depend on config.seed and the prompt alone. No gradients. UserError as generation::Generator::run.
+  // The new tokens of each prompt's results, config.num_return_sequences per prompt, including the end token. Draws
+  // depend only on config.seed and the prompt. No gradients. Throws UserError like generation::Generator::run.
   std::vector<std::vector<int32_t>> run(const std::vector<std::vector<int32_t>>& prompts,
                                         const generation::GenerationConfig& config) const;
 

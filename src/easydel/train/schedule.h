@@ -28,7 +28,7 @@ struct Schedule {
   double cycles = 0.5;             // cosine: waves; cosine_with_restarts: whole ones
   double power = 1;                // polynomial
   int64_t timescale = 0;           // inverse_sqrt; 0: warmup, or 10000 without one
-  int64_t decay = 0, stable = -1;  // warmup_stable_decay; stable -1: what is left
+  int64_t decay = 0, stable = -1;  // warmup_stable_decay; stable -1: the remaining steps
   Curve warmup_curve = Curve::linear, decay_curve = Curve::cosine;
 
   double at(int64_t step) const;  // steps count from 0

@@ -9,7 +9,7 @@ struct SequenceScores {
   Tensor logps;        // fp32 [labelled tokens], differentiable where gradients are on
   Tensor sequence;     // int64 [labelled tokens]: which sequence of the batch
   Tensor lengths;      // fp32 [sequences]: labelled tokens of each
-  nn::Scores details;  // of the labelled tokens, as asked for
+  nn::Scores details;  // of the labelled tokens, as requested
 
   // Sum over each sequence: fp32 [sequences].
   Tensor sums(const Tensor& per_token) const;

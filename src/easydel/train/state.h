@@ -1,6 +1,5 @@
-// A model, its optimizer and the number of updates made, for a training loop of one's own: EasyDeLState. The trainer's
-// loop is train/trainer.h; both save in the same form (train/state_files.h), so that either can read what the other
-// wrote.
+// A model, its optimizer and the number of updates, for custom training loops: EasyDeLState. The trainer's loop is
+// train/trainer.h. Both save in the same format (train/state_files.h), so each can read the other's files.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +14,7 @@
 
 namespace easydel::train {
 
-// How updates are made: the rule, and the rate of each.
+// How updates are computed: the rule, and the learning rate of each update.
 struct Transformation {
   OptimizerOptions optimizer;
   Schedule schedule;
@@ -33,12 +32,13 @@ class State {
   };
   // UserError without a model, and for init_opt_state without tx.
   static State create(Parts parts);
-  // From a folder that save() or a trainer wrote, or the newest of those below it. Without an optimizer's state in it,
-  // or without tx, the optimizer is as after create(). UserError for what is no such folder, or of another optimizer.
+  // Loads a folder that save() or a trainer wrote, or the newest such folder below it. Without an optimizer's state in
+  // it, or without tx, the optimizer is as after create(). Throws UserError if it is not such a folder, or has the
+  // state of another optimizer.
   static State load(const std::filesystem::path& folder, const models::LoadOptions& options,
                     std::optional<Transformation> tx = {});
 
-  // Begins the optimizer's state anew; layouts are the parameters'.
+  // Resets the optimizer's state; its layouts are the parameters'.
   void init_tx(Transformation tx);
   // One update with the gradients that backward() has left in the parameters, and which are dropped; the rate is that
   // of this step. Collective: gradients are summed over ranks. UserError before init_tx.
@@ -47,8 +47,8 @@ class State {
   // there.
   void apply_gradients(const std::map<std::string, Tensor>& gradients);
 
-  // Writes `folder`/run-<step>: the model as transformers reads it, the step, and the optimizer's state. Collective.
-  // UserError where the disk fails; then nothing has changed.
+  // Writes `folder`/run-<step>: the model in transformers' format, the step, and the optimizer's state. Collective.
+  // Throws UserError if the disk fails; then nothing has changed.
   std::filesystem::path save(const std::filesystem::path& folder, bool save_optimizer = true,
                              const std::string& dtype = "auto") const;
 

@@ -1,5 +1,5 @@
-// What a checkpoint holds beside the model folder, so that a run goes on to the bit: state.json and the optimizer's
-// tensors with the fp32 masters (optimizer-*.safetensors).
+// What a checkpoint contains in addition to the model folder, so that a run resumes with the same bits: state.json, and
+// the optimizer's tensors with the fp32 masters (optimizer-*.safetensors).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace easydel::train {
 
 struct RunState {
-  int64_t step = 0;  // updates made
+  int64_t step = 0;  // updates done
   int64_t tokens_seen = 0;
   int64_t optimizer_steps = 0;
   uint64_t seed = 0;        // of order and dropout; with `step` all of the run's randomness
@@ -29,15 +29,15 @@ struct RunState {
   Value document;           // the run's configuration
 };
 
-// The order in which this process adds: runs of one class have the same bits. Kernels add alike on every instruction
-// set; torch's sums depend on the number of threads.
+// Names the order of additions of this process: runs with the same name have the same bits. Kernels add in the same
+// order on every instruction set; torch's sums depend on the number of threads.
 std::string order_class(at::ScalarType compute);
 
-// Whether a checkpoint's file is there for going on alone, and not part of the model.
+// Whether a checkpoint's file is only for resuming, and not part of the model.
 bool is_of_training(std::string_view name);
 
 void write_state(const std::filesystem::path& folder, const RunState& state);
-RunState read_state(const std::filesystem::path& folder);  // UserError for what is no state.json
+RunState read_state(const std::filesystem::path& folder);  // UserError if it is not a valid state.json
 
 // The optimizer's states; the masters too if the model's folder does not hold them in fp32; and the tensors of the
 // method's state. Whole tensors, whatever the mesh; collective, the first rank writes.

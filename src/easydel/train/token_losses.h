@@ -1,4 +1,4 @@
-// What the losses on logits and the loss of a model have in common: from each token's loss to one number.
+// What the losses on logits and the loss of a model share: the reduction of token losses to one number.
 #pragma once
 
 #include "easydel/train/losses.h"

@@ -1,5 +1,5 @@
-// The keys of `trainer:` that speak to upstream's Python and JAX, to its engine or to what is not built: accepted and
-// typed, so that a file with them runs. A face: no torch.
+// Keys of `trainer:` that configure EasyDeL's Python and JAX, its engine, or what is not built: accepted and
+// type-checked, so that a file with them runs. A face: no torch.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Rules by which optimizers turn a gradient into an update of one tensor: torch's and transformers' order of
-// operations, fp32. Which parameters there are, rates and saving are train/optimizer.h.
+// Rules by which optimizers turn a gradient into an update of one tensor, in fp32 and in torch's and transformers'
+// order of operations. Parameters, learning rates and saving are in train/optimizer.h.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Update {
   OptimizerStates& states;
   int64_t step = 1;  // this update's number, from 1
   double rate = 0, decay = 0;
-  Tensor copy{};     // gets the new value too, rounded to its number type; undefined: none
-  double scale = 1;  // the gradient counts as so many times itself
+  Tensor copy{};     // also receives the new value, rounded to its dtype; undefined: none
+  double scale = 1;  // factor of the gradient
 
   Tensor& state(std::string_view name) const;
   Tensor coupled_gradient() const;  // with the decay in it, as Adam's and older rules' is
@@ -43,7 +43,7 @@ class UpdateRule {
   virtual void update(const Update& update) const = 0;  // gradients are off
 };
 
-// arXiv:1711.05101. States mean, square; with amsgrad (arXiv:1904.09237) most. `coupled`: Adam, whose decay goes into
+// arXiv:1711.05101. States mean, square; with amsgrad (arXiv:1904.09237) most. `coupled`: Adam, which adds the decay to
 // the gradient.
 struct AdamWOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8;
@@ -56,13 +56,13 @@ std::unique_ptr<UpdateRule> adamw(const AdamWOptions& options);
 struct AdafactorOptions {
   double eps = 1e-30, least_scale = 1e-3, clip = 1.0, decay_rate = -0.8;
   double b1 = 0;                                        // 0: no mean
-  bool scale_parameter = false, relative_step = false;  // the second takes the place of the rate
+  bool scale_parameter = false, relative_step = false;  // relative_step replaces the learning rate
   bool warmup = false;                                  // the relative step begins small
 };
 std::unique_ptr<UpdateRule> adafactor(const AdafactorOptions& options);
 
-// arXiv:2411.10438 (MARS-AdamW with the last gradient instead of a second one, as its authors' program), for every
-// parameter. States mean, square, last. What is corrected by the last gradient is clipped, each tensor to norm `clip`.
+// arXiv:2411.10438 (MARS-AdamW with the last gradient instead of a second one, as in its authors' program), for every
+// parameter. States mean, square, last. The corrected gradient of each tensor is clipped to norm `clip`.
 struct MarsOptions {
   double b1 = 0.95, b2 = 0.99, eps = 1e-8, gamma = 0.025, clip = 1.0;
 };
@@ -77,35 +77,35 @@ struct SoapOptions {
 };
 std::unique_ptr<UpdateRule> soap(const SoapOptions& options);
 
-// EasyDeL's quad and skew (eformer/optimizers/_tx/white_kron.py), in fp32: the momentum of each block of a matrix made
-// white by two factors that follow it; dimensions above `most_dense` have a diagonal one, vectors one alone. The update
-// is a fifth of that, at most as large as 1.1 on average. States mean, left, left_bound, right, right_bound.
+// EasyDeL's quad and skew (eformer/optimizers/_tx/white_kron.py), in fp32: two factors that follow the momentum of each
+// block of a matrix whiten it; dimensions above `most_dense` have a diagonal factor, vectors only one. The update is a
+// fifth of the result, with a mean magnitude of at most 1.1. States mean, left, left_bound, right, right_bound.
 struct KronOptions {
   double b1 = 0.95, preconditioner_rate = 0.7;
   int64_t block = 256, most_dense = 16384;
-  bool skew = false;  // a factor is turned to be symmetric, and not averaged with its transpose (quad)
+  bool skew = false;  // a factor is rotated to be symmetric, instead of averaged with its transpose (quad)
 };
 std::unique_ptr<UpdateRule> kron(const KronOptions& options);
 
 // arXiv:2302.06675. State mean.
 std::unique_ptr<UpdateRule> lion(double b1 = 0.9, double b2 = 0.99);
 
-// torch.optim.Muon, of matrices: the momentum, made orthogonal by five Newton-Schulz steps in bf16. State momentum.
+// torch.optim.Muon, for matrices: the momentum, orthogonalized by five Newton-Schulz steps in bf16. State momentum.
 struct MuonOptions {
   double momentum = 0.95, eps = 1e-7;
   bool nesterov = true, match_rms_adamw = false;
 };
 std::unique_ptr<UpdateRule> muon(const MuonOptions& options);
 
-// torch.optim.RMSprop. States square, and as asked for momentum and mean. Its decay goes into the gradient, as that of
-// the two below.
+// torch.optim.RMSprop. States square, and on request momentum and mean. The decay is added to the gradient, as in the
+// two below.
 struct RmspropOptions {
   double alpha = 0.99, eps = 1e-8, momentum = 0;
   bool centered = false;
 };
 std::unique_ptr<UpdateRule> rmsprop(const RmspropOptions& options);
 
-// torch.optim.SGD. State momentum, where there is any.
+// torch.optim.SGD. State momentum, if it is used.
 struct SgdOptions {
   double momentum = 0, dampening = 0;
   bool nesterov = false;
@@ -122,7 +122,7 @@ std::unique_ptr<UpdateRule> adagrad(const AdagradOptions& options);
 std::unique_ptr<UpdateRule> adadelta(double rho = 0.9, double eps = 1e-6);  // states square, change
 struct AdamOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8;
-  bool decoupled = false;  // the decay; else it goes into the gradient
+  bool decoupled = false;  // of the decay; otherwise it is added to the gradient
 };
 std::unique_ptr<UpdateRule> adamax(const AdamOptions& options);  // states mean, most; its decay is never decoupled
 std::unique_ptr<UpdateRule> nadam(const AdamOptions& options,
