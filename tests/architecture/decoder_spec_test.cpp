@@ -1,4 +1,4 @@
-// The shared record of decoders holds what at least two families set; what one family alone needs is in its file.
+// The shared DecoderSpec has only members that at least two families set; what one family needs is in its own file.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -22,7 +22,7 @@ std::vector<std::string> members_of(const std::string& header, const std::string
   const size_t begin = text.find("struct " + name + " {\n"), end = text.find("\n};", begin);
   EXPECT_NE(begin, std::string::npos) << name;
   std::vector<std::string> members;
-  // A name before "=", "," or ";", where no parenthesis or template argument is open.
+  // A name before "=", "," or ";" outside of parentheses and template arguments.
   int depth = 0;
   std::string word;
   bool value = false;
@@ -40,7 +40,7 @@ std::vector<std::string> members_of(const std::string& header, const std::string
       value = c == '=';
     }
     if (c == ',' || c == ';' || (!value && (c == ' ' || c == '\n'))) {
-      // Keep the last word: what stands before it is the type.
+      // Keeps the last word: the text before it is the type.
       if (c == ' ' || c == '\n') {
         const size_t next = text.find_first_not_of(" \n", i);
         if (next < end && text[next] != '=' && text[next] != ',' && text[next] != ';' && text[next] != '<')
@@ -54,7 +54,7 @@ std::vector<std::string> members_of(const std::string& header, const std::string
 }
 
 struct ModelFiles {
-  std::map<std::string, std::string> text;  // by stem: header and source together
+  std::map<std::string, std::string> text;  // by file stem: header and source together
   Names families;                           // stems of files that define a family
   std::map<std::string, Names> includes;
 
@@ -71,7 +71,8 @@ struct ModelFiles {
     }
   }
 
-  // The families that a file serves: itself, or those that include it, directly or by another shared reader.
+  // The families that use a file: the family of the file itself, or those that include it, directly or through another
+  // shared reader.
   Names served_by(const std::string& name, Names seen = {}) const {
     if (families.contains(name)) return {name};
     Names out;

@@ -1,4 +1,4 @@
-// Every public name of EasyDeL's documents has a row in docs/names.md, and every place that a row names is there.
+// Every public name of EasyDeL's documents has a row in docs/names.md, and every file that a row names exists.
 #include <gtest/gtest.h>
 
 #include <algorithm>

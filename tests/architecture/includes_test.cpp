@@ -1,4 +1,4 @@
-// Which headers may stand where (the dear ones, and torch's), and that the layering check of the build bites.
+// Rules about includes: where expensive headers and torch's are allowed, and that the build's layering check works.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -10,7 +10,7 @@ namespace {
 
 const std::vector<std::string> code = {".h", ".cpp", ".cu", ".cuh"};
 
-// "file: header" for every include in src for which `wrong` holds.
+// "file: header" for every include in src for which `wrong` is true.
 template <class Wrong>
 std::vector<std::string> includes_where(Wrong wrong) {
   std::vector<std::string> found;
@@ -35,7 +35,7 @@ TEST(Includes, OfTheWholeOfTorchStandNowhere) {
             none);
 }
 
-// tensor/torch.h for everyone; what else is wanted of ATen is a function of the layer `tensor`.
+// tensor/torch.h is for everyone; other uses of ATen go through functions of the layer `tensor`.
 TEST(Includes, OfATenByNameStandBehindTheDoor) {
   EXPECT_EQ(includes_where([](const SourceFile& file, const std::string& header) {
               const bool door = file.path == "src/easydel/tensor/torch.h" || in(file, "tensor");

@@ -1,5 +1,5 @@
-// Where a token's keys, values and states are kept is the business of nn::Pass and of the memories behind it: no other
-// file of the layers and families names a page, a table or nn::Memory.
+// Only nn::Pass and the memories behind it know where a token's keys, values and states are stored: no other file of
+// the layers and families names a page, a table or nn::Memory.
 #include <gtest/gtest.h>
 
 #include "architecture/source.h"
@@ -29,8 +29,8 @@ TEST(Memory, IsCalledByThePassAlone) {
     }
 }
 
-// What a layer needs is requested by name, and how a token is computed depends on its span: nobody asks a stream
-// whether anything is kept.
+// A layer requests what it needs by name, and a token's computation depends on its span: no layer asks a stream whether
+// there is a cache.
 TEST(Memory, IsNoQuestionOfALayer) {
   for (const SourceFile& file : source_files("src/easydel", {".h", ".cpp"})) {
     if (std::regex_search(file.path, may)) continue;

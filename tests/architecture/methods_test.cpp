@@ -1,4 +1,4 @@
-// What a training method needs is a row of the method table: no other code knows a method by its name.
+// A training method states its needs in the method table: no other code compares a method's name.
 #include <gtest/gtest.h>
 
 #include <algorithm>

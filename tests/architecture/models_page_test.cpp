@@ -1,4 +1,4 @@
-// docs/models.md is what the families' files and the stored golden vectors say.
+// docs/models.md agrees with the families' files and the stored golden vectors.
 #include <gtest/gtest.h>
 
 #include <algorithm>

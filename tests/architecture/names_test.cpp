@@ -1,4 +1,4 @@
-// The YAML word is the file's name, and what can be chosen stands in explicit alphabetical lists.
+// A YAML word is the name of its file, and choices are in explicit alphabetical lists.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -100,7 +100,7 @@ TEST(RowNames, AreAlphabeticalAndThePageNamesTheirFile) {
   }
 }
 
-// The reader of lists itself.
+// Tests the reader of lists itself.
 TEST(RegistryNames, AreReadFromEachFormOfList) {
   const std::vector<std::string> ab = {"a", "b"};
   EXPECT_EQ(entries_of("static const std::array all = {\n a(), b(),\n};"), ab);

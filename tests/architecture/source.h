@@ -17,7 +17,7 @@ struct SourceFile {
 
   std::string layer() const;  // "ops"; empty outside src/easydel/<layer>/
   std::vector<std::string> lines() const;
-  std::vector<std::string> includes() const;  // what stands between <> or "" of its #include lines
+  std::vector<std::string> includes() const;  // the text between <> or "" of its #include lines
 };
 
 // Every file below `folder` whose name ends in one of `endings`, sorted by path.

@@ -27,7 +27,7 @@ TEST(Style, ConvertsNumbersAndNamesConstantsInOneWay) {
   }
 }
 
-// The threads of kernels are the calling thread's executor: naming the process's pool goes past UseExecutor.
+// Kernels run on the calling thread's executor: naming the process's pool would bypass UseExecutor.
 TEST(Style, AsksForTheThreadsExecutor) {
   for (const SourceFile& file : source_files("src/easydel", {".h", ".cpp"})) {
     if (file.layer() == "kernels" || file.path == "src/easydel/tensor/executor.cpp" ||

@@ -1,4 +1,4 @@
-// Rules about files as such: their length, what they may know of the world outside, which variables are documented.
+// Rules about files: their length, their references to the world outside, the documentation of environment variables.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST(Files, OpenWithWhatTheyAreFor) {
   }
 }
 
-// What is shared between projects is for tests and measurements; the product stands alone.
+// Data shared between projects are for tests and measurements; the product works without them.
 TEST(Files, OfTheProductKnowNothingOutsideTheRepository) {
   std::vector<SourceFile> product = source_files("src", {".h", ".cpp", ".cu", ".txt"});
   for (const char* folder : {"examples", "cmake", "scripts", "python"}) {

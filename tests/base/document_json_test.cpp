@@ -85,7 +85,7 @@ TEST(Documents, KeepCharactersThatReadersDropOrBreakLinesAt) {
 }
 
 TEST(Documents, AreWrittenForReadersOfYaml11Too) {
-  // PyYAML takes 1e-5 for a text and yes for a boolean.
+  // PyYAML reads 1e-5 as a string and yes as a boolean.
   EXPECT_EQ(to_yaml(parse_yaml("{rate: 1e-5, word: 'yes', version: '1.0'}")),
             "rate: 1.0e-5\nword: \"yes\"\nversion: \"1.0\"\n");
 }

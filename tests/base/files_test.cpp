@@ -118,7 +118,7 @@ TEST_F(Files, MapWhatIsThere) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size()), "mapped");
   EXPECT_TRUE(Mapped::open(folder_ / "empty")->bytes().empty());
   EXPECT_EQ(refusal([&] { Mapped::open(folder_.path()); }), folder_.path().string() + ": is not a file");
-  const std::string pipe = (folder_ / "pipe").string();  // nobody writes to it
+  const std::string pipe = (folder_ / "pipe").string();  // without a writer
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(refusal([&] { Mapped::open(pipe); }), pipe + ": is not a file");
 }

@@ -1,4 +1,4 @@
-// What is wrong with a mesh, rules, rotary positions and model folders of a run: each one clear error with its place.
+// Errors in a run's mesh, rules, rotary positions and model folders: each is one clear error with its place.
 #include <gtest/gtest.h>
 
 #include "support/data.h"
@@ -12,7 +12,7 @@ class BadConfiguration : public testing::Test {
     std::filesystem::copy(test::test_data("models/stories260K-hf"), folder_ / "model",
                           std::filesystem::copy_options::recursive);
   }
-  // What `easydel elarge` says of a run with these lines behind the model's.
+  // The output of `easydel elarge` for a run with these lines after the model's.
   std::string refused(const std::string& lines, const std::string& model = "model",
                       std::vector<std::pair<std::string, std::string>> environment = {}) const {
     test::write_file(folder_ / "run.yaml",

@@ -17,7 +17,7 @@ class BadInput : public testing::Test {
     write_file(folder_ / "data.txt", "Once upon a time there was a test.\nIt ran.\n");
   }
 
-  // A whole run with `changes` (YAML lines) behind its usual sections.
+  // A whole run with `changes` (YAML lines) after its usual sections.
   std::string run_of(const std::string& changes, const std::string& actions = "[train]") const {
     return "model: {name_or_path: " + model_ + "}\nloader: {dtype: fp32, param_dtype: fp32}\n" + changes +
            "\nactions: " + actions + "\n";
@@ -257,7 +257,7 @@ TEST(BadEnvironment, IsSaidBeforeAnythingIsDone) {
   const auto refused = [](const char* name, const char* value) {
     const auto ran = test::run_program({"validate", "nowhere.yaml"}, {.environment = {{name, value}}});
     EXPECT_EQ(ran.status, 2);
-    return ran.err;  // OpenMP says what it thinks of its own variables, too
+    return ran.err;  // OpenMP also reports errors in its own variables
   };
   EXPECT_EQ(refused("EASYDEL_LOG", "loud"),
             "EASYDEL_LOG: 'loud' is not a log level\n    known: debug, info, warning, error\n");

@@ -1,5 +1,5 @@
-// Broken model folders and data through the program, as far as torch must see them: one clear error, status 2, and
-// nothing half-written.
+// Broken model folders and data, as far as only torch can detect them: one clear error, status 2, and nothing
+// half-written.
 #include <gtest/gtest.h>
 
 #include "support/data.h"
@@ -17,7 +17,7 @@ class BadModel : public testing::Test {
       fs::permissions(entry, fs::perms::owner_write, fs::perm_options::add);
     test::write_file(folder_ / "rows.jsonl", "{\"text\": \"Once upon a time\"}\n{\"text\": \"there was a test\"}\n");
   }
-  // The run's errors, without what it logged on the way.
+  // The run's errors, without its log.
   test::Ran train(std::vector<std::pair<std::string, std::string>> environment = {}) const {
     test::write_file(folder_ / "run.yaml",
                      "model: {name_or_path: model}\nloader: {dtype: fp32, param_dtype: fp32, verbose: false}\nmixture: "
@@ -41,7 +41,7 @@ class BadModel : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// What is wrong with the folder is found before anything runs, by training and by validation alike.
+// Training and validation both find the problem of the folder before anything runs.
 void BadModel::expect_problem(const std::string& problem) const {
   const std::string text =
       "run.yaml:1:23: model.name_or_path: " + problem + "\n1 problem in run.yaml; nothing was run.\n";

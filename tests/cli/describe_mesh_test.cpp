@@ -1,4 +1,4 @@
-// `describe mesh`: plans of models that are not there, and what is refused.
+// `describe mesh`: plans of models whose weights do not exist, and errors.
 #include <gtest/gtest.h>
 
 #include <algorithm>

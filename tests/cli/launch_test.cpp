@@ -14,7 +14,7 @@
 namespace easydel::cli {
 namespace {
 
-// A launcher in a process of its own, its output in files.
+// A launcher in a child process, with its output in files.
 class Launched {
  public:
   Launched(int ranks, const std::string& script, double grace_seconds = 10) {
@@ -95,7 +95,7 @@ TEST(Launch, PassesSigtermOnAndWaitsForTheRanks) {
   EXPECT_EQ(run.wait(), 3);
   EXPECT_TRUE(run.has("saved0"));
   EXPECT_TRUE(run.has("saved1"));
-  EXPECT_EQ(run.read("err"), "");  // nobody failed
+  EXPECT_EQ(run.read("err"), "");  // no rank failed
 }
 
 TEST(Launch, LeavesNoRankBehindWhenItIsKilled) {

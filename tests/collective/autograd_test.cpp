@@ -89,7 +89,7 @@ TEST(CollectiveGradients, SumsTheGradientsOfABf16GatherInTheShardsType) {
     EXPECT_EQ(value.scalar_type(), at::kBFloat16);
     value.backward((at::zeros({4}) + (team->rank() == 0 ? 256 : 1)).to(at::kBFloat16));
     EXPECT_EQ(shard.grad().scalar_type(), at::kFloat);
-    EXPECT_EQ(shard.grad()[0].item<float>(), 257.f);  // bf16 would have said 256
+    EXPECT_EQ(shard.grad()[0].item<float>(), 257.f);  // bf16 would give 256
   });
 }
 

@@ -1,4 +1,4 @@
-// Groups of ranks on a mesh and what they exchange.
+// Groups of ranks on a mesh, and their exchanges.
 #include "easydel/collective/team.h"
 
 #include <ATen/ops/arange.h>
@@ -114,7 +114,7 @@ TEST(Team, NamesTheCallsThatDoNotMatch) {
               "collective: the ranks of tp:0,1 do not make the same call:\n"
               "    member 0: all_reduce of Float [2, 3], argument 0\n"
               "    member 1: all_reduce of Float [2, 4], argument 0");
-    Tensor y = at::ones({2});  // nobody is out of step
+    Tensor y = at::ones({2});  // the ranks are still in step
     group.all_reduce(y);
     EXPECT_EQ(values(y), (std::vector<float>{2, 2}));
   });

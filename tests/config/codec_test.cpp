@@ -11,7 +11,7 @@ constexpr auto choices(Colour) {
                     Choice{Colour::blue, "blue"}.not_built()};
 }
 
-// What is wrong with `text` as a T; empty: nothing, and it is written back as `text`, or as `written`.
+// The error of `text` read as a T; empty: none, and it is written back as `text`, or as `written`.
 template <class T>
 std::string wrong(const char* text, const char* written = nullptr) {
   const std::string path = "key", remedy = "expected something else";

@@ -1,4 +1,4 @@
-// Where the configuration stands in a document, the actions, and what the command line sets.
+// The place of the configuration in a document, the actions, and settings of the command line.
 #include <gtest/gtest.h>
 
 #include "easydel/elarge/actions.h"

@@ -1,4 +1,4 @@
-// Any bytes as a GGUF file: refused, or every tensor of it can be decoded.
+// Arbitrary bytes as a GGUF file: refused, or each of its tensors can be decoded.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -25,7 +25,7 @@ text::ReadTokenizer read(char format, std::string_view bytes) {
       return text::read_tiktoken(bytes, "fuzz");
     case 'r':
       return text::read_rwkv(bytes, "fuzz");
-    case 'v': {  // a vocabulary, and behind a zero its merges
+    case 'v': {  // a vocabulary, and after a zero its merges
       text::NamedTokens named;
       const size_t end = std::min(bytes.find('\0'), bytes.size());
       return text::read_vocabulary_and_merges(bytes.substr(0, end), bytes.substr(std::min(end + 1, bytes.size())),

@@ -1,4 +1,4 @@
-// Any bytes as a file of torch.save: refused, or every tensor of it can be read.
+// Arbitrary bytes as a file of torch.save: refused, or each of its tensors can be read.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -23,7 +23,7 @@ TEST_F(FolderDefaults, ComeFromGenerationConfigAndOnlyWithoutItTheEndFromConfig)
   EXPECT_EQ(read().temperature, 1.0);
   write("config.json", R"({"eos_token_id": 7, "bos_token_id": 1, "temperature": 0.3, "num_beams": 4})");
   EXPECT_EQ(read().eos_token_id, (config::Many<int64_t>{7}));
-  EXPECT_EQ(read().num_beams, 1);  // what is no token there is not ours
+  EXPECT_EQ(read().num_beams, 1);  // an invalid token of the file is ignored
   write("generation_config.json",
         R"({"eos_token_id": [2, 9], "do_sample": true, "temperature": 0.6, "top_p": 0.9, "num_beams": 2,
     "early_stopping": "never", "pad_token_id": null, "transformers_version": "4.57.1", "chat_format": "x", "cache_implementation": "hybrid",

@@ -185,7 +185,7 @@ TEST(Generator, CountsThePromptInMaxLengthAndNotInMaxNewTokens) {
   Request request{{1, 403, 407, 261}, {.max_length = 10}};
   const auto length = [&] { return Generator(*story_model(), nullptr).run({request})[0].tokens.size(); };
   EXPECT_EQ(length(), 6u);
-  request.config.max_new_tokens = 8;  // goes before it
+  request.config.max_new_tokens = 8;  // takes precedence over max_length
   EXPECT_EQ(length(), 8u);
   request.config.forced_eos_token_id = {9};
   EXPECT_EQ(Generator(*story_model(), nullptr).run({request})[0].tokens.back(), 9);
@@ -224,7 +224,7 @@ TEST(Generator, IsLedAwayFromTheNegativePrompt) {
   EXPECT_EQ(tokens(), from_last);
   request.negative_prompt = story_tokenizer()->encode("Tom and his dog went to the park to play with a ball");
   EXPECT_NE(tokens(), from_last);
-  request.negative_prompt = request.prompt;  // nothing to go away from
+  request.negative_prompt = request.prompt;  // guidance without a difference
   const auto same = tokens();
   request.config.guidance_scale = 1;
   EXPECT_EQ(tokens(), same);

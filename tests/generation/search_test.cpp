@@ -1,4 +1,4 @@
-// A search without a model: what it asks the model for, and what it makes of the scores.
+// A search without a model: its requests to the model, and its use of the scores.
 #include "easydel/generation/search.h"
 
 #include <ATen/ops/tensor.h>
@@ -9,7 +9,7 @@
 namespace easydel::generation {
 namespace {
 
-// One that knows no text and no model.
+// A setting without text and without a model.
 struct Setting {
   Surroundings around{nullptr, 4, {}, std::chrono::steady_clock::now()};
   nn::Cache cache{nn::CacheShape{}, 1, 1};

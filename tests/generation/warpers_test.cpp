@@ -26,7 +26,7 @@ std::set<size_t> possible(std::span<const float> scores) {
   return out;
 }
 
-// What the cuts leave, found the slow way: everything in order, summed from the front.
+// The tokens that the cut-offs keep, computed the slow way: everything sorted, then summed from the front.
 std::set<size_t> front(std::span<const float> scores, std::span<const double> order, double mass) {
   std::vector<size_t> ids(scores.size());
   std::iota(ids.begin(), ids.end(), size_t{0});
@@ -63,7 +63,7 @@ TEST(Warpers, CutWhereASortedVocabularyWouldBeCut) {
 TEST(Warpers, ActOneAfterTheOtherOnWhatIsLeft) {
   std::vector<float> scores = {4, 3, 2, 1, 0};
   apply(make_warpers({.top_k = 3, .min_p = 0.2}, 1), {}, scores);
-  EXPECT_EQ(possible(scores), (std::set<size_t>{0, 1}));  // of e^4, e^3, e^2 two are at least a fifth of the first
+  EXPECT_EQ(possible(scores), (std::set<size_t>{0, 1}));  // of e^4, e^3, e^2 two are at least a fifth of the largest
 }
 
 TEST(Warpers, LeaveAsManyAsTheSearchNeeds) {

@@ -1,4 +1,4 @@
-// Every example runs as it stands, only shorter and into a folder of its own.
+// Every example runs unchanged, except that it is shorter and writes to another folder.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -58,7 +58,7 @@ TEST(Examples, QuickstartLowersTheHeldOutLossSavesAndWrites) {
   const size_t first = ran.out.find("The old prince"), second = ran.out.rfind("The old prince");
   ASSERT_NE(first, std::string::npos) << ran.out;
   EXPECT_NE(first, second) << ran.out;
-  // What was saved is a model folder.
+  // The saved folder is a model folder.
   const fs::path saved = example.checkpoint();
   for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
     EXPECT_TRUE(fs::exists(saved / name)) << name;

@@ -96,7 +96,8 @@ TEST(Ranks, OneThatDiesEndsTheRunWithItsStatus) {
       << ran.err;
 }
 
-// SIGTERM at any rank's moment: all save at the same step, and a run on another mesh goes on from there.
+// SIGTERM at an arbitrary moment of each rank: all ranks save at the same step, and a run on another mesh resumes
+// there.
 TEST(Ranks, StopTogetherAndGoOnAsOne) {
   const TemporaryFolder folder;
   const fs::path run = write_run(folder, "stops", "[1, 2, 1, 1, 1]", 40);

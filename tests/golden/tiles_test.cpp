@@ -1,4 +1,4 @@
-// The program by the tiles of AMX, emulated where the machine has none, against itself without them.
+// The program with AMX tiles (emulated if the machine has none), compared with the program without them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -97,7 +97,8 @@ TEST_F(Tiles, GiveTheSameLogits) {
   }
 }
 
-// The first loss comes before any gradient, and has the same bits; later ones differ by the order of gradients' sums.
+// The first loss is computed before any gradient and has the same bits; later ones differ by the order of sums in
+// gradients.
 TEST_F(Tiles, TrainAsTheOtherSetsDo) {
   const auto with = metric(trained(with_, "with"), "loss"), without = metric(trained(without_, "without"), "loss");
   expect_products(true, false);

@@ -310,7 +310,7 @@ TEST_F(Hub, ADataSetsCardNamesItsConfigurations) {
   for (const char* variable : {"HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE"}) ::unsetenv(variable);
 }
 
-// Of a data set only the files that are asked for are fetched.
+// Only the requested files of a dataset are downloaded.
 TEST_F(Hub, ADataSetsFilesAreOfOneSplitAndOfOneKind) {
   for (const char* file :
        {"data/train_sft-00000-of-00002.parquet", "data/train_sft-00001-of-00002.parquet",

@@ -40,7 +40,7 @@ auto by_tiles(const Work& work) {
   return work();
 }
 
-// [rows, columns] turned.
+// [rows, columns] transposed.
 std::vector<bf16> turned(const std::vector<bf16>& x, int64_t rows, int64_t columns) {
   std::vector<bf16> out(x.size());
   for (int64_t r = 0; r < rows; ++r)
@@ -62,8 +62,8 @@ std::vector<bf16> numbers(int64_t count, unsigned seed, bool rough) {
   return narrowed(rough ? hostile(count, seed) : normal(count, seed));
 }
 
-// Rows of one tile and of two, whole blocks and the rows behind them; k of one block, of a piece, of several, and too
-// long for the second cache; columns of one panel, of some, and of more than go together.
+// Rows of one tile and of two, whole blocks and the rows after them; k of one block, of a chunk, of several, and too
+// long for L2; columns of one panel, of some, and of more than are processed together.
 const Shape shapes[] = {{1, 1, 1},      {1, 600, 40},   {3, 33, 31},       {15, 31, 32},     {16, 32, 33},
                         {17, 64, 64},   {31, 65, 255},  {32, 7, 256},      {33, 40, 257},    {64, 96, 290},
                         {100, 97, 544}, {97, 70, 1060}, {1030, 100, 1060}, {260, 300, 2400}, {1030, 40, 2400}};
@@ -116,7 +116,7 @@ TEST_F(Tiles, GiveGradientsOfBf16TheBitsOfTheirOrder) {
     }
 }
 
-// Rows are `stride` apart and begin anywhere; what lies between them is neither read into a sum nor written.
+// Rows are `stride` apart and begin at any address; the memory between them is neither read nor written.
 TEST_F(Tiles, ReadAndWriteRowsThatLieApart) {
   constexpr int64_t m = 37, n = 45, k = 70, dy_stride = 53, right_stride = 50, out_stride = 61;
   const auto dy = numbers(m * k, 6, false), right = numbers(k * n, 7, false);
@@ -263,8 +263,8 @@ TEST_F(Tiles, DoWhatTheyServeAndNothingElse) {
       attend(serial_executor(), spec, {&sequence, 1}, in, in, in, {y.data(), DType::f32, n, n}, nullptr, order);
     });
   };
-  // Pieces of 12 rows, of which two see keys of one block and one of two: 2 blocks of dimensions x 2 column tiles, then
-  // 2 panels of values; and one of 4, by FMAs.
+  // Tasks of 12 rows, two of which see keys of one block and one of two: 2 blocks of dimensions x 2 column tiles, then
+  // 2 panels of values; and one task of 4 rows, by FMAs.
   EXPECT_EQ(attention(40, AccumulationOrder::bf16_tile), (Counts{4 * (2 * 2 + 2 * 2), 0}));
   EXPECT_EQ(attention(12, AccumulationOrder::bf16_tile), (Counts{2 * (2 * 2 + 2 * 2), 0}));
   EXPECT_EQ(attention(11, AccumulationOrder::bf16_tile), (Counts{0, 0}));

@@ -59,7 +59,7 @@ float block_added(AccumulationOrder order, float sum, int64_t count, const At& a
   return sum + (even + odd);
 }
 
-// One row by the order of attention.h, without softcap and sinks; of numbers that are no denormals.
+// One row in the order of attention.h, without softcap and sinks; for numbers that are not denormals.
 std::vector<float> row_by_contract(const ShortProblem& p, const AttentionSequence& s, int64_t query, int64_t head) {
   const AttentionSpec& spec = p.spec;
   const AccumulationOrder order = p.order;
@@ -186,7 +186,7 @@ TEST_P(AttentionInBf16, GivesTheSameBitsHoweverAPromptIsCut) {
       std::fill(got.out.begin(), got.out.end(), 0.0f), std::fill(got.lse.begin(), got.lse.end(), 0.0f);
       for (int64_t begin = 0; begin < length; begin += piece) {
         const int64_t n = std::min(piece, length - begin);
-        // Keys of later pieces are there but out of sight, and hostile.
+        // Keys of later pieces exist but are invisible, and hostile.
         const AttentionSequence s{.first_query = begin, .queries = n, .past = begin, .keys = begin + n};
         cut.short_k = whole.short_k, cut.short_v = whole.short_v;
         const bf16 nan{0x7fc0};

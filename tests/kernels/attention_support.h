@@ -138,7 +138,7 @@ struct RowByContract {
   std::vector<float> out;
   float top = -INFINITY, sum = 0;
 
-  // `chunk` comes after those before.
+  // `chunk` follows the earlier ones.
   void merge(Chunk chunk) {
     for (int half = 8; half > 0; half /= 2)
       for (int i = 0; i < half; ++i) chunk.sums[i] += chunk.sums[i + half];

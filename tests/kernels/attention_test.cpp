@@ -121,7 +121,7 @@ TEST(Attention, GivesTheSameBitsHoweverAPromptIsCut) {
       std::fill(got.out.begin(), got.out.end(), 0.0f), std::fill(got.lse.begin(), got.lse.end(), 0.0f);
       for (int64_t begin = 0; begin < length; begin += piece) {
         const int64_t n = std::min(piece, length - begin);
-        // Keys of later pieces are there but out of sight, and hostile.
+        // Keys of later pieces exist but are invisible, and hostile.
         cut.sequences = {{.first_query = begin, .queries = n, .past = begin, .keys = begin + n}};
         cut.k = whole.k, cut.v = whole.v;
         std::fill(cut.k.begin() + (begin + n) * spec.kv_heads * spec.head_dim, cut.k.end(), NAN);

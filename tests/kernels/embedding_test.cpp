@@ -34,7 +34,7 @@ TEST(EmbeddingRows, GatherTheirGradientsInOneOrder) {
     constexpr int64_t table_rows = 5, rows = 200;
     const auto dy = narrowed(normal(rows * n, 72));
     std::vector<int64_t> indices;
-    for (int64_t r = 0; r < rows; ++r) indices.push_back(r * r % 4);  // the last row is nobody's
+    for (int64_t r = 0; r < rows; ++r) indices.push_back(r * r % 4);  // the last row of the table is never used
     std::vector<float> expected(size_t(table_rows * n), 0.25f);
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t i = 0; i < n; ++i) expected[size_t(indices[size_t(r)] * n + i)] += widen(dy[size_t(r * n + i)]);

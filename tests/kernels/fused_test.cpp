@@ -12,7 +12,7 @@ using namespace testing;
 
 const Input none;
 
-// make(executor) under every instruction set and team gives the bits of the reference, which it returns.
+// make(executor) gives the reference's bits under every instruction set and thread pool; returns them.
 std::vector<float> one_set_of_bits(const std::function<std::vector<float>(Executor&)>& make) {
   std::vector<float> first;
   on_every_isa([&] {
@@ -175,7 +175,7 @@ TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
             expected[b] = x[b] * cos[table] + x[a] * sin[table];
           }
       EXPECT_TRUE(same_bits(y, expected));
-      // To rows of another place, as a cache has them: heads far apart.
+      // To rows of another tensor with distant heads, as in a cache.
       auto from = x;
       std::vector<float> cache(x.size(), 7.0f), again(x.size());
       rotate(pool_of_two(), here(from), {cache.data(), DType::f32, dim, tokens * dim}, tokens, heads, dim, pairs,

@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing;
 
-// Groups of no rows, of one, of a block and its neighbours, of two to five vectors, and one that has most of them.
+// Groups of no rows, of one, of a block and its neighbors, of two to five vectors, and one with most of them.
 const std::vector<int64_t> uneven = {0, 0, 1, 13, 13, 24, 61, 93, 163, 502, 502};
 const int64_t groups = int64_t(uneven.size()) - 1, rows = uneven.back();
 

@@ -1,6 +1,6 @@
-// Every kernel between and beside the products with what real runs meet rarely: one row, odd lengths, empty sequences,
-// zeros, denormals, huge numbers, infinities. One set of bits on every instruction set, and what is not finite stays in
-// its own row.
+// Every kernel except the products, with inputs that are rare in real runs: one row, odd lengths, empty sequences,
+// zeros, denormals, huge numbers, infinities. The bits are the same on every instruction set, and numbers that are not
+// finite affect only their own row.
 #include <span>
 
 #include "easydel/kernels/attention.h"
@@ -18,7 +18,7 @@ using Numbers = std::vector<float>;
 
 Numbers room(int64_t count) { return Numbers(static_cast<size_t>(count)); }
 
-// compute() gives all results of a kernel; a NaN is a NaN, whatever its sign.
+// compute() returns all results of a kernel; the sign of a NaN is ignored.
 void expect_one_set_of_bits(const std::string& what, const std::function<Numbers()>& compute) {
   Numbers expected;
   on_every_isa([&] {

@@ -60,7 +60,7 @@ TEST(LogProbability, TellsEntropyAndWhetherTheLabelIsTheFirstOfTheLargest) {
       const auto row = logits.begin() + r * n;
       labels.push_back(std::max_element(row, row + n) - row);
     }
-    // One is beside it; one is as large as an earlier one.
+    // One label is wrong; one logit equals an earlier one.
     if (n > 1) labels[2] = (labels[2] + 1) % n;
     if (n > 1) logits[size_t(3 * n)] = logits[size_t(3 * n + n - 1)] = 50, labels[3] = n - 1;
     const Exact e = exact(logits, labels, n);

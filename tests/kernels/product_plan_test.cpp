@@ -1,5 +1,5 @@
-// The tables hold what the plans were when they were tuned on a machine with 1 MiB of L2. Change a row only together
-// with a measurement of that shape.
+// The tables hold the plans as they were tuned on a machine with 1 MiB of L2. Change a row only together with a
+// measurement of that shape.
 #include "easydel/kernels/product_plan.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(ProductPlan, OfEachKindOfProduct) {
       // Narrow weights.
       {"8 columns", {512, 8, 2048, pairs, panels_bf16}, 4, one_mib, {4, 8160, 12, 5, 1, 0, 516, 1, 1}},
       {"33 columns", {300, 33, 64, rows, panels_f32}, 4, one_mib, {0, 131040, 12, 85, 2, 0, 300, 1, 2}},
-      // Gradients: the row-major right side is packed first, 8 MiB of it at a time.
+      // Gradients: the row-major right side is packed first, 8 MiB at a time.
       {"dx by pairs", {1024, 576, 1536, pairs, row_major}, 2, one_mib, {0, 10848, 12, 7, 84, 4, 516, 2, 3}},
       {"dx, more L2", {1024, 576, 1536, pairs, row_major}, 2, two_mib, {0, 10848, 12, 7, 168, 4, 1032, 1, 6}},
       {"dx by tiles", {1024, 2048, 1536, tiles, row_major}, 2, one_mib, {0, 10848, 32, 2, 84, 4, 352, 3, 64}},
@@ -147,7 +147,7 @@ TEST(GroupPlan, OfEachKindOfGroup) {
   constexpr auto bf16 = DType::bf16, f32 = DType::f32;
   constexpr int threads = 2;
   const GroupCase cases[] = {
-      // Few rows read the weight where it is: bf16, whole blocks of k, up to 128 rows.
+      // Few rows read the weight in place: bf16, whole blocks of k, up to 128 rows.
       {"14 rows", {14, 2048, 768, pairs, panels_bf16}, unpacked, bf16, {true, 7, 32, 96, 1, 14, 1, 1, 1, 4}},
       {"128 rows", {128, 2048, 768, pairs, panels_bf16}, unpacked, bf16, {true, 12, 32, 128, 1, 132, 1, 2, 4, 4}},
       {"129 rows", {129, 2048, 768, pairs, panels_bf16}, unpacked, bf16, {false, 12, 12, 132, 1, 132, 1, 2, 4, 4}},

@@ -173,7 +173,7 @@ TEST(Product, GivesManyRowsTheBitsThatFewHaveAndRoundsThemOnce) {
         std::vector<bf16> rounded(size_t(m * n));
         product(*executor, packed, {x.data(), k}, m, {rounded.data(), n}, nullptr, kind.order);
         EXPECT_TRUE(same_bits(rounded, narrowed(found)));
-        for (std::vector<float>* const values : {&found, &expected})  // a NaN's sign is nobody's
+        for (std::vector<float>* const values : {&found, &expected})  // the sign of a NaN is unspecified
           for (float& y : *values) y = std::isnan(y) ? 7.0f : y;
         EXPECT_TRUE(same_bits(found, expected));
       }
@@ -293,8 +293,8 @@ TEST(Product, OfNoRowsOrNoTermsIsEmptyOrZero) {
   EXPECT_EQ(y, std::vector<float>(6, 0.0f));
 }
 
-// A sum in double, and how far a chain of fp32 additions may be from it: a chain of n terms is off by about 2^-24 times
-// the sum of their sizes when roundings go either way; four times that are never passed here.
+// A sum in double precision, and the possible error of a chain of fp32 additions: a chain of n terms is off by about
+// 2^-24 times the sum of their magnitudes if roundings go either way; four times that is never exceeded here.
 struct Sum {
   explicit Sum(double start) : value(start), size(start) {}
   void add(double term) { value += term, size += std::abs(term); }

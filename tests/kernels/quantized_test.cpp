@@ -238,7 +238,7 @@ TEST(QuantizedWeight, IsTheNearestToWhatItWasMadeFrom) {
     std::vector<float> values(n * k);
     dequantize(pool_of_two(), packed, {values.data(), k});
     const int64_t group = kind.spec.group > 0 ? kind.spec.group : k;
-    // The widest gap between neighbours over the scale's longer side: nf4's lies between -1 and -0.696.
+    // The widest gap between neighbors over the scale's longer side; nf4's is between -1 and -0.696.
     const float gap = kind.spec.codes == Codes::bytes ? 1 / 127.0f : kind.spec.table == q4_table() ? 1 / 4.0f : 0.304f;
     for (int64_t c = 0; c < n; ++c)
       for (int64_t i = 0; i < k; ++i) {

@@ -1,4 +1,4 @@
-// What the tests of kernels share: numbers to feed them, bits to compare, every instruction set and team of the
+// Shared by the tests of kernels: numbers as inputs, comparison of bits, every instruction set and thread pool of the
 // machine.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Meshes over hosts and of strings, beyond the recorded vectors; the whole texts of what is refused.
+// Meshes over hosts and meshes from strings, in addition to the recorded vectors; the whole texts of errors.
 #include <gtest/gtest.h>
 
 #include "easydel/mesh/expert_mesh.h"

@@ -88,7 +88,7 @@ TEST(Layout, KeepsADimensionWholeWhereTheAxesDoNotDivideIt) {
   EXPECT_EQ(dropped, 0);
   EXPECT_EQ(resolve({{"fsdp"}, {"tp"}}, {6, 6}, mesh, &dropped), (PartitionSpec{{"fsdp"}, {}}));
   EXPECT_EQ(dropped, 1);
-  // A whole entry goes, not only the axis that is too much.
+  // The whole entry is dropped, not only the axis that is too much.
   EXPECT_EQ(resolve({{"fsdp", "tp"}}, {4, 3}, mesh, &dropped), (PartitionSpec{{}, {}}));
   EXPECT_EQ(dropped, 2);
   EXPECT_EQ(resolve({{"dp"}, {"nowhere"}}, {3, 4}, mesh, &dropped), (PartitionSpec{{}, {}}));

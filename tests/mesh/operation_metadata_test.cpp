@@ -1,4 +1,4 @@
-// The recorded cases of operation_metadata, which describe in words what was done, and what goes in and out.
+// The recorded cases of operation_metadata, which describe in words what was done; and reading and writing of it.
 #include "easydel/mesh/operation_metadata.h"
 
 #include <gtest/gtest.h>

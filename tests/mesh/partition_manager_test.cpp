@@ -1,4 +1,4 @@
-// Words for dimensions beyond what the recorded vectors hold (tests/probe/recorded_vectors_test.cpp).
+// Words for dimensions that the recorded vectors (tests/probe/recorded_vectors_test.cpp) do not cover.
 #include "easydel/mesh/partition_manager.h"
 
 #include <gtest/gtest.h>

@@ -30,7 +30,7 @@ TEST(Activations, HaveTransformersValues) {
 class ActivationNamed : public testing::TestWithParam<const char*> {};
 
 TEST_P(ActivationNamed, HasTheDerivativeOfItsValues) {
-  // Between the points where some have corners.
+  // Between the points where some activations have corners.
   const Tensor x = at::linspace(-11.03, 11.07, 240, at::TensorOptions().dtype(at::kDouble)).requires_grad_(true);
   const Activation kind = named(GetParam());
   activate(x, kind).sum().backward();

@@ -18,7 +18,7 @@ struct Case {
   Tensor q = at::randn({31, 6, 8}), k = at::randn({31, 2, 8}), v = at::randn({31, 2, 8});
   Case() { spec.scale = 0.4; }
 
-  // The result and the gradients of q, k, v and, where there are any, the sinks.
+  // The result and the gradients of q, k, v and, if there are any, the sinks.
   std::vector<Tensor> with_gradients(const std::string& backend) const {
     const auto leaf = [](const Tensor& t) { return t.detach().clone().requires_grad_(true); };
     const Tensor a = leaf(q), b = leaf(k), c = leaf(v);
@@ -121,7 +121,7 @@ TEST(Attention, TakesValuesOfAnotherSize) {
   c.expect_blockwise_is_vanilla();
 }
 
-// A sequence of several blocks of queries and of keys, the last of each cut, behind a short one.
+// A sequence of several blocks of queries and of keys, the last of each incomplete, after a short sequence.
 struct LongCase : Case {
   LongCase() {
     ranges = {{{0, 7, 0, 7}, {7, 1207, 7, 1207}, {1207, 1207, 1207, 1207}}};

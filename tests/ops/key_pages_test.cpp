@@ -1,4 +1,5 @@
-// Keys and values in pages: what is written is gathered again, and every backend attends to pages as to one stretch.
+// Keys and values in pages: gathering returns what was written, and every backend attends to pages as to contiguous
+// rows.
 #include "easydel/ops/key_pages.h"
 
 #include <ATen/ops/arange.h>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr int64_t page_tokens = 4;
 
-// Two sequences of 9 and 6 keys whose pages lie among each other; what no token has is not a number.
+// Two sequences of 9 and 6 keys with interleaved pages; unused places are NaN.
 struct Paged {
   Tensor k = at::randn({15, 2, 8}), v = at::randn({15, 2, 6});
   Tensor key_pages = pages(8), value_pages = pages(6);

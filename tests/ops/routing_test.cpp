@@ -1,4 +1,4 @@
-// Routers: which experts, and what they count.
+// Routers: chosen experts and their weights.
 #include "easydel/ops/routing.h"
 
 #include <ATen/ops/tensor.h>

@@ -31,7 +31,7 @@ TEST(Quantize, CutsGroupsFromARow) {
   const Tensor w = at::randn({5, 96});
   const Tensor groups = w.view({5, 3, 32}), scale = groups.abs().amax({2}, true) / 127;
   EXPECT_TRUE(values(w, format("a8q")).equal((at::round(groups / scale) * scale).view({5, 96})));
-  // The last group has what is left.
+  // The last group is shorter.
   const Tensor rest = values(w, format("8bit", 64)).slice(1, 64);
   const Tensor own = w.slice(1, 64).abs().amax({1}, true) / 127;
   EXPECT_TRUE(rest.equal(at::round(w.slice(1, 64) / own) * own));

@@ -19,11 +19,11 @@ namespace fs = std::filesystem;
 fs::path source_root();
 fs::path test_data(std::string_view path);
 
-// A path in the larger shared data: EASYDEL_SHARED_DATA if set, else ../shared/data beside the repository. nullopt
-// where it is not there; such a test ends with GTEST_SKIP() << "no shared data".
+// A path in the larger shared data: EASYDEL_SHARED_DATA if set, otherwise ../shared/data next to the repository.
+// nullopt if it does not exist; such a test ends with GTEST_SKIP() << "no shared data".
 std::optional<fs::path> shared_data(std::string_view path = "");
 
-// A fresh empty folder, removed with all that is in it when this goes.
+// A fresh empty folder. The destructor removes it with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -49,7 +49,7 @@ struct Ran {
 struct RunOptions {
   std::string input = {};                                             // its stdin, then end of file
   std::vector<std::pair<std::string, std::string>> environment = {};  // added to this process's own
-  fs::path folder = {};                                               // where it runs; empty: here
+  fs::path folder = {};                                               // working folder; empty: the current one
 };
 // Runs a command to its end. run_program runs build/bin/easydel: run_program({"version"}).
 Ran run(const std::vector<std::string>& command, const RunOptions& options = {});

@@ -1,4 +1,4 @@
-// The most bytes of tensors that this thread holds at once, counted while one of these lives; for tests of torch
+// The peak number of bytes of this thread's tensors during the lifetime of an object of this class; for tests of torch
 // layers.
 #pragma once
 

@@ -54,7 +54,7 @@ inline std::vector<int> exits_of_ranks(int count, const std::function<void(const
       meeting.file = folder / "store";
       int status = 0;
       const int before = failures();
-      log::set_level(log::Level::error);  // what ranks say in passing, they say all at once
+      log::set_level(log::Level::error);  // each rank would log it
       try {
         body(meeting);
       } catch (const std::exception& error) {

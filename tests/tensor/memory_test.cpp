@@ -45,7 +45,7 @@ TEST(KeptMemory, GivesABlockOfTheSameSizeAgain) {
 
 TEST(KeptMemory, NeverHoldsMoreThanTensorsNeededAtTheirPeak) {
   use_kept_memory();
-  // Sizes that never come again: what is kept of them must not add up.
+  // Sizes that never recur: kept memory must not accumulate.
   for (int64_t i = 0; i < 200; ++i) at::empty({kMega + i * 200'000}, at::kByte);
   const MemoryUse use = memory_use();
   EXPECT_LE(use.in_use + use.kept, use.peak);
@@ -60,13 +60,13 @@ TEST(KeptMemory, GivesPartsOfALargerBlockWithoutFreshPages) {
   }
   const int64_t peak = int64_t(memory_use().peak - memory_use().in_use);
   std::vector<Tensor> parts;
-  // They fill what tensors needed at their peak, so that there is no room for other pages.
+  // They fill the memory that tensors needed at their peak, so that there is no space for other pages.
   for (int64_t left = peak; left >= 9 * kMega; left -= 9 * kMega) parts.push_back(at::empty({9 * kMega}, at::kByte));
   int64_t inside = 0;
   for (const Tensor& part : parts) inside += first <= part.data_ptr() && part.data_ptr() < first + peak;
   EXPECT_GE(inside, 7);
   parts.clear();
-  // Parts that were given back beside each other are one again.
+  // Adjacent freed parts are merged again.
   EXPECT_GE(memory_use().kept, uint64_t(peak) / 2);
   EXPECT_LE(memory_use().in_use + memory_use().kept, memory_use().peak);
 }
@@ -77,14 +77,14 @@ TEST(KeptMemory, PutsPagesOfSeveralFreeRangesSideBySide) {
   std::vector<Tensor> pieces;
   for (int i = 0; i < 12; ++i) pieces.push_back(piece(i + 1));
   while (memory_use().in_use + 8 * kMega <= memory_use().peak) pieces.push_back(piece(99));
-  for (size_t i = 0; i < pieces.size(); i += 2) pieces[i] = Tensor();  // none beside another
+  for (size_t i = 0; i < pieces.size(); i += 2) pieces[i] = Tensor();  // no two of them adjacent
   const Tensor large = at::empty({40 * kMega}, at::kByte);
   EXPECT_GE(large.ne(0).sum().item<int64_t>(), 20 * kMega);  // pages that were in use before
   EXPECT_LE(memory_use().in_use + memory_use().kept, memory_use().peak);
   large.fill_(7);
   for (size_t i = 1; i < 12; i += 2)
     EXPECT_TRUE(pieces[i].eq(int64_t(i + 1)).all().item<bool>()) << "the piece beside was written";
-  // What is left of the ranges can be given out, and given back, as before.
+  // The rest of the ranges can be allocated and freed as before.
   std::vector<Tensor> others;
   for (int i = 0; i < 8; ++i) others.push_back(piece(50));
   EXPECT_TRUE(large.eq(7).all().item<bool>());
@@ -94,12 +94,12 @@ TEST(KeptMemory, KeepsPiecesThatAreTooSmallForTheNextTensor) {
   use_kept_memory();
   std::vector<Tensor> pieces, longer;
   while (memory_use().in_use + kMega <= memory_use().peak) pieces.push_back(at::empty({kMega}, at::kByte));
-  for (size_t i = 0; i < pieces.size(); i += 2) pieces[i] = Tensor();  // none beside another
+  for (size_t i = 0; i < pieces.size(); i += 2) pieces[i] = Tensor();  // no two of them adjacent
   const MemoryUse before = memory_use();
   for (int i = 0; i < 6; ++i) longer.push_back(at::empty({kMega + kMega / 2}, at::kByte));
   EXPECT_GE(memory_use().in_use + memory_use().kept, before.in_use + before.kept);
   EXPECT_LE(memory_use().in_use + memory_use().kept, memory_use().peak + 32 * kMega);
-  // The next round finds the room of this one.
+  // The next round reuses the memory of this one.
   const MemoryUse once = memory_use();
   longer.clear();
   for (int i = 0; i < 6; ++i) longer.push_back(at::empty({kMega + kMega / 2}, at::kByte));

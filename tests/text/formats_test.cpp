@@ -59,7 +59,7 @@ Ids ids_of(const Value& list) {
   return out;
 }
 
-// What the sentencepiece library 0.1.97 answers.
+// The answers of the sentencepiece library 0.1.97.
 TEST_F(Formats, SentencePieceGivesTheIdsPiecesAndTextsOfTheLibrary) {
   auto tokenizer = load("x.model", files::read_compressed(test::test_data("tokenizers/unigram_1000.model.gz")));
   EXPECT_EQ(tokenizer->bos_id(), 1);
@@ -199,7 +199,7 @@ TEST_F(Formats, TiktokenMergesByRankAndKnowsItsFamily) {
   std::string lines = "YQ== 0\nYg== 1\nYw== 2\nIA== 3\nYmM= 4\nYWI= 5\nIGE= 6\n";
   auto tokenizer = load("mine.tiktoken", lines);
   EXPECT_EQ(tokenizer->encode("abc ab"), (Ids{0, 4, 3, 5}));
-  EXPECT_EQ(tokenizer->encode("ab"), (Ids{5}));  // a whole piece comes first
+  EXPECT_EQ(tokenizer->encode("ab"), (Ids{5}));  // a whole piece takes precedence
   EXPECT_EQ(tokenizer->encode_full("b a", std::nullopt).tokens, (std::vector<std::string>{"b", "\u0120a"}));
   EXPECT_EQ(tokenizer->decode(Ids{0, 4, 6, 1}), "abc ab");
   auto gpt4 = load("cl100k_base.tiktoken", lines);

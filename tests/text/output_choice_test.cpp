@@ -1,4 +1,4 @@
-// Which parsers an answer wants, by its model's template and type.
+// Which parsers an answer needs, from its model's template and type.
 #include <gtest/gtest.h>
 
 #include "easydel/base/files.h"

@@ -27,7 +27,7 @@ std::vector<Value> cases() {
   return out;
 }
 
-// The answer in pieces of the given lengths in characters, in turn.
+// The answer in pieces of the given lengths in characters, cyclically.
 Message parsed_in_pieces(std::string_view text, const OutputFormat& format, const OutputOptions& options,
                          const std::function<size_t()>& length) {
   OutputParser parser(format, options);
@@ -165,7 +165,7 @@ TEST(OutputParser, GivesTheSameForEveryCutOfTheText) {
   }
 }
 
-// Whether `text` can go on to be valid JSON: closes what is open and reads it.
+// Whether `text` can be continued to valid JSON: closes open brackets and parses it.
 bool is_json_prefix(const std::string& text) {
   for (const char* more : {"",    "\"", "0",   "null",  "ull",      "ll",  "l",    "rue",   "ue",     "e",   "alse",
                            "lse", "se", ": 0", "\": 0", "\"x\": 0", "0\"", "00\"", "000\"", "0000\"", "\\\""}) {

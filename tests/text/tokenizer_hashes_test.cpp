@@ -1,4 +1,4 @@
-// Ten thousand texts for each tokenizer, against one hash of what the package of its file's kind makes of them
+// Ten thousand texts for each tokenizer, compared by one hash with the ids of the package for its file format
 // (scripts/hash_tokenizers.py).
 #include <gtest/gtest.h>
 

@@ -143,7 +143,7 @@ TEST(Tokenizer, PutsBosAndEosWhereTheConfigSaysSo) {
       ids(R"({"bos_token": {"content": "<s>"}, "eos_token": "</s>", "add_bos_token": true, "add_eos_token": true})"),
       (Ids{0, 2, 1}));
   EXPECT_EQ(ids(R"({})"), (Ids{2}));
-  // What stands around a text is said by a tokenizer.json itself.
+  // A tokenizer.json decides itself what is added around a text.
   test::write_file(folder / "tokenizer.json", test::read_file(test::test_data("models/stories260K-hf/tokenizer.json")));
   const Ids whole = ids(R"({})");
   EXPECT_EQ(whole.size(), 2u);

@@ -81,7 +81,7 @@ TEST(Checkpoints, ASaveThatFailsGivesItsRoomBack) {
 }
 
 // The disk fails at the n-th operation of a save, for every n: an earlier checkpoint or the new one always loads, and
-// the next start finds nothing half.
+// the next start finds no partial files.
 TEST(Checkpoints, TheDiskMayFailAtAnyPointOfASave) {
   const TemporaryFolder folder;
   LogLines log;
@@ -121,7 +121,7 @@ TEST(Checkpoints, TheDiskMayFailAtAnyPointOfASave) {
   EXPECT_GT(failures, 20);
 }
 
-// Runs in a process of its own, started by the test below.
+// Runs in a child process, started by the test below.
 TEST(KilledChild, DISABLED_Trains) {
   const char* folder = std::getenv("EASYDEL_TEST_KILLED_FOLDER");
   ASSERT_NE(folder, nullptr);

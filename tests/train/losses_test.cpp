@@ -1,4 +1,5 @@
-// Losses on logits beyond what the recorded cases say (tests/probe/recorded_vectors_test.cpp), and the loss of a model.
+// Losses on logits that the recorded cases (tests/probe/recorded_vectors_test.cpp) do not cover, and the loss of a
+// model.
 #include "easydel/train/losses.h"
 
 #include <ATen/ops/cat.h>

@@ -1,4 +1,4 @@
-// Optimizers over a model: what they save and go on from, and which parameters a rule is for. Their numbers are
+// Optimizers over a model: saving, resuming, and the parameters that a rule applies to. Their numbers are tested by
 // recorded cases (tests/probe/recorded_vectors_test.cpp) and runs (replay_test.cpp).
 #include "easydel/train/optimizer.h"
 

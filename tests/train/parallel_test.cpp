@@ -94,8 +94,8 @@ void train_on(int ranks, const std::vector<int64_t>& sizes, const fs::path& fold
   });
 }
 
-// Every tensor of two files differs by less than 1e-5 of its norm. (Not of single elements: AdamW turns a gradient of
-// rounding errors into a step as long as any other.)
+// Every tensor of two files differs by less than 1e-5 of its norm. (Single elements may differ more: AdamW turns a
+// gradient of rounding errors into a step as long as any other.)
 void expect_equal_tensors(const fs::path& one, const fs::path& other) {
   const auto a = weights::SafetensorsFile::open(one), b = weights::SafetensorsFile::open(other);
   EXPECT_EQ(a->header().tensors.size(), b->header().tensors.size());
@@ -150,7 +150,7 @@ TEST_F(ParallelTraining, GoesOnFromAnotherMeshsCheckpoint) {
   expect_equal_runs(folder(), "one", "moved", 4);
 }
 
-// Weights saved in bf16 have their fp32 masters beside them.
+// Weights saved in bf16 are accompanied by their fp32 masters.
 TEST_F(ParallelTraining, KeepsMastersInCheckpointsOfBf16Weights) {
   const How how = {.dtype = "bf16", .save_dtype = "bf16"};
   train_on(2, {1, 2, 1, 1, 1}, folder(), "straight", 2, how);

@@ -59,14 +59,14 @@ double evaluated(const std::string& loss_config) {
   return Trainer(std::move(parts)).run().before->loss;
 }
 
-// What transformers' model gives in float64 for the same lines, its log-probabilities added up in Python.
+// The results of transformers' model in float64 for the same lines, with log-probabilities summed in Python.
 TEST(Prepare, LabelsAreShiftedAndLeftOutAsTheLossSays) {
   EXPECT_NEAR(evaluated(""), 2.946496745653718, 3e-5);
-  EXPECT_NEAR(evaluated("ignore_index: 2"), 2.0814543940879253, 3e-5);  // nobody learns to end
+  EXPECT_NEAR(evaluated("ignore_index: 2"), 2.0814543940879253, 3e-5);  // EOS is not learned
   EXPECT_NEAR(evaluated("shift_tokens: false"), 9.749203341843199, 1e-4);
 }
 
-// Texts, prompts with answers, conversations, pairs, cut and packed: the tokens and labels that TRL makes of them.
+// Texts, prompts with completions, conversations and pairs, cut and packed: the tokens and labels of TRL.
 TEST(Prepare, RowsBecomeWhatTrlMakesOfThem) {
   const test::LogLines log;
   const Value cases = parse_json(files::read_compressed(test::test_data("trl/prepared_rows.json.gz")));

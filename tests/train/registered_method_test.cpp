@@ -1,5 +1,5 @@
-// A method that is registered while the program runs: what it states and brings is what the trainer does. Named so that
-// tests of messages that list all methods run before it.
+// A method that is registered at run time: the trainer does what the method states. The file's name ensures that tests
+// of messages that list all methods run before it.
 #include "easydel/train/method.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace {
 using test::LogLines, test::TemporaryFolder;
 using Ids = std::vector<int32_t>;
 
-// What the last one built saw, for tests to look at.
+// Records of the last method that was built.
 struct Seen {
   std::vector<Ids> examples;
   int64_t restored = -1;
@@ -134,7 +134,7 @@ TEST(Methods, OneThatIsRegisteredReadsItsKeysAndItsNameIsTaken) {
   EXPECT_TRUE(std::ranges::is_sorted(method_configs(), {}, &MethodConfig::name));
 }
 
-// Its examples hold what the weights of the step continue, its state goes on from the checkpoint.
+// Its examples contain continuations of the step's weights, and its state is restored from the checkpoint.
 TEST(Methods, OneThatSamplesLearnsFromItsOwnSourceAndItsStateIsSaved) {
   register_counting();
   const TemporaryFolder folder;

@@ -99,7 +99,7 @@ TEST(Trainer, WarnsThatADenseModelHasNoRouterLosses) {
   EXPECT_TRUE(log.has("trainer.aux_loss_enabled: llama has no router losses; none are added")) << log.text;
 }
 
-// Rows that are packed cost what they cost alone: documents do not see each other.
+// Packed rows have the same loss as separate ones: documents do not attend to each other.
 TEST(Trainer, PackedDocumentsLearnAsTheyDoAlone) {
   const TemporaryFolder folder;
   LogLines log;
@@ -293,7 +293,7 @@ TEST(Trainer, PrefersTheChosenAnswers) {
       if (key == name) return value;
     return std::nan("");
   };
-  EXPECT_NEAR(run.watched.steps[0].loss, std::log(2.0), 1e-6);  // the reference is the model itself
+  EXPECT_NEAR(run.watched.steps[0].loss, std::log(2.0), 1e-6);  // the reference equals the model
   EXPECT_NEAR(metric(0, "rewards/margins"), 0, 1e-5);
   EXPECT_GT(metric(11, "rewards/margins"), 0);
   EXPECT_LT(run.watched.steps[11].loss, std::log(2.0));

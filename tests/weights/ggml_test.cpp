@@ -1,4 +1,4 @@
-// Blocks of ggml's number types. The expected values are gguf-py's (tests/data/SOURCES.md).
+// Blocks of ggml's dtypes. The expected values are gguf-py's (tests/data/SOURCES.md).
 #include "easydel/weights/ggml.h"
 
 #include <gtest/gtest.h>

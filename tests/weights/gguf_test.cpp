@@ -1,4 +1,4 @@
-// GGUF files as models: what is written is read back, and what is refused.
+// GGUF files as models: reading what was written, and errors.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -73,7 +73,7 @@ TEST(Gguf, IsReadUnderHuggingFacesNames) {
 }
 
 TEST(Gguf, HasLlamasRowsTurnedAndOthersNot) {
-  const std::vector<float> turned = {0, 2, 1, 3, 4, 6, 5, 7};  // which row of the file stands where, 2 heads of 4
+  const std::vector<float> turned = {0, 2, 1, 3, 4, 6, 5, 7};  // order of the file's rows, 2 heads of 4
   for (const char* architecture : {"llama", "qwen2"}) {
     Model model(architecture);
     const Folder folder =

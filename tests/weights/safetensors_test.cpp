@@ -239,7 +239,7 @@ TEST_F(Shards, AndOneFileReplaceEachOther) {
   EXPECT_EQ(files(), (std::set<std::string>{"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
                                             "model.safetensors.index.json"}));
   EXPECT_EQ(bytes_of(Folder::open(folder.path()).at("one")), "1111");
-  // Where somebody else left both, the file counts, as in transformers.
+  // If another program left both, the single file takes precedence, as in transformers.
   write_safetensors(folder / "model.safetensors", other);
   EXPECT_EQ(bytes_of(Folder::open(folder.path()).at("one")), "9999");
 }

@@ -1,4 +1,4 @@
-// Files of torch.save: those that torch wrote, and those that somebody made to do harm.
+// Files of torch.save: files that torch wrote, and malicious ones.
 #include "easydel/weights/torch_file.h"
 
 #include <gtest/gtest.h>
@@ -95,13 +95,13 @@ TEST(TorchFile, RefusesPicklesThatAreNone) {
             "x.bin: does not hold a dictionary of tensors\n    save the model as safetensors");
   EXPECT_EQ(refused(old_file("}X\x01\x00\x00\x00wK\x01s."s)),
             "x.bin: its entry 'w' is not a tensor\n    save the model's state_dict() alone");
-  // A list that holds itself.
+  // A list that contains itself.
   EXPECT_EQ(refused(old_file("]q\x00h\x00"s + "a."s)),
             "x.bin: does not hold a dictionary of tensors\n    save the model as safetensors");
   EXPECT_EQ(refused("none of it"), "x.bin: is not a file of torch.save" + std::string(again));
 }
 
-// A storage of `elements` floats that follows, and one tensor of it.
+// A storage of `elements` floats, and one tensor in it.
 std::string one_tensor(const std::string& offset, const std::string& shape, const std::string& stride,
                        const std::string& storage) {
   using namespace std::string_literals;
@@ -113,7 +113,7 @@ std::string one_tensor(const std::string& offset, const std::string& shape, cons
   return file + "X\x01\x00\x00\x00"s + "0a.\x04\x00\x00\x00\x00\x00\x00\x00"s + storage;
 }
 
-// A few bytes that copy a list that is kept: memory must not grow with what they ask for.
+// A few bytes that copy a memoized list again and again: memory must not grow with the number of copies.
 TEST(TorchFile, CopiesNoListWithoutEnd) {
   using namespace std::string_literals;
   std::string pickle = "NN\x86q\x01\x30]("s, copy = "h\x03h\x02\x85R0"s;
@@ -157,7 +157,7 @@ TEST(TorchFile, ChecksTheArchive) {
   EXPECT_EQ(changed(entry + 8, 9), "x.bin: the member 'torch_zip/data.pkl' is encrypted" + std::string(damaged));
   EXPECT_EQ(changed(entry + 45, 0x7f), "x.bin: has a member that reaches beyond its end" + std::string(damaged));
   EXPECT_EQ(changed(end, 'Q'), "x.bin: has no directory at its end" + std::string(damaged));
-  // No byte of it can be changed, and no end cut off, so that more happens than a refusal.
+  // Changing any byte of it, or cutting it off anywhere, leads to a refusal at worst.
   for (size_t at = 0; at < good.size(); at += 3) changed(at, static_cast<char>(good[at] ^ 0x41));
   for (size_t size = 0; size < good.size(); size += 11)
     EXPECT_NE(refused(good.substr(0, size)), "(nothing was refused)") << size;

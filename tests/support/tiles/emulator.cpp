@@ -1,4 +1,4 @@
-// Decodes the tile instructions and does them, as Intel's manual (volume 2) describes them; the arithmetic of TDPBF16PS
+// Decodes and executes the tile instructions as Intel's manual (volume 2) describes them; the arithmetic of TDPBF16PS
 // is that of kernels/accumulation_order.h. What the manual forbids ends the process, as it does on hardware.
 #include "support/tiles/emulator.h"
 
@@ -106,7 +106,7 @@ bool decode(const uint8_t* code, const greg_t* gregs, Instruction& out) {
 
 bool configured() { return registers.config.palette == 1; }
 
-// A tile that the configuration gives a size.
+// Whether the configuration gives the tile a size.
 bool usable(int tile) { return configured() && tile < tiles && registers.config.rows[tile] > 0; }
 
 bool load_config(const Instruction& in) {
@@ -239,7 +239,7 @@ void on_illegal_instruction(int, siginfo_t*, void* context) {
     return true;
   };
   if (step()) {
-    while (step()) continue;  // what follows at once needs no signal of its own
+    while (step()) continue;  // the next instruction needs no signal of its own
     return;
   }
   static constexpr char text[] =
@@ -248,7 +248,8 @@ void on_illegal_instruction(int, siginfo_t*, void* context) {
   ::signal(SIGILL, SIG_DFL);  // raised once more on return
 }
 
-// Where EASYDEL_TEST_TILE_PRODUCTS names a file, the counts lie in it: a program may end without its destructors.
+// If EASYDEL_TEST_TILE_PRODUCTS names a file, the counts are mapped into it, because a program may end without running
+// destructors.
 void count_in_file() {
   const char* const path = std::getenv("EASYDEL_TEST_TILE_PRODUCTS");
   const int file = path ? ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
@@ -270,7 +271,7 @@ TileProducts emulated_products() { return {counts->bf16, counts->bytes}; }
 
 namespace easydel::kernels {
 
-// Takes the place of the library's: the program, and what is loaded first, come before it where names are looked up.
+// Replaces the library's function: symbols of the program, and of libraries loaded first, take precedence.
 TileSupport tile_support() {
   const auto of_library = reinterpret_cast<TileSupport (*)()>(dlsym(RTLD_NEXT, "_ZN7easydel7kernels12tile_supportEv"));
   if (of_library && of_library() == TileSupport::granted) return TileSupport::granted;
