@@ -6,19 +6,10 @@
 namespace easydel {
 namespace {
 
-std::vector<std::string> yaml_frames() {
-  const std::string page = test::read_file(test::source_root() / "docs/configuration.md"), open = "```yaml\n";
-  std::vector<std::string> out;
-  for (size_t at = page.find(open); at != std::string::npos; at = page.find(open, at + 1)) {
-    const size_t begin = at + open.size();
-    out.push_back(page.substr(begin, page.find("```", begin) - begin));
-  }
-  return out;
-}
-
 TEST_F(Page, ItsYamlIsRight) {
   int runs = 0, sections = 0;
-  for (const std::string& text : yaml_frames()) {
+  const std::string page = test::read_file(test::source_root() / "docs/configuration.md");
+  for (const std::string& text : code_blocks(page, "yaml")) {
     const Value document = parse_yaml(text, "the page");
     if (document.find("model")) {
       test::write_file("page.yaml", text);

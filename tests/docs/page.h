@@ -1,15 +1,28 @@
-// Where the examples of a page of docs/ run: a fresh folder with what they name, a small model and a few rows.
+// Shared by the tests of pages: the code blocks of a page, and a fresh folder with the files that its examples name, a
+// small model and a few rows.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "easydel/base/error.h"
 #include "support/data.h"
 
 namespace easydel {
+
+// The blocks of one language, in order: "yaml" finds those that begin with ```yaml.
+inline std::vector<std::string> code_blocks(const std::string& page, const std::string& language) {
+  const std::string open = "```" + language + "\n";
+  std::vector<std::string> out;
+  for (size_t at = page.find(open); at != std::string::npos; at = page.find(open, at + 1)) {
+    const size_t begin = at + open.size();
+    out.push_back(page.substr(begin, page.find("```", begin) - begin));
+  }
+  return out;
+}
 
 class Page : public testing::Test {
  protected:

@@ -1,5 +1,5 @@
-// Recorded cases that we deliberately answer differently. docs/differences.md lists the same patterns; one test
-// compares the two, another checks that each pattern is used.
+// Recorded cases that we deliberately answer differently. docs/differences.md lists the same reasons; one test compares
+// the two, another checks that each pattern is used.
 #include "easydel/probe/vectors.h"
 
 namespace easydel::probe {
