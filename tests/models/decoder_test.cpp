@@ -39,8 +39,8 @@ TEST(Decoder, LeavesOutLayersWhileItTrains) {
   int64_t complete = 0;
   for (uint64_t step = 0; step < 64; ++step) {
     const auto training = [step](nn::Pass& pass) {
-      pass.training = true;
-      pass.step = step;
+      pass.random().training = true;
+      pass.random().step = step;
     };
     const Tensor made = logits_of(*model, tokens, training);
     EXPECT_TRUE(made.equal(logits_of(*model, tokens, training))) << step;
@@ -125,7 +125,7 @@ TEST(GlmMoeDsa, FindsASharedChoiceAgainWhereLayersAreComputedAgain) {
   const auto gradients = [&](nn::CheckpointPolicy policy) {
     const auto model = load_model(folder.path(), options);
     nn::Pass pass = nn::Pass::over({0, 9, 20});
-    pass.checkpointing = std::move(policy);
+    pass.activations().checkpointing = std::move(policy);
     const Tensor hidden = model->forward({some_tokens()}, pass).hidden;
     model->head().score(hidden, some_tokens(), pass).logps.mean().backward();
     std::map<std::string, Tensor> out;

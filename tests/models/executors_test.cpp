@@ -34,9 +34,9 @@ struct Example {
   // Scores of the text under "" and the gradient of each parameter under its path.
   std::map<std::string, Tensor> outputs() const {
     nn::Pass pass = nn::Pass::over({0, tokens.size(0)});
-    pass.training = true;
-    pass.seed = 3;
-    if (recomputes) pass.checkpointing = nn::CheckpointPolicy(nn::Checkpointing::nothing_saveable);
+    pass.random().training = true;
+    pass.random().seed = 3;
+    if (recomputes) pass.activations().checkpointing = nn::CheckpointPolicy(nn::Checkpointing::nothing_saveable);
     const Tensor logps = model->head().score(model->forward({tokens}, pass).hidden, next, pass).logps;
     logps.mean().backward();
     std::map<std::string, Tensor> out{{"", logps.detach()}};
@@ -106,7 +106,7 @@ TEST(UseExecutor, ServesTheBackwardAndTheRecomputationOfItsThread) {
   const Example example("llama", "fp32", true);
   Counting counting;
   nn::Pass pass = nn::Pass::over({0, example.tokens.size(0)});
-  pass.checkpointing = nn::CheckpointPolicy(nn::Checkpointing::nothing_saveable);
+  pass.activations().checkpointing = nn::CheckpointPolicy(nn::Checkpointing::nothing_saveable);
   Tensor loss;
   {
     const tensor::UseExecutor use(counting);

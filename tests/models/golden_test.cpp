@@ -91,13 +91,13 @@ TEST_P(Golden, GivesTheWantedTokensWhatTheyAreAmongAll) {
   const at::NoGradGuard no_gradient;
   constexpr int64_t first = 7, second = 5;
   const Tensor tokens = at::arange(first + second, at::kLong) * 5 % 23 + 3;
-  const auto hidden = [&](std::vector<int64_t> wanted, bool cached) {
+  const auto hidden = [&](std::vector<int64_t> requested, bool cached) {
     std::unique_ptr<nn::Cache> cache;
     if (cached) cache = model->make_cache(2, first + second);
     std::unique_ptr<nn::Memory> memory;
     if (cached) memory = cache->next({1, 0}, {first, second});
     nn::Pass pass = cached ? nn::Pass::next(*memory) : nn::Pass::over({0, first, first + second});
-    pass.stream().wanted = std::move(wanted);
+    pass.stream().requested = std::move(requested);
     return model->forward({tokens}, pass).hidden;
   };
   // Bits, but for an activation that only ATen has, which rounds the end of a tensor in another way than its middle,

@@ -129,7 +129,7 @@ TEST(Heads, DropTheSameNumbersOfASequenceInAnyCompany) {
   const auto of = [&](int64_t begin, int64_t end, std::vector<int64_t> cu_seqlens, bool training) {
     const at::NoGradGuard no_gradient;
     nn::Pass pass = nn::Pass::over(std::move(cu_seqlens));
-    pass.training = training, pass.first_token = begin;
+    pass.random().training = training, pass.random().first_token = begin;
     const Tensor part = tokens.slice(0, begin, end);
     return model->class_head()->scores(model->forward({part}, pass).hidden, part, pass);
   };

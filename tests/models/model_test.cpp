@@ -95,9 +95,9 @@ std::map<std::string, Tensor> gradients(const char* config, nn::CheckpointPolicy
   options.training = true;
   const auto model = load_model(folder.path(), options);
   nn::Pass pass = nn::Pass::over({0, 9, 20});
-  pass.checkpointing = std::move(checkpointing);
-  pass.training = true;  // gpt2 drops a tenth
-  pass.seed = 3;
+  pass.activations().checkpointing = std::move(checkpointing);
+  pass.random().training = true;  // gpt2 drops a tenth
+  pass.random().seed = 3;
   const Tensor tokens = at::arange(20, at::TensorOptions().dtype(at::kLong));
   const Tensor hidden = model->forward({tokens}, pass).hidden;
   model->head().score(hidden, tokens, pass).logps.mean().backward();
@@ -138,7 +138,7 @@ TEST(Checkpointing, KeepsTheTensorsThatItsPolicyNames) {
     options.training = true;
     const auto model = load_model(folder.path(), options);
     nn::Pass pass = nn::Pass::over({0, 2000});
-    pass.checkpointing = policy;
+    pass.activations().checkpointing = policy;
     const Tensor tokens = at::arange(2000, at::TensorOptions().dtype(at::kLong)).remainder(96);
     const auto before = mallinfo2();
     const Tensor hidden = model->forward({tokens}, pass).hidden;

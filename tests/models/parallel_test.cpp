@@ -94,8 +94,8 @@ double step(Model& model, const Team& team, nn::Checkpointing checkpointing) {
       keep.narrow(0, cu[i], tokens[i].size(0) - 1).fill_(true);
     }
     nn::Pass pass = nn::Pass::over(cu);
-    pass.training = true;
-    pass.checkpointing = checkpointing;
+    pass.random().training = true;
+    pass.activations().checkpointing = checkpointing;
     Tensor hidden = model.forward({flat}, pass).hidden;
     Tensor predicting = keep.nonzero().squeeze(1);
     nn::Scores scores =

@@ -86,7 +86,7 @@ std::map<std::string, Tensor> gradients(nn::Checkpointing checkpointing) {
   options.training = true;
   const auto model = load_model(work.path(), options);
   nn::Pass pass = nn::Pass::over({0, 9, 20});
-  pass.checkpointing = checkpointing;
+  pass.activations().checkpointing = checkpointing;
   const Outputs outputs = model->forward({at::arange(20, at::kLong)}, pass);
   const RouterTerms terms = router_terms(*model, outputs, pass);
   EXPECT_TRUE(terms.sum.allclose(terms.balance * 0.5 + terms.z * 0.25));

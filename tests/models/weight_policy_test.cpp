@@ -121,7 +121,7 @@ TEST(WeightPolicies, ParametersOfAreTrainedAndNeverSaved) {
   std::vector<std::map<std::string, Tensor>> gradients;
   for (const bool recomputed : {false, true}) {
     nn::Pass pass = nn::Pass::over({0, 12});
-    pass.checkpointing = recomputed ? nn::Checkpointing::nothing_saveable : nn::Checkpointing::none;
+    pass.activations().checkpointing = recomputed ? nn::Checkpointing::nothing_saveable : nn::Checkpointing::none;
     const Tensor hidden = model->forward({tokens}, pass).hidden;
     model->head().score(hidden, tokens, pass).logps.mean().backward();
     auto& found = gradients.emplace_back();

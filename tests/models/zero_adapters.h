@@ -61,12 +61,12 @@ class ZeroAdapters final : public nn::WeightPolicy {
   struct Adapted : nn::Weight {
     Adapted(std::shared_ptr<nn::Weight> weight, Pair pair, ZeroAdapters* counts)
         : base(std::move(weight)), of(pair), policy(counts) {}
-    Tensor product(const Tensor& x, const Tensor& bias, const Tensor&, nn::Pass& pass) override {
-      return sum(base->product(x, bias, {}, pass), added(x, pass));
+    Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, nn::Pass& pass) override {
+      return sum(base->product(x, bias, name, pass), added(x, pass));
     }
-    Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias, const Tensor&,
-                         nn::Pass& pass) override {
-      return sum(base->gated_product(gate, up, kind, bias, {}, pass), added(ops::gated(gate, up, kind), pass));
+    Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
+                         std::string_view name, nn::Pass& pass) override {
+      return sum(base->gated_product(gate, up, kind, bias, name, pass), added(ops::gated(gate, up, kind), pass));
     }
     std::vector<ops::Factors> factors(const Tensor& x, nn::Pass& pass) override {
       ++policy->used["factors"];

@@ -25,7 +25,7 @@ TEST(Layers, LinearIsAProductAndABias) {
   built.entry("q.bias").shard.copy_(random_values({inner}, "b"));
   Pass pass = Pass::over({0, tokens});
   std::string named;
-  pass.capture = [&](std::string_view name, const Tensor&) { named = name; };
+  pass.activations().capture = [&](std::string_view name, const Tensor&) { named = name; };
   const Tensor x = random_values({tokens, size}, "x"), y = linear(x, pass, "attn_query");
   EXPECT_TRUE(y.allclose(at::linear(x, shard(built, "q.weight"), shard(built, "q.bias")), 1e-5, 1e-5));
   EXPECT_EQ(named, "attn_query");

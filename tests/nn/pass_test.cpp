@@ -1,12 +1,10 @@
-// What a pass says of its tokens, and that attention and recurrences continue from a memory as they run over whole
-// texts.
+// What a pass runs over, and that attention continues from a memory as it runs over whole texts.
 #include "easydel/nn/pass.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "easydel/base/error.h"
@@ -34,7 +32,7 @@ void fill(Cache& cache, int64_t slot, int64_t tokens) { cache.next({slot}, {toke
 
 TEST(Pass, OverWholeTextsIsAllPrompt) {
   const Pass pass = Pass::over({0, 3, 3, 7});
-  EXPECT_EQ(numbers(pass.spans()), (Numbers{{0, 0, 3, 0, 1, 3}, {2, 3, 7, 0, 1, 4}}));
+  EXPECT_EQ(numbers(pass.stream().spans()), (Numbers{{0, 0, 3, 0, 1, 3}, {2, 3, 7, 0, 1, 4}}));
   EXPECT_TRUE(pass.stream().positions.equal(at::tensor({0, 1, 2, 0, 1, 2, 3}, at::kLong)));
 }
 
@@ -44,10 +42,10 @@ TEST(Pass, TellsPromptTokensFromGeneratedOnes) {
   // A prompt that begins, a generated token, a prompt that ends and goes on to generated tokens, nothing new.
   const auto memory = cache.next({0, 1, 2, 3}, {4, 1, 5, 0});
   const Pass pass = Pass::next(*memory, {6, 5, 4, 4});
-  EXPECT_EQ(numbers(pass.spans()),
+  EXPECT_EQ(numbers(pass.stream().spans()),
             (Numbers{{0, 0, 4, 0, 1, 6}, {1, 4, 5, 5, 0, 5}, {2, 5, 7, 2, 1, 4}, {2, 7, 10, 4, 0, 4}}));
   EXPECT_TRUE(pass.stream().positions.equal(at::tensor({0, 1, 2, 3, 5, 2, 3, 4, 5, 6}, at::kLong)));
-  EXPECT_EQ(numbers(Pass::next(*memory).spans()),
+  EXPECT_EQ(numbers(Pass::next(*memory).stream().spans()),
             (Numbers{{0, 0, 4, 0, 1, 4}, {1, 4, 5, 5, 1, 6}, {2, 5, 10, 2, 1, 7}}));
   EXPECT_THROW(Pass::next(*memory, {1}), Bug);
 }
@@ -68,7 +66,7 @@ TEST(Pass, AttendsThroughAMemoryAsOverTheWholeText) {
   ops::RopeSpec rope;
   rope.dim = 8;
   Pass whole = Pass::over({0, length});
-  const Tensor expected = whole.attend(0, spec, q, k, v, "text", &whole.rope_table(rope));
+  const Tensor expected = whole.attend(0, spec, q, k, v, &whole.stream().rope_table(rope));
   Cache cache(shape(2, 8, 6), 2, length, 4);
   std::vector<Tensor> found;
   int64_t begin = 0;
@@ -77,7 +75,7 @@ TEST(Pass, AttendsThroughAMemoryAsOverTheWholeText) {
     const auto memory = cache.next({1, 0}, {2, count});
     Pass pass = Pass::next(*memory);
     const auto rows = [&](const Tensor& t) { return at::cat({t.slice(0, 0, 2), t.slice(0, begin, begin + count)}); };
-    found.push_back(pass.attend(0, spec, rows(q), rows(k), rows(v), "text", &pass.rope_table(rope)).slice(0, 2));
+    found.push_back(pass.attend(0, spec, rows(q), rows(k), rows(v), &pass.stream().rope_table(rope)).slice(0, 2));
     pass.finish();
     begin += count;
   }
@@ -86,29 +84,31 @@ TEST(Pass, AttendsThroughAMemoryAsOverTheWholeText) {
   EXPECT_EQ(cache.length(1), 8);
 }
 
-TEST(Pass, ContinuesARecurrenceOfAFamily) {
-  Cache cache(shape(0, 0, 0, {{2}}), 2, 4);
-  const auto run = [](Pass& pass, const Tensor& x) {
-    std::vector<Tensor> out;
-    pass.each_sequence(0, 0, at::zeros({2}), [&](int64_t begin, int64_t end, const Tensor& before) {
-      Tensor sum = before;
-      for (int64_t t = begin; t < end; ++t) out.push_back(sum = sum + x[t]);
-      return sum;
-    });
-    return at::cat(out);
+TEST(Pass, HasAStreamOfTextAndOthersByName) {
+  Pass pass = Pass::over({0, 3});
+  EXPECT_EQ(&pass.stream(), &pass.stream(text_stream));
+  EXPECT_EQ(pass.stream("vision").tokens(), 0);
+  pass.stream("vision").cu_seqlens = {0, 2};
+  EXPECT_EQ(pass.stream("vision").tokens(), 2);
+  EXPECT_EQ(pass.stream().tokens(), 3);
+}
+
+TEST(Pass, DropsAttentionWeightsOnlyWhileItTrains) {
+  constexpr int64_t length = 40;
+  const Tensor q = at::randn({length, 2, 8}), k = at::randn({length, 2, 8}), v = at::randn({length, 2, 8});
+  ops::AttentionSpec spec;
+  spec.dropout = 0.5;
+  const auto attended = [&](bool training, int64_t first_token) {
+    Pass pass = Pass::over({0, length});
+    pass.random().training = training;
+    pass.random().first_token = first_token;
+    return pass.attend(0, spec, q, k, v);
   };
-  const Tensor x = at::randn({5, 2});
-  Pass whole = Pass::over({0, 5});
-  const Tensor expected = run(whole, x);
-  std::vector<Tensor> found;
-  for (const auto& [begin, end] : {std::pair(0, 2), std::pair(2, 5)}) {
-    const auto memory = cache.next({1}, {end - begin});
-    Pass pass = Pass::next(*memory);
-    found.push_back(run(pass, x.slice(0, begin, end)));
-    pass.finish();
-  }
-  EXPECT_TRUE(at::cat(found).equal(expected));
-  EXPECT_TRUE(cache.next({0}, {0})->take_states(0, 0).eq(0).all().item<bool>());
+  const Tensor plain = attended(false, 0), dropped = attended(true, 0);
+  EXPECT_TRUE(plain.equal(attended(false, 7)));
+  EXPECT_FALSE(plain.equal(dropped));
+  EXPECT_TRUE(dropped.equal(attended(true, 0)));
+  EXPECT_FALSE(dropped.equal(attended(true, 7)));
 }
 
 TEST(Pass, ReadsRowsOfEarlierTokensBack) {
@@ -118,8 +118,8 @@ TEST(Pass, ReadsRowsOfEarlierTokensBack) {
   spec.scale = 0.5;
   Pass whole = Pass::over({0, length});
   const KeyRows all(whole, 0, 0, row);
-  const Tensor expected = all.attend(spec, whole.spans(), q, 4, 2);
-  EXPECT_TRUE(all.up_to(whole.spans()).equal(row));
+  const Tensor expected = all.attend(spec, whole.stream().spans(), q, 4, 2);
+  EXPECT_TRUE(all.up_to(whole.stream().spans()).equal(row));
 
   Cache cache(shape(2, dim, 0), 1, length, 4);
   std::vector<Tensor> found, chosen;
@@ -130,7 +130,7 @@ TEST(Pass, ReadsRowsOfEarlierTokensBack) {
     const auto part = [&](const Tensor& t) { return t.slice(0, begin, begin + count); };
     // The second of two heads of the layer.
     const KeyRows rows(pass, 0, 1, part(row));
-    const std::vector<TokenSpan> spans = pass.spans();
+    const std::vector<TokenSpan> spans = pass.stream().spans();
     EXPECT_TRUE(rows.up_to(spans).equal(row.slice(0, 0, begin + count)));
     found.push_back(rows.attend(spec, spans, part(q), 4, 2));
     // Where each token chooses all keys up to itself, nothing changes.

@@ -56,7 +56,7 @@ TEST(WeightForms, OfATrainableWeightAreNotPackedWhereABackwardFollows) {
 TEST(WeightForms, OfAFrozenWeightArePackedWhereverABackwardFollows) {
   Built built;
   const Entry& entry = weight_of(built);
-  ASSERT_TRUE(Pass().has_backward());
+  ASSERT_TRUE(Pass().activations().has_backward());
   entry.forms->matrix(Pass());
   EXPECT_NE(entry.forms->matrix(Pass()).packed, nullptr);
 }

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "easydel/base/error.h"
+#include "easydel/nn/layers.h"
+#include "easydel/nn/run_layer.h"
 #include "easydel/quant/quantize.h"
 #include "nn/built.h"
 
@@ -99,6 +101,80 @@ TEST(Weight, OfCodesIsReadInEveryWay) {
   const Tensor indices = at::arange(3, at::kLong);
   EXPECT_TRUE(weight->lookup(indices, -1, pass).equal(values.slice(0, 0, 3)));
   expect_by_head(weight, values);
+}
+
+// Adds to each product half of it, by a product of its own.
+class Wrapped final : public Weight {
+ public:
+  explicit Wrapped(std::shared_ptr<Weight> base) : base_(std::move(base)) {}
+  Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
+    return base_->product(x, bias, name, pass) + base_->product(x * 0.5, {}, {}, pass);
+  }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override { return base_->factors(x, pass); }
+  Tensor lookup(const Tensor& indices, int64_t padding, Pass& pass) override {
+    return base_->lookup(indices, padding, pass);
+  }
+  std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override { return base_->by_head(rows); }
+
+ private:
+  std::shared_ptr<Weight> base_;
+};
+
+class LinearLayer final : public Layer {
+ public:
+  explicit LinearLayer(const Scope& scope) : linear_(scope, in, out, {}) {}
+  LayerOutput forward(const Tensor& x, Pass& pass) const override {
+    return {ops::activate(linear_(x, pass, "mlp_up"), ops::Activation::silu), {}};
+  }
+
+ private:
+  Linear linear_;
+};
+
+// What a policy keeps is the wrapped weight's own product; what is added to it is computed again.
+TEST(Weight, ThatWrapsAnotherHasTheSameGradientsWhateverIsKept) {
+  Built built(at::kFloat, /*learns=*/true);
+  const PlacedLayer layer(
+      built.scope().on_stream(text_stream) / "up",
+      [](const Scope& scope, int64_t) { return std::make_unique<LinearLayer>(scope); }, 0);
+  Entry& entry = built.entry("up.weight");
+  entry.weight = std::make_shared<Wrapped>(entry.weight);
+  CheckpointPolicy keeps(Checkpointing::save_names);
+  keeps.names = {"mlp_up"};
+  std::vector<Tensor> gradients;
+  for (const CheckpointPolicy& policy :
+       {CheckpointPolicy(), CheckpointPolicy(Checkpointing::nothing_saveable), keeps}) {
+    Pass pass = Pass::over({0, tokens});
+    pass.activations().checkpointing = policy;
+    run_layer(pass, layer, random_values({tokens, in}, "x")).x.square().sum().backward();
+    gradients.push_back(entry.shard.grad().clone());
+    entry.shard.mutable_grad() = Tensor();
+  }
+  EXPECT_TRUE(gradients[0].equal(gradients[1]));
+  EXPECT_TRUE(gradients[0].equal(gradients[2]));
+}
+
+TEST(Weight, CanAskWhichSequenceARowBelongsTo) {
+  struct Asking final : Weight {
+    std::vector<std::vector<int64_t>> seen;
+    Tensor product(const Tensor& x, const Tensor&, std::string_view, Pass& pass) override {
+      seen.push_back(pass.stream().row_offsets(x.size(0)));
+      return x;
+    }
+    std::vector<ops::Factors> factors(const Tensor&, Pass&) override { return {}; }
+    Tensor lookup(const Tensor& indices, int64_t, Pass&) override { return indices; }
+    std::shared_ptr<WeightStack> by_head(const HeadRows&) override { return nullptr; }
+  };
+  Built built;
+  const Linear linear(built.scope() / "up", in, in, {});
+  const auto asking = std::make_shared<Asking>();
+  built.entry("up.weight").weight = asking;
+  Pass pass = Pass::over({0, 2, tokens});
+  pass.stream().requested = {1, 1};
+  const Tensor x = random_values({tokens, in}, "x");
+  linear(x, pass, "mlp_up");
+  linear(pass.stream().requested_rows(x), pass, "mlp_up");
+  EXPECT_EQ(asking->seen, (std::vector<std::vector<int64_t>>{{0, 2, tokens}, {0, 1, 2}}));
 }
 
 TEST(Weight, OfAParameterHasNoValuesOfItsOwn) {

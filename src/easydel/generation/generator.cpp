@@ -89,7 +89,7 @@ class Passes {
 
   // One pass over `count[i]` unseen tokens of each lane. Lanes that have then seen all of their tokens get scores.
   void run(const std::vector<Lane*>& lanes, const std::vector<int64_t>& count) {
-    std::vector<int64_t> slots, prompts, wanted, lengths;
+    std::vector<int64_t> slots, prompts, requested, lengths;
     std::vector<Lane*> complete;
     int64_t total = 0;
     for (const int64_t n : count) total += n;
@@ -102,13 +102,13 @@ class Passes {
       for (int64_t j = 0; j < count[i]; ++j) *to++ = lane.tokens[lane.seen++];
       slots.push_back(lane.slot);
       prompts.push_back(static_cast<int64_t>(lane.prompt));
-      wanted.push_back(lane.unseen() == 0);
+      requested.push_back(lane.unseen() == 0);
       if (lane.unseen() == 0) complete.push_back(&lane);
     }
     const auto memory = cache_->next(slots, count);
     nn::Pass pass = nn::Pass::next(*memory, std::move(prompts));
     pass.stream().lengths = std::move(lengths);
-    pass.stream().wanted = std::move(wanted);
+    pass.stream().requested = std::move(requested);
     Tensor logits;
     const auto forward = [&] {
       const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;

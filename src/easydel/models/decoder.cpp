@@ -36,7 +36,7 @@ Decoder::Decoder(DecoderSpec spec, nn::Building& building)
     : spec_(checked(std::move(spec))), compute_(building.compute) {
   spec_.names.base = building.head.stack_name(spec_.names.base);
   if (building.both_sides && spec_.causal) see_both_sides();
-  const Scope root(building), base = root / spec_.names.base;
+  const Scope root = Scope(building).on_stream(nn::text_stream), base = root / spec_.names.base;
   embedding_ = spec_.embedding ? spec_.embedding(base, spec_) : build_embedding(base, spec_);
   if (spec_.ends) ends_ = spec_.ends(base);
   for (size_t i = 0; i < spec_.layers.size(); ++i) {
@@ -59,18 +59,18 @@ Outputs Decoder::forward(const Inputs& inputs, Pass& pass) const {
   check(inputs.tokens.dim() == 1 && inputs.tokens.size(0) == stream.tokens(), "forward: ", inputs.tokens.sizes(),
         " tokens, the pass has ", stream.tokens());
   if (pass.attention == "auto") pass.attention = attention();
-  Tensor x =
-      pass.name("embeddings", pass.dropout("embedding_dropout", (*embedding_)(inputs, pass), spec_.embedding_dropout));
+  Tensor x = pass.name(
+      "embeddings", pass.random().dropout("embedding_dropout", (*embedding_)(inputs, pass), spec_.embedding_dropout));
   if (ends_) x = ends_->enter(inputs, x, pass);
   Outputs out;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     if (leaves_out(blocks_[i].path, pass)) continue;
     const bool last = i + 1 == blocks_.size() && !ends_;
-    nn::LayerOutput made = (last ? nn::run_layer_wanted : nn::run_layer)(pass, blocks_[i], x);
+    nn::LayerOutput made = (last ? nn::run_layer_requested : nn::run_layer)(pass, blocks_[i], x);
     x = made.x;
     for (auto& [name, extra] : made.extras) out.extras.emplace(str(name, ".", i), std::move(extra));
   }
-  if (ends_) x = pass.wanted(ends_->leave(x, pass));
+  if (ends_) x = pass.stream().requested_rows(ends_->leave(x, pass));
   if (norm_) x = pass.name(str(spec_.names.base, spec_.names.base.empty() ? "" : ".", spec_.names.norm), (*norm_)(x));
   out.hidden = embedding_->leave(x, pass);
   pass.finish();

@@ -122,17 +122,17 @@ double DecoderAttention::mixing_flops(int64_t length) const {
   return 2.0 * double(sizes_.heads * (sizes_.head_dim + sizes_.v_dim)) * seen;
 }
 
-nn::LayerOutput DecoderAttention::forward(const Tensor& outside, Pass& pass, bool wanted) const {
-  const auto rows = [&](const Tensor& t) { return wanted ? pass.wanted(t) : t; };
+nn::LayerOutput DecoderAttention::forward(const Tensor& outside, Pass& pass, bool requested) const {
+  const auto rows = [&](const Tensor& t) { return requested ? pass.stream().requested_rows(t) : t; };
   const Tensor x = region_.enter(outside);
-  auto [q, k, v, gate] = project(x, pass, wanted);
+  auto [q, k, v, gate] = project(x, pass, requested);
   if (q_norm_ && !norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
   if (clip_ > 0) q = at::clamp(q, -clip_, clip_), k = at::clamp(k, -clip_, clip_), v = at::clamp(v, -clip_, clip_);
   v = adjust_values(v);
   const ops::RopeTable* turn = nullptr;  // rotates keys where they are written
   if (rope_) {
-    const ops::RopeTable& table = pass.rope_table(*rope_);
-    q = ops::rope(q, wanted ? ops::RopeTable{rows(table.cos), rows(table.sin), table.interleaved} : table);
+    const ops::RopeTable& table = pass.stream().rope_table(*rope_);
+    q = ops::rope(q, requested ? ops::RopeTable{rows(table.cos), rows(table.sin), table.interleaved} : table);
     if (q_norm_ && norm_after_rope_)
       k = ops::rope(k, table);
     else
@@ -143,14 +143,14 @@ nn::LayerOutput DecoderAttention::forward(const Tensor& outside, Pass& pass, boo
   ops::AttentionSpec attention = attention_;
   if (sinks_) attention.sinks = sinks_.value();
   if (attention.slopes.defined()) attention.slopes = attention.slopes.to(q.device());
-  Tensor mixed = pass.attend(layer_, attention, q, k, v, "text", turn).reshape({q.size(0), heads_ * sizes_.v_dim});
+  Tensor mixed = pass.attend(layer_, attention, q, k, v, turn).reshape({q.size(0), heads_ * sizes_.v_dim});
   if (gate.defined()) mixed = mixed * ops::activate(gate, ops::Activation::sigmoid);
   const Tensor out = output_(before_output(mixed), pass, "attn_output");
-  return {pass.dropout("attention_dropout", out, residual_dropout_), {}};
+  return {pass.random().dropout("attention_dropout", out, residual_dropout_), {}};
 }
 
-DecoderAttention::Projected DecoderAttention::project(const Tensor& x, Pass& pass, bool wanted) const {
-  const auto rows = [&](const Tensor& t) { return wanted ? pass.wanted(t) : t; };
+DecoderAttention::Projected DecoderAttention::project(const Tensor& x, Pass& pass, bool requested) const {
+  const auto rows = [&](const Tensor& t) { return requested ? pass.stream().requested_rows(t) : t; };
   const int64_t tokens = x.size(0), head_dim = sizes_.head_dim, v_dim = sizes_.v_dim;
   if (layout_ == QkvLayout::separate) {
     const Tensor asking = rows(x);

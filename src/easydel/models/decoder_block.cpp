@@ -29,7 +29,7 @@ class Block final : public nn::Layer {
   }
 
   nn::LayerOutput forward(const Tensor& x, Pass& pass) const override { return forward(x, pass, false); }
-  nn::LayerOutput forward_wanted(const Tensor& x, Pass& pass) const override { return forward(x, pass, true); }
+  nn::LayerOutput forward_requested(const Tensor& x, Pass& pass) const override { return forward(x, pass, true); }
 
   nn::CacheLayer cache() const override { return mixer_->cache(); }
   double mixing_flops(int64_t length) const override {
@@ -38,18 +38,18 @@ class Block final : public nn::Layer {
   double idle_elements() const override { return mixer_->idle_elements() + (feed_ ? feed_->idle_elements() : 0.0); }
 
  private:
-  // `wanted`: after the mixer only the requested tokens go on.
-  nn::LayerOutput forward(const Tensor& all, Pass& pass, bool wanted) const {
+  // `requested`: after the mixer only the requested tokens go on.
+  nn::LayerOutput forward(const Tensor& all, Pass& pass, bool requested) const {
     nn::LayerOutput out;
     const auto take = [&](nn::LayerOutput made) {
       out.extras.merge(made.extras);
       return made.x;
     };
     const auto run = [&](const nn::Layer& part, const Tensor& normed) { return take(part.forward(normed, pass)); };
-    const auto rows = [&](const Tensor& t) { return wanted ? pass.wanted(t) : t; };
+    const auto rows = [&](const Tensor& t) { return requested ? pass.stream().requested_rows(t) : t; };
     const Tensor all_normed = normed_by(before_mixer_, all);
-    const Tensor mixed =
-        pass.name(names_.attention, wanted ? take(mixer_->forward_wanted(all_normed, pass)) : run(*mixer_, all_normed));
+    const Tensor mixed = pass.name(
+        names_.attention, requested ? take(mixer_->forward_requested(all_normed, pass)) : run(*mixer_, all_normed));
     const Tensor x = rows(all), normed = rows(all_normed);
     if (parallel_) {
       const Tensor fed =

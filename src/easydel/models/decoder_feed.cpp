@@ -55,7 +55,7 @@ class Feed final : public nn::Layer {
 
   nn::LayerOutput forward(const Tensor& outside, Pass& pass) const override {
     const Tensor out = feed(region_.enter(outside), pass);
-    return {pass.dropout("mlp_dropout", out, dropout_), {}};
+    return {pass.random().dropout("mlp_dropout", out, dropout_), {}};
   }
 
  private:

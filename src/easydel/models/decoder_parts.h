@@ -21,7 +21,7 @@ class DecoderAttention : public nn::Layer {
   DecoderAttention(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer, bool divided = true);
 
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override { return forward(x, pass, false); }
-  nn::LayerOutput forward_wanted(const Tensor& x, nn::Pass& pass) const override { return forward(x, pass, true); }
+  nn::LayerOutput forward_requested(const Tensor& x, nn::Pass& pass) const override { return forward(x, pass, true); }
   nn::CacheLayer cache() const override { return {kv_heads_, sizes_.head_dim, sizes_.v_dim, {}}; }
   double mixing_flops(int64_t length) const override;
 
@@ -37,10 +37,10 @@ class DecoderAttention : public nn::Layer {
     Tensor gate;     // [tokens, heads * dim]; undefined: there is none
   };
 
-  // `wanted`: queries of the wanted tokens alone.
-  nn::LayerOutput forward(const Tensor& outside, nn::Pass& pass, bool wanted) const;
-  // Queries and gates are of the wanted tokens, if `wanted`.
-  Projected project(const Tensor& x, nn::Pass& pass, bool wanted) const;
+  // `requested`: queries of the requested tokens alone.
+  nn::LayerOutput forward(const Tensor& outside, nn::Pass& pass, bool requested) const;
+  // Queries and gates are of the requested tokens, if `requested`.
+  Projected project(const Tensor& x, nn::Pass& pass, bool requested) const;
   Tensor growth(const Tensor& positions, at::ScalarType type) const;
 
   LayerSizes sizes_;  // of all ranks

@@ -112,7 +112,7 @@ GemmaAttention::GemmaAttention(const Scope& scope, const DecoderSpec& spec, int6
 Tensor GemmaAttention::operator()(const Tensor& x, Pass& pass, const Tensor& stored, Tensor* made) const {
   const int64_t tokens = x.size(0), half = kv_heads_ * head_dim_;
   const auto heads = [&](const Tensor& t) { return t.reshape({tokens, -1, head_dim_}); };
-  const ops::RopeTable& table = pass.rope_table(*rope_);
+  const ops::RopeTable& table = pass.stream().rope_table(*rope_);
   const Tensor q = ops::rope((*q_norm_)(heads((*q_)(x, pass, "attn_query"))), table);
   Tensor k, v;
   if (own_) {

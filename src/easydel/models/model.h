@@ -31,7 +31,7 @@ struct Inputs {
 };
 
 struct Outputs {
-  Tensor hidden;  // [tokens, hidden_size], of the wanted tokens alone, after the final norm: what enters the head
+  Tensor hidden;  // [tokens, hidden_size], of the requested tokens alone, after the final norm: what enters the head
   std::map<std::string, Tensor> extras;  // what a loss may need with its gradient, by name and layer: "router_logits.3"
 };
 

@@ -13,9 +13,9 @@ namespace {
 std::vector<int64_t> speakers(Pooling pooling, const Tensor& tokens, const Stream& on, std::optional<int64_t> padding) {
   const Tensor ids = tokens.to(at::kCPU).contiguous();
   const int64_t* const id = ids.const_data_ptr<int64_t>();
-  const Tensor hidden = on.hidden.defined() ? on.hidden.to(at::kCPU).contiguous() : Tensor();
+  const Tensor masked = on.masked.defined() ? on.masked.to(at::kCPU).contiguous() : Tensor();
   const auto silent = [&](int64_t row) {
-    return padding ? id[row] == *padding : hidden.defined() && hidden.const_data_ptr<bool>()[row];
+    return padding ? id[row] == *padding : masked.defined() && masked.const_data_ptr<bool>()[row];
   };
   std::vector<int64_t> rows;
   for (int64_t s = 0; s < on.sequences(); ++s) {
@@ -32,12 +32,12 @@ Tensor means(const Tensor& hidden, const Stream& on) {
   for (int64_t s = 0; s < on.sequences(); ++s) {
     const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
     const Tensor rows = hidden.slice(0, begin, end);
-    if (!on.hidden.defined()) {
+    if (!on.masked.defined()) {
       out.push_back(rows.mean(0));
       continue;
     }
     const Tensor shown =
-        on.hidden.slice(0, begin, end).logical_not().to(hidden.device()).to(hidden.scalar_type()).unsqueeze(1);
+        on.masked.slice(0, begin, end).logical_not().to(hidden.device()).to(hidden.scalar_type()).unsqueeze(1);
     out.push_back((rows * shown).sum(0) / shown.sum());
   }
   return at::stack(out);
@@ -68,15 +68,17 @@ ClassHead::ClassHead(const Scope& root, int64_t size, ClassHeadSpec spec) : spec
 
 // The mask of a pooled row is that of the token which speaks for it, whatever else is in the pass.
 Tensor ClassHead::dropped(std::string_view name, const Tensor& x, const Tensor& tokens, Pass& pass) const {
-  if (!pass.training || spec_.dropout <= 0.0) return x;
-  if (spec_.pooling == Pooling::none) return pass.dropout(name, x, spec_.dropout);
-  const Tensor mask = pass.dropout(name, at::ones({tokens.size(0), x.size(1)}, x.options()), spec_.dropout);
+  if (!pass.random().training || spec_.dropout <= 0.0) return x;
+  if (spec_.pooling == Pooling::none) return pass.random().dropout(name, x, spec_.dropout);
+  const Tensor mask = pass.random().dropout(name, at::ones({tokens.size(0), x.size(1)}, x.options()), spec_.dropout);
   const Pooling by = spec_.pooling == Pooling::mean ? Pooling::first : spec_.pooling;
   return x * pool(mask, by, tokens, pass, spec_.padding);
 }
 
 Tensor ClassHead::scores(const Tensor& hidden, const Tensor& tokens, Pass& pass) const {
   Tensor x = pool(hidden, spec_.pooling, tokens, pass, spec_.padding);
+  std::optional<RowScope> pooled;
+  if (spec_.pooling != Pooling::none) pooled.emplace(pass.stream(), RowScope::Rows::sequences);
   if (spec_.dropout_before_dense) x = dropped("head_input_dropout", x, tokens, pass);
   if (dense_) x = ops::activate((*dense_)(x, pass, "head_dense"), spec_.activation);
   if (norm_) x = (*norm_)(x);

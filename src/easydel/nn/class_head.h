@@ -8,9 +8,9 @@
 
 namespace easydel::nn {
 
-// hidden [tokens, size] of the pass's stream "text" -> [sequences, size], with gradients. Hidden tokens have no part in
-// a mean, and none speaks last unless `padding` is given: then ids in `tokens`, int64 [tokens], that are it do not.
-// Where none is left, the first speaks.
+// hidden [tokens, size] of the pass's stream -> [sequences, size], with gradients. Masked tokens do not count in a
+// mean, and are never taken as the last one. If `padding` is given, tokens with this id are not taken as the last one
+// instead (ids `tokens`, int64 [tokens]). If no other is left, the first token is taken.
 Tensor pool(const Tensor& hidden, Pooling pooling, const Tensor& tokens, const Pass& pass,
             std::optional<int64_t> padding = {});
 

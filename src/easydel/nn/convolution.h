@@ -27,7 +27,7 @@ class ShortConvolution {
   // x [tokens, channels] -> [tokens, channels]; `state` is its state's number in the cached layer.
   Tensor operator()(const Tensor& x, int64_t layer, size_t state, Pass& pass) const {
     const auto value = [&](const Parameter& p) { return p ? p.value().to(x.scalar_type()) : Tensor(); };
-    return pass.convolve(layer, state, x, value(weight_).view({channels_, width_}), value(bias_));
+    return pass.stream().convolve(layer, state, x, value(weight_).view({channels_, width_}), value(bias_));
   }
   std::vector<int64_t> state() const { return {width_ - 1, channels_}; }
 

@@ -80,7 +80,7 @@ GatedDelta::Projected GatedDelta::project(const Tensor& x, Pass& pass) const {
 
 LayerOutput GatedDelta::forward(const Tensor& outside, Pass& pass) const {
   const int64_t tokens = outside.size(0);
-  const Projected in = project(pass.visible(outside), pass);
+  const Projected in = project(pass.stream().visible(outside), pass);
   const Tensor mixed = ops::activate(convolution_(in.qkv, layer_, 0, pass), spec_.activation);
   const auto heads = [&](int64_t begin, int64_t count, int64_t dim) {
     return mixed.narrow(1, begin, count * dim).view({tokens, count, dim});
@@ -90,7 +90,7 @@ LayerOutput GatedDelta::forward(const Tensor& outside, Pass& pass) const {
   memory.v = heads(2 * keys_, spec_.v_heads, spec_.v_dim);
   memory.beta = at::sigmoid(in.b);
   memory.rate = -wide(a_log_).exp() * at::softplus(in.a.to(at::kFloat) + wide(step_bias_));
-  const Tensor read = pass.recurrent(layer_, 1, {.delta = true}, memory).to(outside.scalar_type());
+  const Tensor read = pass.stream().recurrent(layer_, 1, {.delta = true}, memory).to(outside.scalar_type());
   const Tensor gate = ops::activate(in.gate.to(at::kFloat), ops::Activation::silu);
   const Tensor y = (norm_(read).to(at::kFloat) * gate).to(outside.scalar_type());
   return {out_(y.reshape({tokens, values_}), pass, "mixer_output"), {}};
@@ -126,7 +126,7 @@ KimiDelta::KimiDelta(const Scope& scope, const DeltaSpec& spec, int64_t layer)
 LayerOutput KimiDelta::forward(const Tensor& outside, Pass& pass) const {
   const int64_t tokens = outside.size(0);
   const std::vector<int64_t> per_head = {tokens, spec_.v_heads, spec_.v_dim};
-  const Tensor x = pass.visible(outside);
+  const Tensor x = pass.stream().visible(outside);
   const auto mixed = [&](const Linear& linear, const ShortConvolution& convolution, size_t state, const char* name) {
     return ops::activate(convolution(linear(x, pass, name), layer_, state, pass), spec_.activation).view(per_head);
   };
@@ -137,7 +137,7 @@ LayerOutput KimiDelta::forward(const Tensor& outside, Pass& pass) const {
   const Tensor forget = forget_out_(forget_in_(x, pass, "mixer_forget_in"), pass, "mixer_forget").to(at::kFloat);
   const Tensor step = at::softplus((forget + wide(step_bias_)).view(per_head));
   memory.rate = -wide(a_log_).exp().view({1, spec_.v_heads, 1}) * step;
-  const Tensor read = pass.recurrent(layer_, 3, {.delta = true}, memory).to(outside.scalar_type());
+  const Tensor read = pass.stream().recurrent(layer_, 3, {.delta = true}, memory).to(outside.scalar_type());
   const Tensor gate = gate_out_(gate_in_(x, pass, "mixer_gate_in"), pass, "mixer_gate").view(per_head);
   const Tensor y = (norm_(read).to(at::kFloat) * at::sigmoid(gate.to(at::kFloat))).to(outside.scalar_type());
   return {out_(y.reshape({tokens, channels_}), pass, "mixer_output"), {}};

@@ -99,6 +99,7 @@ ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int6
 }
 
 Tensor ExpertLinear::operator()(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const {
+  const RowScope regrouped(pass.stream(), RowScope::Rows::regrouped);
   return weight_.entry().stack->product(x, begin, bias_ ? bias_.value() : Tensor(), pass);
 }
 

@@ -17,7 +17,7 @@ class GatedConvolution final : public Layer {
         out_(scope / "out_proj", size, size, {.bias = bias, .deviation = deviation}) {}
 
   LayerOutput forward(const Tensor& x, Pass& pass) const override {
-    const Tensor all = in_(pass.visible(x), pass, "mixer_in");
+    const Tensor all = in_(pass.stream().visible(x), pass, "mixer_in");
     const auto part = [&](int64_t i) { return all.narrow(1, i * size_, size_); };
     const Tensor mixed = part(1) * convolution_(part(0) * part(2), layer_, 0, pass);
     return {out_(mixed, pass, "mixer_output"), {}};

@@ -29,13 +29,13 @@ Indexer::Indexer(const Scope& scope, const MlaSpec& spec)
 
 Tensor Indexer::keys(const Tensor& x, Pass& pass) const {
   const at::NoGradGuard no_gradient;
-  return turned(k_norm_(k_(x, pass, "index_key")).unsqueeze(1), pass.rope_table(*rope_)).squeeze(1);
+  return turned(k_norm_(k_(x, pass, "index_key")).unsqueeze(1), pass.stream().rope_table(*rope_)).squeeze(1);
 }
 
 Indexer::Query Indexer::query(const Tensor& x, const Tensor& low, Pass& pass) const {
   const at::NoGradGuard no_gradient;
   const Tensor q = q_(low, pass, "index_query").view({x.size(0), heads_, dim_});
-  return {turned(q, pass.rope_table(*rope_)),
+  return {turned(q, pass.stream().rope_table(*rope_)),
           weights_(x, pass, "index_weights").to(at::kFloat) * std::pow(double(heads_), -0.5)};
 }
 

@@ -29,9 +29,9 @@ class Layer {
   virtual LayerOutput forward(const Tensor& x, Pass& pass) const = 0;
   // The same, but x of the result holds the rows of the requested tokens only: [requested, size]. A layer overrides it
   // where it can leave the other rows out of its work.
-  virtual LayerOutput forward_wanted(const Tensor& x, Pass& pass) const {
+  virtual LayerOutput forward_requested(const Tensor& x, Pass& pass) const {
     LayerOutput out = forward(x, pass);
-    out.x = pass.wanted(out.x);
+    out.x = pass.stream().requested_rows(out.x);
     return out;
   }
   // What this rank keeps of a running sequence for the layer.

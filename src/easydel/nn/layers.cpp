@@ -30,21 +30,21 @@ Linear::Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions&
 template <class Product>
 Tensor Linear::finish(Pass& pass, std::string_view name, Product&& product) const {
   const Tensor bias = bias_ ? bias_.value() : Tensor();
-  if (!sum_.divided()) return pass.name(name, product(bias, pass.given(name)));
-  const Tensor sum = sum_.leave(product(Tensor(), Tensor()));
+  if (!sum_.divided()) return pass.name(name, product(bias, name));
+  const Tensor sum = sum_.leave(product(Tensor(), std::string_view()));
   return pass.name(name, bias.defined() ? sum + bias.to(sum.scalar_type()) : sum);
 }
 
 Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) const {
-  return finish(pass, name, [&](const Tensor& bias, const Tensor& given) {
-    return weight_.entry().weight->product(x, bias, given, pass);
+  return finish(pass, name, [&](const Tensor& bias, std::string_view kept) {
+    return weight_.entry().weight->product(x, bias, kept, pass);
   });
 }
 
 Tensor Linear::gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass,
                      std::string_view name) const {
-  return finish(pass, name, [&](const Tensor& bias, const Tensor& given) {
-    return weight_.entry().weight->gated_product(gate, up, kind, bias, given, pass);
+  return finish(pass, name, [&](const Tensor& bias, std::string_view kept) {
+    return weight_.entry().weight->gated_product(gate, up, kind, bias, kept, pass);
   });
 }
 

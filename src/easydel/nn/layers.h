@@ -31,7 +31,7 @@ class Linear {
   Tensor gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass, std::string_view name) const;
 
  private:
-  // product(bias, given), summed over the ranks of a divided region, under its name.
+  // product(bias, name), summed over the ranks of a divided region. The sum is computed again in a recomputation.
   template <class Product>
   Tensor finish(Pass& pass, std::string_view name, Product&& product) const;
 

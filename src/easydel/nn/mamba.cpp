@@ -74,10 +74,10 @@ Tensor Mamba::normed(const Tensor& x, const std::optional<Norm>& norm) const {
 
 LayerOutput Mamba::forward(const Tensor& outside, Pass& pass) const {
   const int64_t tokens = outside.size(0), inner = spec_.inner, state = spec_.state, size = inner / heads_;
-  const Tensor both = in_(pass.visible(outside), pass, "mixer_in");
+  const Tensor both = in_(pass.stream().visible(outside), pass, "mixer_in");
   const Tensor gate = both.narrow(1, inner, inner);
   const Tensor convolved = convolution_(both.narrow(1, 0, inner), layer_, 0, pass);
-  const Tensor x = pass.visible(ops::activate(convolved, spec_.activation));
+  const Tensor x = pass.stream().visible(ops::activate(convolved, spec_.activation));
   const Tensor parts = parts_(x, pass, "mixer_parts");
   const Tensor rank = normed(parts.narrow(1, 0, spec_.rank), step_norm_);
   const Tensor b = normed(parts.narrow(1, spec_.rank, state), b_norm_);
@@ -92,7 +92,7 @@ LayerOutput Mamba::forward(const Tensor& outside, Pass& pass) const {
   scan.v = (wide_x * step).view({tokens, heads_, size});
   scan.by_column = step.view({tokens, heads_, size});
   scan.slopes = -wide(a_log_).exp().view({heads_, size, state}).transpose(1, 2);
-  const Tensor read = pass.recurrent(layer_, 1, {}, scan).view({tokens, inner});
+  const Tensor read = pass.stream().recurrent(layer_, 1, {}, scan).view({tokens, inner});
   const Tensor y = (read + wide_x * wide(skip_)) * ops::activate(gate.to(at::kFloat), ops::Activation::silu);
   return {out_(y.to(outside.scalar_type()), pass, "mixer_output"), {}};
 }
@@ -144,20 +144,20 @@ Tensor Mamba2::gated(const Tensor& y, const Tensor& gate) const {
 // kernels of the paper's authors bound the step of a token that is decoded alone.
 Tensor Mamba2::bounded(const Tensor& step, const Pass& pass) const {
   Tensor out = at::clamp(step, spec_.least_step, spec_.most_step);
-  for (const TokenSpan& span : pass.spans())
+  for (const TokenSpan& span : pass.stream().spans())
     if (!span.prompt) out.slice(0, span.begin, span.end).copy_(step.slice(0, span.begin, span.end));
   return out;
 }
 
 LayerOutput Mamba2::forward(const Tensor& outside, Pass& pass) const {
   const int64_t tokens = outside.size(0), inner = spec_.inner, both = spec_.groups * spec_.state;
-  Tensor seen = pass.visible(outside);
+  Tensor seen = pass.stream().visible(outside);
   if (spec_.input_multiplier != 1.0) seen = seen * spec_.input_multiplier;
   Tensor all = in_(seen, pass, "mixer_in");
   if (multipliers_.defined()) all = all * multipliers_.to(all.device(), all.scalar_type());
   const Tensor gate = all.narrow(1, 0, inner);
   const Tensor convolved = convolution_(all.narrow(1, inner, mixed_), layer_, 0, pass);
-  const Tensor mixed = pass.visible(ops::activate(convolved, spec_.activation)).to(at::kFloat);
+  const Tensor mixed = pass.stream().visible(ops::activate(convolved, spec_.activation)).to(at::kFloat);
   const Tensor raw = all.narrow(1, inner + mixed_, spec_.heads).to(at::kFloat) + wide(step_bias_);
   Tensor step = at::softplus(raw);
   if (spec_.least_step > 0.0 || std::isfinite(spec_.most_step)) step = bounded(step, pass);
@@ -168,7 +168,7 @@ LayerOutput Mamba2::forward(const Tensor& outside, Pass& pass) const {
   scan.q = mixed.narrow(1, inner + both, both).view({tokens, spec_.groups, spec_.state});
   scan.v = x * step.unsqueeze(2);
   scan.rate = -wide(a_log_).exp() * step;
-  const Tensor read = pass.recurrent(layer_, 1, {}, scan) + x * wide(skip_).unsqueeze(1);
+  const Tensor read = pass.stream().recurrent(layer_, 1, {}, scan) + x * wide(skip_).unsqueeze(1);
   const Tensor y = gated(read.view({tokens, inner}), gate);
   return {out_(y.to(outside.scalar_type()), pass, "mixer_output"), {}};
 }

@@ -46,7 +46,9 @@ class Mla final : public Layer {
   LayerOutput forward(const Tensor& outside, Pass& pass) const override {
     const Tensor x = region_.enter(outside);
     const int64_t tokens = x.size(0);
-    const auto turned = [&](const Tensor& t) { return spec_.rope ? ops::rope(t, pass.rope_table(*spec_.rope)) : t; };
+    const auto turned = [&](const Tensor& t) {
+      return spec_.rope ? ops::rope(t, pass.stream().rope_table(*spec_.rope)) : t;
+    };
     Tensor low;
     if (q_a_) low = (*q_norm_)((*q_a_)(x, pass, "attn_query_a"));
     Tensor q = (*q_)(q_a_ ? low : x, pass, "attn_query").view({tokens, heads_, spec_.plain_dim + spec_.rope_dim});
@@ -65,7 +67,7 @@ class Mla final : public Layer {
       query = indexer_->query(outside, low, pass);
     }
     const KeyRows rows(pass, layer_, spec_.cache_head, at::cat(kept, 2).squeeze(1));
-    const std::vector<TokenSpan> spans = pass.spans();
+    const std::vector<TokenSpan> spans = pass.stream().spans();
     std::vector<Tensor> made;
     for (size_t i = 0, end; i < spans.size(); i = end) {
       const bool absorbs = is_absorbed(spans[i]);
@@ -117,6 +119,7 @@ class Mla final : public Layer {
       latent = all.narrow(1, 0, spec_.kv_rank).contiguous();
       k_turned = all.narrow(1, spec_.kv_rank, spec_.rope_dim).unsqueeze(1);
     }
+    const RowScope keys(pass.stream(), RowScope::Rows::keys, spans);
     const Tensor kv = kv_b_(latent, pass, "attn_value").view({latent.size(0), heads_, spec_.plain_dim + spec_.v_dim});
     const Tensor q = at::cat({q_plain, q_turned}, 2);
     const Tensor k = at::cat({kv.narrow(2, 0, spec_.plain_dim), k_turned.expand({-1, heads_, -1})}, 2);
@@ -126,11 +129,12 @@ class Mla final : public Layer {
 
   Tensor absorbed(Pass& pass, const KeyRows& rows, std::span<const TokenSpan> spans, const Tensor& q_plain,
                   const Tensor& q_turned, const std::optional<Indexer::Query>& query) const {
+    const RowScope tokens(pass.stream(), RowScope::Rows::tokens, spans);
     const Tensor q = at::cat({each_head(q_plain, *key_weights_, pass), q_turned}, 2);
     const int64_t width = spec_.kv_rank + spec_.rope_dim;
     if (!chooses()) return each_head(rows.attend(attention_, spans, q, width, spec_.kv_rank), *value_weights_, pass);
     // A layer that takes another's choice absorbs the same spans as that layer.
-    std::vector<KeyChoice>& choices = pass.choices(indexer_ ? layer_ : spec_.index_source);
+    std::vector<KeyChoice>& choices = pass.stream().choices(indexer_ ? layer_ : spec_.index_source);
     if (indexer_) {
       choices.resize(size_t(pass.stream().tokens()));
       for (const TokenSpan& span : spans) {

@@ -19,11 +19,12 @@ Router::Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, co
 
 std::pair<ops::Routing, Tensor> Router::operator()(const Tensor& x, Pass& pass) const {
   const Tensor bias = bias_ && bias_counts_ ? bias_.value() : Tensor();
+  constexpr std::string_view name = "moe_router_logits";
   const Tensor logits =
-      weight_.entry().weight->product(x.to(weight_.entry().compute), bias, pass.given("moe_router_logits"), pass);
-  pass.name("moe_router_logits", logits);
-  const int64_t lots = pass.training ? ops::lots_of(spec_) : 0;
-  const Tensor drawn = lots > 0 ? pass.uniform("moe_router_lots", x.size(0), lots).to(logits.device()) : Tensor();
+      pass.name(name, weight_.entry().weight->product(x.to(weight_.entry().compute), bias, name, pass));
+  const int64_t lots = pass.random().training ? ops::lots_of(spec_) : 0;
+  const Tensor drawn =
+      lots > 0 ? pass.random().uniform("moe_router_lots", x.size(0), lots).to(logits.device()) : Tensor();
   return {ops::route(logits, spec_, correction_ ? correction_.value() : Tensor(), drawn), logits};
 }
 
@@ -45,8 +46,8 @@ Moe::Moe(const Scope& block, MoeSpec spec)
 }
 
 LayerOutput Moe::forward(const Tensor& given, Pass& pass) const {
-  Tensor x = pass.jitter("moe_input", given, spec_.input_jitter);
-  if (spec_.jittered_twice) x = pass.jitter("moe_router_input", x, spec_.input_jitter);
+  Tensor x = pass.random().jitter("moe_input", given, spec_.input_jitter);
+  if (spec_.jittered_twice) x = pass.random().jitter("moe_router_input", x, spec_.input_jitter);
   auto [routing, logits] = router_(x, pass);
   Tensor out = pass.name("moe_expert_output", experts_(x, routing.indices, routing.weights, pass));
   if (shared_) {
@@ -56,7 +57,7 @@ LayerOutput Moe::forward(const Tensor& given, Pass& pass) const {
     out = out + shared;
   }
   if (bias_) out = out + bias_.value().to(out.scalar_type());
-  LayerOutput made{pass.name("moe_output", pass.dropout("mlp_dropout", out, spec_.output_dropout)), {}};
+  LayerOutput made{pass.name("moe_output", pass.random().dropout("mlp_dropout", out, spec_.output_dropout)), {}};
   made.extras["router_logits"] = logits;
   if (pass.requests("expert_tokens"))
     made.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, router_.spec().experts);

@@ -7,8 +7,8 @@
 
 namespace easydel::nn {
 
-KeyRows::KeyRows(Pass& pass, int64_t layer, int64_t head, Tensor row, std::string_view stream)
-    : pass_(pass), on_(pass.stream(stream)), row_(row.unsqueeze(1)) {
+KeyRows::KeyRows(Pass& pass, int64_t layer, int64_t head, Tensor row)
+    : pass_(pass), on_(pass.stream()), row_(row.unsqueeze(1)) {
   if (!on_.memory) return;
   on_.memory->write(layer, head, row_, {}, nullptr);
   pages_ = on_.memory->ranges(layer);
@@ -24,8 +24,8 @@ Tensor KeyRows::up_to(std::span<const TokenSpan> spans) const {
 }
 
 Tensor KeyRows::masked(const TokenSpan& span) const {
-  if (on_.memory || !on_.hidden.defined()) return {};
-  return on_.hidden.slice(0, span.begin - span.position, span.end);
+  if (on_.memory || !on_.masked.defined()) return {};
+  return on_.masked.slice(0, span.begin - span.position, span.end);
 }
 
 Tensor KeyRows::attend(const ops::AttentionSpec& spec, std::span<const TokenSpan> spans, const Tensor& q, int64_t width,
@@ -39,7 +39,7 @@ Tensor KeyRows::attend(const ops::AttentionSpec& spec, std::span<const TokenSpan
       ranges.push_back({span.begin - first, span.end - first, span.begin - span.position, span.end, {}});
   ops::AttentionCall call;
   call.sequences = ranges;
-  if (!on_.memory) call.hidden = on_.hidden;
+  if (!on_.memory) call.hidden = on_.masked;
   const Tensor& rows = on_.memory ? pages_.keys : row_;
   return run(spec, call, spans, q, rows.narrow(-1, 0, width), rows.narrow(-1, 0, v_dim));
 }
@@ -80,7 +80,7 @@ Tensor KeyRows::attend_made(const ops::AttentionSpec& spec, std::span<const Toke
   }
   ops::AttentionCall call;
   call.sequences = ranges;
-  if (!on_.memory && on_.hidden.defined()) call.hidden = on_.hidden.narrow(0, first, key);
+  if (!on_.memory && on_.masked.defined()) call.hidden = on_.masked.narrow(0, first, key);
   return run(spec, call, spans, q, k, v);
 }
 
@@ -88,10 +88,8 @@ Tensor KeyRows::run(const ops::AttentionSpec& spec, ops::AttentionCall& call, st
                     const Tensor& q, const Tensor& k, const Tensor& v) const {
   ops::AttentionSpec own = spec;
   own.v_dim = v.size(-1);
-  if (!pass_.training) own.dropout = 0.0;
-  call.first_token = pass_.first_token + spans.front().begin;
-  if (own.dropout > 0) call.dropout_key = pass_.dropout_key("attn_weights");
-  return pass_.attention_of(own, call, q, k, v);
+  call.first_token = spans.front().begin;
+  return pass_.attend(own, call, q, k, v);
 }
 
 }  // namespace easydel::nn

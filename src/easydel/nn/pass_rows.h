@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "easydel/nn/memory.h"
@@ -15,7 +14,7 @@ class KeyRows {
  public:
   // row [tokens, dim] of this pass's tokens, which is stored as head `head` of layer `layer` if there is a memory. The
   // pass must outlive this.
-  KeyRows(Pass& pass, int64_t layer, int64_t head, Tensor row, std::string_view stream = "text");
+  KeyRows(Pass& pass, int64_t layer, int64_t head, Tensor row);
 
   // The rows of the sequences that the spans are of, from position 0 to each span's last token, one after the other:
   // [sum of keys(), dim].

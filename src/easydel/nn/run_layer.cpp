@@ -4,39 +4,65 @@
 
 #include <utility>
 
+#include "easydel/base/error.h"
 #include "easydel/tensor/compat.h"
 
 namespace easydel::nn {
 
 using torch::autograd::variable_list;
 
-// The parts of a pass that only the seam may touch.
+// The only code that says to a pass which layer runs, and whether it saves tensors or gets them back.
 class LayerRun {
  public:
-  static LayerOutput plain(Pass& pass, const PlacedLayer& placed, const Tensor& x, bool wanted = false) {
-    std::string before = std::exchange(pass.prefix_, placed.path);
-    LayerOutput out = wanted ? placed.layer->forward_wanted(x, pass) : placed.layer->forward(x, pass);
-    pass.prefix_ = std::move(before);
-    if (pass.capture) pass.capture(placed.path, out.x);
+  static LayerOutput plain(Pass& pass, const PlacedLayer& placed, const Tensor& x, bool requested = false) {
+    LayerOutput out;
+    {
+      const LayerRun inside(pass, placed);
+      out = requested ? placed.layer->forward_requested(x, pass) : placed.layer->forward(x, pass);
+    }
+    if (pass.activations_.capture) pass.activations_.capture(placed.path, out.x);
     return out;
   }
   static LayerOutput saving(Pass& pass, const PlacedLayer& layer, const Tensor& x, KeptTensors& saved) {
     const at::NoGradGuard no_gradient;
-    pass.saving_ = &saved;
+    pass.activations_.saving_ = &saved;
     LayerOutput out = plain(pass, layer, x);
-    pass.saving_ = nullptr;
+    pass.activations_.saving_ = nullptr;
     return out;
   }
   static LayerOutput again(Pass& pass, const PlacedLayer& layer, const Tensor& x, const KeptTensors& saved) {
-    pass.giving_ = &saved;
-    pass.taken_.clear();
+    pass.activations_.giving_ = &saved;
+    pass.activations_.given_.clear();
     LayerOutput out = plain(pass, layer, x);
-    pass.giving_ = nullptr;
+    pass.activations_.giving_ = nullptr;
     return out;
   }
+
+ private:
+  LayerRun(Pass& pass, const PlacedLayer& placed)
+      : pass_(pass),
+        stream_(pass.current_),
+        path_(pass.random_.path_),
+        backward_follows_(pass.activations_.backward_follows_) {
+    check(pass.streams_.contains(placed.stream), placed.path, ": the pass has no stream '", placed.stream, "'");
+    // What a layer computes without gradients (an indexer) still belongs to a forward that a backward follows.
+    enter(placed.stream, placed.path, pass.activations_.has_backward() || pass.activations_.saving_);
+  }
+  ~LayerRun() { enter(stream_, path_, backward_follows_); }
+
+  void enter(const std::string& stream, const std::string& path, bool backward_follows) {
+    pass_.current_ = stream;
+    pass_.random_.path_ = pass_.activations_.path_ = path;
+    pass_.activations_.backward_follows_ = backward_follows;
+  }
+
+  Pass& pass_;
+  std::string stream_, path_;
+  bool backward_follows_;
 };
 
-PlacedLayer::PlacedLayer(const Scope& scope, const LayerBuilder& build, int64_t index) : path(scope.path()) {
+PlacedLayer::PlacedLayer(const Scope& scope, const LayerBuilder& build, int64_t index)
+    : path(scope.path()), stream(scope.stream()) {
   const size_t mark = scope.mark();
   layer = build(scope, index);
   parameters = scope.since(mark);
@@ -50,7 +76,7 @@ namespace {
 struct LayerNode : torch::autograd::Node {
   LayerNode(Pass run_pass, const PlacedLayer& run_layer, const Tensor& input)
       : pass(std::move(run_pass)), layer(run_layer), x(input.detach()), x_requires_grad(input.requires_grad()) {
-    pass.capture = nullptr;
+    pass.activations().capture = nullptr;
   }
 
   variable_list apply(variable_list&& gradients) override {
@@ -58,11 +84,11 @@ struct LayerNode : torch::autograd::Node {
     Tensor input = x.detach();
     input.requires_grad_(x_requires_grad);
     const LayerOutput again = LayerRun::again(pass, layer, input, saved);
-    variable_list outputs, wanted, inputs;
+    variable_list outputs, output_gradients, inputs;
     const auto add = [&](const Tensor& out, size_t i) {
       if (!gradients[i].defined() || !out.requires_grad()) return;
       outputs.push_back(out);
-      wanted.push_back(gradients[i]);
+      output_gradients.push_back(gradients[i]);
     };
     size_t next = 0;
     add(again.x, next++);
@@ -77,7 +103,7 @@ struct LayerNode : torch::autograd::Node {
     for (size_t i = 0; i < layer.parameters.size(); ++i) ask(layer.parameters[i].entry().shard, i + 1);
     variable_list out(1 + layer.parameters.size());
     if (outputs.empty() || inputs.empty()) return out;
-    const variable_list found = torch::autograd::grad(outputs, inputs, wanted, /*retain_graph=*/false,
+    const variable_list found = torch::autograd::grad(outputs, inputs, output_gradients, /*retain_graph=*/false,
                                                       /*create_graph=*/false, /*allow_unused=*/true);
     for (size_t i = 0; i < found.size(); ++i) out[places[i]] = found[i];
     return out;
@@ -100,7 +126,8 @@ struct LayerNode : torch::autograd::Node {
 }  // namespace
 
 LayerOutput run_layer(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
-  if (!pass.checkpointing.recomputes() || !at::GradMode::is_enabled()) return LayerRun::plain(pass, layer, x);
+  if (!pass.activations().checkpointing.recomputes() || !at::GradMode::is_enabled())
+    return LayerRun::plain(pass, layer, x);
   variable_list inputs = {x};
   for (const Parameter& parameter : layer.parameters) inputs.push_back(parameter.entry().shard);
   if (!torch::autograd::any_variable_requires_grad(inputs)) return LayerRun::plain(pass, layer, x);
@@ -116,12 +143,12 @@ LayerOutput run_layer(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
   return out;
 }
 
-LayerOutput run_layer_wanted(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
+LayerOutput run_layer_requested(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
   // What is captured, kept or recomputed is of all tokens.
-  if (!pass.capture && !pass.training && !at::GradMode::is_enabled())
-    return LayerRun::plain(pass, layer, x, /*wanted=*/true);
+  if (!pass.activations().capture && !pass.random().training && !at::GradMode::is_enabled())
+    return LayerRun::plain(pass, layer, x, /*requested=*/true);
   LayerOutput out = run_layer(pass, layer, x);
-  out.x = pass.wanted(out.x);
+  out.x = pass.stream(layer.stream).requested_rows(out.x);
   return out;
 }
 

@@ -15,7 +15,8 @@ struct PlacedLayer {
   // Builds the layer and collects its parameters.
   PlacedLayer(const Scope& scope, const LayerBuilder& build, int64_t index);
 
-  std::string path;  // "model.layers.0"
+  std::string path;    // "model.layers.0"
+  std::string stream;  // of the pass whose tokens it computes: "text"
   std::unique_ptr<Layer> layer;
   // Everything that forward reads with a gradient: inputs of the checkpoint's node.
   std::vector<Parameter> parameters;
@@ -25,6 +26,6 @@ struct PlacedLayer {
 LayerOutput run_layer(Pass& pass, const PlacedLayer& layer, const Tensor& x);
 
 // The same, but x of the result holds the rows of the requested tokens only. The extras' rows are those or all.
-LayerOutput run_layer_wanted(Pass& pass, const PlacedLayer& layer, const Tensor& x);
+LayerOutput run_layer_requested(Pass& pass, const PlacedLayer& layer, const Tensor& x);
 
 }  // namespace easydel::nn

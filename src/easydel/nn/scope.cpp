@@ -26,6 +26,12 @@ Scope Scope::head() const {
   return below;
 }
 
+Scope Scope::on_stream(std::string_view name) const {
+  Scope below = *this;
+  below.stream_ = name;
+  return below;
+}
+
 Scope Scope::with_transposed_weights() const {
   Scope below = *this;
   below.transposed_weights_ = true;

@@ -83,6 +83,8 @@ class Scope {
   Scope operator/(int64_t index) const { return *this / std::string_view(std::to_string(index)); }
   Scope unit(int index) const;  // what is built below belongs to layer `index`
   Scope head() const;           // what is built below belongs to the head
+  // Layers that are placed below compute the tokens of this stream of a pass. Every part of a model states its own.
+  Scope on_stream(std::string_view name) const;
   // The checkpoint holds the weights of linear layers built below as [in, out].
   Scope with_transposed_weights() const;
 
@@ -97,6 +99,7 @@ class Scope {
   std::vector<Parameter> since(size_t mark) const;
 
   const std::string& path() const { return path_; }
+  const std::string& stream() const { return stream_; }
   bool transposed_weights() const { return transposed_weights_; }
   at::ScalarType compute() const { return building_->compute; }
   const collective::Team& team() const { return *building_->team; }
@@ -106,7 +109,7 @@ class Scope {
   void set_readers(Entry& entry) const;
 
   Building* building_;
-  std::string path_;
+  std::string path_, stream_;
   int unit_ = -1;
   bool head_ = false, transposed_weights_ = false;
 };

@@ -52,12 +52,14 @@ class DenseWeight final : public Weight {
  public:
   explicit DenseWeight(std::shared_ptr<WeightForms> forms) : forms_(std::move(forms)) {}
 
-  Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given, Pass& pass) override {
-    return ops::product(x, forms_->matrix(pass), bias, given);
+  Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
+    return pass.make(name, [&](const Tensor& given) { return ops::product(x, forms_->matrix(pass), bias, given); });
   }
   Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
-                       const Tensor& given, Pass& pass) override {
-    return ops::gated_product(gate, up, kind, forms_->matrix(pass), bias, given);
+                       std::string_view name, Pass& pass) override {
+    return pass.make(name, [&](const Tensor& given) {
+      return ops::gated_product(gate, up, kind, forms_->matrix(pass), bias, given);
+    });
   }
   std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override { return {{x, forms_->matrix(pass)}}; }
   Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
@@ -78,8 +80,8 @@ class QuantizedWeight final : public Weight {
   QuantizedWeight(Parameter parameter, std::shared_ptr<const kernels::QuantizedWeight> codes, at::ScalarType type)
       : parameter_(parameter), codes_(std::move(codes)), type_(type) {}
 
-  Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given, Pass&) override {
-    return ops::product(x, matrix(), bias, given);
+  Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
+    return pass.make(name, [&](const Tensor& given) { return ops::product(x, matrix(), bias, given); });
   }
   std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, matrix()}}; }
   Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "easydel/nn/pass.h"
@@ -23,6 +24,8 @@ class WeightStack {
  public:
   virtual ~WeightStack() = default;
   // x [rows, in] -> [rows, out]; weight e multiplies the rows [begin[e], begin[e + 1]). bias [n, out] or undefined.
+  // Rows of experts are sorted by expert, so they belong to no sequence in order, and pass.stream().row_offsets
+  // refuses. Of heads each has all rows, in the order of sequences: row_offsets(begin[1] - begin[0]) is right for each.
   virtual Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) = 0;
 };
 
@@ -31,12 +34,15 @@ class WeightStack {
 class Weight {
  public:
   virtual ~Weight() = default;
-  // x [tokens, in] -> [tokens, out]; as ops::product.
-  virtual Tensor product(const Tensor& x, const Tensor& bias, const Tensor& given, Pass& pass) = 0;
+  // x [rows, in] -> [rows, out]; as ops::product. The product is made under `name` (pass.make), so a checkpoint policy
+  // may keep it; empty: it is never kept. A weight that wraps another passes the name on, and has its own products
+  // computed again: what is kept is always the result of one product, whatever is added to it afterwards.
+  // pass.stream().row_offsets(x.size(0)) says which rows belong to which sequence.
+  virtual Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) = 0;
   // product(gated(gate, up)), keeping as little as possible for the backward.
   virtual Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
-                               const Tensor& given, Pass& pass) {
-    return product(ops::gated(gate, up, kind), bias, given, pass);
+                               std::string_view name, Pass& pass) {
+    return product(ops::gated(gate, up, kind), bias, name, pass);
   }
   // The product with x as a sum of plain products, for heads, which compute it in chunks of tokens.
   virtual std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) = 0;

@@ -29,7 +29,7 @@ WeightForms::Values WeightForms::current(const Pass& pass) {
   }
   // Where a backward follows, the weight is about to change: it is packed where it is used, and the room is needed for
   // activations. That includes the first forward of a layer that is recomputed.
-  const bool learns = entry.trainable && pass.has_backward();
+  const bool learns = entry.trainable && pass.activations().has_backward();
   if (learns) packed_.clear(), used_ = false;
   if (part_ && learns) {
     drop();

@@ -78,7 +78,7 @@ nn::Pass pass_over_rows(const Batch& batch, const models::Model& model) {
   const bool counts =
       (all_count || !model.causal() || model.task() != models::Task::causal_lm) && padded.any().item<bool>();
   if (counts || (length > 1 && before_text.any().item<bool>()))
-    pass.stream().hidden = padded.flatten().to(model.device());
+    pass.stream().masked = padded.flatten().to(model.device());
   return pass;
 }
 
@@ -236,19 +236,21 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
     nn::Pass pass = pass_over_rows(batch, *model);
     std::map<std::string, Tensor> seen;
     if (!options.trace.empty())
-      pass.capture = [&](std::string_view name, const Tensor& value) { seen[std::string(name)] = value.detach(); };
+      pass.activations().capture = [&](std::string_view name, const Tensor& value) {
+        seen[std::string(name)] = value.detach();
+      };
     models::Inputs inputs{batch.ids.flatten().to(device)};
     if (batch.types.defined()) inputs.token_types = batch.types.flatten().to(device);
     const models::Outputs outputs = model->forward(inputs, pass);
     const Tensor& hidden = outputs.hidden;
     Answer answer;
     const bool words = task == models::Task::causal_lm || task == models::Task::masked_lm;
-    if (words) pass.capture = {};  // a language-model head is traced as a whole
+    if (words) pass.activations().capture = {};  // a language-model head is traced as a whole
     if (words)
       answer = score_words(*model, batch, outputs, pass);
     else if (model->class_head())
       answer = score_classes(*model, batch, hidden, pass);
-    pass.capture = {};
+    pass.activations().capture = {};
     if (task == models::Task::base)
       answer.outputs.emplace_back("embeddings", embeddings(read_embedding(*model), hidden, inputs.tokens, pass));
     for (const auto& [name, value] : answer.outputs) give(name, value);

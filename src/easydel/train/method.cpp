@@ -13,12 +13,12 @@ namespace easydel::train {
 
 models::Outputs Forwarding::run(const models::Model& model, const Batch& batch, nn::Pass& pass) const {
   pass = nn::Pass::over(batch.cu_seqlens);
-  pass.checkpointing = checkpointing;
+  pass.activations().checkpointing = checkpointing;
   pass.attention = attention;
-  pass.training = training;
-  pass.seed = seed;
-  pass.step = step;
-  pass.first_token = first_token;
+  pass.random().training = training;
+  pass.random().seed = seed;
+  pass.random().step = step;
+  pass.random().first_token = first_token;
   if (routers) pass.request("expert_tokens");
   models::Outputs outputs = model.forward({batch.tokens}, pass);
   if (routers) routers->see(model, outputs, pass, metrics);

@@ -51,7 +51,7 @@ class Mixer final : public nn::Layer {
     const Tensor kv = kv_(x, pass, "attn_key_value");
     Tensor k = kv.narrow(1, 0, width()).reshape({tokens, spec_.kv_heads, spec_.head_dim});
     const Tensor v = kv.narrow(1, width(), width()).reshape({tokens, spec_.kv_heads, spec_.head_dim});
-    const ops::RopeTable& table = pass.rope_table(*spec_.rope);
+    const ops::RopeTable& table = pass.stream().rope_table(*spec_.rope);
     q = ops::rope(q, table);
     k = ops::rope(k, table);
     const Tensor mixed = pass.attend(layer_, attention_, turned(q, top_k, spec_.kv_heads), k, v);

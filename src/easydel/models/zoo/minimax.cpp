@@ -65,11 +65,11 @@ class Lightning final : public nn::Layer {
   nn::LayerOutput forward(const Tensor& x, Pass& pass) const override {
     const nn::Stream& on = pass.stream();
     Tensor all = ops::activate(qkv_(x, pass, "attn_qkv"), activation_);
-    if (on.hidden.defined()) all = all * on.hidden.logical_not().to(all.scalar_type()).unsqueeze(1);
+    if (on.masked.defined()) all = all * on.masked.logical_not().to(all.scalar_type()).unsqueeze(1);
     all = all.view({x.size(0), heads_, 3 * head_dim_}).transpose(0, 1).to(at::kFloat);  // [heads, tokens, 3 head_dim]
     std::vector<Tensor> made;
     const Tensor nothing = at::zeros({heads_, head_dim_, head_dim_}, all.options());
-    pass.each_sequence(layer_, 0, nothing, [&](int64_t begin, int64_t end, const Tensor& before) {
+    pass.stream().each_sequence(layer_, 0, nothing, [&](int64_t begin, int64_t end, const Tensor& before) {
       Tensor running = before;
       for (int64_t at = begin; at < end; at += block_)
         made.push_back(one_block(all.slice(1, at, std::min(at + block_, end)), running));

@@ -23,8 +23,8 @@ class Feed final : public nn::Layer {
 
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override {
     const auto [gate, up] = halves(gate_up_(x, pass, "mlp_gate_up"));
-    if (!pass.training || dropout_ <= 0.0) return {down_.gated(gate, up, activation_, pass, "mlp_down"), {}};
-    const Tensor inner = pass.dropout("mlp_inner_dropout", ops::gated(gate, up, activation_), dropout_);
+    if (!pass.random().training || dropout_ <= 0.0) return {down_.gated(gate, up, activation_, pass, "mlp_down"), {}};
+    const Tensor inner = pass.random().dropout("mlp_inner_dropout", ops::gated(gate, up, activation_), dropout_);
     return {down_(inner, pass, "mlp_down"), {}};
   }
 

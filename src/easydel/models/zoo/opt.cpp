@@ -26,8 +26,8 @@ class Embedding final : public DecoderEmbedding {
     Tensor x = table_(inputs.tokens, pass);
     if (project_in_) x = (*project_in_)(x, pass, "project_in");
     const nn::Stream& stream = pass.stream();
-    const Tensor positions = stream.hidden.defined()
-                                 ? counted_positions(stream.hidden.logical_not().to(at::kLong), stream)
+    const Tensor positions = stream.masked.defined()
+                                 ? counted_positions(stream.masked.logical_not().to(at::kLong), stream)
                                  : stream.positions;
     return x + positions_(positions + offset, pass);
   }
@@ -51,7 +51,7 @@ class Opt final : public Decoder {
 
  protected:
   bool leaves_out(const std::string& path, const nn::Pass& pass) const override {
-    return pass.leaves_out(path, layer_dropout_);
+    return pass.random().leaves_out(path, layer_dropout_);
   }
 
  private:

@@ -30,7 +30,7 @@ Initial mix(int64_t hidden, double power, double shift = 0.0) {
 // The token before, zero at the beginning of a sequence.
 Tensor before(const Tensor& x, int64_t layer, size_t state, nn::Pass& pass) {
   const Tensor weight = at::tensor({1.0f, 0.0f}).to(x.device(), x.scalar_type()).expand({x.size(1), 2});
-  return pass.convolve(layer, state, x, weight, {});
+  return pass.stream().convolve(layer, state, x, weight, {});
 }
 
 class Block final : public nn::Layer {
@@ -96,13 +96,13 @@ class Block final : public nn::Layer {
     const Tensor bonus = k + first_.value().to(at::kFloat);
 
     // Sums of e^k v and e^k over the tokens before, scaled by e^-m with m the running maximum.
-    const ops::RunningMaximum m = pass.running_maximum(layer_, 3, fall, k);
+    const ops::RunningMaximum m = pass.stream().running_maximum(layer_, 3, fall, k);
     const Tensor written = (k - m.after).exp(), kept = m.before + fall - m.after;
     ops::RecurrenceTensors sums;
     sums.q = sums.k = at::ones({tokens, 1, 1}, k.options());
     sums.v = at::cat({written * v, written}, 1).unsqueeze(1);
     sums.by_column = at::cat({kept, kept}, 1).unsqueeze(1);
-    const Tensor found = pass.recurrent(layer_, 2, {.read_before = true}, sums).view({tokens, 2 * channels});
+    const Tensor found = pass.stream().recurrent(layer_, 2, {.read_before = true}, sums).view({tokens, 2 * channels});
     const Tensor top = at::maximum(m.before, bonus);
     const Tensor past = (m.before - top).exp(), now = (bonus - top).exp();
     const Tensor average =

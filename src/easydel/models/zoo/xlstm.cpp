@@ -76,7 +76,7 @@ class MatrixMemory final : public nn::Layer {
     }
     // Everything is scaled by exp(-m), the running maximum of what is in memory, so that no exponential overflows.
     const Tensor kept = at::log_sigmoid(keep);
-    const ops::RunningMaximum m = pass.running_maximum(layer_, 1, kept, write);
+    const ops::RunningMaximum m = pass.stream().running_maximum(layer_, 1, kept, write);
     ops::RecurrenceTensors memory;
     memory.q = q.to(at::kFloat).view({tokens, heads, spec_.k_dim}) * (1.0 / std::sqrt(double(spec_.k_dim)));
     memory.k = k.to(at::kFloat).view({tokens, heads, spec_.k_dim}) * (write - m.after).exp().unsqueeze(2);
@@ -84,7 +84,7 @@ class MatrixMemory final : public nn::Layer {
     const Tensor values = v.to(at::kFloat).view({tokens, heads, spec_.v_dim});
     memory.v = at::cat({values, at::ones({tokens, heads, 1}, values.options())}, 2);
     memory.rate = m.before + kept - m.after;
-    const Tensor read = pass.recurrent(layer_, 0, {}, memory);
+    const Tensor read = pass.stream().recurrent(layer_, 0, {}, memory);
     const Tensor weight =
         at::maximum(read.narrow(2, spec_.v_dim, 1).abs(), (-m.after).exp().unsqueeze(2)) + spec_.epsilon;
     const Tensor h = (read.narrow(2, 0, spec_.v_dim) / weight).to(x.scalar_type());

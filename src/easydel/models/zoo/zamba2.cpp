@@ -87,7 +87,7 @@ class Shared {
     Tensor q = projected(*q_, q_additions_, "attn_query"), k = projected(*k_, k_additions_, "attn_key");
     const Tensor v = projected(*v_, v_additions_, "attn_value");
     if (spec_.rope) {
-      const ops::RopeTable& table = pass.rope_table(*spec_.rope);
+      const ops::RopeTable& table = pass.stream().rope_table(*spec_.rope);
       q = ops::rope(q, table);
       k = ops::rope(k, table);
     }

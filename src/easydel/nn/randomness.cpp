@@ -1,0 +1,31 @@
+#include "easydel/nn/randomness.h"
+
+#include "easydel/base/error.h"
+#include "easydel/ops/dropout.h"
+
+namespace easydel::nn {
+
+Tensor Randomness::dropout(std::string_view name, const Tensor& x, double rate) const {
+  if (!training || rate <= 0.0) return x;
+  return ops::dropout(x, rate, key(name), first_token);
+}
+
+Tensor Randomness::jitter(std::string_view name, const Tensor& x, double amount) const {
+  if (!training || amount <= 0.0) return x;
+  return ops::jitter(x, amount, key(name), first_token);
+}
+
+Tensor Randomness::uniform(std::string_view name, int64_t tokens, int64_t channels) const {
+  return ops::uniform(tokens, channels, key(name), first_token);
+}
+
+bool Randomness::leaves_out(std::string_view path, double rate) const {
+  if (!training || rate <= 0.0) return false;
+  return ops::uniform(1, 1, ops::dropout_key(seed, step, str(path, ".layer_dropout")), 0).item<float>() < rate;
+}
+
+uint64_t Randomness::key(std::string_view name) const {
+  return ops::dropout_key(seed, step, path_ + "." + std::string(name));
+}
+
+}  // namespace easydel::nn
