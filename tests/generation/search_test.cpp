@@ -15,8 +15,8 @@ struct Setting {
   nn::Cache cache{nn::CacheShape{}, 1, 1};
 
   void score(Search& search, const std::vector<float>& scores) {
-    for (Lane& lane : search.lanes())
-      if (lane.waiting()) lane.seen = lane.tokens.size(), lane.scores = at::tensor(scores);
+    for (Sequence& sequence : search.sequences())
+      if (sequence.waiting()) sequence.seen = sequence.tokens.size(), sequence.scores = at::tensor(scores);
   }
 };
 
@@ -24,17 +24,17 @@ TEST(Search, ReadsThePromptThenOneTokenAfterTheOther) {
   Setting s;
   const Request request{{3, 1}, {.max_new_tokens = 5, .eos_token_id = {0}}};
   const auto search = make_single_search(request, 7, 0, 10, s.around);
-  ASSERT_EQ(search->lanes().size(), 1u);
-  const Lane& lane = search->lanes()[0];
-  EXPECT_EQ(lane.prompt, 2u);
+  ASSERT_EQ(search->sequences().size(), 1u);
+  const Sequence& sequence = search->sequences()[0];
+  EXPECT_EQ(sequence.prompt, 2u);
   EXPECT_FALSE(search->ready());
-  EXPECT_FALSE(lane.decoding());
+  EXPECT_FALSE(sequence.decoding());
   s.score(*search, {0, 1, 5, 2});
   ASSERT_TRUE(search->ready());
   search->advance(s.cache);
-  EXPECT_EQ(lane.tokens, (std::vector<TokenId>{3, 1, 2}));
-  EXPECT_EQ(lane.prompt, 2u);
-  EXPECT_TRUE(lane.decoding() && lane.waiting());
+  EXPECT_EQ(sequence.tokens, (std::vector<TokenId>{3, 1, 2}));
+  EXPECT_EQ(sequence.prompt, 2u);
+  EXPECT_TRUE(sequence.decoding() && sequence.waiting());
   s.score(*search, {9, 1, 5, 2});
   search->advance(s.cache);
   ASSERT_TRUE(search->done());
@@ -64,12 +64,12 @@ TEST(Search, ReadsTheNegativePromptBesideThePrompt) {
   Request request{{3, 1, 2}, {.max_new_tokens = 2}, {2, 2}};
   request.config.guidance_scale = 2.0;
   const auto search = make_single_search(request, 0, 0, 5, s.around);
-  ASSERT_EQ(search->lanes().size(), 2u);
-  EXPECT_EQ(search->lanes()[0].prompt, 3u);
-  EXPECT_EQ(search->lanes()[1].prompt, 2u);
+  ASSERT_EQ(search->sequences().size(), 2u);
+  EXPECT_EQ(search->sequences()[0].prompt, 3u);
+  EXPECT_EQ(search->sequences()[1].prompt, 2u);
   s.score(*search, {0, 1, 5, 2});
   search->advance(s.cache);
-  EXPECT_EQ(search->lanes()[0].tokens.back(), search->lanes()[1].tokens.back());
+  EXPECT_EQ(search->sequences()[0].tokens.back(), search->sequences()[1].tokens.back());
 }
 
 TEST(Search, GivesABeamThePromptOfTheBeamThatItContinues) {
@@ -77,13 +77,13 @@ TEST(Search, GivesABeamThePromptOfTheBeamThatItContinues) {
   nn::Cache cache(nn::CacheShape{}, 3, 1);
   const Request request{{3, 1}, {.max_new_tokens = 4, .num_beams = 3}};
   const auto search = make_beam_search(request, 0, 6, s.around);
-  for (size_t i = 0; i < 3; ++i) search->lanes()[i].slot = int64_t(i);
+  for (size_t i = 0; i < 3; ++i) search->sequences()[i].slot = int64_t(i);
   s.score(*search, {0, 1, 5, 2});
   search->advance(cache);
-  for (const Lane& lane : search->lanes()) {
-    EXPECT_EQ(lane.tokens.size(), 3u);
-    EXPECT_EQ(lane.prompt, 2u);
-    EXPECT_EQ(lane.seen, 2u);
+  for (const Sequence& sequence : search->sequences()) {
+    EXPECT_EQ(sequence.tokens.size(), 3u);
+    EXPECT_EQ(sequence.prompt, 2u);
+    EXPECT_EQ(sequence.seen, 2u);
   }
 }
 

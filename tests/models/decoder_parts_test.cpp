@@ -50,7 +50,7 @@ TEST(NormOfEachHead, HasAWeightForEachHead) {
 TEST(BuildEmbedding, AddsLearnedPositionsToTheScaledTable) {
   nn::ParameterTable table;
   nn::Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}, {}, {}};
-  building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
+  building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>&) {
     const bool positions = entry.path.find("wpe") != std::string::npos;
     entry.shard = at::arange(entry.shape[0], at::TensorOptions().dtype(at::kFloat)).unsqueeze(1).expand(entry.shape) *
                   (positions ? 100.0 : 1.0);

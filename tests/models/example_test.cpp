@@ -28,7 +28,7 @@ TEST(AddingAModel, BuildsAModelThatRuns) {
                  "config.json");
   nn::ParameterTable table;
   nn::Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}, {}, {}};
-  building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
+  building.fill = [](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>&) {
     entry.shard = at::arange(entry.elements(), at::TensorOptions().dtype(at::kFloat)).sin().view(entry.shape);
   };
   const auto model = zoo::example::family().build(ConfigReader(config, FilePlace{"config.json"}), building);

@@ -25,7 +25,7 @@ struct Built {
   // Parameters require gradients where `learns`; constants are filled as the layer asks for.
   explicit Built(at::ScalarType compute = at::kFloat, bool learns = false) {
     building.compute = compute;
-    building.fill = [learns](Entry& entry, const Initial& initial, const std::vector<Source>&) {
+    building.fill = [learns](Entry& entry, const Initial& initial, const std::vector<TensorSource>&) {
       entry.shard = initial.kind == Initial::Kind::normal
                         ? random_values(entry.shape, entry.path)
                         : at::full(entry.shape, initial.value, at::TensorOptions().dtype(at::kFloat));

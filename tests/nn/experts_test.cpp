@@ -33,7 +33,7 @@ struct Made {
   explicit Made(ops::MoeMethod method, ExpertsSpec spec = {}, at::ScalarType compute = at::kFloat) {
     Building building{table, compute, collective::Team::alone(), {}, {}, {}, {}, {}};
     building.moe_method = method;
-    building.fill = [](Entry& entry, const Initial&, const std::vector<Source>&) {
+    building.fill = [](Entry& entry, const Initial&, const std::vector<TensorSource>&) {
       entry.shard = random(entry.shape, entry.path.c_str());
       entry.shard.set_requires_grad(true);
     };

@@ -50,7 +50,7 @@ TEST(Layers, EmbeddingTeachesItsPaddingRowNothing) {
 }
 
 TEST(Layers, NormsAreTheirFormulas) {
-  const Tensor x = random_values({tokens, size}, "x"), made = random_values({tokens, size}, "made");
+  const Tensor x = random_values({tokens, size}, "x"), added = random_values({tokens, size}, "added");
   const auto rms = [](const Tensor& t) { return t * at::rsqrt(t.square().mean(-1, true) + 1e-6); };
   Built built;
   const Norm norm(built.scope() / "rms", size, {}), offset(built.scope() / "offset", size, {.offset = 1.0});
@@ -61,9 +61,9 @@ TEST(Layers, NormsAreTheirFormulas) {
   EXPECT_TRUE(offset(x).allclose(rms(x) * (1.0 + shard(built, "offset.weight")), 1e-4, 1e-5));
   EXPECT_TRUE(layer(x).allclose(
       at::layer_norm(x, {size}, shard(built, "layer.weight"), shard(built, "layer.bias"), 1e-6), 1e-4, 1e-5));
-  const ops::NormOfSum of_sum = norm.behind(x, made);
-  EXPECT_TRUE(of_sum.sum.equal(x + made));
-  EXPECT_TRUE(of_sum.norm.allclose(norm(x + made), 1e-5, 1e-6));
+  const ops::NormOfSum of_sum = norm.after_sum(x, added);
+  EXPECT_TRUE(of_sum.sum.equal(x + added));
+  EXPECT_TRUE(of_sum.norm.allclose(norm(x + added), 1e-5, 1e-6));
 }
 
 TEST(Layers, MlpsAreTheirFormulas) {

@@ -138,7 +138,8 @@ TEST(Pass, ReadsRowsOfEarlierTokensBack) {
     for (int64_t t = begin; t < begin + count; ++t) choices.push_back({at::arange(t + 1, at::kLong), false});
     chosen.push_back(rows.attend(spec, spans, part(q), 4, 2, choices));
     const Tensor made = rows.up_to(spans).unsqueeze(1);
-    EXPECT_TRUE(rows.attend_made(spec, spans, part(q), made.narrow(2, 0, 4), made.narrow(2, 0, 2)).equal(found.back()));
+    EXPECT_TRUE(
+        rows.attend_expanded(spec, spans, part(q), made.narrow(2, 0, 4), made.narrow(2, 0, 2)).equal(found.back()));
     pass.finish();
     begin += count;
   }

@@ -37,7 +37,7 @@ struct Blocks {
   int calls = 0;
 
   explicit Blocks(int64_t count, const char* stream = "text") {
-    building.fill = [](Entry& entry, const Initial&, const std::vector<Source>&) {
+    building.fill = [](Entry& entry, const Initial&, const std::vector<TensorSource>&) {
       entry.shard = at::arange(1, 4, at::TensorOptions().dtype(at::kFloat)).requires_grad_();
     };
     for (int64_t i = 0; i < count; ++i)

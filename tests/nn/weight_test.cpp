@@ -52,12 +52,12 @@ TEST(Weight, GivesRowsOfAnEmbedding) {
 
 // Each head's rows [first, first + 4), as matmul computes them.
 Tensor by_head(const Tensor& values, const Tensor& x, int64_t first, bool transposed) {
-  std::vector<Tensor> made;
+  std::vector<Tensor> parts;
   for (int64_t head = 0; head < heads; ++head) {
     const Tensor part = values.narrow(0, head * rows_of_head + first, 4);
-    made.push_back(at::matmul(x.narrow(0, head * tokens, tokens), transposed ? part : part.t()));
+    parts.push_back(at::matmul(x.narrow(0, head * tokens, tokens), transposed ? part : part.t()));
   }
-  return at::cat(made);
+  return at::cat(parts);
 }
 
 void expect_by_head(const std::shared_ptr<Weight>& weight, const Tensor& values) {

@@ -183,7 +183,7 @@ TEST(Attention, TakesTheBestBackendThatServes) {
   EXPECT_EQ(pick_attention("auto", {c.spec, call, c.q, c.k, c.v}).name, "flash_attn2");
   c.spec.dropout = 0.1;
   EXPECT_EQ(pick_attention("auto", {c.spec, call, c.q, c.k, c.v}).name, "blockwise");
-  call.hidden = c.q.sum({1, 2}) > 0;
+  call.masked = c.q.sum({1, 2}) > 0;
   EXPECT_EQ(pick_attention("auto", {c.spec, call, c.q, c.k, c.v}).name, "vanilla");
 }
 

@@ -139,16 +139,16 @@ TEST(Rope, MultipliesADimensionThatIsAloneForwardAndBackward) {
   spec.angles = 1;
   const RopeTable table = rope_table(spec, at::arange(5), {0, 5});
   const Tensor x = at::randn({5, 2, 6}).requires_grad_(true);
-  const Tensor turned = rope(x, table);
+  const Tensor rotated = rope(x, table);
   const Tensor angle = at::arange(5).to(at::kFloat).unsqueeze(1), by = (angle.cos() - angle.sin()) * std::sqrt(2.0);
-  EXPECT_LE((turned.select(-1, 0) - x.select(-1, 0) * by).abs().max().item<float>(), 1e-6);
-  EXPECT_TRUE(turned.narrow(-1, 1, 5).equal(x.narrow(-1, 1, 5)));
-  turned.sum().backward();
+  EXPECT_LE((rotated.select(-1, 0) - x.select(-1, 0) * by).abs().max().item<float>(), 1e-6);
+  EXPECT_TRUE(rotated.narrow(-1, 1, 5).equal(x.narrow(-1, 1, 5)));
+  rotated.sum().backward();
   EXPECT_LE((x.grad().select(-1, 0) - by).abs().max().item<float>(), 1e-6);
   EXPECT_TRUE(x.grad().narrow(-1, 1, 5).eq(1).all().item<bool>());
   const Tensor rows = at::zeros({3, 2, 6});
   rope_into(x.detach().slice(0, 1, 4), table, 1, rows);
-  EXPECT_TRUE(rows.equal(turned.detach().slice(0, 1, 4)));
+  EXPECT_TRUE(rows.equal(rotated.detach().slice(0, 1, 4)));
 }
 
 }  // namespace

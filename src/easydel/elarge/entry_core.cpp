@@ -21,7 +21,7 @@ class TorchCore final : public Core {
     std::vector<PlannedTensor> out;
     std::set<std::string> seen;  // several parameters may be parts of one tensor
     for (const nn::Entry& entry : table->entries()) {
-      const nn::Source& source = entry.source;
+      const nn::TensorSource& source = entry.source;
       if (source.tensors.empty()) out.push_back({entry.path, entry.shape});
       for (const std::string& name : source.tensors)
         if (seen.insert(name).second) out.push_back({name, source.file_shape(entry.shape)});

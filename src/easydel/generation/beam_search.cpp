@@ -36,39 +36,39 @@ class BeamSearch final : public Search {
     place(cache);
   }
 
-  // Every running beam takes the lane of the beam that it continues. If two beams continue the same one, the second
-  // gets a copy in a lane that no beam continues.
+  // Every running beam takes the sequence of the beam that it continues. If two beams continue the same one, the second
+  // gets a copy in a sequence that no beam continues.
   void place(nn::Cache& cache) {
     const std::vector<Beam>& running = beams_.running();
-    for (size_t base = 0; base < lanes_.size(); base += width_) {
-      std::vector<std::optional<size_t>> lane_of(running.size());
+    for (size_t base = 0; base < sequences_.size(); base += width_) {
+      std::vector<std::optional<size_t>> sequence_of(running.size());
       std::vector<bool> taken(width_, false);
       for (size_t j = 0; j < running.size(); ++j) {
         const auto parent = static_cast<size_t>(running[j].parents.back());
-        if (!taken[parent]) lane_of[j] = parent, taken[parent] = true;
+        if (!taken[parent]) sequence_of[j] = parent, taken[parent] = true;
       }
       size_t free = 0;
       for (size_t j = 0; j < running.size(); ++j) {
-        if (lane_of[j]) continue;
+        if (sequence_of[j]) continue;
         while (taken[free]) ++free;
-        taken[free] = true, lane_of[j] = free;
-        copy(lanes_[base + static_cast<size_t>(running[j].parents.back())], lanes_[base + free], cache);
+        taken[free] = true, sequence_of[j] = free;
+        copy(sequences_[base + static_cast<size_t>(running[j].parents.back())], sequences_[base + free], cache);
       }
-      std::vector<Lane> lanes(width_);
+      std::vector<Sequence> sequences(width_);
       for (size_t j = 0; j < running.size(); ++j) {
-        lanes[j] = std::move(lanes_[base + *lane_of[j]]);
-        lanes[j].tokens.push_back(running[j].tokens.back());
+        sequences[j] = std::move(sequences_[base + *sequence_of[j]]);
+        sequences[j].tokens.push_back(running[j].tokens.back());
       }
-      for (size_t j = running.size(), lane = 0; j < width_; ++j, ++lane) {
-        while (taken[lane]) ++lane;
-        lanes[j].slot = lanes_[base + lane].slot;
-        cache.truncate(lanes[j].slot, 0);
+      for (size_t j = running.size(), sequence = 0; j < width_; ++j, ++sequence) {
+        while (taken[sequence]) ++sequence;
+        sequences[j].slot = sequences_[base + sequence].slot;
+        cache.truncate(sequences[j].slot, 0);
       }
-      std::ranges::move(lanes, lanes_.begin() + static_cast<std::ptrdiff_t>(base));
+      std::ranges::move(sequences, sequences_.begin() + static_cast<std::ptrdiff_t>(base));
     }
   }
 
-  static void copy(const Lane& from, Lane& to, nn::Cache& cache) {
+  static void copy(const Sequence& from, Sequence& to, nn::Cache& cache) {
     cache.copy(from.slot, to.slot);
     to.tokens = from.tokens, to.prompt = from.prompt, to.seen = from.seen, to.known = from.known;
   }

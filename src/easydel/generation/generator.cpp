@@ -69,41 +69,42 @@ class Passes {
   }
 
   nn::Cache& cache() { return *cache_; }
-  bool take_slots(std::span<Lane> lanes) {
-    if (free_.size() < lanes.size()) return false;
-    for (Lane& lane : lanes) lane.slot = free_.back(), free_.pop_back();
+  bool take_slots(std::span<Sequence> sequences) {
+    if (free_.size() < sequences.size()) return false;
+    for (Sequence& sequence : sequences) sequence.slot = free_.back(), free_.pop_back();
     return true;
   }
-  void give_back(std::span<Lane> lanes) {
-    for (Lane& lane : lanes) forget(lane), free_.push_back(lane.slot);
+  void give_back(std::span<Sequence> sequences) {
+    for (Sequence& sequence : sequences) forget(sequence), free_.push_back(sequence.slot);
   }
-  void forget(Lane& lane) {
-    cache_->truncate(lane.slot, 0);
-    lane.seen = 0;
+  void forget(Sequence& sequence) {
+    cache_->truncate(sequence.slot, 0);
+    sequence.seen = 0;
   }
   // True if its cached keys were rotated by frequencies of a shorter length than it has now.
-  bool outgrown(const Lane& lane) const {
+  bool outgrown(const Sequence& sequence) const {
     const auto length = static_cast<size_t>(model_.restart_length());
-    return lane.seen > 0 && length > 0 && lane.known <= length && lane.tokens.size() > length;
+    return sequence.seen > 0 && length > 0 && sequence.known <= length && sequence.tokens.size() > length;
   }
 
-  // One pass over `count[i]` unseen tokens of each lane. Lanes that have then seen all of their tokens get scores.
-  void run(const std::vector<Lane*>& lanes, const std::vector<int64_t>& count) {
+  // One pass over `count[i]` unseen tokens of each sequence. Sequences that have then seen all of their tokens get
+  // scores.
+  void run(const std::vector<Sequence*>& sequences, const std::vector<int64_t>& count) {
     std::vector<int64_t> slots, prompts, requested, lengths;
-    std::vector<Lane*> complete;
+    std::vector<Sequence*> complete;
     int64_t total = 0;
     for (const int64_t n : count) total += n;
     const Tensor tokens = at::empty({total}, at::kLong);
     int64_t* to = tokens.data_ptr<int64_t>();
-    for (size_t i = 0; i < lanes.size(); ++i) {
-      Lane& lane = *lanes[i];
-      if (lane.seen == 0) lane.known = lane.tokens.size();
-      lengths.push_back(tokens_of(lane.tokens));
-      for (int64_t j = 0; j < count[i]; ++j) *to++ = lane.tokens[lane.seen++];
-      slots.push_back(lane.slot);
-      prompts.push_back(static_cast<int64_t>(lane.prompt));
-      requested.push_back(lane.unseen() == 0);
-      if (lane.unseen() == 0) complete.push_back(&lane);
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      Sequence& sequence = *sequences[i];
+      if (sequence.seen == 0) sequence.known = sequence.tokens.size();
+      lengths.push_back(tokens_of(sequence.tokens));
+      for (int64_t j = 0; j < count[i]; ++j) *to++ = sequence.tokens[sequence.seen++];
+      slots.push_back(sequence.slot);
+      prompts.push_back(static_cast<int64_t>(sequence.prompt));
+      requested.push_back(sequence.unseen() == 0);
+      if (sequence.unseen() == 0) complete.push_back(&sequence);
     }
     const auto memory = cache_->next(slots, count);
     nn::Pass pass = nn::Pass::next(*memory, std::move(prompts));
@@ -156,8 +157,8 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     for (size_t i = 0; i < (beams ? 1 : wanted); ++i) {
       waiting.push_back(beams ? make_beam_search(request, results, max_length, around)
                               : make_single_search(request, results + i, i, max_length, around));
-      widest = std::max(widest, waiting.back()->lanes().size());
-      all += waiting.back()->lanes().size();
+      widest = std::max(widest, waiting.back()->sequences().size());
+      all += waiting.back()->sequences().size();
     }
     results += wanted;
     // A negative prompt may be longer than the prompt.
@@ -180,26 +181,26 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
       for (const auto& search : running) search->cancel(), collect(*search);
       return out;
     }
-    while (!waiting.empty() && passes.take_slots(waiting.front()->lanes())) {
+    while (!waiting.empty() && passes.take_slots(waiting.front()->sequences())) {
       running.push_back(std::move(waiting.front()));
       waiting.pop_front();
     }
     // First the prompts, at most prefill_tokens per pass; then all requests decode together.
     const auto begin = Clock::now();
-    std::vector<Lane*> prompts, decoding;
+    std::vector<Sequence*> prompts, decoding;
     std::vector<int64_t> count;
     std::vector<Search*> prefilled, decoded;
     int64_t budget = prefill;
     for (const auto& search : running)
-      for (Lane& lane : search->lanes()) {
-        if (!lane.waiting()) continue;
-        if (lane.unseen() == 1 && lane.seen > 0 && (passes.outgrown(lane) || !search->keeps_cache()))
-          passes.forget(lane);
-        if (lane.decoding()) {
-          decoding.push_back(&lane), decoded.push_back(search.get());
+      for (Sequence& sequence : search->sequences()) {
+        if (!sequence.waiting()) continue;
+        if (sequence.unseen() == 1 && sequence.seen > 0 && (passes.outgrown(sequence) || !search->keeps_cache()))
+          passes.forget(sequence);
+        if (sequence.decoding()) {
+          decoding.push_back(&sequence), decoded.push_back(search.get());
         } else if (budget > 0) {
-          prompts.push_back(&lane), prefilled.push_back(search.get());
-          count.push_back(std::min(budget, static_cast<int64_t>(lane.unseen())));
+          prompts.push_back(&sequence), prefilled.push_back(search.get());
+          count.push_back(std::min(budget, static_cast<int64_t>(sequence.unseen())));
           budget -= count.back();
         }
       }
@@ -214,7 +215,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     }
     std::erase_if(running, [&](const std::unique_ptr<Search>& search) {
       if (!search->done()) return false;
-      passes.give_back(search->lanes());
+      passes.give_back(search->sequences());
       collect(*search);
       return true;
     });

@@ -28,14 +28,14 @@ class SingleSearch final : public Search {
  private:
   void choose(std::span<const std::span<float>> rows, nn::Cache&) override {
     const GenerationConfig& config = request_.config;
-    const std::vector<TokenId>& tokens = lanes_[0].tokens;
+    const std::vector<TokenId>& tokens = sequences_[0].tokens;
     const std::span<float> scores = rows[0];
     Result& result = results_[0];
     if (config.output_logits) result.logits.push_back(std::move(logits_[0]));
     apply(chain_, {tokens, request_.prompt.size()}, scores);
     if (config.output_scores) result.scores.emplace_back(scores.begin(), scores.end());
     const TokenId token = config.greedy() ? likeliest(scores) : pick(scores, draw(config.seed, choice_, tokens.size()));
-    for (Lane& lane : lanes_) lane.tokens.push_back(token);
+    for (Sequence& sequence : sequences_) sequence.tokens.push_back(token);
     accept(token);
   }
 
@@ -52,7 +52,7 @@ class SingleSearch final : public Search {
     if (stops_.stopped()) return end(StopReason::stop_string);
     if (piece.empty() && stop_is_held()) return finish(StopReason::stop_string, token);
     if (!go_on) return end(StopReason::cancelled);
-    if (static_cast<int64_t>(lanes_[0].tokens.size()) >= max_length_) return finish(StopReason::length, token);
+    if (static_cast<int64_t>(sequences_[0].tokens.size()) >= max_length_) return finish(StopReason::length, token);
     if (out_of_time()) finish(StopReason::max_time, token);
   }
   // Text that is held back as an incomplete character can already end with a stop string.
@@ -88,21 +88,21 @@ Search::Search(const Request& request, size_t first, int64_t max_length, size_t 
       max_length_(max_length),
       around_(around),
       chain_(make_chain(request.config, {request.prompt, max_length, around.vocabulary, request.allowed})),
-      lanes_(request.config.guidance_scale == 1 ? width : 2 * width) {
-  lanes_[0].tokens = request.prompt;
-  if (lanes_.size() > width)
-    lanes_[width].tokens =
+      sequences_(request.config.guidance_scale == 1 ? width : 2 * width) {
+  sequences_[0].tokens = request.prompt;
+  if (sequences_.size() > width)
+    sequences_[width].tokens =
         request.negative_prompt.empty() ? std::vector{request.prompt.back()} : request.negative_prompt;
-  for (Lane& lane : lanes_) lane.prompt = lane.tokens.size();
+  for (Sequence& sequence : sequences_) sequence.prompt = sequence.tokens.size();
 }
 
-bool Search::ready() const { return !done_ && std::ranges::none_of(lanes_, &Lane::waiting); }
+bool Search::ready() const { return !done_ && std::ranges::none_of(sequences_, &Sequence::waiting); }
 
 void Search::advance(nn::Cache& cache) {
   std::vector<std::span<float>> rows;
-  std::vector<Tensor> used;  // lanes that continue without scores have none
-  for (Lane& lane : lanes_) {
-    used.push_back(std::exchange(lane.scores, {}));
+  std::vector<Tensor> used;  // sequences that continue without scores have none
+  for (Sequence& sequence : sequences_) {
+    used.push_back(std::exchange(sequence.scores, {}));
     if (used.back().defined())
       rows.emplace_back(used.back().data_ptr<float>(), static_cast<size_t>(used.back().numel()));
   }
@@ -114,7 +114,7 @@ void Search::advance(nn::Cache& cache) {
   logits_.clear();
   if (request_.config.output_logits)
     for (const auto& row : rows) logits_.emplace_back(row.begin(), row.end());
-  if (lanes_.size() > width_) {
+  if (sequences_.size() > width_) {
     const size_t half = rows.size() / 2;
     for (size_t i = 0; i < half; ++i) {
       log_softmax(rows[i]);

@@ -14,7 +14,7 @@
 namespace easydel::generation {
 
 // A sequence in a slot of the cache.
-struct Lane {
+struct Sequence {
   std::vector<TokenId> tokens;  // none: not in use
   int64_t slot = -1;
   size_t prompt = 0;  // number of prompt tokens among them
@@ -43,8 +43,8 @@ class Search {
   virtual ~Search() = default;
 
   // The sequences, followed by as many with the negative prompt if there is guidance.
-  std::span<Lane> lanes() { return lanes_; }
-  // Call it when all lanes have scores: chooses tokens. Lanes that continue have one more token afterwards.
+  std::span<Sequence> sequences() { return sequences_; }
+  // Call it when all sequences have scores: chooses tokens. Sequences that continue have one more token afterwards.
   void advance(nn::Cache& cache);
   virtual void cancel() = 0;
   bool done() const { return done_; }
@@ -56,7 +56,7 @@ class Search {
   double prefill_seconds = 0, decode_seconds = 0;
 
  protected:
-  // rows[i] are the scores of lane i (of the prompt's), guided, to be changed in place.
+  // rows[i] are the scores of sequence i (of the prompt's), guided, to be changed in place.
   virtual void choose(std::span<const std::span<float>> rows, nn::Cache& cache) = 0;
   bool is_end(TokenId token) const;
   bool out_of_time() const;
@@ -66,7 +66,7 @@ class Search {
   int64_t max_length_;
   const Surroundings& around_;
   Chain chain_;
-  std::vector<Lane> lanes_;
+  std::vector<Sequence> sequences_;
   std::vector<std::vector<float>> logits_;  // the rows as the model gave them, where results keep them
   std::vector<Result> results_;
   bool done_ = false;

@@ -66,7 +66,7 @@ Checkpoint::Found Checkpoint::find(const std::string& name) const {
   return {};
 }
 
-bool Checkpoint::starts(const nn::Entry& entry, const std::vector<nn::Source>& sources) const {
+bool Checkpoint::starts(const nn::Entry& entry, const std::vector<nn::TensorSource>& sources) const {
   return other_head_ && entry.head && !choose(sources);
 }
 
@@ -75,8 +75,8 @@ bool Checkpoint::in_stack(const std::string& name) const {
 }
 
 // With the tensors' names in the file; nothing: no source has all of its own.
-std::optional<nn::Source> Checkpoint::choose(const std::vector<nn::Source>& sources) const {
-  for (nn::Source source : sources) {
+std::optional<nn::TensorSource> Checkpoint::choose(const std::vector<nn::TensorSource>& sources) const {
+  for (nn::TensorSource source : sources) {
     bool all = true;
     for (std::string& name : source.tensors) {
       Found found = find(name);
@@ -90,14 +90,14 @@ std::optional<nn::Source> Checkpoint::choose(const std::vector<nn::Source>& sour
 }
 
 // Where no source is whole: the one that the file was meant to have, since most of its tensors are there.
-const nn::Source& Checkpoint::likeliest(const std::vector<nn::Source>& sources) const {
-  return *std::ranges::max_element(sources, {}, [&](const nn::Source& source) {
+const nn::TensorSource& Checkpoint::likeliest(const std::vector<nn::TensorSource>& sources) const {
+  return *std::ranges::max_element(sources, {}, [&](const nn::TensorSource& source) {
     return std::ranges::count_if(source.tensors, [&](const std::string& name) { return !find(name).file.empty(); });
   });
 }
 
 // What to say of a parameter that no source has: the first tensor that is not there, and how many more.
-std::string Checkpoint::missing_name(const nn::Source& source) const {
+std::string Checkpoint::missing_name(const nn::TensorSource& source) const {
   std::vector<std::string> gone;
   for (const std::string& name : source.tensors)
     if (find(name).file.empty()) gone.push_back(name);
@@ -118,21 +118,21 @@ bool Checkpoint::fits(const nn::Entry& entry) {
   return all;
 }
 
-bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources) {
-  std::optional<nn::Source> source = choose(sources);
+bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::TensorSource>& sources) {
+  std::optional<nn::TensorSource> source = choose(sources);
   const std::vector<std::string>& usual = (source ? sources.front() : likeliest(sources)).tensors;
   asked_.insert(asked_.end(), usual.begin(), usual.end());
   // A tied checkpoint may hold the shared values under the head's name alone.
   const bool shared = tied_ && entry.role == nn::Role::embedding && entry.split == nn::Split::vocabulary;
   if (!source && shared) {
-    nn::Source head;
+    nn::TensorSource head;
     head.tensors = {"lm_head.weight"};
     source = choose({head});
     if (source) source->tensors = sources.front().tensors;
   }
   if (const std::string* const head = in_file("lm_head.weight"); head && shared) unused_.erase(*head);
   if (!source) {
-    const nn::Source& meant = likeliest(sources);
+    const nn::TensorSource& meant = likeliest(sources);
     for (const std::string& name : meant.tensors) unused_.erase(find(name).file);
     missing_.push_back(missing_name(meant));
     return false;
@@ -142,11 +142,11 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::Source>& sources)
   return fits(entry);
 }
 
-void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options,
+void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sources, const at::TensorOptions& options,
                       bool frozen) {
   const auto make_room = [&] { entry.shard = at::empty(entry.slice.size, options); };
   if (!match(entry, sources)) return;
-  nn::Source& source = entry.source;
+  nn::TensorSource& source = entry.source;
   const auto take = [&](size_t i) { return tensor::from_view(folder_.at(source.found[i])); };
   // What was copied is not needed in memory a second time.
   const auto put = [](const Tensor& to, const Tensor& values, const Tensor& whole) {

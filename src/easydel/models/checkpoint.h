@@ -23,15 +23,16 @@ class Checkpoint {
              const FamilyPart* part = nullptr);
 
   // Whether an entry of the head starts from random values because the file has another head.
-  bool starts(const nn::Entry& entry, const std::vector<nn::Source>& sources) const;
+  bool starts(const nn::Entry& entry, const std::vector<nn::TensorSource>& sources) const;
 
   // Sets entry.source to the first of `sources` whose tensors all exist. True if there was one, of floating dtype and
   // of the entry's shape; otherwise the misfit is kept for refuse_unfit. Reads headers only.
-  bool match(nn::Entry& entry, const std::vector<nn::Source>& sources);
+  bool match(nn::Entry& entry, const std::vector<nn::TensorSource>& sources);
   // match(), then loads the values into entry.shard, in the dtype and on the device of `options`. If nothing has to be
   // converted and the weight is `frozen`, the shard is the file's mapped memory. A tensor that does not fit gets no
   // shard.
-  void fill(nn::Entry& entry, const std::vector<nn::Source>& sources, const at::TensorOptions& options, bool frozen);
+  void fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sources, const at::TensorOptions& options,
+            bool frozen);
   // Called after every parameter of a model with `layers` layers. UserError `where` that lists all tensors that are
   // missing, of a wrong shape or dtype, or not in the model, with likely names and the keys of `config` (of the file
   // `config_file`) that decide a size.
@@ -56,9 +57,9 @@ class Checkpoint {
   };
   Found find(const std::string& name) const;
   const std::string* in_file(const std::string& name) const;  // the file's name of the tensor; null: not in the file
-  std::optional<nn::Source> choose(const std::vector<nn::Source>& sources) const;
-  const nn::Source& likeliest(const std::vector<nn::Source>& sources) const;
-  std::string missing_name(const nn::Source& source) const;
+  std::optional<nn::TensorSource> choose(const std::vector<nn::TensorSource>& sources) const;
+  const nn::TensorSource& likeliest(const std::vector<nn::TensorSource>& sources) const;
+  std::string missing_name(const nn::TensorSource& source) const;
   bool fits(const nn::Entry& entry);  // number types and shapes
   std::vector<std::string> unexpected(int64_t layers) const;
   bool in_stack(const std::string& name) const;

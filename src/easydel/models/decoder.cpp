@@ -38,7 +38,7 @@ Decoder::Decoder(DecoderSpec spec, nn::Building& building)
   if (building.both_sides && spec_.causal) see_both_sides();
   const Scope root = Scope(building).on_stream(nn::text_stream), base = root / spec_.names.base;
   embedding_ = spec_.embedding ? spec_.embedding(base, spec_) : build_embedding(base, spec_);
-  if (spec_.ends) ends_ = spec_.ends(base);
+  if (spec_.boundary) boundary_ = spec_.boundary(base);
   for (size_t i = 0; i < spec_.layers.size(); ++i) {
     const Scope scope = (base / spec_.names.layers / int64_t(i)).unit(int(i));
     const auto& build = spec_.layers[i].block;
@@ -61,16 +61,16 @@ Outputs Decoder::forward(const Inputs& inputs, Pass& pass) const {
   if (pass.attention == "auto") pass.attention = attention();
   Tensor x = pass.name(
       "embeddings", pass.random().dropout("embedding_dropout", (*embedding_)(inputs, pass), spec_.embedding_dropout));
-  if (ends_) x = ends_->enter(inputs, x, pass);
+  if (boundary_) x = boundary_->enter(inputs, x, pass);
   Outputs out;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     if (leaves_out(blocks_[i].path, pass)) continue;
-    const bool last = i + 1 == blocks_.size() && !ends_;
-    nn::LayerOutput made = (last ? nn::run_layer_requested : nn::run_layer)(pass, blocks_[i], x);
-    x = made.x;
-    for (auto& [name, extra] : made.extras) out.extras.emplace(str(name, ".", i), std::move(extra));
+    const bool last = i + 1 == blocks_.size() && !boundary_;
+    nn::LayerOutput output = (last ? nn::run_layer_requested : nn::run_layer)(pass, blocks_[i], x);
+    x = output.x;
+    for (auto& [name, extra] : output.extras) out.extras.emplace(str(name, ".", i), std::move(extra));
   }
-  if (ends_) x = pass.stream().requested_rows(ends_->leave(x, pass));
+  if (boundary_) x = pass.stream().requested_rows(boundary_->leave(x, pass));
   if (norm_) x = pass.name(str(spec_.names.base, spec_.names.base.empty() ? "" : ".", spec_.names.norm), (*norm_)(x));
   out.hidden = embedding_->leave(x, pass);
   pass.finish();

@@ -67,7 +67,7 @@ enum class Residual : uint8_t {
 
 // Queries grow with the position: times 1 + factor * log(1 + floor((position + shift) / length)). factor 0: they do
 // not.
-struct QueryGrowth {
+struct QueryScaling {
   double factor = 0.0;
   int64_t length = 1, shift = 0;
 };
@@ -83,9 +83,9 @@ struct DecoderLayerSpec {
   // What is computed here: scale, window, chunk, softcap, slopes. Kind, v_dim, dropout and sinks are filled in by the
   // layer.
   ops::AttentionSpec attention;
-  bool turned = true;                         // by rotary positions, if the spec has them; false: none (NoPE)
+  bool rotary = true;                         // rotary positions, if the spec has them; false: none (NoPE)
   std::shared_ptr<const ops::RopeSpec> rope;  // instead of the spec's
-  QueryGrowth growth;
+  QueryScaling query_scaling;
   bool sinks = false;      // a learned logit in addition to each row of scores
   nn::LayerBuilder mixer;  // instead of attention; empty: attention as the spec says
   nn::LayerBuilder feed;   // instead of the mlp; empty: the mlp as the spec says
@@ -105,9 +105,9 @@ class DecoderEmbedding {
 
 // What a family puts between the embedding and the blocks, and between the blocks and the last norm. What travels from
 // block to block may be wider than `hidden`: rows [tokens, anything].
-class DecoderEnds {
+class StackBoundary {
  public:
-  virtual ~DecoderEnds() = default;
+  virtual ~StackBoundary() = default;
   virtual Tensor enter(const Inputs& inputs, const Tensor& embedded, nn::Pass& pass) const = 0;
   virtual Tensor leave(const Tensor& x, nn::Pass& pass) const = 0;  // -> [tokens, hidden]
 };
@@ -156,7 +156,7 @@ struct DecoderSpec {
   // Before and after the stack
   // Empty: a table and, as the members below say, a multiplier, learned positions and a norm.
   std::function<std::unique_ptr<DecoderEmbedding>(const nn::Scope& base, const DecoderSpec& spec)> embedding;
-  std::function<std::unique_ptr<DecoderEnds>(const nn::Scope& base)> ends;  // empty: none
+  std::function<std::unique_ptr<StackBoundary>(const nn::Scope& base)> boundary;  // empty: none
   double embedding_multiplier = 1.0;
   nn::Norm::Options embedding_norm;  // if names.embedding_norm says that there is one
   bool learned_positions = false;    // "wpe"

@@ -83,7 +83,7 @@ DecoderAttention::DecoderAttention(const Scope& scope, const DecoderSpec& spec, 
       gated_(spec.attention_gate),
       norm_after_rope_(spec.qk_norm_after_rope),
       clip_(spec.clip_qkv),
-      growth_(spec.layers[size_t(layer)].growth),
+      query_scaling_(spec.layers[size_t(layer)].query_scaling),
       residual_dropout_(spec.residual_dropout),
       output_(scope / spec.names.output, sizes_.heads * sizes_.v_dim, spec.hidden,
               {spec.output_bias, Split::input, spec.output_deviation, region_}) {
@@ -102,7 +102,7 @@ DecoderAttention::DecoderAttention(const Scope& scope, const DecoderSpec& spec, 
     q_norm_ = build_head_norm(scope / spec.names.q_norm, spec, sizes_.heads, layer, region_.divided());
     k_norm_ = build_head_norm(scope / spec.names.k_norm, spec, sizes_.kv_heads, layer, region_.divided());
   }
-  if (own.turned) rope_ = own.rope ? own.rope.get() : spec.rope ? &*spec.rope : nullptr;
+  if (own.rotary) rope_ = own.rope ? own.rope.get() : spec.rope ? &*spec.rope : nullptr;
   if (own.sinks)
     sinks_ = scope.parameter("sinks", {sizes_.heads}, nn::Role::other, {Split::none, Initial::normal(spec.deviation)});
   attention_ = own.attention;
@@ -129,21 +129,21 @@ nn::LayerOutput DecoderAttention::forward(const Tensor& outside, Pass& pass, boo
   if (q_norm_ && !norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
   if (clip_ > 0) q = at::clamp(q, -clip_, clip_), k = at::clamp(k, -clip_, clip_), v = at::clamp(v, -clip_, clip_);
   v = adjust_values(v);
-  const ops::RopeTable* turn = nullptr;  // rotates keys where they are written
+  const ops::RopeTable* key_rope = nullptr;  // rotates keys where they are written
   if (rope_) {
     const ops::RopeTable& table = pass.stream().rope_table(*rope_);
     q = ops::rope(q, requested ? ops::RopeTable{rows(table.cos), rows(table.sin), table.interleaved} : table);
     if (q_norm_ && norm_after_rope_)
       k = ops::rope(k, table);
     else
-      turn = &table;
+      key_rope = &table;
   }
   if (q_norm_ && norm_after_rope_) q = (*q_norm_)(q), k = (*k_norm_)(k);
-  if (growth_.factor != 0.0) q = q * growth(rows(pass.stream().positions), q.scalar_type());
+  if (query_scaling_.factor != 0.0) q = q * query_scale(rows(pass.stream().positions), q.scalar_type());
   ops::AttentionSpec attention = attention_;
   if (sinks_) attention.sinks = sinks_.value();
   if (attention.slopes.defined()) attention.slopes = attention.slopes.to(q.device());
-  Tensor mixed = pass.attend(layer_, attention, q, k, v, turn).reshape({q.size(0), heads_ * sizes_.v_dim});
+  Tensor mixed = pass.attend(layer_, attention, q, k, v, key_rope).reshape({q.size(0), heads_ * sizes_.v_dim});
   if (gate.defined()) mixed = mixed * ops::activate(gate, ops::Activation::sigmoid);
   const Tensor out = output_(before_output(mixed), pass, "attn_output");
   return {pass.random().dropout("attention_dropout", out, residual_dropout_), {}};
@@ -177,9 +177,9 @@ DecoderAttention::Projected DecoderAttention::project(const Tensor& x, Pass& pas
   return {rows(parts[0].reshape({tokens, heads_, head_dim})), parts[1], parts[2], {}};
 }
 
-Tensor DecoderAttention::growth(const Tensor& positions, at::ScalarType type) const {
-  const Tensor step = (positions + growth_.shift).floor_divide(growth_.length);
-  return ((step.to(at::kFloat) + 1).log() * growth_.factor + 1).to(type).view({-1, 1, 1});
+Tensor DecoderAttention::query_scale(const Tensor& positions, at::ScalarType type) const {
+  const Tensor step = (positions + query_scaling_.shift).floor_divide(query_scaling_.length);
+  return ((step.to(at::kFloat) + 1).log() * query_scaling_.factor + 1).to(type).view({-1, 1, 1});
 }
 
 LayerSizes sizes_of(const DecoderSpec& spec, int64_t layer) {

@@ -41,9 +41,9 @@ class Block final : public nn::Layer {
   // `requested`: after the mixer only the requested tokens go on.
   nn::LayerOutput forward(const Tensor& all, Pass& pass, bool requested) const {
     nn::LayerOutput out;
-    const auto take = [&](nn::LayerOutput made) {
-      out.extras.merge(made.extras);
-      return made.x;
+    const auto take = [&](nn::LayerOutput output) {
+      out.extras.merge(output.extras);
+      return output.x;
     };
     const auto run = [&](const nn::Layer& part, const Tensor& normed) { return take(part.forward(normed, pass)); };
     const auto rows = [&](const Tensor& t) { return requested ? pass.stream().requested_rows(t) : t; };
@@ -70,23 +70,23 @@ class Block final : public nn::Layer {
 
   static Tensor normed_by(const std::optional<nn::Norm>& norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
 
-  Tensor scaled(const Tensor& made) const { return multiplier_ == 1.0 ? made : made * multiplier_; }
+  Tensor scaled(const Tensor& added) const { return multiplier_ == 1.0 ? added : added * multiplier_; }
 
   struct Sum {
     Tensor x, normed;  // normed: what the next part reads
   };
-  Sum sum(const Tensor& x, const Tensor& normed, const Tensor& made, const std::optional<nn::Norm>& behind,
+  Sum sum(const Tensor& x, const Tensor& normed, const Tensor& added, const std::optional<nn::Norm>& norm_after,
           const nn::Norm* next) const {
     if (residual_ == Residual::norm_of_sum) {
-      const Tensor all = behind ? behind->behind(x, scaled(made)).norm : x + scaled(made);
+      const Tensor all = norm_after ? norm_after->after_sum(x, scaled(added)).norm : x + scaled(added);
       return {all, next ? (*next)(all) : all};
     }
-    const Tensor &base = residual_ == Residual::normed ? normed : x, added = scaled(normed_by(behind, made));
+    const Tensor &base = residual_ == Residual::normed ? normed : x, term = scaled(normed_by(norm_after, added));
     if (next) {
-      const auto [all, norm] = next->behind(base, added);
+      const auto [all, norm] = next->after_sum(base, term);
       return {all, norm};
     }
-    const Tensor all = base + added;
+    const Tensor all = base + term;
     return {all, all};
   }
 

@@ -39,7 +39,7 @@ class Decoder : public Model {
   DecoderSpec spec_;
   at::ScalarType compute_;
   std::unique_ptr<DecoderEmbedding> embedding_;
-  std::unique_ptr<DecoderEnds> ends_;
+  std::unique_ptr<StackBoundary> boundary_;
   std::vector<nn::PlacedLayer> blocks_;
   std::optional<nn::Norm> norm_;
   std::unique_ptr<nn::Head> head_;  // null: there is no language head

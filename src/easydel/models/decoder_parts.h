@@ -41,7 +41,7 @@ class DecoderAttention : public nn::Layer {
   nn::LayerOutput forward(const Tensor& outside, nn::Pass& pass, bool requested) const;
   // Queries and gates are of the requested tokens, if `requested`.
   Projected project(const Tensor& x, nn::Pass& pass, bool requested) const;
-  Tensor growth(const Tensor& positions, at::ScalarType type) const;
+  Tensor query_scale(const Tensor& positions, at::ScalarType type) const;
 
   LayerSizes sizes_;  // of all ranks
   nn::Region region_;
@@ -50,7 +50,7 @@ class DecoderAttention : public nn::Layer {
   QkvLayout layout_;
   bool gated_, norm_after_rope_;
   double clip_;
-  QueryGrowth growth_;
+  QueryScaling query_scaling_;
   double residual_dropout_;
   const ops::RopeSpec* rope_ = nullptr;
   ops::AttentionSpec attention_;

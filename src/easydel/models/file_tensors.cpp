@@ -7,7 +7,7 @@
 namespace easydel::models {
 
 bool FileTensor::is_parameter() const {
-  const nn::Source& source = parts.front().entry->source;
+  const nn::TensorSource& source = parts.front().entry->source;
   return parts.size() == 1 && source.viewed.empty() && !source.transposed && source.end == 0;
 }
 
@@ -16,7 +16,7 @@ std::vector<FileTensor> file_tensors(const nn::ParameterTable& table) {
   std::map<std::string, size_t> known;
   for (const nn::Entry& entry : table.entries()) {
     if (entry.adapter) continue;  // the model's files do not hold it
-    const nn::Source& source = entry.source;
+    const nn::TensorSource& source = entry.source;
     check(source.packing == nn::Packing::none, entry.path, ": packed tensors are read only");
     for (size_t i = 0; i < source.tensors.size(); ++i) {
       const auto [at, fresh] = known.emplace(source.tensors[i], out.size());

@@ -10,7 +10,7 @@ void read_gemma(const ConfigReader& config, DecoderSpec& spec) {
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
 }
 
-DecoderSpec read_gemma2(const ConfigReader& config, int64_t vocabulary, int64_t max_positions, bool behind,
+DecoderSpec read_gemma2(const ConfigReader& config, int64_t vocabulary, int64_t max_positions, bool norm_after,
                         const RopeDefaults& rope) {
   DecoderSpec spec = read_decoder(config, {.vocabulary = vocabulary,
                                            .hidden = 2304,
@@ -27,7 +27,7 @@ DecoderSpec read_gemma2(const ConfigReader& config, int64_t vocabulary, int64_t 
                                            .tied = true});
   read_gemma(config, spec);
   spec.names.before_feed = "pre_feedforward_layernorm";
-  if (behind) {
+  if (norm_after) {
     spec.names.after_mixer = "post_attention_layernorm";
     spec.names.after_feed = "post_feedforward_layernorm";
   }

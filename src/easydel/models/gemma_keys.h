@@ -8,8 +8,8 @@ namespace easydel::models {
 // Norms that multiply by 1 + weight, scaled embeddings, attention_bias.
 void read_gemma(const ConfigReader& config, DecoderSpec& spec);
 
-// Gemma 2 and later: a configured scale of scores and a norm before each part. `behind`: one after it as well.
-DecoderSpec read_gemma2(const ConfigReader& config, int64_t vocabulary, int64_t max_positions, bool behind,
+// Gemma 2 and later: a configured scale of scores and a norm before each part. `norm_after`: one after it as well.
+DecoderSpec read_gemma2(const ConfigReader& config, int64_t vocabulary, int64_t max_positions, bool norm_after,
                         const RopeDefaults& rope = {});
 
 // UserError for use_bidirectional_attention: its meaning in these families depends on padding and attention backend.

@@ -65,19 +65,19 @@ int64_t GemmaRow::stored_width(int64_t before) const {
 }
 
 GemmaRow::Parts GemmaRow::take(int64_t layer, const Tensor& x) const {
-  const int64_t stored = stored_width(layer), behind = hidden_ + stored + input_;
+  const int64_t stored = stored_width(layer), end = hidden_ + stored + input_;
   Parts parts;
   parts.hidden = x.narrow(1, 0, hidden_);
   parts.kept = x.narrow(1, hidden_, stored);
   parts.input = x.narrow(1, hidden_ + stored, input_);
-  parts.later = x.narrow(1, behind, x.size(1) - behind);
+  parts.later = x.narrow(1, end, x.size(1) - end);
   const int64_t source = sources_[size_t(layer)];
   if (source != layer) parts.stored = parts.kept.narrow(1, stored_width(source), widths_[size_t(source)]);
   return parts;
 }
 
-Tensor GemmaRow::join(int64_t layer, const Parts& parts, const Tensor& hidden, const Tensor& made) const {
-  if (keeps(layer)) return at::cat({hidden, parts.kept, made, parts.later}, 1);
+Tensor GemmaRow::join(int64_t layer, const Parts& parts, const Tensor& hidden, const Tensor& own) const {
+  if (keeps(layer)) return at::cat({hidden, parts.kept, own, parts.later}, 1);
   return parts.kept.size(1) + parts.later.size(1) == 0 ? hidden : at::cat({hidden, parts.kept, parts.later}, 1);
 }
 
@@ -109,7 +109,7 @@ GemmaAttention::GemmaAttention(const Scope& scope, const DecoderSpec& spec, int6
   attention_.dropout = spec.attention_dropout;
 }
 
-Tensor GemmaAttention::operator()(const Tensor& x, Pass& pass, const Tensor& stored, Tensor* made) const {
+Tensor GemmaAttention::operator()(const Tensor& x, Pass& pass, const Tensor& stored, Tensor* own) const {
   const int64_t tokens = x.size(0), half = kv_heads_ * head_dim_;
   const auto heads = [&](const Tensor& t) { return t.reshape({tokens, -1, head_dim_}); };
   const ops::RopeTable& table = pass.stream().rope_table(*rope_);
@@ -123,7 +123,7 @@ Tensor GemmaAttention::operator()(const Tensor& x, Pass& pass, const Tensor& sto
     k = heads(stored.narrow(1, 0, half));
     v = heads(stored.narrow(1, half, half));
   }
-  if (made) *made = at::cat({k.reshape({tokens, half}), v.reshape({tokens, half})}, 1);
+  if (own) *own = at::cat({k.reshape({tokens, half}), v.reshape({tokens, half})}, 1);
   // A sharing layer writes what is there already, and reads the source's cache.
   const Tensor mixed = pass.attend(source_, attention_, q, k, v);
   return (*output_)(mixed.reshape({tokens, heads_ * head_dim_}), pass, "attn_output");

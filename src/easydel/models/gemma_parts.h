@@ -30,8 +30,8 @@ class GemmaRow {
     Tensor kept, later;            // what goes on as it is
   };
   Parts take(int64_t layer, const Tensor& x) const;
-  // `made`: this layer's keys and values side by side, where keeps(layer).
-  Tensor join(int64_t layer, const Parts& parts, const Tensor& hidden, const Tensor& made) const;
+  // `own`: this layer's keys and values side by side, where keeps(layer).
+  Tensor join(int64_t layer, const Parts& parts, const Tensor& hidden, const Tensor& own) const;
   bool keeps(int64_t layer) const;
   int64_t source(int64_t layer) const { return sources_[size_t(layer)]; }
 
@@ -42,16 +42,16 @@ class GemmaRow {
   std::vector<int64_t> sources_, widths_;  // widths_: of a layer's keys and values together
 };
 
-// plan->spec with these blocks and ends: Block(scope, plan, index), Ends(base, plan).
-template <class Block, class Ends, class Plan>
+// plan->spec with these blocks and this boundary: Block(scope, plan, index), Boundary(base, plan).
+template <class Block, class Boundary, class Plan>
 DecoderSpec with_parts(const std::shared_ptr<Plan>& plan) {
   DecoderSpec spec = plan->spec;
   for (DecoderLayerSpec& layer : spec.layers)
     layer.block = [plan](const nn::Scope& scope, int64_t index) -> std::unique_ptr<nn::Layer> {
       return std::make_unique<Block>(scope, plan, index);
     };
-  spec.ends = [plan](const nn::Scope& base) -> std::unique_ptr<DecoderEnds> {
-    return std::make_unique<Ends>(base, plan);
+  spec.boundary = [plan](const nn::Scope& base) -> std::unique_ptr<StackBoundary> {
+    return std::make_unique<Boundary>(base, plan);
   };
   return spec;
 }
@@ -61,8 +61,8 @@ class GemmaAttention {
  public:
   // keys_as_values: there is no projection of values; they are the keys before their norm.
   GemmaAttention(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer, int64_t source, bool keys_as_values);
-  // stored: keys and values of `source`; undefined: it makes its own. `made`: where it is asked for, those.
-  Tensor operator()(const Tensor& x, nn::Pass& pass, const Tensor& stored, Tensor* made) const;
+  // stored: keys and values of `source`; undefined: it makes its own. `own`: where it is asked for, those.
+  Tensor operator()(const Tensor& x, nn::Pass& pass, const Tensor& stored, Tensor* own) const;
   nn::CacheLayer cache() const;
   double mixing_flops(int64_t length) const;
 

@@ -272,7 +272,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   int64_t dropped = 0;
   building.place = [&](nn::Entry& entry) { nn::place(entry, options.team, rules, dropped); };
   Progress progress(folder.string(), opened.checkpoint.get(), options.team->first());
-  building.fill = [&](nn::Entry& entry, const nn::Initial& initial, const std::vector<nn::Source>& sources) {
+  building.fill = [&](nn::Entry& entry, const nn::Initial& initial, const std::vector<nn::TensorSource>& sources) {
     // What is computed exactly is kept so.
     const at::ScalarType shard_type = entry.compute != opened.types.compute ? entry.compute : opened.types.shard;
     entry.trainable = trains(options, entry);
@@ -319,7 +319,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
 std::shared_ptr<Model> Loader::copy(const Model& from) {
   auto table = std::make_unique<nn::ParameterTable>();
   nn::Building building{*table, from.compute_, from.team_, {}, {}, {}, from.moe_method_, {}};
-  building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>&) {
+  building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>&) {
     const nn::Entry* source = from.parameters_->find(entry.path);
     check(source != nullptr, "copy: no parameter ", entry.path);
     if (!source->shard.defined())
@@ -359,7 +359,7 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   building.place = [&](nn::Entry& entry) {
     rules.find(entry.easydel_path, entry.shape.size());
   };  // its spec has to fit
-  building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
+  building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>& sources) {
     if (opened.checkpoint && !entry.adapter && !opened.checkpoint->starts(entry, sources))
       opened.checkpoint->match(entry, sources);
   };

@@ -68,11 +68,11 @@ const mesh::PartitionSpec* own_cut(const std::vector<std::pair<std::regex, const
 
 std::unique_ptr<nn::ParameterTable> plan_parameters(
     const Value& config, const Where& where,
-    const std::function<void(const nn::Entry&, const std::vector<nn::Source>&)>& see) {
+    const std::function<void(const nn::Entry&, const std::vector<nn::TensorSource>&)>& see) {
   const ConfigReader reader(config, where);
   auto table = std::make_unique<nn::ParameterTable>();
   nn::Building building{.table = *table, .place = {}, .fill = {}, .weight_policies = {}, .head = {}};
-  building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::Source>& sources) {
+  building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>& sources) {
     if (!sources.empty()) entry.source = sources.front();
     if (see) see(entry, sources);
   };

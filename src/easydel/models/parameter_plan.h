@@ -18,7 +18,7 @@ namespace easydel::models {
 // `see` is called with each parameter and all sources that it may have; an entry has the first of them.
 std::unique_ptr<nn::ParameterTable> plan_parameters(
     const Value& config, const Where& where,
-    const std::function<void(const nn::Entry&, const std::vector<nn::Source>&)>& see = {});
+    const std::function<void(const nn::Entry&, const std::vector<nn::TensorSource>&)>& see = {});
 
 // EasyDeL's view of a parameter: its path and the order of its dimensions ([in, out]).
 struct EasyDelParameter {

@@ -46,7 +46,7 @@ weights::OutTensor written(const FileTensor& file, const std::map<const nn::Entr
     return one.index < 0 ? whole : whole.select(0, one.index);
   };
   if (file.is_parameter()) return tensor::to_file(file.name, part(file.parts.front()), type);
-  std::vector<std::pair<nn::Source, Tensor>> parts;
+  std::vector<std::pair<nn::TensorSource, Tensor>> parts;
   for (const FilePart& one : file.parts) parts.emplace_back(one.entry->source, part(one));
   weights::OutTensor out{file.name, tensor::dtype_of(type), file.shape, {}};
   out.write = [parts = std::move(parts), name = file.name, shape = file.shape, type](const auto& sink) {

@@ -33,7 +33,7 @@ bool is_within(const std::string& part, const std::string& longer) {
 }
 
 // Whether tensors of two sources hold the same parameter in the same way, in whatever sizes.
-bool alike(const nn::Source& a, const nn::Source& b) {
+bool alike(const nn::TensorSource& a, const nn::TensorSource& b) {
   return a.stacked == b.stacked && a.packing == b.packing && a.transposed == b.transposed && a.step == b.step &&
          a.dimension == b.dimension && a.shape.size() == b.shape.size() && a.viewed.size() == b.viewed.size();
 }
@@ -44,9 +44,9 @@ std::optional<std::vector<std::vector<int64_t>>> shapes_if_any(const Value& conf
   std::vector<std::vector<int64_t>> out;
   for (const Misshapen& tensor : tensors) out.push_back(tensor.wanted);
   try {
-    plan_parameters(config, where, [&](const nn::Entry& entry, const std::vector<nn::Source>& sources) {
+    plan_parameters(config, where, [&](const nn::Entry& entry, const std::vector<nn::TensorSource>& sources) {
       for (size_t i = 0; i < tensors.size(); ++i)
-        for (const nn::Source& source : sources)
+        for (const nn::TensorSource& source : sources)
           if (tensors[i].path == entry.path && alike(source, tensors[i].source))
             out[i] = source.file_shape(entry.shape);
     });

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "easydel/base/document.h"
-#include "easydel/nn/source.h"
+#include "easydel/nn/tensor_source.h"
 
 namespace easydel::models {
 
 // A tensor of another shape than config.json asks for.
 struct Misshapen {
   std::string name, path;  // of the tensor in the file, of the parameter
-  nn::Source source;
+  nn::TensorSource source;
   std::vector<int64_t> found, wanted;
 };
 

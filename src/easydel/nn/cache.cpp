@@ -52,7 +52,7 @@ void Cache::copy(int64_t from, int64_t to) {
   if (from == to) return;
   const Slot& source = slots_[size_t(from)];
   Slot& target = slots_[size_t(to)];
-  // The page of tokens that a pass would add is not shared.
+  // The page that a pass writes its tokens to is not shared.
   const int64_t pages = std::min(pages_of(source.length), int64_t(source.pages.size()));
   for (int64_t i = 0; i < pages; ++i) pool_.share(source.pages[size_t(i)]);
   keep_pages(target, 0);
@@ -105,7 +105,7 @@ class CacheMemory final : public Memory {
     return pages;
   }
 
-  // Neighbouring slots are changed where they are.
+  // Neighbouring slots are a view of the storage, which is changed in place.
   Tensor take_states(int64_t layer, size_t index) override {
     const Tensor& all = cache_.states_[size_t(layer)].at(index);
     if (in_a_row_) return all.narrow(0, slots_.front(), sequences());

@@ -13,7 +13,7 @@ namespace easydel::nn {
 
 class Cache {
  public:
-  // Two blocks of keys as the attention kernels read them, so that a block never spans two pages.
+  // Two blocks of keys as the attention kernels read them, so a block never spans two pages.
   static constexpr int64_t default_page_tokens = 128;
 
   // Storage is reserved for `length` tokens in each of `slots` slots, and grows when they need more.
@@ -26,8 +26,8 @@ class Cache {
   // The memory of a pass that adds tokens[i] tokens to slot slots[i]. Takes the pages that they need, and copies a page
   // that would be written while another slot shares it.
   std::unique_ptr<Memory> next(std::vector<int64_t> slots, std::vector<int64_t> tokens);
-  // Forgets all tokens from position `length` on; 0 frees the slot. With recurrent states only 0 or the present length
-  // is possible: they cannot be taken back.
+  // Forgets all tokens from position `length` on; 0 frees the slot. Recurrent states cannot be rewound, so with them
+  // only 0 and the present length are possible.
   void truncate(int64_t slot, int64_t length);
   // Slot `to` becomes equal to slot `from`. They share the pages, states are copied.
   void copy(int64_t from, int64_t to);

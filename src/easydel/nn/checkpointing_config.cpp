@@ -7,7 +7,7 @@
 namespace easydel::nn {
 namespace {
 
-// What attention gives before its output projection: the one tensor that a product without weights makes.
+// The result of attention before its output projection: the only tensor of a product without weights.
 constexpr std::string_view attention_result = "attn_dense";
 
 using Names = std::set<std::string, std::less<>>;
@@ -74,14 +74,14 @@ const Policy& policy_of(std::string_view word) {
 
 std::span<const std::string_view> checkpoint_names() {
   static constexpr std::array<std::string_view, 62> names = {
-      // The documents'.
+      // Of EasyDeL's documents.
       "attn_dense", "attn_key", "attn_key_value", "attn_output", "attn_qkv", "attn_query", "attn_receptance",
       "attn_value", "attn_weights", "embeddings", "layer_output", "lm_head_output", "mlp_down", "mlp_gate",
       "mlp_output", "mlp_up", "model_output", "moe_expert_output", "moe_gate_logits", "moe_output", "moe_router_logits",
       "normed_input", "residual",
-      // Later ones of EasyDeL's.
+      // Of later versions of EasyDeL.
       "attn_gate", "attn_query_a", "mlp_gate_up", "moe_gate", "moe_up", "residual_attn", "residual_mlp",
-      // Our layers'.
+      // Of our layers.
       "addition", "addition_in", "altup_correct", "altup_merge", "altup_predict", "altup_router", "altup_split",
       "index_key", "index_query", "index_weights", "laurel_left", "laurel_right", "mixer_beta", "mixer_decay",
       "mixer_forget", "mixer_forget_in", "mixer_gate", "mixer_gate_in", "mixer_in", "mixer_key", "mixer_output",

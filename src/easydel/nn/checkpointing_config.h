@@ -1,5 +1,5 @@
-// What of a layer's activations is kept for the backward pass, by the policies and tensor names of the configuration. A
-// face: no torch. Keeping and giving back is nn/run_layer.h and nn/pass.h.
+// Which activations of a layer are kept for its backward, by the policies and tensor names of the configuration. A
+// face: no torch. nn/run_layer.h and nn/activations.h do the keeping.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace easydel::nn {
 
-// All activations, none but a layer's input, or the named ones beside it.
+// All activations, a layer's input alone, or the input and named activations.
 enum class Checkpointing : uint8_t { none, nothing_saveable, save_names };
 
 struct CheckpointPolicy {
@@ -20,7 +20,7 @@ struct CheckpointPolicy {
   CheckpointPolicy(Checkpointing k) : kind(k) {}
 
   Checkpointing kind = Checkpointing::none;
-  // save_names: only `names`, or every tensor that can be kept but those.
+  // save_names: only `names`, or every tensor that can be kept except those.
   std::set<std::string, std::less<>> names = {};
   bool all_but_names = false;
 
@@ -30,14 +30,14 @@ struct CheckpointPolicy {
   }
 };
 
-// The names that a policy may speak of: those of the documents, and those of our layers. Some mark what is never kept
-// beside a layer's input (docs/checkpointing.md says which).
+// The names that a policy may use: EasyDeL's, and those of our layers. Tensors of some names are never kept
+// (docs/checkpointing.md says which).
 std::span<const std::string_view> checkpoint_names();
 
-// Whether a policy is about gradient_checkpointing_targets; Bug on a word that is no policy.
+// Whether a policy reads gradient_checkpointing_targets; Bug on a word that is not a policy.
 bool takes_names(std::string_view policy);
-// What a policy's word and its targets mean. The policies named after dots keep products, as in JAX: of weights alone,
-// or attention's result too. save_from_both_policies keeps the products of weights and the targets.
+// The policy of a word and its targets. The policies named after dots keep products, as in JAX: those with weights, or
+// those and the result of attention. save_from_both_policies keeps the products with weights and the targets.
 CheckpointPolicy checkpoint_policy(std::string_view policy, const std::optional<std::vector<std::string>>& targets);
 
 }  // namespace easydel::nn

@@ -9,7 +9,7 @@
 namespace easydel::nn {
 namespace {
 
-// The token of each sequence that speaks for it.
+// The row of each sequence whose hidden state stands for the sequence.
 std::vector<int64_t> speakers(Pooling pooling, const Tensor& tokens, const Stream& on, std::optional<int64_t> padding) {
   const Tensor ids = tokens.to(at::kCPU).contiguous();
   const int64_t* const id = ids.const_data_ptr<int64_t>();
@@ -66,7 +66,8 @@ ClassHead::ClassHead(const Scope& root, int64_t size, ClassHeadSpec spec) : spec
                     LinearOptions{.bias = spec_.output_bias, .deviation = spec_.output_deviation});
 }
 
-// The mask of a pooled row is that of the token which speaks for it, whatever else is in the pass.
+// The dropout mask of a pooled row is that of the token it was taken from, so it does not depend on what else is in the
+// pass.
 Tensor ClassHead::dropped(std::string_view name, const Tensor& x, const Tensor& tokens, Pass& pass) const {
   if (!pass.random().training || spec_.dropout <= 0.0) return x;
   if (spec_.pooling == Pooling::none) return pass.random().dropout(name, x, spec_.dropout);

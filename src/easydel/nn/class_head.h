@@ -1,4 +1,4 @@
-// Heads that score classes of a sequence or of each token, and the pooling that embeddings of texts share with them.
+// Heads that score the classes of a sequence or of each token, and the pooling that text embeddings use too.
 #pragma once
 
 #include <optional>

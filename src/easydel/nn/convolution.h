@@ -1,5 +1,4 @@
-// The short causal convolution before a recurrence, each channel by itself over the last few tokens; and how steps of a
-// recurrence begin.
+// The short causal depthwise convolution before a recurrence, and the initial distribution of a recurrence's steps.
 #pragma once
 
 #include "easydel/nn/pass.h"
@@ -7,8 +6,8 @@
 
 namespace easydel::nn {
 
-// The distribution of the steps of a new layer: log-uniform in [least, most], never below floor, as their biases before
-// softplus.
+// The distribution of the steps of a new layer: log-uniform in [least, most], never below floor. Values are biases
+// before softplus.
 struct TimeSteps {
   double least = 0.001, most = 0.1, floor = 1e-4;
   Initial initial() const;
@@ -16,7 +15,7 @@ struct TimeSteps {
 
 class ShortConvolution {
  public:
-  // weight [channels, 1, width] as torch's Conv1d has it, begun from `initial`.
+  // weight [channels, 1, width] as torch's Conv1d has it, with initial values `initial`.
   ShortConvolution(const Scope& scope, int64_t channels, int64_t width, bool bias, const Initial& initial)
       : channels_(channels), width_(width) {
     weight_ =
@@ -24,7 +23,7 @@ class ShortConvolution {
     if (bias) bias_ = scope.parameter("bias", {channels}, Role::bias, {.initial = Initial::zeros()});
   }
 
-  // x [tokens, channels] -> [tokens, channels]; `state` is its state's number in the cached layer.
+  // x [tokens, channels] -> [tokens, channels]; `state` is the index of its state in the cached layer.
   Tensor operator()(const Tensor& x, int64_t layer, size_t state, Pass& pass) const {
     const auto value = [&](const Parameter& p) { return p ? p.value().to(x.scalar_type()) : Tensor(); };
     return pass.stream().convolve(layer, state, x, value(weight_).view({channels_, width_}), value(bias_));

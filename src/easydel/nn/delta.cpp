@@ -19,7 +19,8 @@ Tensor unit(const Tensor& x, double scale) {
   return ops::rms_norm(x.to(at::kFloat).contiguous(), {}, 1e-6 / size) * (scale / std::sqrt(size));
 }
 
-// Reading q against a memory written at k, both [tokens, heads, k_dim] and of length 1.
+// Queries and keys of the recurrence, [tokens, heads, k_dim], normed to length 1; queries are scaled by 1 /
+// sqrt(k_dim).
 ops::RecurrenceTensors lookup(const Tensor& q, const Tensor& k) {
   ops::RecurrenceTensors in;
   in.q = unit(q, 1.0 / std::sqrt(double(q.size(-1))));

@@ -1,5 +1,5 @@
-// Linear attention by the gated delta rule (arXiv 2412.06464) as what mixes tokens, and Kimi's, whose memory forgets
-// each channel at its own rate (arXiv 2510.26692).
+// Token mixers by the gated delta rule (arXiv 2412.06464), and Kimi's, whose state decays at a rate of its own in each
+// channel (arXiv 2510.26692).
 #pragma once
 
 #include "easydel/nn/convolution.h"
@@ -10,14 +10,14 @@ namespace easydel::nn {
 
 struct DeltaSpec {
   int64_t hidden = 0, k_heads = 0, v_heads = 0, k_dim = 0, v_dim = 0, width = 4;
-  ops::Activation activation = ops::Activation::silu;  // behind the convolution
-  double epsilon = 1e-6;                               // of the norm of what is read
+  ops::Activation activation = ops::Activation::silu;  // after the convolution
+  double epsilon = 1e-6;                               // of the norm of the result
   double deviation = 0.02, output_deviation = 0.02;
 };
 
 class GatedDelta final : public Layer {
  public:
-  // `fused`: in_proj_qkvz and in_proj_ba hold, key head by key head, what else are in_proj_qkv, _z, _b and _a.
+  // `fused`: in_proj_qkvz and in_proj_ba hold, key head by key head, what are otherwise in_proj_qkv, _z, _b and _a.
   GatedDelta(const Scope& scope, const DeltaSpec& spec, bool fused, int64_t layer);
   LayerOutput forward(const Tensor& x, Pass& pass) const override;
   CacheLayer cache() const override;

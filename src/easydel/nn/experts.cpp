@@ -16,11 +16,11 @@ enum class Half : uint8_t { first, second, whole };
 
 std::string absolute(const Scope& scope, const std::string& name) { return (scope / name).path(); }
 
-// Where one kind of weight lies in such files. `shape` [experts, out, in] (or [experts, out]: a bias); `half` says
-// which part of a shared tensor it is, `stacked` how many experts have a tensor of their own, where they have.
-Source source_of(const Scope& scope, const ExpertFiles& files, const std::string& name, std::vector<int64_t> shape,
-                 Half half, bool flat_transposed, int64_t stacked) {
-  Source source;
+// Where such files hold one kind of weight. `shape` [experts, out, in], or [experts, out] of a bias; `half`: which part
+// of a shared tensor it is; `stacked`: how many experts have a tensor of their own, if they have.
+TensorSource source_of(const Scope& scope, const ExpertFiles& files, const std::string& name,
+                       std::vector<int64_t> shape, Half half, bool flat_transposed, int64_t stacked) {
+  TensorSource source;
   const bool bias = shape.size() == 2;
   const size_t slot = name.find("{}");
   source.stacked = slot != std::string::npos;
@@ -31,7 +31,7 @@ Source source_of(const Scope& scope, const ExpertFiles& files, const std::string
     source.tensors = {absolute(scope, name)};
   }
   if (half != Half::whole) {
-    // The dimension of what each expert gives, counted in the file tensor after it is turned.
+    // The output dimension, as a dimension of the file tensor after it was transposed.
     const int64_t out = shape[1], dimension = source.stacked ? 0 : 1;
     source.dimension = dimension;
     source.step = files.interleaved ? 2 : 1;
@@ -104,12 +104,12 @@ Tensor ExpertLinear::operator()(const Tensor& x, const std::vector<int64_t>& beg
 }
 
 Experts::Experts(const Scope& scope, ExpertsSpec spec) : spec_(std::move(spec)), method_(scope.moe_method()) {
-  // What is added once would be added by every rank of a divided region.
+  // In a divided region every rank would add the biases and identities, which must be added once.
   if (!spec_.bias && spec_.identities == 0) region_ = Region(scope.team(), {spec_.inner});
   const int64_t experts = spec_.experts, inner = spec_.inner, size = spec_.size;
   const auto linear = [&](const char* name, std::string ExpertFiles::*file, std::string ExpertFiles::*bias_file,
                           int64_t in, int64_t out, Split split, double deviation) {
-    // Checkpoints may hold gates for the experts that give back what they read; nothing reads them.
+    // Checkpoints may hold gates of the identity experts; nothing reads them.
     const int64_t held = experts + (split == Split::input ? 0 : spec_.identities);
     ExpertLinear::Options options{split, deviation, region_, {}, {}};
     for (const ExpertFiles& files : spec_.files) {
@@ -158,7 +158,7 @@ Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const T
   ops::ExpertRows rows;
   Tensor inside;
   if (method_ == ops::MoeMethod::dense_moe) {
-    // Every expert has every token; a choice finds its row in that expert's part.
+    // Every expert gets every token; `place` is the row of a choice in the rows of its expert.
     const Tensor order = at::arange(tokens, indices.options()).unsqueeze(1);
     rows.place = indices * tokens + order;
     for (int64_t e = 0; e <= all; ++e) rows.begin.push_back(e * tokens);
@@ -178,10 +178,10 @@ Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const T
   rows.begin.resize(size_t(spec_.experts) + 1);
   const int64_t real = rows.begin.back();
   const Tensor sorted = inside.narrow(0, 0, real);
-  Tensor made = real == 0 ? sorted : computed(sorted, rows.begin, pass);
-  if (spec_.identities > 0) made = at::cat({made, inside.narrow(0, real, inside.size(0) - real)});
+  Tensor results = real == 0 ? sorted : computed(sorted, rows.begin, pass);
+  if (spec_.identities > 0) results = at::cat({results, inside.narrow(0, real, inside.size(0) - real)});
   const Tensor ones = spec_.weigh_input ? at::ones_like(weights) : weights;
-  return region_.leave(ops::combine_rows(made, ones, rows.place));
+  return region_.leave(ops::combine_rows(results, ones, rows.place));
 }
 
 double Experts::idle_elements(int64_t top_k) const {

@@ -1,4 +1,4 @@
-// Experts: stacks of equal mlps, of which each token meets a few. How a token chooses is nn/moe.h's business.
+// Experts: a stack of equal mlps, of which each token is sent to a few. nn/moe.h decides to which.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@
 
 namespace easydel::nn {
 
-// One way in which checkpoints hold the weights of experts; names are relative to the layer's scope, "{}" stands for an
-// expert's number, without it a tensor holds all experts.
+// One way in which checkpoints hold the weights of experts. Names are relative to the layer's scope; "{}" is replaced
+// by an expert's index, and a name without it is of one tensor for all experts.
 struct ExpertFiles {
   std::string gate = "gate_proj.weight", up = "up_proj.weight", down = "down_proj.weight";
   std::string gate_bias = {}, up_bias = {}, down_bias = {};
-  // Where gate and up have one name the tensor holds both: gate's rows first, or row by row in turn.
+  // If gate and up have one name, the tensor holds both: gate's rows first, or the rows of the two interleaved.
   bool interleaved = false;
   bool transposed = false;          // [.., in, out]
   bool flat = false;                // [experts * inner, size] for all three
   Packing packing = Packing::none;  // "_blocks" and "_scales" are appended to the names of weights
 
-  // transformers' two: a tensor for each expert, and all in "gate_up_proj" and "down_proj".
+  // The two ways of transformers: a tensor for each expert, or all in "gate_up_proj" and "down_proj".
   static std::vector<ExpertFiles> usual(const std::string& experts = "experts");
   // The same where a tensor for each expert is called w1 (gate), w3 (up) or w2 (down).
   static std::vector<ExpertFiles> numbered();
@@ -32,14 +32,14 @@ struct ExpertFiles {
   static ExpertFiles fused(const std::string& gate_up, const std::string& down);
 };
 
-// The products of one kind of all experts.
+// One linear layer (gate, up or down) of all experts.
 class ExpertLinear {
  public:
   struct Options {
     Split split = Split::none;
     double deviation = 0.02;
     Region region = {};
-    std::vector<Source> sources, bias_sources;  // bias_sources empty: there is no bias
+    std::vector<TensorSource> sources, bias_sources;  // bias_sources empty: there is no bias
   };
   ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int64_t out, const Options& options);
 
@@ -54,11 +54,11 @@ struct ExpertsSpec {
   int64_t experts = 0, size = 0, inner = 0;
   bool gated = true;  // down(activation(gate) * up), else down(activation(up))
   ops::Activation activation = ops::Activation::silu;
-  // gpt_oss: down((up + 1) * gate * sigmoid(alpha * gate)), gate below the limit, up within it. 0: not so
+  // gpt_oss: down((up + 1) * gate * sigmoid(alpha * gate)), gate below the limit, up within it. 0: off
   double clamp_limit = 0, clamp_alpha = 1.702;
   bool bias = false;
-  bool weigh_input = false;  // a choice's weight multiplies what the expert reads, not what it gives
-  int64_t identities = 0;    // experts behind the real ones that give back what they read
+  bool weigh_input = false;  // the router's weight multiplies an expert's input, not its output
+  int64_t identities = 0;    // experts after the real ones that return their input
   double deviation = 0.02, output_deviation = 0.02;
   std::vector<ExpertFiles> files = ExpertFiles::usual();
 };
@@ -69,7 +69,7 @@ class Experts {
   Experts(const Scope& scope, ExpertsSpec spec);
   // x [tokens, size], indices int64 [tokens, top_k], weights fp32 [tokens, top_k] -> [tokens, size].
   Tensor operator()(const Tensor& x, const Tensor& indices, const Tensor& weights, Pass& pass) const;
-  // Elements of its weights that a token does not meet.
+  // Number of weight elements that a token does not use.
   double idle_elements(int64_t top_k) const;
 
  private:

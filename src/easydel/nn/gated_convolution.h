@@ -1,4 +1,4 @@
-// A short convolution between two gates as what mixes tokens (LFM2, arXiv 2511.23404).
+// A token mixer: a short convolution between two gates (LFM2, arXiv 2511.23404).
 #pragma once
 
 #include "easydel/nn/convolution.h"

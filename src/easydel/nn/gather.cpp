@@ -12,7 +12,7 @@ namespace {
 
 const mesh::Axes tensor_axis = {"tp"};
 
-// Dimension `dimension` is laid out as it is used: this rank's part is already here.
+// Dimension `dimension` is sharded as it is used: this rank already has its part.
 bool in_place(const Entry& entry, size_t dimension) {
   return entry.use == Use::part && dimension == size_t(entry.use_dimension) && entry.layout[dimension] == tensor_axis;
 }
@@ -32,8 +32,8 @@ Tensor gathered(const Entry& entry) {
   Tensor x = entry.shard;
   for (size_t dimension = 0; dimension < entry.layout.size(); ++dimension) {
     if (in_place(entry, dimension)) continue;
-    // A fused axis is put together from its fastest axis outwards. Along the axes of the batch ranks have other rows
-    // and so other gradients; along the others they compute the same.
+    // A fused axis is gathered from its fastest axis outwards. Along the batch's axes ranks have different rows, and so
+    // different gradients; along the other axes they compute the same.
     const mesh::Axes& axes = entry.layout[dimension];
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
       const bool other_rows = std::find(batch.begin(), batch.end(), *axis) != batch.end();

@@ -1,4 +1,4 @@
-// From a parameter's shard to what a forward reads, with the gradient's way back.
+// From a parameter's shard to the tensor that a forward reads, with a gradient path back to the shard.
 #pragma once
 
 #include "easydel/nn/parameter.h"
@@ -8,8 +8,8 @@ namespace easydel::nn {
 // As entry.use says: the whole tensor, or this rank's part of it along the tensor axis. Collective.
 Tensor gathered(const Entry& entry);
 
-// Whether that puts parts of several ranks together: such a tensor, and what is made of it, is dropped after use, so
-// that a model that is cut over ranks never lies whole on one.
+// Whether gathering joins the parts of several ranks. Such a tensor, and what is computed from it, is dropped after
+// use, so that no rank ever holds all of a sharded model.
 bool is_gathered(const Entry& entry);
 
 }  // namespace easydel::nn

@@ -1,5 +1,5 @@
-// The output layer as losses see it: log-probabilities of labels over chunks of tokens. [tokens, vocabulary] never
-// exists in memory at once, forward or backward.
+// The output layer as losses use it: log-probabilities of labels, computed in chunks of tokens. [tokens, vocabulary] is
+// never in memory as a whole, in the forward or the backward.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class Pass;
 
 struct ScoreOptions {
   double temperature = 1.0;     // logits are divided by it
-  bool entropy = false;         // wanted as a metric
+  bool entropy = false;         // for a metric
   bool correct = false;         // whether the label is the greatest logit
   bool mean_logit = false;      // mean of the row's logits
   bool uniform = false;         // mean over the vocabulary of the log-probabilities (label smoothing)
@@ -29,7 +29,7 @@ struct Scores {
   Tensor mean_logit;      // fp32 [n], no gradient
 };
 
-// `pass` is the one that made the hidden states.
+// `pass` is the one that computed the hidden states.
 class Head {
  public:
   virtual ~Head() = default;
@@ -39,7 +39,7 @@ class Head {
   // weight through logps, uniform and log_normalizer.
   virtual Scores score(const Tensor& hidden, const Tensor& labels, Pass& pass,
                        const ScoreOptions& options = {}) const = 0;
-  // What of the stack's states [n, size] is multiplied by the vocabulary's rows; with gradients.
+  // The features of hidden states [n, size] that are multiplied by the vocabulary's rows; with gradients.
   virtual Tensor features(const Tensor& hidden, Pass& /*pass*/) const { return hidden; }
   virtual int64_t vocabulary() const = 0;
 };

@@ -1,4 +1,4 @@
-// What is to stand behind a stack: a language head, as its family has it, a head of classes, or nothing.
+// Which head a stack gets: the family's language head, a classification head, or none.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace easydel::nn {
 
-// Which tokens of a sequence speak for it.
+// Which hidden states of a sequence a head reads.
 enum class Pooling : uint8_t {
-  none,  // each for itself
+  none,  // each token's
   first,
-  last,  // the last that is no padding
+  last,  // of the last token that is not padding
   mean
 };
 
 // Scores of classes: pool, then dropout and a dense layer with its activation and its norm, then dropout and the
-// output. What has no name is left out. Names begin at the model's root.
+// output layer. A layer without a name is left out. Names begin at the model's root.
 struct ClassHeadSpec {
   Pooling pooling = Pooling::none;
   std::string dense = {}, norm = {}, output = {};
@@ -29,7 +29,7 @@ struct ClassHeadSpec {
   double dropout = 0.0;
   double dense_deviation = 0.02, output_deviation = 0.02;  // of initial values
   int64_t labels = 2;
-  std::optional<int64_t> padding = {};  // Pooling::last: the id of tokens that are passed over
+  std::optional<int64_t> padding = {};  // Pooling::last: the id of tokens that are skipped
 };
 
 struct HeadPlan {

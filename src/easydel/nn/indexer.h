@@ -11,18 +11,18 @@ class Indexer {
  public:
   Indexer(const Scope& scope, const MlaSpec& spec);
 
-  // What a token is found by: x [tokens, size] -> [tokens, index_dim].
+  // The index keys of tokens: x [tokens, size] -> [tokens, index_dim].
   Tensor keys(const Tensor& x, Pass& pass) const;
-  // What it looks for: x [tokens, size], low [tokens, q_rank] -> queries [tokens, heads, index_dim] and the heads'
-  // weights fp32 [tokens, heads].
+  // x [tokens, size], low [tokens, q_rank] -> index queries [tokens, heads, index_dim] and the heads' weights fp32
+  // [tokens, heads].
   struct Query {
     Tensor q, weights;
   };
   Query query(const Tensor& x, const Tensor& low, Pass& pass) const;
 
-  // For the rows of one sequence, which stand at the end of its keys [n, index_dim]. hidden bool [n] or undefined: keys
-  // that nobody sees (padding before a text makes tokens blind).
-  std::vector<KeyChoice> choose(const Query& query, const Tensor& keys, const Tensor& hidden) const;
+  // For the tokens of one sequence; `keys` [n, index_dim] are those of all its tokens up to the last of them. masked
+  // bool [n] or undefined: keys that are not attended (a token of padding before a text has no other key).
+  std::vector<KeyChoice> choose(const Query& query, const Tensor& keys, const Tensor& masked) const;
 
  private:
   int64_t heads_, dim_, top_;

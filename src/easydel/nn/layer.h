@@ -1,5 +1,5 @@
-// A layer of a model: a whole block, or a part of one, such as what mixes tokens (attention, a recurrence) or what
-// feeds each token forward (an mlp, experts). How a block is run, checkpointed and captured is nn/run_layer.h.
+// A layer of a model: a whole block, or a part of one, such as its token mixer (attention, a recurrence) or its
+// feed-forward layer (an mlp, experts). nn/run_layer.h runs, checkpoints and captures blocks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace easydel::nn {
 
-// Whatever needs a gradient in addition to x (router logits, states to distil) is returned, never left in the pass.
+// Tensors that need a gradient in addition to x (router logits, states to distil) are returned, never left in the pass.
 struct LayerOutput {
   Tensor x;                              // [tokens, size]
   std::map<std::string, Tensor> extras;  // by name: "router_logits"
@@ -28,7 +28,7 @@ class Layer {
   // x [tokens, size] -> [tokens, size]
   virtual LayerOutput forward(const Tensor& x, Pass& pass) const = 0;
   // The same, but x of the result holds the rows of the requested tokens only: [requested, size]. A layer overrides it
-  // where it can leave the other rows out of its work.
+  // if it can skip the other rows.
   virtual LayerOutput forward_requested(const Tensor& x, Pass& pass) const {
     LayerOutput out = forward(x, pass);
     out.x = pass.stream().requested_rows(out.x);

@@ -19,7 +19,7 @@ Linear::Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions&
   weight_ = scope.parameter("weight", {out, in}, Role::weight,
                             {options.split, options.initial.value_or(Initial::normal(options.deviation)), "kernel",
                              scope.transposed_weights(), use, options.split == Split::input ? 1 : 0});
-  // A bias is added once, after the sum over the input's parts, so only a cut of the output cuts it.
+  // A bias is added once, after the sum over the input's parts, so it is split only with the output.
   const Split bias_split = options.split == Split::input ? Split::none : options.split;
   if (options.bias)
     bias_ = scope.parameter("bias", {out}, Role::bias,
@@ -70,7 +70,7 @@ Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(
     bias_ = scope.parameter("bias", {size}, Role::norm, {Split::none, Initial::zeros(), {}, false, use});
 }
 
-// An rms norm's bias, in the computation's number type.
+// Adds the bias of an rms norm, in the compute dtype.
 Tensor Norm::shifted(const Tensor& x) const { return bias_ ? x + bias_.value().to(x.scalar_type()) : x; }
 
 Tensor Norm::operator()(const Tensor& x) const {
@@ -81,16 +81,16 @@ Tensor Norm::operator()(const Tensor& x) const {
   return ops::layer_norm(x, weight, bias_ ? bias_.value() : Tensor(), options_.epsilon);
 }
 
-ops::NormOfSum Norm::behind(const Tensor& x, const Tensor& made) const {
+ops::NormOfSum Norm::after_sum(const Tensor& x, const Tensor& added) const {
   Tensor weight = weight_ ? weight_.value() : Tensor();
   if (options_.kind == NormKind::rms) {
     ops::NormOfSum out =
-        ops::add_rms_norm(x, made, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
+        ops::add_rms_norm(x, added, weight, options_.epsilon, weight_ ? options_.offset : 0.0, options_.wide);
     out.norm = shifted(out.norm);
     return out;
   }
   if (weight_ && options_.offset != 0.0) weight = weight + options_.offset;
-  return ops::add_layer_norm(x, made, weight, bias_ ? bias_.value() : Tensor(), options_.epsilon);
+  return ops::add_layer_norm(x, added, weight, bias_ ? bias_.value() : Tensor(), options_.epsilon);
 }
 
 GatedMlp::GatedMlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation,

@@ -1,4 +1,4 @@
-// The parts that decoders are made of. Each takes its scope first, then its sizes.
+// The layers that decoders are composed of. Each takes its scope first, then its sizes.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct LinearOptions {
   Split split = Split::none;
   double deviation = 0.02;  // of initial values
   Region region = {};       // divided: this rank computes its part of the output, or from its part of the input
-  std::optional<Initial> initial = {};  // of the weight, in place of normal values
+  std::optional<Initial> initial = {};  // of the weight, instead of normal values
 };
 
 class Linear {
@@ -36,12 +36,12 @@ class Linear {
   Tensor finish(Pass& pass, std::string_view name, Product&& product) const;
 
   Parameter weight_, bias_;
-  Region sum_;  // what a product of a split input leaves
+  Region sum_;  // divided: a product with a split input is summed over its ranks
 };
 
 class Embedding {
  public:
-  // Row `padding` starts at zero and learns nothing through the lookup, as torch's padding_idx; -1: there is none.
+  // Row `padding` starts at zero and gets no gradient from the lookup, as torch's padding_idx; -1: none.
   Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split = Split::vocabulary,
             int64_t padding = -1);
   Tensor operator()(const Tensor& indices, Pass& pass) const;  // int64 [tokens] -> [tokens, size]
@@ -59,16 +59,16 @@ class Norm {
   struct Options {
     NormKind kind = NormKind::rms;
     double epsilon = 1e-6;
-    double offset = 0.0;     // the weight counts as offset + weight
+    double offset = 0.0;     // the scale is offset + weight
     bool bias = true;        // layer norms only
-    bool shift = false;      // rms: there is a bias, too
-    bool in_region = false;  // it norms what ranks of the tensor axis divide
-    bool weight = true;      // false: it has no parameter at all
-    bool wide = false;       // rms: scaled in fp32 and then rounded, as with an offset
+    bool shift = false;      // rms norms: with a bias
+    bool in_region = false;  // its input is divided over ranks of the tensor axis
+    bool weight = true;      // false: without parameters
+    bool wide = false;       // rms norms: scaled in fp32 and then rounded, as with an offset
   };
   Norm(const Scope& scope, int64_t size, const Options& options);
-  Tensor operator()(const Tensor& x) const;                          // over the last dimension
-  ops::NormOfSum behind(const Tensor& x, const Tensor& made) const;  // of x + made, and the sum
+  Tensor operator()(const Tensor& x) const;                              // over the last dimension
+  ops::NormOfSum after_sum(const Tensor& x, const Tensor& added) const;  // of x + added, and the sum
 
  private:
   Tensor shifted(const Tensor& x) const;

@@ -1,5 +1,5 @@
-// The usual output layer: a product with a weight [vocabulary, size], often the embedding's; its logits may be scaled
-// and soft-capped.
+// The usual output layer: a product with a weight [vocabulary, size], often the embedding's. Logits may be scaled and
+// soft-capped.
 #pragma once
 
 #include "easydel/nn/head.h"
@@ -11,7 +11,7 @@ namespace easydel::nn {
 class LmHead final : public Head {
  public:
   // Logits are softcap * tanh(multiplier * (x W^T + bias) / softcap); a softcap of 0: without it.
-  // `reader`: how it reads the weight; null: as the parameter's entry says.
+  // `reader`: how products read the weight; null: as the parameter's entry says.
   explicit LmHead(Parameter weight, Parameter bias = {}, double multiplier = 1.0, double softcap = 0.0,
                   std::shared_ptr<Weight> reader = nullptr)
       : weight_(weight), bias_(bias), multiplier_(multiplier), softcap_(softcap), reader_(std::move(reader)) {}
@@ -20,7 +20,7 @@ class LmHead final : public Head {
   int64_t vocabulary() const override { return weight_.entry().shape[0]; }
 
  private:
-  // The terms of its products; the first is taken out of the list.
+  // The first term of its product; the other terms are left in `added`.
   ops::Factors factors(const Tensor& hidden, Pass& pass, std::vector<ops::Factors>& added) const;
 
   Parameter weight_, bias_;

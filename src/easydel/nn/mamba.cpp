@@ -26,7 +26,7 @@ Initial or_normal(const std::optional<Initial>& given, double deviation) {
   return given.value_or(Initial::normal(deviation));
 }
 
-// Channels in the largest equal heads of at most 64: the scan works on them side by side.
+// Number of equal heads, each as large as possible up to 64 channels: the unit of the scan.
 int64_t heads_of(int64_t channels) {
   for (int64_t size = std::min<int64_t>(64, channels); size > 1; --size)
     if (channels % size == 0) return channels / size;
@@ -140,8 +140,8 @@ Tensor Mamba2::gated(const Tensor& y, const Tensor& gate) const {
   return spec_.gate == Mamba2Spec::Gate::after_norm ? gates(out) : out;
 }
 
-// Steps of prompt tokens are kept in their bounds, steps of generated ones are not: neither transformers nor the
-// kernels of the paper's authors bound the step of a token that is decoded alone.
+// Bounds the steps of prompt tokens alone: neither transformers nor the kernels of the paper's authors bound the step
+// of a token that is decoded by itself.
 Tensor Mamba2::bounded(const Tensor& step, const Pass& pass) const {
   Tensor out = at::clamp(step, spec_.least_step, spec_.most_step);
   for (const TokenSpan& span : pass.stream().spans())

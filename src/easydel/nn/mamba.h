@@ -1,4 +1,4 @@
-// Selective state spaces as what mixes tokens: Mamba (arXiv 2312.00752) and Mamba-2 (arXiv 2405.21060).
+// Selective state space token mixers: Mamba (arXiv 2312.00752) and Mamba-2 (arXiv 2405.21060).
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@ struct MambaSpec {
   int64_t hidden = 0, inner = 0, state = 16, rank = 0, width = 4;
   bool bias = false, convolution_bias = true;
   ops::Activation activation = ops::Activation::silu;
-  // Of steps, B and C, before they are used: none, without weights (falcon_mamba), with (jamba).
+  // Of steps, B and C, before they are used: none, norms without weights (falcon_mamba) or with weights (jamba).
   enum class Norms : uint8_t { none, plain, learned } norms = Norms::none;
   double epsilon = 1e-6;  // of those norms
   double deviation = 0.02;
-  // Of the convolution, dt_proj (weight, bias) and out_proj; what is not said is drawn normally by `deviation`.
+  // Initial values of the convolution, dt_proj (weight, bias) and out_proj; normal values with `deviation` by default.
   std::optional<Initial> kernel, step_weight, output;
   Initial step_bias;
 };

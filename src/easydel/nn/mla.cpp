@@ -46,7 +46,7 @@ class Mla final : public Layer {
   LayerOutput forward(const Tensor& outside, Pass& pass) const override {
     const Tensor x = region_.enter(outside);
     const int64_t tokens = x.size(0);
-    const auto turned = [&](const Tensor& t) {
+    const auto rotated = [&](const Tensor& t) {
       return spec_.rope ? ops::rope(t, pass.stream().rope_table(*spec_.rope)) : t;
     };
     Tensor low;
@@ -54,13 +54,13 @@ class Mla final : public Layer {
     Tensor q = (*q_)(q_a_ ? low : x, pass, "attn_query").view({tokens, heads_, spec_.plain_dim + spec_.rope_dim});
     if (spec_.q_multiplier != 1.0) q = q * spec_.q_multiplier;
     const Tensor q_plain = q.narrow(2, 0, spec_.plain_dim);
-    const Tensor q_turned = turned(q.narrow(2, spec_.plain_dim, spec_.rope_dim).contiguous());
+    const Tensor q_rotated = rotated(q.narrow(2, spec_.plain_dim, spec_.rope_dim).contiguous());
     const Tensor both = kv_a_(x, pass, "attn_key_value");
     Tensor latent = kv_norm_(both.narrow(1, 0, spec_.kv_rank).contiguous());
     if (spec_.kv_multiplier != 1.0) latent = latent * spec_.kv_multiplier;
-    const Tensor k_turned = turned(both.narrow(1, spec_.kv_rank, spec_.rope_dim).contiguous().unsqueeze(1));
+    const Tensor k_rotated = rotated(both.narrow(1, spec_.kv_rank, spec_.rope_dim).contiguous().unsqueeze(1));
 
-    std::vector<Tensor> kept = {latent.unsqueeze(1), k_turned};
+    std::vector<Tensor> kept = {latent.unsqueeze(1), k_rotated};
     std::optional<Indexer::Query> query;
     if (indexer_) {
       kept.push_back(indexer_->keys(outside, pass).unsqueeze(1));
@@ -68,18 +68,18 @@ class Mla final : public Layer {
     }
     const KeyRows rows(pass, layer_, spec_.cache_head, at::cat(kept, 2).squeeze(1));
     const std::vector<TokenSpan> spans = pass.stream().spans();
-    std::vector<Tensor> made;
+    std::vector<Tensor> parts;
     for (size_t i = 0, end; i < spans.size(); i = end) {
       const bool absorbs = is_absorbed(spans[i]);
       for (end = i + 1; end < spans.size() && is_absorbed(spans[end]) == absorbs;) ++end;
       const std::span<const TokenSpan> run(&spans[i], end - i);
       const auto part = [&](const Tensor& t) { return t.slice(0, run.front().begin, run.back().end); };
       if (absorbs)
-        made.push_back(absorbed(pass, rows, run, part(q_plain), part(q_turned), query));
+        parts.push_back(absorbed(pass, rows, run, part(q_plain), part(q_rotated), query));
       else
-        made.push_back(expanded(pass, rows, run, part(q_plain), part(q_turned), part(latent), part(k_turned)));
+        parts.push_back(expanded(pass, rows, run, part(q_plain), part(q_rotated), part(latent), part(k_rotated)));
     }
-    const Tensor mixed = made.size() == 1 ? made[0] : at::cat(made);
+    const Tensor mixed = parts.size() == 1 ? parts[0] : at::cat(parts);
     return {output_(mixed.reshape({tokens, heads_ * spec_.v_dim}), pass, "attn_output"), {}};
   }
 
@@ -99,41 +99,41 @@ class Mla final : public Layer {
   static Region region_of(const Scope& scope, const MlaSpec& spec) {
     return spec.dropout > 0 ? Region() : Region(scope.team(), {spec.heads});
   }
-  // Whether its tokens see a choice of keys.
+  // Whether tokens see only a choice of keys.
   bool chooses() const { return spec_.index_top > 0; }
   int64_t row_size() const { return spec_.kv_rank + spec_.rope_dim + (indexer_ ? spec_.index_dim : 0); }
 
-  // Whether a span's tokens work on the short vectors instead of making keys and values of them: generated ones, and
-  // those of a prompt that is so long that its tokens see a choice of keys.
+  // Whether a span's tokens attend in the latent space instead of expanding latent vectors to keys and values:
+  // generated tokens, and those of a prompt that is longer than the number of keys a token may see.
   bool is_absorbed(const TokenSpan& span) const {
     return !span.prompt || (chooses() && span.prompt_length > spec_.index_top);
   }
 
-  // A prompt that was cut makes keys and values of its earlier tokens again: the bits of a row do not depend on what it
-  // is computed with, so they are those of the whole prompt.
+  // If a prompt was cut, the keys and values of its earlier tokens are expanded again. The bits of a row do not depend
+  // on the other rows, so they are those of the whole prompt.
   Tensor expanded(Pass& pass, const KeyRows& rows, std::span<const TokenSpan> spans, const Tensor& q_plain,
-                  const Tensor& q_turned, const Tensor& own_latent, const Tensor& own_k_turned) const {
-    Tensor latent = own_latent, k_turned = own_k_turned;
+                  const Tensor& q_rotated, const Tensor& own_latent, const Tensor& own_k_rotated) const {
+    Tensor latent = own_latent, k_rotated = own_k_rotated;
     if (std::ranges::any_of(spans, [](const TokenSpan& span) { return span.position > 0; })) {
       const Tensor all = rows.up_to(spans);
       latent = all.narrow(1, 0, spec_.kv_rank).contiguous();
-      k_turned = all.narrow(1, spec_.kv_rank, spec_.rope_dim).unsqueeze(1);
+      k_rotated = all.narrow(1, spec_.kv_rank, spec_.rope_dim).unsqueeze(1);
     }
     const RowScope keys(pass.stream(), RowScope::Rows::keys, spans);
     const Tensor kv = kv_b_(latent, pass, "attn_value").view({latent.size(0), heads_, spec_.plain_dim + spec_.v_dim});
-    const Tensor q = at::cat({q_plain, q_turned}, 2);
-    const Tensor k = at::cat({kv.narrow(2, 0, spec_.plain_dim), k_turned.expand({-1, heads_, -1})}, 2);
+    const Tensor q = at::cat({q_plain, q_rotated}, 2);
+    const Tensor k = at::cat({kv.narrow(2, 0, spec_.plain_dim), k_rotated.expand({-1, heads_, -1})}, 2);
     const Tensor v = kv.narrow(2, spec_.plain_dim, spec_.v_dim).contiguous();
-    return rows.attend_made(attention_, spans, q, k, v);
+    return rows.attend_expanded(attention_, spans, q, k, v);
   }
 
   Tensor absorbed(Pass& pass, const KeyRows& rows, std::span<const TokenSpan> spans, const Tensor& q_plain,
-                  const Tensor& q_turned, const std::optional<Indexer::Query>& query) const {
+                  const Tensor& q_rotated, const std::optional<Indexer::Query>& query) const {
     const RowScope tokens(pass.stream(), RowScope::Rows::tokens, spans);
-    const Tensor q = at::cat({each_head(q_plain, *key_weights_, pass), q_turned}, 2);
+    const Tensor q = at::cat({each_head(q_plain, *key_weights_, pass), q_rotated}, 2);
     const int64_t width = spec_.kv_rank + spec_.rope_dim;
     if (!chooses()) return each_head(rows.attend(attention_, spans, q, width, spec_.kv_rank), *value_weights_, pass);
-    // A layer that takes another's choice absorbs the same spans as that layer.
+    // A layer that uses another's choice absorbs the same spans as that layer.
     std::vector<KeyChoice>& choices = pass.stream().choices(indexer_ ? layer_ : spec_.index_source);
     if (indexer_) {
       choices.resize(size_t(pass.stream().tokens()));
@@ -147,7 +147,7 @@ class Mla final : public Layer {
     return each_head(rows.attend(attention_, spans, q, width, spec_.kv_rank, choices), *value_weights_, pass);
   }
 
-  // x [tokens, heads, in] -> [tokens, heads, out]: each head by its own weight, a row by itself.
+  // x [tokens, heads, in] -> [tokens, heads, out]: each head by its own weight.
   Tensor each_head(const Tensor& x, WeightStack& weights, Pass& pass) const {
     const int64_t tokens = x.size(0);
     std::vector<int64_t> begin;
@@ -167,7 +167,7 @@ class Mla final : public Layer {
   Norm kv_norm_;
   Linear kv_b_, output_;
   std::optional<Indexer> indexer_;
-  // kv_b's halves: the first takes queries to short vectors, the second short vectors to values.
+  // kv_b's halves: the first projects queries to the latent space, the second latent vectors to values.
   std::shared_ptr<WeightStack> key_weights_, value_weights_;
 };
 

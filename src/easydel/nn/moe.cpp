@@ -57,11 +57,11 @@ LayerOutput Moe::forward(const Tensor& given, Pass& pass) const {
     out = out + shared;
   }
   if (bias_) out = out + bias_.value().to(out.scalar_type());
-  LayerOutput made{pass.name("moe_output", pass.random().dropout("mlp_dropout", out, spec_.output_dropout)), {}};
-  made.extras["router_logits"] = logits;
+  LayerOutput result{pass.name("moe_output", pass.random().dropout("mlp_dropout", out, spec_.output_dropout)), {}};
+  result.extras["router_logits"] = logits;
   if (pass.requests("expert_tokens"))
-    made.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, router_.spec().experts);
-  return made;
+    result.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, router_.spec().experts);
+  return result;
 }
 
 }  // namespace easydel::nn

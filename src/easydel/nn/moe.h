@@ -1,5 +1,5 @@
-// A feed-forward of experts: a router chooses some for each token, and what they give is summed; beside them there may
-// be experts that all tokens meet.
+// A mixture of experts: a router chooses some experts for each token, and their outputs are summed. Shared experts,
+// which get all tokens, may be added.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@ namespace easydel::nn {
 struct RouterNames {
   std::string weight = "gate.weight";
   std::string bias = {};           // empty: none
-  bool bias_counts = true;         // false: kept, and added to nothing
-  std::string correction = {};     // of scores for the choice alone; empty: none
-  bool correction_is_row = false;  // kept as [1, experts]
+  bool bias_counts = true;         // false: loaded and saved, but not used
+  std::string correction = {};     // added to scores for the choice alone; empty: none
+  bool correction_is_row = false;  // its shape is [1, experts]
 };
 
 class Router {
  public:
-  // exact: the logits are made in fp32 whatever the model's number type.
+  // exact: logits are computed in fp32, whatever the model's dtype.
   Router(const Scope& scope, int64_t size, const ops::RouterSpec& spec, const RouterNames& names, bool exact,
          double deviation);
   // x [tokens, size] -> the choice, and the logits [tokens, experts].
@@ -42,14 +42,14 @@ struct MoeSpec {
   bool exact_router = false;
   ExpertsSpec experts;
   double output_dropout = 0;
-  double input_jitter = 0;                        // while training what the layer reads is multiplied by 1 +- this
-  bool jittered_twice = false;                    // and so again
-  int64_t shared_inner = 0;                       // of the experts that all tokens meet; 0: none
+  double input_jitter = 0;      // while training the input is multiplied by random numbers in 1 +- this
+  bool jittered_twice = false;  // the router's input once more
+  int64_t shared_inner = 0;     // of the shared experts; 0: none
   bool shared_bias = false, output_bias = false;  // output_bias: a parameter "bias" added to the result
   ops::Activation shared_activation = ops::Activation::silu;
   std::string name = "mlp";  // below the block; "": the block itself
   RouterNames router_names;
-  std::string shared = "shared_experts", shared_gate = {};  // shared_gate: of a sigmoid before them; empty: none
+  std::string shared = "shared_experts", shared_gate = {};  // shared_gate: a sigmoid gate of their output; empty: none
 };
 
 class Moe final : public Layer {

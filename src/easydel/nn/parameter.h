@@ -12,7 +12,7 @@
 
 #include "easydel/collective/team.h"
 #include "easydel/mesh/layout.h"
-#include "easydel/nn/source.h"
+#include "easydel/nn/tensor_source.h"
 #include "easydel/tensor/torch.h"
 
 namespace easydel::nn {
@@ -29,7 +29,7 @@ enum class Role : uint8_t {
   bias,       // never decayed
   other
 };
-// Over which of a weight's dimensions the tensor axis cuts; of stacked experts, each one's.
+// The dimension of a weight that is sharded over the tensor axis; of stacked experts, that of each expert.
 enum class Split : uint8_t { none, output, input, vocabulary };
 
 // What one rank of the tensor axis computes with a parameter.
@@ -48,30 +48,30 @@ struct Entry {
   Role role = Role::weight;
   Split split = Split::none;
   int unit = -1;      // layer index; -1: outside the stack
-  bool head = false;  // of what stands behind the stack, which a checkpoint for another task lacks
+  bool head = false;  // of the head, which a checkpoint for another task lacks
   bool trainable = true;
   bool router = false;         // a router's weight
   bool adapter = false;        // added to the model by a policy: no checkpoint of the model holds it
-  Source source;               // where its values come from in a checkpoint, and back
+  TensorSource source;         // where its values come from in a checkpoint, and back
   mesh::PartitionSpec layout;  // resolved, in our storage order; one entry per dimension
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that hold the shards
 
   Use use = Use::whole;
   int use_dimension = 0;  // Use::part
 
-  // This rank's part. The leaf that the optimizer owns: fp32 while training (the master), else the parameter's
-  // number type. Its gradient is shard.grad(), in the same number type. Undefined where `weight` is codes.
+  // This rank's part. The leaf that the optimizer owns: fp32 while training (the master), else the parameter's dtype.
+  // Its gradient is shard.grad(), of the same dtype. Undefined where `weight` is codes.
   Tensor shard;
   Slice slice;           // of `shard` in the global tensor
   uint64_t version = 0;  // counts writes of `shard`; derived copies (compute, packed) compare it
 
   // The copies of the shard that products read, which the optimizer may write. Null: nothing multiplies by it.
   std::shared_ptr<WeightForms> forms;
-  // How products read it: its values through `forms`, or what the policies made of that. A weight of two dimensions has
-  // the first, a stack of experts the second, and what no product reads has neither.
+  // How products read it: its values through `forms`, or what the policies replaced that by. A weight of two dimensions
+  // has the first, a stack of experts the second, and what no product reads has neither.
   std::shared_ptr<Weight> weight;
   std::shared_ptr<WeightStack> stack;
-  at::ScalarType compute = at::kFloat;  // number type of the computation
+  at::ScalarType compute = at::kFloat;  // dtype of the computation
 
   int64_t elements() const;  // of the global tensor
   // Called by whoever wrote `shard` in place (optimizer, loader): derived copies are refreshed before the next use.
@@ -91,9 +91,9 @@ class Parameter {
   explicit Parameter(Entry* entry) : entry_(entry) {}
   explicit operator bool() const { return entry_ != nullptr; }
   Entry& entry() const { return *entry_; }
-  // What this forward reads: gathered over the mesh, in the shard's number type (ops round to the computation's), with
-  // a gradient path to the shard where gradients are on. Of codes, what they stand for. The one place where a weight is
-  // gathered.
+  // The values that this forward reads: gathered over the mesh, in the shard's dtype (ops round to the computation's),
+  // with a gradient path to the shard if gradients are on. Of codes, the decoded values. The only place where a weight
+  // is gathered.
   Tensor value() const;
 
  private:

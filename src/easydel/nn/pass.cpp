@@ -70,7 +70,7 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
     pages = on.memory->ranges(layer);
   } else {
     pages.keys = rope ? ops::rope(k, *rope) : k, pages.values = v;
-    call.hidden = on.masked;
+    call.masked = on.masked;
   }
   std::vector<ops::AttentionRange> ranges;
   int64_t row = 0;

@@ -39,7 +39,7 @@ Tensor KeyRows::attend(const ops::AttentionSpec& spec, std::span<const TokenSpan
       ranges.push_back({span.begin - first, span.end - first, span.begin - span.position, span.end, {}});
   ops::AttentionCall call;
   call.sequences = ranges;
-  if (!on_.memory) call.hidden = on_.masked;
+  if (!on_.memory) call.masked = on_.masked;
   const Tensor& rows = on_.memory ? pages_.keys : row_;
   return run(spec, call, spans, q, rows.narrow(-1, 0, width), rows.narrow(-1, 0, v_dim));
 }
@@ -48,7 +48,7 @@ Tensor KeyRows::attend(const ops::AttentionSpec& spec, std::span<const TokenSpan
                        int64_t v_dim, const std::vector<KeyChoice>& choices) const {
   const int64_t first = spans.front().begin;
   std::vector<ops::AttentionRange> ranges;
-  std::vector<Tensor> seen, masked;  // the rows that each token sees, and which of those are a blind token's
+  std::vector<Tensor> seen, masked;  // the rows that each token sees, and whether they are a fully masked token's
   bool any_masked = false;
   int64_t chosen = 0, begin = 0;
   for (const TokenSpan& span : spans) {
@@ -57,20 +57,20 @@ Tensor KeyRows::attend(const ops::AttentionSpec& spec, std::span<const TokenSpan
       ranges.push_back({token - first, token - first + 1, chosen, chosen + choice.keys.numel(), {}});
       chosen += choice.keys.numel();
       seen.push_back(choice.keys + begin);
-      masked.push_back(at::full(choice.keys.sizes(), choice.blind, choice.keys.options().dtype(at::kBool)));
-      any_masked = any_masked || choice.blind;
+      masked.push_back(at::full(choice.keys.sizes(), choice.fully_masked, choice.keys.options().dtype(at::kBool)));
+      any_masked = any_masked || choice.fully_masked;
     }
     begin += span.keys();
   }
   const Tensor keys = up_to(spans).narrow(1, 0, width).index_select(0, at::cat(seen)).unsqueeze(1);
   ops::AttentionCall call;
   call.sequences = ranges;
-  if (any_masked) call.hidden = at::cat(masked);
+  if (any_masked) call.masked = at::cat(masked);
   return run(spec, call, spans, q, keys, keys.narrow(2, 0, v_dim));
 }
 
-Tensor KeyRows::attend_made(const ops::AttentionSpec& spec, std::span<const TokenSpan> spans, const Tensor& q,
-                            const Tensor& k, const Tensor& v) const {
+Tensor KeyRows::attend_expanded(const ops::AttentionSpec& spec, std::span<const TokenSpan> spans, const Tensor& q,
+                                const Tensor& k, const Tensor& v) const {
   const int64_t first = spans.front().begin;
   std::vector<ops::AttentionRange> ranges;
   int64_t key = 0;
@@ -80,7 +80,7 @@ Tensor KeyRows::attend_made(const ops::AttentionSpec& spec, std::span<const Toke
   }
   ops::AttentionCall call;
   call.sequences = ranges;
-  if (!on_.memory && on_.masked.defined()) call.hidden = on_.masked.narrow(0, first, key);
+  if (!on_.memory && on_.masked.defined()) call.masked = on_.masked.narrow(0, first, key);
   return run(spec, call, spans, q, k, v);
 }
 

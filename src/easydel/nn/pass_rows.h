@@ -1,5 +1,5 @@
-// Attention whose keys are one row for each token, the same for all heads (nn/mla.h): the part of nn::Pass that keeps
-// these rows and reads them back. A row may hold more than the key, such as an indexer's own key.
+// Attention whose keys are one row for each token, the same for all heads (nn/mla.h): the part of nn::Pass that writes
+// these rows and reads them back. A row may hold more than the key, such as the key of an indexer.
 #pragma once
 
 #include <span>
@@ -30,8 +30,8 @@ class KeyRows {
   Tensor attend(const ops::AttentionSpec& spec, std::span<const TokenSpan> spans, const Tensor& q, int64_t width,
                 int64_t v_dim, const std::vector<KeyChoice>& choices) const;
   // The same over keys k and values v [sum of keys(), heads, ...], which the caller expanded from up_to(spans).
-  Tensor attend_made(const ops::AttentionSpec& spec, std::span<const TokenSpan> spans, const Tensor& q, const Tensor& k,
-                     const Tensor& v) const;
+  Tensor attend_expanded(const ops::AttentionSpec& spec, std::span<const TokenSpan> spans, const Tensor& q,
+                         const Tensor& k, const Tensor& v) const;
 
  private:
   Tensor run(const ops::AttentionSpec& spec, ops::AttentionCall& call, std::span<const TokenSpan> spans,

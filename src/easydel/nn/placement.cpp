@@ -28,13 +28,13 @@ mesh::PartitionSpec default_layout(const Entry& entry) {
 
 void place(Entry& entry, std::shared_ptr<const collective::Team> team, const mesh::PartitionRules& rules,
            int64_t& dropped) {
-  mesh::PartitionSpec wanted = default_layout(entry);
+  mesh::PartitionSpec requested = default_layout(entry);
   if (const auto rule = rules.find(entry.easydel_path, entry.shape.size())) {
-    // Rules speak of kernels as [in, out]; embeddings have one order everywhere.
-    wanted = entry.role == Role::weight ? mesh::storage_order(*rule, entry.shape.size()) : *rule;
+    // Rules name the dimensions of kernels as [in, out]; embeddings have the same order everywhere.
+    requested = entry.role == Role::weight ? mesh::storage_order(*rule, entry.shape.size()) : *rule;
   }
   entry.team = std::move(team);
-  entry.layout = mesh::resolve(wanted, entry.shape, entry.team->mesh(), &dropped);
+  entry.layout = mesh::resolve(requested, entry.shape, entry.team->mesh(), &dropped);
   entry.slice = mesh::slice_of(entry.layout, entry.shape, entry.team->mesh(), entry.team->rank());
 }
 

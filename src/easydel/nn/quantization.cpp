@@ -25,10 +25,10 @@ std::string megabytes(int64_t bytes) {
 
 }  // namespace
 
-Quantizer::Quantizer(const Quantization& wanted)
-    : wanted_(wanted),
-      pattern_(compiled(wanted.pattern, wanted.where + ".pattern")),
-      linear_pattern_(compiled(wanted.linear_pattern, "quantization.linear_pattern")) {}
+Quantizer::Quantizer(const Quantization& quantization)
+    : quantization_(quantization),
+      pattern_(compiled(quantization.pattern, quantization.where + ".pattern")),
+      linear_pattern_(compiled(quantization.linear_pattern, "quantization.linear_pattern")) {}
 
 std::shared_ptr<Weight> Quantizer::linear(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight,
                                           bool shared) {
@@ -38,7 +38,7 @@ std::shared_ptr<Weight> Quantizer::linear(const Scope& scope, Entry& entry, std:
 
 bool Quantizer::takes(const Entry& entry, const std::string& layer, bool shared) {
   const bool by_default = !entry.head && !shared;
-  const bool taken = (wanted_.pattern.empty() ? by_default : std::regex_search(layer, pattern_)) &&
+  const bool taken = (quantization_.pattern.empty() ? by_default : std::regex_search(layer, pattern_)) &&
                      std::regex_search(layer, linear_pattern_);
   if (taken) ++weights_;
   if (!taken && by_default) seen_ = layer;
@@ -48,27 +48,27 @@ bool Quantizer::takes(const Entry& entry, const std::string& layer, bool shared)
 std::shared_ptr<Weight> Quantizer::coded(Entry& entry, std::shared_ptr<Weight> weight, bool shared) {
   const Tensor values = entry.shard;
   bytes_before_ += int64_t(values.nbytes());
-  if (wanted_.simulate && !shared) {
-    entry.shard = quant::rounded(values, wanted_.format);
+  if (quantization_.simulate && !shared) {
+    entry.shard = quant::rounded(values, quantization_.format);
     bytes_ += int64_t(values.nbytes());
     return weight;
   }
-  const quant::Codes codes = quant::quantize(values, wanted_.format);
+  const quant::Codes codes = quant::quantize(values, quantization_.format);
   bytes_ += codes->bytes();
   if (!shared) entry.shard = Tensor();
-  tensor::forget(values);  // the file's own bytes are not needed beside the codes
+  tensor::forget(values);  // the mapped bytes of the file are not needed any more
   return quantized_weight(Parameter(&entry), codes, entry.compute);
 }
 
 void Quantizer::refuse_none() const {
   if (weights_ == 0)
-    refuse(wanted_.where + ".pattern", str("no linear layer is called as '", wanted_.pattern, "' asks"),
+    refuse(quantization_.where + ".pattern", str("no linear layer is called as '", quantization_.pattern, "' asks"),
            seen_.empty() ? "leave it out" : "one is called " + seen_);
 }
 
 std::string Quantizer::told() const {
-  return str(weights_, " weights in ", wanted_.format.name, ": ", megabytes(bytes_), " of ", megabytes(bytes_before_),
-             " MB");
+  return str(weights_, " weights in ", quantization_.format.name, ": ", megabytes(bytes_), " of ",
+             megabytes(bytes_before_), " MB");
 }
 
 }  // namespace easydel::nn

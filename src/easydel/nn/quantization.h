@@ -1,4 +1,4 @@
-// Which weights of a model become codes while it is loaded, and of what format: what a run's `quantization` asks for.
+// Which weights of a model are quantized while it is loaded, and to what format: a run's `quantization` section.
 #pragma once
 
 #include <functional>
@@ -16,33 +16,32 @@ struct Quantization {
   // Regular expressions that must be found in a linear layer's path ("model.layers.0.self_attn.q_proj"). An empty
   // pattern takes every layer but the output's.
   std::string pattern = {}, linear_pattern = {};
-  bool simulate = false;               // round the values, and keep them as they are held
-  std::string where = "quantization";  // what errors call it
+  bool simulate = false;               // round the values, and keep them in their dtype
+  std::string where = "quantization";  // how errors name it
 };
 
-// Makes codes of linear layers. Embeddings, norms, routers and experts stay as they are. A tied output layer that the
-// pattern names has codes of its own in addition to the embedding's values.
+// Quantizes linear layers. Embeddings, norms, routers and experts stay as they are. A tied output layer that the
+// pattern matches gets codes of its own in addition to the embedding's values.
 class Quantizer final : public WeightPolicy {
  public:
-  // UserError for what is not a regular expression.
-  explicit Quantizer(const Quantization& wanted);
+  // UserError if a pattern is not a regular expression.
+  explicit Quantizer(const Quantization& quantization);
 
-  // An entry that became codes no longer holds its values, unless they are `shared`. An entry without values is only
-  // counted.
+  // A quantized entry no longer holds its values, unless they are `shared`. An entry without values is only counted.
   std::shared_ptr<Weight> linear(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight,
                                  bool shared) override;
 
   // Whether the patterns take the linear layer `layer`; counted.
   bool takes(const Entry& entry, const std::string& layer, bool shared);
 
-  // After the last layer: UserError where the patterns took none.
+  // After the last layer: UserError if the patterns matched none.
   void refuse_none() const;
   std::string told() const;  // "30 weights in nf4: 57.1 of 216.0 MB"
 
  private:
   std::shared_ptr<Weight> coded(Entry& entry, std::shared_ptr<Weight> weight, bool shared);
 
-  Quantization wanted_;
+  Quantization quantization_;
   std::regex pattern_, linear_pattern_;
   std::string seen_;  // a layer that was not taken
   int64_t weights_ = 0, bytes_before_ = 0, bytes_ = 0;

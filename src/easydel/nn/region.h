@@ -1,5 +1,5 @@
-// A part of a layer that the ranks of the tensor axis divide among themselves: each computes some of the heads, or
-// some of the inner units, and the sum over ranks leaves the region. Source: Megatron-LM, arXiv:1909.08053.
+// Tensor parallelism within a layer (Megatron-LM, arXiv 1909.08053): each rank of the tensor axis computes some of the
+// heads or of the inner units, and the results are summed over the ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace easydel::nn {
 class Region {
  public:
   Region() = default;  // every rank computes all of it
-  // Divided where the tensor axis has several ranks and their number divides each of `pieces` (heads, units).
+  // Divided if the tensor axis has several ranks and their number divides each of `pieces` (heads, units).
   Region(const collective::Team& team, std::initializer_list<int64_t> pieces);
 
   bool divided() const { return !group_.alone(); }
   int64_t parts() const { return group_.size(); }
-  // x enters whole; its gradient is the sum of what the ranks' parts give.
+  // Every rank gets all of x; its gradient is the sum of the ranks' gradients.
   Tensor enter(const Tensor& x) const;
-  // Each rank has a term of the sum that leaves.
+  // The sum of the ranks' x.
   Tensor leave(const Tensor& x) const;
 
  private:

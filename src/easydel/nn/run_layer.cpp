@@ -71,8 +71,8 @@ PlacedLayer::PlacedLayer(const Scope& scope, const LayerBuilder& build, int64_t 
 
 namespace {
 
-// Stands for a whole layer in the graph: keeps its input (and the named tensors that a policy saves), runs the layer
-// again in the backward and differentiates that. Its inputs are x and every parameter of the layer.
+// The autograd node of a whole layer: keeps the layer's input (and the named tensors that a policy saves), and in the
+// backward runs the layer again and differentiates that. Its inputs are x and every parameter of the layer.
 struct LayerNode : torch::autograd::Node {
   LayerNode(Pass run_pass, const PlacedLayer& run_layer, const Tensor& input)
       : pass(std::move(run_pass)), layer(run_layer), x(input.detach()), x_requires_grad(input.requires_grad()) {
@@ -144,7 +144,7 @@ LayerOutput run_layer(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
 }
 
 LayerOutput run_layer_requested(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
-  // What is captured, kept or recomputed is of all tokens.
+  // Tensors that are captured, kept or recomputed are of all tokens.
   if (!pass.activations().capture && !pass.random().training && !at::GradMode::is_enabled())
     return LayerRun::plain(pass, layer, x, /*requested=*/true);
   LayerOutput out = run_layer(pass, layer, x);

@@ -1,5 +1,4 @@
-// The one seam through which every block is called: checkpointing, capture, and later the gathering and freeing of
-// weights live here and nowhere else.
+// The only place from which blocks are called: checkpointing and capture happen here and nowhere else.
 #pragma once
 
 #include <memory>

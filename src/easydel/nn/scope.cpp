@@ -63,7 +63,7 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   entry.trainable = options.trainable;
   entry.router = options.router;
   entry.adapter = options.adapter;
-  std::vector<Source> sources = options.sources;
+  std::vector<TensorSource> sources = options.sources;
   if (sources.empty()) {
     sources.emplace_back();
     sources.front().tensors = {entry.path};
@@ -89,7 +89,7 @@ void Scope::set_readers(Entry& entry) const {
     entry.stack = dense_stack(entry.forms, moe_method() == ops::MoeMethod::fused_moe);
   else
     entry.weight = dense_weight(entry.forms);
-  if (entry.adapter) return;  // a policy made it
+  if (entry.adapter) return;  // it belongs to a policy
   for (const auto& policy : building_->weight_policies) {
     if (stack) entry.stack = policy->experts(*this, entry, entry.stack);
     if (is_linear(entry)) entry.weight = policy->linear(*this, entry, entry.weight, /*shared=*/false);

@@ -1,5 +1,5 @@
-// Where a layer stands in the model while it is built. A layer asks its scope for its parameters; it says sizes and
-// roles, and never where values come from, how they are cut or in which number format they are kept.
+// Where a layer is in the model while it is built. A layer asks its scope for its parameters; it states sizes and
+// roles, never where values come from, how they are sharded or in which dtype they are stored.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ struct Initial {
   enum class Kind : uint8_t { normal, zeros, ones, constant, each };
   Kind kind = Kind::zeros;
   double deviation = 0.0;  // normal
-  double cutoff = 0.0;     // normal: drawn within so many deviations of 0; 0: as far as it goes
-  int64_t zero_row = -1;   // a row that is zero all the same; -1: none
+  double cutoff = 0.0;     // normal: truncated at this many deviations from 0; 0: not truncated
+  int64_t zero_row = -1;   // a row that is zero nevertheless; -1: none
   double value = 0.0;      // constant
   std::function<double(int64_t last, double uniform)> element = {};  // each
 
@@ -49,14 +49,14 @@ struct Building {
   std::shared_ptr<const collective::Team> team = collective::Team::alone();
   // Decides layout and slice of an entry (mesh and partition rules); null: every shard is whole.
   std::function<void(Entry&)> place;
-  // Makes entry.shard: this rank's slice, in its number type, from the first of `sources` that the checkpoint has, or
-  // from `initial`. Sets entry.source to what it took.
-  std::function<void(Entry&, const Initial&, const std::vector<Source>& sources)> fill;
+  // Creates entry.shard: this rank's slice, in its dtype, from the first of `sources` that the checkpoint has, or from
+  // `initial`. Sets entry.source to the source that was used.
+  std::function<void(Entry&, const Initial&, const std::vector<TensorSource>& sources)> fill;
   // Asked in order how products read each weight (nn/weight_policy.h).
   std::vector<std::shared_ptr<WeightPolicy>> weight_policies;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   HeadPlan head;
-  bool both_sides = false;     // config.json says that tokens of this decoder see both sides
+  bool both_sides = false;     // config.json says that tokens of this decoder attend in both directions
   double normal_cutoff = 0.0;  // Initial::cutoff of every normal value
 };
 
@@ -67,9 +67,9 @@ struct ParameterOptions {
   bool transposed = false;             // the checkpoint holds [in, out]
   Use use = Use::whole;
   int use_dimension = 0;
-  // The ways in which checkpoints hold it, the usual one first; empty: one tensor of its own name.
-  std::vector<Source> sources = {};
-  bool exact = false;  // kept and computed in fp32, whatever the model's number type
+  // The ways in which checkpoints may hold it, the usual one first; empty: one tensor of its own name.
+  std::vector<TensorSource> sources = {};
+  bool exact = false;  // stored and computed in fp32, whatever the model's dtype
   bool trainable = true;
   bool router = false;   // Entry::router
   bool adapter = false;  // Entry::adapter: it starts from `initial`
@@ -94,7 +94,7 @@ class Scope {
   // How this linear layer reads an embedding that another layer holds.
   std::shared_ptr<Weight> reader_of(Parameter shared) const;
 
-  // Everything that was asked for since an earlier mark: what a layer built in between reads.
+  // All parameters that were created since an earlier mark: those of a layer built in between.
   size_t mark() const { return building_->table.entries().size(); }
   std::vector<Parameter> since(size_t mark) const;
 

@@ -22,7 +22,7 @@ std::shared_ptr<const Team> team_of(const ParameterTable& table) {
   return table.entries().empty() ? Team::alone() : table.entries().front().team;
 }
 
-// Every rank must make the same calls, so a gradient that one of them has is made on all.
+// Every rank must make the same calls, so a gradient that one rank has is created on all.
 void agree_on_gradients(ParameterTable& table, const Team& team) {
   Tensor has = at::zeros({int64_t(table.entries().size())}, at::kByte);
   uint8_t* flags = has.mutable_data_ptr<uint8_t>();
@@ -34,7 +34,7 @@ void agree_on_gradients(ParameterTable& table, const Team& team) {
   }
 }
 
-// Small tensors travel together: one operation costs as much as many kilobytes.
+// Small tensors are sent together: the latency of one operation is worth many kilobytes.
 void all_reduce_bucketed(const Group& group, const std::vector<Tensor>& tensors) {
   for (size_t begin = 0; begin < tensors.size();) {
     size_t end = begin;
@@ -71,7 +71,7 @@ void reduce_gradients(ParameterTable& table) {
   if (team->size() == 1) return;
   at::NoGradGuard no_gradient;
   agree_on_gradients(table, *team);
-  // By group and number type; a map's order is the same everywhere.
+  // By group and dtype; a map has the same order on every rank.
   std::map<std::pair<mesh::Axes, at::ScalarType>, std::vector<Tensor>> by_group;
   for (const Entry& entry : table.entries()) {
     if (!entry.shard.grad().defined()) continue;
@@ -91,7 +91,7 @@ double squared_gradient_norm(const ParameterTable& table) {
   for (const Entry& entry : table.entries()) {
     const Tensor& gradient = entry.shard.grad();
     if (!gradient.defined()) continue;
-    // A shard that several ranks hold counts on the first of them.
+    // A shard that several ranks hold is counted by the first of them.
     mesh::Axes copies = team->mesh().others(mesh::axes_of(entry.layout));
     if (team->mesh().index(copies, team->rank()) != 0) continue;
     squares += tensor::sum_of_squares(gradient);

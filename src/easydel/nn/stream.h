@@ -22,10 +22,10 @@ class Memory;  // keys, values and recurrent states of the sequences of a pass: 
 // The stream of a model that reads text. Other parts of a model (vision, audio) name streams of their own.
 inline constexpr std::string_view text_stream = "text";
 
-// Which keys of its sequence a token sees, in ascending order. Blind: it sees none, and these are all there are.
+// Which keys of its sequence a token sees, in ascending order. fully_masked: it sees none, and `keys` are all keys.
 struct KeyChoice {
   Tensor keys;  // int64
-  bool blind = false;
+  bool fully_masked = false;
 };
 
 // Neighbouring tokens of one sequence of a pass, all of its prompt or all generated.

@@ -1,5 +1,5 @@
-// Which parameters of a model learn. It is decided before a parameter is made, so that what does not learn never has a
-// gradient or an optimizer's state.
+// Which parameters of a model are trained. It is decided before a parameter is created, so that frozen parameters never
+// have a gradient or optimizer state.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ class Trainable {
   Trainable(const std::string& pattern, bool found) : pattern_(pattern), found_(found) {}
 
   std::optional<std::regex> pattern_;
-  bool found_ = false;  // with a pattern: whether those that it finds learn, or the others
+  bool found_ = false;  // with a pattern: whether the parameters that match are trained, or the others
   bool all_ = true;     // without one
 };
 

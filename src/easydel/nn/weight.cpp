@@ -23,15 +23,15 @@ class DenseStack final : public WeightStack {
   static Tensor one_by_one(const Tensor& x, const ops::ExpertMatrices& weights, const std::vector<int64_t>& begin,
                            const Tensor& bias) {
     const std::vector<Tensor> masters = at::unbind(weights.master, 0);
-    std::vector<Tensor> made;
+    std::vector<Tensor> parts;
     for (size_t e = 0; e + 1 < begin.size(); ++e) {
       if (begin[e] == begin[e + 1]) continue;
       ops::Matrix matrix = weights.of(int64_t(e));
       matrix.master = masters[e];
-      made.push_back(ops::product(x.narrow(0, begin[e], begin[e + 1] - begin[e]), matrix,
-                                  bias.defined() ? bias[int64_t(e)] : Tensor()));
+      parts.push_back(ops::product(x.narrow(0, begin[e], begin[e + 1] - begin[e]), matrix,
+                                   bias.defined() ? bias[int64_t(e)] : Tensor()));
     }
-    return made.empty() ? x.new_empty({0, weights.compute.size(1)}) : at::cat(made);
+    return parts.empty() ? x.new_empty({0, weights.compute.size(1)}) : at::cat(parts);
   }
 
   std::shared_ptr<WeightForms> forms_;

@@ -1,4 +1,4 @@
-// How a product reads a weight: the parameter's values (nn/weight_forms.h), codes, or what a policy made of either
+// How a product reads a weight: the parameter's values (nn/weight_forms.h), codes, or what a policy replaced either by
 // (nn/weight_policy.h). Replaceable after construction through Entry::weight and Entry::stack.
 #pragma once
 
@@ -44,13 +44,13 @@ class Weight {
                                std::string_view name, Pass& pass) {
     return product(ops::gated(gate, up, kind), bias, name, pass);
   }
-  // The product with x as a sum of plain products, for heads, which compute it in chunks of tokens.
+  // The product with x as a sum of plain products. Heads need it, because they compute chunks of tokens.
   virtual std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) = 0;
   // Rows of an embedding: indices int64 [tokens] -> [tokens, in]; `padding` as in ops::embedding.
   virtual Tensor lookup(const Tensor& indices, int64_t padding, Pass& pass) = 0;
   // A part of each head as a stack with one weight for each head.
   virtual std::shared_ptr<WeightStack> by_head(const HeadRows& rows) = 0;
-  // The values in full, [out, in], of a form whose parameter does not hold them itself; else Bug.
+  // All values, [out, in], of a form whose parameter does not hold them; else Bug.
   virtual Tensor values() const;
 };
 

@@ -9,7 +9,7 @@ WeightForms::WeightForms(Parameter parameter, std::function<Tensor()> part)
     : parameter_(parameter), part_(std::move(part)) {}
 
 void WeightForms::drop() {
-  made_ = compute_ = Tensor();
+  part_values_ = compute_ = Tensor();
   packed_.clear();
   used_ = false;
 }
@@ -18,7 +18,7 @@ WeightForms::Values WeightForms::current(const Pass& pass) {
   const Entry& entry = parameter_.entry();
   const auto whole = [&] { return part_ ? part_() : parameter_.value(); };
   const auto computed = [&](const Tensor& values) { return values.detach().to(entry.compute).contiguous(); };
-  // What is gathered from other ranks is dropped after the call.
+  // A weight that was gathered from other ranks is dropped after the call.
   if (is_gathered(entry)) {
     const Tensor master = whole();
     return {master, computed(master), false};
@@ -27,8 +27,8 @@ WeightForms::Values WeightForms::current(const Pass& pass) {
     drop();
     version_ = entry.version;
   }
-  // Where a backward follows, the weight is about to change: it is packed where it is used, and the room is needed for
-  // activations. That includes the first forward of a layer that is recomputed.
+  // If a backward follows, the weight is about to change, and memory is needed for activations: products pack panels as
+  // they go, and nothing is kept. This includes the first forward of a layer that is recomputed.
   const bool learns = entry.trainable && pass.activations().has_backward();
   if (learns) packed_.clear(), used_ = false;
   if (part_ && learns) {
@@ -37,8 +37,8 @@ WeightForms::Values WeightForms::current(const Pass& pass) {
     return {master, computed(master), false};
   }
   const c10::InferenceMode kept_for_training(false);  // it turns gradients on, too
-  if (part_ && !made_.defined()) made_ = whole().detach().contiguous();
-  const Tensor master = part_ ? made_ : parameter_.value();
+  if (part_ && !part_values_.defined()) part_values_ = whole().detach().contiguous();
+  const Tensor master = part_ ? part_values_ : parameter_.value();
   if (master.scalar_type() != entry.compute && !compute_.defined()) compute_ = computed(master);
   return {master, compute_.defined() ? compute_ : master, !learns};
 }

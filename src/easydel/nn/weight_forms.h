@@ -1,5 +1,5 @@
-// The forms of a parameter that products read: a copy in the computation's dtype, and packed panels. They are made when
-// they are first needed and dropped after the shard was written.
+// The forms of a parameter that products read: a copy in the compute dtype, and packed panels. They are created when
+// they are first needed, and dropped after the shard was written.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,19 @@ namespace easydel::nn {
 
 class WeightForms {
  public:
-  // `part`: makes the weight from the parameter's values, with a gradient path to its shard; null: it is the values.
+  // `part`: computes the weight from the parameter's values, with a gradient path to the shard; null: the values.
   explicit WeightForms(Parameter parameter, std::function<Tensor()> part = nullptr);
 
   const Parameter& parameter() const { return parameter_; }
 
-  // A weight [out, in]. Its first use does not pack it, so that a prompt is answered sooner.
+  // A weight [out, in]. The first use does not pack it, to shorten the time to the first token.
   ops::Matrix matrix(const Pass& pass);
-  // A stack [n, out, in]: weight e multiplies the rows [begin[e], begin[e + 1]), and is packed if there are any.
+  // A stack [n, out, in]: weight e multiplies the rows [begin[e], begin[e + 1]), and is packed if it has rows.
   ops::ExpertMatrices stack(const std::vector<int64_t>& begin, const Pass& pass);
 
   // The optimizer's hook. The cached copy in the computation's dtype; undefined if there is none or it is stale. An
   // optimizer that writes the shard may write this copy in the same sweep, and then calls copied() after
-  // Entry::written(). A copy that nobody wrote is made again.
+  // Entry::written(). A copy that nobody wrote is computed again.
   Tensor copy() const;
   void copied();
 
@@ -42,8 +42,8 @@ class WeightForms {
 
   Parameter parameter_;
   std::function<Tensor()> part_;
-  Tensor made_;     // what part_ gave
-  Tensor compute_;  // undefined where the values are in the computation's dtype
+  Tensor part_values_;                                                // the result of part_
+  Tensor compute_;                                                    // undefined if the values have the compute dtype
   std::vector<std::shared_ptr<const kernels::PackedWeight>> packed_;  // one for each weight of the stack
   uint64_t version_ = 0;
   bool used_ = false;

@@ -1,5 +1,5 @@
-// Decides how products read the weights of a model while it is built: codes, adapters. The policies of a model are
-// asked in order, and each gets what the one before it made.
+// Decides while a model is built how products read its weights: quantization, adapters. The policies of a model are
+// asked in order, and each gets the result of the one before it.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace easydel::nn {
 class WeightPolicy {
  public:
   virtual ~WeightPolicy() = default;
-  // `scope` is the layer's: parameters that the policy asks it for become the layer's own. Each answers `weight` to
+  // `scope` is the layer's: parameters that the policy creates by it belong to the layer. A policy returns `weight` to
   // leave it as it is.
   //
   // A linear layer's weight (is_linear). `shared`: the entry is an embedding whose values a tied head reads.

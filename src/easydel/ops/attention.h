@@ -13,10 +13,10 @@ enum class AttentionKind : uint8_t { causal, full, cross, spans };
 
 // Output of a query with no visible key (only happens for padding in probes; only the loss of a text's first token
 // depends on it).
-enum class Blind : uint8_t {
-  weighs_all,      // attends to every key equally, and its scores have their gradient: the mask is added
-  weighs_all_cut,  // attends to every key equally, without a gradient: the mask replaces the scores
-  weighs_past      // attends equally to every key that causality allows
+enum class FullyMasked : uint8_t {
+  uniform,                   // attends to every key equally, and its scores have their gradient: the mask is added
+  uniform_without_gradient,  // attends to every key equally, without a gradient: the mask replaces the scores
+  uniform_over_past          // attends equally to every key that causality allows
 };
 
 // What a layer needs from attention. A backend says which of it it does not support.
@@ -36,7 +36,7 @@ struct AttentionSpec {
   Tensor bias;           // undefined: none
   int64_t v_dim = 0;     // 0: as k
   double dropout = 0.0;  // only while training
-  Blind blind = Blind::weighs_all;
+  FullyMasked fully_masked = FullyMasked::uniform;
 };
 
 // One sequence of a call: the rows of q with its tokens, and the rows of k and v with its keys. The last query is at
@@ -58,7 +58,7 @@ struct AttentionMemory {
 // What one call runs over, in addition to q, k and v.
 struct AttentionCall {
   std::span<const AttentionRange> sequences;
-  Tensor hidden;             // bool [keys]: masked keys (padding in a probe). Undefined: none
+  Tensor masked;             // bool [keys]: masked keys (padding in a probe). Undefined: none
   uint64_t dropout_key = 0;  // key of the dropout mask if spec.dropout > 0
   int64_t first_token = 0;   // global index of row 0 of q, for that mask
   AttentionMemory* memory = nullptr;

@@ -194,7 +194,7 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   if (spec.kind != AttentionKind::causal && spec.kind != AttentionKind::full) return "serves causal and full attention";
   if (spec.bias.defined()) return "knows no biases";
   if (spec.slopes.defined() && spec.slopes.requires_grad()) return "gives slopes no gradient";
-  if (need.call.hidden.defined()) return "does not support key masks";
+  if (need.call.masked.defined()) return "does not support key masks";
   return std::nullopt;
 }
 

@@ -143,7 +143,7 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   if (spec.slopes_in_bf16) return "rounds no slopes";
   if (spec.slopes.defined() && spec.slopes.requires_grad()) return "gives slopes no gradient";
   if (spec.dropout > 0) return "has no dropout";
-  if (need.call.hidden.defined()) return "does not support key masks";
+  if (need.call.masked.defined()) return "does not support key masks";
   if (need.k.dim() == 4 && need.gradients) return "gives no gradient through a cache";
   return std::nullopt;
 }

@@ -32,7 +32,7 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   if (spec.chunk || spec.softcap > 0 || spec.sinks.defined() || spec.slopes.defined() || spec.bias.defined())
     return "knows no chunks, soft-caps, sinks, slopes or biases";
   if (spec.dropout > 0) return "its dropout is not reproducible";
-  if (need.call.hidden.defined()) return "does not support key masks";
+  if (need.call.masked.defined()) return "does not support key masks";
   return std::nullopt;
 }
 

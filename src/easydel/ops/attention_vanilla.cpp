@@ -18,37 +18,37 @@ namespace easydel::ops {
 namespace {
 
 // Mask of keys [keys]; undefined if none is masked.
-Tensor hidden_keys(const AttentionNeed& need, const AttentionRange& range) {
-  return need.call.hidden.defined() ? need.call.hidden.slice(0, range.key_begin, range.key_end) : Tensor();
+Tensor masked_keys(const AttentionNeed& need, const AttentionRange& range) {
+  return need.call.masked.defined() ? need.call.masked.slice(0, range.key_begin, range.key_end) : Tensor();
 }
 
 // int64 [keys]: positions counted over the unmasked keys.
-Tensor shown_places(const Tensor& hidden) {
-  const Tensor shown = hidden.logical_not().to(at::kLong);
-  return (shown.cumsum(0) - 1) * shown;
+Tensor unmasked_positions(const Tensor& masked) {
+  const Tensor unmasked = masked.logical_not().to(at::kLong);
+  return (unmasked.cumsum(0) - 1) * unmasked;
 }
 
 Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   const AttentionSpec& spec = need.spec;
   const int64_t heads = need.q.size(1), keys = range.key_end - range.key_begin;
   const auto of_keys = [&](const Tensor& t) { return heads_first(t.slice(0, range.key_begin, range.key_end), heads); };
-  const Tensor v = of_keys(need.v), hidden = hidden_keys(need, range);
+  const Tensor v = of_keys(need.v), masked = masked_keys(need, range);
   const auto options = need.q.options().dtype(at::kLong);
   const Tensor key = at::arange(keys, options), query = at::arange(keys - (range.end - range.begin), keys, options);
   Tensor scores = attention_scores(spec, heads_first(need.q.slice(0, range.begin, range.end), heads), of_keys(need.k),
-                                   query, key, hidden.defined() ? shown_places(hidden) : Tensor());
+                                   query, key, masked.defined() ? unmasked_positions(masked) : Tensor());
   // Masked scores get the least finite number added, as in transformers, instead of being replaced by it: a row without
   // visible keys then attends to all of them equally, and its scores still have their gradient.
   constexpr double least = std::numeric_limits<float>::lowest();
   // Chunks begin with the text, after the padding.
-  const Tensor begin = hidden.defined() ? (hidden.logical_not().cumsum(0).eq(0)).sum() : at::zeros({}, options);
+  const Tensor begin = masked.defined() ? (masked.logical_not().cumsum(0).eq(0)).sum() : at::zeros({}, options);
   const Tensor mask = unseen(spec, query - begin, key - begin);
-  if (!hidden.defined() || spec.blind == Blind::weighs_all)
-    scores = scores + (hidden.defined() ? mask.logical_or(hidden) : mask).to(at::kFloat) * least;
-  else if (spec.blind == Blind::weighs_all_cut)
-    scores = scores.masked_fill(mask.logical_or(hidden), least);
+  if (!masked.defined() || spec.fully_masked == FullyMasked::uniform)
+    scores = scores + (masked.defined() ? mask.logical_or(masked) : mask).to(at::kFloat) * least;
+  else if (spec.fully_masked == FullyMasked::uniform_without_gradient)
+    scores = scores.masked_fill(mask.logical_or(masked), least);
   else
-    scores = (scores + hidden.to(at::kFloat) * least).masked_fill(mask, -std::numeric_limits<double>::infinity());
+    scores = (scores + masked.to(at::kFloat) * least).masked_fill(mask, -std::numeric_limits<double>::infinity());
   if (spec.sinks.defined()) {
     const Tensor sink = spec.sinks.to(at::kFloat).view({-1, 1, 1}).expand({heads, scores.size(1), 1});
     scores = at::cat({scores, sink}, -1);

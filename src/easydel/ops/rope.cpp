@@ -116,7 +116,7 @@ Tensor scale_first(const Tensor& x, const Tensor& by) {
   return out;
 }
 
-Tensor turn(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back) {
+Tensor rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved, bool back) {
   if (sin.size(-1) < cos.size(-1)) return scale_first(x, cos);
   const int64_t half = cos.size(-1), dim = 2 * half;
   check(dim <= x.size(-1), "rope: ", dim, " dimensions of heads of ", x.size(-1));
@@ -145,11 +145,11 @@ struct Rope : torch::autograd::Function<Rope> {
                         bool interleaved) {
     context->save_for_backward({cos, sin});
     context->saved_data["interleaved"] = interleaved;
-    return turn(x, cos, sin, interleaved, false);
+    return rotate(x, cos, sin, interleaved, false);
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    return {turn(gradients[0], saved[0], saved[1], context->saved_data["interleaved"].toBool(), true), Tensor(),
+    return {rotate(gradients[0], saved[0], saved[1], context->saved_data["interleaved"].toBool(), true), Tensor(),
             Tensor(), Tensor()};
   }
 };
@@ -236,7 +236,7 @@ RopeTable rope_table(const RopeSpec& spec, const Tensor& positions, const std::v
 
 Tensor rope(const Tensor& x, const RopeTable& table) {
   check(x.dim() == 3 && x.size(0) == table.cos.size(0), "rope: x is ", x.sizes(), ", the table ", table.cos.sizes());
-  if (!wants_gradient(x)) return turn(x, table.cos, table.sin, table.interleaved, false);
+  if (!wants_gradient(x)) return rotate(x, table.cos, table.sin, table.interleaved, false);
   return Rope::apply(x, table.cos, table.sin, table.interleaved);
 }
 
@@ -251,7 +251,7 @@ void rope_into(const Tensor& x, const RopeTable& table, int64_t first, const Ten
       to.stride(-1) == 1)
     turn_by_kernel(x, cos, sin, table.interleaved, false, to);
   else
-    to.copy_(turn(x, cos, sin, table.interleaved, false));
+    to.copy_(rotate(x, cos, sin, table.interleaved, false));
 }
 
 }  // namespace easydel::ops

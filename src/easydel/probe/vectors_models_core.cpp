@@ -72,7 +72,7 @@ Value param_mapping(const VectorCase& vector, const VectorFile&) {
   const Plan plan = plan_of(vector);
   Value out = Value::map();
   for (const auto& parameter : plan.parameters) {
-    const nn::Source& source = parameter.entry->source;
+    const nn::TensorSource& source = parameter.entry->source;
     if (parameter.reversed || source.stacked || source.end != 0 ||
         source.tensors.size() != 1) {  // no file holds it as one tensor
       out.set(dotted(parameter.path), list_of(std::vector<std::string>{"(stacked or split tensors)", "see shapes"}));

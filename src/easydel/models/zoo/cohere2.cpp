@@ -14,7 +14,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   if (window == 0)
     for (size_t i = 0; i < sliding.size(); ++i)
       if (sliding[i]) config.refuse_key("sliding_window", "is null, but there are layers of sliding attention");
-  for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].turned = sliding[i];
+  for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].rotary = sliding[i];
   return build_decoder(std::move(spec), building);
 }
 

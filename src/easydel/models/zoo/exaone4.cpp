@@ -29,7 +29,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   };
   const auto sliding = read_sliding_layers(config, spec.layers.size(), by_pattern);
   set_windows(spec, sliding, window);
-  for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].turned = window == 0 || sliding[i];
+  for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].rotary = window == 0 || sliding[i];
   return build_decoder(std::move(spec), building);
 }
 

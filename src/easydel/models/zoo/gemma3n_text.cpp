@@ -23,7 +23,7 @@ namespace {
 using nn::Pass;
 using nn::Scope;
 
-// What the blocks and the ends share.
+// What the blocks and the boundary share.
 struct Plan {
   DecoderSpec spec;
   int64_t input = 0, input_rows = 0;  // of the inputs for each layer
@@ -143,8 +143,8 @@ class Block final : public nn::Layer {
     const Tensor predicted = altup_->predict(parts.hidden.reshape({x.size(0), plan_->streams, -1}), pass);
     const Tensor active = predicted.select(1, plan_->active).contiguous(), normed = (*before_mixer_)(active);
     const Tensor low_rank = (*laurel_)(normed, pass);
-    Tensor made;
-    const Tensor mixed = (*attention_)(normed, pass, parts.stored, plan_->row->keeps(layer_) ? &made : nullptr);
+    Tensor own;
+    const Tensor mixed = (*attention_)(normed, pass, parts.stored, plan_->row->keeps(layer_) ? &own : nullptr);
     const Tensor gated = active + (*after_mixer_)(pass.name("self_attn", mixed));
     const Tensor middle = (gated + low_rank) * std::sqrt(0.5);
     const Tensor fed = pass.name("mlp", feed_->forward((*before_feed_)(middle), pass).x);
@@ -153,7 +153,7 @@ class Block final : public nn::Layer {
     if (plan_->scale_corrected) first = altup_->scaled(first);
     const Tensor added = (*gate_)(first, parts.input, pass).unsqueeze(1);
     const Tensor streams = at::cat({corrected.narrow(1, 0, 1), corrected.narrow(1, 1, plan_->streams - 1) + added}, 1);
-    return {plan_->row->join(layer_, parts, streams.reshape({x.size(0), -1}), made), {}};
+    return {plan_->row->join(layer_, parts, streams.reshape({x.size(0), -1}), own), {}};
   }
 
   nn::CacheLayer cache() const override { return attention_->cache(); }
@@ -171,9 +171,9 @@ class Block final : public nn::Layer {
 };
 
 // Makes the streams of an embedding, and one row of them again; each but the first has the first one's magnitude.
-class Ends final : public DecoderEnds {
+class Boundary final : public StackBoundary {
  public:
-  Ends(const Scope& base, std::shared_ptr<const Plan> plan)
+  Boundary(const Scope& base, std::shared_ptr<const Plan> plan)
       : plan_(std::move(plan)), inputs_(base, plan_->spec, plan_->input_rows, plan_->input) {
     const int64_t hidden = plan_->spec.hidden;
     for (int64_t i = 0; i + 1 < plan_->streams; ++i) {
@@ -277,7 +277,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   plan->scale_corrected = config.boolean("altup_correct_scale", true);
   plan->row.emplace(spec, plan->streams * spec.hidden, plan->input,
                     shared_sources(config, sliding, config.integer("num_kv_shared_layers", 15)));
-  return build_decoder(with_parts<Block, Ends>(plan), building);
+  return build_decoder(with_parts<Block, Boundary>(plan), building);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 using nn::Pass;
 using nn::Scope;
 
-// What the blocks and the ends share.
+// What the blocks and the boundary share.
 struct Plan {
   DecoderSpec spec;
   int64_t input = 0, input_rows = 0;  // of the inputs for each layer
@@ -53,9 +53,9 @@ class Mixture {
     const Tensor logits = logits_(seen, pass, "moe_router_logits");
     const ops::Routing routing = ops::route(logits, spec_);
     const Tensor scales = of_expert_.value().to(at::kFloat).index_select(0, routing.indices.flatten());
-    const Tensor made =
+    const Tensor expert_output =
         experts_(before_(x), routing.indices, routing.weights * scales.view(routing.weights.sizes()), pass);
-    nn::LayerOutput out{after_mlp_(fed) + after_(pass.name("moe_expert_output", made)), {}};
+    nn::LayerOutput out{after_mlp_(fed) + after_(pass.name("moe_expert_output", expert_output)), {}};
     out.extras["router_logits"] = logits;
     if (pass.requests("expert_tokens"))
       out.extras["expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.experts);
@@ -101,15 +101,15 @@ class Block final : public nn::Layer {
 
   nn::LayerOutput forward(const Tensor& x, Pass& pass) const override {
     const GemmaRow::Parts parts = plan_->row->take(layer_, x);
-    Tensor made;
+    Tensor own;
     const Tensor mixed = (*attention_)((*before_mixer_)(parts.hidden.contiguous()), pass, parts.stored,
-                                       plan_->row->keeps(layer_) ? &made : nullptr);
+                                       plan_->row->keeps(layer_) ? &own : nullptr);
     Tensor hidden = parts.hidden + (*after_mixer_)(pass.name("self_attn", mixed));
     nn::LayerOutput fed{pass.name("mlp", feed_->forward((*before_feed_)(hidden), pass).x), {}};
     if (mixture_) fed = (*mixture_)(hidden, fed.x, pass);
     hidden = hidden + (*after_feed_)(fed.x);
     if (gate_) hidden = hidden + (*gate_)(hidden, parts.input, pass);
-    return {plan_->row->join(layer_, parts, hidden * scalar_.value().to(hidden.scalar_type()), made),
+    return {plan_->row->join(layer_, parts, hidden * scalar_.value().to(hidden.scalar_type()), own),
             std::move(fed.extras)};
   }
 
@@ -128,9 +128,9 @@ class Block final : public nn::Layer {
   nn::Parameter scalar_;
 };
 
-class Ends final : public DecoderEnds {
+class Boundary final : public StackBoundary {
  public:
-  Ends(const Scope& base, std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+  Boundary(const Scope& base, std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
     if (plan_->input > 0) inputs_.emplace(base, plan_->spec, plan_->input_rows, plan_->input);
   }
   Tensor enter(const Inputs& inputs, const Tensor& embedded, Pass& pass) const override {
@@ -236,7 +236,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     plan->experts->router.normalise = true;
   }
   plan->row.emplace(spec, spec.hidden, plan->input, std::move(sources));
-  return build_decoder(with_parts<Block, Ends>(plan), building);
+  return build_decoder(with_parts<Block, Boundary>(plan), building);
 }
 
 }  // namespace

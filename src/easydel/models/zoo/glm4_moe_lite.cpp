@@ -9,8 +9,8 @@ namespace {
 // transformers has two names for the rotated part of a head.
 Value with_one_name(const ConfigReader& config) {
   Value out = config.document();
-  const Value* const turned = config.find("head_dim");
-  if (turned && !config.find("qk_rope_head_dim")) out.set("qk_rope_head_dim", *turned);
+  const Value* const rotary = config.find("head_dim");
+  if (rotary && !config.find("qk_rope_head_dim")) out.set("qk_rope_head_dim", *rotary);
   return out;
 }
 

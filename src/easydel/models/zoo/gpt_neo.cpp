@@ -46,7 +46,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       config.refuse_key("attention_types", str("'", types[i], "' is not a layer type"), "known: global, local");
     spec.layers[i].attention.scale = 1.0;
     spec.layers[i].attention.window = types[i] == "local" ? window : 0;
-    spec.layers[i].attention.blind = ops::Blind::weighs_past;
+    spec.layers[i].attention.fully_masked = ops::FullyMasked::uniform_over_past;
   }
   spec.output_bias = spec.learned_positions = true;
   return build_decoder(std::move(spec), building);

@@ -44,7 +44,7 @@ class Mixer final : public nn::Layer {
     const ops::ExpertRows rows = ops::sort_by_expert(routing.indices, spec_.router.experts);
     const Tensor sorted = in_(ops::gather_rows(x, rows), rows.begin, pass);
     // Heads of one choice lie side by side; the backend wants those of one kv head so.
-    const auto turned = [&](const Tensor& t, int64_t a, int64_t b) {
+    const auto transposed = [&](const Tensor& t, int64_t a, int64_t b) {
       return t.view({tokens, a, b, spec_.head_dim}).transpose(1, 2).reshape({tokens, a * b, spec_.head_dim});
     };
     Tensor q = sorted.index_select(0, rows.place.view({-1})).view({tokens, heads, spec_.head_dim});
@@ -54,16 +54,16 @@ class Mixer final : public nn::Layer {
     const ops::RopeTable& table = pass.stream().rope_table(*spec_.rope);
     q = ops::rope(q, table);
     k = ops::rope(k, table);
-    const Tensor mixed = pass.attend(layer_, attention_, turned(q, top_k, spec_.kv_heads), k, v);
-    const Tensor by_choice = turned(mixed.contiguous(), spec_.kv_heads, top_k).view({tokens * top_k, width()});
+    const Tensor mixed = pass.attend(layer_, attention_, transposed(q, top_k, spec_.kv_heads), k, v);
+    const Tensor by_choice = transposed(mixed.contiguous(), spec_.kv_heads, top_k).view({tokens * top_k, width()});
     const Tensor back = out_(by_choice.index_select(0, rows.choice), rows.begin, pass);
     const Tensor out = ops::combine_rows(back, routing.weights, rows.place);
-    nn::LayerOutput made{out + bias_.value().to(out.scalar_type()), {}};
+    nn::LayerOutput result{out + bias_.value().to(out.scalar_type()), {}};
     // Twice, as transformers gathers them: from its attention, and from the gating within.
-    made.extras["attention_router_logits"] = made.extras["gating_router_logits"] = logits;
+    result.extras["attention_router_logits"] = result.extras["gating_router_logits"] = logits;
     if (pass.requests("expert_tokens"))
-      made.extras["attention_expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.router.experts);
-    return made;
+      result.extras["attention_expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.router.experts);
+    return result;
   }
 
   nn::CacheLayer cache() const override { return {spec_.kv_heads, spec_.head_dim, spec_.head_dim, {}}; }

@@ -35,26 +35,26 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.intermediate = integer_of(config, {"intermediate_size_mlp"}, 16384);
   spec.qkv_bias = spec.output_bias = config.boolean("attention_bias", false);
   spec.rope->interleaved = true;
-  std::vector<int64_t> turned = config.integers("no_rope_layers");
+  std::vector<int64_t> rotary = config.integers("no_rope_layers");
   const int64_t every = config.integer("no_rope_layer_interval", 4);
   config.positive("no_rope_layer_interval", every);
-  if (turned.empty())
-    for (int64_t i = 0; i < layers; ++i) turned.push_back((i + 1) % every != 0);
-  if (int64_t(turned.size()) < layers) check_one_a_layer(config, "no_rope_layers", turned.size(), spec.layers.size());
+  if (rotary.empty())
+    for (int64_t i = 0; i < layers; ++i) rotary.push_back((i + 1) % every != 0);
+  if (int64_t(rotary.size()) < layers) check_one_a_layer(config, "no_rope_layers", rotary.size(), spec.layers.size());
   const auto types = config.texts("layer_types");
   if (!types.empty()) check_one_a_layer(config, "layer_types", types.size(), spec.layers.size());
   for (int64_t i = 0; i < layers; ++i) {
     DecoderLayerSpec& layer = spec.layers[size_t(i)];
-    layer.turned = turned[size_t(i)] != 0;
-    const bool chunked = types.empty() ? layer.turned : types[size_t(i)] == "chunked_attention";
+    layer.rotary = rotary[size_t(i)] != 0;
+    const bool chunked = types.empty() ? layer.rotary : types[size_t(i)] == "chunked_attention";
     if (chunked) layer.attention.chunk = config.integer("attention_chunk_size", 8192);
-    if (!layer.turned && config.boolean("attn_temperature_tuning", true))
-      layer.growth = {config.number("attn_scale", 0.1), config.integer("floor_scale", 8192), 1};
+    if (!layer.rotary && config.boolean("attn_temperature_tuning", true))
+      layer.query_scaling = {config.number("attn_scale", 0.1), config.integer("floor_scale", 8192), 1};
   }
   if (config.boolean("use_qk_norm", true)) spec.qk_norm = QkNorm::head;
   spec.qk_norm_after_rope = true;
   spec.qk_norm_builder = [](const nn::Scope&, const DecoderSpec& whole, int64_t, int64_t layer) {
-    return whole.layers[size_t(layer)].turned ? std::make_unique<UnitHeadNorm>(whole.norm.epsilon) : nullptr;
+    return whole.layers[size_t(layer)].rotary ? std::make_unique<UnitHeadNorm>(whole.norm.epsilon) : nullptr;
   };
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts"}, 16),
                            config.integer("num_experts_per_tok", 1), inner);

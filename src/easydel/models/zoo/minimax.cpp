@@ -67,15 +67,15 @@ class Lightning final : public nn::Layer {
     Tensor all = ops::activate(qkv_(x, pass, "attn_qkv"), activation_);
     if (on.masked.defined()) all = all * on.masked.logical_not().to(all.scalar_type()).unsqueeze(1);
     all = all.view({x.size(0), heads_, 3 * head_dim_}).transpose(0, 1).to(at::kFloat);  // [heads, tokens, 3 head_dim]
-    std::vector<Tensor> made;
+    std::vector<Tensor> parts;
     const Tensor nothing = at::zeros({heads_, head_dim_, head_dim_}, all.options());
     pass.stream().each_sequence(layer_, 0, nothing, [&](int64_t begin, int64_t end, const Tensor& before) {
       Tensor running = before;
       for (int64_t at = begin; at < end; at += block_)
-        made.push_back(one_block(all.slice(1, at, std::min(at + block_, end)), running));
+        parts.push_back(one_block(all.slice(1, at, std::min(at + block_, end)), running));
       return running;
     });
-    const Tensor mixed = at::cat(made, 1).transpose(0, 1).reshape({x.size(0), heads_ * head_dim_}).to(x.scalar_type());
+    const Tensor mixed = at::cat(parts, 1).transpose(0, 1).reshape({x.size(0), heads_ * head_dim_}).to(x.scalar_type());
     const Tensor gated = ops::activate(gate_(x, pass, "attn_gate"), ops::Activation::sigmoid) * norm_(mixed);
     return {output_(gated, pass, "attn_output"), {}};
   }

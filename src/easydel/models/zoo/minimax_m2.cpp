@@ -8,7 +8,7 @@ namespace easydel::models::zoo::minimax_m2 {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  const int64_t head_dim = config.integer("head_dim", 128), turned = config.integer("rotary_dim", head_dim);
+  const int64_t head_dim = config.integer("head_dim", 128), rotary = config.integer("rotary_dim", head_dim);
   DecoderSpec spec = read_decoder(
       config, {.vocabulary = 200064,
                .hidden = 3072,
@@ -18,7 +18,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                .kv_heads = 8,
                .head_dim = 128,
                .max_positions = 196608,
-               .rope = {.theta = 5e6, .partial = double(turned) / double(head_dim), .reads_partial = true}});
+               .rope = {.theta = 5e6, .partial = double(rotary) / double(head_dim), .reads_partial = true}});
   spec.qk_norm = QkNorm::whole;
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts", "num_experts"}, 256),
                            config.integer("num_experts_per_tok", 8), spec.intermediate);

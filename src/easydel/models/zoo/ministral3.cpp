@@ -34,12 +34,12 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .epsilon = 1e-5,
                                            .padding = 11});
   const ConfigReader parameters = config.rope_parameters(&rope);
-  const QueryGrowth growth{parameters.number("llama_4_scaling_beta", 0.0),
-                           parameters.integer("original_max_position_embeddings", spec.max_positions), 0};
+  const QueryScaling query_scaling{parameters.number("llama_4_scaling_beta", 0.0),
+                                   parameters.integer("original_max_position_embeddings", spec.max_positions), 0};
   const int64_t window = read_window(config, 0);
   for (DecoderLayerSpec& layer : spec.layers) {
     layer.attention.window = window;
-    layer.growth = growth;
+    layer.query_scaling = query_scaling;
   }
   return build_decoder(std::move(spec), building);
 }

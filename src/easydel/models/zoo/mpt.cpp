@@ -52,7 +52,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const double scale = attention.number("softmax_scale", std::pow(double(spec.head_dim), -0.5));
   for (DecoderLayerSpec& layer : spec.layers) {
     layer.attention.scale = scale;
-    layer.attention.blind = ops::Blind::weighs_all_cut;
+    layer.attention.fully_masked = ops::FullyMasked::uniform_without_gradient;
   }
   spec.qkv = QkvLayout::sequential;
   spec.clip_qkv = attention.number("clip_qkv", 0.0);

@@ -30,9 +30,9 @@ class Experts final : public nn::Layer {
     auto [routing, logits] = router_(x, pass);
     Tensor out = experts_(into_ ? (*into_)(x, pass, "moe_latent") : x, routing.indices, routing.weights, pass);
     if (out_of_) out = (*out_of_)(out, pass, "moe_expert_output");
-    nn::LayerOutput made{out + (*shared_)(x, pass), {}};
-    made.extras["router_logits"] = logits;
-    return made;
+    nn::LayerOutput result{out + (*shared_)(x, pass), {}};
+    result.extras["router_logits"] = logits;
+    return result;
   }
   double idle_elements() const override { return experts_.idle_elements(router_.spec().top_k); }
 

@@ -11,9 +11,9 @@ namespace {
 
 // The nearest multiple of `divisor`, and not below nine tenths of the value.
 int64_t divisible(double value, int64_t divisor) {
-  int64_t made = std::max(divisor, int64_t(value + double(divisor) / 2) / divisor * divisor);
-  if (double(made) < 0.9 * value) made += divisor;
-  return made;
+  int64_t rounded = std::max(divisor, int64_t(value + double(divisor) / 2) / divisor * divisor);
+  if (double(rounded) < 0.9 * value) rounded += divisor;
+  return rounded;
 }
 
 // A number for each layer, from a list.

@@ -170,9 +170,9 @@ class Layer final : public nn::Layer {
   std::unique_ptr<nn::Mamba2> mamba_;
 };
 
-class Ends final : public DecoderEnds {
+class Boundary final : public StackBoundary {
  public:
-  explicit Ends(int64_t hidden) : hidden_(hidden) {}
+  explicit Boundary(int64_t hidden) : hidden_(hidden) {}
   Tensor enter(const Inputs&, const Tensor& embedded, Pass&) const override { return at::cat({embedded, embedded}, 1); }
   Tensor leave(const Tensor& x, Pass&) const override { return x.narrow(1, 0, hidden_).contiguous(); }
 
@@ -245,7 +245,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       return std::make_unique<Layer>(block, parts, use, layer);
     };
   }
-  spec.ends = [hidden = spec.hidden](const Scope&) { return std::make_unique<Ends>(hidden); };
+  spec.boundary = [hidden = spec.hidden](const Scope&) { return std::make_unique<Boundary>(hidden); };
   return build_decoder(std::move(spec), building);
 }
 

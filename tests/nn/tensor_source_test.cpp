@@ -1,5 +1,5 @@
 // Where values lie inside a file's tensor.
-#include "easydel/nn/source.h"
+#include "easydel/nn/tensor_source.h"
 
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
@@ -14,21 +14,21 @@ Tensor numbered(std::vector<int64_t> shape) {
 }
 
 TEST(Sources, AreTheTensorItselfAtFirst) {
-  const Source source;
+  const TensorSource source;
   const Tensor file = numbered({4, 3});
   EXPECT_EQ(source.part_of(file).const_data_ptr(), file.const_data_ptr());
   EXPECT_EQ(source.file_shape({4, 3}), (std::vector<int64_t>{4, 3}));
 }
 
 TEST(Sources, MayBeTransposed) {
-  Source source;
+  TensorSource source;
   source.transposed = true;
   EXPECT_TRUE(source.part_of(numbered({4, 3})).equal(numbered({4, 3}).t()));
   EXPECT_EQ(source.file_shape({3, 4}), (std::vector<int64_t>{4, 3}));
 }
 
 TEST(Sources, MayBeAPartOfOneDimension) {
-  Source source;
+  TensorSource source;
   source.shape = {6, 3};
   source.begin = 2, source.end = 4;
   const Tensor file = numbered({6, 3});
@@ -39,7 +39,7 @@ TEST(Sources, MayBeAPartOfOneDimension) {
 }
 
 TEST(Sources, AreViewedAndTransposedBeforeAPartIsTaken) {
-  Source source;
+  TensorSource source;
   source.shape = {12, 2}, source.viewed = {3, 4, 2};
   source.transposed = true;
   source.dimension = 1, source.begin = 1, source.end = 2;

@@ -16,18 +16,18 @@ enum class Packing : uint8_t {
   mxfp4  // two tensors: blocks of 32 fp4 numbers and a power of two for each (OCP Microscaling Formats 1.0)
 };
 
-struct Source {
+struct TensorSource {
   // The file's name; stacked: one for each index of the parameter's dimension 0 (experts); mxfp4: blocks and scales.
   std::vector<std::string> tensors;
   bool stacked = false;
   Packing packing = Packing::none;
   // The parameter (stacked: one index of it) inside a file tensor, by these steps in this order.
   std::vector<int64_t> shape;   // the file tensor's; empty: as the parameter's, before it is transposed
-  std::vector<int64_t> viewed;  // taken as this shape; empty: as it is
-  bool transposed = false;      // its last two dimensions change places
-  int64_t dimension = 0, begin = 0, end = 0, step = 1;  // then these of one dimension; end 0: all
+  std::vector<int64_t> viewed;  // viewed as this shape; empty: as it is
+  bool transposed = false;      // its last two dimensions are swapped
+  int64_t dimension = 0, begin = 0, end = 0, step = 1;  // then a slice of one dimension; end 0: all of it
 
-  // What the loader found: the file's own names of `tensors`, and its number type. Empty: nothing was loaded.
+  // What the loader found: the file's own names of `tensors`, and its dtype. Empty: nothing was loaded.
   std::vector<std::string> found;
   at::ScalarType found_type = at::ScalarType::Undefined;
 
