@@ -176,6 +176,86 @@ TEST(GroupPlan, OfEachKindOfGroup) {
   }
 }
 
+struct ExpectedCodes {
+  int64_t rows_per_block, rows_per_fill, rows_per_chunk, chunks, panels_per_task, panel_groups;
+
+  bool operator==(const ExpectedCodes&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const ExpectedCodes& e) {
+  return out << "block " << e.rows_per_block << ", fill " << e.rows_per_fill << "; chunk " << e.rows_per_chunk << " x "
+             << e.chunks << "; panels " << e.panels_per_task << " x " << e.panel_groups;
+}
+
+struct CodesCase {
+  const char* name;
+  CodesShape shape;
+  int threads;
+  Caches caches;
+  ExpectedCodes expected;
+};
+
+TEST(CodesPlan, OfEachKindOfProduct) {
+  const CodesCase cases[] = {
+      // One row: nothing to share but panels.
+      {"8 bits, decode", {1, 2048, 2048, 1, true, rows}, 2, one_mib, {12, 32, 504, 1, 11, 6}},
+      {"4 bits, decode by pairs", {1, 2048, 2048, 32, false, pairs}, 2, one_mib, {1, 1, 256, 1, 11, 6}},
+      {"4 bits, decode by FMAs", {1, 576, 576, 9, false, rows}, 2, one_mib, {12, 12, 444, 1, 3, 6}},
+      // Few rows of pairs with few scales read four panels side by side.
+      {"one scale, head", {1, 49152, 576, 1, false, pairs}, 2, one_mib, {1, 1, 910, 1, 56, 28}},
+      {"two scales", {4, 576, 1536, 2, false, pairs}, 2, one_mib, {4, 4, 340, 1, 4, 5}},
+      {"one panel more", {1, 33, 32, 1, false, pairs}, 1, one_mib, {1, 1, 16384, 1, 4, 1}},
+      // Of a prompt, a chunk of the left side stays in L2.
+      {"8 bits, prompt", {512, 1536, 576, 1, true, rows}, 4, one_mib, {12, 32, 1812, 1, 3, 16}},
+      {"8 bits, 13 rows by tiles", {13, 2048, 2048, 1, true, tiles}, 2, one_mib, {32, 32, 512, 1, 11, 6}},
+      {"8 bits, long rows by tiles", {512, 2048, 11008, 1, true, tiles}, 2, one_mib, {32, 32, 256, 2, 1, 64}},
+      {"4 bits, prompt by pairs", {512, 1536, 576, 9, false, pairs}, 2, one_mib, {12, 12, 900, 1, 1, 48}},
+      {"4 bits, prompt by tiles", {512, 2048, 2048, 32, false, tiles}, 4, one_mib, {32, 32, 256, 2, 3, 22}},
+      {"more L2", {512, 2048, 2048, 32, false, tiles}, 4, two_mib, {32, 32, 512, 1, 1, 64}},
+      {"4 bits, long rows", {512, 2048, 11008, 172, false, rows}, 2, one_mib, {12, 12, 96, 6, 1, 64}},
+      {"33 columns", {300, 33, 64, 1, false, rows}, 4, one_mib, {12, 12, 4092, 1, 1, 2}},
+  };
+  for (const CodesCase& c : cases) {
+    const CodesPlan plan = plan_codes(c.shape, c.threads, c.caches);
+    EXPECT_EQ((ExpectedCodes{plan.rows_per_block, plan.rows_per_fill, plan.rows_per_chunk, plan.chunks,
+                             plan.panels_per_task, plan.panel_groups}),
+              c.expected)
+        << c.name;
+  }
+}
+
+TEST(CodesPlan, ChoosesThePackedFormByOrderAndInstructions) {
+  using enum AccumulationOrder;
+  constexpr MatrixInstructions none{}, fast_pairs{.pairs = true}, amx{.pairs = true, .tiles = true};
+  EXPECT_EQ(left_of_codes(true, bf16_pairs, fast_pairs, 512), rows);
+  EXPECT_EQ(left_of_codes(true, bf16_tile, amx, 12), rows);
+  EXPECT_EQ(left_of_codes(true, fp32_chain, amx, 13), tiles);
+  EXPECT_EQ(left_of_codes(false, fp32_chain, amx, 512), rows);
+  EXPECT_EQ(left_of_codes(false, bf16_pairs, none, 512), rows);
+  EXPECT_EQ(left_of_codes(false, bf16_pairs, amx, 1), pairs);
+  EXPECT_EQ(left_of_codes(false, bf16_tile, amx, 4), rows);
+  EXPECT_EQ(left_of_codes(false, bf16_tile, amx, 5), tiles);
+}
+
+// Every row is multiplied by every panel exactly once, and chunks are whole blocks.
+TEST(CodesPlan, CoversTheWholeProduct) {
+  for (const LeftSide left : {rows, tiles, pairs})
+    for (const bool bytes : {false, true})
+      for (const int threads : {1, 2, 7})
+        for (const int64_t m : {1, 5, 33, 97, 512, 9001})
+          for (const int64_t n : {1, 33, 2048})
+            for (const int64_t k : {32, 128, 11008}) {
+              if (bytes && left == pairs) continue;
+              const CodesShape shape{m, n, k, 1, bytes, left};
+              const CodesPlan plan = plan_codes(shape, threads);
+              ASSERT_GE(plan.rows_per_chunk * plan.chunks, m);
+              ASSERT_LT(plan.rows_per_chunk * (plan.chunks - 1), m);
+              ASSERT_EQ(plan.rows_per_chunk % plan.rows_per_block, 0);
+              ASSERT_GE(plan.panels_per_task * plan.panel_groups, shape.panels());
+              ASSERT_LT(plan.panels_per_task * (plan.panel_groups - 1), shape.panels());
+              ASSERT_EQ(plan.tasks(), plan.chunks * plan.panel_groups);
+            }
+}
+
 // They decide bits of gradients: no machine, no number of threads and no cache changes them.
 TEST(DxPlan, CutsLongSumsAtFixedPlaces) {
   const auto of_bf16 = [](int64_t n) { return plan_dx_of_bf16(n).terms_per_stretch; };

@@ -10,11 +10,11 @@ namespace easydel::kernels {
 
 namespace {
 
-constexpr std::string_view names[] = {"fp32_chain", "bf16_tile", "bf16_pairs"};
+constexpr std::string_view order_names[] = {"fp32_chain", "bf16_tile", "bf16_pairs"};
 
 }  // namespace
 
-std::string_view name(AccumulationOrder order) { return names[int(order)]; }
+std::string_view name(AccumulationOrder order) { return order_names[int(order)]; }
 
 AccumulationOrder choose_bf16_order(std::string_view text) {
   for (const AccumulationOrder order : {AccumulationOrder::bf16_tile, AccumulationOrder::bf16_pairs})

@@ -28,7 +28,8 @@ int64_t first_chunk(const AttentionStep& step, const AttentionRows& rows) {
 }
 
 // Tasks of up to 192 rows, fewer if threads would be idle; those with the most keys first.
-std::vector<AttentionRows> cut(const AttentionStep& step, std::span<const AttentionSequence> sequences, int threads) {
+std::vector<AttentionRows> cut_rows(const AttentionStep& step, std::span<const AttentionSequence> sequences,
+                                    int threads) {
   int64_t rows = 0;
   for (const AttentionSequence& s : sequences) rows += s.queries * step.spec.heads;
   int64_t most = most_attention_rows;
@@ -82,7 +83,7 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
   const auto attend_chunk = order == AccumulationOrder::bf16_tile    ? isa.attention.attend_chunk_tiles
                             : order == AccumulationOrder::bf16_pairs ? isa.attention.attend_chunk_pairs
                                                                      : isa.attention.attend_chunk;
-  const std::vector<AttentionRows> pieces = cut(step, sequences, executor.size());
+  const std::vector<AttentionRows> pieces = cut_rows(step, sequences, executor.size());
   const int64_t floats = partial_floats(step);
   int64_t parts = 0, longest = 0;
   for (const AttentionRows& rows : pieces) {

@@ -9,6 +9,7 @@
 #include "easydel/kernels/attention_step.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/memory.h"
+#include "easydel/kernels/row_tasks.h"
 
 namespace easydel::kernels {
 
@@ -76,8 +77,8 @@ void cut_to_pieces(const AttentionBackwardStep& step, const AttentionRows& rows,
 }
 
 // Whole heads, the largest first; as many of the largest are cut into pieces as lets all threads finish soonest.
-std::vector<AttentionBackwardPart> cut(const AttentionBackwardStep& step, std::span<const AttentionSequence> sequences,
-                                       int threads) {
+std::vector<AttentionBackwardPart> cut_parts(const AttentionBackwardStep& step,
+                                             std::span<const AttentionSequence> sequences, int threads) {
   std::vector<std::pair<double, AttentionRows>> all;
   for (const AttentionSequence& s : sequences)
     for (int64_t head = 0; head < step.spec.kv_heads; ++head)
@@ -110,13 +111,10 @@ void attend_backward(Executor& executor, const AttentionSpec& spec, std::span<co
   thread_local Scratch<float> of_caller;
   float* const dots = of_caller.at_least(tokens * spec.heads);
   const Loops& isa = loops();
-  constexpr int64_t together = 64;
-  executor.run(divide_up(tokens, together), [&](int64_t part) {
-    for (int64_t t = part * together; t < std::min(tokens, (part + 1) * together); ++t)
-      isa.attention.dots(spec, gradient, t, dots + t * spec.heads);
-  });
+  run_rows(executor, tokens, spec.heads * spec.head_dim,
+           [&](int64_t t) { isa.attention.dots(spec, gradient, t, dots + t * spec.heads); });
   const AttentionBackwardStep step{spec, gradient, dots};
-  const std::vector<AttentionBackwardPart> parts = cut(step, sequences, executor.size());
+  const std::vector<AttentionBackwardPart> parts = cut_parts(step, sequences, executor.size());
   const auto of_bf16 = [](const Heads& x) { return x.dtype == DType::bf16; };
   const bool pairs = isa.attention.backward_bf16 && of_bf16(gradient.q) && of_bf16(gradient.k) && of_bf16(gradient.v) &&
                      of_bf16(gradient.dout);

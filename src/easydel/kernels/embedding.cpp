@@ -5,16 +5,14 @@
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/loops.h"
+#include "easydel/kernels/row_tasks.h"
 
 namespace easydel::kernels {
 
 void gather_rows(Executor& executor, Input table, const int64_t* indices, int64_t rows, int64_t n, Output y) {
   const Loops& isa = loops();
-  constexpr int64_t together = 16;
-  executor.run(divide_up(rows, together), [&](int64_t part) {
-    for (int64_t r = part * together; r < std::min(rows, (part + 1) * together); ++r)
-      isa.pointwise.copy_row(table.at(indices[r]), table.dtype, n, y.at(r), y.dtype);
-  });
+  run_rows(executor, rows, n,
+           [&](int64_t r) { isa.pointwise.copy_row(table.at(indices[r]), table.dtype, n, y.at(r), y.dtype); });
 }
 
 void add_rows(Executor& executor, Input dy, const int64_t* indices, int64_t rows, int64_t n, Output dtable) {

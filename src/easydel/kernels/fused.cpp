@@ -8,24 +8,14 @@
 #include "easydel/base/error.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/memory.h"
+#include "easydel/kernels/row_tasks.h"
 
 namespace easydel::kernels {
 
 namespace {
 
-constexpr int64_t part_elements = 1 << 15;
-
-// Calls each(row) for all rows, about 32 thousand elements per task.
-template <class Each>
-void over_rows(Executor& executor, int64_t rows, int64_t elements, const Each& each) {
-  const int64_t together = std::max<int64_t>(1, part_elements / std::max<int64_t>(elements, 1));
-  executor.run(divide_up(rows, together), [&](int64_t part) {
-    for (int64_t r = part * together; r < std::min(rows, (part + 1) * together); ++r) each(r);
-  });
-}
-
-// The same if rows also add to sums of n columns: each(row, sums), with `count` such vectors per group of 64 rows. The
-// groups' sums are then added to `totals` in ascending order.
+// As run_rows if rows also add to sums of n columns: each(row, sums), with `count` such vectors per group of 64 rows.
+// The groups' sums are then added to `totals` in ascending order.
 template <class Each>
 void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initializer_list<float*> totals,
                          const Each& each) {
@@ -41,7 +31,7 @@ void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initi
   int64_t which = 0;
   for (float* const total : totals) {
     if (total)
-      over_rows(executor, n, groups, [&](int64_t i) {
+      run_rows(executor, n, groups, [&](int64_t i) {
         float sum = 0;
         for (int64_t g = 0; g < groups; ++g) sum += sums[(g * count + which) * n + i];
         total[i] += sum;
@@ -55,7 +45,7 @@ void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initi
 void rms_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, int64_t rows, int64_t n, Output y,
               float* rstd) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n, [&](int64_t row) { isa.norms.rms(spec, x, weight, row, n, y, rstd); });
+  run_rows(executor, rows, n, [&](int64_t row) { isa.norms.rms(spec, x, weight, row, n, y, rstd); });
 }
 
 void rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight, const float* rstd,
@@ -69,7 +59,7 @@ void rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input
 void layer_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, Input bias, int64_t rows, int64_t n,
                 Output y, float* moments) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n, [&](int64_t row) { isa.norms.layer(spec, x, weight, bias, row, n, y, moments); });
+  run_rows(executor, rows, n, [&](int64_t row) { isa.norms.layer(spec, x, weight, bias, row, n, y, moments); });
 }
 
 void layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Input x, Input weight,
@@ -84,7 +74,7 @@ void layer_norm_backward(Executor& executor, const NormSpec& spec, Input dy, Inp
 void add_rms_norm(Executor& executor, const NormSpec& spec, Input x, Input residual, Input weight, int64_t rows,
                   int64_t n, Output sum, Output y, float* rstd) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n, [&](int64_t row) {
+  run_rows(executor, rows, n, [&](int64_t row) {
     isa.pointwise.sum_rows(x, residual, row, n, sum);
     isa.norms.rms(spec, sum, weight, row, n, y, rstd);
   });
@@ -102,7 +92,7 @@ void add_rms_norm_backward(Executor& executor, const NormSpec& spec, Input dy, I
 void add_layer_norm(Executor& executor, const NormSpec& spec, Input x, Input residual, Input weight, Input bias,
                     int64_t rows, int64_t n, Output sum, Output y, float* moments) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n, [&](int64_t row) {
+  run_rows(executor, rows, n, [&](int64_t row) {
     isa.pointwise.sum_rows(x, residual, row, n, sum);
     isa.norms.layer(spec, sum, weight, bias, row, n, y, moments);
   });
@@ -122,7 +112,7 @@ void rotate(Executor& executor, Heads x, MutableHeads y, int64_t tokens, int64_t
             const float* cos, const float* sin, int64_t table_stride, bool interleaved, bool inverse) {
   check(x.dtype == y.dtype, "rotate: another number type");
   const Loops& isa = loops();
-  over_rows(executor, tokens, heads * dim, [&](int64_t token) {
+  run_rows(executor, tokens, heads * dim, [&](int64_t token) {
     isa.pointwise.rotate(x, y, token, heads, dim, pairs, cos + token * table_stride, sin + token * table_stride,
                          interleaved, inverse);
   });
@@ -130,14 +120,14 @@ void rotate(Executor& executor, Heads x, MutableHeads y, int64_t tokens, int64_t
 
 void activate(Executor& executor, Activation activation, Input gate, Input up, int64_t rows, int64_t n, Output y) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n, [&](int64_t row) { isa.pointwise.activate(activation, gate, up, row, n, y); });
+  run_rows(executor, rows, n, [&](int64_t row) { isa.pointwise.activate(activation, gate, up, row, n, y); });
 }
 
 void activate_backward(Executor& executor, Activation activation, Input dy, Input gate, Input up, int64_t rows,
                        int64_t n, Output dgate, Output dup, Output y) {
   const Loops& isa = loops();
-  over_rows(executor, rows, n,
-            [&](int64_t row) { isa.pointwise.activate_backward(activation, dy, gate, up, row, n, dgate, dup, y); });
+  run_rows(executor, rows, n,
+           [&](int64_t row) { isa.pointwise.activate_backward(activation, dy, gate, up, row, n, dgate, dup, y); });
 }
 
 void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logits, const int64_t* labels, int64_t rows,
@@ -146,7 +136,7 @@ void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logi
     check(labels[r] == spec.ignore_label || (labels[r] >= 0 && labels[r] < vocabulary), "cross_entropy: label ",
           labels[r], " of row ", r, " is outside the vocabulary of ", vocabulary);
   const Loops& isa = loops();
-  over_rows(executor, rows, vocabulary, [&](int64_t row) {
+  run_rows(executor, rows, vocabulary, [&](int64_t row) {
     isa.scores.cross_entropy(spec, logits, labels[row], row, vocabulary, loss, lse, scales);
   });
 }
@@ -164,22 +154,22 @@ void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, 
                        .step_size = float(spec.learning_rate / correction1),
                        .grad_scale = spec.grad_scale};
   const Loops& isa = loops();
-  executor.run(divide_up(n, part_elements), [&](int64_t part) {
-    const int64_t i = part * part_elements, count = std::min(part_elements, n - i);
-    isa.pointwise.adamw(step, count, parameters + i, static_cast<const char*>(gradient) + i * bytes_of(gradient_dtype),
-                        gradient_dtype, first_moment + i, second_moment + i, copy ? copy + i : nullptr);
+  run_row_ranges(executor, n, 1, [&](int64_t i, int64_t end) {
+    isa.pointwise.adamw(step, end - i, parameters + i,
+                        static_cast<const char*>(gradient) + i * bytes_of(gradient_dtype), gradient_dtype,
+                        first_moment + i, second_moment + i, copy ? copy + i : nullptr);
   });
 }
 
 double sum_of_squares(Executor& executor, const void* x, DType dtype, int64_t n) {
-  const int64_t parts = divide_up(n, part_elements);
+  constexpr int64_t elements_per_sum = 1 << 15;  // decides bits
+  const int64_t parts = divide_up(n, elements_per_sum);
   thread_local Scratch<double> of_caller;
   double* const sums = of_caller.at_least(parts);
   const Loops& isa = loops();
   executor.run(parts, [&](int64_t part) {
-    const int64_t i = part * part_elements;
-    sums[part] =
-        isa.pointwise.squares(static_cast<const char*>(x) + i * bytes_of(dtype), dtype, std::min(part_elements, n - i));
+    const int64_t i = part * elements_per_sum, count = std::min(elements_per_sum, n - i);
+    sums[part] = isa.pointwise.squares(static_cast<const char*>(x) + i * bytes_of(dtype), dtype, count);
   });
   double sum = 0;
   for (int64_t part = 0; part < parts; ++part) sum += sums[part];

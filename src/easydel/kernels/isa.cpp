@@ -15,7 +15,7 @@ namespace easydel::kernels {
 
 namespace {
 
-constexpr std::string_view names[] = {"reference", "avx2", "avx512", "avx512_vnni", "amx"};
+constexpr std::string_view isa_names[] = {"reference", "avx2", "avx512", "avx512_vnni", "amx"};
 
 std::vector<Isa> find_isas() {
   __builtin_cpu_init();
@@ -42,7 +42,7 @@ std::atomic<Isa>& current() {
 
 }  // namespace
 
-std::string_view name(Isa isa) { return names[int(isa)]; }
+std::string_view name(Isa isa) { return isa_names[int(isa)]; }
 
 std::span<const Isa> available_isas() {
   static const std::vector<Isa> isas = find_isas();
@@ -58,7 +58,7 @@ Isa choose_isa(std::string_view text) {
     have += (have.empty() ? "" : ", ") + std::string(name(isa));
   }
   bool known = false;
-  for (const std::string_view one : names) known |= one == text;
+  for (const std::string_view one : isa_names) known |= one == text;
   refuse("EASYDEL_ISA",
          known ? str("this machine cannot run '", text, "'") : str("'", text, "' is not an instruction set"),
          "it has " + have);

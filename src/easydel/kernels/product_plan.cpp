@@ -186,6 +186,41 @@ int64_t product_tasks_of_piece(const ProductShape& shape, int64_t rows, int64_t 
   return equal_tasks(shape.panels(), std::min(max_panels, work / std::max<int64_t>(panel, 1)), alone, threads);
 }
 
+LeftSide left_of_codes(bool bytes, AccumulationOrder order, MatrixInstructions has, int64_t m) {
+  // With fewer rows FMAs and dots of bytes are as fast as tiles.
+  if (bytes) return has.tiles && m > block_rows ? LeftSide::tiles : LeftSide::rows;
+  if (order == AccumulationOrder::bf16_pairs && has.pairs) return LeftSide::pairs;
+  return order == AccumulationOrder::bf16_tile && has.tiles && m > 4 ? LeftSide::tiles : LeftSide::rows;
+}
+
+int64_t CodesShape::packed_row_bytes() const {
+  return padded_k * (bytes ? 1 : left == LeftSide::rows ? int64_t(sizeof(float)) : int64_t(sizeof(bf16)));
+}
+
+CodesPlan plan_codes(const CodesShape& shape, int threads, const Caches& caches) {
+  constexpr int64_t min_blocks_per_chunk = 8;
+  const bool tiles = shape.left == LeftSide::tiles, pairs = shape.left == LeftSide::pairs;
+  CodesPlan plan;
+  plan.rows_per_block = tiles ? tile_rows : pairs ? equal_block_rows(shape.m) : block_rows;
+  plan.rows_per_fill = shape.bytes ? tile_rows : plan.rows_per_block;
+  // So much of the left side goes through all panels before the next.
+  const int64_t row_bytes = std::max<int64_t>(shape.packed_row_bytes(), 1);
+  const int64_t blocks_in_l2 = caches.l2_bytes / row_bytes / plan.rows_per_block;
+  plan.rows_per_chunk = std::max(min_blocks_per_chunk, blocks_in_l2) * plan.rows_per_block;
+  plan.chunks = divide_up(shape.m, plan.rows_per_chunk);
+
+  const int64_t speed = tiles ? 8 : shape.bytes ? 4 : pairs ? 2 : 1;  // in FMAs
+  const int64_t work =
+      shape.padded_k * panel_columns * (std::min(plan.rows_per_chunk, shape.m) + rows_of_start_cost) / speed;
+  const int64_t max_panels = std::max<int64_t>(divide_up(shape.panels() * plan.chunks, 3 * threads), 1);
+  plan.panels_per_task = std::clamp<int64_t>(multiply_adds_per_task / std::max<int64_t>(work, 1), 1, max_panels);
+  constexpr int64_t panels_side_by_side = 4;  // which few rows of pairs read together, if scales are few
+  if (pairs && shape.m <= 4 && shape.groups <= 2)
+    plan.panels_per_task = round_up(plan.panels_per_task, panels_side_by_side);
+  plan.panel_groups = divide_up(shape.panels(), plan.panels_per_task);
+  return plan;
+}
+
 DxPlan plan_dx_of_rows(int64_t n) {
   constexpr int64_t max_terms = max_terms_of_grouped_dx, rows = 384;
   return {.terms_per_stretch = std::min(n, max_terms), .rows_per_slab = rows};

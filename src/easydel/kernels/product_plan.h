@@ -1,5 +1,5 @@
-// How products are cut into tasks: arithmetic on shapes, cache sizes and numbers of threads. product.cpp and
-// grouped.cpp carry the plans out.
+// How products are cut into tasks: arithmetic on shapes, cache sizes and numbers of threads. product.cpp, grouped.cpp
+// and quantized.cpp carry the plans out.
 //
 // A plan decides speed, not bits: every element has the same sequence of additions under every plan. The one exception
 // is named: DxPlan::terms_per_stretch.
@@ -111,6 +111,30 @@ int64_t packed_bytes_of_piece(const ProductShape& shape, const GroupPlan& group,
 int64_t packing_tasks_of_piece(const ProductShape& shape, const GroupPlan& group, int64_t rows, bool alone,
                                int threads);
 int64_t product_tasks_of_piece(const ProductShape& shape, int64_t rows, int64_t batch_panels, bool alone, int threads);
+
+// The product with a quantized weight (quantized_layout.h): y [m, n] from `groups` groups of codes in a row of W.
+struct CodesShape {
+  int64_t m = 0, n = 0, padded_k = 0, groups = 1;
+  bool bytes = false;  // codes of 8 bits, whose left side is bytes in rows or tiles; otherwise codes of 4 bits
+  LeftSide left = LeftSide::rows;
+
+  int64_t packed_row_bytes() const;
+  int64_t panels() const { return divide_up(n, panel_columns); }
+};
+
+// The packed form of the left side. `order` is that of 4-bit codes; bytes have none.
+LeftSide left_of_codes(bool bytes, AccumulationOrder order, MatrixInstructions has, int64_t m);
+
+// All rows are packed first; then every chunk of rows is multiplied by every group of panels.
+struct CodesPlan {
+  int64_t rows_per_block = 0;  // ProductStep::rows_per_block
+  int64_t rows_per_fill = 0;   // packed by one task
+  int64_t rows_per_chunk = 0, chunks = 0;
+  int64_t panels_per_task = 0, panel_groups = 0;
+
+  int64_t tasks() const { return chunks * panel_groups; }
+};
+CodesPlan plan_codes(const CodesShape& shape, int threads, const Caches& caches = {});
 
 // dx [m, k] = dy [m, n] W: long sums are computed in stretches of n, so that dy's packed rows stay in L2, and added up
 // in fp32. This decides bits: it does not depend on caches, threads or rows.

@@ -1,4 +1,4 @@
-// Packs quantized weights and cuts their products into parts; the parts themselves are quantized_loops.h.
+// Packs quantized weights and runs the tasks of their products; the loops are quantized_loops.h.
 #include "easydel/kernels/quantized.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/loops.h"
+#include "easydel/kernels/product_plan.h"
 #include "easydel/kernels/quantized_layout.h"
 
 namespace easydel::kernels {
@@ -235,85 +236,78 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
   const Loops& isa = loops();
   const bool bytes = w.spec().codes == Codes::bytes;
   QuantizedStep step = layout_of(w);
-  step.result.m = m, step.result.y = y, step.result.bias = bias;
+  const LeftSide left = left_of_codes(bytes, order, matrix_instructions(), m);
+  const CodesShape shape{m, w.n(), step.padded_k, step.groups, bytes, left};
+  const CodesPlan plan = plan_codes(shape, executor.size());
+  step.result.m = m, step.result.y = y, step.result.bias = bias, step.result.rows_per_block = plan.rows_per_block;
   step.order = bytes ? AccumulationOrder::fp32_chain : order;
-  const bool rounded = step.order != AccumulationOrder::fp32_chain,
-             pairs = step.order == AccumulationOrder::bf16_pairs && isa.quantized.multiply_code_pairs;
-  // With fewer rows the vectors are as fast.
-  const bool tiles = bytes ? isa.quantized.multiply_byte_tiles && m > block_rows
-                           : isa.quantized.multiply_code_tiles && step.order == AccumulationOrder::bf16_tile && m > 4;
-  if (pairs) step.result.rows_per_block = equal_block_rows(m);
-  if (tiles) step.result.rows_per_block = tile_rows;
+  const bool rounded = step.order != AccumulationOrder::fp32_chain;
   CodeTable table = w.spec().table;
   if (rounded)
     for (float& value : table) value = widen(narrow(value));
   step.table = table.data();
 
   thread_local Scratch<uint8_t> of_caller;
-  const int64_t of_k = bytes ? 1 : pairs || tiles ? 2 : 4, code_bytes = m * step.padded_k * of_k;
-  uint8_t* const left = of_caller.at_least(round_up(code_bytes, 64) + (bytes ? m * (step.groups + 1) * 4 : 0));
+  const int64_t row_bytes = shape.packed_row_bytes(), packed_bytes = round_up(m * row_bytes, 64);
+  uint8_t* const packed = of_caller.at_least(packed_bytes + (bytes ? m * (step.groups + 1) * 4 : 0));
+  const auto fill = [&](const auto& pack) {
+    executor.run(divide_up(m, plan.rows_per_fill), [&](int64_t task) {
+      const int64_t first = task * plan.rows_per_fill;
+      pack(first, std::min(plan.rows_per_fill, m - first), packed + first * row_bytes);
+    });
+  };
   if (bytes) {
-    int8_t* const codes = reinterpret_cast<int8_t*>(left);
-    int32_t* const sums = reinterpret_cast<int32_t*>(left + round_up(code_bytes, 64));
+    int8_t* const codes = reinterpret_cast<int8_t*>(packed);
+    int32_t* const sums = reinterpret_cast<int32_t*>(packed + packed_bytes);
     float* const scales = reinterpret_cast<float*>(sums + m * step.groups);
+    const bool tiles = left == LeftSide::tiles;
     (tiles ? step.x_tiles : step.x) = codes, step.x_sums = sums, step.x_scales = scales;
-    executor.run(divide_up(m, tile_rows), [&](int64_t part) {
-      const int64_t first = part * tile_rows, rows = std::min(tile_rows, m - first);
+    fill([&](int64_t first, int64_t rows, uint8_t* to) {
       thread_local Scratch<int8_t> row_of_thread;
       int8_t* const row = tiles ? row_of_thread.at_least(step.padded_k) : nullptr;
-      for (int64_t r = first; r < first + rows; ++r) {
-        isa.quantized.pack_byte_row(step, x, r, tiles ? row : codes + r * step.padded_k, sums + r * step.groups,
-                                    scales + r);
+      for (int64_t r = 0; r < rows; ++r) {
+        isa.quantized.pack_byte_row(step, x, first + r, tiles ? row : reinterpret_cast<int8_t*>(to) + r * step.padded_k,
+                                    sums + (first + r) * step.groups, scales + first + r);
         if (!tiles) continue;
-        int8_t* const to = codes + first * step.padded_k + (r - first) * step.block;
-        for (int64_t k = 0; k < step.padded_k; k += step.block) std::memcpy(to + k * rows, row + k, size_t(step.block));
+        for (int64_t k = 0; k < step.padded_k; k += step.block)
+          std::memcpy(to + k * rows + r * step.block, row + k, size_t(step.block));
       }
     });
+  } else if (left == LeftSide::pairs) {
+    step.a_pairs = reinterpret_cast<const uint32_t*>(packed);
+    fill([&](int64_t first, int64_t rows, uint8_t* to) {
+      isa.product.pairs.pack_rows(x, first, rows, step.k, step.padded_k / 2, reinterpret_cast<uint32_t*>(to));
+    });
+  } else if (left == LeftSide::tiles) {
+    step.a_tiles = reinterpret_cast<const bf16*>(packed);
+    fill([&](int64_t first, int64_t rows, uint8_t* to) {
+      isa.product.tiles.pack_rows(x, first, rows, step.k, reinterpret_cast<bf16*>(to));
+    });
   } else {
-    if (pairs)
-      step.a_pairs = reinterpret_cast<const uint32_t*>(left);
-    else if (tiles)
-      step.a_tiles = reinterpret_cast<const bf16*>(left);
-    else
-      step.a = reinterpret_cast<const float*>(left);
-    executor.run(divide_up(m, step.result.rows_per_block), [&](int64_t block) {
-      const int64_t first = block * step.result.rows_per_block, rows = std::min(step.result.rows_per_block, m - first);
-      uint8_t* const to = left + first * step.padded_k * of_k;
-      if (pairs)
-        isa.product.pairs.pack_rows(x, first, rows, step.k, step.padded_k / 2, reinterpret_cast<uint32_t*>(to));
-      else if (tiles)
-        isa.product.tiles.pack_rows(x, first, rows, step.k, reinterpret_cast<bf16*>(to));
-      else
-        isa.product.pack_rows(x, first, rows, step.k, step.padded_k, rounded, reinterpret_cast<float*>(to));
+    step.a = reinterpret_cast<const float*>(packed);
+    fill([&](int64_t first, int64_t rows, uint8_t* to) {
+      isa.product.pack_rows(x, first, rows, step.k, step.padded_k, rounded, reinterpret_cast<float*>(to));
     });
   }
 
-  // Near 1 MiB of the left side goes through all panels before the next; parts of some 100 us.
-  const int64_t row_bytes = std::max<int64_t>(1, step.padded_k * of_k), block = step.result.rows_per_block;
-  const int64_t chunk = std::max<int64_t>(8, (1 << 20) / row_bytes / block) * block;
-  const int64_t panels = divide_up(w.n(), panel_columns), chunks = divide_up(m, chunk);
-  const int64_t speed = tiles ? 8 : bytes ? 4 : pairs ? 2 : 1;
-  const int64_t work = step.padded_k * panel_columns * (std::min(chunk, m) + 16) / speed;
-  int64_t together = std::clamp<int64_t>((int64_t(1) << 23) / std::max<int64_t>(work, 1), 1,
-                                         divide_up(panels * chunks, 3 * executor.size()));
-  if (pairs && m <= 4 && step.groups <= 2) together = round_up(together, 4);  // which are read side by side
-  const int64_t parts = divide_up(panels, together);
-  const auto one = bytes   ? tiles ? isa.quantized.multiply_byte_tiles : isa.quantized.multiply_bytes
-                   : tiles ? isa.quantized.multiply_code_tiles
-                           : isa.quantized.multiply_codes;
-  executor.run(chunks * parts, [&](int64_t part) {
-    const int64_t first = part / parts * chunk, rows = std::min(chunk, m - first);
-    const int64_t end = std::min(panels, (part % parts + 1) * together);
-    const auto all = [&] {
-      const int64_t begin = part % parts * together;
-      if (pairs) return isa.quantized.multiply_code_pairs(step, begin, end - begin, first, rows);
-      for (int64_t panel = begin; panel < end; ++panel) one(step, panel, first, rows);
+  const auto multiply_panel =
+      bytes ? left == LeftSide::tiles ? isa.quantized.multiply_byte_tiles : isa.quantized.multiply_bytes
+      : left == LeftSide::tiles ? isa.quantized.multiply_code_tiles
+                                : isa.quantized.multiply_codes;
+  executor.run(plan.tasks(), [&](int64_t task) {
+    const int64_t first = task / plan.panel_groups * plan.rows_per_chunk;
+    const int64_t rows = std::min(plan.rows_per_chunk, m - first);
+    const int64_t begin = task % plan.panel_groups * plan.panels_per_task;
+    const int64_t end = std::min(shape.panels(), begin + plan.panels_per_task);
+    const auto multiply = [&] {
+      if (left == LeftSide::pairs) return isa.quantized.multiply_code_pairs(step, begin, end - begin, first, rows);
+      for (int64_t panel = begin; panel < end; ++panel) multiply_panel(step, panel, first, rows);
     };
     if (rounded) {
       const FlushDenormals flush;
-      all();
+      multiply();
     } else {
-      all();
+      multiply();
     }
   });
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "easydel/kernels/row_tasks.h"
 #include "easydel/tensor/executor.h"
 #include "easydel/tensor/random.h"
 
@@ -18,14 +19,12 @@ Tensor drawn(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token
   Tensor out = at::empty({tokens, channels}, at::TensorOptions().dtype(at::kFloat));
   float* data = out.mutable_data_ptr<float>();
   const tensor::Key philox_key{uint32_t(key), uint32_t(key >> 32)};
-  constexpr int64_t at_once = 16;
-  tensor::executor().run((tokens + at_once - 1) / at_once, [&](int64_t part) {
-    for (int64_t t = part * at_once; t < std::min((part + 1) * at_once, tokens); ++t)
-      for (int64_t c = 0; c < channels; c += 4) {
-        const auto bits = tensor::philox(philox_key, uint64_t((first_channel + c) / 4), uint64_t(first_token + t));
-        for (int64_t i = c; i < std::min(c + 4, channels); ++i)
-          data[t * channels + i] = value(tensor::uniform(bits[i - c]));
-      }
+  kernels::run_rows(tensor::executor(), tokens, channels, [&](int64_t t) {
+    for (int64_t c = 0; c < channels; c += 4) {
+      const auto bits = tensor::philox(philox_key, uint64_t((first_channel + c) / 4), uint64_t(first_token + t));
+      for (int64_t i = c; i < std::min(c + 4, channels); ++i)
+        data[t * channels + i] = value(tensor::uniform(bits[i - c]));
+    }
   });
   return out;
 }

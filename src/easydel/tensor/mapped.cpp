@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "easydel/base/files.h"
+#include "easydel/kernels/row_tasks.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/executor.h"
 
@@ -16,12 +17,9 @@ Tensor decoded(const weights::TensorView& view) {
   const Tensor out = at::empty(view.shape, at::TensorOptions().dtype(at::kFloat));
   const weights::GgmlForm& form = weights::form_of(*view.blocks);
   float* const to = out.mutable_data_ptr<float>();
-  constexpr int64_t at_once = 1 << 8;
-  const int64_t blocks = out.numel() / form.elements;
-  executor().run((blocks + at_once - 1) / at_once, [&](int64_t part) {
-    const int64_t first = part * at_once, count = std::min(at_once, blocks - first);
-    weights::decode(form.type, view.bytes.data() + size_t(first) * form.bytes, to + first * form.elements,
-                    count * form.elements);
+  kernels::run_row_ranges(executor(), out.numel() / form.elements, form.elements, [&](int64_t begin, int64_t end) {
+    weights::decode(form.type, view.bytes.data() + size_t(begin) * form.bytes, to + begin * form.elements,
+                    (end - begin) * form.elements);
   });
   files::Mapped::forget(view.bytes);
   return out;

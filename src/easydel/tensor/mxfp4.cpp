@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/row_tasks.h"
 #include "easydel/tensor/executor.h"
 
 namespace easydel::tensor {
@@ -26,16 +27,12 @@ Tensor mxfp4_values(const Tensor& blocks, const Tensor& scales) {
   const uint8_t* const bytes = from.const_data_ptr<uint8_t>();
   const uint8_t* const scale = powers.const_data_ptr<uint8_t>();
   auto* const to = out.mutable_data_ptr<at::BFloat16>();
-  constexpr int64_t at_once = 4096;
-  const int64_t groups = powers.numel();
-  executor().run((groups + at_once - 1) / at_once, [&](int64_t part) {
-    for (int64_t g = part * at_once; g < std::min(groups, (part + 1) * at_once); ++g) {
-      const int power = int(scale[g]) - 127;
-      for (int64_t i = 0; i < 16; ++i) {
-        const uint8_t pair = bytes[g * 16 + i];
-        to[g * 32 + 2 * i] = std::ldexp(numbers[pair & 15], power);
-        to[g * 32 + 2 * i + 1] = std::ldexp(numbers[pair >> 4], power);
-      }
+  kernels::run_rows(executor(), powers.numel(), 32, [&](int64_t g) {
+    const int power = int(scale[g]) - 127;
+    for (int64_t i = 0; i < 16; ++i) {
+      const uint8_t pair = bytes[g * 16 + i];
+      to[g * 32 + 2 * i] = std::ldexp(numbers[pair & 15], power);
+      to[g * 32 + 2 * i + 1] = std::ldexp(numbers[pair >> 4], power);
     }
   });
   return out;
