@@ -32,6 +32,16 @@ void append_integer(std::string& out, T value) {
 
 }  // namespace
 
+Where::Where() = default;
+Where::Where(const char* name) : name(name) {}
+Where::Where(std::string name) : name(std::move(name)) {}
+Where::Where(FilePlace place, std::string name) : name(std::move(name)), place(std::move(place)) {}
+Where::Where(const Where&) = default;
+Where::Where(Where&&) noexcept = default;
+Where& Where::operator=(const Where&) = default;
+Where& Where::operator=(Where&&) noexcept = default;
+Where::~Where() = default;
+
 Where Where::below(std::string_view key) const {
   return {place, name.empty() ? std::string(key) : str(name, ".", key)};
 }
@@ -75,6 +85,20 @@ void append(std::string& out, const void* value, void (*write)(std::ostream& str
   std::ostringstream stream;
   write(stream, value);
   out += stream.view();
+}
+
+std::string joined(std::initializer_list<TextPart> parts) {
+  std::string out;
+  for (const TextPart& part : parts)
+    if (part.append_other)
+      part.append_other(out, part.other);
+    else
+      out += part.text;
+  return out;
+}
+
+void broken(const Condition& condition, std::initializer_list<TextPart> parts) {
+  throw Bug(str(condition.file, ":", condition.line, ": ", joined(parts)));
 }
 
 }  // namespace detail

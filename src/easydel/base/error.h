@@ -1,6 +1,7 @@
 // Errors: a UserError is for the user, a Bug is for the developers.
 #pragma once
 
+#include <initializer_list>
 #include <iosfwd>
 #include <stdexcept>
 #include <string>
@@ -18,10 +19,15 @@ struct FilePlace {
 
 // The subject of an error: a key, a file, an option. Converts from a plain name; a place is added if it is known.
 struct Where {
-  Where() = default;
-  Where(const char* name) : name(name) {}
-  Where(std::string name) : name(std::move(name)) {}
-  Where(FilePlace place, std::string name = "") : name(std::move(name)), place(std::move(place)) {}
+  Where();
+  Where(const char* name);
+  Where(std::string name);
+  Where(FilePlace place, std::string name = "");
+  Where(const Where&);
+  Where(Where&&) noexcept;
+  Where& operator=(const Where&);
+  Where& operator=(Where&&) noexcept;
+  ~Where();
 
   Where below(std::string_view key) const;  // "config.json: rope_scaling" -> "config.json: rope_scaling.factor"
   std::string text() const;                 // "run.yaml:3:14: trainer.beta"
@@ -62,29 +68,43 @@ void append(std::string& out, double value);  // as "%g"
 void append(std::string& out, const void* value, void (*write)(std::ostream& stream, const void* value));
 
 template <class T>
-void append_part(std::string& out, const T& part) {
-  if constexpr (std::is_convertible_v<const T&, std::string_view>)
-    out += std::string_view(part);
-  else if constexpr (std::is_same_v<T, char>)
-    out += part;
+void append_value(std::string& out, const void* value) {
+  const T& typed = *static_cast<const T*>(value);
+  if constexpr (std::is_same_v<T, char>)
+    out += typed;
   else if constexpr (std::is_floating_point_v<T>)
-    append(out, static_cast<double>(part));
+    append(out, static_cast<double>(typed));
   else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T> && sizeof(T) > 1)
-    append(out, static_cast<unsigned long long>(part));
+    append(out, static_cast<unsigned long long>(typed));
   else if constexpr (std::is_integral_v<T>)
-    append(out, static_cast<long long>(part));
+    append(out, static_cast<long long>(typed));
   else
-    append(out, &part, [](std::ostream& stream, const void* value) { stream << *static_cast<const T*>(value); });
+    append(out, value, [](std::ostream& stream, const void* other) { stream << *static_cast<const T*>(other); });
 }
+
+// One part of a text without its type, so that a call of str() or check() costs little to compile. It refers to the
+// value.
+struct TextPart {
+  template <class T>
+  TextPart(const T& value) {
+    if constexpr (std::is_convertible_v<const T&, std::string_view>)
+      text = value;
+    else
+      other = &value, append_other = append_value<T>;
+  }
+  std::string_view text;
+  const void* other = nullptr;  // what is not text
+  void (*append_other)(std::string& out, const void* value) = nullptr;
+};
+
+std::string joined(std::initializer_list<TextPart> parts);
 
 }  // namespace detail
 
 // The parts, one after the other, as a stream would print them; small integers are numbers too.
 template <class... Parts>
 std::string str(const Parts&... parts) {
-  std::string out;
-  (detail::append_part(out, parts), ...);
-  return out;
+  return detail::joined({detail::TextPart(parts)...});
 }
 
 // Throws UserError(at, problem, remedy).
@@ -100,12 +120,16 @@ struct Condition {
   int line;
 };
 
+namespace detail {
+[[noreturn]] void broken(const Condition& condition, std::initializer_list<TextPart> parts);
+}
+
 // check(q.dim() == 3, "attention: q has ", q.dim(), " dimensions; it needs 3");
 // The text is built only on failure.
 template <class... Parts>
 void check(Condition condition, const Parts&... parts) {
   if (!condition.holds) [[unlikely]]
-    throw Bug(easydel::str(condition.file, ":", condition.line, ": ", parts...));
+    detail::broken(condition, {detail::TextPart(parts)...});
 }
 
 }  // namespace easydel
