@@ -6,6 +6,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/config/codec.h"
 #include "easydel/mesh/partition_manager.h"
 
@@ -13,13 +14,13 @@ namespace easydel::mesh {
 namespace {
 
 // The experts of a layer are one stacked parameter; rules may name single experts ("experts/.*/gate_proj/kernel").
-bool matches(const std::regex& pattern, std::string_view path) {
-  if (std::regex_search(path.begin(), path.end(), pattern)) return true;
+bool matches(const RegularExpression& pattern, std::string_view path) {
+  if (pattern.found_in(path)) return true;
   const std::string_view stack = "experts/";
   const size_t at = path.find(stack);
   if (at == std::string_view::npos) return false;
   const std::string one = str(path.substr(0, at + stack.size()), "0/", path.substr(at + stack.size()));
-  return std::regex_search(one, pattern);
+  return pattern.found_in(one);
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ PartitionRules::PartitionRules(std::vector<Rule> rules, const Mesh& mesh, std::s
     }
     try {
       patterns_.emplace_back(rule.pattern);
-    } catch (const std::regex_error& error) {
+    } catch (const InvalidRegularExpression& error) {
       refuse(place, str("'", rule.pattern, "' is not a regular expression: ", error.what()));
     }
   }
@@ -98,13 +99,13 @@ PartitionSpec match_partition_rules(const std::vector<Rule>& rules, std::string_
   for (const int64_t size : shape) elements *= size;
   if (shape.empty() || elements == 1) return {};
   for (const Rule& rule : rules) {
-    std::regex pattern;
+    std::optional<RegularExpression> pattern;
     try {
-      pattern.assign(rule.pattern);
-    } catch (const std::regex_error& error) {
+      pattern.emplace(rule.pattern);
+    } catch (const InvalidRegularExpression& error) {
       refuse("partition rules", str("'", rule.pattern, "' is not a regular expression: ", error.what()));
     }
-    if (!matches(pattern, easydel_path)) continue;
+    if (!matches(*pattern, easydel_path)) continue;
     PartitionSpec spec = rule.spec;
     if (spec.size() > shape.size()) spec.resize(shape.size());
     return spec;

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/mesh/layout.h"
 
 namespace easydel::mesh {
@@ -36,7 +36,7 @@ class PartitionRules {
  private:
   std::string where_;
   std::vector<Rule> rules_;
-  std::vector<std::regex> patterns_;
+  std::vector<RegularExpression> patterns_;
 };
 
 // Reads rules: pairs [pattern, axes of each dimension], or a mapping from pattern to axes. UserError "where: ...".

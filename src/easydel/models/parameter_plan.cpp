@@ -1,10 +1,10 @@
 #include "easydel/models/parameter_plan.h"
 
 #include <algorithm>
-#include <regex>
 #include <set>
 
 #include "easydel/base/error.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/models/heads.h"
 #include "easydel/nn/placement.h"
 
@@ -42,11 +42,11 @@ const std::vector<OwnCut>& own_cuts() {
 }
 // Where EasyDeL's names are others than ours.
 struct OwnName {
-  std::regex model_types, path;
+  RegularExpression model_types, path;
   const char* name;  // in place of the path
 };
 std::string own_name(const std::string& model_type, std::string path) {
-  const auto is = [](const char* pattern) { return std::regex(pattern); };
+  const auto is = [](const char* pattern) { return RegularExpression(pattern); };
   static const OwnName names[] = {
       {is("mixtral"), is("block_sparse_moe/experts/gate_proj/"), "block_sparse_moe/experts/w1/"},
       {is("mixtral"), is("block_sparse_moe/experts/down_proj/"), "block_sparse_moe/experts/w2/"},
@@ -54,13 +54,13 @@ std::string own_name(const std::string& model_type, std::string path) {
       {is("cohere|cohere2"), is("norm/scale$"), "norm/kernel"},
   };
   for (const OwnName& own : names)
-    if (std::regex_match(model_type, own.model_types)) path = std::regex_replace(path, own.path, own.name);
+    if (own.model_types.matches(model_type)) path = own.path.replace(path, own.name);
   return path;
 }
 
-const mesh::PartitionSpec* own_cut(const std::vector<std::pair<std::regex, const mesh::PartitionSpec*>>& cuts,
+const mesh::PartitionSpec* own_cut(const std::vector<std::pair<RegularExpression, const mesh::PartitionSpec*>>& cuts,
                                    const std::string& path) {
-  const auto found = std::ranges::find_if(cuts, [&](const auto& cut) { return std::regex_search(path, cut.first); });
+  const auto found = std::ranges::find_if(cuts, [&](const auto& cut) { return cut.first.found_in(path); });
   return found == cuts.end() ? nullptr : found->second;
 }
 
@@ -85,10 +85,10 @@ std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::
   const nn::Entry* vocabulary = nullptr;
   bool has_head = false;
   const std::string model_type = ConfigReader(config, FilePlace{"config.json"}).text("model_type", "");
-  std::vector<std::pair<std::regex, const mesh::PartitionSpec*>> cuts;
+  std::vector<std::pair<RegularExpression, const mesh::PartitionSpec*>> cuts;
   for (const OwnCut& cut : own_cuts())
-    if (std::regex_match(model_type, std::regex(cut.model_types)))
-      cuts.emplace_back(std::regex(str("(^|/)(", cut.path, ")$")), &cut.spec);
+    if (RegularExpression(cut.model_types).matches(model_type))
+      cuts.emplace_back(RegularExpression(str("(^|/)(", cut.path, ")$")), &cut.spec);
   for (const nn::Entry& entry : table.entries()) {
     EasyDelParameter one{own_name(model_type, entry.easydel_path), entry.shape, nn::default_layout(entry), &entry};
     if (entry.role == nn::Role::weight && entry.shape.size() == 2 && entry.split == nn::Split::none)

@@ -3,16 +3,17 @@
 #include <cstdio>
 
 #include "easydel/base/error.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/quant/quantize.h"
 #include "easydel/tensor/mapped.h"
 
 namespace easydel::nn {
 namespace {
 
-std::regex compiled(const std::string& pattern, const std::string& where) {
+RegularExpression compiled(const std::string& pattern, const std::string& where) {
   try {
-    return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
-  } catch (const std::regex_error&) {
+    return RegularExpression(pattern);
+  } catch (const InvalidRegularExpression&) {
     refuse(where, "'" + pattern + "' is not a regular expression", R"(for example: "self_attn|mlp")");
   }
 }
@@ -38,8 +39,8 @@ std::shared_ptr<Weight> Quantizer::linear(const Scope& scope, Entry& entry, std:
 
 bool Quantizer::takes(const Entry& entry, const std::string& layer, bool shared) {
   const bool by_default = !entry.head && !shared;
-  const bool taken = (quantization_.pattern.empty() ? by_default : std::regex_search(layer, pattern_)) &&
-                     std::regex_search(layer, linear_pattern_);
+  const bool taken =
+      (quantization_.pattern.empty() ? by_default : pattern_.found_in(layer)) && linear_pattern_.found_in(layer);
   if (taken) ++weights_;
   if (!taken && by_default) seen_ = layer;
   return taken;

@@ -3,9 +3,9 @@
 
 #include <functional>
 #include <memory>
-#include <regex>
 #include <string>
 
+#include "easydel/base/regular_expression.h"
 #include "easydel/nn/weight_policy.h"
 #include "easydel/quant/format_config.h"
 
@@ -42,7 +42,7 @@ class Quantizer final : public WeightPolicy {
   std::shared_ptr<Weight> coded(Entry& entry, std::shared_ptr<Weight> weight, bool shared);
 
   Quantization quantization_;
-  std::regex pattern_, linear_pattern_;
+  RegularExpression pattern_, linear_pattern_;
   std::string seen_;  // a layer that was not taken
   int64_t weights_ = 0, bytes_before_ = 0, bytes_ = 0;
 };

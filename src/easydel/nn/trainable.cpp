@@ -10,7 +10,7 @@ Trainable Trainable::nothing() {
 
 bool Trainable::contains(std::string_view path) const {
   if (!pattern_) return all_;
-  return std::regex_search(path.begin(), path.end(), *pattern_) == found_;
+  return pattern_->found_in(path) == found_;
 }
 
 }  // namespace easydel::nn

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <optional>
-#include <regex>
 #include <string>
 #include <string_view>
+
+#include "easydel/base/regular_expression.h"
 
 namespace easydel::nn {
 
@@ -24,7 +25,7 @@ class Trainable {
  private:
   Trainable(const std::string& pattern, bool found) : pattern_(pattern), found_(found) {}
 
-  std::optional<std::regex> pattern_;
+  std::optional<RegularExpression> pattern_;
   bool found_ = false;  // with a pattern: whether the parameters that match are trained, or the others
   bool all_ = true;     // without one
 };

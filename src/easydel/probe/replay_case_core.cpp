@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <regex>
 
 #include "easydel/base/error.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/config/codec.h"
 #include "easydel/probe/replay_arguments.h"
 #include "easydel/probe/replay_schedule.h"
@@ -139,15 +139,15 @@ fs::path find_folder(const std::string& name, const fs::path& case_file, const f
 void read_reference(const Value& document, ReplayCase& out, train::DpoConfig& dpo, const std::string& where) {
   const Value* words = document.find("reference_model");
   const std::string text = words && !words->is_null() ? words->scalar : "none";
-  static const std::regex scaled("start weights with (\\S+) multiplied by ([0-9.]+)");
-  std::smatch match;
+  static const RegularExpression scaled("start weights with (\\S+) multiplied by ([0-9.]+)");
   if (text.starts_with("none")) {
     dpo.reference_free = true;
-  } else if (std::regex_search(text, match, scaled)) {
-    out.reference_scaled = std::regex_replace(match[1].str(), std::regex("\\."), "\\.");
+  } else if (const auto found = scaled.first_match(text)) {
+    const auto& groups = *found;
+    out.reference_scaled = RegularExpression("\\.").replace(*groups[1], "\\.");
     if (const size_t at = out.reference_scaled.find("{i}"); at != std::string::npos)
       out.reference_scaled.replace(at, 3, "\\d+");
-    out.reference_scale = std::stod(match[2].str());
+    out.reference_scale = std::stod(*groups[2]);
   } else if (!text.starts_with("frozen copy")) {
     refuse(where, "the reference model '" + text + "' is not known");
   }

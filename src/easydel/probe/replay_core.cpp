@@ -2,9 +2,8 @@
 
 #include <ATen/ops/linalg_vector_norm.h>
 
-#include <regex>
-
 #include "easydel/base/document.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/probe/replay_case.h"
 #include "easydel/train/trainer.h"
 
@@ -50,9 +49,9 @@ std::shared_ptr<models::Model> scaled_reference(const ReplayCase& replayed, cons
   const auto start = models::load_model(replayed.model, load);
   auto reference = models::copy_model(*start);
   const c10::AutoGradMode no_grad(false);
-  const std::regex pattern(replayed.reference_scaled);
+  const RegularExpression pattern(replayed.reference_scaled);
   for (nn::Entry& entry : reference->parameters().entries())
-    if (std::regex_match(entry.path, pattern)) {
+    if (pattern.matches(entry.path)) {
       entry.shard.mul_(replayed.reference_scale);
       entry.written();
     }

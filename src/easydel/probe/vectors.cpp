@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <regex>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/probe/core.h"
 
 namespace easydel::probe {
@@ -84,7 +84,7 @@ const VectorDifference* purpose(const VectorFile& file, const std::string& kind,
   for (const VectorDifference& difference : vector_differences()) {
     if (difference.kind != kind || !(upstream ? upstream->scalar : "").ends_with(difference.version)) continue;
     if (!difference.says.empty() && (!message || message->scalar.find(difference.says) == std::string::npos)) continue;
-    if (std::regex_match(id, std::regex(std::string(difference.id)))) return &difference;
+    if (RegularExpression(std::string(difference.id)).matches(id)) return &difference;
   }
   return nullptr;
 }

@@ -1,9 +1,9 @@
 // Recorded cases of EasyDeLBaseConfig: construction, serialisation, masks. Cases describe in words what was done.
 #include <functional>
 #include <map>
-#include <regex>
 
 #include "easydel/base/error.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/models/base_config.h"
 #include "easydel/ops/mask_details.h"
 #include "easydel/ops/mask_info.h"
@@ -115,13 +115,10 @@ Value mask_details(const std::string& layer_type) {
 
 // "extract_commit_hash('x/y/config.json',None)"
 Value commit_hash(const std::string& words) {
-  std::smatch said;
-  static const std::regex form(R"(extract_commit_hash\((?:'([^']*)'|None), ?(?:'([^']*)'|None)\))");
-  if (!std::regex_match(words, said, form)) throw VectorNotBuilt("the words '" + words + "'");
-  const auto optional = [&](size_t group) {
-    return said[group].matched ? std::optional(said[group].str()) : std::nullopt;
-  };
-  const auto hash = models::extract_commit_hash(optional(1), optional(2));
+  static const RegularExpression form(R"(extract_commit_hash\((?:'([^']*)'|None), ?(?:'([^']*)'|None)\))");
+  const auto said = form.match(words);
+  if (!said) throw VectorNotBuilt("the words '" + words + "'");
+  const auto hash = models::extract_commit_hash((*said)[1], (*said)[2]);
   return hash ? Value::text(*hash) : Value{};
 }
 

@@ -1,9 +1,9 @@
 #include "easydel/train/optimizer.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "easydel/base/error.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/nn/shards.h"
 #include "easydel/nn/weight_forms.h"
 
@@ -14,13 +14,13 @@ double clip_factor(double norm, double most) { return std::min(1.0, most / (norm
 Optimizer::Optimizer(nn::ParameterTable& parameters, const OptimizerOptions& options)
     : weight_decay_(options.weight_decay) {
   const c10::AutoGradMode no_grad(false);
-  std::optional<std::regex> pattern;
+  std::optional<RegularExpression> pattern;
   if (options.decay_pattern) pattern.emplace(*options.decay_pattern);
   for (nn::Entry& entry : parameters.entries()) {
     if (!entry.trainable) continue;
     check(entry.shard.scalar_type() == at::kFloat, entry.path, ": the optimizer works on fp32 masters");
-    const bool decayed = pattern ? std::regex_search(entry.path, *pattern)
-                                 : entry.role != nn::Role::norm && entry.role != nn::Role::bias;
+    const bool decayed =
+        pattern ? pattern->found_in(entry.path) : entry.role != nn::Role::norm && entry.role != nn::Role::bias;
     const bool matrix = entry.role == nn::Role::weight && entry.shape.size() == 2;
     const auto& rule = matrix || !options.rules.others ? options.rules.rule : options.rules.others;
     const Tensor value = entry.shard.detach();

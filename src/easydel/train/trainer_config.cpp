@@ -1,10 +1,10 @@
 #include "easydel/train/trainer_config.h"
 
 #include <charconv>
-#include <regex>
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/train/method_configs.h"
 
 namespace easydel::train {
@@ -12,9 +12,9 @@ namespace {
 
 bool is_regex(const std::string& pattern) {
   try {
-    std::regex{pattern};
+    RegularExpression{pattern};
     return true;
-  } catch (const std::regex_error&) {
+  } catch (const InvalidRegularExpression&) {
     return false;
   }
 }

@@ -1,10 +1,10 @@
 // What a trainer does before its first step: data, frozen parameters, the plan, the checkpoint to go on from.
 #include <algorithm>
 #include <cmath>
-#include <regex>
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/train/router_watch.h"
 #include "easydel/train/state_files.h"
@@ -143,10 +143,10 @@ std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data:
 
 void Trainer::freeze() {
   if (!config().frozen_parameters) return;
-  const std::regex pattern(*config().frozen_parameters);
+  const RegularExpression pattern(*config().frozen_parameters);
   int64_t frozen = 0, left = 0;
   for (nn::Entry& entry : parts_.model->parameters().entries()) {
-    if (std::regex_search(entry.path, pattern)) {  // loaded as frozen, or as trainable by another program
+    if (pattern.found_in(entry.path)) {  // loaded as frozen, or as trainable by another program
       entry.trainable = false;
       entry.shard.set_requires_grad(false);
       ++frozen;

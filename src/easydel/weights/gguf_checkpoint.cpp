@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <regex>
 
 #include "easydel/base/error.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/weights/gguf_rope.h"
 #include "easydel/weights/gguf_rows.h"
 
@@ -29,11 +29,12 @@ struct PartName {
 };
 
 std::optional<PartName> part_name(const std::filesystem::path& path) {
-  static const std::regex pattern(R"((.*)-(\d{5})-of-(\d{5})\.gguf)");
+  static const RegularExpression pattern(R"((.*)-(\d{5})-of-(\d{5})\.gguf)");
   const std::string name = path.filename().string();
-  std::smatch found;
-  if (!std::regex_match(name, found, pattern)) return std::nullopt;
-  return PartName{found[1], std::stoll(found[2]), std::stoll(found[3])};
+  const auto found = pattern.match(name);
+  if (!found) return std::nullopt;
+  const auto& groups = *found;
+  return PartName{*groups[1], std::stoll(*groups[2]), std::stoll(*groups[3])};
 }
 
 std::filesystem::path path_of(const std::filesystem::path& beside, const PartName& name, int64_t part) {

@@ -1,10 +1,10 @@
 // Writes safetensors: one file, or shards with their index. Order and padding follow upstream's serializer.
 #include <algorithm>
-#include <regex>
 #include <set>
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/base/regular_expression.h"
 #include "easydel/weights/safetensors.h"
 
 namespace easydel::weights {
@@ -92,11 +92,10 @@ void write_file(const fs::path& path, std::span<const OutTensor* const> order,
 
 // Removes old shards: "model-00001-of-00003.safetensors".
 void remove_shards(const fs::path& folder, const std::set<std::string>& keep) {
-  static const std::regex shard("model-[0-9]{5,}-of-[0-9]{5,}\\.safetensors");
+  static const RegularExpression shard("model-[0-9]{5,}-of-[0-9]{5,}\\.safetensors");
   std::vector<fs::path> old;
   for (const auto& entry : fs::directory_iterator(folder))
-    if (const std::string name = entry.path().filename().string();
-        std::regex_match(name, shard) && !keep.contains(name))
+    if (const std::string name = entry.path().filename().string(); shard.matches(name) && !keep.contains(name))
       old.push_back(entry.path());
   for (const fs::path& path : old) files::remove_all(path);
 }
