@@ -19,10 +19,10 @@ struct TeacherWeightedConfig {
       .rows = {data::RowKind::text}, .samples = true, .teacher = train::SideModelUse::required};
 
   static constexpr auto doc = "Learn one's own completions as a teacher weighs them.";
+  template <class C>
   static constexpr auto fields() {
     using namespace easydel::config;
-    using C = TeacherWeightedConfig;
-    return std::tuple{
+    return std::array{
         field<&C::max_prompt_length>("Tokens of a prompt.", at_least(1)),
         field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
     };

@@ -10,7 +10,10 @@ namespace {
 struct Item {
   int64_t size = 3;
   static constexpr auto doc = "An item.";
-  static constexpr auto fields() { return std::tuple{field<&Item::size>("Its size | area.", between(1, 9))}; }
+  template <class C>
+  static constexpr auto fields() {
+    return std::array{field<&C::size>("Its size | area.", between(1, 9))};
+  }
 };
 
 struct Page {
@@ -21,13 +24,14 @@ struct Page {
   std::string file;
   bool fast = true;
   static constexpr auto doc = "A page.";
+  template <class C>
   static constexpr auto fields() {
-    return std::tuple{field<&Page::rate>("The rate.", above(0), alias("speed"), deprecated("velocity")),
-                      field<&Page::first>("The first."),
-                      field<&Page::items>("All.", required()),
-                      field<&Page::named>("By name."),
-                      field<&Page::file>("A file.", not_built("files")),
-                      field<&Page::fast>("Faster.", no_effect("it is fast"))};
+    return std::array{field<&C::rate>("The rate.", above(0), alias("speed"), deprecated("velocity")),
+                      field<&C::first>("The first."),
+                      field<&C::items>("All.", required()),
+                      field<&C::named>("By name."),
+                      field<&C::file>("A file.", not_built("files")),
+                      field<&C::fast>("Faster.", no_effect("it is fast"))};
   }
 };
 

@@ -19,9 +19,9 @@ struct Source {
   int64_t rows = 0;
 
   static constexpr auto doc = "A source of rows.";
+  template <class C>
   static constexpr auto fields() {
-    return std::tuple{field<&Source::file>("Its file.", required()),
-                      field<&Source::rows>("Rows taken.", between(0, 100))};
+    return std::array{field<&C::file>("Its file.", required()), field<&C::rows>("Rows taken.", between(0, 100))};
   }
   void settle(Keys& keys) {
     if (rows == 13) keys.refuse("rows", "13 brings bad luck", "take 12");
@@ -34,7 +34,10 @@ struct Rest {
 
   static constexpr auto doc = "Keeps what it does not know.";
   static constexpr auto unknown_keys = &Rest::others;
-  static constexpr auto fields() { return std::tuple{field<&Rest::known>("A flag.")}; }
+  template <class C>
+  static constexpr auto fields() {
+    return std::array{field<&C::known>("A flag.")};
+  }
 };
 
 struct Training {
@@ -55,23 +58,24 @@ struct Training {
   bool verbose = true;
 
   static constexpr auto doc = "A training.";
+  template <class C>
   static constexpr auto fields() {
-    return std::tuple{
-        field<&Training::rate>("Step size.", at_least(0), alias("learning_rate"), deprecated("lr")),
-        field<&Training::steps>("Steps.", at_least(1)),
-        field<&Training::optimizer>("Optimizer."),
-        field<&Training::sources>("Sources."),
-        field<&Training::sizes>("Sizes.", above(0)),
-        field<&Training::weights>("Weights."),
-        field<&Training::padding>("Padding."),
-        field<&Training::threads>("Threads.", at_least(1)),
-        field<&Training::files>("Files."),
-        field<&Training::anything>("Anything."),
-        field<&Training::extra>("One more source."),
-        field<&Training::rest>("The rest."),
-        field<&Training::compile>("Compile.", no_effect("nothing is compiled")),
-        field<&Training::remote>("A remote store.", not_built("a remote store")),
-        field<&Training::verbose>("Say more."),
+    return std::array{
+        field<&C::rate>("Step size.", at_least(0), alias("learning_rate"), deprecated("lr")),
+        field<&C::steps>("Steps.", at_least(1)),
+        field<&C::optimizer>("Optimizer."),
+        field<&C::sources>("Sources."),
+        field<&C::sizes>("Sizes.", above(0)),
+        field<&C::weights>("Weights."),
+        field<&C::padding>("Padding."),
+        field<&C::threads>("Threads.", at_least(1)),
+        field<&C::files>("Files."),
+        field<&C::anything>("Anything."),
+        field<&C::extra>("One more source."),
+        field<&C::rest>("The rest."),
+        field<&C::compile>("Compile.", no_effect("nothing is compiled")),
+        field<&C::remote>("A remote store.", not_built("a remote store")),
+        field<&C::verbose>("Say more."),
     };
   }
 };

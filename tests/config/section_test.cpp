@@ -10,8 +10,9 @@ namespace {
 struct Inner {
   int64_t low = 1, high = 2;
   static constexpr auto doc = "A range.";
+  template <class C>
   static constexpr auto fields() {
-    return std::tuple{field<&Inner::low>("Its begin."), field<&Inner::high>("Its end.", alias("top"))};
+    return std::array{field<&C::low>("Its begin."), field<&C::high>("Its end.", alias("top"))};
   }
   void settle(Keys& keys) {
     if (low > high) keys.refuse("low", "is above high");
@@ -24,10 +25,10 @@ struct Outer {
   std::map<std::string, Inner> ranges;
   std::vector<Inner> list;
   static constexpr auto doc = "Ranges.";
+  template <class C>
   static constexpr auto fields() {
-    return std::tuple{field<&Outer::name>("Its name.", required(), deprecated("title")),
-                      field<&Outer::range>("A range."), field<&Outer::ranges>("Ranges by name."),
-                      field<&Outer::list>("More ranges.")};
+    return std::array{field<&C::name>("Its name.", required(), deprecated("title")), field<&C::range>("A range."),
+                      field<&C::ranges>("Ranges by name."), field<&C::list>("More ranges.")};
   }
 };
 
@@ -36,8 +37,9 @@ struct Guest {
   bool invited = false;
   static constexpr auto doc = "A guest.";
   static constexpr bool open = true;
+  template <class C>
   static constexpr auto fields() {
-    return std::tuple{field<&Guest::name>("Another name."), field<&Guest::invited>("A flag.")};
+    return std::array{field<&C::name>("Another name."), field<&C::invited>("A flag.")};
   }
 };
 

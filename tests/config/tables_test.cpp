@@ -47,9 +47,10 @@ struct Settings {
   std::optional<double> share;
   Kind kind = Kind::fancy;
   static constexpr auto doc = "Settings.";
+  template <class C>
   static constexpr auto fields() {
-    return std::tuple{field<&Settings::for_each>("A count.", at_least(1), named("for")),
-                      field<&Settings::share>("A share.", between(0, 1)), field<&Settings::kind>("A kind.")};
+    return std::array{field<&C::for_each>("A count.", at_least(1), named("for")),
+                      field<&C::share>("A share.", between(0, 1)), field<&C::kind>("A kind.")};
   }
 };
 

@@ -17,8 +17,9 @@ struct CountingConfig {
 
   static constexpr MethodFacts facts{.rows = {data::RowKind::text}, .samples = true};
   static constexpr auto doc = "Learns texts with continuations of its own.";
+  template <class C>
   static constexpr auto fields() {
-    return std::tuple{config::field<&CountingConfig::continued>("Tokens of a continuation.")};
+    return std::array{config::field<&C::continued>("Tokens of a continuation.")};
   }
 };
 

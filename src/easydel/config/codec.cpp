@@ -1,10 +1,6 @@
 #include "easydel/config/codec.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "easydel/base/error.h"
-#include "easydel/config/tables.h"
 
 namespace easydel::config {
 
@@ -28,11 +24,6 @@ std::string shown(const Value& value) {
 
 namespace detail {
 namespace {
-
-std::string number_text(double number) {
-  return std::trunc(number) == number && std::abs(number) < 1e15 ? std::to_string(static_cast<int64_t>(number))
-                                                                 : Value::number(number).scalar;
-}
 
 // A number or a boolean in quotes is a string; users usually mean it without quotes.
 std::string quotes_remedy(const Value& value, const At& at) {
@@ -151,39 +142,6 @@ Value schema_map(Value values) {
   Value out = schema_type("object");
   out.set("additionalProperties", std::move(values));
   return out;
-}
-
-std::string expects_with(const std::string& expects, const Limits& limits) {
-  if (!limits.has_low) return expects;
-  // "an integer from 1 to 256, or null": the limits are inserted after the noun.
-  const size_t noun = std::min(expects.find("an integer"), expects.find("a number"));
-  size_t end = noun == std::string::npos ? expects.size() : noun + (expects[noun + 1] == 'n' ? 10 : 8);
-  const std::string range = limits.has_high ? " from " + number_text(limits.low) + " to " + number_text(limits.high)
-                            : limits.open   ? " above " + number_text(limits.low)
-                                            : " of at least " + number_text(limits.low);
-  return expects.substr(0, end) + range + expects.substr(end);
-}
-
-Value schema_with(Value schema, const Limits& limits) {
-  if (Value* any = schema.find("anyOf")) {
-    for (Value& one : any->items) one = schema_with(std::move(one), limits);
-    return schema;
-  }
-  if (Value* items = schema.find("items")) {
-    *items = schema_with(std::move(*items), limits);
-    return schema;
-  }
-  const Value* type = schema.find("type");
-  if (!type || (type->scalar != "integer" && type->scalar != "number")) return schema;
-  const auto limit = [](double number) { return Value{.kind = Value::Kind::plain, .scalar = number_text(number)}; };
-  if (limits.has_low) schema.set(limits.open ? "exclusiveMinimum" : "minimum", limit(limits.low));
-  if (limits.has_high) schema.set("maximum", limit(limits.high));
-  return schema;
-}
-
-bool outside(double value, const Limits& limits) {
-  if (limits.has_low && !(limits.open ? value > limits.low : value >= limits.low)) return true;  // also for NaN
-  return limits.has_high && !(value <= limits.high);
 }
 
 }  // namespace detail

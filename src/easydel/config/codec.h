@@ -57,9 +57,10 @@ struct Many : std::vector<T> {
   using std::vector<T>::vector;
 };
 
+// A struct with keys: with fields() (which come with a doc), or one that makes its section itself.
 template <class T>
 concept Sectioned = requires {
-  T::fields();
+  T::doc;
 }
 || requires { T::section(); };
 

@@ -7,12 +7,13 @@
 //     Optimizer optimizer = Optimizer::adamw;
 //
 //     static constexpr auto doc = "How the model is trained.";
+//     template <class C>  // C is TrainerConfig; a template costs nothing in the files that only use the members
 //     static constexpr auto fields() {
 //       using namespace config;
-//       return std::tuple{
-//           field<&TrainerConfig::learning_rate>("Step size at its highest.", at_least(0), alias("lr")),
-//           field<&TrainerConfig::save_steps>("Steps between checkpoints; null: only the last.", at_least(1)),
-//           field<&TrainerConfig::optimizer>("The optimizer."),
+//       return std::array{
+//           field<&C::learning_rate>("Step size at its highest.", at_least(0), alias("lr")),
+//           field<&C::save_steps>("Steps between checkpoints; null: only the last.", at_least(1)),
+//           field<&C::optimizer>("The optimizer."),
 //       };
 //     }
 //     void settle(config::Keys& keys);  // optional: rules over several keys; keys.refuse("save_steps", what, remedy)
@@ -28,9 +29,9 @@
 // The table itself, section_of<T>(), is made in one file of the layer, tables.cpp, which names T (see config/tables.h).
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "easydel/config/codec.h"
@@ -101,28 +102,37 @@ consteval std::string_view name_of() {
   return text.substr(text.rfind(':') + 1);
 }
 
-template <class OwnerT, class TypeT>
+// How members of one type are read, written and described; tables.h makes it.
+struct MemberType;
+template <class T>
+struct MemberTypeOf {
+  static const MemberType value;
+};
+
+// One row of fields().
 struct Field {
-  using Owner = OwnerT;
-  using Type = TypeT;
-  Type Owner::*member;
   std::string_view name, doc;
   Attributes attributes;
+  const MemberType* type;
+  void* (*member)(void* object);  // where it is in an object of the struct
 };
 
 template <auto Member>
 struct FieldOf;
-template <class Owner, class Type, Type Owner::*Member>
+template <class Owner_, class Type_, Type_ Owner_::*Member>
 struct FieldOf<Member> {
-  using type = Field<Owner, Type>;
+  using Owner = Owner_;
+  using Type = Type_;
+  static void* member(void* object) { return &(static_cast<Owner*>(object)->*Member); }
 };
 
 template <auto Member, class... Attribute>
-constexpr auto field(std::string_view doc, Attribute... attribute) {
+constexpr Field field(std::string_view doc, Attribute... attribute) {
   Attributes all;
   (all.set(attribute), ...);
   const std::string_view name = all.named.empty() ? name_of<Member>() : all.named;
-  return typename FieldOf<Member>::type{Member, name, doc, all};
+  using Of = FieldOf<Member>;
+  return {name, doc, all, &MemberTypeOf<typename Of::Type>::value, Of::member};
 }
 
 namespace detail {
@@ -137,7 +147,7 @@ constexpr bool empty_means_default<std::variant<T...>> = !(std::is_same_v<T, Val
 
 template <auto Member, auto...>
 struct OwnerOf {
-  using type = typename FieldOf<Member>::type::Owner;
+  using type = typename FieldOf<Member>::Owner;
 };
 
 }  // namespace detail

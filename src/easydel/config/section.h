@@ -29,7 +29,8 @@ struct Key {
   std::string not_built = {};                // the missing feature: only the default is accepted
   bool required = false;
   Shape shape = Shape::value;
-  const Section* (*section)() = nullptr;  // of the shapes with sections
+  const Section* (*section)() = nullptr;    // of the shapes with sections
+  void* (*member)(void* object) = nullptr;  // where the struct at `object` has it
   // Reads `value` into this key's member of the struct at `object` and adds what is wrong to the problems.
   std::function<void(const Value& value, void* object, const std::string& path, Problems&)> read = {};
   std::function<Value(const void* object)> write = {};

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -70,10 +69,10 @@ struct InformConfig {
   Value format_callback, preprocessing_fn;
 
   static constexpr auto doc = "One source of rows.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = InformConfig;
-    return std::tuple{
+    return std::array{
         field<&C::type>("arrow, csv, json, jsonl, parquet, tsv or txt; null: from the file's extension. Or a dataset "
                         "of the hub, owner/name, without data_files."),
         field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), or a list of them."),
@@ -114,12 +113,12 @@ struct TokenizationConfig {
   bool keep_in_memory = false;
 
   static constexpr auto doc = "How texts become tokens.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = TokenizationConfig;
     constexpr auto flat = no_effect("batches are flat lists of tokens without padding");
     constexpr auto streamed = no_effect("rows are tokenized as they are read");
-    return std::tuple{
+    return std::array{
         field<&C::tokenizer>("Another tokenizer than the model's.", not_built("another tokenizer than the model's")),
         field<&C::max_length>("The same as trainer.max_length; the smaller one counts.", at_least(1)),
         field<&C::truncation>("true: truncate rows that are too long, and count them; false: refuse them."),
@@ -158,10 +157,10 @@ struct SaveConfig {
   std::optional<std::string> hub_token;
 
   static constexpr auto doc = "Write the examples that are trained on as rows of tokens, before the first step.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = SaveConfig;
-    return std::tuple{
+    return std::array{
         field<&C::output_path>("Folder to write into.", alias("path")),
         field<&C::format>(
             "parquet, arrow (what `datasets` loads from the disk), json (a list) or jsonl (a row a line)."),
@@ -216,13 +215,13 @@ struct MixtureConfig {
   bool enable_caching = true;
 
   static constexpr auto doc = "The data: sources, mixing, tokenization, packing.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = MixtureConfig;
     constexpr auto whole = no_effect("the order of all rows is drawn at once, no buffer is needed");
     constexpr auto local = no_effect("only local files are read");
     constexpr auto ready = no_effect("rows are tokenized once, before the first step");
-    return std::tuple{
+    return std::array{
         field<&C::informs>("The sources."),
         field<&C::evaluation>(
             "Sources that are only used for evaluation, in addition to the informs whose split is not train."),

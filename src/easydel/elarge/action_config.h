@@ -4,7 +4,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -19,16 +18,16 @@ struct GenerateConfig {
   bool apply_chat_template = false;
 
   static constexpr auto doc = "Prompts, and where the results go.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&GenerateConfig::prompts>("The prompts to continue: one text or a list.", required(), alias("prompt")),
-        field<&GenerateConfig::negative_prompt>(
+    return std::array{
+        field<&C::prompts>("The prompts to continue: one text or a list.", required(), alias("prompt")),
+        field<&C::negative_prompt>(
             "Negative prompt for classifier-free guidance; has an effect only with guidance_scale."),
-        field<&GenerateConfig::output_path>(
-            "JSON Lines file to write the results to, one object for each; null: print them."),
-        field<&GenerateConfig::apply_chat_template>("Wrap each prompt as a user message with the chat template. Turn "
-                                                    "it on for chat models; leave it off to continue plain text."),
+        field<&C::output_path>("JSON Lines file to write the results to, one object for each; null: print them."),
+        field<&C::apply_chat_template>("Wrap each prompt as a user message with the chat template. Turn "
+                                       "it on for chat models; leave it off to continue plain text."),
     };
   }
 };
@@ -46,8 +45,9 @@ struct PathConfig {
   std::string path;
 
   static constexpr auto doc = "Write the configuration, with every default filled in, to a file.";
+  template <class C>
   static constexpr auto fields() {
-    return std::tuple{config::field<&PathConfig::path>("File to write.", config::required())};
+    return std::array{config::field<&C::path>("File to write.", config::required())};
   }
   void settle(config::Keys& keys) {
     if (path.empty()) keys.refuse("path", "is empty", "give the name of a file");
@@ -61,18 +61,19 @@ struct PushConfig {
   std::string commit_message = "Upload with easydel", commit_description;
 
   static constexpr auto doc = "Push the current model to the Hugging Face Hub. Only files that changed are sent.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&PushConfig::repo_id>(
-            "Repository on the Hugging Face Hub, owner/name. It is created if it does not exist.", required()),
-        field<&PushConfig::revision>("Branch to push to."),
-        field<&PushConfig::is_private>(
+    return std::array{
+        field<&C::repo_id>("Repository on the Hugging Face Hub, owner/name. It is created if it does not exist.",
+                           required()),
+        field<&C::revision>("Branch to push to."),
+        field<&C::is_private>(
             "If this run creates the repository, make it private. An existing repository keeps its visibility.",
             named("private")),
-        field<&PushConfig::create_pr>("Open a pull request instead of committing to the branch."),
-        field<&PushConfig::commit_message>("First line of the commit message."),
-        field<&PushConfig::commit_description>("Rest of the commit message."),
+        field<&C::create_pr>("Open a pull request instead of committing to the branch."),
+        field<&C::commit_message>("First line of the commit message."),
+        field<&C::commit_description>("Rest of the commit message."),
     };
   }
 };
@@ -91,14 +92,15 @@ struct EvalActionConfig {
   bool print_results = false;
 
   static constexpr auto doc = "Evaluate the model on benchmark tasks.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&EvalActionConfig::tasks>("Names of the tasks to run.", required()),
-        field<&EvalActionConfig::engine>("What generates the answers."),
-        field<&EvalActionConfig::num_fewshot>("Number of solved examples shown before each question.", at_least(0)),
-        field<&EvalActionConfig::output_path>("JSON file to write the results to."),
-        field<&EvalActionConfig::print_results>("Print the results as a table."),
+    return std::array{
+        field<&C::tasks>("Names of the tasks to run.", required()),
+        field<&C::engine>("What generates the answers."),
+        field<&C::num_fewshot>("Number of solved examples shown before each question.", at_least(0)),
+        field<&C::output_path>("JSON file to write the results to."),
+        field<&C::print_results>("Print the results as a table."),
     };
   }
 };
@@ -119,23 +121,24 @@ struct ServeConfig {
   std::optional<std::vector<std::string>> cors_origins;
 
   static constexpr auto doc = "Serve the model over an OpenAI-compatible HTTP API.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&ServeConfig::host>("Address to listen on; 127.0.0.1 accepts connections of this machine only."),
-        field<&ServeConfig::port>("Port to listen on.", between(0, 65535)),
-        field<&ServeConfig::workers>("Number of server processes; only 1 is possible.", between(1, 1)),
-        field<&ServeConfig::log_level>("How much is logged: debug, info, warning or error."),
-        field<&ServeConfig::reload>("Reload on code changes. Not possible: the server and the engine are one process."),
-        field<&ServeConfig::ssl_keyfile>("Private key file for HTTPS."),
-        field<&ServeConfig::ssl_certfile>("Certificate file for HTTPS."),
-        field<&ServeConfig::tool_parser_name>("Format in which the model writes tool calls."),
-        field<&ServeConfig::oai_like_processor>("Stream chunks in OpenAI's format."),
-        field<&ServeConfig::enable_function_calling>("Parse tool calls in answers and return them as tool_calls."),
-        field<&ServeConfig::require_api_key>("Refuse requests without a valid API key."),
-        field<&ServeConfig::admin_key>("API key for administrative requests."),
-        field<&ServeConfig::enable_cors>("Answer requests of web pages from other origins (CORS)."),
-        field<&ServeConfig::cors_origins>("Origins that are allowed."),
+    return std::array{
+        field<&C::host>("Address to listen on; 127.0.0.1 accepts connections of this machine only."),
+        field<&C::port>("Port to listen on.", between(0, 65535)),
+        field<&C::workers>("Number of server processes; only 1 is possible.", between(1, 1)),
+        field<&C::log_level>("How much is logged: debug, info, warning or error."),
+        field<&C::reload>("Reload on code changes. Not possible: the server and the engine are one process."),
+        field<&C::ssl_keyfile>("Private key file for HTTPS."),
+        field<&C::ssl_certfile>("Certificate file for HTTPS."),
+        field<&C::tool_parser_name>("Format in which the model writes tool calls."),
+        field<&C::oai_like_processor>("Stream chunks in OpenAI's format."),
+        field<&C::enable_function_calling>("Parse tool calls in answers and return them as tool_calls."),
+        field<&C::require_api_key>("Refuse requests without a valid API key."),
+        field<&C::admin_key>("API key for administrative requests."),
+        field<&C::enable_cors>("Answer requests of web pages from other origins (CORS)."),
+        field<&C::cors_origins>("Origins that are allowed."),
     };
   }
   void settle(config::Keys& keys) {

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -141,6 +140,7 @@ struct BaseValues {
   static constexpr auto doc =
       "EasyDeL's own model settings. Any other key must be a key of the model's config.json, whose value it replaces.";
   static constexpr auto unknown_keys = &BaseValues::config_json;
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
     constexpr auto kernels = no_effect("kernels are chosen for the machine");
@@ -150,84 +150,77 @@ struct BaseValues {
         no_effect("not built yet: attention uses the dtype of the model and accumulates in fp32");
     constexpr auto length = not_built("a length other than the model's");
     constexpr auto elsewhere = not_built("overriding the section `sharding` in base_config");
-    return std::tuple{
-        field<&BaseValues::attn_mechanism>(
+    return std::array{
+        field<&C::attn_mechanism>(
             "Attention backend; auto: the fastest one that supports the model. Most users should leave this alone."),
-        field<&BaseValues::decode_attn_mechanism>("Attention backend while generating; null: attn_mechanism.",
-                                                  not_built("a different backend while generating")),
-        field<&BaseValues::mla_attn_mechanism>("Attention backend of multi-head latent attention (MLA).",
-                                               not_built("latent attention")),
-        field<&BaseValues::attn_dtype>("Dtype of attention; null: loader.dtype.", attention),
-        field<&BaseValues::kvdtype>("Dtype of the KV cache; null: attn_dtype.", attention),
-        field<&BaseValues::mla_attn_dtype>("Dtype of multi-head latent attention.", not_built("latent attention")),
-        field<&BaseValues::mla_attn_softmax_dtype>("Dtype of the softmax in multi-head latent attention.",
-                                                   not_built("latent attention")),
-        field<&BaseValues::attn_softmax_dtype>("Dtype of the attention softmax.",
-                                               not_built("a softmax dtype other than fp32")),
-        field<&BaseValues::gradient_checkpointing>(
+        field<&C::decode_attn_mechanism>("Attention backend while generating; null: attn_mechanism.",
+                                         not_built("a different backend while generating")),
+        field<&C::mla_attn_mechanism>("Attention backend of multi-head latent attention (MLA).",
+                                      not_built("latent attention")),
+        field<&C::attn_dtype>("Dtype of attention; null: loader.dtype.", attention),
+        field<&C::kvdtype>("Dtype of the KV cache; null: attn_dtype.", attention),
+        field<&C::mla_attn_dtype>("Dtype of multi-head latent attention.", not_built("latent attention")),
+        field<&C::mla_attn_softmax_dtype>("Dtype of the softmax in multi-head latent attention.",
+                                          not_built("latent attention")),
+        field<&C::attn_softmax_dtype>("Dtype of the attention softmax.", not_built("a softmax dtype other than fp32")),
+        field<&C::gradient_checkpointing>(
             "Which activations each layer keeps for the backward pass; the others are recomputed. nothing_saveable "
             "uses the least memory and costs one more forward pass; none keeps all. Change it if training runs out of "
             "memory."),
-        field<&BaseValues::gradient_checkpointing_targets>(
-            "Names of the tensors to keep, for the policies that take names."),
-        field<&BaseValues::lmhead_chunksize>("Number of tokens whose logits are computed at once; null: chosen by "
-                                             "size. Smaller chunks save memory with large vocabularies.",
-                                             at_least(1)),
-        field<&BaseValues::use_scan_mlp>("Run the MLP over chunks of tokens to save memory.", chunks),
-        field<&BaseValues::scan_mlp_chunk_size>("Number of tokens in a chunk of use_scan_mlp.", at_least(1), chunks),
-        field<&BaseValues::mask_max_position_embeddings>("Maximum sequence length; null: the model's.", at_least(1),
-                                                         length),
-        field<&BaseValues::freq_max_position_embeddings>("Number of positions with rotary tables; null: the model's.",
-                                                         at_least(1), length),
-        field<&BaseValues::moe_method>(
+        field<&C::gradient_checkpointing_targets>("Names of the tensors to keep, for the policies that take names."),
+        field<&C::lmhead_chunksize>("Number of tokens whose logits are computed at once; null: chosen by "
+                                    "size. Smaller chunks save memory with large vocabularies.",
+                                    at_least(1)),
+        field<&C::use_scan_mlp>("Run the MLP over chunks of tokens to save memory.", chunks),
+        field<&C::scan_mlp_chunk_size>("Number of tokens in a chunk of use_scan_mlp.", at_least(1), chunks),
+        field<&C::mask_max_position_embeddings>("Maximum sequence length; null: the model's.", at_least(1), length),
+        field<&C::freq_max_position_embeddings>("Number of positions with rotary tables; null: the model's.",
+                                                at_least(1), length),
+        field<&C::moe_method>(
             "How experts are computed: fused_moe groups tokens by expert, standard_moe runs one expert after the "
             "other, dense_moe computes every expert for every token. Most users should leave this alone."),
-        field<&BaseValues::use_expert_tensor_mode>("Shard experts over tp.", not_built("sharding experts over tp")),
-        field<&BaseValues::sharding_axis_dims>("The same as sharding.axis_dims.", elsewhere),
-        field<&BaseValues::sharding_dcn_axis_dims>("The same as sharding.dcn_axis_dims.", elsewhere),
-        field<&BaseValues::sharding_axis_names>("The same as sharding.axis_names.", elsewhere),
-        field<&BaseValues::partition_axis>("The same as sharding.partition_axis.", elsewhere),
-        field<&BaseValues::use_sharded_kv_caching>("Shard the KV cache over ranks.", not_built("a sharded KV cache")),
-        field<&BaseValues::backend>("The same as platform.backend."),
-        field<&BaseValues::platform>("Kernel implementation.", kernels),
-        field<&BaseValues::easy_method>("What the model is built for.",
-                                        no_effect("one forward serves training and generation")),
-        field<&BaseValues::bits>("Number of bits of a weight, for information.", no_effect("for information only")),
-        field<&BaseValues::kv_cache_quantization_config>("The same as quantization.kv_cache.",
-                                                         not_built("quantization")),
-        field<&BaseValues::quantization_config>("The same as quantization.model.", not_built("quantization")),
-        field<&BaseValues::fcm_max_ratio>("Largest share of tokens that forgetful causal masking masks.", between(0, 1),
-                                          not_built("forgetful causal masking")),
-        field<&BaseValues::fcm_min_ratio>("Smallest share of tokens that forgetful causal masking masks.",
-                                          between(0, 1), not_built("forgetful causal masking")),
-        field<&BaseValues::use_ring_of_experts>("The same as sharding.use_ring_of_experts.", elsewhere),
-        field<&BaseValues::fsdp_is_ep_bound>("The same as sharding.fsdp_is_ep_bound.", elsewhere),
-        field<&BaseValues::sp_is_ep_bound>("The same as sharding.sp_is_ep_bound.", elsewhere),
-        field<&BaseValues::blocksize_q>("Number of queries in an attention block.", kernels),
-        field<&BaseValues::blocksize_k>("Number of keys in an attention block.", kernels),
-        field<&BaseValues::blocksize_b>("Number of sequences in an attention block.", kernels),
-        field<&BaseValues::moe_tiling_size_batch>("Tile size of expert products, batch dimension.", kernels),
-        field<&BaseValues::moe_tiling_size_seqlen>("Tile size of expert products, token dimension.", kernels),
-        field<&BaseValues::moe_tiling_size_dim>("Tile size of expert products, feature dimension.", kernels),
-        field<&BaseValues::pallas_m_block_size>("Tile size of products, rows of the result.", kernels),
-        field<&BaseValues::pallas_k_block_size>("Tile size of products, inner dimension.", kernels),
-        field<&BaseValues::pallas_n_block_size>("Tile size of products, columns of the result.", kernels),
-        field<&BaseValues::use_sharding_constraint>("Add sharding constraints for the compiler.", compiler),
-        field<&BaseValues::scan_ring_attention>("Compile ring attention as a scan.", compiler),
-        field<&BaseValues::scan_attention_layers>("Compile the layers as a scan.", compiler),
-        field<&BaseValues::precompute_masks>("Compute attention masks in advance.",
-                                             no_effect("masks are never materialized")),
-        field<&BaseValues::hardware_abstraction>("Choose kernels by hardware.", kernels),
-        field<&BaseValues::moe_force_xla_gmm>("Use XLA's grouped matrix products for experts.", compiler),
-        field<&BaseValues::use_qmm_best_config>("Use tuned TPU kernels for quantized products.", kernels),
-        field<&BaseValues::sequence_axis_name>("Mesh axis that sequences are sharded over.",
-                                               not_built("a different sequence axis")),
-        field<&BaseValues::kv_cache_sharding_sequence_axis_name>("Mesh axis that the KV cache is sharded over.",
-                                                                 not_built("a different sequence axis")),
-        field<&BaseValues::flash_attention_backward_pass_impl>("Implementation of flash attention's backward pass.",
-                                                               kernels),
-        field<&BaseValues::qmm_platform_override>("Kernel implementation of quantized products.", kernels),
-        field<&BaseValues::qmm_tpu_path_override>("TPU kernel of quantized products.", kernels),
+        field<&C::use_expert_tensor_mode>("Shard experts over tp.", not_built("sharding experts over tp")),
+        field<&C::sharding_axis_dims>("The same as sharding.axis_dims.", elsewhere),
+        field<&C::sharding_dcn_axis_dims>("The same as sharding.dcn_axis_dims.", elsewhere),
+        field<&C::sharding_axis_names>("The same as sharding.axis_names.", elsewhere),
+        field<&C::partition_axis>("The same as sharding.partition_axis.", elsewhere),
+        field<&C::use_sharded_kv_caching>("Shard the KV cache over ranks.", not_built("a sharded KV cache")),
+        field<&C::backend>("The same as platform.backend."),
+        field<&C::platform>("Kernel implementation.", kernels),
+        field<&C::easy_method>("What the model is built for.", no_effect("one forward serves training and generation")),
+        field<&C::bits>("Number of bits of a weight, for information.", no_effect("for information only")),
+        field<&C::kv_cache_quantization_config>("The same as quantization.kv_cache.", not_built("quantization")),
+        field<&C::quantization_config>("The same as quantization.model.", not_built("quantization")),
+        field<&C::fcm_max_ratio>("Largest share of tokens that forgetful causal masking masks.", between(0, 1),
+                                 not_built("forgetful causal masking")),
+        field<&C::fcm_min_ratio>("Smallest share of tokens that forgetful causal masking masks.", between(0, 1),
+                                 not_built("forgetful causal masking")),
+        field<&C::use_ring_of_experts>("The same as sharding.use_ring_of_experts.", elsewhere),
+        field<&C::fsdp_is_ep_bound>("The same as sharding.fsdp_is_ep_bound.", elsewhere),
+        field<&C::sp_is_ep_bound>("The same as sharding.sp_is_ep_bound.", elsewhere),
+        field<&C::blocksize_q>("Number of queries in an attention block.", kernels),
+        field<&C::blocksize_k>("Number of keys in an attention block.", kernels),
+        field<&C::blocksize_b>("Number of sequences in an attention block.", kernels),
+        field<&C::moe_tiling_size_batch>("Tile size of expert products, batch dimension.", kernels),
+        field<&C::moe_tiling_size_seqlen>("Tile size of expert products, token dimension.", kernels),
+        field<&C::moe_tiling_size_dim>("Tile size of expert products, feature dimension.", kernels),
+        field<&C::pallas_m_block_size>("Tile size of products, rows of the result.", kernels),
+        field<&C::pallas_k_block_size>("Tile size of products, inner dimension.", kernels),
+        field<&C::pallas_n_block_size>("Tile size of products, columns of the result.", kernels),
+        field<&C::use_sharding_constraint>("Add sharding constraints for the compiler.", compiler),
+        field<&C::scan_ring_attention>("Compile ring attention as a scan.", compiler),
+        field<&C::scan_attention_layers>("Compile the layers as a scan.", compiler),
+        field<&C::precompute_masks>("Compute attention masks in advance.", no_effect("masks are never materialized")),
+        field<&C::hardware_abstraction>("Choose kernels by hardware.", kernels),
+        field<&C::moe_force_xla_gmm>("Use XLA's grouped matrix products for experts.", compiler),
+        field<&C::use_qmm_best_config>("Use tuned TPU kernels for quantized products.", kernels),
+        field<&C::sequence_axis_name>("Mesh axis that sequences are sharded over.",
+                                      not_built("a different sequence axis")),
+        field<&C::kv_cache_sharding_sequence_axis_name>("Mesh axis that the KV cache is sharded over.",
+                                                        not_built("a different sequence axis")),
+        field<&C::flash_attention_backward_pass_impl>("Implementation of flash attention's backward pass.", kernels),
+        field<&C::qmm_platform_override>("Kernel implementation of quantized products.", kernels),
+        field<&C::qmm_tpu_path_override>("TPU kernel of quantized products.", kernels),
     };
   }
   void settle(config::Keys& keys);
@@ -238,7 +231,10 @@ struct OperationConfig {
 
   static constexpr auto doc = "Block sizes for the kernel of one operation.";
   static constexpr auto unknown_keys = &OperationConfig::settings;
-  static constexpr auto fields() { return std::tuple{}; }
+  template <class C>
+  static constexpr auto fields() {
+    return std::array<config::Field, 0>{};
+  }
   void settle(config::Keys& keys) {
     for (const auto& [name, value] : settings.entries) keys.no_effect(name, "kernels are chosen for the machine");
   }
@@ -249,11 +245,12 @@ struct BaseConfig {
   std::map<std::string, std::optional<OperationConfig>> operation_configs;
 
   static constexpr auto doc = "Keys that replace those of the model's configuration.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&BaseConfig::values>("Configuration keys to override, by name."),
-        field<&BaseConfig::operation_configs>("Kernel settings by operation: flash_attn2, ring, sdpa, ..."),
+    return std::array{
+        field<&C::values>("Configuration keys to override, by name."),
+        field<&C::operation_configs>("Kernel settings by operation: flash_attn2, ring, sdpa, ..."),
     };
   }
   void settle(config::Keys& keys);

@@ -41,23 +41,24 @@ struct Config {
   EvalConfig eval;
 
   static constexpr auto doc = "A run: the model, the data and the settings.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&Config::model>("The model.", required()),
-        field<&Config::teacher_model>("Teacher for distillation."),
-        field<&Config::reference_model>("Reference model of preference methods; null: the initial weights of `model`."),
-        field<&Config::reward_model>("Model that scores completions."),
-        field<&Config::loader>("How models are loaded."),
-        field<&Config::sharding>("How models are sharded over ranks."),
-        field<&Config::platform>("Device and kernels."),
-        field<&Config::quantization>("Quantization of the weights and of the KV cache."),
-        field<&Config::lora>("Low-rank adapters."),
-        field<&Config::base_config>("Keys that replace those of the model's configuration."),
-        field<&Config::mixture>("The data."),
-        field<&Config::esurge>("The inference engine."),
-        field<&Config::trainer>("The training."),
-        field<&Config::eval>("Benchmark evaluation."),
+    return std::array{
+        field<&C::model>("The model.", required()),
+        field<&C::teacher_model>("Teacher for distillation."),
+        field<&C::reference_model>("Reference model of preference methods; null: the initial weights of `model`."),
+        field<&C::reward_model>("Model that scores completions."),
+        field<&C::loader>("How models are loaded."),
+        field<&C::sharding>("How models are sharded over ranks."),
+        field<&C::platform>("Device and kernels."),
+        field<&C::quantization>("Quantization of the weights and of the KV cache."),
+        field<&C::lora>("Low-rank adapters."),
+        field<&C::base_config>("Keys that replace those of the model's configuration."),
+        field<&C::mixture>("The data."),
+        field<&C::esurge>("The inference engine."),
+        field<&C::trainer>("The training."),
+        field<&C::eval>("Benchmark evaluation."),
     };
   }
   void settle(config::Keys& keys);

@@ -4,7 +4,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -83,81 +82,78 @@ struct EsurgeConfig {
   bool distributed_verify_sampling_digest = true;
 
   static constexpr auto doc = "The paged inference engine. It is not built yet; its keys are only checked.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
     constexpr auto compiler = no_effect("nothing is compiled by XLA");
     constexpr auto python = not_built("a Python function in YAML");
-    return std::tuple{
-        field<&EsurgeConfig::max_model_len>(
+    return std::array{
+        field<&C::max_model_len>(
             "Maximum length of a sequence, prompt and answer together; null: 8192 or the model's maximum.",
             at_least(1)),
-        field<&EsurgeConfig::min_input_pad>("Minimum number of sequences in a compiled step.", at_least(1), compiler),
-        field<&EsurgeConfig::min_token_pad>("Minimum number of tokens in a compiled step.", at_least(1), compiler),
-        field<&EsurgeConfig::max_num_seqs>(
+        field<&C::min_input_pad>("Minimum number of sequences in a compiled step.", at_least(1), compiler),
+        field<&C::min_token_pad>("Minimum number of tokens in a compiled step.", at_least(1), compiler),
+        field<&C::max_num_seqs>(
             "Maximum number of sequences decoded together. More sequences raise throughput and need more memory.",
             at_least(1)),
-        field<&EsurgeConfig::max_num_seq_buckets>("Batch sizes to compile.", compiler),
-        field<&EsurgeConfig::max_num_batched_tokens>("Maximum number of tokens in one step. Smaller steps shorten the "
-                                                     "wait of running sequences while a long prompt is prefilled.",
-                                                     at_least(1)),
-        field<&EsurgeConfig::hbm_utilization>("Share of the free memory for the KV cache.", between(0, 1)),
-        field<&EsurgeConfig::page_size>(
-            "Number of tokens in a page of the KV cache. Most users should leave this alone.", between(1, 4096)),
-        field<&EsurgeConfig::use_aot_forward>("Compile ahead of time.", compiler),
-        field<&EsurgeConfig::bind_graphstate_for_aot>("Compile weights in as constants.", compiler),
-        field<&EsurgeConfig::enable_window_aware_runtime_cap>("Limit the pages of a sequence to its attention window."),
-        field<&EsurgeConfig::enable_prefix_caching>("Reuse the KV cache of prompts that begin with the same tokens."),
-        field<&EsurgeConfig::auto_shard_model>("Shard the model while it is loaded."),
-        field<&EsurgeConfig::sharding_axis_dims>("Size of each mesh axis while serving, as sharding.axis_dims."),
-        field<&EsurgeConfig::compile_runner>("Compile the model runner.", compiler),
-        field<&EsurgeConfig::async_scheduling>("Schedule the next step while the device computes."),
-        field<&EsurgeConfig::runner_verbose>("Log each step."),
-        field<&EsurgeConfig::verbose>("Log more."),
-        field<&EsurgeConfig::overlap_execution>("Overlap consecutive steps."),
-        field<&EsurgeConfig::sampler_metrics>("Measure the time of the sampler."),
-        field<&EsurgeConfig::data_parallelism_axis>("Mesh axis that requests are distributed over."),
-        field<&EsurgeConfig::esurge_name>("Name under which the model is served."),
-        field<&EsurgeConfig::reserve_tokens>("Number of tokens of the context kept free for the answer.", at_least(0)),
-        field<&EsurgeConfig::auto_truncate_prompt>("Truncate prompts that are too long instead of refusing them."),
-        field<&EsurgeConfig::auto_cap_new_tokens>("Lower max_new_tokens to what fits into the context."),
-        field<&EsurgeConfig::strict_context>("Refuse requests that do not fit into the context."),
-        field<&EsurgeConfig::truncate_mode>("Which end of a prompt that is too long is cut off."),
-        field<&EsurgeConfig::prefer_preserve_prompt>("Shorten the answer before truncating the prompt."),
-        field<&EsurgeConfig::decode_truncated_prompt>("Return the truncated prompt as text."),
-        field<&EsurgeConfig::destroy_pages_on_pause>("Free the KV cache while the engine is paused."),
-        field<&EsurgeConfig::detokenizer_max_states>("Maximum number of streams detokenized at once.", at_least(1)),
-        field<&EsurgeConfig::worker_startup_timeout>("Seconds to wait for workers to start.", above(0)),
-        field<&EsurgeConfig::idle_reset_seconds>("Seconds of idleness after which the engine resets; null: never.",
-                                                 above(0)),
-        field<&EsurgeConfig::idle_reset_min_interval>("Minimum number of seconds between two such resets.",
-                                                      at_least(0)),
-        field<&EsurgeConfig::tokenizer_endpoint>("Address of a tokenizer in another process.",
-                                                 not_built("an external tokenizer")),
-        field<&EsurgeConfig::detokenizer_endpoint>("Address of a detokenizer in another process.",
-                                                   not_built("an external detokenizer")),
-        field<&EsurgeConfig::sampling_params_callback>(
-            "Function that changes the sampling parameters of a request; Python only.", python),
-        field<&EsurgeConfig::long_prefill_token_threshold>(
-            "Maximum number of tokens of one prompt prefilled in a step.", at_least(1)),
-        field<&EsurgeConfig::extra_eos_token_ids>("Additional token ids that end an answer."),
-        field<&EsurgeConfig::extra_stops>("Additional strings that end an answer."),
-        field<&EsurgeConfig::silent_mode>("Log nothing."),
-        field<&EsurgeConfig::tool_parser>("Format in which the model writes tool calls."),
-        field<&EsurgeConfig::reasoning_parser>("Format in which the model writes its reasoning."),
-        field<&EsurgeConfig::ignore_stop_strings_in_reasoning>("Ignore stop strings inside reasoning."),
-        field<&EsurgeConfig::distributed_mode>("Serve over several hosts.", not_built("serving over several hosts")),
-        field<&EsurgeConfig::distributed_role>("Role of this host."),
-        field<&EsurgeConfig::distributed_service_name>("Service name under which the hosts find each other."),
-        field<&EsurgeConfig::distributed_world_size>("Number of hosts.", at_least(1)),
-        field<&EsurgeConfig::distributed_rank>("Index of this host, from 0.", at_least(0)),
-        field<&EsurgeConfig::distributed_control_port>("Port of the control channel.", between(1, 65535)),
-        field<&EsurgeConfig::distributed_control_bind_host>("Address the control channel listens on."),
-        field<&EsurgeConfig::distributed_advertise_addr>("Address that the other hosts connect to."),
-        field<&EsurgeConfig::distributed_auth_token>("Secret that the hosts of the control channel share."),
-        field<&EsurgeConfig::distributed_step_timeout_s>("Seconds to wait for a step of another host.", above(0)),
-        field<&EsurgeConfig::distributed_connect_timeout_s>("Seconds to wait for a connection to another host.",
-                                                            above(0)),
-        field<&EsurgeConfig::distributed_verify_sampling_digest>("Check that all hosts sampled the same tokens."),
+        field<&C::max_num_seq_buckets>("Batch sizes to compile.", compiler),
+        field<&C::max_num_batched_tokens>("Maximum number of tokens in one step. Smaller steps shorten the "
+                                          "wait of running sequences while a long prompt is prefilled.",
+                                          at_least(1)),
+        field<&C::hbm_utilization>("Share of the free memory for the KV cache.", between(0, 1)),
+        field<&C::page_size>("Number of tokens in a page of the KV cache. Most users should leave this alone.",
+                             between(1, 4096)),
+        field<&C::use_aot_forward>("Compile ahead of time.", compiler),
+        field<&C::bind_graphstate_for_aot>("Compile weights in as constants.", compiler),
+        field<&C::enable_window_aware_runtime_cap>("Limit the pages of a sequence to its attention window."),
+        field<&C::enable_prefix_caching>("Reuse the KV cache of prompts that begin with the same tokens."),
+        field<&C::auto_shard_model>("Shard the model while it is loaded."),
+        field<&C::sharding_axis_dims>("Size of each mesh axis while serving, as sharding.axis_dims."),
+        field<&C::compile_runner>("Compile the model runner.", compiler),
+        field<&C::async_scheduling>("Schedule the next step while the device computes."),
+        field<&C::runner_verbose>("Log each step."),
+        field<&C::verbose>("Log more."),
+        field<&C::overlap_execution>("Overlap consecutive steps."),
+        field<&C::sampler_metrics>("Measure the time of the sampler."),
+        field<&C::data_parallelism_axis>("Mesh axis that requests are distributed over."),
+        field<&C::esurge_name>("Name under which the model is served."),
+        field<&C::reserve_tokens>("Number of tokens of the context kept free for the answer.", at_least(0)),
+        field<&C::auto_truncate_prompt>("Truncate prompts that are too long instead of refusing them."),
+        field<&C::auto_cap_new_tokens>("Lower max_new_tokens to what fits into the context."),
+        field<&C::strict_context>("Refuse requests that do not fit into the context."),
+        field<&C::truncate_mode>("Which end of a prompt that is too long is cut off."),
+        field<&C::prefer_preserve_prompt>("Shorten the answer before truncating the prompt."),
+        field<&C::decode_truncated_prompt>("Return the truncated prompt as text."),
+        field<&C::destroy_pages_on_pause>("Free the KV cache while the engine is paused."),
+        field<&C::detokenizer_max_states>("Maximum number of streams detokenized at once.", at_least(1)),
+        field<&C::worker_startup_timeout>("Seconds to wait for workers to start.", above(0)),
+        field<&C::idle_reset_seconds>("Seconds of idleness after which the engine resets; null: never.", above(0)),
+        field<&C::idle_reset_min_interval>("Minimum number of seconds between two such resets.", at_least(0)),
+        field<&C::tokenizer_endpoint>("Address of a tokenizer in another process.", not_built("an external tokenizer")),
+        field<&C::detokenizer_endpoint>("Address of a detokenizer in another process.",
+                                        not_built("an external detokenizer")),
+        field<&C::sampling_params_callback>("Function that changes the sampling parameters of a request; Python only.",
+                                            python),
+        field<&C::long_prefill_token_threshold>("Maximum number of tokens of one prompt prefilled in a step.",
+                                                at_least(1)),
+        field<&C::extra_eos_token_ids>("Additional token ids that end an answer."),
+        field<&C::extra_stops>("Additional strings that end an answer."),
+        field<&C::silent_mode>("Log nothing."),
+        field<&C::tool_parser>("Format in which the model writes tool calls."),
+        field<&C::reasoning_parser>("Format in which the model writes its reasoning."),
+        field<&C::ignore_stop_strings_in_reasoning>("Ignore stop strings inside reasoning."),
+        field<&C::distributed_mode>("Serve over several hosts.", not_built("serving over several hosts")),
+        field<&C::distributed_role>("Role of this host."),
+        field<&C::distributed_service_name>("Service name under which the hosts find each other."),
+        field<&C::distributed_world_size>("Number of hosts.", at_least(1)),
+        field<&C::distributed_rank>("Index of this host, from 0.", at_least(0)),
+        field<&C::distributed_control_port>("Port of the control channel.", between(1, 65535)),
+        field<&C::distributed_control_bind_host>("Address the control channel listens on."),
+        field<&C::distributed_advertise_addr>("Address that the other hosts connect to."),
+        field<&C::distributed_auth_token>("Secret that the hosts of the control channel share."),
+        field<&C::distributed_step_timeout_s>("Seconds to wait for a step of another host.", above(0)),
+        field<&C::distributed_connect_timeout_s>("Seconds to wait for a connection to another host.", above(0)),
+        field<&C::distributed_verify_sampling_digest>("Check that all hosts sampled the same tokens."),
     };
   }
 };

@@ -1,9 +1,9 @@
 // The keys of the section `eval`, benchmark evaluation. Evaluation by tasks is not built yet.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -50,59 +50,57 @@ struct EvalConfig {
   bool use_tqdm = true;
 
   static constexpr auto doc = "Benchmark evaluation. It is not built yet; its keys are only checked.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
     constexpr auto python = not_built("a Python object in YAML");
-    return std::tuple{
-        field<&EvalConfig::num_fewshot>("Number of solved examples shown before each question; null: the task's own.",
-                                        at_least(0)),
-        field<&EvalConfig::max_new_tokens>("Maximum number of tokens in an answer.", at_least(1)),
-        field<&EvalConfig::hard_max_new_tokens>("Apply max_new_tokens even where the task sets its own limit."),
-        field<&EvalConfig::enable_thinking>("Turn on reasoning in chat templates that support it."),
-        field<&EvalConfig::chat_template_args>("Additional arguments for the chat template."),
-        field<&EvalConfig::think_start_token>("Token that begins the reasoning."),
-        field<&EvalConfig::think_end_token>("Token that ends the reasoning."),
-        field<&EvalConfig::ignore_benchmark_eos_flags>("Stop at the model's own end tokens instead of the task's."),
-        field<&EvalConfig::temperature>("Sampling temperature; 0: greedy.", at_least(0)),
-        field<&EvalConfig::top_p>("Sample from the smallest set of tokens whose probabilities add up to this.",
-                                  between(0, 1)),
-        field<&EvalConfig::sampling_params>("Additional sampling parameters."),
-        field<&EvalConfig::normalize_math_answers>("Compare mathematical answers by value instead of as text."),
-        field<&EvalConfig::math_answer_task_hints>("Tasks with mathematical answers."),
-        field<&EvalConfig::code_eval_num_workers>("Number of processes that run generated code.", at_least(1)),
-        field<&EvalConfig::code_eval_timeout>("Seconds that generated code may run.", above(0)),
-        field<&EvalConfig::batch_size>("Number of requests in a batch."),
-        field<&EvalConfig::max_batch_size>("Maximum batch size if batch_size is auto.", at_least(1)),
-        field<&EvalConfig::device>("Device of the harness.", no_effect("the model runs where it is loaded")),
-        field<&EvalConfig::use_cache>("File that stores answers for later runs."),
-        field<&EvalConfig::limit>("Number of examples of each task, or their share if below 1; null: all.", above(0)),
-        field<&EvalConfig::cache_requests>("Cache the requests built from the tasks."),
-        field<&EvalConfig::rewrite_requests_cache>("Build cached requests again."),
-        field<&EvalConfig::delete_requests_cache>("Delete cached requests."),
-        field<&EvalConfig::check_integrity>("Test the tasks before the run."),
-        field<&EvalConfig::write_out>("Print some of the requests."),
-        field<&EvalConfig::log_samples>("Store every answer with the results."),
-        field<&EvalConfig::evaluation_tracker>("Tracker object; Python only.", python),
-        field<&EvalConfig::system_instruction>("System message."),
-        field<&EvalConfig::apply_chat_template>(
-            "Format questions with the chat template; a string names the template."),
-        field<&EvalConfig::fewshot_as_multiturn>("Show the solved examples as a conversation."),
-        field<&EvalConfig::gen_kwargs>("Additional generation arguments."),
-        field<&EvalConfig::task_manager>("Task manager object; Python only.", python),
-        field<&EvalConfig::verbosity>("Log level of the harness."),
-        field<&EvalConfig::predict_only>("Generate answers without scoring them."),
-        field<&EvalConfig::samples>("Indices of the examples to run, by task."),
-        field<&EvalConfig::bootstrap_iters>("Number of bootstrap samples for standard errors.", at_least(0)),
-        field<&EvalConfig::random_seed>("Random seed."),
-        field<&EvalConfig::numpy_random_seed>("Random seed of NumPy.", no_effect("random_seed is used for everything")),
-        field<&EvalConfig::torch_random_seed>("Random seed of PyTorch.",
-                                              no_effect("random_seed is used for everything")),
-        field<&EvalConfig::fewshot_random_seed>("Random seed for choosing the solved examples."),
-        field<&EvalConfig::confirm_run_unsafe_code>("Allow tasks that run generated code on this machine."),
-        field<&EvalConfig::metadata>("Additional data stored with the results."),
-        field<&EvalConfig::include_path>("Folder with additional tasks."),
-        field<&EvalConfig::include_defaults>("Include the standard tasks."),
-        field<&EvalConfig::use_tqdm>("Show a progress bar."),
+    return std::array{
+        field<&C::num_fewshot>("Number of solved examples shown before each question; null: the task's own.",
+                               at_least(0)),
+        field<&C::max_new_tokens>("Maximum number of tokens in an answer.", at_least(1)),
+        field<&C::hard_max_new_tokens>("Apply max_new_tokens even where the task sets its own limit."),
+        field<&C::enable_thinking>("Turn on reasoning in chat templates that support it."),
+        field<&C::chat_template_args>("Additional arguments for the chat template."),
+        field<&C::think_start_token>("Token that begins the reasoning."),
+        field<&C::think_end_token>("Token that ends the reasoning."),
+        field<&C::ignore_benchmark_eos_flags>("Stop at the model's own end tokens instead of the task's."),
+        field<&C::temperature>("Sampling temperature; 0: greedy.", at_least(0)),
+        field<&C::top_p>("Sample from the smallest set of tokens whose probabilities add up to this.", between(0, 1)),
+        field<&C::sampling_params>("Additional sampling parameters."),
+        field<&C::normalize_math_answers>("Compare mathematical answers by value instead of as text."),
+        field<&C::math_answer_task_hints>("Tasks with mathematical answers."),
+        field<&C::code_eval_num_workers>("Number of processes that run generated code.", at_least(1)),
+        field<&C::code_eval_timeout>("Seconds that generated code may run.", above(0)),
+        field<&C::batch_size>("Number of requests in a batch."),
+        field<&C::max_batch_size>("Maximum batch size if batch_size is auto.", at_least(1)),
+        field<&C::device>("Device of the harness.", no_effect("the model runs where it is loaded")),
+        field<&C::use_cache>("File that stores answers for later runs."),
+        field<&C::limit>("Number of examples of each task, or their share if below 1; null: all.", above(0)),
+        field<&C::cache_requests>("Cache the requests built from the tasks."),
+        field<&C::rewrite_requests_cache>("Build cached requests again."),
+        field<&C::delete_requests_cache>("Delete cached requests."),
+        field<&C::check_integrity>("Test the tasks before the run."),
+        field<&C::write_out>("Print some of the requests."),
+        field<&C::log_samples>("Store every answer with the results."),
+        field<&C::evaluation_tracker>("Tracker object; Python only.", python),
+        field<&C::system_instruction>("System message."),
+        field<&C::apply_chat_template>("Format questions with the chat template; a string names the template."),
+        field<&C::fewshot_as_multiturn>("Show the solved examples as a conversation."),
+        field<&C::gen_kwargs>("Additional generation arguments."),
+        field<&C::task_manager>("Task manager object; Python only.", python),
+        field<&C::verbosity>("Log level of the harness."),
+        field<&C::predict_only>("Generate answers without scoring them."),
+        field<&C::samples>("Indices of the examples to run, by task."),
+        field<&C::bootstrap_iters>("Number of bootstrap samples for standard errors.", at_least(0)),
+        field<&C::random_seed>("Random seed."),
+        field<&C::numpy_random_seed>("Random seed of NumPy.", no_effect("random_seed is used for everything")),
+        field<&C::torch_random_seed>("Random seed of PyTorch.", no_effect("random_seed is used for everything")),
+        field<&C::fewshot_random_seed>("Random seed for choosing the solved examples."),
+        field<&C::confirm_run_unsafe_code>("Allow tasks that run generated code on this machine."),
+        field<&C::metadata>("Additional data stored with the results."),
+        field<&C::include_path>("Folder with additional tasks."),
+        field<&C::include_defaults>("Include the standard tasks."),
+        field<&C::use_tqdm>("Show a progress bar."),
     };
   }
 };

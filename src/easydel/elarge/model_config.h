@@ -4,7 +4,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 
@@ -57,17 +56,18 @@ struct ModelConfig {
   std::map<std::string, Value> extra_kwargs;
 
   static constexpr auto doc = "A Hugging Face model.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&ModelConfig::name_or_path>("Model folder with config.json and *.safetensors, a .gguf file, or a name on "
-                                          "the Hugging Face Hub (owner/name), which is downloaded into the Hugging "
-                                          "Face cache. A folder without weights starts from random ones.",
-                                          required()),
-        field<&ModelConfig::tokenizer>("Folder or Hub name of the tokenizer; null: the model's own."),
-        field<&ModelConfig::revision>("Branch, tag or commit on the Hub. Give a commit to pin the model."),
-        field<&ModelConfig::task>("What the model is for; auto-bind: what its config.json says."),
-        field<&ModelConfig::extra_kwargs>("Additional arguments for loading; any keys."),
+    return std::array{
+        field<&C::name_or_path>("Model folder with config.json and *.safetensors, a .gguf file, or a name on "
+                                "the Hugging Face Hub (owner/name), which is downloaded into the Hugging "
+                                "Face cache. A folder without weights starts from random ones.",
+                                required()),
+        field<&C::tokenizer>("Folder or Hub name of the tokenizer; null: the model's own."),
+        field<&C::revision>("Branch, tag or commit on the Hub. Give a commit to pin the model."),
+        field<&C::task>("What the model is for; auto-bind: what its config.json says."),
+        field<&C::extra_kwargs>("Additional arguments for loading; any keys."),
     };
   }
   void settle(config::Keys& keys) {
@@ -121,22 +121,22 @@ struct LoaderConfig {
   bool trust_remote_code = false;
 
   static constexpr auto doc = "How the model is loaded.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&LoaderConfig::device>("Where the model lives; auto: the GPU if there is one."),
-        field<&LoaderConfig::dtype>("Dtype of the computation; auto: the checkpoint's. fp32 is more precise than bf16, "
-                                    "and slower where the machine computes bf16 in hardware."),
-        field<&LoaderConfig::param_dtype>("Dtype in which the parameters are stored; auto: the checkpoint's. fp32 "
-                                          "takes twice the memory of bf16 and trains more precisely."),
-        field<&LoaderConfig::precision>("Precision of matrix products. null and default follow dtype; high and highest "
-                                        "compute fp32 products in fp32.",
-                                        no_effect("fp32 products are always computed in fp32")),
-        field<&LoaderConfig::verbose>("Log what is loaded."),
-        field<&LoaderConfig::from_torch>("Convert a PyTorch checkpoint.",
-                                         no_effect("PyTorch checkpoints are read directly")),
-        field<&LoaderConfig::trust_remote_code>("Run code from the model folder.",
-                                                no_effect("code from model folders is never run")),
+    return std::array{
+        field<&C::device>("Where the model lives; auto: the GPU if there is one."),
+        field<&C::dtype>("Dtype of the computation; auto: the checkpoint's. fp32 is more precise than bf16, "
+                         "and slower where the machine computes bf16 in hardware."),
+        field<&C::param_dtype>("Dtype in which the parameters are stored; auto: the checkpoint's. fp32 "
+                               "takes twice the memory of bf16 and trains more precisely."),
+        field<&C::precision>("Precision of matrix products. null and default follow dtype; high and highest "
+                             "compute fp32 products in fp32.",
+                             no_effect("fp32 products are always computed in fp32")),
+        field<&C::verbose>("Log what is loaded."),
+        field<&C::from_torch>("Convert a PyTorch checkpoint.", no_effect("PyTorch checkpoints are read directly")),
+        field<&C::trust_remote_code>("Run code from the model folder.",
+                                     no_effect("code from model folders is never run")),
     };
   }
 };

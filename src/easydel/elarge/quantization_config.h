@@ -4,7 +4,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/elarge/sharding_config.h"
@@ -56,20 +55,21 @@ struct QuantizedPart {
   std::optional<std::string> pattern;
 
   static constexpr auto doc = "A quantization format.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&QuantizedPart::quantization_method>("Quantization format.", alias("dtype"), alias("method")),
-        field<&QuantizedPart::runtime_dtype>("Format of the computation; null: quantization_method."),
-        field<&QuantizedPart::group_size>("Number of values that share a scale; null: the format's default. Smaller "
-                                          "groups are more precise and take more memory.",
-                                          at_least(1), alias("block_size")),
-        field<&QuantizedPart::bits>("Number of bits of a value, for formats that support several.", between(1, 8)),
-        field<&QuantizedPart::simulate>("Round the values to the format but store them in the plain dtype. Shows the "
-                                        "loss of quality without saving memory."),
-        field<&QuantizedPart::jax_native>("Use JAX's own formats.", no_effect("JAX is not used")),
-        field<&QuantizedPart::use_kernel>("Use special kernels.", no_effect("kernels are chosen for the machine")),
-        field<&QuantizedPart::pattern>("Regular expression that the paths of quantized parameters match."),
+    return std::array{
+        field<&C::quantization_method>("Quantization format.", alias("dtype"), alias("method")),
+        field<&C::runtime_dtype>("Format of the computation; null: quantization_method."),
+        field<&C::group_size>("Number of values that share a scale; null: the format's default. Smaller "
+                              "groups are more precise and take more memory.",
+                              at_least(1), alias("block_size")),
+        field<&C::bits>("Number of bits of a value, for formats that support several.", between(1, 8)),
+        field<&C::simulate>("Round the values to the format but store them in the plain dtype. Shows the "
+                            "loss of quality without saving memory."),
+        field<&C::jax_native>("Use JAX's own formats.", no_effect("JAX is not used")),
+        field<&C::use_kernel>("Use special kernels.", no_effect("kernels are chosen for the machine")),
+        field<&C::pattern>("Regular expression that the paths of quantized parameters match."),
     };
   }
 };
@@ -96,28 +96,25 @@ struct QuantizationConfig {
   std::optional<std::string> qmm_tpu_path_override;
 
   static constexpr auto doc = "Quantization of the weights and of the KV cache.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&QuantizationConfig::platform>("Kernel implementation.", no_effect("kernels are chosen for the machine")),
-        field<&QuantizationConfig::kv_cache>("Format of the KV cache."),
-        field<&QuantizationConfig::model>("Format of the weights."),
-        field<&QuantizationConfig::apply_quantization>("Quantize the weights; null: if `model` is given.",
-                                                       alias("quantize_tensors")),
-        field<&QuantizationConfig::method>("Shorthand for the format of the weights."),
-        field<&QuantizationConfig::group_size>("Number of values that share a scale.", at_least(1),
-                                               alias("block_size")),
-        field<&QuantizationConfig::linear_pattern>(
-            "Regular expression that the paths of quantized linear layers match."),
-        field<&QuantizationConfig::linear_group_size>("Number of values that share a scale in linear layers.",
-                                                      at_least(1), alias("linear_block_size"),
-                                                      no_effect("group_size applies to linear layers, too")),
-        field<&QuantizationConfig::use_qmm_best_config>("Use tuned TPU kernels for quantized products.",
-                                                        no_effect("kernels are chosen for the machine")),
-        field<&QuantizationConfig::qmm_platform_override>("Kernel implementation of quantized products.",
-                                                          no_effect("kernels are chosen for the machine")),
-        field<&QuantizationConfig::qmm_tpu_path_override>("TPU kernel of quantized products.",
-                                                          no_effect("kernels are chosen for the machine")),
+    return std::array{
+        field<&C::platform>("Kernel implementation.", no_effect("kernels are chosen for the machine")),
+        field<&C::kv_cache>("Format of the KV cache."),
+        field<&C::model>("Format of the weights."),
+        field<&C::apply_quantization>("Quantize the weights; null: if `model` is given.", alias("quantize_tensors")),
+        field<&C::method>("Shorthand for the format of the weights."),
+        field<&C::group_size>("Number of values that share a scale.", at_least(1), alias("block_size")),
+        field<&C::linear_pattern>("Regular expression that the paths of quantized linear layers match."),
+        field<&C::linear_group_size>("Number of values that share a scale in linear layers.", at_least(1),
+                                     alias("linear_block_size"), no_effect("group_size applies to linear layers, too")),
+        field<&C::use_qmm_best_config>("Use tuned TPU kernels for quantized products.",
+                                       no_effect("kernels are chosen for the machine")),
+        field<&C::qmm_platform_override>("Kernel implementation of quantized products.",
+                                         no_effect("kernels are chosen for the machine")),
+        field<&C::qmm_tpu_path_override>("TPU kernel of quantized products.",
+                                         no_effect("kernels are chosen for the machine")),
     };
   }
   // nullopt: the weights are not quantized. Throws UserError for a setting that is wrong or not built.
@@ -133,17 +130,17 @@ struct LoraConfig {
   config::Many<std::string> modules_to_save;
 
   static constexpr auto doc = "Low-rank adapters (LoRA). The presence of the section turns them on.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&LoraConfig::r>("Rank of the adapters. A higher rank can learn more and costs more memory.", at_least(1),
-                              alias("rank")),
-        field<&LoraConfig::alpha>("Adapters are scaled by alpha / r.", above(0), alias("lora_alpha")),
-        field<&LoraConfig::dropout>("Dropout on the input of the adapters.", between(0, 1), alias("lora_dropout")),
-        field<&LoraConfig::target_modules>(
-            "Layers that get adapters: names or a regular expression; empty: all linear layers."),
-        field<&LoraConfig::use_rslora>("Scale the adapters by alpha / sqrt(r) instead, which suits high ranks."),
-        field<&LoraConfig::modules_to_save>("Layers that are trained in full."),
+    return std::array{
+        field<&C::r>("Rank of the adapters. A higher rank can learn more and costs more memory.", at_least(1),
+                     alias("rank")),
+        field<&C::alpha>("Adapters are scaled by alpha / r.", above(0), alias("lora_alpha")),
+        field<&C::dropout>("Dropout on the input of the adapters.", between(0, 1), alias("lora_dropout")),
+        field<&C::target_modules>("Layers that get adapters: names or a regular expression; empty: all linear layers."),
+        field<&C::use_rslora>("Scale the adapters by alpha / sqrt(r) instead, which suits high ranks."),
+        field<&C::modules_to_save>("Layers that are trained in full."),
     };
   }
 };

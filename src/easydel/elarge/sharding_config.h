@@ -4,7 +4,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -26,26 +25,25 @@ struct ShardingConfig {
   bool sp_is_ep_bound = true;
 
   static constexpr auto doc = "The mesh of ranks and how parameters are sharded over it.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&ShardingConfig::axis_dims>("Number of ranks along each axis of axis_names; -1: all remaining ranks. The "
-                                          "default shards everything over fsdp."),
-        field<&ShardingConfig::dcn_axis_dims>("Factor by which each axis grows over hosts; -1: all remaining hosts. "
-                                              "null: ranks are laid out by axis_dims alone."),
-        field<&ShardingConfig::axis_names>(
-            "Names of the axes: data, fully sharded data, expert, tensor and sequence parallel."),
-        field<&ShardingConfig::partition_axis>(
+    return std::array{
+        field<&C::axis_dims>("Number of ranks along each axis of axis_names; -1: all remaining ranks. The "
+                             "default shards everything over fsdp."),
+        field<&C::dcn_axis_dims>("Factor by which each axis grows over hosts; -1: all remaining hosts. "
+                                 "null: ranks are laid out by axis_dims alone."),
+        field<&C::axis_names>("Names of the axes: data, fully sharded data, expert, tensor and sequence parallel."),
+        field<&C::partition_axis>(
             "Mesh axes by role of a dimension (batch_axis: [fsdp, dp], ...); null: derived from axis_names."),
-        field<&ShardingConfig::shard_fns>("Functions that shard a model; Python only.", not_built("shard_fns")),
-        field<&ShardingConfig::auto_shard_model>("Shard the model while it is loaded."),
-        field<&ShardingConfig::partition_rules>(
+        field<&C::shard_fns>("Functions that shard a model; Python only.", not_built("shard_fns")),
+        field<&C::auto_shard_model>("Shard the model while it is loaded."),
+        field<&C::partition_rules>(
             "Pairs of a regular expression on parameter paths and the axes to shard over; the first match applies. "
             "null: the rules of the model family. Most users should leave this alone."),
-        field<&ShardingConfig::use_ring_of_experts>("Exchange the tokens of experts in a ring.",
-                                                    not_built("a ring of experts")),
-        field<&ShardingConfig::fsdp_is_ep_bound>("Shard experts over fsdp, too."),
-        field<&ShardingConfig::sp_is_ep_bound>("Shard experts over sp, too."),
+        field<&C::use_ring_of_experts>("Exchange the tokens of experts in a ring.", not_built("a ring of experts")),
+        field<&C::fsdp_is_ep_bound>("Shard experts over fsdp, too."),
+        field<&C::sp_is_ep_bound>("Shard experts over sp, too."),
     };
   }
   void settle(config::Keys& keys) {
@@ -97,11 +95,12 @@ struct PlatformConfig {
   std::optional<KernelPlatform> platform;
 
   static constexpr auto doc = "What the run computes on.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    return std::tuple{
-        field<&PlatformConfig::backend>("Device, as loader.device; null: loader.device applies."),
-        field<&PlatformConfig::platform>("Kernel implementation.", no_effect("kernels are chosen for the machine")),
+    return std::array{
+        field<&C::backend>("Device, as loader.device; null: loader.device applies."),
+        field<&C::platform>("Kernel implementation.", no_effect("kernels are chosen for the machine")),
     };
   }
 };

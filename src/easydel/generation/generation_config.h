@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,10 +54,10 @@ struct WatermarkingConfig {
   int64_t context_width = 1;
 
   static constexpr auto doc = "A watermark that a detector finds in the text (arXiv:2306.04634).";
+  template <class W>
   static constexpr auto fields() {
     using namespace config;
-    using W = WatermarkingConfig;
-    return std::tuple{
+    return std::array{
         field<&W::greenlist_ratio>("Share of the vocabulary that is made more likely, more than 0 and less than 1.",
                                    between(0, 1)),
         field<&W::bias>(
@@ -157,13 +156,13 @@ struct GenerationConfig {
   bool greedy() const { return !do_sample || temperature == 0; }
 
   static constexpr auto doc = "Generation parameters, as in transformers.";
+  template <class G>
   static constexpr auto fields() {
     using namespace config;
-    using G = GenerationConfig;
     constexpr std::string_view kNoAssistant = "there is no assistant model";
     constexpr std::string_view kCompiled = "nothing is compiled";
     constexpr std::string_view kInCode = "scores are only available in C++";
-    return std::tuple{
+    return std::array{
         field<&G::max_length>("Maximum number of tokens, prompt included; max_new_tokens takes precedence.",
                               at_least(1)),
         field<&G::max_new_tokens>("Maximum number of new tokens; null: max_length applies, else 256.", at_least(1)),

@@ -53,10 +53,9 @@ PartitionAxis PartitionAxis::resolved() const {
 }
 
 const AxisField* PartitionAxis::find(std::string_view name) const {
-  const AxisField* found = nullptr;
-  std::apply([&](const auto&... row) { ((row.name == name ? void(found = &(this->*row.member)) : void()), ...); },
-             fields());
-  return found;
+  for (const config::Key& key : config::section_of<PartitionAxis>().keys)
+    if (key.name == name) return static_cast<const AxisField*>(key.member(const_cast<PartitionAxis*>(this)));
+  return nullptr;
 }
 
 PartitionAxis partition_axis_of(const Value& value, const std::string& where) {

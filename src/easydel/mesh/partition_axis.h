@@ -1,10 +1,10 @@
 // Which axes of the mesh shard which dimension of arrays, by the dimension's meaning: EasyDeL's PartitionAxis.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -62,10 +62,10 @@ struct PartitionAxis {
 
   static constexpr auto doc =
       "Which axes of the mesh shard which dimension; keys that are not given follow from the five parallel axes.";
+  template <class P>
   static constexpr auto fields() {
     using namespace config;
-    using P = PartitionAxis;
-    return std::tuple{
+    return std::array{
         field<&P::data_parallel_axis>("Axis of data parallelism: replicas of the model."),
         field<&P::fully_sharded_data_parallel_axis>(
             "Axis over which parameters are sharded; batches are split over it, too."),

@@ -1,10 +1,10 @@
 // The keys of `trainer_type: agentic_moshpit`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -28,10 +28,10 @@ struct AgenticMoshpitKeys {
   std::optional<std::string> reasoning_parser = {};
 
   static constexpr auto doc = "The episodes.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = AgenticMoshpitKeys;
-    return std::tuple{
+    return std::array{
         field<&C::max_steps>("Turns of an episode.", at_least(1)),
         field<&C::num_env_groups>("Groups of episodes.", at_least(1)),
         field<&C::reward_mode>("Whether rewards are of episodes or of steps."),

@@ -1,8 +1,8 @@
 // The keys of `trainer_type: bco`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/pair_keys_config.h"
@@ -20,10 +20,10 @@ struct BcoKeys {
   Value ref_model_init_kwargs = {};
 
   static constexpr auto doc = "The classifier.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = BcoKeys;
-    return std::tuple{
+    return std::array{
         field<&C::beta>("How far the model may drift from the reference.", above(0)),
         field<&C::prompt_sample_size>("Prompts from which the density ratio is learned.", at_least(1)),
         field<&C::min_density_ratio>("Lower bound of the density ratio.", above(0)),

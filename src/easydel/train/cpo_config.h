@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/pair_keys_config.h"
@@ -26,10 +25,10 @@ struct CpoKeys {
   double alpha = 0;
 
   static constexpr auto doc = "The contrast.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = CpoKeys;
-    return std::tuple{
+    return std::array{
         field<&C::beta>("Scale of the margin.", above(0)),
         field<&C::label_smoothing>("Share of preferences taken to be flipped.", between(0, 0.5)),
         field<&C::loss_type>("Shape of the loss."),

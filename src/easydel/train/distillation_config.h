@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -33,10 +32,10 @@ struct DistillationConfig {
   std::optional<int64_t> logits_chunk_size = {};
 
   static constexpr auto doc = "Learning a teacher's probabilities (arXiv:1503.02531).";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = DistillationConfig;
-    return std::tuple{
+    return std::array{
         field<&C::temperature>("Temperature of both models' probabilities.", above(0)),
         field<&C::alpha>("Share of the teacher; the rest is the labels'.", between(0, 1)),
         field<&C::dataset_text_field>("Field of a text row; null: mixture.text_target_field."),

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -89,11 +88,11 @@ struct DpoConfig {
   static constexpr auto doc =
       "Direct preference optimisation (arXiv:2305.18290): the chosen answer by a wider margin "
       "over the rejected one than a frozen reference has.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = DpoConfig;
     constexpr auto flat = no_effect("batches are flat lists of tokens without padding");
-    return std::tuple{
+    return std::array{
         field<&C::beta>("How strongly the model is kept near the reference; lower values let it drift further.",
                         above(0)),
         field<&C::loss_type>("Loss as a function of the margin; a list is summed."),

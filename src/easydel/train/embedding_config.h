@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -32,10 +31,10 @@ struct EmbeddingConfig {
   std::optional<int64_t> dataset_num_proc = {};
 
   static constexpr auto doc = "Texts that belong together near each other.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = EmbeddingConfig;
-    return std::tuple{
+    return std::array{
         field<&C::loss_type>("Shape of the loss."),
         field<&C::temperature>("Temperature of similarities.", above(0)),
         field<&C::margin>("Margin of triplet.", at_least(0)),

@@ -1,9 +1,9 @@
 // The keys of `trainer_type: gfpo`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/grpo_config.h"
@@ -18,10 +18,10 @@ struct GfpoKeys {
   double efficiency_weight = 0.5;
 
   static constexpr auto doc = "Which completions are kept.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = GfpoKeys;
-    return std::tuple{
+    return std::array{
         field<&C::num_remains_in_group>("Completions of a group that are kept; null: all.", at_least(1)),
         field<&C::filter_by_length>("Keep the shorter ones."),
         field<&C::filter_by_efficiency>("Keep those with more reward for each token."),

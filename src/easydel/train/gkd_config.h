@@ -1,8 +1,8 @@
 // The keys of `trainer_type: gkd`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/sft_config.h"
@@ -18,10 +18,10 @@ struct GkdKeys {
   bool seq_kd = false;
 
   static constexpr auto doc = "The divergence, and whose texts.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = GkdKeys;
-    return std::tuple{
+    return std::array{
         field<&C::temperature>("Temperature of the sampled completions and of the probabilities.", above(0)),
         field<&C::lmbda>("Share of batches that the student writes itself.", between(0, 1)),
         field<&C::beta>("Between the forward (0) and the reverse (1) divergence.", between(0, 1)),

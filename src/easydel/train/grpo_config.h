@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/rollout_keys_config.h"
@@ -46,10 +45,10 @@ struct GrpoKeys {
   std::optional<int64_t> max_loss_completion_tokens = {};
 
   static constexpr auto doc = "Groups of completions compared with each other.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = GrpoKeys;
-    return std::tuple{
+    return std::array{
         field<&C::beta>("Weight of the divergence from the reference.", at_least(0), alias("kl_coef")),
         field<&C::epsilon>("How far the probability ratio may fall.", at_least(0)),
         field<&C::epsilon_high>("How far it may rise; null: as epsilon.", at_least(0)),

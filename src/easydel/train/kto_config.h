@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/pair_keys_config.h"
@@ -24,10 +23,10 @@ struct KtoKeys {
   bool precompute_ref_log_probs = false;
 
   static constexpr auto doc = "Gains and losses.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = KtoKeys;
-    return std::tuple{
+    return std::array{
         field<&C::beta>("How far the model may drift from the reference.", above(0)),
         field<&C::desirable_weight>("Weight of good answers.", at_least(0)),
         field<&C::undesirable_weight>("Weight of bad answers.", at_least(0)),

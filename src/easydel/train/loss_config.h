@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <variant>
 
 #include "easydel/config/fields.h"
@@ -43,10 +42,10 @@ struct LossConfig {
   std::optional<std::string> problem_type = {}, classification_problem_type = {};
 
   static constexpr auto doc = "The loss.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = LossConfig;
-    return std::tuple{
+    return std::array{
         field<&C::ignore_index>(
             "Label that is not learned, beside -100: the id of a token that is never to be predicted."),
         field<&C::label_smoothing>("Share of the loss that is the mean over the vocabulary (torch's form).",

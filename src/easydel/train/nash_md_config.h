@@ -1,9 +1,9 @@
 // The keys of `trainer_type: nash_md`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/rollout_keys_config.h"
@@ -16,10 +16,10 @@ struct NashMdKeys {
   std::optional<double> missing_eos_penalty = {};
 
   static constexpr auto doc = "The opponent.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = NashMdKeys;
-    return std::tuple{
+    return std::array{
         field<&C::beta>("How far the model may drift from the reference; a list: by epoch.", above(0)),
         field<&C::mixture_coef>("Share of the reference in the opponent; a list: by epoch.", between(0, 1)),
         field<&C::missing_eos_penalty>("Taken from the reward of a completion without an end; null: nothing."),

@@ -1,8 +1,8 @@
 // The keys of `trainer_type: on_policy_distillation`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/distillation_config.h"
@@ -14,10 +14,10 @@ struct OnPolicyKeys {
   bool generate_with_teacher = false;
 
   static constexpr auto doc = "Who samples.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = OnPolicyKeys;
-    return std::tuple{
+    return std::array{
         field<&C::generate_with_teacher>("The teacher samples, not the student."),
     };
   }

@@ -1,8 +1,8 @@
 // The keys of `trainer_type: orpo`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/pair_keys_config.h"
@@ -14,10 +14,10 @@ struct OrpoKeys {
   bool generate_during_eval = false;
 
   static constexpr auto doc = "The odds ratio.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = OrpoKeys;
-    return std::tuple{
+    return std::array{
         field<&C::beta>("Weight of the odds ratio beside the likelihood.", above(0), alias("lambda_orpo")),
         field<&C::generate_during_eval>("Show completions while evaluating."),
     };

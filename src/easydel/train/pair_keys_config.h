@@ -1,9 +1,9 @@
 // Keys shared by the methods that train on pairs or rated answers. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 
@@ -20,10 +20,10 @@ struct PairKeys {
   bool disable_dropout = true;
 
   static constexpr auto doc = "Rows with a prompt and answers to it.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = PairKeys;
-    return std::tuple{
+    return std::array{
         field<&C::max_prompt_length>("Tokens of a prompt, its end is kept.", at_least(1)),
         field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
         field<&C::label_pad_token_id>("Label of what is not learned.",

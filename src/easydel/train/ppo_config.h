@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/rollout_keys_config.h"
@@ -32,10 +31,10 @@ struct PpoKeys {
   std::optional<double> missing_eos_penalty = {};
 
   static constexpr auto doc = "The clipped update and the value function.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = PpoKeys;
-    return std::tuple{
+    return std::array{
         field<&C::num_ppo_epochs>("Updates from one set of completions.", at_least(1)),
         field<&C::kl_coef>("Weight of the divergence from the reference.", at_least(0)),
         field<&C::kl_estimator>("How it is estimated."),

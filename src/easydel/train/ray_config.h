@@ -1,7 +1,7 @@
 // The keys of `trainer_type: ray`. A face: no torch.
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include "easydel/config/fields.h"
 
@@ -9,7 +9,10 @@ namespace easydel::train {
 
 struct RayConfig {
   static constexpr auto doc = "As base, over several hosts; no keys of its own.";
-  static constexpr auto fields() { return std::tuple{}; }
+  template <class C>
+  static constexpr auto fields() {
+    return std::array<config::Field, 0>{};
+  }
 };
 
 }  // namespace easydel::train

@@ -1,9 +1,9 @@
 // The keys of `trainer_type: reward`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 
@@ -15,10 +15,10 @@ struct RewardConfig {
   std::optional<int64_t> dataset_num_proc = {};
 
   static constexpr auto doc = "A model that scores answers, from pairs.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = RewardConfig;
-    return std::tuple{
+    return std::array{
         field<&C::disable_dropout>("Train without dropout."),
         field<&C::center_rewards_coefficient>("Weight of the mean reward squared; null: off.", at_least(0)),
         field<&C::dataset_num_proc>("Processes that tokenize.",

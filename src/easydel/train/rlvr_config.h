@@ -1,10 +1,10 @@
 // The keys of `trainer_type: rlvr`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/grpo_config.h"
@@ -24,10 +24,10 @@ struct RlvrKeys {
   bool difficulty_loss_weight = false;
 
   static constexpr auto doc = "What is checked.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = RlvrKeys;
-    return std::tuple{
+    return std::array{
         field<&C::answer_key>("Field with the right answer."),
         field<&C::test_key>("Field with the tests of code."),
         field<&C::format_pattern>("Regular expression that a completion should match."),

@@ -1,9 +1,9 @@
 // Keys shared by the methods that sample their own completions. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -31,10 +31,10 @@ struct RolloutKeys {
   std::optional<int64_t> logprob_vocab_chunk_size = {};
 
   static constexpr auto doc = "How completions are sampled.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = RolloutKeys;
-    return std::tuple{
+    return std::array{
         field<&C::max_prompt_length>("Tokens of a prompt, its end is kept.", at_least(1)),
         field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
         field<&C::num_return_sequences>("Completions of one prompt: the group that is compared.", at_least(1),
@@ -67,10 +67,10 @@ struct ReferenceKeys {
   int64_t ref_model_sync_steps = 64;
 
   static constexpr auto doc = "How the reference follows the model.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = ReferenceKeys;
-    return std::tuple{
+    return std::array{
         field<&C::sync_ref_model>("Move the reference towards the model (arXiv:2404.09656)."),
         field<&C::ref_model_mixup_alpha>("Share of the model in the new reference.", between(0, 1)),
         field<&C::ref_model_sync_steps>("Steps between moves.", at_least(1)),
@@ -91,10 +91,10 @@ struct TeachingKeys {
   bool skip_apply_chat_template = false;
 
   static constexpr auto doc = "How completions are sampled for a student.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = TeachingKeys;
-    return std::tuple{
+    return std::array{
         field<&C::max_prompt_length>("Tokens of a prompt, its end is kept.", at_least(1)),
         field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
         field<&C::num_generations_per_prompt>("Completions sampled for a prompt.", at_least(1)),

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/grpo_config.h"
@@ -21,10 +20,10 @@ struct SdpoKeys {
   SelfDistillation distillation_type = SelfDistillation::jsd;
 
   static constexpr auto doc = "The feedback.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = SdpoKeys;
-    return std::tuple{
+    return std::array{
         field<&C::max_feedback_length>("Tokens of the feedback.", at_least(1)),
         field<&C::distillation_type>("Divergence from the answer with feedback."),
     };

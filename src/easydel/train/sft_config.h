@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/data/mixture_config.h"
@@ -44,11 +43,11 @@ struct SftConfig {
   DataKeys data_keys() const { return {dataset_text_field, packing, eval_packing, packing_strategy}; }
 
   static constexpr auto doc = "Supervised fine-tuning: the next token of texts, conversations or answers.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = SftConfig;
     constexpr auto loader = no_effect("rows are tokenized once, before the first step");
-    return std::tuple{
+    return std::array{
         field<&C::dataset_text_field>("Field of the row that holds the text; null: mixture.text_target_field."),
         field<&C::packing>("Pack several documents into one row of full length, each attending only to itself (as "
                            "mixture.pack_tokens). Saves time if documents are shorter than max_length."),

@@ -1,8 +1,8 @@
 // The keys of `trainer_type: sparse_distillation`. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/distillation_config.h"
@@ -14,10 +14,10 @@ struct SparseKeys {
   int64_t top_k_teacher = 20;
 
   static constexpr auto doc = "What of the teacher is kept.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = SparseKeys;
-    return std::tuple{
+    return std::array{
         field<&C::top_k_teacher>("The teacher's likeliest tokens that are learned.", at_least(1)),
     };
   }

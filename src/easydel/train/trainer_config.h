@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -57,10 +56,10 @@ struct OptimizerArguments {
   int64_t block_size = 256, max_size_dense = 16384;
 
   static constexpr auto doc = "More of the optimizer.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = OptimizerArguments;
-    return std::tuple{
+    return std::array{
         field<&C::b1>(
             "adamw, lion, mars, quad, skew, soap: decay of the mean of gradients; null: adamw and lion 0.9, else 0.95.",
             between(0, 1), alias("beta1"), alias("adam_beta1")),
@@ -168,16 +167,16 @@ struct TrainerConfig {
   std::variant<bool, std::string> sparsify_module = false;
 
   static constexpr auto doc = "How the model is trained.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = TrainerConfig;
     constexpr auto loader = no_effect("rows are tokenized once, before the first step");
     constexpr auto preview = not_built("generating while training");
     constexpr auto rollouts = no_effect("this method does not generate");
     constexpr auto fake_quantization = not_built("quantization-aware training");
     constexpr auto benchmark = not_built("benchmarks while training");
     constexpr auto compiled = no_effect("nothing is compiled here");
-    return std::tuple{
+    return std::array{
         field<&C::trainer_type>("The training method: sft, dpo, ..."),
         field<&C::learning_rate>("The rate at its highest.", at_least(0)),
         field<&C::learning_rate_end>("The rate at the end of the schedule; null: 0.", at_least(0)),

@@ -2,10 +2,10 @@
 // type-checked, so that a file with them runs. A face: no torch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -54,10 +54,10 @@ struct TrainerPythonConfig {
   std::optional<std::vector<int64_t>> esurge_max_num_seq_buckets = {};
 
   static constexpr auto doc = "Keys that mean little here.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = TrainerPythonConfig;
-    return std::tuple{
+    return std::array{
         field<&C::dataloader_pin_memory>("Pin batches in memory.",
                                          no_effect("rows are tokenized once, before the first step")),
         field<&C::use_data_collator>("Use the method's collator.",

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/rollout_keys_config.h"
@@ -24,10 +23,10 @@ struct XpoKeys {
   std::optional<double> missing_eos_penalty = {};
 
   static constexpr auto doc = "The exploration.";
+  template <class C>
   static constexpr auto fields() {
     using namespace config;
-    using C = XpoKeys;
-    return std::tuple{
+    return std::array{
         field<&C::beta>("How far the model may drift from the reference; a list: by epoch.", above(0)),
         field<&C::alpha>("Weight of exploration; a list: by epoch.", at_least(0)),
         field<&C::loss_type>("Shape of the loss."),
