@@ -2,7 +2,7 @@
 # include up to `size` sources of one folder each, by paths relative to `root`, so that ccache shares their objects between
 # checkouts. Names in anonymous namespaces must then differ within a folder; -D EASYDEL_UNITY=OFF compiles file by file.
 #   result   the sources that a target compiles instead of `sources`
-#   target   of it; <target>_files, which nothing builds, gives compile_commands.json the entry of every batched file
+#   target   names the batch files
 #   size     files in a batch; empty: nothing is batched
 #   alone    files that are not batched
 function(easydel_batches result target root sources size alone)
@@ -12,7 +12,6 @@ function(easydel_batches result target root sources size alone)
   endif()
   get_filename_component(root ${root} ABSOLUTE)
   set(out "")
-  set(batched "")
   set(folders "")
   foreach(source IN LISTS sources)
     if(source IN_LIST alone)
@@ -45,11 +44,15 @@ function(easydel_batches result target root sources size alone)
       # That warning is about headers, which it takes every included file for.
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS -Wno-subobject-linkage)
       list(APPEND out ${file})
-      list(APPEND batched ${batch})
     endforeach()
   endforeach()
-  if(batched)
-    add_library(${target}_files OBJECT EXCLUDE_FROM_ALL ${batched})
-  endif()
   set(${result} "${out}" PARENT_SCOPE)
+endfunction()
+
+# compile_commands.json, which editors read, gets an entry for each of `sources` instead of those of `target`: without
+# batches, and without the precompiled header, because clang cannot read g++'s. The entries are those of the target
+# <target>_files, which nothing builds; it needs the same options as `target`.
+function(easydel_entries_for_editors target sources)
+  add_library(${target}_files OBJECT EXCLUDE_FROM_ALL ${sources})
+  set_target_properties(${target} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
 endfunction()

@@ -1,62 +1,58 @@
 # easydel_layer(text USES weights config base LIBS PkgConfig::yaml): the folder text/ with its rooms (the folders in it)
 # becomes the object library easydel_text. USES is all that it may include (cmake/check_layers.cmake holds the #include
 # lines to that).
-#   TORCH    the layer has torch's headers and the shared precompiled header, and goes into libeasydel_core.so instead of
-#            libeasydel_base.so
+#   TORCH    the layer has torch's headers, and goes into libeasydel_core.so instead of libeasydel_base.so
 #   SPLIT    the files named *_core.cpp are such a TORCH layer, the others are not
 #   APART    the layer is compiled elsewhere
+#   LIGHT    the layer computes nothing that takes time: it is compiled with -O1
 #   BATCH n  up to n files of one folder are compiled together (see cmake/batches.cmake); ALONE names the files that are not
 # In every TORCH layer the bodies of faces (*_config.cpp, *_configs.cpp, *tables.cpp) need no torch and go into
-# libeasydel_base.so.
+# libeasydel_base.so; they are LIGHT.
 include(${CMAKE_CURRENT_LIST_DIR}/batches.cmake)
 
 function(easydel_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SPLIT;APART" "BATCH" "USES;LIBS;ALONE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SPLIT;APART;LIGHT" "BATCH" "USES;LIBS;ALONE")
   set_property(GLOBAL APPEND PROPERTY easydel_layers "${name}:${arg_USES}")
   if(arg_APART)
     return()
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   list(TRANSFORM arg_ALONE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/${name}/)
-  # Tables of config structs are built once per run, so only their compile time matters.
-  set(tables ${sources})
-  list(FILTER tables INCLUDE REGEX "/(method_)?tables\\.cpp$")
-  set_source_files_properties(${tables} PROPERTIES COMPILE_OPTIONS -O1)
-  list(APPEND arg_ALONE ${tables})
   if(arg_SPLIT)
     set(core_sources ${sources})
     list(FILTER core_sources INCLUDE REGEX "_core\\.cpp$")
     list(FILTER sources EXCLUDE REGEX "_core\\.cpp$")
-    _easydel_layer_target(${name}_core ON "${core_sources}" "${arg_LIBS}" "${arg_BATCH}" "${arg_ALONE}")
+    _easydel_layer_target(${name}_core ON ${arg_LIGHT} "${core_sources}" "${arg_LIBS}" "${arg_BATCH}" "${arg_ALONE}")
   endif()
   if(arg_TORCH)
     set(face_sources ${sources})
     list(FILTER face_sources INCLUDE REGEX "(_configs?|tables)\\.cpp$")
     list(FILTER sources EXCLUDE REGEX "(_configs?|tables)\\.cpp$")
-    _easydel_layer_target(${name}_faces OFF "${face_sources}" "" "${arg_BATCH}" "${arg_ALONE}")
+    _easydel_layer_target(${name}_faces OFF ON "${face_sources}" "" "${arg_BATCH}" "${arg_ALONE}")
   endif()
-  _easydel_layer_target(${name} ${arg_TORCH} "${sources}" "${arg_LIBS}" "${arg_BATCH}" "${arg_ALONE}")
+  _easydel_layer_target(${name} ${arg_TORCH} ${arg_LIGHT} "${sources}" "${arg_LIBS}" "${arg_BATCH}" "${arg_ALONE}")
 endfunction()
 
-function(_easydel_layer_target name torch sources libs batch alone)
+function(_easydel_layer_target name torch light sources libs batch alone)
   if(NOT sources)
     return()  # a layer that has no code yet
   endif()
   easydel_batches(compiled easydel_${name} ${CMAKE_CURRENT_SOURCE_DIR}/.. "${sources}" "${batch}" "${alone}")
   add_library(easydel_${name} OBJECT ${compiled})
-  set(targets easydel_${name})
-  if(TARGET easydel_${name}_files)
-    list(APPEND targets easydel_${name}_files)
+  set(pch base)
+  if(torch)
+    set(pch torch)
   endif()
-  foreach(target IN LISTS targets)
+  easydel_entries_for_editors(easydel_${name} "${sources}")
+  foreach(target easydel_${name} easydel_${name}_files)
     target_link_libraries(${target} PUBLIC easydel_options PRIVATE ${libs})
     add_dependencies(${target} easydel_check_layers)
     if(torch)
       target_link_libraries(${target} PUBLIC easydel_torch)
-      target_compile_options(${target} PRIVATE -fpch-preprocess)
-      target_precompile_headers(${target} REUSE_FROM easydel_torch_pch)
     endif()
+    target_compile_options(${target} PRIVATE $<$<BOOL:${light}>:-O1>)
   endforeach()
+  easydel_use_precompiled_header(easydel_${name} ${pch})
   if(torch)
     set_property(GLOBAL APPEND PROPERTY easydel_core_objects easydel_${name})
     set_property(GLOBAL APPEND PROPERTY easydel_core_libs ${libs})

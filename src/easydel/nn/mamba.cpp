@@ -15,7 +15,7 @@
 namespace easydel::nn {
 namespace {
 
-Tensor wide(const Parameter& p) { return p.value().to(at::kFloat); }
+Tensor in_fp32(const Parameter& p) { return p.value().to(at::kFloat); }
 
 // A_log: states decay at rates of 1, 2, 3, ... along the last dimension.
 Initial rates() {
@@ -83,7 +83,7 @@ LayerOutput Mamba::forward(const Tensor& outside, Pass& pass) const {
   const Tensor b = normed(parts.narrow(1, spec_.rank, state), b_norm_);
   const Tensor c = normed(parts.narrow(1, spec_.rank + state, state), c_norm_);
   const Tensor raw = step_weight_.entry().weight->product(rank.contiguous(), {}, {}, pass);
-  const Tensor step = at::softplus(raw.to(at::kFloat) + wide(step_bias_));
+  const Tensor step = at::softplus(raw.to(at::kFloat) + in_fp32(step_bias_));
   const Tensor wide_x = x.to(at::kFloat);
 
   ops::RecurrenceTensors scan;
@@ -91,9 +91,9 @@ LayerOutput Mamba::forward(const Tensor& outside, Pass& pass) const {
   scan.k = b.view({tokens, 1, state});
   scan.v = (wide_x * step).view({tokens, heads_, size});
   scan.by_column = step.view({tokens, heads_, size});
-  scan.slopes = -wide(a_log_).exp().view({heads_, size, state}).transpose(1, 2);
+  scan.slopes = -in_fp32(a_log_).exp().view({heads_, size, state}).transpose(1, 2);
   const Tensor read = pass.stream().recurrent(layer_, 1, {}, scan).view({tokens, inner});
-  const Tensor y = (read + wide_x * wide(skip_)) * ops::activate(gate.to(at::kFloat), ops::Activation::silu);
+  const Tensor y = (read + wide_x * in_fp32(skip_)) * ops::activate(gate.to(at::kFloat), ops::Activation::silu);
   return {out_(y.to(outside.scalar_type()), pass, "mixer_output"), {}};
 }
 
@@ -136,7 +136,7 @@ Tensor Mamba2::gated(const Tensor& y, const Tensor& gate) const {
   const Tensor before = spec_.gate == Mamba2Spec::Gate::before_norm ? gates(y) : y;
   const Tensor unit =
       ops::rms_norm(before.reshape({-1, spec_.inner / spec_.groups}), {}, spec_.epsilon).view(y.sizes());
-  const Tensor out = unit * wide(norm_);
+  const Tensor out = unit * in_fp32(norm_);
   return spec_.gate == Mamba2Spec::Gate::after_norm ? gates(out) : out;
 }
 
@@ -158,7 +158,7 @@ LayerOutput Mamba2::forward(const Tensor& outside, Pass& pass) const {
   const Tensor gate = all.narrow(1, 0, inner);
   const Tensor convolved = convolution_(all.narrow(1, inner, mixed_), layer_, 0, pass);
   const Tensor mixed = pass.stream().visible(ops::activate(convolved, spec_.activation)).to(at::kFloat);
-  const Tensor raw = all.narrow(1, inner + mixed_, spec_.heads).to(at::kFloat) + wide(step_bias_);
+  const Tensor raw = all.narrow(1, inner + mixed_, spec_.heads).to(at::kFloat) + in_fp32(step_bias_);
   Tensor step = at::softplus(raw);
   if (spec_.least_step > 0.0 || std::isfinite(spec_.most_step)) step = bounded(step, pass);
   const Tensor x = mixed.narrow(1, 0, inner).view({tokens, spec_.heads, spec_.head_dim});
@@ -167,8 +167,8 @@ LayerOutput Mamba2::forward(const Tensor& outside, Pass& pass) const {
   scan.k = mixed.narrow(1, inner, both).view({tokens, spec_.groups, spec_.state});
   scan.q = mixed.narrow(1, inner + both, both).view({tokens, spec_.groups, spec_.state});
   scan.v = x * step.unsqueeze(2);
-  scan.rate = -wide(a_log_).exp() * step;
-  const Tensor read = pass.stream().recurrent(layer_, 1, {}, scan) + x * wide(skip_).unsqueeze(1);
+  scan.rate = -in_fp32(a_log_).exp() * step;
+  const Tensor read = pass.stream().recurrent(layer_, 1, {}, scan) + x * in_fp32(skip_).unsqueeze(1);
   const Tensor y = gated(read.view({tokens, inner}), gate);
   return {out_(y.to(outside.scalar_type()), pass, "mixer_output"), {}};
 }

@@ -96,7 +96,7 @@ Tensor keys_of(const Tensor& t, const Block& block, int64_t heads) {
 }
 
 // fp32 [heads, rows, keys]; masked scores are -infinity.
-Tensor scores_of(const Plan& plan, const Block& block, const Tensor& q, const Tensor& k) {
+Tensor block_scores(const Plan& plan, const Block& block, const Tensor& q, const Tensor& k) {
   const auto options = q.options().dtype(at::kLong);
   const Tensor query = at::arange(block.first_query, block.first_query + block.rows, options);
   const Tensor key = at::arange(block.key, block.key + block.keys, options);
@@ -127,7 +127,7 @@ struct Blockwise : torch::autograd::Function<Blockwise> {
           mixed = at::zeros({heads, block.rows, v.size(2)}, wide);
         },
         [&](const Block& block) {
-          const Tensor scores = scores_of(plan, block, rows, keys_of(k, block, heads));
+          const Tensor scores = block_scores(plan, block, rows, keys_of(k, block, heads));
           const Tensor higher = at::maximum(most, scores.amax(-1, true));
           const Tensor base = higher.masked_fill(higher.eq(nothing), 0.0);  // a row without visible keys so far
           const Tensor weights = at::exp(scores - base), fade = at::exp(most - base);
@@ -172,7 +172,7 @@ struct Blockwise : torch::autograd::Function<Blockwise> {
           Tensor scores;
           {
             const at::AutoGradMode with_gradient(true);
-            scores = scores_of(plan, block, heads_first(rows, heads), heads_first(keys, heads));
+            scores = block_scores(plan, block, heads_first(rows, heads), heads_first(keys, heads));
           }
           const Tensor weights = at::exp(scores.detach() - normal);
           const Tensor dweights = kept(plan, block, at::matmul(dout, keys_of(v, block, heads).transpose(1, 2)));
@@ -189,7 +189,7 @@ struct Blockwise : torch::autograd::Function<Blockwise> {
   }
 };
 
-std::optional<std::string> refuses(const AttentionNeed& need) {
+std::optional<std::string> refused_by_blocks(const AttentionNeed& need) {
   const AttentionSpec& spec = need.spec;
   if (spec.kind != AttentionKind::causal && spec.kind != AttentionKind::full) return "serves causal and full attention";
   if (spec.bias.defined()) return "knows no biases";
@@ -198,7 +198,7 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   return std::nullopt;
 }
 
-Tensor attend(const AttentionNeed& need) {
+Tensor attend_by_blocks(const AttentionNeed& need) {
   Plan plan{need.spec,
             {need.call.sequences.begin(), need.call.sequences.end()},
             need.call.dropout_key,
@@ -214,7 +214,7 @@ Tensor attend(const AttentionNeed& need) {
 
 AttentionBackend blockwise_attention() {
   return {"blockwise", 5, "Blocks of queries and keys with a running softmax, in ATen: linear memory on any device.",
-          refuses, attend};
+          refused_by_blocks, attend_by_blocks};
 }
 
 }  // namespace easydel::ops

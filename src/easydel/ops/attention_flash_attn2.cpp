@@ -18,7 +18,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // The arguments of a call except its tensors; saved for the backward.
-struct Shape {
+struct KernelShape {
   kernels::AttentionSpec spec;
   std::vector<kernels::AttentionSequence> sequences;
 
@@ -33,13 +33,13 @@ struct Shape {
   }
 };
 
-struct ShapeHolder : torch::CustomClassHolder {
-  explicit ShapeHolder(Shape s) : shape(std::move(s)) {}
-  Shape shape;
+struct KernelShapeHolder : torch::CustomClassHolder {
+  explicit KernelShapeHolder(KernelShape s) : shape(std::move(s)) {}
+  KernelShape shape;
 };
 
-Shape shape_of(const AttentionNeed& need) {
-  Shape shape;
+KernelShape shape_of(const AttentionNeed& need) {
+  KernelShape shape;
   shape.spec.heads = need.q.size(1);
   shape.spec.kv_heads = need.k.size(1);
   shape.spec.head_dim = need.q.size(2);
@@ -73,13 +73,12 @@ kernels::Heads keys_of(const Tensor& x) {
   return {x.const_data_ptr(), tensor::kernel_dtype(x.scalar_type()), x.stride(2), x.stride(1), x.stride(0)};
 }
 
-Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 1 ? t : t.contiguous(); }
-
 struct Flash : torch::autograd::Function<Flash> {
   static Tensor forward(AutogradContext* context, const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
-                        const std::optional<Tensor>& sinks_in, const std::optional<Tensor>& slopes_in, Shape shape,
-                        AttentionMemory* memory) {
-    const Tensor q = side_by_side(q_in), k = side_by_side(k_in), v = side_by_side(v_in);
+                        const std::optional<Tensor>& sinks_in, const std::optional<Tensor>& slopes_in,
+                        KernelShape shape, AttentionMemory* memory) {
+    const Tensor q = tensor::contiguous_rows(q_in), k = tensor::contiguous_rows(k_in),
+                 v = tensor::contiguous_rows(v_in);
     const Tensor sinks = wide(sinks_in), slopes = wide(slopes_in);
     Tensor out, lse;
     if (memory && memory->out.defined()) {
@@ -98,7 +97,8 @@ struct Flash : torch::autograd::Function<Flash> {
     if (context) {
       context->save_for_backward({q, k, v, out, lse, sinks, slopes});
       if (sinks_in) context->saved_data["sinks_type"] = int64_t(sinks_in->scalar_type());
-      context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<ShapeHolder>(std::move(shape)));
+      context->saved_data["shape"] =
+          c10::IValue::make_capsule(c10::make_intrusive<KernelShapeHolder>(std::move(shape)));
     }
     return out;
   }
@@ -106,10 +106,10 @@ struct Flash : torch::autograd::Function<Flash> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &sinks = saved[5];
-    const auto holder = c10::static_intrusive_pointer_cast<ShapeHolder>(context->saved_data["shape"].toCapsule());
+    const auto holder = c10::static_intrusive_pointer_cast<KernelShapeHolder>(context->saved_data["shape"].toCapsule());
     kernels::AttentionSpec spec = holder->shape.spec;
     spec.sinks = numbers(sinks), spec.slopes = numbers(saved[6]);
-    const Tensor dout = side_by_side(gradients[0]);
+    const Tensor dout = tensor::contiguous_rows(gradients[0]);
     const int64_t keys = holder->shape.keys();
     const Tensor dq = room(q.sizes(), q.options(), holder->shape.queries());
     const Tensor dk = room(k.sizes(), k.options(), keys), dv = room(v.sizes(), v.options(), keys);
@@ -135,7 +135,7 @@ struct Flash : torch::autograd::Function<Flash> {
   static const float* numbers(const Tensor& t) { return t.defined() ? t.const_data_ptr<float>() : nullptr; }
 };
 
-std::optional<std::string> refuses(const AttentionNeed& need) {
+std::optional<std::string> refused_by_kernel(const AttentionNeed& need) {
   const AttentionSpec& spec = need.spec;
   if (!tensor::kernels_serve(need.q, need.k, need.v)) return "works on a CPU in fp32 and bf16";
   if (spec.kind == AttentionKind::spans) return "knows no spans";
@@ -148,8 +148,8 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   return std::nullopt;
 }
 
-Tensor attend(const AttentionNeed& need) {
-  Shape shape = shape_of(need);
+Tensor attend_by_kernel(const AttentionNeed& need) {
+  KernelShape shape = shape_of(need);
   const auto sinks = argument(need.spec.sinks), slopes = argument(need.spec.slopes);
   if (!need.gradients)
     return Flash::forward(nullptr, need.q, need.k, need.v, sinks, slopes, std::move(shape), need.call.memory);
@@ -159,8 +159,12 @@ Tensor attend(const AttentionNeed& need) {
 }  // namespace
 
 AttentionBackend flash_attn2_attention() {
-  return {"flash_attn2", 20,     "Blocks of keys with a running softmax: linear memory, one order of additions.",
-          refuses,       attend, /*reads_pages=*/true};
+  return {"flash_attn2",
+          20,
+          "Blocks of keys with a running softmax: linear memory, one order of additions.",
+          refused_by_kernel,
+          attend_by_kernel,
+          /*reads_pages=*/true};
 }
 
 }  // namespace easydel::ops

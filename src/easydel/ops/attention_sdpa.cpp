@@ -8,7 +8,7 @@
 namespace easydel::ops {
 namespace {
 
-Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
+Tensor sdpa(const AttentionNeed& need, const AttentionRange& range) {
   const auto batch = [](const Tensor& t, int64_t begin, int64_t end) {
     return t.slice(0, begin, end).transpose(0, 1).unsqueeze(0);
   };
@@ -26,7 +26,7 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   return out.squeeze(0).transpose(0, 1);
 }
 
-std::optional<std::string> refuses(const AttentionNeed& need) {
+std::optional<std::string> refused_by_sdpa(const AttentionNeed& need) {
   const AttentionSpec& spec = need.spec;
   if (spec.kind != AttentionKind::causal && spec.kind != AttentionKind::full) return "serves causal and full attention";
   if (spec.chunk || spec.softcap > 0 || spec.sinks.defined() || spec.slopes.defined() || spec.bias.defined())
@@ -36,12 +36,12 @@ std::optional<std::string> refuses(const AttentionNeed& need) {
   return std::nullopt;
 }
 
-Tensor attend(const AttentionNeed& need) { return one_by_one(need, attend_one); }
+Tensor attend_by_sdpa(const AttentionNeed& need) { return one_by_one(need, sdpa); }
 
 }  // namespace
 
 AttentionBackend sdpa_attention() {
-  return {"sdpa", 10, "Torch's fused attention, a sequence at a time.", refuses, attend};
+  return {"sdpa", 10, "Torch's fused attention, a sequence at a time.", refused_by_sdpa, attend_by_sdpa};
 }
 
 }  // namespace easydel::ops

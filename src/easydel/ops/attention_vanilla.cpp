@@ -28,7 +28,7 @@ Tensor unmasked_positions(const Tensor& masked) {
   return (unmasked.cumsum(0) - 1) * unmasked;
 }
 
-Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
+Tensor vanilla(const AttentionNeed& need, const AttentionRange& range) {
   const AttentionSpec& spec = need.spec;
   const int64_t heads = need.q.size(1), keys = range.key_end - range.key_begin;
   const auto of_keys = [&](const Tensor& t) { return heads_first(t.slice(0, range.key_begin, range.key_end), heads); };
@@ -60,18 +60,18 @@ Tensor attend_one(const AttentionNeed& need, const AttentionRange& range) {
   return at::matmul(weights, v).transpose(0, 1).to(need.q.scalar_type());
 }
 
-std::optional<std::string> refuses(const AttentionNeed& need) {
+std::optional<std::string> refused_by_vanilla(const AttentionNeed& need) {
   if (need.spec.kind == AttentionKind::spans) return "knows no spans";
   if (need.spec.bias.defined()) return "takes no bias";
   return std::nullopt;
 }
 
-Tensor attend(const AttentionNeed& need) { return one_by_one(need, attend_one); }
+Tensor attend_by_vanilla(const AttentionNeed& need) { return one_by_one(need, vanilla); }
 
 }  // namespace
 
 AttentionBackend vanilla_attention() {
-  return {"vanilla", 0, "Written out in ATen, scores in memory: the reference.", refuses, attend};
+  return {"vanilla", 0, "Written out in ATen, scores in memory: the reference.", refused_by_vanilla, attend_by_vanilla};
 }
 
 }  // namespace easydel::ops

@@ -17,7 +17,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 Tensor plain(const Tensor& t) { return t.to(at::kFloat).contiguous(); }
-Tensor side_by_side(const Tensor& t) { return t.numel() == 0 || t.stride(-1) == 1 ? t : t.contiguous(); }
 
 std::vector<kernels::ConvolutionRange> ranges_of(const std::vector<int64_t>& cu_seqlens, const Tensor& states) {
   std::vector<kernels::ConvolutionRange> ranges;
@@ -35,7 +34,7 @@ kernels::ConvolutionSpec spec_of(const Tensor& weight, const Tensor& bias) {
 
 Tensor convolve(const Tensor& given, const Tensor& weight, const Tensor& bias, const std::vector<int64_t>& cu_seqlens,
                 const Tensor& states) {
-  const Tensor x = side_by_side(given), w = plain(weight), b = bias.defined() ? plain(bias) : bias;
+  const Tensor x = tensor::contiguous_rows(given), w = plain(weight), b = bias.defined() ? plain(bias) : bias;
   const Tensor y = at::empty(x.sizes(), x.options());
   kernels::convolve(tensor::executor(), spec_of(w, b), ranges_of(cu_seqlens, states), tensor::input_of(x),
                     tensor::output_of(y));
@@ -53,7 +52,8 @@ struct Convolution : torch::autograd::Function<Convolution> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const Tensor x = side_by_side(saved[0]), &weight = saved[1], w = plain(weight), dy = side_by_side(gradients[0]);
+    const Tensor x = tensor::contiguous_rows(saved[0]), &weight = saved[1], w = plain(weight),
+                 dy = tensor::contiguous_rows(gradients[0]);
     const auto numbers = [](const Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
     Tensor dx, dweight, dbias;
     if (context->needs_input_grad(0)) dx = at::empty(x.sizes(), x.options());

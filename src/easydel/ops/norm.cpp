@@ -37,8 +37,6 @@ kernels::NormSpec kernel_spec(double epsilon, double offset, bool wide) {
   return spec;
 }
 
-float* mutable_numbers(const Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; }
-
 // Whether the kernels can process it, with the residual in the same sweep.
 template <class... Weights>
 bool in_kernels(const Tensor& x, const std::optional<Tensor>& residual, const Weights&... weights) {
@@ -115,11 +113,11 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
         const Tensor of_sum = dsum.contiguous();
         kernels::add_rms_norm_backward(tensor::executor(), spec, flat(gradient), flat(of_sum), flat(x),
                                        tensor::input_of(own), inverse.const_data_ptr<float>(), inverse.numel(),
-                                       x.size(-1), flat_output(dx), mutable_numbers(dw));
+                                       x.size(-1), flat_output(dx), tensor::mutable_numbers(dw));
       } else {
         kernels::rms_norm_backward(tensor::executor(), spec, flat(gradient), flat(x), tensor::input_of(own),
                                    inverse.const_data_ptr<float>(), inverse.numel(), x.size(-1), flat_output(dx),
-                                   mutable_numbers(dw));
+                                   tensor::mutable_numbers(dw));
       }
       return answer(dx, dw.defined() ? dw.to(weight.scalar_type()) : dw);
     }
@@ -187,11 +185,11 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
         const Tensor of_sum = dsum.contiguous();
         kernels::add_layer_norm_backward(tensor::executor(), spec, flat(gradient), flat(of_sum), flat(x),
                                          tensor::input_of(own), moments, saved[1].size(0), x.size(-1), flat_output(dx),
-                                         mutable_numbers(dw), mutable_numbers(db));
+                                         tensor::mutable_numbers(dw), tensor::mutable_numbers(db));
       } else {
         kernels::layer_norm_backward(tensor::executor(), spec, flat(gradient), flat(x), tensor::input_of(own), moments,
-                                     saved[1].size(0), x.size(-1), flat_output(dx), mutable_numbers(dw),
-                                     mutable_numbers(db));
+                                     saved[1].size(0), x.size(-1), flat_output(dx), tensor::mutable_numbers(dw),
+                                     tensor::mutable_numbers(db));
       }
       return answer(dx, dw, db);
     }

@@ -34,14 +34,14 @@ constexpr auto fp32 = at::kFloat;
 // arange(0, dim, 2) / dim, rounded to fp32 at each step.
 Tensor exponents(int64_t dim) { return at::arange(0, dim, 2, at::TensorOptions().dtype(at::kLong)).to(fp32) / dim; }
 
-Tensor plain(double theta, int64_t dim) { return at::pow(theta, exponents(dim)).reciprocal(); }
+Tensor plain_inverse(double theta, int64_t dim) { return at::pow(theta, exponents(dim)).reciprocal(); }
 
 // The base grows with the length. For lengths above the configured one transformers computes it with a tensor, so in
 // fp32.
 Tensor dynamic(const RopeSpec& s, int64_t length) {
   if (length <= s.max_positions) {
     const double grown = s.factor * double(s.max_positions) / double(s.max_positions) - (s.factor - 1);
-    return plain(s.theta * std::pow(grown, double(s.dim) / double(s.dim - 2)), s.dim);
+    return plain_inverse(s.theta * std::pow(grown, double(s.dim) / double(s.dim - 2)), s.dim);
   }
   const Tensor n = at::full({}, length, at::TensorOptions().dtype(at::kLong));
   const Tensor grown = n * s.factor / s.max_positions - (s.factor - 1);
@@ -74,7 +74,7 @@ Frequencies yarn(const RopeSpec& s) {
 }
 
 Tensor llama3(const RopeSpec& s) {
-  const Tensor inverse = plain(s.theta, s.dim);
+  const Tensor inverse = plain_inverse(s.theta, s.dim);
   const double context = double(s.original_max_positions);
   const double low_wave = context / s.low_freq_factor, high_wave = context / s.high_freq_factor;
   const Tensor wave = inverse.reciprocal() * (2 * std::numbers::pi);
@@ -174,9 +174,9 @@ Tensor mrope_choice(const RopeSpec& s) {
 Frequencies frequencies(const RopeSpec& spec, int64_t length) {
   switch (spec.type) {
     case RopeType::standard:
-      return {plain(spec.theta, spec.dim), 1.0};
+      return {plain_inverse(spec.theta, spec.dim), 1.0};
     case RopeType::linear:
-      return {plain(spec.theta, spec.dim) / spec.factor, 1.0};
+      return {plain_inverse(spec.theta, spec.dim) / spec.factor, 1.0};
     case RopeType::dynamic:
       return {dynamic(spec, length), 1.0};
     case RopeType::yarn:
@@ -186,7 +186,7 @@ Frequencies frequencies(const RopeSpec& spec, int64_t length) {
     case RopeType::longrope:
       return longrope(spec, length);
     case RopeType::proportional: {
-      const Tensor inverse = plain(spec.theta, spec.dim) / spec.factor;
+      const Tensor inverse = plain_inverse(spec.theta, spec.dim) / spec.factor;
       inverse.slice(0, spec.angles).zero_();
       return {inverse, 1.0};
     }

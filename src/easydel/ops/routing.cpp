@@ -20,7 +20,7 @@
 namespace easydel::ops {
 namespace {
 
-constexpr double nothing = -std::numeric_limits<double>::infinity();
+constexpr double excluded = -std::numeric_limits<double>::infinity();
 
 Tensor best(const Tensor& scores, int64_t count) { return std::get<1>(at::topk(scores, count, -1)); }
 
@@ -34,7 +34,7 @@ Tensor within_groups(const Tensor& scores, const RouterSpec& spec) {
   const Tensor in =
       at::zeros_like(worth, at::TensorOptions().dtype(at::kBool)).scatter_(1, best(worth, spec.top_groups), true);
   const Tensor out = in.logical_not().unsqueeze(-1).expand_as(grouped).reshape(scores.sizes());
-  return scores.masked_fill(out, nothing);
+  return scores.masked_fill(out, excluded);
 }
 
 // One choice of the sparse mixer: the best of `left`, weighted among those of `left` within twice the jitter. With lots
@@ -48,7 +48,7 @@ std::pair<Tensor, Tensor> mix_one(const Tensor& scores, const Tensor& left, doub
     chosen = index;
     far = ((most - scores) / at::maximum(scores.abs(), most)) > 2 * jitter;
   }
-  const Tensor near = left.masked_fill(far, nothing), weights = at::softmax(near, -1);
+  const Tensor near = left.masked_fill(far, excluded), weights = at::softmax(near, -1);
   if (!lots.defined()) return {chosen, weights.gather(-1, chosen)};
   const Tensor waits = lots.narrow(1, 0, scores.size(1)).neg().log1p().neg();  // exponentially distributed
   const Tensor drawn = (near.detach() - waits.log()).argmax(-1, true), weight = weights.gather(-1, drawn);
@@ -64,7 +64,7 @@ Routing sparse_mixer(const Tensor& scores, const RouterSpec& spec, const Tensor&
   for (int64_t i = 0; i < spec.top_k; ++i) {
     auto [index, weight] =
         mix_one(scores, left, spec.jitter, lots.defined() ? lots.narrow(1, i * each, each) : Tensor());
-    left = left.scatter(-1, index, nothing);
+    left = left.scatter(-1, index, excluded);
     indices.push_back(index);
     weights.push_back(weight);
   }

@@ -49,13 +49,13 @@ variable_list inputs_of(const std::vector<Factors>& added) {
 }
 
 // The steps between a product and a logit.
-struct Shape {
+struct LogitShape {
   double multiplier = 1.0, softcap = 0.0, temperature = 1.0;
 };
 
 // The logits. If there is a softcap and `bent` is given, it receives the values of tanh.
 Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added,
-                    const Shape& shape, Tensor* bent = nullptr) {
+                    const LogitShape& shape, Tensor* bent = nullptr) {
   Tensor logits = head_product(hidden, weight, bias, added);
   if (shape.multiplier != 1.0) logits.mul_(shape.multiplier);
   if (shape.softcap > 0) {
@@ -146,7 +146,7 @@ struct Score : torch::autograd::Function<Score> {
     const Tensor logps = at::empty({n}, options), normalizer = at::empty({n}, options);
     const Tensor uniform = when(request.uniform), entropy = when(request.entropy), mean = when(request.mean_logit);
     const Tensor correct = request.correct ? at::empty({n}, options.dtype(at::kBool)) : Tensor();
-    const Shape shape{request.multiplier, request.softcap, request.temperature};
+    const LogitShape shape{request.multiplier, request.softcap, request.temperature};
     // From the last chunk to the first, whose logits are kept: the backward begins there and needs the memory of one
     // chunk.
     Tensor first;
@@ -210,7 +210,7 @@ struct Score : torch::autograd::Function<Score> {
     for (size_t i = 0; i < further; ++i)
       of_added.emplace_back(added[i], context->needs_input_grad(2 + 2 * i), context->needs_input_grad(3 + 2 * i));
     const auto number = [&](const char* name) { return context->saved_data[name].toDouble(); };
-    const Shape shape{number("multiplier"), number("softcap"), number("temperature")};
+    const LogitShape shape{number("multiplier"), number("softcap"), number("temperature")};
     size_t next = 0;
     const auto take = [&](const char* wanted) {
       return context->saved_data[wanted].toBool() ? gradients[next++] : Tensor();

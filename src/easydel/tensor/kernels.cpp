@@ -43,4 +43,8 @@ kernels::MutableHeads mutable_heads_of(const Tensor& x) {
   return {x.mutable_data_ptr(), kernel_dtype(x.scalar_type()), x.stride(0), x.stride(1)};
 }
 
+float* mutable_numbers(const Tensor& x) { return x.defined() ? x.mutable_data_ptr<float>() : nullptr; }
+
+Tensor contiguous_rows(const Tensor& x) { return x.numel() == 0 || x.stride(-1) == 1 ? x : x.contiguous(); }
+
 }  // namespace easydel::tensor

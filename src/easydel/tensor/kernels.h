@@ -20,5 +20,7 @@ kernels::Input input_of(const Tensor& x);          // [rows, columns] or [column
 kernels::Output output_of(const Tensor& x);
 kernels::Heads heads_of(const Tensor& x);  // [tokens, heads, dim]
 kernels::MutableHeads mutable_heads_of(const Tensor& x);
+float* mutable_numbers(const Tensor& x);  // of fp32; null: undefined
+Tensor contiguous_rows(const Tensor& x);  // x, or a copy if its rows are not contiguous
 
 }  // namespace easydel::tensor

@@ -1,0 +1,4 @@
+// The precompiled header of tests without torch.
+#include <gtest/gtest.h>
+
+#include "base_pch.h"
