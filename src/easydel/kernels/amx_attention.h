@@ -43,9 +43,9 @@ class AmxAttention {
     const bf16* keys[key_block];
     Few::find_rows(s, step_.k, rows_.kv_head, block, present_, keys);
     for (int64_t first = 0; first < present_; first += panel_columns)
-      Packing::turn<panel_columns>([&](int64_t r) { return keys[first + r]; },
-                                   std::min(panel_columns, present_ - first), step_.spec.head_dim, dim_,
-                                   keys_ + first * dim_);
+      Packing::transpose<panel_columns>([&](int64_t r) { return keys[first + r]; },
+                                        std::min(panel_columns, present_ - first), step_.spec.head_dim, dim_,
+                                        keys_ + first * dim_);
     Few::find_rows(s, step_.v, rows_.kv_head, block, present_, rows_of_values_);
     finite_ = pack_values({0, present_}, values_);
   }

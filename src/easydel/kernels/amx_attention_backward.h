@@ -32,7 +32,7 @@ struct AmxAttentionBackward {
     const auto take = [&](int64_t words) { return std::exchange(at, at + words); };
     Keys keys;
     keys.rows = reinterpret_cast<bf16*>(take(side * dim.step / 2));
-    keys.turned = reinterpret_cast<bf16*>(take(side * dim.step / 2));
+    keys.transposed = reinterpret_cast<bf16*>(take(side * dim.step / 2));
     keys.values = reinterpret_cast<bf16*>(take(side * v_dim.step / 2));
     keys.dk = reinterpret_cast<float*>(take(side * dim.step));
     keys.dv = reinterpret_cast<float*>(take(side * v_dim.step));
@@ -46,7 +46,7 @@ struct AmxAttentionBackward {
         AmxLoops::pack_rows(k, j, keys.of_tile(j), dim.size, keys.rows + j * dim.step);
         AmxLoops::pack_rows(v, j, keys.of_tile(j), v_dim.size, keys.values + j * v_dim.step);
       }
-      if (part.want_dq) AmxLoops::pack_columns(k, 0, dim.size, keys.count, keys.turned);
+      if (part.want_dq) AmxLoops::pack_columns(k, 0, dim.size, keys.count, keys.transposed);
       std::memset(keys.dk, 0, size_t(side * dim.step) * sizeof(float));
       std::memset(keys.dv, 0, size_t(side * v_dim.step) * sizeof(float));
       for (const Rows& rows : all)
@@ -59,13 +59,14 @@ struct AmxAttentionBackward {
       }
     }
     if (!part.want_dq) return;
-    thread_local Scratch<float> turned_of_thread;
-    float* const turned = turned_of_thread.at_least(tile * dim.step);
+    thread_local Scratch<float> transposed_of_thread;
+    float* const transposed = transposed_of_thread.at_least(tile * dim.step);
     for (const Rows& rows : all)
       for (int64_t r = 0; r < rows.count; r += tile) {
-        Tiles<V>::turn([&](int64_t d) { return rows.dq + r * dim.step + d * tile; }, dim.size, tile, dim.step, turned);
+        Tiles<V>::transpose([&](int64_t d) { return rows.dq + r * dim.step + d * tile; }, dim.size, tile, dim.step,
+                            transposed);
         for (int64_t i = r; i < std::min(r + tile, rows.count); ++i)
-          Plain::write(g.dq, s.first_query + rows.first + i, rows.head, dim.size, turned + (i - r) * dim.step,
+          Plain::write(g.dq, s.first_query + rows.first + i, rows.head, dim.size, transposed + (i - r) * dim.step,
                        spec.scale);
       }
   }
@@ -88,7 +89,7 @@ struct AmxAttentionBackward {
 
   // Up to `side` keys with their values.
   struct Keys {
-    bf16 *rows, *turned, *values;  // left sides: keys over dim, dim over keys, values over v_dim
+    bf16 *rows, *transposed, *values;  // left sides: keys over dim, dim over keys, values over v_dim
     float *dk, *dv;
     int64_t begin = 0, count = 0;
     int64_t of_tile(int64_t from) const { return std::min(tile, count - from); }
@@ -192,7 +193,7 @@ struct AmxAttentionBackward {
     LinesAhead nothing;
     for (int64_t d = 0; d < dim.size && !some.empty(); d += tile) {
       const int64_t count = std::min(tile, dim.size - d);
-      sum_tiles<Bf16Tiles>(registers, keys.turned + d * padded + some.begin * count * k_block, count,
+      sum_tiles<Bf16Tiles>(registers, keys.transposed + d * padded + some.begin * count * k_block, count,
                            block.dscore_pairs[i][some.begin], some.end - some.begin,
                            {rows.dq + i * tile * dim.step + d * tile, false}, nothing);
     }

@@ -39,11 +39,11 @@ struct AttentionBackwardLoops {
     float* const q_rows = take(rows * k_step);
     float* const dout_rows = take(rows * v_step);
     float* const dq = take(rows * k_step);
-    float* const q_turned = take(rows * dim);
-    float* const dout_turned = take(rows * v_dim);
+    float* const q_transposed = take(rows * dim);
+    float* const dout_transposed = take(rows * v_dim);
     at = keys_of_thread.at_least(key_block * (dim + v_dim + 2 * k_step + v_step));
-    float* const k_turned = take(key_block * dim);
-    float* const v_turned = take(key_block * v_dim);
+    float* const k_transposed = take(key_block * dim);
+    float* const v_transposed = take(key_block * v_dim);
     float* const k_rows = take(key_block * k_step);
     float* const dk = take(key_block * k_step);
     float* const dv = take(key_block * v_step);
@@ -52,10 +52,10 @@ struct AttentionBackwardLoops {
     const auto dout_row = [&](int64_t r) { return g.dout.at(token(step, part, r), head_of(step, part, r)); };
     for (int64_t t = 0; t < rows; t += block_rows) {
       const int64_t count = std::min(block_rows, rows - t);
-      Packing::turn(
-          g.q.dtype, [&](int64_t r) { return q_row(t + r); }, count, dim, count, q_turned + t * dim);
-      Packing::turn(
-          g.dout.dtype, [&](int64_t r) { return dout_row(t + r); }, count, v_dim, count, dout_turned + t * v_dim);
+      Packing::transpose(
+          g.q.dtype, [&](int64_t r) { return q_row(t + r); }, count, dim, count, q_transposed + t * dim);
+      Packing::transpose(
+          g.dout.dtype, [&](int64_t r) { return dout_row(t + r); }, count, v_dim, count, dout_transposed + t * v_dim);
     }
     if (part.want_dkv) {
       Packing::copy(g.q.dtype, q_row, rows, dim, k_step, q_rows);
@@ -67,8 +67,8 @@ struct AttentionBackwardLoops {
     alignas(64) float scores[block_rows * key_block], dweights[block_rows * key_block];
     for (int64_t block = part.keys.begin; block < part.keys.end; block += key_block) {
       const int64_t present = std::min(key_block, part.keys.end - block);
-      Packing::turn_keys(s, g.k, head, block, present, dim, k_turned);
-      Packing::turn_keys(s, g.v, head, block, present, v_dim, v_turned);
+      Packing::transpose_keys(s, g.k, head, block, present, dim, k_transposed);
+      Packing::transpose_keys(s, g.v, head, block, present, v_dim, v_transposed);
       if (part.want_dq) Packing::copy_keys(s, g.k, head, block, present, dim, k_step, k_rows);
       if (part.want_dkv) {
         std::memset(dk, 0, size_t(key_block * k_step) * sizeof(float));
@@ -88,10 +88,10 @@ struct AttentionBackwardLoops {
           }
           if (!any) continue;
           seeing = {std::min(seeing.begin, t - first), t - first + count};
-          Tile::rows_f32(count, q_turned + t * dim, count, {k_turned, key_block, key_block}, dim, scores, key_block,
-                         true);
-          Tile::rows_f32(count, dout_turned + t * v_dim, count, {v_turned, key_block, key_block}, v_dim, dweights,
+          Tile::rows_f32(count, q_transposed + t * dim, count, {k_transposed, key_block, key_block}, dim, scores,
                          key_block, true);
+          Tile::rows_f32(count, dout_transposed + t * v_dim, count, {v_transposed, key_block, key_block}, v_dim,
+                         dweights, key_block, true);
           float* const dscores_of_tile = dscores + (t - first) * key_block;
           for (int64_t r = 0; r < count; ++r) {
             const int64_t own_head = head_of(step, part, t + r), row = token(step, part, t + r) * spec.heads + own_head;

@@ -30,7 +30,7 @@ struct AttentionBackwardPairs {
     std::vector<Rows> all = pack_rows(step, part, rows_of_thread);
     uint32_t* at = keys_of_thread.at_least(side * (2 * dim.pairs + v_dim.pairs + dim.step + v_dim.step));
     const auto take = [&](int64_t words) { return std::exchange(at, at + words); };
-    Keys keys{.turned = take(side * dim.pairs), .rows = take(side * dim.pairs), .values = take(side * v_dim.pairs)};
+    Keys keys{.transposed = take(side * dim.pairs), .rows = take(side * dim.pairs), .values = take(side * v_dim.pairs)};
     keys.dk = reinterpret_cast<float*>(take(side * dim.step));
     keys.dv = reinterpret_cast<float*>(take(side * v_dim.step));
 
@@ -39,7 +39,7 @@ struct AttentionBackwardPairs {
       const Input k(g.k.at(s.first_key + block, kv_head), DType::bf16, g.k.token_stride);
       const Input v(g.v.at(s.first_key + block, kv_head), DType::bf16, g.v.token_stride);
       for (int64_t p = 0; p * panel_columns < keys.count; ++p) {
-        PairLoops::pack_panel(k, keys.count, dim.size, p, DType::bf16, keys.turned + p * panel_columns * dim.pairs);
+        PairLoops::pack_panel(k, keys.count, dim.size, p, DType::bf16, keys.transposed + p * panel_columns * dim.pairs);
         PairLoops::pack_panel(v, keys.count, v_dim.size, p, DType::bf16, keys.values + p * panel_columns * v_dim.pairs);
       }
       if (part.want_dq) PairLoops::pack_panels(k, keys.count, dim.size, 0, dim.panels, pairs_of_side, keys.rows);
@@ -113,7 +113,7 @@ struct AttentionBackwardPairs {
 
   // Up to `side` keys with their values.
   struct Keys {
-    uint32_t *turned, *rows, *values;  // panels of keys, [pair of dim][32]; panels of dim, [pair of keys][32]
+    uint32_t *transposed, *rows, *values;  // panels of keys, [pair of dim][32]; panels of dim, [pair of keys][32]
     float *dk = nullptr, *dv = nullptr;
     int64_t begin = 0, count = 0;
   };
@@ -295,8 +295,8 @@ struct AttentionBackwardPairs {
       return;
     }
     alignas(64) float scores[block_rows * panel_columns], dweights[block_rows * panel_columns];
-    multiply<1>(count, rows.q + tile.begin * dim.pairs, count, keys.turned + from * dim.pairs, {0, dim.pairs}, scores,
-                panel_columns, true);
+    multiply<1>(count, rows.q + tile.begin * dim.pairs, count, keys.transposed + from * dim.pairs, {0, dim.pairs},
+                scores, panel_columns, true);
     multiply<1>(count, rows.dout + tile.begin * v_dim.pairs, count, keys.values + from * v_dim.pairs, {0, v_dim.pairs},
                 dweights, panel_columns, true);
     const auto all_rows = [&](auto plain) {

@@ -123,7 +123,7 @@ struct Bf16AttentionLoops {
       for (int64_t i = 0; i < key_block; i += lanes) {
         W s = score(W::load(own + i));
         if (slopes) s = state.slope[t + r](s, block + i);
-        if constexpr (!whole) s = unless_hidden(seen.of_row[r], i, s, none);
+        if constexpr (!whole) s = if_seen(seen.of_row[r], i, s, none);
         s.store(own + i);
         top = Math::max(top, s);
       }
@@ -137,7 +137,7 @@ struct Bf16AttentionLoops {
 #pragma GCC unroll 4
       for (int64_t i = 0; i < key_block; i += lanes) {
         W weight = Math::exp2_of_negative(W::load(scores + r * key_block + i) - top);
-        if constexpr (!whole) weight = unless_hidden(seen.of_row[r], i, weight, W::zero());  // a NaN would not become 0
+        if constexpr (!whole) weight = if_seen(seen.of_row[r], i, weight, W::zero());  // a NaN would not become 0
         sums = sums + weight;
 #pragma GCC unroll 16
         for (int part = 0; part < W::parts; ++part)
@@ -152,10 +152,10 @@ struct Bf16AttentionLoops {
     state.top[r] = top, state.sums[r] = state.sums[r] * shrink;
     for (int64_t i = 0; i < v_step; i += lanes) (W::load(out + i) * shrink).store(out + i);
   }
-  // Sixteen keys starting at i; those that are not seen become `hidden`.
-  static W unless_hidden(Range seen, int64_t i, W x, W hidden) {
+  // Sixteen keys starting at i; others become `otherwise`.
+  static W if_seen(Range seen, int64_t i, W x, W otherwise) {
     const W at = Math::count() + W::set(float(i));
-    return Math::less(at, W::set(float(seen.begin)), hidden, Math::less(at, W::set(float(seen.end)), x, hidden));
+    return Math::less(at, W::set(float(seen.begin)), otherwise, Math::less(at, W::set(float(seen.end)), x, otherwise));
   }
 };
 

@@ -26,17 +26,18 @@ struct FewRows {
 
   // Packs keys [begin, begin + count) of one kv head as a panel of 64 columns of a bf16 weight, [dim / 32][four tiles].
   // The columns of missing keys are arbitrary. count is at least 1.
-  static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
-                        int64_t dim, bf16* to) {
+  static void transpose_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
+                             int64_t dim, bf16* to) {
     const bf16* row[key_block] = {};
     find_rows(s, k, head, begin, count, row);
     for (int64_t r = count; r < key_block; ++r) row[r] = row[r - 1];
     const int64_t ahead = begin + key_block < s.keys && k.token_stride != dim ? next_block_distance(s, k, begin) : 0;
-    turn_rows(row, count, dim, ahead, to, key_block * k_block);
+    transpose_rows(row, count, dim, ahead, to, key_block * k_block);
   }
   // The same for `count` rows given by pointers; up to 15 more are read. Their length is a multiple of 32, and blocks
   // of 32 are `step` apart. The data read next are `ahead` elements after each row (0: unknown).
-  static void turn_rows(const bf16* const* row, int64_t count, int64_t dim, int64_t ahead, bf16* to, int64_t step) {
+  static void transpose_rows(const bf16* const* row, int64_t count, int64_t dim, int64_t ahead, bf16* to,
+                             int64_t step) {
     for (int64_t first = 0; first < count; first += tile_columns) {
       bf16* tile = to + first / tile_columns * tile_elements;
       for (int64_t d = 0; d < dim; d += k_block, tile += step)

@@ -19,11 +19,11 @@ struct AttentionPacking {
 
   // at(r) returns row r as an untyped pointer: to[i * step + r].
   template <class At>
-  static void turn(DType dtype, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
+  static void transpose(DType dtype, const At& at, int64_t rows, int64_t dim, int64_t step, float* to) {
     if (dtype == DType::f32)
-      Tile::turn([&](int64_t r) { return static_cast<const float*>(at(r)); }, rows, dim, step, to);
+      Tile::transpose([&](int64_t r) { return static_cast<const float*>(at(r)); }, rows, dim, step, to);
     else
-      Tile::turn([&](int64_t r) { return static_cast<const bf16*>(at(r)); }, rows, dim, step, to);
+      Tile::transpose([&](int64_t r) { return static_cast<const bf16*>(at(r)); }, rows, dim, step, to);
   }
 
   // Rows of `step` floats (a multiple of 32), padded with zeros.
@@ -42,12 +42,12 @@ struct AttentionPacking {
 
   // Keys [begin, begin + count) of one kv head, transposed into [dim][64] or copied into [64][step]; missing keys are
   // 0.
-  static void turn_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
-                        int64_t dim, float* to) {
+  static void transpose_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
+                             int64_t dim, float* to) {
     if (count < key_block) std::memset(to, 0, size_t(dim * key_block) * sizeof(float));
     const void* rows[key_block];
     FewRows<V>::find_rows(s, k, head, begin, count, rows);
-    turn(
+    transpose(
         k.dtype, [&](int64_t r) { return rows[r]; }, count, dim, key_block, to);
   }
   static void copy_keys(const AttentionSequence& s, const Heads& k, int64_t head, int64_t begin, int64_t count,
@@ -136,15 +136,15 @@ struct AttentionLoops {
         const int64_t i = rows.first + t + r;
         return step.q.at(s.first_query + i / group, rows.kv_head * group + i % group);
       };
-      Packing::turn(step.q.dtype, row, count, dim, count, queries + t * dim);
+      Packing::transpose(step.q.dtype, row, count, dim, count, queries + t * dim);
     }
 
     for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
       const int64_t present = std::min(key_block, s.keys - block);
       if (key_pairs)
-        FewRows<V>::turn_keys(s, step.k, rows.kv_head, block, present, dim, pairs);
+        FewRows<V>::transpose_keys(s, step.k, rows.kv_head, block, present, dim, pairs);
       else
-        Packing::turn_keys(s, step.k, rows.kv_head, block, present, dim, keys);
+        Packing::transpose_keys(s, step.k, rows.kv_head, block, present, dim, keys);
       if (!in_place) Packing::copy_keys(s, step.v, rows.kv_head, block, present, spec.v_dim, v_step, values);
       for (int64_t t = 0; t < rows.count; t += block_rows) {
         const int64_t count = std::min(block_rows, rows.count - t);

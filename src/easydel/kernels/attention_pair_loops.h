@@ -26,14 +26,14 @@ class PairAttention {
     queries_ = queries_of_thread.at_least(divide_up(most_attention_rows, block_rows) * tile_columns * dim_);
     keys_ = keys_of_thread.at_least(key_block * dim_);
     for (int64_t t = 0; t < rows.count; t += block_rows)
-      Packing::template turn<tile_columns>([&](int64_t r) { return queries[t + r]; },
-                                           std::min(block_rows, rows.count - t), step.spec.head_dim, dim_,
-                                           queries_of(t));
+      Packing::template transpose<tile_columns>([&](int64_t r) { return queries[t + r]; },
+                                                std::min(block_rows, rows.count - t), step.spec.head_dim, dim_,
+                                                queries_of(t));
   }
 
   void begin(int64_t block) {
     block_ = block;
-    turn_keys();
+    transpose_keys();
     values_.begin(block);
   }
 
@@ -60,13 +60,15 @@ class PairAttention {
   bf16* queries_of(int64_t t) const { return queries_ + t / block_rows * tile_columns * dim_; }
 
   // The block's keys as Pairs of 64 columns; the columns of missing keys are arbitrary.
-  void turn_keys() {
+  void transpose_keys() {
     const AttentionSequence& s = *rows_.sequence;
     const int64_t present = std::min(key_block, s.keys - block_);
-    if (step_.spec.head_dim == dim_) return Few::turn_keys(s, step_.k, rows_.kv_head, block_, present, dim_, keys_);
+    if (step_.spec.head_dim == dim_)
+      return Few::transpose_keys(s, step_.k, rows_.kv_head, block_, present, dim_, keys_);
     const bf16* row[key_block];
     Few::find_rows(s, step_.k, rows_.kv_head, block_, present, row);
-    Packing::template turn<key_block>([&](int64_t r) { return row[r]; }, present, step_.spec.head_dim, dim_, keys_);
+    Packing::template transpose<key_block>([&](int64_t r) { return row[r]; }, present, step_.spec.head_dim, dim_,
+                                           keys_);
   }
 
   // The right side of a product: pairs [begin, end) of [pair / 16][column / 16][16 pairs][16 columns].

@@ -59,7 +59,7 @@ struct AttentionPairs {
   // `count` rows of `own` numbers as pairs of dimensions, [dim / 32][column / 16][16][16], dim padded with zeros;
   // columns after the last row are arbitrary. at(r) returns row r as an untyped pointer.
   template <int64_t columns, class At>
-  static void turn(const At& at, int64_t count, int64_t own, int64_t dim, bf16* to) {
+  static void transpose(const At& at, int64_t count, int64_t own, int64_t dim, bf16* to) {
     const bf16* row[columns];
     thread_local Scratch<bf16> of_thread;
     bf16* const padded = own == dim ? nullptr : of_thread.at_least(columns * dim);
@@ -70,7 +70,7 @@ struct AttentionPairs {
       std::memset(padded + r * dim + own, 0, size_t(dim - own) * sizeof(bf16));
       row[r] = padded + r * dim;
     }
-    Few::turn_rows(row, count, dim, 0, to, columns * k_block);
+    Few::transpose_rows(row, count, dim, 0, to, columns * k_block);
   }
 
   // Distances between panels of 32 columns, and between blocks of 16 pairs (two adjacent tiles each).

@@ -34,7 +34,7 @@ class TileAttention {
     values_ = values_of_thread.at_least(key_block * v_step_);
     for (int64_t t = 0; t < rows.count; t += block_rows) {
       const int64_t count = std::min(block_rows, rows.count - t);
-      Tile::turn([&](int64_t r) { return queries[t + r]; }, count, dim_, count, queries_ + t * dim_);
+      Tile::transpose([&](int64_t r) { return queries[t + r]; }, count, dim_, count, queries_ + t * dim_);
     }
   }
 
@@ -43,9 +43,9 @@ class TileAttention {
     const int64_t present = std::min(key_block, s.keys - block);
     block_ = block, finite_ = Finite::unknown, ahead_ = next_block_distance(s, step_.v, block);
     if (key_pairs_)
-      Few::turn_keys(s, step_.k, rows_.kv_head, block, present, dim_, reinterpret_cast<bf16*>(keys_));
+      Few::transpose_keys(s, step_.k, rows_.kv_head, block, present, dim_, reinterpret_cast<bf16*>(keys_));
     else
-      Packing::turn_keys(s, step_.k, rows_.kv_head, block, present, dim_, keys_);
+      Packing::transpose_keys(s, step_.k, rows_.kv_head, block, present, dim_, keys_);
     if (in_place_)
       Few::find_rows(s, step_.v, rows_.kv_head, block, present, rows_of_values_);
     else

@@ -13,7 +13,7 @@ namespace easydel::kernels {
 namespace {
 
 // Transposes [channels, width] into [width, channels], or back.
-void turn(const float* from, int64_t rows, int64_t columns, float* to) {
+void transpose(const float* from, int64_t rows, int64_t columns, float* to) {
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
 }
@@ -55,7 +55,7 @@ void convolve(Executor& executor, const ConvolutionSpec& spec, std::span<const C
               Output y) {
   thread_local Scratch<float> of_thread;
   float* const taps = of_thread.at_least(spec.width * spec.channels);
-  turn(spec.weight, spec.channels, spec.width, taps);
+  transpose(spec.weight, spec.channels, spec.width, taps);
   const ConvolutionStep step{spec, ranges, x, taps};
   const Loops& isa = loops();
   over_tokens(executor, step,
@@ -70,7 +70,7 @@ void convolve_backward(Executor& executor, const ConvolutionSpec& spec, std::spa
   thread_local Scratch<float> of_thread;
   const int64_t size = spec.width * spec.channels;
   float *const taps = of_thread.at_least(2 * size), *const dtaps = taps + size;
-  turn(spec.weight, spec.channels, spec.width, taps);
+  transpose(spec.weight, spec.channels, spec.width, taps);
   const ConvolutionStep step{spec, ranges, x, taps};
   const Loops& isa = loops();
   if (dx.data)
@@ -80,7 +80,7 @@ void convolve_backward(Executor& executor, const ConvolutionSpec& spec, std::spa
   executor.run(divide_up(spec.channels, sixteen), [&](int64_t part) {
     isa.convolution.weight_gradient(step, dy, part * sixteen, dweight ? dtaps : nullptr, dbias);
   });
-  if (dweight) turn(dtaps, spec.width, spec.channels, dweight);
+  if (dweight) transpose(dtaps, spec.width, spec.channels, dweight);
 }
 
 }  // namespace easydel::kernels

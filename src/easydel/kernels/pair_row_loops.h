@@ -53,13 +53,13 @@ struct PairRowLoops {
       }
       v += vectors;
     }
-    alignas(64) float turned[of_panel];
+    alignas(64) float transposed[of_panel];
     for (int64_t row = 0; row < step.m; row += panel_columns) {
       const int64_t rows = std::min(panel_columns, step.m - row);
       for (int64_t i = 0; i < columns; i += lanes)
         for (int64_t j = 0; j < rows; j += lanes)
-          turn(sums + row * panel_columns + i * panel_columns + j, turned + j * panel_columns + i);
-      ProductLoops<V>::write_rows(step, panel, row, rows, turned);
+          transpose(sums + row * panel_columns + i * panel_columns + j, transposed + j * panel_columns + i);
+      ProductLoops<V>::write_rows(step, panel, row, rows, transposed);
     }
   }
 
@@ -110,7 +110,7 @@ struct PairRowLoops {
   }
 
   // Transposes 16 x 16 out of rows of 32.
-  static void turn(const float* from, float* to) {
+  static void transpose(const float* from, float* to) {
     __m512 all[lanes];
 #pragma GCC unroll 16
     for (int64_t i = 0; i < lanes; ++i) all[i] = V::load(from + i * panel_columns);

@@ -71,7 +71,7 @@ struct ProductLoops {
 
   static void pack_rows(Input x, int64_t first, int64_t rows, int64_t k, int64_t padded_k, bool round_to_bf16,
                         float* to) {
-    turn_rows(x, first, rows, k, rows, to);
+    transpose_rows(x, first, rows, k, rows, to);
     std::memset(to + k * rows, 0, size_t((padded_k - k) * rows) * sizeof(float));
     if (!round_to_bf16 || x.dtype == DType::bf16) return;
     int64_t i = 0;
@@ -92,18 +92,18 @@ struct ProductLoops {
     if (dtype == DType::f32) {
       float* const panel_f32 = static_cast<float*>(to);
       if (columns < panel_columns) std::memset(to, 0, size_t(k * panel_columns) * sizeof(float));
-      turn_rows(w, first, columns, k, panel_columns, panel_f32);
+      transpose_rows(w, first, columns, k, panel_columns, panel_f32);
       return;
     }
     // A pair of bf16 moves as one float: a tile is 16 columns of 16 pairs, transposed.
     bf16* tiles = static_cast<bf16*>(to);
     for (int64_t k0 = 0; k0 < k; k0 += k_block)
       for (int64_t tile = 0; tile < panel_columns; tile += tile_columns, tiles += tile_elements) {
-        alignas(64) float pairs[tile_columns][tile_columns] = {}, turned[tile_columns][tile_columns];
+        alignas(64) float pairs[tile_columns][tile_columns] = {}, transposed[tile_columns][tile_columns];
         for (int64_t c = 0; c < std::min(tile_columns, columns - tile); ++c)
           copy_bf16(w, first + tile + c, k0, std::min(k_block, k - k0), pairs[c]);
-        Tile::turn([&](int64_t c) { return pairs[c]; }, tile_columns, tile_columns, tile_columns, turned[0]);
-        std::memcpy(tiles, turned, sizeof turned);
+        Tile::transpose([&](int64_t c) { return pairs[c]; }, tile_columns, tile_columns, tile_columns, transposed[0]);
+        std::memcpy(tiles, transposed, sizeof transposed);
       }
   }
 
@@ -167,11 +167,11 @@ struct ProductLoops {
     }
   }
 
-  static void turn_rows(const Input& x, int64_t first, int64_t rows, int64_t k, int64_t step, float* to) {
+  static void transpose_rows(const Input& x, int64_t first, int64_t rows, int64_t k, int64_t step, float* to) {
     if (x.dtype == DType::f32)
-      Tile::turn([&](int64_t r) { return static_cast<const float*>(x.at(first + r)); }, rows, k, step, to);
+      Tile::transpose([&](int64_t r) { return static_cast<const float*>(x.at(first + r)); }, rows, k, step, to);
     else
-      Tile::turn([&](int64_t r) { return static_cast<const bf16*>(x.at(first + r)); }, rows, k, step, to);
+      Tile::transpose([&](int64_t r) { return static_cast<const bf16*>(x.at(first + r)); }, rows, k, step, to);
   }
 };
 

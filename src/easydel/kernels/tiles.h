@@ -198,7 +198,7 @@ struct Tiles {
 
   // to[i * step + r] = row(r)[i]: `rows` rows (at most step) of length k become columns.
   template <class Row>
-  static void turn(const Row& row, int64_t rows, int64_t k, int64_t step, float* to) {
+  static void transpose(const Row& row, int64_t rows, int64_t k, int64_t step, float* to) {
     for (int64_t r = 0; r < rows; r += width) {
       const int64_t count = std::min<int64_t>(width, rows - r);
       const int64_t whole = 2 * count <= width ? 0 : k / width * width;  // not worth it for a few rows
