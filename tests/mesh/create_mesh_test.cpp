@@ -41,7 +41,7 @@ TEST(CreateMesh, RefusesHostsThatDoNotFit) {
             "every host");
 }
 
-TEST(ParseMeshString, RefusesWhatIsNoMesh) {
+TEST(ParseMeshString, RefusesOtherStrings) {
   const auto refused = [](const char* text) {
     return test::refusal([&] { parse_mesh_string(text, {"dp", "tp"}, 8); });
   };

@@ -63,7 +63,7 @@ TEST(OperationMetadata, GoesThroughDictionariesAndJson) {
   const auto back = OperationMetadata::from_json(metadata.to_json());
   EXPECT_EQ(back, metadata);
   EXPECT_EQ(back.mesh().size("tp"), 4);
-  EXPECT_EQ(back.get_shardings(std::string(kTrain)), metadata.get_shardings(std::string(kTrain)));
+  EXPECT_EQ(back.get_shardings(std::string(train_mode)), metadata.get_shardings(std::string(train_mode)));
 }
 
 TEST(OperationMetadata, ReplacesFieldsByTheirNames) {
@@ -82,7 +82,7 @@ TEST(OperationMetadata, ReplacesFieldsByTheirNames) {
 
 TEST(OperationMetadata, FlatTokensAreCutByBatchAndTimeTogether) {
   const auto rules =
-      OperationMetadata::from_config({}).get_shardings(std::string(kTrain), AttentionLayout::thd, false, 2);
+      OperationMetadata::from_config({}).get_shardings(std::string(train_mode), AttentionLayout::thd, false, 2);
   EXPECT_EQ(describe(rules.query), "((fsdp, dp, sp), tp, -)");
   EXPECT_EQ(describe(rules.key), "((fsdp, dp, sp), tp, -)");
   EXPECT_EQ(describe(rules.q_segment_ids), "((fsdp, dp, sp))");

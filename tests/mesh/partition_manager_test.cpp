@@ -8,9 +8,9 @@
 namespace easydel::mesh {
 namespace {
 
-const std::string train(kTrain), decode(kDecode);
+const std::string train(train_mode), decode(decode_mode);
 
-TEST(PartitionManager, RefusesAWordThatIsNone) {
+TEST(PartitionManager, RefusesAnUnknownWord) {
   const PartitionManager manager;
   EXPECT_EQ(test::refusal([&] { manager.resolve({{"__HEADS__"}}, train); }),
             "partition: Unknown semantic axis name: '__HEADS__'\n    did you mean '__HEAD__'?");

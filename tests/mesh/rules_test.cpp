@@ -22,7 +22,7 @@ TEST(PartitionRules, TakesTheFirstRuleThatIsFoundInThePath) {
   EXPECT_EQ(PartitionRules({{"^lm_head", {}}}, grid()).find("model/lm_head/kernel"), nullptr);
 }
 
-TEST(PartitionRules, TurnsInOutIntoStorageOrder) {
+TEST(PartitionRules, TransposesInOutIntoStorageOrder) {
   EXPECT_EQ(storage_order({{"fsdp"}, {"tp"}}, 2), (PartitionSpec{{"tp"}, {"fsdp"}}));
   EXPECT_EQ(storage_order({{"ep"}, {"fsdp"}, {"tp"}}, 3), (PartitionSpec{{"ep"}, {"tp"}, {"fsdp"}}));
   EXPECT_EQ(storage_order({{"fsdp"}}, 2), (PartitionSpec{{}, {"fsdp"}}));  // a short spec: [in] only
@@ -75,7 +75,7 @@ TEST(MatchPartitionRules, RefusesAParameterWithoutARule) {
       "partition rules: Partition rule not found for param: model/norm/scale\n    end the rules with [\".*\", []]");
 }
 
-TEST(ReadRules, RefusesWhatIsNoRule) {
+TEST(ReadRules, RefusesOtherValues) {
   const auto refused = [](const char* text) { return test::refusal([&] { read_rules(parse_yaml(text)); }); };
   EXPECT_EQ(refused("[kernel]"),
             "sharding.partition_rules[0]: 'kernel' is not a rule\n    write [\"self_attn/q_proj/kernel\", [fsdp, tp]]");

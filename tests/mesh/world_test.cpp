@@ -21,7 +21,7 @@ std::string refusal(const std::map<std::string, std::string>& variables) {
   return test::refusal([&] { read(variables); });
 }
 
-TEST(World, IsOneRankWhereNobodyLaunched) {
+TEST(World, IsOneRankWithoutALauncher) {
   World world = read({});
   EXPECT_EQ(world.rank, 0);
   EXPECT_EQ(world.size, 1);

@@ -14,9 +14,8 @@ namespace easydel {
 std::string bar_of(double share, int columns, bool colour) {
   const int room = columns - 2;
   if (room < 5) return {};
-  const int full = static_cast<int>(std::clamp(share, 0.0, 1.0) * room + 0.5);
-  const std::string bar =
-      str("[", std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(room - full), '.'), "]");
+  const int full = int(std::clamp(share, 0.0, 1.0) * room + 0.5);
+  const std::string bar = str("[", std::string(size_t(full), '#'), std::string(size_t(room - full), '.'), "]");
   return colour ? str("\033[36m", bar, "\033[0m") : bar;
 }
 
@@ -41,8 +40,8 @@ TerminalBar::~TerminalBar() {
 
 void TerminalBar::draw(double share) {
   if (!on_terminal_) return;
-  const std::string after = str(" ", static_cast<int>(100 * share), " %");
-  const int room = std::clamp(columns_of(stream_) - static_cast<int>(title_.size() + after.size()) - 2, 0, 42);
+  const std::string after = str(" ", int(100 * share), " %");
+  const int room = std::clamp(columns_of(stream_) - int(title_.size() + after.size()) - 2, 0, 42);
   std::fprintf(stream_, "\r\033[K%s %s%s", title_.c_str(), bar_of(share, room, colour_).c_str(), after.c_str());
   std::fflush(stream_);
   drawn_ = true;

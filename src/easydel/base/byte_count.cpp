@@ -12,7 +12,7 @@ std::optional<int64_t> byte_count(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string unit;
   for (const char* c = end; c != text.data() + text.size(); ++c)
-    if (*c != ' ') unit += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+    if (*c != ' ') unit += char(std::toupper(static_cast<unsigned char>(*c)));
   static constexpr std::string_view powers = "KMGT";
   const size_t power =
       unit.empty() || unit == "B" ? 0 : powers.find(unit[0]) + 1;  // 0 also for an unknown unit: npos + 1
@@ -20,7 +20,7 @@ std::optional<int64_t> byte_count(std::string_view text) {
   if (error != std::errc() || (power ? rest != "B" && rest != "IB" : !unit.empty() && unit != "B")) return std::nullopt;
   const double bytes = number * std::pow(rest == "IB" ? 1024.0 : 1000.0, double(power));
   if (!(bytes >= 1.0 && bytes < 0x1p62)) return std::nullopt;
-  return static_cast<int64_t>(bytes);
+  return int64_t(bytes);
 }
 
 }  // namespace easydel

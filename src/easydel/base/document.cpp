@@ -89,12 +89,12 @@ std::optional<int64_t> Value::as_int() const {
   const auto number = parse_decimal(scalar);
   // 2^63 is the first double that is too large; beyond 2^53 a double no longer says which integer was meant.
   if (!number || std::trunc(*number) != *number || std::abs(*number) > 0x1p53) return std::nullopt;
-  return static_cast<int64_t>(*number);
+  return int64_t(*number);
 }
 
 std::optional<double> Value::as_double() const {
   if (kind != Kind::plain) return std::nullopt;
-  if (const auto whole = parse_integer(scalar)) return static_cast<double>(*whole);
+  if (const auto whole = parse_integer(scalar)) return double(*whole);
   if (const auto number = parse_decimal(scalar)) return number;
   const std::string word = canonical(scalar.starts_with('-') || scalar.starts_with('+') ? scalar.substr(1) : scalar);
   if (word == ".inf")

@@ -12,7 +12,7 @@ namespace easydel {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-constexpr int kMaxJsonDepth = 200;
+constexpr int max_json_depth = 200;
 
 class JsonReader {
  public:
@@ -51,8 +51,8 @@ class JsonReader {
  private:
   Value node(ondemand::value& value, int depth) {
     const std::string_view token = value.raw_json_token();
-    if (depth > kMaxJsonDepth)
-      wrong(place_of(token.data()), str("is nested more than ", kMaxJsonDepth, " levels deep"));
+    if (depth > max_json_depth)
+      wrong(place_of(token.data()), str("is nested more than ", max_json_depth, " levels deep"));
     switch (token[0]) {
       case '{':
         return object(value, token, depth);
@@ -145,7 +145,7 @@ class JsonReader {
     if (at < counted_to_ || !counted_to_) counted_to_ = line_begin_ = begin, line_ = 1;
     for (; counted_to_ < at; ++counted_to_)
       if (*counted_to_ == '\n') ++line_, line_begin_ = counted_to_ + 1;
-    return {line_, static_cast<int>(at - line_begin_) + 1};
+    return {line_, int(at - line_begin_) + 1};
   }
 
   [[noreturn]] void fail(const char* at, simdjson::error_code error) {

@@ -9,7 +9,7 @@
 namespace easydel {
 namespace {
 
-constexpr size_t kFlowColumns = 100;  // a list of scalars that fits is written on one line
+constexpr size_t flow_columns = 100;  // a list of scalars that fits is written on one line
 
 // The first character of `rest` if some reader would drop it or take it for the end of a line: control characters, NEL,
 // LS, PS, the byte order mark. 0 for any other character.
@@ -58,9 +58,9 @@ std::string in_quotes(std::string_view text) {
 
 // Words that some reader of YAML (1.1 or 1.2) takes for a null, a boolean or a merge key.
 bool is_reserved_word(std::string_view text) {
-  static constexpr std::array<std::string_view, 13> kWords = {"null", "~", "true", "false", "yes", "no",  "on",
-                                                              "off",  "y", "n",    "<<",    "=",   "none"};
-  return std::ranges::find(kWords, canonical(text)) != kWords.end();
+  static constexpr std::array<std::string_view, 13> reserved_words = {"null", "~", "true", "false", "yes", "no",  "on",
+                                                                      "off",  "y", "n",    "<<",    "=",   "none"};
+  return std::ranges::find(reserved_words, canonical(text)) != reserved_words.end();
 }
 
 std::string yaml_text(std::string_view text, bool flow) {
@@ -127,7 +127,7 @@ void block_child(const Value& value, size_t indent, bool in_list, std::string& o
   } else if (is_scalar(value) || empty) {
     out += " " + flow(value, true) + "\n";
   } else if (std::string line; value.is_list() && std::ranges::all_of(value.items, is_scalar) &&
-                               (line = flow(value, true)).size() + indent <= kFlowColumns) {
+                               (line = flow(value, true)).size() + indent <= flow_columns) {
     out += " " + line + "\n";
   } else if (in_list) {
     std::string inner;
@@ -181,8 +181,8 @@ void json(const Value& value, int indent, size_t depth, std::string& out) {
   }
   const bool list = value.is_list();
   const size_t count = list ? value.items.size() : value.entries.size();
-  const std::string line = indent > 0 ? "\n" + std::string(depth * static_cast<size_t>(indent), ' ') : "";
-  const std::string inner = indent > 0 ? line + std::string(static_cast<size_t>(indent), ' ') : "";
+  const std::string line = indent > 0 ? "\n" + std::string(depth * size_t(indent), ' ') : "";
+  const std::string inner = indent > 0 ? line + std::string(size_t(indent), ' ') : "";
   out += list ? '[' : '{';
   for (size_t i = 0; i < count; ++i) {
     if (i > 0) out += indent > 0 ? "," : ", ";

@@ -12,8 +12,8 @@
 namespace easydel {
 namespace {
 
-constexpr int kMaxYamlDepth = 200;
-constexpr size_t kMaxAliasWeight = 250'000;  // nodes (long texts count more) that aliases may multiply into
+constexpr int max_yaml_depth = 200;
+constexpr size_t max_alias_weight = 250'000;  // nodes (long texts count more) that aliases may multiply into
 
 class YamlReader {
  public:
@@ -53,7 +53,7 @@ class YamlReader {
 
   // Parses one node. The current event is its first one before the call, and its last one after.
   Value node(int depth) {
-    if (depth > kMaxYamlDepth) wrong(here(), str("is nested more than ", kMaxYamlDepth, " levels deep"));
+    if (depth > max_yaml_depth) wrong(here(), str("is nested more than ", max_yaml_depth, " levels deep"));
     switch (event_.type) {
       case YAML_ALIAS_EVENT:
         return alias(text_of(event_.data.alias.anchor));
@@ -69,7 +69,7 @@ class YamlReader {
       case YAML_MAPPING_START_EVENT:
         return collection(text_of(event_.data.mapping_start.anchor), event_.data.mapping_start.tag, "map", depth);
       default:
-        throw Bug(str(name_, ": unexpected YAML event ", static_cast<int>(event_.type)));
+        throw Bug(str(name_, ": unexpected YAML event ", int(event_.type)));
     }
   }
 
@@ -79,7 +79,7 @@ class YamlReader {
     if (!found->second.finished)
       wrong(here(), "*" + name + " is inside the value that it names", "a value cannot contain itself");
     weight_ += found->second.weight, aliased_ += found->second.weight;
-    if (aliased_ > kMaxAliasWeight) wrong(here(), "*" + name + ": aliases make this document too large");
+    if (aliased_ > max_alias_weight) wrong(here(), "*" + name + ": aliases make this document too large");
     return found->second.value;
   }
 
@@ -196,7 +196,7 @@ class YamlReader {
     }
     size_t at = line_begin_;
     for (size_t characters = 0; characters < mark.column && at < text_.size(); ++characters) at += width(at);
-    return {static_cast<int>(mark.line) + 1, static_cast<int>(at - line_begin_) + 1};
+    return {int(mark.line) + 1, int(at - line_begin_) + 1};
   }
   size_t width(size_t at) const {
     const auto lead = static_cast<unsigned char>(text_[at]);
@@ -214,7 +214,7 @@ class YamlReader {
     return text_.size();
   }
   char byte_at(const Place& place) const {
-    const size_t at = line_begin_ + static_cast<size_t>(place.column) - 1;
+    const size_t at = line_begin_ + size_t(place.column) - 1;
     return at < text_.size() ? text_[at] : '\0';
   }
   Place here() { return place_of(event_.start_mark); }

@@ -78,7 +78,7 @@ void append(std::string& out, unsigned long long value) { append_integer(out, va
 
 void append(std::string& out, double value) {
   char digits[32];
-  out.append(digits, static_cast<size_t>(std::snprintf(digits, sizeof(digits), "%g", value)));
+  out.append(digits, size_t(std::snprintf(digits, sizeof(digits), "%g", value)));
 }
 
 void append(std::string& out, const void* value, void (*write)(std::ostream& stream, const void* value)) {

@@ -73,7 +73,7 @@ void append_value(std::string& out, const void* value) {
   if constexpr (std::is_same_v<T, char>)
     out += typed;
   else if constexpr (std::is_floating_point_v<T>)
-    append(out, static_cast<double>(typed));
+    append(out, double(typed));
   else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T> && sizeof(T) > 1)
     append(out, static_cast<unsigned long long>(typed));
   else if constexpr (std::is_integral_v<T>)
@@ -114,7 +114,7 @@ std::string str(const Parts&... parts) {
 struct Condition {
   template <class T>
   Condition(const T& value, const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : holds(static_cast<bool>(value)), file(file), line(line) {}
+      : holds(bool(value)), file(file), line(line) {}
   bool holds;
   const char* file;
   int line;

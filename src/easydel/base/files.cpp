@@ -22,7 +22,7 @@
 namespace easydel::files {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr size_t buffer_bytes = size_t{1} << 20;
 
 [[noreturn]] void fail(const fs::path& path, std::string_view verb, int error) {
   std::string remedy;
@@ -60,16 +60,15 @@ Fault fault_of_environment() {
   if (first == std::string::npos || second == std::string::npos) wrong("has not three parts");
   const std::string operation = spec.substr(0, first), action = spec.substr(second + 1);
   bool known = operation == "any";
-  for (int i = 0; i <= static_cast<int>(Operation::mkdir); ++i)
-    known |= operation == name_of(static_cast<Operation>(i));
+  for (int i = 0; i <= int(Operation::mkdir); ++i) known |= operation == name_of(static_cast<Operation>(i));
   if (!known) wrong("no operation '" + operation + "'");
   const long nth = std::strtol(spec.c_str() + first + 1, nullptr, 10);
   if (nth < 1) wrong("the count must be 1 or more");
-  static constexpr std::pair<std::string_view, int> kErrors[] = {
+  static constexpr std::pair<std::string_view, int> known_errors[] = {
       {"ENOSPC", ENOSPC}, {"EIO", EIO},       {"EACCES", EACCES}, {"EROFS", EROFS}, {"EDQUOT", EDQUOT},
       {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EMFILE", EMFILE}, {"EXDEV", EXDEV}, {"kill", -1}};
-  const auto* found = std::ranges::find(kErrors, action, &std::pair<std::string_view, int>::first);
-  if (found == std::end(kErrors)) wrong("no errno '" + action + "'");
+  const auto* found = std::ranges::find(known_errors, action, &std::pair<std::string_view, int>::first);
+  if (found == std::end(known_errors)) wrong("no errno '" + action + "'");
   return [operation, nth, error = found->second, seen = 0L](Operation now, const fs::path&) mutable {
     if (operation != "any" && operation != name_of(now)) return 0;
     if (++seen != nth) return 0;
@@ -101,7 +100,7 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 void write_all(int file, const fs::path& shown, const char* data, size_t bytes) {
   while (bytes > 0) {
-    const auto wrote = static_cast<size_t>(
+    const auto wrote = size_t(
         step(Operation::write, shown, "write", [&] { return ::write(file, data, std::min(bytes, size_t{1} << 30)); }));
     data += wrote, bytes -= wrote;
   }
@@ -110,8 +109,8 @@ void write_all(int file, const fs::path& shown, const char* data, size_t bytes) 
 }  // namespace
 
 std::string_view name_of(Operation operation) {
-  static constexpr std::string_view kNames[] = {"open", "write", "fsync", "rename", "remove", "mkdir"};
-  return kNames[static_cast<size_t>(operation)];
+  static constexpr std::string_view operation_names[] = {"open", "write", "fsync", "rename", "remove", "mkdir"};
+  return operation_names[size_t(operation)];
 }
 
 void set_fault(Fault wanted) { fault() = std::move(wanted); }
@@ -123,7 +122,7 @@ std::string read(const fs::path& path) {
   if (::fstat(file, &status) != 0) fail(path, "read", errno);
   if (S_ISDIR(status.st_mode)) refuse(path.string(), "is a folder, not a file");
   std::string out;
-  out.resize(static_cast<size_t>(std::max<off_t>(status.st_size, 0)));
+  out.resize(size_t(std::max<off_t>(status.st_size, 0)));
   size_t filled = 0;
   for (;;) {
     if (filled == out.size()) out.resize(out.size() + 4096);  // for pipes and /proc, and to detect the end
@@ -131,7 +130,7 @@ std::string read(const fs::path& path) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path, "read", errno);
     if (got == 0) break;
-    filled += static_cast<size_t>(got);
+    filled += size_t(got);
   }
   out.resize(filled);
   return out;
@@ -146,7 +145,7 @@ std::string read_compressed(const fs::path& path) {
   stream.next_in = reinterpret_cast<Bytef*>(packed.data());
   stream.avail_in = static_cast<uInt>(packed.size());
   std::string out;
-  std::vector<char> piece(kBufferBytes);
+  std::vector<char> piece(buffer_bytes);
   bool ended = false;  // one gzip member: a file may contain several
   while (!ended || stream.avail_in > 0) {
     if (ended) check(::inflateReset(&stream) == Z_OK, "zlib: inflateReset failed");
@@ -236,8 +235,8 @@ Writer::~Writer() {
 
 void Writer::write(const void* data, size_t bytes) {
   size_ += bytes;
-  if (buffer_.size() + bytes > kBufferBytes) flush();
-  if (bytes >= kBufferBytes) return write_all(file_, path_, static_cast<const char*>(data), bytes);
+  if (buffer_.size() + bytes > buffer_bytes) flush();
+  if (bytes >= buffer_bytes) return write_all(file_, path_, static_cast<const char*>(data), bytes);
   buffer_.insert(buffer_.end(), static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
 }
 
@@ -245,9 +244,8 @@ void Writer::write_at(uint64_t offset, const void* data, size_t bytes) {
   flush();
   const char* next = static_cast<const char*>(data);
   for (size_t done = 0; done < bytes;)
-    done += static_cast<size_t>(step(Operation::write, path_, "write", [&] {
-      return ::pwrite(file_, next + done, bytes - done, static_cast<off_t>(offset + done));
-    }));
+    done += size_t(step(Operation::write, path_, "write",
+                        [&] { return ::pwrite(file_, next + done, bytes - done, static_cast<off_t>(offset + done)); }));
   size_ = std::max<uint64_t>(size_, offset + bytes);
 }
 
@@ -278,7 +276,7 @@ ResumingWriter::ResumingWriter(const fs::path& path) : path_(path) {
   file_ = step(Operation::open, path_, "write",
                [&] { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666); });
   const off_t end = ::lseek(file_, 0, SEEK_END);
-  size_ = end < 0 ? 0 : static_cast<uint64_t>(end);
+  size_ = end < 0 ? 0 : uint64_t(end);
 }
 
 ResumingWriter::~ResumingWriter() { ::close(file_); }
@@ -337,10 +335,10 @@ std::shared_ptr<const Mapped> Mapped::open(const fs::path& path) {
   const std::shared_ptr<Mapped> mapped(new Mapped);
   mapped->path_ = path;
   if (status.st_size == 0) return mapped;
-  void* data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  void* data = ::mmap(nullptr, size_t(status.st_size), PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   if (data == MAP_FAILED) fail(path, "read", errno);
   mapped->data_ = static_cast<const std::byte*>(data);
-  mapped->size_ = static_cast<size_t>(status.st_size);
+  mapped->size_ = size_t(status.st_size);
   const std::lock_guard lock(mappings().mutex);
   mappings().end_of[mapped->data_] = mapped->data_ + mapped->size_;
   return mapped;
@@ -402,13 +400,13 @@ std::string sha256_of_file(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file < 0) fail(path, "read", errno);
   Sha256 hash;
-  std::vector<char> piece(kBufferBytes);
+  std::vector<char> piece(buffer_bytes);
   for (;;) {
     const ssize_t got = ::read(file, piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path, "read", errno);
     if (got == 0) return hash.hex();
-    hash.add(piece.data(), static_cast<size_t>(got));
+    hash.add(piece.data(), size_t(got));
   }
 }
 

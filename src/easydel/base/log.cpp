@@ -62,7 +62,7 @@ void write(Level level, std::string_view text) {
   while (!rest.empty()) {
     const ssize_t wrote = ::write(STDERR_FILENO, rest.data(), rest.size());
     if (wrote < 0 && errno != EINTR) return;
-    if (wrote > 0) rest.remove_prefix(static_cast<size_t>(wrote));
+    if (wrote > 0) rest.remove_prefix(size_t(wrote));
   }
 }
 

@@ -47,7 +47,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
 
 std::string canonical(std::string_view name) {
   std::string out(name);
-  for (char& c : out) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : out) c = c == '-' ? '_' : char(std::tolower(static_cast<unsigned char>(c)));
   return out;
 }
 

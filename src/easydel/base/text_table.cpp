@@ -21,11 +21,9 @@ std::string with_unit(double number, double base, std::initializer_list<const ch
 
 }  // namespace
 
-std::string count_text(int64_t count) {
-  return with_unit(static_cast<double>(count), 1000, {"", " k", " M", " G", " T"});
-}
+std::string count_text(int64_t count) { return with_unit(double(count), 1000, {"", " k", " M", " G", " T"}); }
 std::string bytes_text(uint64_t bytes) {
-  return with_unit(static_cast<double>(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
+  return with_unit(double(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
 }
 
 std::string shape_text(const std::vector<int64_t>& shape) {

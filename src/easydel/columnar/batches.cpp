@@ -81,8 +81,8 @@ std::vector<int> Batches::choose(const arrow::Schema& schema, std::span<const st
       refuse(file_.string(), "two columns are called '" + name + "'", "give each its own name");
     names_.push_back(name);
     const bool selected = columns.empty() || std::ranges::find(columns, name) != columns.end();
-    places_.push_back(selected ? static_cast<int>(chosen.size()) : -1);
-    if (selected) chosen.push_back(static_cast<int>(names_.size()) - 1);
+    places_.push_back(selected ? int(chosen.size()) : -1);
+    if (selected) chosen.push_back(int(names_.size()) - 1);
   }
   return chosen;
 }
@@ -103,8 +103,7 @@ arrow::Result<Batches::Next> Batches::open_parquet(std::span<const std::string> 
   std::shared_ptr<arrow::Schema> schema;
   ARROW_RETURN_NOT_OK(reader->GetSchema(&schema));
   std::vector<int> leaves, groups;
-  for (const int field : choose(*schema, columns))
-    add_leaves(reader->manifest().schema_fields[static_cast<size_t>(field)], leaves);
+  for (const int field : choose(*schema, columns)) add_leaves(reader->manifest().schema_fields[size_t(field)], leaves);
   for (int group = 0; group < reader->num_row_groups(); ++group) groups.push_back(group);
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatchReader> batches,
                         reader->GetRecordBatchReader(groups, leaves));

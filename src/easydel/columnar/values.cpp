@@ -78,7 +78,7 @@ Value time_of_day(int64_t count, arrow::TimeUnit::type unit) {
 
 Value list_of(const arrow::Array& values, int64_t begin, int64_t length) {
   Value out = Value::list();
-  out.items.reserve(static_cast<size_t>(length));
+  out.items.reserve(size_t(length));
   for (int64_t k = begin; k < begin + length; ++k) out.items.push_back(value_at(values, k));
   return out;
 }

@@ -24,14 +24,14 @@ class Output final : public arrow::io::OutputStream {
   explicit Output(const std::filesystem::path& file) : writer_(file) {}
   arrow::Status Write(const void* data, int64_t bytes) override {
     try {
-      writer_.write(data, static_cast<size_t>(bytes));
+      writer_.write(data, size_t(bytes));
       return arrow::Status::OK();
     } catch (...) {
       failed_ = std::current_exception();
       return arrow::Status::IOError("the disk refused");
     }
   }
-  arrow::Result<int64_t> Tell() const override { return static_cast<int64_t>(writer_.size()); }
+  arrow::Result<int64_t> Tell() const override { return int64_t(writer_.size()); }
   arrow::Status Close() override { return closed_ = true, arrow::Status::OK(); }
   bool closed() const override { return closed_; }
   void check(const arrow::Status& status, const std::filesystem::path& file) const {
@@ -82,7 +82,7 @@ class ListWriter final : public Writer {
     easydel::check(lists.size() == builders_.size(), lists.size(), " lists for ", builders_.size(), " columns");
     for (size_t i = 0; i < lists.size(); ++i) {
       output_->check(add(*builders_[i], lists[i]), file_);
-      numbers_ += static_cast<int64_t>(lists[i].size());
+      numbers_ += int64_t(lists[i].size());
     }
     ++rows_;
     if (numbers_ >= numbers_at_a_time) output_->check(flush(), file_);
@@ -108,7 +108,7 @@ class ListWriter final : public Writer {
   static arrow::Status add(arrow::ListBuilder& builder, const std::vector<int32_t>& numbers) {
     ARROW_RETURN_NOT_OK(builder.Append());
     return static_cast<arrow::Int32Builder&>(*builder.value_builder())
-        .AppendValues(numbers.data(), static_cast<int64_t>(numbers.size()));
+        .AppendValues(numbers.data(), int64_t(numbers.size()));
   }
 
   arrow::Status flush() {

@@ -83,7 +83,7 @@ int read_choice(const Value& value, std::span<const PlainChoice> choices, const 
       names.emplace_back(alias);
       same |= canonical(alias) == word;
     }
-    if (same && choice.built) return static_cast<int>(i);
+    if (same && choice.built) return int(i);
     if (same) {
       built.clear();
       for (const PlainChoice& other : choices)
@@ -133,8 +133,8 @@ Value schema_any_of(std::vector<Value> schemas) {
 Value schema_list(Value items, std::optional<size_t> size) {
   Value out = schema_type("array");
   out.set("items", std::move(items));
-  if (size) out.set("minItems", Value::integer(static_cast<int64_t>(*size)));
-  if (size) out.set("maxItems", Value::integer(static_cast<int64_t>(*size)));
+  if (size) out.set("minItems", Value::integer(int64_t(*size)));
+  if (size) out.set("maxItems", Value::integer(int64_t(*size)));
   return out;
 }
 

@@ -117,11 +117,10 @@ struct Codec<T> {
     if constexpr (std::is_same_v<T, bool>) {
       return detail::read_bool(value, out, at);
     } else if constexpr (std::is_integral_v<T>) {
-      constexpr auto kHigh = std::numeric_limits<T>::max();
-      constexpr int64_t kTop = std::cmp_greater(kHigh, INT64_MAX) ? INT64_MAX : static_cast<int64_t>(kHigh);
+      constexpr auto type_max = std::numeric_limits<T>::max();
+      constexpr int64_t int64_top = std::cmp_greater(type_max, INT64_MAX) ? INT64_MAX : int64_t(type_max);
       int64_t wide = 0;
-      if (!detail::read_integer(value, wide, static_cast<int64_t>(std::numeric_limits<T>::min()), kTop, at))
-        return false;
+      if (!detail::read_integer(value, wide, int64_t(std::numeric_limits<T>::min()), int64_top, at)) return false;
       return out = static_cast<T>(wide), true;
     } else {
       double wide = 0;
@@ -133,9 +132,9 @@ struct Codec<T> {
     if constexpr (std::is_same_v<T, bool>)
       return Value::boolean(value);
     else if constexpr (std::is_integral_v<T>)
-      return Value::integer(static_cast<int64_t>(value));
+      return Value::integer(int64_t(value));
     else
-      return Value::number(static_cast<double>(value));
+      return Value::number(double(value));
   }
 };
 
@@ -179,7 +178,7 @@ struct Codec<E> {
   static Value schema() { return detail::schema_choice(plain()); }
   static bool read(const Value& value, E& out, const At& at) {
     const int index = detail::read_choice(value, plain(), at);
-    return index >= 0 && (out = all[static_cast<size_t>(index)].value, true);
+    return index >= 0 && (out = all[size_t(index)].value, true);
   }
   static Value write(E value) {
     for (const auto& choice : all)

@@ -6,7 +6,7 @@
 namespace easydel::config {
 namespace {
 
-std::string pad(int n) { return std::string(static_cast<size_t>(n), ' '); }
+std::string pad(int n) { return std::string(size_t(n), ' '); }
 
 std::string title_of(const Key& key, const std::string& path) {
   const std::string below = join_path(path, key.name);

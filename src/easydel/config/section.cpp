@@ -29,7 +29,7 @@ std::string place_below(std::string_view name, const Section& section, const std
   return "";
 }
 
-constexpr size_t kListedKeys = 24;  // a longer list would be a page instead of a remedy
+constexpr size_t max_listed_keys = 24;  // a longer list would be a page instead of a remedy
 
 std::string unknown_key_remedy(std::string_view name, std::span<const Part> parts, const std::string& path) {
   const std::vector<std::string> names = known_names(parts);
@@ -41,7 +41,7 @@ std::string unknown_key_remedy(std::string_view name, std::span<const Part> part
   std::vector<std::string> keys;
   for (const Part& part : parts)
     for (const Key& key : part.section->keys) keys.push_back(key.name);
-  if (keys.size() > kListedKeys)
+  if (keys.size() > max_listed_keys)
     return "to list its " + std::to_string(keys.size()) + " keys: easydel describe keys " + path;
   std::ranges::sort(keys);
   return "known keys: " + join(keys, ", ");

@@ -9,7 +9,7 @@ namespace detail {
 namespace {
 
 std::string number_text(double number) {
-  return std::trunc(number) == number && std::abs(number) < 1e15 ? std::to_string(static_cast<int64_t>(number))
+  return std::trunc(number) == number && std::abs(number) < 1e15 ? std::to_string(int64_t(number))
                                                                  : Value::number(number).scalar;
 }
 

@@ -32,7 +32,7 @@ bool outside(const T& value, const Limits& limits) {
   if constexpr (std::is_same_v<T, bool>) {
     return false;
   } else if constexpr (std::is_arithmetic_v<T>) {
-    return outside(static_cast<double>(value), limits);
+    return outside(double(value), limits);
   } else if constexpr (requires {
                          value.has_value();
                          *value;

@@ -29,12 +29,12 @@ void fetch_rest(const Download& download, files::ResumingWriter& partial,
   const Response answer = perform({.url = download.url,
                                    .headers = {"Accept-Encoding: identity"},
                                    .token = download.token,
-                                   .resume_from = static_cast<int64_t>(partial.size()),
-                                   .begin = [&](int, int64_t from) { partial.begin_at(static_cast<uint64_t>(from)); },
+                                   .resume_from = int64_t(partial.size()),
+                                   .begin = [&](int, int64_t from) { partial.begin_at(uint64_t(from)); },
                                    .on_data =
                                        [&](std::string_view bytes) {
                                          partial.write(bytes);
-                                         progress(static_cast<int64_t>(partial.size()));
+                                         progress(int64_t(partial.size()));
                                        },
                                    .stall_seconds = download.stall_seconds});
   if (answer.status == 416) {  // the local part is longer than the file
@@ -44,7 +44,7 @@ void fetch_rest(const Download& download, files::ResumingWriter& partial,
   if (answer.status >= 500 || answer.status == 429) throw NetworkError(str("the hub answers ", answer.status));
   if (answer.status / 100 != 2)
     refuse(download.where, str(download.url, " answers ", answer.status), "try again later");
-  if (download.size >= 0 && static_cast<int64_t>(partial.size()) < download.size)
+  if (download.size >= 0 && int64_t(partial.size()) < download.size)
     throw NetworkError(str("only ", partial.size(), " of ", download.size, " bytes came"));
 }
 
@@ -67,7 +67,7 @@ std::string git_hash_of_file(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::array<char, 1 << 16> buffer;
   while (in.read(buffer.data(), buffer.size()) || in.gcount() > 0)
-    EVP_DigestUpdate(context.get(), buffer.data(), static_cast<size_t>(in.gcount()));
+    EVP_DigestUpdate(context.get(), buffer.data(), size_t(in.gcount()));
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned int length = 0;
   EVP_DigestFinal_ex(context.get(), digest.data(), &length);
@@ -83,7 +83,7 @@ void download(const Download& download, const fs::path& blob, const std::functio
   const fs::path aside = blob.string() + ".incomplete";
   {
     files::ResumingWriter partial(aside);
-    const auto here = [&] { return static_cast<int64_t>(partial.size()); };
+    const auto here = [&] { return int64_t(partial.size()); };
     if (download.size >= 0 && here() > download.size) partial.begin_at(0);
     for (int attempt = 1; download.size < 0 || here() < download.size || download.size == 0; ++attempt) {
       try {
@@ -102,7 +102,7 @@ void download(const Download& download, const fs::path& blob, const std::functio
     files::remove_all(aside);
     refuse(download.where, download.url + ": " + what, "try again; what came was thrown away");
   };
-  const auto size = static_cast<int64_t>(fs::file_size(aside));
+  const auto size = int64_t(fs::file_size(aside));
   if (download.size >= 0 && size != download.size) wrong(str(size, " bytes came, not ", download.size));
   if (is_hex(download.etag, 64) && files::sha256_of_file(aside) != download.etag)
     wrong("the bytes do not have the SHA-256 that the hub announced");

@@ -10,12 +10,12 @@
 namespace easydel::hub {
 namespace {
 
-constexpr int kMostRedirects = 10;
-constexpr size_t kMaxBody = size_t{64} << 20;  // bytes of a response that is kept in memory
+constexpr int max_redirects = 10;
+constexpr size_t max_body_bytes = size_t{64} << 20;  // bytes of a response that is kept in memory
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return char(std::tolower(c)); });
   return out;
 }
 
@@ -77,11 +77,11 @@ size_t on_body(char* data, size_t size, size_t count, void* context) {
   try {
     if (hop.request->on_data && status / 100 == 2) {
       if (!hop.begun && hop.request->begin)
-        hop.request->begin(static_cast<int>(status), status == 206 ? hop.request->resume_from : 0);
+        hop.request->begin(int(status), status == 206 ? hop.request->resume_from : 0);
       hop.begun = true;
       hop.request->on_data(bytes);
     } else {
-      if (hop.response.body.size() + bytes.size() > kMaxBody) throw NetworkError("the answer is too long");
+      if (hop.response.body.size() + bytes.size() > max_body_bytes) throw NetworkError("the answer is too long");
       hop.response.body += bytes;
     }
   } catch (...) {
@@ -137,7 +137,7 @@ Response exchange(const Request& request, const std::string& url, bool with_toke
   if (code != CURLE_OK) throw NetworkError(url + ": " + api.easy_strerror(code));
   long status = 0;
   api.easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
-  hop.response.status = static_cast<int>(status);
+  hop.response.status = int(status);
   hop.response.url = url;
   if (!hop.begun && status / 100 == 2 && request.begin && request.on_data) request.begin(hop.response.status, 0);
   return std::move(hop.response);
@@ -153,7 +153,7 @@ std::string Response::header(const std::string& name) const {
 Response perform(const Request& request) {
   const std::string home = host_of(request.url);
   std::string url = request.url;
-  for (int hop = 0; hop <= kMostRedirects; ++hop) {
+  for (int hop = 0; hop <= max_redirects; ++hop) {
     const bool at_home = host_of(url) == home;
     Response response = exchange(request, url, at_home);
     const bool redirect = response.status == 301 || response.status == 302 || response.status == 303 ||

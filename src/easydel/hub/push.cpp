@@ -15,8 +15,8 @@ namespace easydel::hub {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kSample = 512;  // first bytes of a file, from which the hub tells text from binary
-constexpr size_t kBatch = 256;   // files per request
+constexpr size_t sample_bytes = 512;       // first bytes of a file, from which the hub tells text from binary
+constexpr size_t files_per_request = 256;  // files per request
 
 struct File {
   std::string name;
@@ -27,13 +27,13 @@ struct File {
 };
 
 std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static constexpr char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   for (size_t i = 0; i < bytes.size(); i += 3) {
     uint32_t word = 0;
     for (size_t j = 0; j < 3; ++j)
       word = word << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0);
-    for (size_t j = 0; j < 4; ++j) out += i + j <= bytes.size() ? kDigits[word >> (18 - 6 * j) & 63] : '=';
+    for (size_t j = 0; j < 4; ++j) out += i + j <= bytes.size() ? base64_digits[word >> (18 - 6 * j) & 63] : '=';
   }
   return out;
 }
@@ -55,7 +55,7 @@ class Push {
       const bool hidden = name.starts_with('.') || name.find("/.") != std::string::npos;
       if (entry.is_regular_file() && !hidden && !name.ends_with(".incomplete") &&
           (!options.filter || options.filter(name)))
-        files_.push_back({name, entry.path(), static_cast<int64_t>(entry.file_size()), false, ""});
+        files_.push_back({name, entry.path(), int64_t(entry.file_size()), false, ""});
     }
     std::ranges::sort(files_, {}, &File::name);
   }
@@ -139,14 +139,14 @@ class Push {
   }
 
   void ask_how() {
-    for (size_t begin = 0; begin < files_.size(); begin += kBatch) {
+    for (size_t begin = 0; begin < files_.size(); begin += files_per_request) {
       Value list = Value::list(), body = Value::map();
-      const size_t end = std::min(files_.size(), begin + kBatch);
+      const size_t end = std::min(files_.size(), begin + files_per_request);
       for (size_t i = begin; i < end; ++i) {
         std::ifstream in(files_[i].path, std::ios::binary);
-        std::string sample(kSample, '\0');
+        std::string sample(sample_bytes, '\0');
         in.read(sample.data(), static_cast<std::streamsize>(sample.size()));
-        sample.resize(static_cast<size_t>(in.gcount()));
+        sample.resize(size_t(in.gcount()));
         Value file = Value::map();
         file.set("path", Value::text(files_[i].name));
         file.set("size", Value::integer(files_[i].size));
@@ -209,7 +209,7 @@ class Push {
     for (const auto& [name, value] : member(upload, "header").entries) headers.push_back(name + ": " + value.scalar);
     const auto read = [&](char* buffer, size_t room) -> size_t {
       in.read(buffer, static_cast<std::streamsize>(room));
-      return static_cast<size_t>(in.gcount());
+      return size_t(in.gcount());
     };
     try {
       const Response answer = perform({.method = "PUT",

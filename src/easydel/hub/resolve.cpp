@@ -11,7 +11,7 @@ namespace easydel::hub {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int64_t kReportProgress = 32 << 20;  // larger files report every tenth of their bytes
+constexpr int64_t min_reported_bytes = 32 << 20;  // larger files report every tenth of their bytes
 
 // Logs the start of each file, and the progress of large ones.
 Progress telling(bool told) {
@@ -22,7 +22,7 @@ Progress telling(bool told) {
       tenth = 0;
       log::info("fetching ", file, total > 0 ? str(" (", (total + (1 << 20) - 1) >> 20, " MiB)") : "");
     }
-    if (total < kReportProgress || done * 10 / total <= tenth) return;
+    if (total < min_reported_bytes || done * 10 / total <= tenth) return;
     tenth = done * 10 / total;
     log::info("fetching ", file, ": ", tenth * 10, " %");
   };

@@ -24,7 +24,7 @@ enum class ModelFiles : uint8_t {
 std::filesystem::path resolve_model(std::string_view name, const std::string& where, std::string_view revision = "main",
                                     ModelFiles files = ModelFiles::all);
 
-// The same for a data set, with only the files that `filter` accepts (by path in the repository; not called if the hub
+// The same for a dataset, with only the files that `filter` accepts (by path in the repository; not called if the hub
 // cannot be reached).
 std::filesystem::path resolve_dataset(std::string_view name, const std::string& where,
                                       const std::function<bool(std::string_view file)>& filter,

@@ -11,9 +11,9 @@ namespace {
 
 thread_local const MeshScope* innermost = nullptr;
 
-const char* const kBatch = "__BATCH__";
-const char* const kQueryLength = "__QUERY_LENGTH__";
-const char* const kKeyLength = "__KV_LENGTH__";
+const char* const batch_word = "__BATCH__";
+const char* const query_length_word = "__QUERY_LENGTH__";
+const char* const key_length_word = "__KV_LENGTH__";
 
 Value write_mesh(const Mesh& mesh) {
   Value out = Value::map();
@@ -56,32 +56,32 @@ AttnShardingRules OperationMetadata::get_shardings(const Mode& mode, AttentionLa
   const PartitionManager manager = partition_manager();
   const auto resolve = [&](const SemanticAxes& axes) { return manager.resolve(axes, mode); };
   using Words = std::vector<std::string>;
-  const Words head = {"__HEAD__"}, head_dim = {"__HEAD_DIM__"}, keys = {"__BIAS_KV_SEQ__"}, queries = {kQueryLength},
-              whole = {};
+  const Words head = {"__HEAD__"}, head_dim = {"__HEAD_DIM__"}, keys = {"__BIAS_KV_SEQ__"},
+              queries = {query_length_word}, whole = {};
   const Words kv_head = {qkv_mni_sharding ? "__HEAD__" : "__KV_HEAD__"},
               kv_dim = {qkv_mni_sharding ? "__HEAD_DIM__" : "__KV_HEAD_DIM__"};
   const auto heads = [&](const char* length, const Words& heads, const Words& dim) {
     switch (layout) {
       case AttentionLayout::bthd:
-        return resolve({{kBatch}, {length}, heads, dim});
+        return resolve({{batch_word}, {length}, heads, dim});
       case AttentionLayout::bhtd:
-        return resolve({{kBatch}, heads, {length}, dim});
+        return resolve({{batch_word}, heads, {length}, dim});
       case AttentionLayout::thd:
-        return resolve({{kBatch, length}, heads, dim});
+        return resolve({{batch_word, length}, heads, dim});
     }
     throw Bug("an attention layout without a rule");
   };
   const auto segments = [&](const char* length) {
-    return layout == AttentionLayout::thd ? resolve({{kBatch, length}}) : resolve({{kBatch}, {length}});
+    return layout == AttentionLayout::thd ? resolve({{batch_word, length}}) : resolve({{batch_word}, {length}});
   };
   AttnShardingRules rules;
-  rules.query3d = resolve({{kBatch}, head, head_dim});
-  rules.query = rules.output = heads(kQueryLength, head, head_dim);
-  rules.key = rules.value = heads(kKeyLength, kv_head, kv_dim);
-  rules.bias = resolve({{kBatch}, {"__BIAS_HEAD_SEQ__"}, queries, keys});
-  rules.mask = resolve({{kBatch}, whole, queries, keys});
-  rules.q_segment_ids = segments(kQueryLength);
-  rules.kv_segment_ids = segments(kKeyLength);
+  rules.query3d = resolve({{batch_word}, head, head_dim});
+  rules.query = rules.output = heads(query_length_word, head, head_dim);
+  rules.key = rules.value = heads(key_length_word, kv_head, kv_dim);
+  rules.bias = resolve({{batch_word}, {"__BIAS_HEAD_SEQ__"}, queries, keys});
+  rules.mask = resolve({{batch_word}, whole, queries, keys});
+  rules.q_segment_ids = segments(query_length_word);
+  rules.kv_segment_ids = segments(key_length_word);
   if (softmax_aux_dimensions)
     rules.softmax_aux = *softmax_aux_dimensions == 2 ? resolve({whole, {"__KV_HEAD__"}}) : resolve({head});
   return rules;

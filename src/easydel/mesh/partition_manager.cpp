@@ -99,7 +99,7 @@ PartitionSpec PartitionManager::resolve(const SemanticAxes& axes, const Mode& mo
     if (!shape)
       refuse("partition", "when using dynamic mode detection shape should be provided",
              "give the shape, or a mode such as __train__");
-    const auto dimensions = static_cast<int64_t>(shape->size());
+    const auto dimensions = int64_t(shape->size());
     const int64_t at = *dimension < 0 ? *dimension + dimensions : *dimension;
     if (at < 0 || at >= dimensions)
       refuse("partition", str("the mode is dimension ", *dimension, " of a shape with ", dimensions),
@@ -107,7 +107,7 @@ PartitionSpec PartitionManager::resolve(const SemanticAxes& axes, const Mode& mo
     generation = (*shape)[at] == 1;
   } else {
     const std::string& word = std::get<std::string>(mode);
-    generation = word == kDecode || word == kInsert;
+    generation = word == decode_mode || word == insert_mode;
   }
   PartitionSpec spec;
   for (const std::vector<std::string>& words : axes) {
@@ -126,7 +126,7 @@ const std::vector<DynamicShardingAxes>& named_shardings() {
     const std::string dp = "__DATA_PARALLEL__", fsdp = "__FULLY_SHARDED_DATA_PARALLEL__", tp = "__TENSOR_PARALLEL__",
                       sp = "__SEQUENCE_PARALLEL__", ep = "__EXPERT_PARALLEL__";
     const std::vector<std::string> sharded = {fsdp, sp}, unified = {fsdp, sp, ep}, whole = {};
-    const std::string train(kTrain);
+    const std::string train(train_mode);
     const int64_t by_length = 1;  // dimension 1 is the sequence
     return std::vector<DynamicShardingAxes>{
         {"HiddenStateSharding", {{"__BATCH__"}, {"__QUERY_LENGTH__"}, {"__EMBED__"}}, by_length},

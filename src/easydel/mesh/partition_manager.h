@@ -14,8 +14,8 @@
 
 namespace easydel::mesh {
 
-inline constexpr std::string_view kTrain = "__train__", kPrefill = "__prefill__", kDecode = "__autoregressive__",
-                                  kInsert = "__insert__";
+inline constexpr std::string_view train_mode = "__train__", prefill_mode = "__prefill__",
+                                  decode_mode = "__autoregressive__", insert_mode = "__insert__";
 // A word, or the index of a dimension: size 1 there means decoding, any other size means training.
 using Mode = std::variant<std::string, int64_t>;
 

@@ -27,9 +27,7 @@ class Arguments {
     if (!value->as_double()) refuse(where_, str("config.", name, " is not a number: ", to_yaml_flow(*value)));
     return *value->as_double();
   }
-  int64_t integer(const std::string& name, int64_t otherwise) {
-    return static_cast<int64_t>(number(name, static_cast<double>(otherwise)));
-  }
+  int64_t integer(const std::string& name, int64_t otherwise) { return int64_t(number(name, double(otherwise))); }
   bool flag(const std::string& name) {
     const Value* value = take(name);
     return value && value->as_bool().value_or(false);

@@ -32,7 +32,7 @@ Rows rows_of(const Value& line, const std::string& name, const std::string& wher
 std::vector<float> floats(const Value& line, const std::string& name) {
   std::vector<float> out;
   if (const Value* value = line.find(name))
-    for (const Value& item : value->items) out.push_back(static_cast<float>(item.as_double().value_or(0)));
+    for (const Value& item : value->items) out.push_back(float(item.as_double().value_or(0)));
   return out;
 }
 
@@ -42,15 +42,15 @@ data::Example example_of(const std::vector<int64_t>& ids, const std::vector<int6
   data::Example out;
   std::vector<int64_t> kept;
   for (size_t i = 0; i < ids.size(); ++i)
-    if (!attended || (*attended)[i]) kept.push_back(static_cast<int64_t>(i));
+    if (!attended || (*attended)[i]) kept.push_back(int64_t(i));
   for (size_t k = 0; k < kept.size(); ++k) {
-    const auto i = static_cast<size_t>(kept[k]);
+    const auto i = size_t(kept[k]);
     const bool begins = k == 0 || (positions && (*positions)[i] == 0);
     if (begins) out.lengths.push_back(0);
     ++out.lengths.back();
-    out.tokens.push_back(static_cast<int32_t>(ids[i]));
-    const bool last = k + 1 == kept.size() || (positions && (*positions)[static_cast<size_t>(kept[k + 1])] == 0);
-    out.labels.push_back(last ? data::no_label : static_cast<int32_t>(labels[static_cast<size_t>(kept[k + 1])]));
+    out.tokens.push_back(int32_t(ids[i]));
+    const bool last = k + 1 == kept.size() || (positions && (*positions)[size_t(kept[k + 1])] == 0);
+    out.labels.push_back(last ? data::no_label : int32_t(labels[size_t(kept[k + 1])]));
   }
   return out;
 }
@@ -89,7 +89,7 @@ std::vector<data::Example> pairs(const Value& line, const std::string& where) {
       answer += completion[i][k];
     }
     append(out[i % half], example_of(ids[i], &mask[i], labels, nullptr));
-    answers[i % half].push_back(static_cast<float>(answer));
+    answers[i % half].push_back(float(answer));
   }
   constexpr auto per_sequence = data::Column::Per::sequence;
   for (size_t i = 0; i < half; ++i) {
@@ -102,10 +102,10 @@ std::vector<data::Example> pairs(const Value& line, const std::string& where) {
 class Recorded final : public train::BatchSource {
  public:
   explicit Recorded(std::vector<std::vector<std::vector<data::Example>>> steps) : steps_(std::move(steps)) {}
-  int64_t steps_in_epoch() const override { return static_cast<int64_t>(steps_.size()); }
+  int64_t steps_in_epoch() const override { return int64_t(steps_.size()); }
   std::vector<train::MicroBatch> step(int64_t step) override {
     std::vector<train::MicroBatch> out;
-    for (const auto& micro : steps_[static_cast<size_t>(step)]) {
+    for (const auto& micro : steps_[size_t(step)]) {
       out.emplace_back();
       for (const data::Example& example : micro) out.back().push_back(&example);
     }

@@ -33,8 +33,7 @@ train::Schedule schedule_of(Arguments& arguments, int64_t steps) {
   out.rate = arguments.number("learning_rate", 5e-5);
   const double warmup = arguments.number("warmup_steps", 0), share = arguments.number("warmup_ratio", 0);
   // A number below 1 is a fraction of the steps, rounded up.
-  out.warmup =
-      static_cast<int64_t>(warmup >= 1 ? warmup : std::ceil(static_cast<double>(steps) * std::max(warmup, share)));
+  out.warmup = int64_t(warmup >= 1 ? warmup : std::ceil(double(steps) * std::max(warmup, share)));
   const Value none = Value::map();
   const Value* given = arguments.take("lr_scheduler_kwargs");
   return read_schedule(arguments.word("lr_scheduler_type", "linear"), given ? *given : none, out, arguments.where());

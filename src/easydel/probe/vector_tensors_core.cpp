@@ -12,7 +12,7 @@ namespace {
 std::vector<int64_t> shape_of(const Value& value) {
   std::vector<int64_t> shape;
   for (const Value* list = &value; list->is_list(); list = &list->items.front()) {
-    shape.push_back(static_cast<int64_t>(list->items.size()));
+    shape.push_back(int64_t(list->items.size()));
     if (list->items.empty()) break;
   }
   return shape;
@@ -24,13 +24,13 @@ void add_numbers(const Value& value, size_t depth, const std::vector<int64_t>& s
     if (!number || depth != shape.size()) refuse("vector", to_json(value) + " is not a number of a tensor");
     return out.push_back(*number);
   }
-  const auto size = static_cast<int64_t>(value.items.size());
+  const auto size = int64_t(value.items.size());
   if (depth >= shape.size() || shape[depth] != size) refuse("vector", "a tensor's lists are not of one length");
   for (const Value& item : value.items) add_numbers(item, depth + 1, shape, out);
 }
 
 Value number_of(double number, at::ScalarType type) {
-  return at::isIntegralType(type, true) ? Value::integer(static_cast<int64_t>(number)) : Value::number(number);
+  return at::isIntegralType(type, true) ? Value::integer(int64_t(number)) : Value::number(number);
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ std::optional<double> number_of(const Value& value) {
 }
 
 std::string differ(const std::string& at, const std::string& expected, const std::string& got) {
-  constexpr size_t kMost = 200;
+  constexpr size_t max_shown = 200;
   const auto shortened = [](const std::string& text) {
-    return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
+    return text.size() > max_shown ? text.substr(0, max_shown) + "..." : text;
   };
   return (at.empty() ? std::string("the result") : at) + ": " + shortened(expected) + " is expected, not " +
          shortened(got);

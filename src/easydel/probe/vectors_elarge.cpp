@@ -128,8 +128,8 @@ Value scalar(const VectorCase& vector, const VectorFile&) {
   return task ? Value::text(*task) : Value{};
 }
 
-constexpr std::array kDerived{"task",    "base_config", "base_config_sections", "from_pretrained", "esurge",
-                              "mixture", "names"};
+constexpr std::array derived_parts{"task",    "base_config", "base_config_sections", "from_pretrained", "esurge",
+                                   "mixture", "names"};
 
 template <class Make>
 Value attempt(Make make) {
@@ -163,7 +163,7 @@ Value derive(const VectorCase& vector, const VectorFile&) {
 
 Value derived_expectation(const VectorCase& vector, const VectorFile&) {
   Value all = Value::map(), out = Value::map();
-  for (const char* part : kDerived) {
+  for (const char* part : derived_parts) {
     Value recorded = member(vector.body, part);
     if (recorded.is_text()) recorded = member(vector.body, "base_config");  // "same as base_config"
     all.set(part, recorded);
@@ -178,8 +178,7 @@ Value derived_expectation(const VectorCase& vector, const VectorFile&) {
     if (missing("sharding", "axis_dims"))
       kwargs->set("sharding_axis_dims", list_of(std::vector<int64_t>{1, -1, 1, 1, 1}));
     if (const Value number = member(*kwargs, "precision"); number.as_int())
-      kwargs->set("precision",
-                  Value::text(std::array{"default", "high", "highest"}.at(static_cast<size_t>(*number.as_int()))));
+      kwargs->set("precision", Value::text(std::array{"default", "high", "highest"}.at(size_t(*number.as_int()))));
     if (const Value* quantize = kwargs->find("quantize_tensors")) kwargs->set("apply_quantization", *quantize);
     std::erase_if(kwargs->entries, [](const auto& entry) { return entry.first == "quantize_tensors"; });
     std::erase_if(kwargs->find("config_kwargs")->entries,
@@ -208,7 +207,7 @@ Value derived_expectation(const VectorCase& vector, const VectorFile&) {
 }
 
 std::string derived_difference(const Value& expected, const Value& got) {
-  for (const char* part : kDerived) {
+  for (const char* part : derived_parts) {
     const Value want = member(expected, part);
     Value have = member(got, part);
     if (want.find("error") && have.find("error")) continue;

@@ -208,28 +208,29 @@ Value classes_of(const std::string& type) {
   const train::MethodConfig* const method = train::find_method_config(type);
   if (canonical(type) == "base") return list_of(std::vector<std::string>{"Trainer", "TrainingArguments"});
   if (!method || method->name == "ray") refuse("trainer_type", "'" + type + "' is not a method that trains");
-  static constexpr std::array<std::string_view, 3> kWords{"nash", "on", "seq"};  // short words that are not initials
+  static constexpr std::array<std::string_view, 3> short_words{"nash", "on",
+                                                               "seq"};  // short words that are not initials
   std::string stem, word;
   for (const char c : canonical(type) + "_") {
     if (c != '_') {
       word += c;
       continue;
     }
-    const bool initials = word.size() <= 4 && std::ranges::find(kWords, word) == kWords.end();
+    const bool initials = word.size() <= 4 && std::ranges::find(short_words, word) == short_words.end();
     for (size_t i = 0; i < (initials ? word.size() : 1); ++i)
-      word[i] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[i])));
+      word[i] = char(std::toupper(static_cast<unsigned char>(word[i])));
     stem += std::exchange(word, {});
   }
   return list_of(std::vector<std::string>{stem + "Trainer", stem + "Config"});
 }
 
-constexpr std::string_view kClasses = "trainer and arguments class for ",
-                           kLeak = "sections of a NEW default object that changed";
+constexpr std::string_view classes_prefix = "trainer and arguments class for ",
+                           leak_prefix = "sections of a NEW default object that changed";
 
 Value call(const VectorCase& vector, const VectorFile&) {
   const std::string words = member(vector.body, "desc").scalar;
-  if (words.starts_with(kClasses)) return classes_of(words.substr(kClasses.size()));
-  if (words.starts_with(kLeak)) {
+  if (words.starts_with(classes_prefix)) return classes_of(words.substr(classes_prefix.size()));
+  if (words.starts_with(leak_prefix)) {
     const Value before = Builder().to_dict();
     Builder changed;
     changed.set_dtype("fp32").add_dataset("a.json").set_esurge({{"max_model_len", 512}});
@@ -246,7 +247,7 @@ Value expected(const VectorCase& vector, const VectorFile&) {
   const std::string words = member(vector.body, "desc").scalar;
   Value out = member(vector.body, "result");
   Value* const ok = out.find("ok");
-  if (!ok || !ok->is_map() || words.starts_with(kLeak)) return out;
+  if (!ok || !ok->is_map() || words.starts_with(leak_prefix)) return out;
   if (ok->find("equal")) {  // the beginning of the text is parsed by the reader
     Value equal = Value::map();
     equal.set("equal", *ok->find("equal"));

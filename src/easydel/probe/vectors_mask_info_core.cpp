@@ -12,7 +12,7 @@ SegmentIds ids_of(const Value& rows) {
   SegmentIds out;
   for (const Value& row : rows.items) {
     out.emplace_back();
-    for (const int64_t id : integers_of(row)) out.back().push_back(static_cast<int32_t>(id));
+    for (const int64_t id : integers_of(row)) out.back().push_back(int32_t(id));
   }
   return out;
 }
@@ -59,7 +59,7 @@ MaskInfo apply(const MaskInfo& mask, const std::string& step, const VectorCase& 
     const std::vector<int64_t> sides =
         window.is_list() ? integers_of(window) : std::vector<int64_t>(2, window.as_int().value_or(0));
     if (sides.size() != 2)
-      refuse("window", to_json(window) + " is not a window", "give a number, or what is seen before and behind");
+      refuse("window", to_json(window) + " is not a window", "give a number, or the number of tokens before and after");
     return mask.apply_sliding_window(sides[0], sides[1]);
   }
   if (step == "apply_chunked") return mask.apply_chunked(needed(vector, "chunk").as_int().value_or(0));

@@ -50,8 +50,8 @@ void write_model(const VectorCase& vector, const fs::path& folder) {
     int64_t count = 1;
     for (const int64_t size : shape) count *= size;
     const double middle = shape.size() == 1 && name.ends_with("weight") ? 1 : 0;
-    std::vector<float> values(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = float(middle + 0.4 * hashed(i, number));
+    auto values = std::vector<float>(size_t(count));
+    for (int64_t i = 0; i < count; ++i) values[size_t(i)] = float(middle + 0.4 * hashed(i, number));
     out.push_back(out_tensor(name, weights::DType::f32, shape, std::move(values)));
   }
   if (source && !source->is_null() && !state.contains(source->scalar))
@@ -61,11 +61,11 @@ void write_model(const VectorCase& vector, const fs::path& folder) {
 
 // Logits [rows, tokens, vocabulary] of the file's tokens.
 Tensor logits_of(const fs::path& folder, const std::vector<std::vector<int64_t>>& ids, bool masked) {
-  const auto rows = static_cast<int64_t>(ids.size()), length = static_cast<int64_t>(ids.at(0).size());
-  std::vector<int64_t> flat, mask(static_cast<size_t>(rows * length), 1);
+  const auto rows = int64_t(ids.size()), length = int64_t(ids.at(0).size());
+  std::vector<int64_t> flat, mask(size_t(rows * length), 1);
   for (const auto& row : ids) flat.insert(flat.end(), row.begin(), row.end());
   // padding before the second row
-  if (masked) mask[static_cast<size_t>(length)] = mask[static_cast<size_t>(length) + 1] = 0;
+  if (masked) mask[size_t(length)] = mask[size_t(length) + 1] = 0;
   const std::vector<weights::OutTensor> inputs = {
       out_tensor("input_ids", weights::DType::i64, {rows, length}, std::move(flat)),
       out_tensor("attention_mask", weights::DType::i64, {rows, length}, std::move(mask))};

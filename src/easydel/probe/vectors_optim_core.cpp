@@ -113,8 +113,8 @@ Recorded recorded_of(const std::string& name, const Given& given) {
             decay};
   if (name.starts_with("formula (SOAP")) {
     train::SoapOptions options;
-    options.frequency = static_cast<int64_t>(given.number("precondition_frequency", 10));
-    options.most_rows = static_cast<int64_t>(given.number("max_precond_dim", 10000));
+    options.frequency = int64_t(given.number("precondition_frequency", 10));
+    options.most_rows = int64_t(given.number("max_precond_dim", 10000));
     return {train::soap(options), {}, rate, decay};
   }
   if (name == "transformers.Adafactor") {
@@ -133,8 +133,8 @@ Recorded recorded_of(const std::string& name, const Given& given) {
     return {train::lion(given.beta(0, 0.9), given.beta(1, 0.99)), {}, rate, decay};
   if (name.starts_with("formula (quad") || name.starts_with("formula (skew")) {
     train::KronOptions options;
-    options.block = static_cast<int64_t>(given.number("block_size", 256));
-    options.most_dense = static_cast<int64_t>(given.number("max_size_dense", 16384));
+    options.block = int64_t(given.number("block_size", 256));
+    options.most_dense = int64_t(given.number("max_size_dense", 16384));
     options.skew = name.starts_with("formula (skew");
     return {train::kron(options), {}, rate, decay};
   }

@@ -31,7 +31,7 @@ std::vector<float> scores_of(const Value& list) {
     out.push_back(word == "-inf"  ? -INFINITY
                   : word == "inf" ? INFINITY
                   : word == "nan" ? NAN
-                                  : static_cast<float>(item.as_double().value_or(NAN)));
+                                  : float(item.as_double().value_or(NAN)));
   }
   return out;
 }
@@ -85,10 +85,10 @@ ProcessorCase read_case(const VectorCase& vector) {
     else if (key == "min_tokens_to_keep")
       out.setting.keep = number();
     else if (key == "prompt_ignore_length")
-      out.ignored = static_cast<size_t>(number());
+      out.ignored = size_t(number());
     else if (key == "prompt_length" || key == "prompt_length_to_skip" || key == "input_ids_seq_length" ||
              key == "begin_index")
-      out.prompt = static_cast<size_t>(number());
+      out.prompt = size_t(number());
     else if (key == "encoder_input_ids")
       for (const Value& row : value.items) out.prompts.push_back(tokens_of(row));
     else if (key == "ngram_size" || key == "encoder_ngram_size")
@@ -130,7 +130,7 @@ Value answer_processors(const VectorCase& vector, const VectorFile& file) {
     generation::Setting setting = test.setting;
     if (!test.prompts.empty()) setting.prompt = test.prompts.at(row);
     const generation::History history{std::span(tokens).subspan(test.ignored), test.prompt};
-    setting.vocabulary = static_cast<int64_t>(scores.size());
+    setting.vocabulary = int64_t(scores.size());
     apply(make_chain(test.config, setting), history, scores);
     out.items.push_back(scores_value(scores));
   }
@@ -176,7 +176,7 @@ Value answer_generate(const VectorCase& vector, const VectorFile& file) {
   std::vector<std::vector<TokenId>> sequences;
   Value scores = Value::list();
   size_t longest = 0;
-  const auto each = static_cast<size_t>(config.num_return_sequences);
+  const auto each = size_t(config.num_return_sequences);
   for (const generation::Result& result : generation::Generator(*model, nullptr).run(requests)) {
     std::vector<TokenId>& sequence = sequences.emplace_back(tokens_of(inputs.items[sequences.size() / each]));
     sequence.insert(sequence.end(), result.tokens.begin(), result.tokens.end());

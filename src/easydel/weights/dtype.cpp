@@ -72,9 +72,9 @@ constexpr Alias aliases[] = {
 
 }  // namespace
 
-size_t size_of(DType dtype) { return rows[static_cast<size_t>(dtype)].bytes; }
+size_t size_of(DType dtype) { return rows[size_t(dtype)].bytes; }
 
-std::string_view name_of(DType dtype) { return rows[static_cast<size_t>(dtype)].safetensors; }
+std::string_view name_of(DType dtype) { return rows[size_t(dtype)].safetensors; }
 
 std::optional<DType> dtype_of_safetensors(std::string_view name) {
   for (const Row& row : rows)
@@ -84,7 +84,7 @@ std::optional<DType> dtype_of_safetensors(std::string_view name) {
 
 std::optional<DType> dtype_of_config(std::string_view name) {
   std::string word;
-  for (char c : name) word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (char c : name) word += c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
   for (std::string_view prefix : {"torch.", "jnp.", "jax.numpy."})
     if (word.starts_with(prefix)) word.erase(0, prefix.size());
   for (const Alias& alias : aliases)

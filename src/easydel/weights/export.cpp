@@ -87,15 +87,15 @@ void add_rope(GgufWriter& out, const std::string& prefix, const Config& config, 
     if (type == "llama3") {
       factors = llama3_rope_factors(theta, head_size, factor, rope.number("low_freq_factor", 1),
                                     rope.number("high_freq_factor", 4),
-                                    static_cast<double>(original.value_or(config.integer("max_position_embeddings"))));
+                                    double(original.value_or(config.integer("max_position_embeddings"))));
     } else {
       const Value *one = rope.find("short_factor"), *other = rope.find("long_factor");
       if (!one || !other || !(*one == *other) || rope.number("attention_factor", 0.0) != 1.0)
         config.refuse_key("rope_scaling", "'longrope' with factors that depend on the length");
-      for (const Value& item : one->items) factors.push_back(static_cast<float>(item.as_double().value_or(1.0)));
+      for (const Value& item : one->items) factors.push_back(float(item.as_double().value_or(1.0)));
     }
     if (original) out.integer(prefix + "rope.scaling.original_context_length", *original);
-    const auto count = static_cast<int64_t>(factors.size());
+    const auto count = int64_t(factors.size());
     return out.tensor("rope_freqs.weight", GgmlType::f32, {count}, [factors](const GgufWriter::Sink& sink) {
       sink(factors.data(), factors.size() * sizeof(float));
     });
@@ -170,9 +170,9 @@ void write_as(const TensorView& view, GgmlType type, const GgufWriter::Sink& sin
   std::vector<std::byte> bytes(at_once * sizeof(float));
   for (int64_t done = 0, all = view.elements(); done < all; done += at_once) {
     const int64_t count = std::min(at_once, all - done);
-    decode(from.type, view.bytes.data() + static_cast<size_t>(done / from.elements) * from.bytes, values.data(), count);
+    decode(from.type, view.bytes.data() + size_t(done / from.elements) * from.bytes, values.data(), count);
     encode(to.type, values.data(), bytes.data(), count);
-    sink(bytes.data(), static_cast<size_t>(count / to.elements) * to.bytes);
+    sink(bytes.data(), size_t(count / to.elements) * to.bytes);
   }
   files::Mapped::forget(view.bytes);  // so that a large model is never in memory as a whole
 }

@@ -24,30 +24,30 @@ constexpr std::array forms = {
 
 // Written out, because not every compiler has a type for it.
 float half_at(const uint8_t* at) {
-  const auto half = static_cast<uint32_t>(at[0] | at[1] << 8);
+  const auto half = uint32_t(at[0] | at[1] << 8);
   const uint32_t sign = half >> 15 << 31, exponent = half >> 10 & 31, fraction = half & 1023;
-  if (exponent == 0) return std::copysign(static_cast<float>(fraction) * 0x1p-24f, std::bit_cast<float>(sign));
+  if (exponent == 0) return std::copysign(float(fraction) * 0x1p-24f, std::bit_cast<float>(sign));
   return std::bit_cast<float>(sign | (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13);
 }
 
 uint16_t half_of(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 31 << 15, magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);   // not a number
-  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // rounds to infinity from 65520 on
+  if (magnitude > 0x7f800000) return uint16_t(sign | 0x7e00);   // not a number
+  if (magnitude >= 0x477ff000) return uint16_t(sign | 0x7c00);  // rounds to infinity from 65520 on
   if (magnitude < 0x38800000) {
     // Subnormal: adding 0.5, whose last place is that of the result, rounds correctly.
     const float sum = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - std::bit_cast<uint32_t>(0.5f)));
+    return uint16_t(sign | (std::bit_cast<uint32_t>(sum) - std::bit_cast<uint32_t>(0.5f)));
   }
-  return static_cast<uint16_t>(sign | (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13);
+  return uint16_t(sign | (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
 // 32 values of 4 bits: the low halves of 16 bytes, then the high halves; `high` holds a fifth bit for each. Either
 // `zero` is subtracted from the codes, or `offset` is added to the values.
 void decode_q4(const uint8_t* codes, uint32_t high, float scale, float offset, int zero, float* out) {
   const auto value = [&](int code, int place) {
-    const float scaled = static_cast<float>((code | static_cast<int>(high >> place & 1) << 4) - zero) * scale;
+    const float scaled = float((code | int(high >> place & 1) << 4) - zero) * scale;
     return zero != 0 ? scaled : scaled + offset;
   };
   for (int i = 0; i < 16; ++i) {
@@ -71,7 +71,7 @@ void decode_q5_1(const uint8_t* in, float* out) {
 
 void decode_q8_0(const uint8_t* in, float* out) {
   const float scale = half_at(in);
-  for (int i = 0; i < 32; ++i) out[i] = static_cast<float>(static_cast<int8_t>(in[2 + i])) * scale;
+  for (int i = 0; i < 32; ++i) out[i] = float(int8_t(in[2 + i])) * scale;
 }
 
 void decode_q2_k(const uint8_t* in, float* out) {
@@ -81,9 +81,8 @@ void decode_q2_k(const uint8_t* in, float* out) {
     // In each 128 values, group g of 8 uses two bits of half of the 32 bytes.
     const uint8_t* const codes = in + 16 + group / 8 * 32 + group % 2 * 16;
     const int shift = group % 8 / 2 * 2;
-    const float by = scale * static_cast<float>(scales[group] & 15),
-                less = minimum * static_cast<float>(scales[group] >> 4);
-    for (int i = 0; i < 16; ++i) *out++ = by * static_cast<float>(codes[i] >> shift & 3) - less;
+    const float by = scale * float(scales[group] & 15), less = minimum * float(scales[group] >> 4);
+    for (int i = 0; i < 16; ++i) *out++ = by * float(codes[i] >> shift & 3) - less;
   }
 }
 
@@ -96,12 +95,11 @@ void decode_q3_k(const uint8_t* in, float* out) {
     // bytes.
     const int low = group < 8 ? packed[group] & 15 : packed[group - 8] >> 4;
     const int scale_code = low | (packed[8 + group % 4] >> group / 4 * 2 & 3) << 4;
-    const float by = scale * static_cast<float>(scale_code - 32);
+    const float by = scale * float(scale_code - 32);
     const uint8_t* const codes = in + 32 + group / 8 * 32 + group % 2 * 16;
     const uint8_t* const bits = high + group % 2 * 16;
     const int shift = group % 8 / 2 * 2;
-    for (int i = 0; i < 16; ++i)
-      *out++ = by * static_cast<float>((codes[i] >> shift & 3) - ((bits[i] >> group / 2 & 1) ? 0 : 4));
+    for (int i = 0; i < 16; ++i) *out++ = by * float((codes[i] >> shift & 3) - ((bits[i] >> group / 2 & 1) ? 0 : 4));
   }
 }
 
@@ -110,9 +108,9 @@ struct ScaleMin {
   float scale, minimum;
 };
 ScaleMin scale_min(const uint8_t* packed, int group) {
-  if (group < 4) return {static_cast<float>(packed[group] & 63), static_cast<float>(packed[group + 4] & 63)};
-  return {static_cast<float>((packed[group + 4] & 15) | (packed[group - 4] >> 6) << 4),
-          static_cast<float>((packed[group + 4] >> 4) | (packed[group] >> 6) << 4)};
+  if (group < 4) return {float(packed[group] & 63), float(packed[group + 4] & 63)};
+  return {float((packed[group + 4] & 15) | (packed[group - 4] >> 6) << 4),
+          float((packed[group + 4] >> 4) | (packed[group] >> 6) << 4)};
 }
 
 void decode_q45_k(const uint8_t* in, const uint8_t* high, const uint8_t* codes, float* out) {
@@ -124,7 +122,7 @@ void decode_q45_k(const uint8_t* in, const uint8_t* high, const uint8_t* codes, 
     const int shift = group % 2 * 4;
     for (int i = 0; i < 32; ++i) {
       const int fifth = high ? high[i] >> group & 1 : 0;
-      *out++ = by * static_cast<float>((from[i] >> shift & 15) + 16 * fifth) - less;
+      *out++ = by * float((from[i] >> shift & 15) + 16 * fifth) - less;
     }
   }
 }
@@ -138,10 +136,10 @@ void decode_q6_k(const uint8_t* in, float* out) {
     const int half = group / 8, part = group % 8 / 2, lane = group % 2 * 16;
     const uint8_t* const low = in + half * 64 + part % 2 * 32 + lane;
     const uint8_t* const high = in + 128 + half * 32 + lane;
-    const float by = scale * static_cast<float>(scales[group]);
+    const float by = scale * float(scales[group]);
     for (int i = 0; i < 16; ++i) {
       const int four = part < 2 ? low[i] & 15 : low[i] >> 4;
-      *out++ = by * static_cast<float>((four | (high[i] >> part * 2 & 3) << 4) - 32);
+      *out++ = by * float((four | (high[i] >> part * 2 & 3) << 4) - 32);
     }
   }
 }
@@ -177,8 +175,8 @@ Decoder decoder_of(GgmlType type) {
 
 uint16_t bf16_of(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 64);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  if (std::isnan(value)) return uint16_t(bits >> 16 | 64);
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 void encode_q8_0(const float* values, std::byte* out) {
@@ -187,21 +185,20 @@ void encode_q8_0(const float* values, std::byte* out) {
   const float scale = largest / 127.0f, inverse = scale == 0 ? 0.0f : 1.0f / scale;
   const uint16_t half = half_of(scale);
   std::memcpy(out, &half, sizeof half);
-  for (int i = 0; i < 32; ++i)
-    out[2 + i] = static_cast<std::byte>(static_cast<int8_t>(std::round(values[i] * inverse)));
+  for (int i = 0; i < 32; ++i) out[2 + i] = static_cast<std::byte>(int8_t(std::round(values[i] * inverse)));
 }
 
 }  // namespace
 
 const GgmlForm* find_ggml_form(uint32_t type) {
   for (const GgmlForm& form : forms)
-    if (static_cast<uint32_t>(form.type) == type) return &form;
+    if (uint32_t(form.type) == type) return &form;
   return nullptr;
 }
 
 const GgmlForm& form_of(GgmlType type) {
-  const GgmlForm* const form = find_ggml_form(static_cast<uint32_t>(type));
-  check(form != nullptr, "no form of ggml type ", static_cast<uint32_t>(type));
+  const GgmlForm* const form = find_ggml_form(uint32_t(type));
+  check(form != nullptr, "no form of ggml type ", uint32_t(type));
   return *form;
 }
 
@@ -216,20 +213,19 @@ void decode(GgmlType type, const std::byte* blocks, float* out, int64_t count) {
   }
   switch (type) {
     case GgmlType::f32:
-      std::memcpy(out, in, static_cast<size_t>(count) * 4);
+      std::memcpy(out, in, size_t(count) * 4);
       return;
     case GgmlType::f16:
       for (int64_t i = 0; i < count; ++i) out[i] = half_at(in + 2 * i);
       return;
     case GgmlType::bf16:
-      for (int64_t i = 0; i < count; ++i)
-        out[i] = std::bit_cast<float>(static_cast<uint32_t>(in[2 * i] | in[2 * i + 1] << 8) << 16);
+      for (int64_t i = 0; i < count; ++i) out[i] = std::bit_cast<float>(uint32_t(in[2 * i] | in[2 * i + 1] << 8) << 16);
       return;
     case GgmlType::f64:
       for (int64_t i = 0; i < count; ++i) {
         double value;
         std::memcpy(&value, in + 8 * i, sizeof value);
-        out[i] = static_cast<float>(value);
+        out[i] = float(value);
       }
       return;
     default:
@@ -243,7 +239,7 @@ void encode(GgmlType type, const float* values, std::byte* out, int64_t count) {
   if (count == 0) return;
   switch (type) {
     case GgmlType::f32:
-      std::memcpy(out, values, static_cast<size_t>(count) * 4);
+      std::memcpy(out, values, size_t(count) * 4);
       return;
     case GgmlType::f16:
       for (int64_t i = 0; i < count; ++i) {

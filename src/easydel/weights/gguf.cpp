@@ -67,7 +67,7 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
     for (uint32_t d = 0; d < dimensions; ++d) {
       const auto size = reader.number<uint64_t>();
       if (size > INT64_MAX) refuse_it("has a size that is out of range");
-      entry.shape.insert(entry.shape.begin(), static_cast<int64_t>(size));
+      entry.shape.insert(entry.shape.begin(), int64_t(size));
     }
     const auto type = reader.number<uint32_t>();
     const GgmlForm* const form = find_ggml_form(type);
@@ -88,7 +88,7 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
   const int64_t alignment = metadata_.integer("general.alignment").value_or(32);
   if (alignment < 1 || alignment > 1 << 20)
     refuse(this->name(), str("'general.alignment' is ", alignment), fetch_gguf_again);
-  const auto unit = static_cast<uint64_t>(alignment);
+  const auto unit = uint64_t(alignment);
   const uint64_t data = (reader.at() + unit - 1) / unit * unit;
   for (auto& [tensor, entry] : tensors_) {
     if (data > bytes.size() || entry.end > bytes.size() - data)

@@ -69,7 +69,7 @@ std::shared_ptr<const GgufCheckpoint> GgufCheckpoint::open(const std::filesystem
 
 void GgufCheckpoint::check_parts() const {
   const auto parts = file_->metadata().integer("split.count").value_or(1);
-  if (parts > 1 && static_cast<int64_t>(files_.size()) != parts)
+  if (parts > 1 && int64_t(files_.size()) != parts)
     refuse(path_.string(), str("is one of ", parts, " parts of a model"),
            "keep the names of the parts: NAME-00001-of-0000N.gguf");
   size_t tensors = 0;
@@ -77,12 +77,12 @@ void GgufCheckpoint::check_parts() const {
     const GgufMetadata& metadata = files_[i]->metadata();
     tensors += files_[i]->tensors().size();
     const auto number = metadata.integer("split.no");
-    if (parts > 1 && (number != static_cast<int64_t>(i) || metadata.integer("split.count") != parts))
+    if (parts > 1 && (number != int64_t(i) || metadata.integer("split.count") != parts))
       refuse(files_[i]->name(), str("is not part ", i + 1, " of ", parts, " of ", path_.filename().string()),
              fetch_checkpoint_again);
   }
   const auto all = file_->metadata().integer("split.tensors.count");
-  if (all && *all != static_cast<int64_t>(tensors))
+  if (all && *all != int64_t(tensors))
     refuse(path_.string(), str("its parts hold ", tensors, " tensors, and it says ", *all), fetch_checkpoint_again);
 }
 
@@ -158,9 +158,9 @@ Value GgufCheckpoint::rope() const {
   out.set("rope_theta", Value::number(theta));
   const int64_t length = integer("context_length"), original = integer("rope.scaling.original_context_length", length);
   if (const auto stored = find(rope_factors)) {
-    std::vector<float> factors(static_cast<size_t>(stored->elements()));
-    decode(ggml_type_of(*stored), stored->bytes.data(), factors.data(), static_cast<int64_t>(factors.size()));
-    if (static_cast<int64_t>(factors.size()) != turned / 2)
+    std::vector<float> factors(size_t(stored->elements()));
+    decode(ggml_type_of(*stored), stored->bytes.data(), factors.data(), int64_t(factors.size()));
+    if (int64_t(factors.size()) != turned / 2)
       refuse(path_.string(), str(rope_factors, " has ", factors.size(), " numbers, not ", turned / 2),
              fetch_checkpoint_again);
     set_rope_factors(out, factors, original);

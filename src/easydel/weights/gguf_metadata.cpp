@@ -78,8 +78,7 @@ GgufMetadata::GgufMetadata(std::span<const std::byte> bytes, std::string name) :
   auto count = reader.number<uint64_t>();
   auto type_of = [&](std::string_view key) {
     auto type = reader.number<uint32_t>();
-    if (type > static_cast<uint32_t>(Type::f64))
-      refuse(name_, str("'", key, "' has the unknown type ", type), fetch_metadata_again);
+    if (type > uint32_t(Type::f64)) refuse(name_, str("'", key, "' has the unknown type ", type), fetch_metadata_again);
     return static_cast<Type>(type);
   };
   for (uint64_t i = 0; i < count; ++i) {
@@ -122,7 +121,7 @@ double GgufMetadata::number_at(const Entry& entry, uint64_t index) {
   const char* at = entry.value.data() + index * size_of(type);
   auto as = [&]<class T>(T number) {
     std::memcpy(&number, at, sizeof number);
-    return static_cast<double>(number);
+    return double(number);
   };
   switch (type) {
     case Type::u8:
@@ -166,7 +165,7 @@ std::optional<int64_t> GgufMetadata::integer(std::string_view key) const {
     return std::nullopt;
   double number = number_at(*entry, 0);
   if (number < -9e15 || number > 9e15) return std::nullopt;
-  return static_cast<int64_t>(number);
+  return int64_t(number);
 }
 
 std::optional<double> GgufMetadata::number(std::string_view key) const {
@@ -176,7 +175,7 @@ std::optional<double> GgufMetadata::number(std::string_view key) const {
   const double number = number_at(*entry, 0);
   if (entry->type != Type::f32) return number;
   char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(number)).ptr;
+  const auto end = std::to_chars(text, text + sizeof text, float(number)).ptr;
   double shortest = number;
   std::from_chars(text, end, shortest);
   return shortest;
@@ -208,7 +207,7 @@ std::vector<int64_t> GgufMetadata::integers(std::string_view key) const {
   for (double number : numbers(key)) {
     if (number < -9e15 || number > 9e15)
       refuse(name_, str("'", key, "' has the number ", number), fetch_metadata_again);
-    out.push_back(static_cast<int64_t>(number));
+    out.push_back(int64_t(number));
   }
   return out;
 }

@@ -100,7 +100,7 @@ const GgufFamily& gguf_family(const GgufMetadata& metadata) {
   if (architecture.empty()) refuse(metadata.name(), "does not say its general.architecture", "fetch the file again");
   // Mistral's models can only be recognized by their name or their window.
   std::string title(metadata.text("general.name").value_or(""));
-  for (char& c : title) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : title) c = char(std::tolower(static_cast<unsigned char>(c)));
   const bool mistral = architecture == "llama" && (title.find("mistral") != std::string::npos ||
                                                    metadata.integer("llama.attention.sliding_window").value_or(0) > 0);
   if (mistral) return *gguf_family_of("mistral");

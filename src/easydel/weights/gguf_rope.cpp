@@ -10,20 +10,19 @@ std::vector<float> llama3_rope_factors(double theta, int64_t dim, double factor,
                                        double original) {
   std::vector<float> out;
   for (int64_t i = 0; i < dim; i += 2) {
-    const double turns =
-        original / (2 * std::numbers::pi * std::pow(theta, static_cast<double>(i) / static_cast<double>(dim)));
+    const double turns = original / (2 * std::numbers::pi * std::pow(theta, double(i) / double(dim)));
     const double smooth = std::clamp((turns - low) / (high - low), 0.0, 1.0);
-    out.push_back(static_cast<float>(1 / ((1 - smooth) / factor + smooth)));
+    out.push_back(float(1 / ((1 - smooth) / factor + smooth)));
   }
   return out;
 }
 
 void set_rope_factors(Value& parameters, std::span<const float> factors, int64_t original) {
   const double theta = *parameters.find("rope_theta")->as_double();
-  const auto dim = static_cast<int64_t>(2 * factors.size());
-  const double factor = factors.empty() ? 1.0 : static_cast<double>(factors.back());
+  const auto dim = int64_t(2 * factors.size());
+  const double factor = factors.empty() ? 1.0 : double(factors.back());
   for (const int64_t length : {original, int64_t{8192}}) {
-    const auto known = llama3_rope_factors(theta, dim, factor, 1, 4, static_cast<double>(length));
+    const auto known = llama3_rope_factors(theta, dim, factor, 1, 4, double(length));
     const auto close = [](float a, float b) { return std::fabs(a - b) <= 1e-4f * std::fabs(b); };
     if (!std::ranges::equal(factors, known, close)) continue;
     parameters.set("rope_type", Value::text("llama3"));
@@ -34,7 +33,7 @@ void set_rope_factors(Value& parameters, std::span<const float> factors, int64_t
     return;
   }
   Value list = Value::list();
-  for (const float one : factors) list.items.push_back(Value::number(static_cast<double>(one)));
+  for (const float one : factors) list.items.push_back(Value::number(double(one)));
   parameters.set("rope_type", Value::text("longrope"));
   parameters.set("factor", Value::number(1.0));
   parameters.set("attention_factor", Value::number(1.0));

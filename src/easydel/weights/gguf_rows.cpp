@@ -44,15 +44,14 @@ TensorView with_reordered_rows(TensorView view, int64_t heads, bool back) {
   if (heads < 1 || heads > rows || rows % (2 * heads) != 0 || view.bytes.empty())
     return view;  // a wrong shape, which is refused later, by name
   const int64_t half = rows / heads / 2;
-  const size_t width = view.bytes.size() / static_cast<size_t>(rows);
+  const size_t width = view.bytes.size() / size_t(rows);
   std::vector<std::byte> out(view.bytes.size());
   for (int64_t row = 0; row < rows; ++row) {
     // Within a head, row h * half + i is element h of pair i; pairs become neighbours.
     const int64_t head = row / (2 * half), in_head = row % (2 * half);
     const int64_t paired = head * 2 * half + in_head % half * 2 + in_head / half;
     const int64_t from = back ? paired : row, to = back ? row : paired;
-    std::memcpy(out.data() + static_cast<size_t>(to) * width, view.bytes.data() + static_cast<size_t>(from) * width,
-                width);
+    std::memcpy(out.data() + size_t(to) * width, view.bytes.data() + size_t(from) * width, width);
   }
   files::Mapped::forget(view.bytes);
   return owned(std::move(view), std::move(out));
@@ -60,7 +59,7 @@ TensorView with_reordered_rows(TensorView view, int64_t heads, bool back) {
 
 TensorView with_added(TensorView view, float value) {
   const int64_t count = view.elements();
-  std::vector<float> values(static_cast<size_t>(count));
+  auto values = std::vector<float>(size_t(count));
   decode(ggml_type_of(view), view.bytes.data(), values.data(), count);
   for (float& element : values) element += value;
   std::vector<std::byte> bytes(values.size() * sizeof(float));

@@ -17,7 +17,7 @@ uint64_t aligned(uint64_t bytes) { return (bytes + alignment - 1) / alignment * 
 }  // namespace
 
 void GgufWriter::put_text(std::string_view text) {
-  put(static_cast<uint64_t>(text.size()));
+  put(uint64_t(text.size()));
   keys_ += text;
 }
 
@@ -25,13 +25,13 @@ void GgufWriter::begin(std::string_view key, Type type) {
   check(!has(key), "GGUF key ", key, " is written twice");
   known_.emplace_back(key);
   put_text(key);
-  put(static_cast<uint32_t>(type));
+  put(uint32_t(type));
 }
 
 void GgufWriter::begin_list(std::string_view key, Type element, size_t count) {
   begin(key, Type::array);
-  put(static_cast<uint32_t>(element));
-  put(static_cast<uint64_t>(count));
+  put(uint32_t(element));
+  put(uint64_t(count));
 }
 
 bool GgufWriter::has(std::string_view key) const { return std::ranges::find(known_, key) != known_.end(); }
@@ -44,17 +44,17 @@ void GgufWriter::text(std::string_view key, std::string_view value) {
 void GgufWriter::integer(std::string_view key, int64_t value) {
   check(value >= 0 && value <= UINT32_MAX, "GGUF key ", key, ": ", value, " does not fit");
   begin(key, Type::u32);
-  put(static_cast<uint32_t>(value));
+  put(uint32_t(value));
 }
 
 void GgufWriter::number(std::string_view key, double value) {
   begin(key, Type::f32);
-  put(static_cast<float>(value));
+  put(float(value));
 }
 
 void GgufWriter::flag(std::string_view key, bool value) {
   begin(key, Type::boolean);
-  put(static_cast<uint8_t>(value));
+  put(uint8_t(value));
 }
 
 void GgufWriter::texts(std::string_view key, std::span<const std::string> values) {
@@ -88,22 +88,22 @@ void GgufWriter::tensor(std::string name, GgmlType type, const std::vector<int64
   check(elements && !shape.empty() && shape.back() % form.elements == 0, "tensor ", name,
         " has no rows of whole blocks");
   tensors_.push_back(
-      {std::move(name), type, shape, *elements / static_cast<uint64_t>(form.elements) * form.bytes, std::move(write)});
+      {std::move(name), type, shape, *elements / uint64_t(form.elements) * form.bytes, std::move(write)});
 }
 
 void GgufWriter::write(const std::filesystem::path& path) const {
   GgufWriter head;
   head.keys_ = "GGUF";
   head.put(uint32_t{3});
-  head.put(static_cast<uint64_t>(tensors_.size()));
-  head.put(static_cast<uint64_t>(known_.size()));
+  head.put(uint64_t(tensors_.size()));
+  head.put(uint64_t(known_.size()));
   head.keys_ += keys_;
   uint64_t at = 0;
   for (const Tensor& tensor : tensors_) {
     head.put_text(tensor.name);
-    head.put(static_cast<uint32_t>(tensor.shape.size()));
-    for (size_t d = tensor.shape.size(); d-- > 0;) head.put(static_cast<uint64_t>(tensor.shape[d]));
-    head.put(static_cast<uint32_t>(tensor.type));
+    head.put(uint32_t(tensor.shape.size()));
+    for (size_t d = tensor.shape.size(); d-- > 0;) head.put(uint64_t(tensor.shape[d]));
+    head.put(uint32_t(tensor.type));
     head.put(at);
     at += aligned(tensor.bytes);
   }

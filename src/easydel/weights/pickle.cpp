@@ -168,7 +168,7 @@ struct Unpickler::Machine {
     for (const KnownGlobal& known : globals)
       if (known.name == name) {
         Object* const object = make(Kind::global);
-        object->number = static_cast<int64_t>(&known - globals.data());
+        object->number = int64_t(&known - globals.data());
         object->text = known.name;
         return push(object);
       }
@@ -179,7 +179,7 @@ struct Unpickler::Machine {
   }
   const KnownGlobal& global(const Object* object) {
     if (object->kind != Kind::global) damaged("calls something that is not a function");
-    return globals[static_cast<size_t>(object->number)];
+    return globals[size_t(object->number)];
   }
 
   // ("storage", class, key, location, elements[, view]).
@@ -191,7 +191,7 @@ struct Unpickler::Machine {
                       (items.size() == 5 || items[5]->kind == Kind::none);
     if (!well || global(items[1]).what != Global::storage) damaged("names a storage in an unknown way");
     storages.push_back({std::string(items[2]->text), global(items[1]).dtype, items[4]->number});
-    push_integer(Kind::storage, static_cast<int64_t>(storages.size()) - 1);
+    push_integer(Kind::storage, int64_t(storages.size()) - 1);
   }
 
   std::vector<int64_t> sizes(const Object* object) {
@@ -210,7 +210,7 @@ struct Unpickler::Machine {
     const bool well = items.size() >= (v3 ? 7u : 4u) && items[0]->kind == Kind::storage &&
                       items[1]->kind == Kind::integer && items[1]->number >= 0;
     if (!well) damaged("builds a tensor in an unknown way");
-    PickledTensor tensor{storages[static_cast<size_t>(items[0]->number)], DType::f32, items[1]->number, sizes(items[2]),
+    PickledTensor tensor{storages[size_t(items[0]->number)], DType::f32, items[1]->number, sizes(items[2]),
                          sizes(items[3])};
     if (tensor.shape.size() != tensor.strides.size()) damaged("has a shape that is none");
     const std::optional<DType> dtype =
@@ -218,7 +218,7 @@ struct Unpickler::Machine {
     if (!dtype) damaged("has a tensor without a dtype");
     tensor.dtype = *dtype;
     tensors.push_back(std::move(tensor));
-    push_integer(Kind::tensor, static_cast<int64_t>(tensors.size()) - 1);
+    push_integer(Kind::tensor, int64_t(tensors.size()) - 1);
   }
 
   void reduce() {
@@ -260,10 +260,8 @@ struct Unpickler::Machine {
     int64_t value = 0;
     // Longer integers are only used as marks; their low bytes are enough.
     const size_t count = std::min<size_t>(digits.size(), 8);
-    for (size_t i = count; i-- > 0;)
-      value = static_cast<int64_t>(static_cast<uint64_t>(value) << 8 | static_cast<uint8_t>(digits[i]));
-    if (count > 0 && count < 8 && (static_cast<uint8_t>(digits[count - 1]) & 0x80))
-      value -= static_cast<int64_t>(1) << (8 * count);
+    for (size_t i = count; i-- > 0;) value = int64_t(uint64_t(value) << 8 | uint8_t(digits[i]));
+    if (count > 0 && count < 8 && (uint8_t(digits[count - 1]) & 0x80)) value -= int64_t(1) << (8 * count);
     push_integer(Kind::integer, value);
   }
 
@@ -335,7 +333,7 @@ struct Unpickler::Machine {
       case 'r':
         return remember(number<uint32_t>());
       case 0x94:  // MEMOIZE
-        return remember(static_cast<uint32_t>(memo.size()));
+        return remember(uint32_t(memo.size()));
       case 'h':
         return recall(number<uint8_t>());
       case 'j':
@@ -389,7 +387,7 @@ std::vector<std::pair<std::string, PickledTensor>> Unpickler::state_dict() {
     if (value->kind != Kind::tensor)
       refuse(machine.file, "its entry " + in_quotes(key->text) + " is not a tensor",
              "save the model's state_dict() alone");
-    out.emplace_back(key->text, machine.tensors[static_cast<size_t>(value->number)]);
+    out.emplace_back(key->text, machine.tensors[size_t(value->number)]);
   }
   return out;
 }

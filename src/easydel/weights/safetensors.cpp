@@ -45,7 +45,7 @@ Header::Entry read_entry(std::string_view name, simdjson::dom::element value, st
       simdjson::dom::array sizes;
       if (shape || item.get_array().get(sizes)) refuse(std::string(file), tensor + " has a bad 'shape'", damaged);
       shape.emplace();
-      for (auto size : sizes) shape->push_back(static_cast<int64_t>(whole_number(size, file, tensor + ": a size")));
+      for (auto size : sizes) shape->push_back(int64_t(whole_number(size, file, tensor + ": a size")));
     } else if (key == "data_offsets") {
       simdjson::dom::array ends;
       if (range || item.get_array().get(ends) || ends.size() != 2)
@@ -110,7 +110,7 @@ Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
   if (bytes.size() < 8)
     refuse(file, str("is ", bytes.size(), " bytes long; a safetensors file has at least 8"), damaged);
   uint64_t length = 0;
-  for (int i = 7; i >= 0; --i) length = length << 8 | static_cast<uint8_t>(bytes[i]);
+  for (int i = 7; i >= 0; --i) length = length << 8 | uint8_t(bytes[i]);
   if (length > header_cap)
     refuse(file, str("says that its header has ", length, " bytes; at most ", header_cap, " are allowed"), damaged);
   if (length > bytes.size() - 8)

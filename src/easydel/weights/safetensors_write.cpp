@@ -18,8 +18,7 @@ uint64_t bytes_of(const OutTensor& tensor) {
   uint64_t total = size_of(tensor.dtype);
   for (int64_t size : tensor.shape) {
     check(size >= 0, "tensor '", tensor.name, "' has a size below zero");
-    check(!__builtin_mul_overflow(total, static_cast<uint64_t>(size), &total), "tensor '", tensor.name,
-          "' is too large");
+    check(!__builtin_mul_overflow(total, uint64_t(size), &total), "tensor '", tensor.name, "' is too large");
   }
   return total;
 }
@@ -29,7 +28,7 @@ size_t rank_of(DType dtype) {
   constexpr DType order[] = {DType::boolean, DType::u8,  DType::i8,  DType::f8_e5m2, DType::f8_e4m3,
                              DType::i16,     DType::u16, DType::f16, DType::bf16,    DType::i32,
                              DType::u32,     DType::f32, DType::f64, DType::i64,     DType::u64};
-  return static_cast<size_t>(std::find(std::begin(order), std::end(order), dtype) - std::begin(order));
+  return size_t(std::find(std::begin(order), std::end(order), dtype) - std::begin(order));
 }
 
 std::vector<const OutTensor*> in_file_order(std::span<const OutTensor> tensors) {
@@ -75,7 +74,7 @@ void write_file(const fs::path& path, std::span<const OutTensor* const> order,
   files::Writer file(path);
   std::string header = header_of(order, metadata);
   char length[8];
-  for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(static_cast<uint64_t>(header.size()) >> (8 * i));
+  for (int i = 0; i < 8; ++i) length[i] = char(uint64_t(header.size()) >> (8 * i));
   file.write(length, 8);
   file.write(header);
   for (auto* tensor : order) {
@@ -141,7 +140,7 @@ void write_folder(const fs::path& folder, std::span<const OutTensor> tensors, ui
   }
   std::sort(map.entries.begin(), map.entries.end(), [](auto& a, auto& b) { return a.first < b.first; });
   Value index = Value::map(), metadata = Value::map();
-  metadata.set("total_size", Value::integer(static_cast<int64_t>(total)));
+  metadata.set("total_size", Value::integer(int64_t(total)));
   index.set("metadata", std::move(metadata));
   index.set("weight_map", std::move(map));
   files::write(folder / "model.safetensors.index.json", to_json(index, 2) + "\n");

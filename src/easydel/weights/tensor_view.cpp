@@ -19,7 +19,7 @@ std::string in_quotes(std::string_view name) {
 std::optional<uint64_t> bytes_of_shape(std::span<const int64_t> shape, uint64_t unit) {
   uint64_t total = unit;
   for (int64_t size : shape)
-    if (size < 0 || __builtin_mul_overflow(total, static_cast<uint64_t>(size), &total)) return std::nullopt;
+    if (size < 0 || __builtin_mul_overflow(total, uint64_t(size), &total)) return std::nullopt;
   return total;
 }
 

@@ -109,11 +109,10 @@ void TorchFile::check_tensor(const std::string& name, const PickledTensor& tenso
   const auto bytes = bytes_of_shape(tensor.shape, unit);
   if (!bytes || *bytes > storage->second.size()) return outside();
   if (*bytes == 0) return;
-  uint64_t last = static_cast<uint64_t>(tensor.offset);
+  uint64_t last = uint64_t(tensor.offset);
   for (size_t d = 0; d < tensor.shape.size(); ++d) {
     uint64_t reach = 0;
-    if (__builtin_mul_overflow(static_cast<uint64_t>(tensor.shape[d] - 1), static_cast<uint64_t>(tensor.strides[d]),
-                               &reach) ||
+    if (__builtin_mul_overflow(uint64_t(tensor.shape[d] - 1), uint64_t(tensor.strides[d]), &reach) ||
         __builtin_add_overflow(last, reach, &last))
       return outside();
   }
@@ -145,7 +144,7 @@ TensorView TorchFile::at(std::string_view name) const {
   TensorView out{tensor.dtype, tensor.shape, {}, mapped_};
   if (bytes == 0) return out;
   if (lies_in_a_row(tensor)) {
-    out.bytes = storage.subspan(static_cast<size_t>(tensor.offset) * unit, bytes);
+    out.bytes = storage.subspan(size_t(tensor.offset) * unit, bytes);
     return out;
   }
   auto copy = std::make_shared<std::vector<std::byte>>(bytes);
@@ -153,7 +152,7 @@ TensorView TorchFile::at(std::string_view name) const {
   for (size_t to = 0; to < bytes; to += unit) {
     int64_t from = tensor.offset;
     for (size_t d = 0; d < index.size(); ++d) from += index[d] * tensor.strides[d];
-    std::memcpy(copy->data() + to, storage.data() + static_cast<size_t>(from) * unit, unit);
+    std::memcpy(copy->data() + to, storage.data() + size_t(from) * unit, unit);
     for (size_t d = index.size(); d-- > 0 && ++index[d] == tensor.shape[d];) index[d] = 0;
   }
   out.bytes = *copy;
