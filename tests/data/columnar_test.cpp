@@ -99,7 +99,7 @@ TEST_F(Columnar, AFolderOfDatasetsStandsForItsFiles) {
   EXPECT_EQ(
       test::replaced(test::refusal([&] { expand(std::vector{folder_.path().string()}, "informs[0].data_files"); }),
                      folder_.path().string(), "DIR"),
-      "informs[0].data_files: 'DIR' holds a data set for each split\n    name one, for example 'DIR/train'");
+      "informs[0].data_files: 'DIR' holds a dataset for each split\n    name one, for example 'DIR/train'");
 }
 
 TEST_F(Columnar, AGzippedFileIsUnpacked) {

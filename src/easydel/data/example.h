@@ -32,7 +32,7 @@ struct Example {
   std::vector<int32_t> tokens;
   std::vector<int32_t> labels;
   std::vector<int32_t> lengths;
-  std::vector<Column> columns = {};  // at most one of a name; all examples of a data set have the same
+  std::vector<Column> columns = {};  // at most one of a name; all examples of a dataset have the same
 
   int64_t labelled() const;
   // Appends a sequence. `learn[i]` says whether token i may be a label; empty: all may. The last token's label is

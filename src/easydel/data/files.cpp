@@ -37,7 +37,7 @@ std::vector<fs::path> deep_matches(const std::string& pattern) {
 std::vector<fs::path> saved_files(const fs::path& folder, const std::string& where) {
   std::vector<fs::path> out;
   if (fs::exists(folder / "dataset_dict.json"))
-    refuse(where, str("'", folder.string(), "' holds a data set for each split"),
+    refuse(where, str("'", folder.string(), "' holds a dataset for each split"),
            str("name one, for example '", (folder / "train").string(), "'"));
   if (!fs::exists(folder / "state.json")) return out;
   const Value state = parse_file(folder / "state.json");

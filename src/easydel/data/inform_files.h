@@ -1,4 +1,4 @@
-// Which files an inform means: those that its patterns find, or those of a data set of the hub.
+// Which files an inform means: those that its patterns find, or those of a dataset of the hub.
 #pragma once
 
 #include <filesystem>

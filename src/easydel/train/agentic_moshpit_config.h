@@ -34,17 +34,17 @@ struct AgenticMoshpitKeys {
     return std::array{
         field<&C::max_steps>("Turns of an episode.", at_least(1)),
         field<&C::num_env_groups>("Groups of episodes.", at_least(1)),
-        field<&C::reward_mode>("Whether rewards are of episodes or of steps."),
-        field<&C::advantage_estimator>("How advantages come from rewards."),
+        field<&C::reward_mode>("Whether rewards are given per episode or per step."),
+        field<&C::advantage_estimator>("How advantages are computed from rewards."),
         field<&C::step_reward_gamma>("Discount of later steps.", between(0, 1)),
-        field<&C::episode_reward_weight>("Weight of the episode.", at_least(0)),
-        field<&C::step_reward_weight>("Weight of the steps.", at_least(0)),
-        field<&C::system_prompt>("What the system says first."),
+        field<&C::episode_reward_weight>("Weight of the episode's reward.", at_least(0)),
+        field<&C::step_reward_weight>("Weight of the steps' rewards.", at_least(0)),
+        field<&C::system_prompt>("System message."),
         field<&C::tool_names>("Tools by name."),
         field<&C::tool_schemas>("Tools by JSON Schema."),
-        field<&C::tool_caller>("How tool calls are written."),
-        field<&C::max_tool_calls_per_step>("Tool calls of a turn.", at_least(0)),
-        field<&C::reasoning_parser>("How reasoning is written."),
+        field<&C::tool_caller>("Format of tool calls."),
+        field<&C::max_tool_calls_per_step>("Maximum number of tool calls in a turn.", at_least(0)),
+        field<&C::reasoning_parser>("Format of reasoning."),
     };
   }
 };

@@ -8,7 +8,7 @@
 namespace easydel::train {
 
 struct BaseTrainerConfig {
-  static constexpr auto doc = "The loss of the labels; no keys of its own.";
+  static constexpr auto doc = "The cross-entropy of the labels; no additional keys.";
   template <class C>
   static constexpr auto fields() {
     return std::array<config::Field, 0>{};

@@ -27,7 +27,7 @@ class BatchSource {
   virtual std::span<data::Example> examples() { return {}; }
 };
 
-// Updates of `update` examples in `parts` parts, in the data set's order of each epoch.
+// Updates of `update` examples in `parts` parts, in the dataset's order of each epoch.
 class DatasetSource final : public BatchSource {
  public:
   DatasetSource(std::shared_ptr<data::Dataset> dataset, int64_t update, int64_t parts, int64_t most_steps_in_epoch = 0);

@@ -24,12 +24,13 @@ struct BcoKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::beta>("How far the model may drift from the reference.", above(0)),
-        field<&C::prompt_sample_size>("Prompts from which the density ratio is learned.", at_least(1)),
+        field<&C::beta>("How strongly the model is kept near the reference.", above(0)),
+        field<&C::prompt_sample_size>("Number of prompts from which the density ratio is estimated.", at_least(1)),
         field<&C::min_density_ratio>("Lower bound of the density ratio.", above(0)),
         field<&C::max_density_ratio>("Upper bound of the density ratio.", above(0)),
-        field<&C::generate_during_eval>("Show completions while evaluating."),
-        field<&C::precompute_ref_log_probs>("Run the reference once over the data, then drop it."),
+        field<&C::generate_during_eval>("Generate completions during evaluation."),
+        field<&C::precompute_ref_log_probs>(
+            "Compute the reference's log-probabilities once before training, then free its memory."),
         field<&C::model_init_kwargs>("More arguments for loading the model."),
         field<&C::ref_model_init_kwargs>("More arguments for loading the reference."),
     };

@@ -30,8 +30,8 @@ struct CpoKeys {
     using namespace config;
     return std::array{
         field<&C::beta>("Scale of the margin.", above(0)),
-        field<&C::label_smoothing>("Share of preferences taken to be flipped.", between(0, 0.5)),
-        field<&C::loss_type>("Shape of the loss."),
+        field<&C::label_smoothing>("Probability that a preference is flipped.", between(0, 0.5)),
+        field<&C::loss_type>("Loss as a function of the margin."),
         field<&C::cpo_alpha>("Weight of the likelihood of the chosen answer.", at_least(0)),
         field<&C::simpo_gamma>("Target margin of simpo."),
         field<&C::alpha>("Shape of AlphaPO's reward (arXiv:2501.03884); 0: the log-probability."),

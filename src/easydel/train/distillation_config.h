@@ -31,21 +31,22 @@ struct DistillationConfig {
   bool attention_normalize = false;
   std::optional<int64_t> logits_chunk_size = {};
 
-  static constexpr auto doc = "Learning a teacher's probabilities (arXiv:1503.02531).";
+  static constexpr auto doc = "Distillation of a teacher's probabilities (arXiv:1503.02531).";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::temperature>("Temperature of both models' probabilities.", above(0)),
-        field<&C::alpha>("Share of the teacher; the rest is the labels'.", between(0, 1)),
+        field<&C::temperature>("Temperature of both models.", above(0)),
+        field<&C::alpha>("Weight of the teacher's loss; the labels' loss has the rest.", between(0, 1)),
         field<&C::dataset_text_field>("Field of a text row; null: mixture.text_target_field."),
-        field<&C::assistant_only_loss>("Learn only what the assistant says."),
-        field<&C::completion_only_loss>("Learn only the completion; null: where rows have a prompt and a completion."),
-        field<&C::hidden_state_loss_weight>("Weight of the distance of hidden states; null: off.", at_least(0)),
-        field<&C::hidden_state_layers>("Whose hidden states; null: all layers."),
-        field<&C::hidden_state_loss>("Their distance."),
-        field<&C::attention_loss_weight>("Weight of the distance of attention; null: off.", at_least(0)),
-        field<&C::attention_layers>("Whose attention; null: all layers."),
+        field<&C::assistant_only_loss>("Train only on the assistant's messages."),
+        field<&C::completion_only_loss>(
+            "Train only on the completion; null: yes for rows with a prompt and a completion."),
+        field<&C::hidden_state_loss_weight>("Weight of the hidden state loss; null: off.", at_least(0)),
+        field<&C::hidden_state_layers>("Layers of the hidden state loss; null: all."),
+        field<&C::hidden_state_loss>("Distance of hidden states."),
+        field<&C::attention_loss_weight>("Weight of the attention loss; null: off.", at_least(0)),
+        field<&C::attention_layers>("Layers of the attention loss; null: all."),
         field<&C::attention_normalize>("Scale attention rows to sum 1."),
         field<&C::logits_chunk_size>("Tokens scored at a time; null: by size.", at_least(1)),
     };

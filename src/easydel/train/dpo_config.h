@@ -123,7 +123,7 @@ struct DpoConfig {
                              not_built("rpo_alpha (give loss_type [sigmoid, sft] with loss_weights)")),
         field<&C::force_use_ref_model>("Use a reference model even if adapters are trained.",
                                        no_effect("there are no adapters here yet")),
-        field<&C::label_pad_token_id>("Label of tokens that are not learned.", flat),
+        field<&C::label_pad_token_id>("Label of tokens that are not trained on.", flat),
         field<&C::padding_value>("Id of the padding token.", flat),
         field<&C::dataset_num_proc>("Number of processes.",
                                     no_effect("rows are tokenized once, before the first step")),

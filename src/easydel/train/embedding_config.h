@@ -30,21 +30,21 @@ struct EmbeddingConfig {
   std::optional<std::string> pooling_strategy = {};
   std::optional<int64_t> dataset_num_proc = {};
 
-  static constexpr auto doc = "Texts that belong together near each other.";
+  static constexpr auto doc = "Embeddings: texts that belong together are moved near each other.";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::loss_type>("Shape of the loss."),
+        field<&C::loss_type>("Loss as a function of the margin."),
         field<&C::temperature>("Temperature of similarities.", above(0)),
         field<&C::margin>("Margin of triplet.", at_least(0)),
         field<&C::query_field>("Field with the query."),
-        field<&C::positive_field>("Field with what belongs to it."),
-        field<&C::negative_field>("Field with what does not; null: the batch's others."),
-        field<&C::matryoshka_dims>("Sizes at which beginnings of the vector are learned too (arXiv:2205.13147).",
+        field<&C::positive_field>("Field with the matching text."),
+        field<&C::negative_field>("Field with a text that does not match; null: the other texts of the batch."),
+        field<&C::matryoshka_dims>("Sizes of prefixes of the vector that are also trained (arXiv:2205.13147).",
                                    at_least(1)),
         field<&C::normalize_embeddings>("Scale vectors to length 1."),
-        field<&C::pooling_strategy>("How tokens become one vector; null: the model's."),
+        field<&C::pooling_strategy>("How tokens are pooled into one vector; null: the model's own way."),
         field<&C::dataset_num_proc>("Processes that tokenize.",
                                     no_effect("rows are tokenized once, before the first step")),
     };

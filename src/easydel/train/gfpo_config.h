@@ -24,9 +24,9 @@ struct GfpoKeys {
     return std::array{
         field<&C::num_remains_in_group>("Completions of a group that are kept; null: all.", at_least(1)),
         field<&C::filter_by_length>("Keep the shorter ones."),
-        field<&C::filter_by_efficiency>("Keep those with more reward for each token."),
-        field<&C::length_weight>("Weight of shortness.", at_least(0)),
-        field<&C::efficiency_weight>("Weight of efficiency.", at_least(0)),
+        field<&C::filter_by_efficiency>("Keep those with the highest reward per token."),
+        field<&C::length_weight>("Weight of the length.", at_least(0)),
+        field<&C::efficiency_weight>("Weight of the reward per token.", at_least(0)),
     };
   }
 };
@@ -39,7 +39,7 @@ struct GfpoConfig {
 
   static config::Section section() {
     return config::flat<&GfpoConfig::own, &GfpoConfig::grpo, &GfpoConfig::rollouts, &GfpoConfig::reference>(
-        "Group filtered policy optimisation (arXiv:2508.09726): only the best completions of a group are learned.");
+        "Group filtered policy optimisation (arXiv:2508.09726): trains only on the best completions of a group.");
   }
 };
 

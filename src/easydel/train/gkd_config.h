@@ -23,11 +23,11 @@ struct GkdKeys {
     using namespace config;
     return std::array{
         field<&C::temperature>("Temperature of the sampled completions and of the probabilities.", above(0)),
-        field<&C::lmbda>("Share of batches that the student writes itself.", between(0, 1)),
-        field<&C::beta>("Between the forward (0) and the reverse (1) divergence.", between(0, 1)),
+        field<&C::lmbda>("Fraction of batches with completions sampled from the student.", between(0, 1)),
+        field<&C::beta>("Interpolates between the forward (0) and the reverse (1) divergence.", between(0, 1)),
         field<&C::max_new_tokens>("Tokens of a sampled completion.", at_least(1)),
         field<&C::disable_dropout>("Train without dropout."),
-        field<&C::seq_kd>("Learn texts that the teacher writes."),
+        field<&C::seq_kd>("Train on texts that the teacher generates."),
     };
   }
 };

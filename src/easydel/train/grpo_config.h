@@ -50,18 +50,20 @@ struct GrpoKeys {
     using namespace config;
     return std::array{
         field<&C::beta>("Weight of the divergence from the reference.", at_least(0), alias("kl_coef")),
-        field<&C::epsilon>("How far the probability ratio may fall.", at_least(0)),
-        field<&C::epsilon_high>("How far it may rise; null: as epsilon.", at_least(0)),
+        field<&C::epsilon>("Lower clip range of the probability ratio.", at_least(0)),
+        field<&C::epsilon_high>("Upper clip range of the probability ratio; null: as epsilon.", at_least(0)),
         field<&C::delta>("Upper bound of the ratio for bad completions; null: none.", above(1)),
         field<&C::num_iterations>("Updates from one set of completions.", at_least(1)),
-        field<&C::loss_type>("What the summed loss is divided by."),
-        field<&C::importance_sampling_level>("Whether ratios are of tokens or of whole completions."),
-        field<&C::scale_rewards>("What advantages are divided by: the deviation in the group, in the batch, nothing."),
-        field<&C::top_entropy_quantile>("Learn only this share of tokens, those of the highest entropy.",
+        field<&C::loss_type>("Normalization of the summed loss."),
+        field<&C::importance_sampling_level>("Whether ratios are computed per token or per completion."),
+        field<&C::scale_rewards>(
+            "What advantages are divided by: the standard deviation in the group, that in the batch, or nothing."),
+        field<&C::top_entropy_quantile>("Train only on this fraction of the tokens, those with the highest entropy.",
                                         between(0, 1)),
         field<&C::ref_logps_chunk_size>("Completions scored by the reference at a time.", at_least(1)),
-        field<&C::completion_chunk_size>("Completions learned at a time.", at_least(1)),
-        field<&C::max_loss_completion_tokens>("Tokens of a completion that count in the loss; null: all.", at_least(1)),
+        field<&C::completion_chunk_size>("Completions in a forward and backward.", at_least(1)),
+        field<&C::max_loss_completion_tokens>("Maximum number of a completion's tokens in the loss; null: all.",
+                                              at_least(1)),
     };
   }
 };

@@ -19,7 +19,7 @@ struct GspoConfig {
 
   static config::Section section() {
     return config::flat<&GspoConfig::grpo, &GspoConfig::rollouts, &GspoConfig::reference>(
-        "Group sequence policy optimisation (arXiv:2507.18071): ratios of whole completions.");
+        "Group sequence policy optimisation (arXiv:2507.18071): probability ratios of whole completions.");
   }
 };
 

@@ -27,11 +27,12 @@ struct KtoKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::beta>("How far the model may drift from the reference.", above(0)),
+        field<&C::beta>("How strongly the model is kept near the reference.", above(0)),
         field<&C::desirable_weight>("Weight of good answers.", at_least(0)),
         field<&C::undesirable_weight>("Weight of bad answers.", at_least(0)),
-        field<&C::loss_type>("Shape of the loss."),
-        field<&C::precompute_ref_log_probs>("Run the reference once over the data, then drop it."),
+        field<&C::loss_type>("Loss as a function of the margin."),
+        field<&C::precompute_ref_log_probs>(
+            "Compute the reference's log-probabilities once before training, then free its memory."),
     };
   }
 };
@@ -42,7 +43,7 @@ struct KtoConfig {
 
   static config::Section section() {
     return config::flat<&KtoConfig::own, &KtoConfig::pairs>(
-        "Kahneman-Tversky optimisation (arXiv:2402.01306): answers marked good or bad, without pairs.");
+        "Kahneman-Tversky optimisation (arXiv:2402.01306): answers rated good or bad, without pairs.");
   }
 };
 

@@ -47,7 +47,7 @@ struct LossConfig {
     using namespace config;
     return std::array{
         field<&C::ignore_index>(
-            "Label that is not learned, beside -100: the id of a token that is never to be predicted."),
+            "Label that is ignored in addition to -100: the id of a token that is never predicted."),
         field<&C::label_smoothing>("Share of the loss that is the mean over the vocabulary (torch's form).",
                                    between(0, 1)),
         field<&C::z_loss>("Weight of the squared log-normalizer.", at_least(0)),
@@ -57,17 +57,19 @@ struct LossConfig {
             "AVERAGE_PER_SEQUENCE (each sequence counts alike), a number, or null (nothing)."),
         field<&C::reduction>("mean or sum over the labelled tokens; none: not reduced (not for training); null: by "
                              "loss_normalizing_factor."),
-        field<&C::divide_weight_sum>("Divide once more, by what the tokens weigh."),
+        field<&C::divide_weight_sum>("Divide once more by the sum of the tokens' weights."),
         field<&C::shift_tokens>("Whether a token's label is the next token; false: it is the token itself."),
-        field<&C::break_on_nan>("Stop (after a save of the last good step) when the loss is not a number."),
-        field<&C::chunk_vocab_size>("Vocabulary entries at a time (trainers go by tokens).", at_least(1)),
-        field<&C::chunk_token_size>("Tokens whose logits exist at one time; null: by size.", at_least(1)),
-        field<&C::chunk_block_size>("Vocabulary entries at a time (trainers go by tokens).", at_least(1)),
-        field<&C::compute_dtype>("Number type of the loss.", no_effect("the loss is always computed in float32")),
+        field<&C::break_on_nan>("Stop when the loss is NaN or infinite, after saving the last good step."),
+        field<&C::chunk_vocab_size>("Vocabulary entries per chunk (trainers use chunks of tokens instead).",
+                                    at_least(1)),
+        field<&C::chunk_token_size>("Tokens per chunk of logits; null: chosen by size.", at_least(1)),
+        field<&C::chunk_block_size>("Vocabulary entries per chunk (trainers use chunks of tokens instead).",
+                                    at_least(1)),
+        field<&C::compute_dtype>("Dtype of the loss.", no_effect("the loss is always computed in float32")),
         field<&C::num_labels>("Classes of a classifier.", at_least(1)),
         field<&C::num_classification_labels>("Classes of a classifier.", at_least(1)),
         field<&C::problem_type>(
-            "regression, single_label_classification or multi_label_classification; null: by labels."),
+            "regression, single_label_classification or multi_label_classification; null: detected from the labels."),
         field<&C::classification_problem_type>("As problem_type."),
     };
   }

@@ -20,9 +20,9 @@ struct NashMdKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::beta>("How far the model may drift from the reference; a list: by epoch.", above(0)),
-        field<&C::mixture_coef>("Share of the reference in the opponent; a list: by epoch.", between(0, 1)),
-        field<&C::missing_eos_penalty>("Taken from the reward of a completion without an end; null: nothing."),
+        field<&C::beta>("How strongly the model is kept near the reference; a list: one value per epoch.", above(0)),
+        field<&C::mixture_coef>("Weight of the reference in the opponent; a list: one value per epoch.", between(0, 1)),
+        field<&C::missing_eos_penalty>("Subtracted from the reward of a completion without EOS; null: nothing."),
     };
   }
 };

@@ -18,7 +18,7 @@ struct OnPolicyKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::generate_with_teacher>("The teacher samples, not the student."),
+        field<&C::generate_with_teacher>("Sample from the teacher instead of the student."),
     };
   }
 };

@@ -18,8 +18,8 @@ struct OrpoKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::beta>("Weight of the odds ratio beside the likelihood.", above(0), alias("lambda_orpo")),
-        field<&C::generate_during_eval>("Show completions while evaluating."),
+        field<&C::beta>("Weight of the odds ratio in addition to the likelihood.", above(0), alias("lambda_orpo")),
+        field<&C::generate_during_eval>("Generate completions during evaluation."),
     };
   }
 };

@@ -37,16 +37,16 @@ struct PpoKeys {
     return std::array{
         field<&C::num_ppo_epochs>("Updates from one set of completions.", at_least(1)),
         field<&C::kl_coef>("Weight of the divergence from the reference.", at_least(0)),
-        field<&C::kl_estimator>("How it is estimated."),
-        field<&C::cliprange>("How far the probability ratio may go.", at_least(0)),
+        field<&C::kl_estimator>("Estimator of the KL divergence."),
+        field<&C::cliprange>("Clip range of the probability ratio.", at_least(0)),
         field<&C::vf_coef>("Weight of the value function.", at_least(0)),
-        field<&C::cliprange_value>("How far values may go.", at_least(0)),
+        field<&C::cliprange_value>("Clip range of values.", at_least(0)),
         field<&C::gamma>("Discount.", between(0, 1)),
         field<&C::lam>("Lambda of the advantage estimate.", between(0, 1)),
         field<&C::whiten_rewards>("Scale rewards to mean 0 and deviation 1."),
-        field<&C::whiten_advantages>("Scale advantages so."),
+        field<&C::whiten_advantages>("Scale advantages to mean 0 and deviation 1."),
         field<&C::entropy_coef>("Weight of the entropy; null: none."),
-        field<&C::missing_eos_penalty>("Taken from the reward of a completion without an end; null: nothing."),
+        field<&C::missing_eos_penalty>("Subtracted from the reward of a completion without EOS; null: nothing."),
     };
   }
 };

@@ -8,7 +8,7 @@
 namespace easydel::train {
 
 struct RayConfig {
-  static constexpr auto doc = "As base, over several hosts; no keys of its own.";
+  static constexpr auto doc = "Like base, over several hosts; no additional keys.";
   template <class C>
   static constexpr auto fields() {
     return std::array<config::Field, 0>{};

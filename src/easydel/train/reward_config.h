@@ -14,13 +14,13 @@ struct RewardConfig {
   std::optional<double> center_rewards_coefficient = 0.1;
   std::optional<int64_t> dataset_num_proc = {};
 
-  static constexpr auto doc = "A model that scores answers, from pairs.";
+  static constexpr auto doc = "Trains a reward model, which scores answers, from pairs.";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
     return std::array{
         field<&C::disable_dropout>("Train without dropout."),
-        field<&C::center_rewards_coefficient>("Weight of the mean reward squared; null: off.", at_least(0)),
+        field<&C::center_rewards_coefficient>("Weight of the squared mean reward; null: off.", at_least(0)),
         field<&C::dataset_num_proc>("Processes that tokenize.",
                                     no_effect("rows are tokenized once, before the first step")),
     };

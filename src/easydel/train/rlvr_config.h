@@ -29,15 +29,16 @@ struct RlvrKeys {
     using namespace config;
     return std::array{
         field<&C::answer_key>("Field with the right answer."),
-        field<&C::test_key>("Field with the tests of code."),
+        field<&C::test_key>("Field with unit tests for code."),
         field<&C::format_pattern>("Regular expression that a completion should match."),
-        field<&C::format_reward_weight>("Weight of the format.", at_least(0)),
-        field<&C::length_penalty_target>("Tokens beyond which length costs; null: none.", at_least(1)),
-        field<&C::length_penalty_weight>("Weight of that cost.", at_least(0)),
-        field<&C::max_len_mask>("Do not learn completions that were cut."),
+        field<&C::format_reward_weight>("Weight of the format's reward.", at_least(0)),
+        field<&C::length_penalty_target>("Length in tokens above which completions are penalized; null: none.",
+                                         at_least(1)),
+        field<&C::length_penalty_weight>("Weight of the length penalty.", at_least(0)),
+        field<&C::max_len_mask>("Mask truncated completions in the loss."),
         field<&C::reward_clip_range>("Bound of rewards; null: none.", above(0)),
         field<&C::difficulty_key>("Field with the difficulty."),
-        field<&C::difficulty_loss_weight>("Weight rows by their difficulty."),
+        field<&C::difficulty_loss_weight>("Weight of a row's difficulty in its loss."),
     };
   }
 };
@@ -50,7 +51,7 @@ struct RlvrConfig {
 
   static config::Section section() {
     return config::flat<&RlvrConfig::own, &RlvrConfig::grpo, &RlvrConfig::rollouts, &RlvrConfig::reference>(
-        "Rewards that can be checked: answers, tests, formats.");
+        "Reinforcement learning with verifiable rewards: answers, tests, formats.");
   }
 };
 

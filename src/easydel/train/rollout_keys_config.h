@@ -35,24 +35,23 @@ struct RolloutKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::max_prompt_length>("Tokens of a prompt, its end is kept.", at_least(1)),
+        field<&C::max_prompt_length>("Longest prompt in tokens; its end is kept.", at_least(1)),
         field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
-        field<&C::num_return_sequences>("Completions of one prompt: the group that is compared.", at_least(1),
+        field<&C::num_return_sequences>("Completions per prompt: the group whose rewards are compared.", at_least(1),
                                         alias("num_generations"), alias("group_size")),
         field<&C::temperature>("Temperature of the sampled completions.", at_least(0)),
-        field<&C::top_p>("Share of probability sampled from.", between(0, 1)),
-        field<&C::top_k>("Likeliest tokens sampled from; null: all.", at_least(0)),
-        field<&C::min_p>("Least probability, as a share of the likeliest token's; null: none.", between(0, 1)),
-        field<&C::presence_penalty>("Taken from the score of tokens that were there.", between(-2, 2)),
-        field<&C::frequency_penalty>("Taken from the score of tokens, for each time that they were there.",
-                                     between(-2, 2)),
-        field<&C::repetition_penalty>("Divides the score of tokens that were there.", above(0)),
+        field<&C::top_p>("Sample from the smallest set of tokens whose probabilities add up to this.", between(0, 1)),
+        field<&C::top_k>("Sample from this many of the likeliest tokens; null: all.", at_least(0)),
+        field<&C::min_p>("Minimum probability, relative to the likeliest token's; null: none.", between(0, 1)),
+        field<&C::presence_penalty>("Subtracted from the score of tokens that occurred.", between(-2, 2)),
+        field<&C::frequency_penalty>("Subtracted from the score of tokens for each occurrence.", between(-2, 2)),
+        field<&C::repetition_penalty>("Divides the score of tokens that occurred.", above(0)),
         field<&C::generation_kwargs>("More sampling parameters."),
         field<&C::chat_template_kwargs>("More arguments of the chat template."),
-        field<&C::skip_apply_chat_template>("Take prompts as they are, not through the chat template."),
+        field<&C::skip_apply_chat_template>("Use prompts unchanged, without the chat template."),
         field<&C::tools>("Tools offered to the model: JSON Schemas, or Python functions."),
         field<&C::reward_weights>("Weight of each reward; null: 1 each."),
-        field<&C::mask_truncated_completions>("Do not learn completions that were cut."),
+        field<&C::mask_truncated_completions>("Mask truncated completions in the loss."),
         field<&C::dataset_num_proc>("Processes that tokenize.",
                                     no_effect("rows are tokenized once, before the first step")),
         field<&C::logprob_vocab_chunk_size>("Vocabulary entries scored at a time; null: by size.", at_least(1),
@@ -72,7 +71,7 @@ struct ReferenceKeys {
     using namespace config;
     return std::array{
         field<&C::sync_ref_model>("Move the reference towards the model (arXiv:2404.09656)."),
-        field<&C::ref_model_mixup_alpha>("Share of the model in the new reference.", between(0, 1)),
+        field<&C::ref_model_mixup_alpha>("Weight of the model in the new reference.", between(0, 1)),
         field<&C::ref_model_sync_steps>("Steps between moves.", at_least(1)),
     };
   }
@@ -95,17 +94,16 @@ struct TeachingKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::max_prompt_length>("Tokens of a prompt, its end is kept.", at_least(1)),
+        field<&C::max_prompt_length>("Longest prompt in tokens; its end is kept.", at_least(1)),
         field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
-        field<&C::num_generations_per_prompt>("Completions sampled for a prompt.", at_least(1)),
+        field<&C::num_generations_per_prompt>("Number of completions sampled per prompt.", at_least(1)),
         field<&C::temperature_sampling>("Temperature of the sampled completions.", at_least(0)),
-        field<&C::top_k>("Likeliest tokens sampled from; null: all.", at_least(0)),
-        field<&C::top_p>("Share of probability sampled from.", between(0, 1)),
-        field<&C::presence_penalty>("Taken from the score of tokens that were there.", between(-2, 2)),
-        field<&C::frequency_penalty>("Taken from the score of tokens, for each time that they were there.",
-                                     between(-2, 2)),
-        field<&C::repetition_penalty>("Divides the score of tokens that were there.", above(0)),
-        field<&C::skip_apply_chat_template>("Take prompts as they are, not through the chat template."),
+        field<&C::top_k>("Sample from this many of the likeliest tokens; null: all.", at_least(0)),
+        field<&C::top_p>("Sample from the smallest set of tokens whose probabilities add up to this.", between(0, 1)),
+        field<&C::presence_penalty>("Subtracted from the score of tokens that occurred.", between(-2, 2)),
+        field<&C::frequency_penalty>("Subtracted from the score of tokens for each occurrence.", between(-2, 2)),
+        field<&C::repetition_penalty>("Divides the score of tokens that occurred.", above(0)),
+        field<&C::skip_apply_chat_template>("Use prompts unchanged, without the chat template."),
     };
   }
 };

@@ -12,7 +12,8 @@ struct SeqKdConfig {
   TeachingKeys samples;
 
   static config::Section section() {
-    return config::flat<&SeqKdConfig::samples>("Learning the texts that a teacher writes (arXiv:1606.07947).");
+    return config::flat<&SeqKdConfig::samples>(
+        "Sequence-level distillation: trains on texts that a teacher generates (arXiv:1606.07947).");
   }
 };
 

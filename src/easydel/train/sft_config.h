@@ -54,9 +54,9 @@ struct SftConfig {
         field<&C::packing_strategy>("greedy, bfd, bfd_split, first_fit, or wrapped (documents attend to each other); "
                                     "null: bfd with packing, greedy with mixture.pack_tokens."),
         field<&C::assistant_only_loss>(
-            "Learn only the assistant's messages; needs generation blocks in the chat template."),
+            "Train only on the assistant's messages; requires generation blocks in the chat template."),
         field<&C::completion_only_loss>(
-            "Learn only the completion; null: yes for rows with a prompt and a completion."),
+            "Train only on the completion; null: yes for rows with a prompt and a completion."),
         field<&C::add_special_tokens>("Whether the tokenizer adds BOS and other special tokens to plain texts."),
         field<&C::eos_token>("Token that ends each text; null: the tokenizer's EOS token."),
         field<&C::label_smoothing>("Weight of the mean over the vocabulary in each token's loss.", between(0, 1),

@@ -18,7 +18,7 @@ struct SparseKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::top_k_teacher>("The teacher's likeliest tokens that are learned.", at_least(1)),
+        field<&C::top_k_teacher>("Number of the teacher's most likely tokens that are used.", at_least(1)),
     };
   }
 };
@@ -30,7 +30,7 @@ struct SparseDistillationConfig {
 
   static config::Section section() {
     return config::flat<&SparseDistillationConfig::own, &SparseDistillationConfig::distillation,
-                        &SparseDistillationConfig::samples>("Distillation of the teacher's likeliest tokens.");
+                        &SparseDistillationConfig::samples>("Distillation of the teacher's most likely tokens.");
   }
 };
 

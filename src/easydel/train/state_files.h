@@ -22,7 +22,7 @@ struct RunState {
   int64_t optimizer_steps = 0;
   uint64_t seed = 0;        // of order and dropout; with `step` all of the run's randomness
   Value cursor;             // where the next step begins: {epoch, index}
-  std::string data;         // fingerprint of the data set
+  std::string data;         // fingerprint of the dataset
   int64_t update = 0;       // examples in an update
   std::string order_class;  // of additions, as kernels name it
   Value method;             // the document of the method's state; null: none

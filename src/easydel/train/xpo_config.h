@@ -27,10 +27,10 @@ struct XpoKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::beta>("How far the model may drift from the reference; a list: by epoch.", above(0)),
-        field<&C::alpha>("Weight of exploration; a list: by epoch.", at_least(0)),
-        field<&C::loss_type>("Shape of the loss."),
-        field<&C::missing_eos_penalty>("Taken from the reward of a completion without an end; null: nothing."),
+        field<&C::beta>("How strongly the model is kept near the reference; a list: one value per epoch.", above(0)),
+        field<&C::alpha>("Weight of exploration; a list: one value per epoch.", at_least(0)),
+        field<&C::loss_type>("Loss as a function of the margin."),
+        field<&C::missing_eos_penalty>("Subtracted from the reward of a completion without EOS; null: nothing."),
     };
   }
 };
