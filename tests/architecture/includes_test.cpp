@@ -26,7 +26,7 @@ bool in(const SourceFile& file, std::string_view layer) { return file.layer() ==
 
 const std::vector<std::string> none;
 
-TEST(Includes, OfTheWholeOfTorchStandNowhere) {
+TEST(Includes, OfTheWholeOfTorchAreNowhere) {
   EXPECT_EQ(includes_where([](const SourceFile&, const std::string& header) {
               return header == "torch/torch.h" || header == "torch/all.h" || header == "ATen/ATen.h" ||
                      header == "ATen/Functions.h" || header.starts_with("torch/nn") ||
@@ -36,7 +36,7 @@ TEST(Includes, OfTheWholeOfTorchStandNowhere) {
 }
 
 // tensor/torch.h is for everyone; other uses of ATen go through functions of the layer `tensor`.
-TEST(Includes, OfATenByNameStandBehindTheDoor) {
+TEST(Includes, OfATenExceptOpsAreOnlyInTensor) {
   EXPECT_EQ(includes_where([](const SourceFile& file, const std::string& header) {
               const bool door = file.path == "src/easydel/tensor/torch.h" || in(file, "tensor");
               return header.starts_with("ATen/") && !header.starts_with("ATen/ops/") && !door;
@@ -44,7 +44,7 @@ TEST(Includes, OfATenByNameStandBehindTheDoor) {
             none);
 }
 
-TEST(Includes, OfBackwardDefinitionsStandWhereOpsAreDefined) {
+TEST(Includes, OfAutogradFunctionsAreWhereOpsAreDefined) {
   EXPECT_EQ(includes_where([](const SourceFile& file, const std::string& header) {
               return header == "torch/csrc/autograd/custom_function.h" && !in(file, "ops") && !in(file, "collective") &&
                      file.path != "src/easydel/nn/run_layer.cpp";
@@ -52,7 +52,7 @@ TEST(Includes, OfBackwardDefinitionsStandWhereOpsAreDefined) {
             none);
 }
 
-TEST(Includes, OfDearLibrariesStandInTheirLayersAlone) {
+TEST(Includes, OfExpensiveLibrariesAreOnlyInTheirLayers) {
   EXPECT_EQ(includes_where([](const SourceFile& file, const std::string& header) {
               if (header.find("c10d/") != std::string::npos) return !in(file, "collective");
               if (header.starts_with("CLI/")) return !in(file, "cli");
@@ -67,7 +67,7 @@ TEST(Includes, OfDearLibrariesStandInTheirLayersAlone) {
             none);
 }
 
-TEST(Includes, OfTorchStandAboveTheLineOnly) {
+TEST(Includes, OfTorchAreOnlyInLayersWithTorch) {
   const std::set<std::string> without = {"base", "config", "weights", "text",   "media",
                                          "hub",  "mesh",   "kernels", "server", "cli"};
   EXPECT_EQ(includes_where([&](const SourceFile& file, const std::string& header) {
@@ -93,7 +93,7 @@ struct Layering {
   }
 };
 
-TEST(Layering, AllowsWhatALayersLineNames) {
+TEST(Layering, AllowsTheLayersThatALineNames) {
   const Ran ran = Layering().check("upper/c.cpp", "\"easydel/lower/a.h\"");
   EXPECT_EQ(ran.status, 0) << ran.err;
 }
@@ -105,7 +105,7 @@ TEST(Layering, RefusesAnIncludeUpwards) {
       << ran.err;
 }
 
-TEST(Layering, RefusesAFolderThatIsNoLayer) {
+TEST(Layering, RefusesAFolderThatIsNotALayer) {
   const Ran ran = Layering().check("other/c.cpp", "<vector>");
   EXPECT_NE(ran.status, 0);
   EXPECT_NE(ran.err.find("src/easydel/other: is a folder but no layer"), std::string::npos) << ran.err;

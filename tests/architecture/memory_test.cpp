@@ -12,7 +12,7 @@ const std::regex knows(R"(\b(nn::Memory|class Memory|Memory[&*]|KeyPages|PagePoo
                        R"((\.|->)(memory|tables|ranges)\b)");
 const std::regex may(R"(nn/(pass[a-z_]*|stream|memory|cache|page_pool)\.(h|cpp)$)");
 
-TEST(Memory, IsCalledByThePassAlone) {
+TEST(Memory, IsCalledOnlyByThePass) {
   EXPECT_TRUE(std::regex_search("on.memory->length(s)", knows) && std::regex_search("pass.stream().memory", knows));
   EXPECT_TRUE(std::regex_search("void f(nn::Memory& m)", knows) && std::regex_search("x.page_tokens", knows));
   EXPECT_FALSE(std::regex_search("memory.beta = at::sigmoid(b);", knows));
@@ -31,7 +31,7 @@ TEST(Memory, IsCalledByThePassAlone) {
 
 // A layer requests what it needs by name, and a token's computation depends on its span: no layer asks a stream whether
 // there is a cache.
-TEST(Memory, IsNoQuestionOfALayer) {
+TEST(Memory, IsNotAskedForByLayers) {
   for (const SourceFile& file : source_files("src/easydel", {".h", ".cpp"})) {
     if (std::regex_search(file.path, may)) continue;
     for (const char* stream : {"stream()", "stream(\"text\")", " on", "(on", "!on", " stream", "!stream"})

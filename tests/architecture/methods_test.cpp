@@ -27,7 +27,7 @@ bool may_name_methods(const SourceFile& file) {
 
 std::string without_comment(const std::string& line) { return line.substr(0, line.find("//")); }
 
-TEST(Methods, AreNotKnownByNameElsewhere) {
+TEST(Methods, AreNotComparedByNameElsewhere) {
   std::vector<std::string> names;
   for (const train::MethodConfig& method : train::method_configs())
     // Words of model tasks as well.

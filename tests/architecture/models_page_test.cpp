@@ -93,7 +93,7 @@ std::string page() {
   return out;
 }
 
-TEST(ModelsPage, SaysOfEveryFamilyWhatItsFileSays) {
+TEST(ModelsPage, AgreesWithEveryFamilysFile) {
   const std::string expected = page();
   if (read_file(source_root() / "docs/models.md") == expected) return;
   if (std::getenv("EASYDEL_WRITE_PAGES")) return write_file(source_root() / "docs/models.md", expected);

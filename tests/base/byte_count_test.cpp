@@ -14,7 +14,7 @@ TEST(ByteCount, IsReadWithItsUnit) {
   EXPECT_EQ(byte_count("1e3"), 1000);
 }
 
-TEST(ByteCount, OfWhatIsNoneIsNothing) {
+TEST(ByteCount, RefusesOtherTexts) {
   for (const char* text : {"", "MB", "0", "-1GB", "5 apples", "1MiX", "nan", "inf", "1e300GB", "0.2"})
     EXPECT_EQ(byte_count(text), std::nullopt) << text;
 }

@@ -22,7 +22,7 @@ TEST(Yaml, KnowsTheLineAndColumnOfEveryKeyAndValue) {
   EXPECT_EQ(inner.find("c")->items.at(1).place.column, 12);
 }
 
-TEST(Yaml, CountsColumnsInBytesBehindLettersOfSeveral) {
+TEST(Yaml, CountsColumnsInBytesAfterLettersOfSeveral) {
   const Value root = parse_yaml("äö: {ü: 1}\n");
   EXPECT_EQ(root.entries.at(0).second.place.column, 7);
   EXPECT_EQ(root.entries.at(0).second.find("ü")->place.column, 12);
@@ -110,7 +110,7 @@ TEST(Yaml, RefusesTagsThatItDoesNotKnow) {
   EXPECT_TRUE(parse_yaml("!!str 5").is_text());
 }
 
-TEST(Yaml, RefusesAKeyThatIsNoWord) {
+TEST(Yaml, RefusesAKeyThatIsNotAScalar) {
   EXPECT_EQ(refused("[a]: 1"), "run.yaml:1:1: a key must be a word, not a list or a map");
 }
 

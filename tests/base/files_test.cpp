@@ -69,7 +69,7 @@ TEST_F(Files, OfAProcessThatIsKilledLeaveNothing) {
   EXPECT_EQ(entries_in(folder_.path()), 1u);
 }
 
-TEST_F(Files, SayWhatTheDiskSaid) {
+TEST_F(Files, ReportTheDisksError) {
   set_fault([](Operation operation, const fs::path&) { return operation == Operation::write ? ENOSPC : 0; });
   const std::string path = (folder_ / "a").string();
   EXPECT_EQ(refusal([&] { write(path, "x"); }),
@@ -137,7 +137,7 @@ TEST_F(Files, ThatAreMappedAreReadAgainWhenTheirMemoryWasGivenBack) {
   EXPECT_EQ(own, std::string(10000, 'c'));
 }
 
-TEST_F(Files, GoOnWhereTheyStopped) {
+TEST_F(Files, ResumeWhereTheyStopped) {
   { ResumingWriter(folder_ / "a").write("one "); }
   ResumingWriter writer(folder_ / "a");
   EXPECT_EQ(writer.size(), 4u);

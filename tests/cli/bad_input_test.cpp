@@ -68,7 +68,7 @@ TEST_F(BadInput, AMissingRun) {
   expect_refusal(ran, "nowhere.yaml: no such file\n");
 }
 
-TEST_F(BadInput, AModelFolderThatIsNotThere) {
+TEST_F(BadInput, AModelFolderThatDoesNotExist) {
   write_file(folder_ / "run.yaml", "model: {name_or_path: ./no-model}\nactions: [validate]\n");
   expect_one_problem(run_program({"elarge", "run.yaml"}, {.folder = folder_.path()}),
                      "run.yaml:1:23: model.name_or_path: './no-model': no such folder\n    give a folder with "
@@ -83,7 +83,7 @@ TEST_F(BadInput, AModelFolderThatIsNotThere) {
       "    give a folder, or try again");
 }
 
-TEST_F(BadInput, DataThatAreNotThereAndAModelThatIsNone) {
+TEST_F(BadInput, MissingDataAndAFolderThatIsNotAModel) {
   std::filesystem::create_directory(folder_ / "empty");
   write_file(folder_ / "run.yaml",
              "model: {name_or_path: empty}\nmixture: {informs: [{data_files: 'more/*.txt'}]}\nactions: [validate]\n");
@@ -253,7 +253,7 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "trainer.learning_rat: no such key\n    did you mean 'learning_rate'?\n");
 }
 
-TEST(BadEnvironment, IsSaidBeforeAnythingIsDone) {
+TEST(BadEnvironment, IsReportedBeforeAnythingIsDone) {
   const auto refused = [](const char* name, const char* value) {
     const auto ran = test::run_program({"validate", "nowhere.yaml"}, {.environment = {{name, value}}});
     EXPECT_EQ(ran.status, 2);

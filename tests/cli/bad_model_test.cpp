@@ -137,7 +137,7 @@ TEST_F(BadModel, SeveralThingsAtOnce) {
       "4 problems in run.yaml; nothing was run.\n");
 }
 
-TEST_F(BadModel, ADeviceThatIsNotThere) {
+TEST_F(BadModel, ADeviceThatDoesNotExist) {
   train();  // for its run.yaml
   const auto ran = test::run_program({"validate", "run.yaml", "--set", "loader.device=gpu"},
                                      {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}, .folder = folder_.path()});

@@ -241,7 +241,7 @@ TEST(Commands, GenerateGivesSeveralContinuationsBestFirst) {
   EXPECT_EQ(std::ranges::count(drawn.out, '\n'), 2);
 }
 
-TEST(Commands, CtrlCEndsAReplyWithWhatIsThereAndALineThatSaysSo) {
+TEST(Commands, CtrlCEndsAReplyWithTheTextSoFarAndANote) {
   test::TemporaryFolder folder;
   const test::fs::path story = test::test_data("models/stories260K-hf");
   for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) test::fs::copy(story / name, folder / name);

@@ -83,7 +83,7 @@ TEST(Doctor, WarnsOfASlowBlas) {
             "attention backends use it; install a torch wheel from PyPI, which has MKL or OpenBLAS\n");
 }
 
-TEST(Doctor, SaysWhyParquetCannotBeRead) {
+TEST(Doctor, ReportsWhyParquetCannotBeRead) {
   Machine m = healthy();
   m.arrow.clear();
   EXPECT_NE(report(m).find("Parquet, Arrow    cannot be read: this program was built without Arrow\n"),
@@ -104,7 +104,7 @@ TEST(Doctor, MeasuresThisMachine) {
   EXPECT_GT(m.fp32_gflops, 0);
 }
 
-TEST(Doctor, SaysWhereTheDiskCannotBeWritten) {
+TEST(Doctor, ReportsADiskThatCannotBeWritten) {
   const Machine m = examine("/proc");
   EXPECT_NE(m.disk_error, "");
   EXPECT_NE(report(m).find("warning: the disk: "), std::string::npos) << report(m);

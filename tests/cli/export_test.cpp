@@ -70,7 +70,7 @@ TEST(Export, InPartsHoldsTheSameTensors) {
   EXPECT_EQ(continued(parts), continued(story));
 }
 
-TEST(Export, AFolderKeepsWhatItSaysOfGeneration) {
+TEST(Export, AFolderKeepsItsGenerationConfig) {
   const test::TemporaryFolder work;
   const auto model = work / "model", back = work / "back";
   std::filesystem::copy(story, model, std::filesystem::copy_options::recursive);

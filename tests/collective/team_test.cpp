@@ -27,7 +27,7 @@ std::vector<float> values(const Tensor& x) {
   return {flat.const_data_ptr<float>(), flat.const_data_ptr<float>() + flat.numel()};
 }
 
-TEST(Team, OfOneRankNeedsNobody) {
+TEST(Team, OfOneRankNeedsNoConnection) {
   run_ranks(1, [](const Meeting&) {
     auto team = Team::alone();
     Tensor x = at::arange(4, at::kFloat);
@@ -160,7 +160,7 @@ TEST(Team, GivesUpAGroupThatFailsAgainAndAgain) {
   });
 }
 
-TEST(Team, SaysWhoDoesNotCome) {
+TEST(Team, ReportsMissingRanks) {
   run_ranks(1, [](const Meeting& meeting) {
     mesh::World world = meeting.world;
     world.rank = 1, world.size = 2, world.local_size = 2, world.master_port = 1;

@@ -39,7 +39,7 @@ TEST(Problems, AreKeptOnce) {
   EXPECT_EQ(problems.size(), 2u);
 }
 
-TEST(Problems, AreFoundAtAKeyAndBelowItButNotBesideIt) {
+TEST(Problems, AreFoundAtAKeyAndBelowItButNotNextToIt) {
   Problems problems;
   problems.add("mixture.informs[0].type", "is wrong");
   EXPECT_TRUE(problems.any_at("mixture"));

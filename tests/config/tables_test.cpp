@@ -24,7 +24,7 @@ TEST(Limits, HoldForNumbersAndWhatIsInside) {
   EXPECT_FALSE(outside(std::string("0"), at_least(1)));
 }
 
-TEST(Limits, AreSaidAfterTheNumber) {
+TEST(Limits, AreDescribedAfterTheNumber) {
   using detail::expects_with;
   EXPECT_EQ(expects_with("an integer, or null", between(1, 256)), "an integer from 1 to 256, or null");
   EXPECT_EQ(expects_with("auto, or a number", above(0.5)), "auto, or a number above 0.5");

@@ -96,7 +96,7 @@ TEST(Builder, TaskComesFromTheModelsFiles) {
             "eLargeModel(model='nowhere', task=causal-language-model, dtype='bf16')");
 }
 
-TEST(Builder, RefusesWhatIsNoConfiguration) {
+TEST(Builder, RefusesOtherDocuments) {
   EXPECT_EQ(test::refusal([] { Builder(parse_yaml("[1]")); }),
             "config: a list is not a configuration\n    expected keys, at least 'model:'");
   EXPECT_EQ(test::refusal([] { Builder(parse_yaml("loader: {dtype: bf16}")); }),

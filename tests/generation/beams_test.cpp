@@ -75,7 +75,7 @@ TEST(Beams, FindTheBestOfAllSequencesWhereTheyAreWideEnough) {
   }
 }
 
-TEST(Beams, StopAtTheFirstCompleteOnesWhereThatIsAskedFor) {
+TEST(Beams, StopAtTheFirstCompleteOnesWithEarlyStopping) {
   GenerationConfig config{.eos_token_id = {kEnd},
                           .num_return_sequences = 2,
                           .num_beams = 2,

@@ -37,7 +37,7 @@ TEST_F(FolderDefaults, ComeFromGenerationConfigAndOnlyWithoutItTheEndFromConfig)
   EXPECT_EQ(config.watermarking_config->bias, 3.0);
 }
 
-TEST_F(FolderDefaults, GiveWayToWhatWasAskedFor) {
+TEST_F(FolderDefaults, YieldToGivenSettings) {
   write("generation_config.json", R"({"temperature": 0.6, "penalty_alpha": 0.6, "top_k": 4})");
   EXPECT_EQ(refusal([&] { read(); }), (folder_ / "generation_config.json").string() +
                                           ":1:39: penalty_alpha: contrastive search is not built yet\n    leave the "

@@ -42,7 +42,7 @@ std::vector<Request> drawn(size_t count) {
   return requests;
 }
 
-TEST(Generator, GivesARequestTheSameTokensWhateverRunsBesideItAndHoweverItIsCut) {
+TEST(Generator, GivesARequestTheSameTokensInAnyBatchAndHoweverItIsCut) {
   const auto requests = drawn(7);
   std::vector<std::vector<TokenId>> expected;
   for (const Result& r : Generator(*story_model(), nullptr, {.batch = 7}).run(requests)) expected.push_back(r.tokens);

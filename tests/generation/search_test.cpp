@@ -59,7 +59,7 @@ TEST(Search, DrawsByItsIndexWithinTheRequestAlone) {
     }
 }
 
-TEST(Search, ReadsTheNegativePromptBesideThePrompt) {
+TEST(Search, ReadsTheNegativePromptNextToThePrompt) {
   Setting s;
   Request request{{3, 1, 2}, {.max_new_tokens = 2}, {2, 2}};
   request.config.guidance_scale = 2.0;

@@ -98,7 +98,7 @@ TEST(Ranks, OneThatDiesEndsTheRunWithItsStatus) {
 
 // SIGTERM at an arbitrary moment of each rank: all ranks save at the same step, and a run on another mesh resumes
 // there.
-TEST(Ranks, StopTogetherAndGoOnAsOne) {
+TEST(Ranks, StopTogetherAndResumeAsOne) {
   const TemporaryFolder folder;
   const fs::path run = write_run(folder, "stops", "[1, 2, 1, 1, 1]", 40);
   const fs::path straight = write_run(folder, "straight", "[1, -1, 1, 1, 1]", 40);

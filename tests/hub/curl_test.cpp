@@ -16,7 +16,7 @@ std::string refusal_of(const char* library) {
   return "";
 }
 
-TEST(LoadCurl, RefusesALibraryThatIsNotThere) {
+TEST(LoadCurl, RefusesAMissingLibrary) {
   EXPECT_EQ(
       refusal_of("libcurl_of_nobody.so.4"),
       "libcurl_of_nobody.so.4: cannot be loaded: libcurl_of_nobody.so.4: cannot open shared object file: No such file "

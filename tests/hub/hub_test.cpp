@@ -117,7 +117,7 @@ TEST_F(Hub, FollowsARepositoryThatWasRenamed) {
   EXPECT_NE(hub_->log().find("/org/name/resolve/main/config.json Bearer secret"), std::string::npos);
 }
 
-TEST_F(Hub, GoesOnWhereATransferBroke) {
+TEST_F(Hub, ResumesABrokenTransfer) {
   const auto file = repository().fetch("broken.safetensors");
   ASSERT_TRUE(file);
   EXPECT_EQ(test::read_file(*file), std::string(100000, 'x') + "end");
@@ -135,7 +135,7 @@ TEST_F(Hub, ThrowsAwayWhatHasAnotherHash) {
     ADD_FAILURE() << entry.path();
 }
 
-TEST_F(Hub, SaysWhatIsWrongWithAName) {
+TEST_F(Hub, ExplainsAWrongName) {
   EXPECT_EQ(refusal_of("org/other", "config.json"),
             "model.name_or_path: 'org/other': the hub has no such repository, or does not show it\n"
             "    check the name; HF_TOKEN may have no access");
@@ -150,7 +150,7 @@ TEST_F(Hub, SaysWhatIsWrongWithAName) {
             "model.name_or_path: '../../config.json' is not a file of a repository");
 }
 
-TEST_F(Hub, FetchesAllThatIsWantedAndNothingOutside) {
+TEST_F(Hub, DownloadsAllRequestedFilesAndNoOthers) {
   const fs::path snapshot = repository().fetch_all([](std::string_view) { return true; });
   EXPECT_EQ(snapshot.filename(), kCommit);
   EXPECT_EQ(test::read_file(snapshot / "sub/notes.txt"), "notes\n");
@@ -169,13 +169,13 @@ TEST_F(Hub, WorksOfflineWithWhatIsCached) {
   EXPECT_EQ(hub_->log(), "");
 }
 
-TEST_F(Hub, TakesTheCacheWhereTheHubCannotBeReached) {
+TEST_F(Hub, UsesTheCacheIfTheHubCannotBeReached) {
   repository().fetch("config.json");
   settings_.endpoint = "http://127.0.0.1:9";
   EXPECT_TRUE(repository().fetch("config.json"));
 }
 
-TEST_F(Hub, SendsOnlyWhatChangedAndLargeFilesBesideTheCommit) {
+TEST_F(Hub, SendsOnlyChangesAndLargeFilesSeparately) {
   const fs::path mine = folder_ / "mine";
   test::write_file(mine / "config.json", "{\"model_type\": \"llama\"}\n");
   test::write_file(mine / "big.safetensors", std::string(100000, 'b'));

@@ -84,7 +84,7 @@ TEST_F(Plugin, TrainsSavesAndLoadsWhatItSaved) {
   EXPECT_EQ(easydel(again).status, 0);
 }
 
-// A method with a source of its own examples, a teacher, a column of numbers a token, and a state.
+// A method with its own source of examples, a teacher, a per-token column, and a state.
 TEST_F(Plugin, GivesAMethodThatTrainsOnItsOwnCompletions) {
   std::string rows;
   for (const char* text : {"Once upon a time", "One day a girl", "The dog was", "Tim had a red ball"})
@@ -125,7 +125,7 @@ TEST_F(Plugin, WithoutItTheFamilyIsUnknown) {
       << ran.err;
 }
 
-TEST_F(Plugin, WhatIsNoneIsOneClearError) {
+TEST_F(Plugin, AnotherFileIsOneClearError) {
   const auto refusal_of = [](const std::string& name) {
     const Ran ran = easydel({"--plugin", name, "generate", file("model"), "--prompt", "x"});
     EXPECT_EQ(ran.status, 2);
@@ -149,7 +149,7 @@ TEST_F(Plugin, WhatIsNoneIsOneClearError) {
   EXPECT_TRUE(old.ends_with("'\n    rebuild it against this program's package (docs/adding_a_model.md)\n")) << old;
 }
 
-TEST_F(Plugin, CannotTakeANameThatIsThere) {
+TEST_F(Plugin, CannotReuseAName) {
   const std::string source =
       replaced(read_file(source_root() / "examples/plugin/llama_layernorm.cpp"), "\"llama_layernorm\"", "\"llama\"");
   write_file(*folder_ / "taken/taken.cpp", source);

@@ -17,7 +17,7 @@ TEST(Order, OfBf16IsTheMachinesWhateverSetIsForced) {
   EXPECT_EQ(choose_bf16_order("bf16_pairs"), AccumulationOrder::bf16_pairs);
 }
 
-TEST(Order, RefusesWhatIsNone) {
+TEST(Order, RefusesAnUnknownOrder) {
   try {
     choose_bf16_order("fp32_chain");
     FAIL();

@@ -117,7 +117,7 @@ TEST_F(Tiles, GiveGradientsOfBf16TheBitsOfTheirOrder) {
 }
 
 // Rows are `stride` apart and begin at any address; the memory between them is neither read nor written.
-TEST_F(Tiles, ReadAndWriteRowsThatLieApart) {
+TEST_F(Tiles, ReadAndWriteRowsWithAStride) {
   constexpr int64_t m = 37, n = 45, k = 70, dy_stride = 53, right_stride = 50, out_stride = 61;
   const auto dy = numbers(m * k, 6, false), right = numbers(k * n, 7, false);
   const auto spread = [](const std::vector<bf16>& x, int64_t rows, int64_t columns, int64_t stride) {

@@ -150,7 +150,7 @@ TEST(NormGradients, AreNearTheSlopesWithOneSetOfBits) {
     }
 }
 
-TEST(Rotate, TurnsPairsAndBackInBothLayouts) {
+TEST(Rotate, RotatesPairsAndBackInBothLayouts) {
   constexpr int64_t tokens = 9, heads = 3;
   for (const int64_t pairs : {1, 4, 16, 37})
     for (const bool interleaved : {false, true}) {

@@ -120,7 +120,7 @@ TEST(GroupedProduct, HasTheGradientsOfEachGroupAlone) {
 }
 
 // Rows that begin on a line are written past the caches, others are not.
-TEST(GroupedProduct, GivesALargeGradientTheSameBitsWhereverItLies) {
+TEST(GroupedProduct, GivesALargeGradientTheSameBitsAtAnyAddress) {
   constexpr int64_t n = 66, k = 1040;
   const std::vector<int64_t> begin = {0, 3, 3, 80, 400};
   const int64_t of_groups = int64_t(begin.size() - 1) * n * k;

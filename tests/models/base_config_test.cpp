@@ -53,7 +53,7 @@ TEST(BaseConfig, BasicConfigurationsOverwriteOnlyWhatIsGivenAlsoInside) {
   EXPECT_EQ(config.at("blocksize_q").scalar, "3");
 }
 
-TEST(BaseConfig, MeshIsMadeOnceAndCanBeReplaced) {
+TEST(BaseConfig, MeshIsCreatedOnceAndCanBeReplaced) {
   BaseConfig config(map(R"({"sharding_axis_dims": [2, -1, 1, 2, 1]})"));
   const auto inner = std::make_shared<BaseConfig>();
   config.add_sub_config("text_config", inner);

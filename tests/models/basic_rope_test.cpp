@@ -1,4 +1,4 @@
-// Rotary positions of configurations: what is refused, three positions for a token, parameters by layer type.
+// Rotary positions of configurations: errors, three positions per token, parameters by layer type.
 #include "easydel/models/basic_rope.h"
 
 #include <ATen/ops/arange.h>

@@ -1,4 +1,4 @@
-// How keys of config.json are read: what is absent, what is null, what is of another type.
+// Reading keys of config.json: missing keys, null, other types.
 #include "easydel/models/config_reader.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A token's bits do not depend on how its prompt was cut into passes, nor on where its keys are kept, family by family.
-// What differs in its last bits is named with its reason.
+// A token's bits do not depend on how its prompt was cut into passes, nor on where its keys are stored, family by
+// family. Exceptions are listed with their reasons.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class CutPrompts : public testing::TestWithParam<GoldenCase> {
     reason_ = reason_to_differ(model_->config(), GetParam().dtype == "bf16");
   }
 
-  // Room for the tokens that follow the prompt.
+  // Includes the tokens after the prompt.
   int64_t longest() const {
     const int64_t positions = model_->max_positions();
     return positions > 0 ? positions - generated : 1000;
@@ -53,8 +53,8 @@ class CutPrompts : public testing::TestWithParam<GoldenCase> {
 
   Tensor tokens_of(int64_t length) const { return at::arange(length, at::kLong) * 5 % 23 + 3; }
 
-  // Hidden states of a prompt of `length` tokens that is read in these pieces, then of generated ones one by one.
-  // next(count) is the memory of a pass that adds so many tokens.
+  // Hidden states of a prompt of `length` tokens that is read in these pieces, then of generated tokens one by one.
+  // next(count) is the memory of a pass that adds this many tokens.
   template <class Next>
   Tensor run(int64_t length, const std::vector<int64_t>& pieces, const Next& next) const {
     const at::NoGradGuard no_gradient;

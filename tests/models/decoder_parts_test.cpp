@@ -28,7 +28,7 @@ TEST(LayerSizes, AreTheLayersOwnElseTheModels) {
 TEST(CountedPositions, AreThoseOfTheTokensThatCount) {
   nn::Stream stream;
   stream.cu_seqlens = {0, 4, 6};
-  stream.positions = at::tensor({0, 1, 2, 3, 5, 6}, at::kLong);  // the second sequence goes on from a cache
+  stream.positions = at::tensor({0, 1, 2, 3, 5, 6}, at::kLong);  // the second sequence continues from a cache
   const Tensor counts = at::tensor({1, 1, 0, 1, 0, 1}, at::kLong);
   EXPECT_TRUE(counted_positions(counts, stream).equal(at::tensor({0, 1, -1, 2, -1, 5}, at::kLong)));
 }

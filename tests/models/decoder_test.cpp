@@ -1,5 +1,5 @@
-// What a configuration turns on in the stack itself: layers that training leaves out, tokens that see both sides,
-// parameters that nothing reads.
+// Options of a configuration that change the stack itself: layers that training drops, bidirectional attention, unused
+// parameters.
 #include "easydel/models/decoder.h"
 
 #include <ATen/ops/arange.h>
@@ -94,7 +94,7 @@ const char* const kGlmMoeDsa =
   "qk_rope_head_dim": 4, "v_head_dim": 8, "index_n_heads": 2, "index_head_dim": 8, "index_topk": 3,
   "first_k_dense_replace": 4, )";
 
-// A golden's folder in which config.json has no pad_token_id: the row of the class's default learns nothing.
+// A golden's folder whose config.json has no pad_token_id: the class's default row receives no gradient.
 TEST(PaddingToken, IsThatOfTheConfigurationClassWhereNoneIsGiven) {
   for (const char* const family : {"bamba", "falcon_h1", "jamba", "lfm2", "lfm2_moe"}) {
     const test::TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// The example of docs/adding_a_model.md is tests/models/example.cpp: it compiles, and what it builds runs.
+// The example of docs/adding_a_model.md is tests/models/example.cpp: it compiles, and the model that it builds runs.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>

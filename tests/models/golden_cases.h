@@ -1,4 +1,4 @@
-// The stored goldens of causal models, each in fp32 and bf16, as parameters of tests that go over every family.
+// The stored goldens of causal models, each in fp32 and bf16, as parameters of tests that cover every family.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -100,8 +100,9 @@ TEST_P(Golden, GivesTheWantedTokensWhatTheyAreAmongAll) {
     pass.stream().requested = std::move(requested);
     return model->forward({tokens}, pass).hidden;
   };
-  // Bits, but for an activation that only ATen has, which rounds the end of a tensor in another way than its middle,
-  // and for norms of views into a packed query, key and value, which go another way than those of whole tensors.
+  // Equal bits, except for an activation that only ATen has, which rounds the end of a tensor differently from its
+  // middle, and for norms of views into a packed query, key and value, which take another path than those of whole
+  // tensors.
   const Value config = parse_file(test::test_data("hf_goldens/" + GetParam()) / "config.json");
   const Value* const activation = config.find("hidden_act");
   const bool exact = !(activation && activation->scalar == "mish") && config.find("model_type")->scalar != "persimmon";

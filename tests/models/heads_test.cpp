@@ -1,5 +1,5 @@
-// Heads: which one a folder gets, from what its parameters start, and what its losses are. That their numbers are
-// transformers' is golden_test's business.
+// Heads: which one a folder gets, their initial values, and their losses. golden_test compares their numbers with
+// transformers.
 #include "easydel/models/heads.h"
 
 #include <ATen/ops/arange.h>
@@ -90,7 +90,7 @@ TEST(Heads, StartFromRandomValuesWhereTheFileIsOfAnotherTask) {
     const nn::Entry* const query = changed->parameters().find(stack + "layers.1.self_attn.q_proj.weight");
     ASSERT_TRUE(norm && query);
     EXPECT_TRUE(query->shard.equal(original->parameters().find("model.layers.1.self_attn.q_proj.weight")->shard));
-    // What is saved is a folder of the new task, which needs no task to be named.
+    // The saved folder is one of the new task, so the task need not be given.
     const test::TemporaryFolder saved;
     save_model(*changed, saved.path());
     const auto again = load_model(saved.path(), {});

@@ -22,7 +22,7 @@ std::vector<std::string> families_with_figures() {
   return names;
 }
 
-// All values of a kind of parameter, of all layers together.
+// All values of a kind of parameter, over all layers.
 std::map<std::string, Tensor> values_by_kind(const std::filesystem::path& folder) {
   const auto file = weights::SafetensorsFile::open(folder / "model.safetensors");
   const std::regex number(R"((^|\.)\d+\.)");
@@ -55,7 +55,7 @@ TEST_P(InitialValues, AreDrawnAsTransformersDrawsThem) {
     const double slack = 5.0 * deviation * std::sqrt(2.0 / double(values.numel())) + 1e-7;
     EXPECT_NEAR(values.mean().item<double>(), mean, slack) << kind;
     EXPECT_NEAR(values.std(0, false).item<double>(), deviation, slack) << kind;
-    // Of few values the greatest says nothing of where a distribution is cut.
+    // The greatest of a few values does not show where a distribution is truncated.
     if (values.numel() >= 1000) {
       EXPECT_LE(values.abs().max().item<double>(), 1.35 * most + 1e-7) << kind;
     }

@@ -1,4 +1,4 @@
-// What training computes of a text and what generation computes of it token by token: the same bits, family by family.
+// Training on a text and generating it token by token give the same bits, family by family.
 #include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +19,8 @@ namespace {
 // What keeps a family from one order of additions.
 enum class Order {
   one,      // nothing
-  scanned,  // recurrences run in chunks over a text and step by step behind a cache; or attention is the reference's
-  by_place  // in fp32: an activation that only ATen has, which computes the ends of its sweeps in another way
+  scanned,  // recurrences run in chunks over a text and step by step after a cache; or attention is the reference's
+  by_place  // in fp32: an activation that only ATen has, which computes the ends of its loops differently
 };
 
 const Value& text_part(const Value& config) {

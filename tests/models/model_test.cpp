@@ -127,7 +127,7 @@ TEST_P(Checkpointed, GradientsAreThoseOfAPlainPassToTheBit) {
 
 INSTANTIATE_TEST_SUITE_P(All, Checkpointed, testing::Values(small_llama, small_gpt2, small_moe));
 
-// What a layer keeps is a stack of tensors; a policy that names one more must hold more of it, until the backward.
+// A layer keeps a stack of tensors; a policy that names one more must keep more memory until the backward.
 TEST(Checkpointing, KeepsTheTensorsThatItsPolicyNames) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "it asks malloc what is in use, and AddressSanitizer's does not say";
@@ -148,7 +148,7 @@ TEST(Checkpointing, KeepsTheTensorsThatItsPolicyNames) {
   const auto only = [](std::vector<std::string> names) {
     return nn::checkpoint_policy("save_only_these_names", std::move(names));
   };
-  held(nn::Checkpointing::nothing_saveable);  // what a process allocates once
+  held(nn::Checkpointing::nothing_saveable);  // memory that a process allocates once
   const int64_t nothing = held(nn::Checkpointing::nothing_saveable), up = held(only({"mlp_up"}));
   const int64_t row = 2000 * 3 * 4;  // of one number of a token, in three layers
   EXPECT_NEAR(double(up - nothing), 64.0 * row, 16.0 * row);
@@ -270,7 +270,7 @@ TEST(ProbeLogits, TracesEveryModuleAndEveryNamedTensor) {
   EXPECT_EQ(trace->at("model.layers.1.mlp_up").shape, (std::vector<int64_t>{2, 6, 64}));
 }
 
-// ---- what is refused ----
+// ---- errors ----
 
 std::string refusal_of(const Folder& folder, const LoadOptions& options = {}) {
   return test::replaced(test::refusal([&] { load_model(folder.path(), options); }), folder.path().string(), "M");

@@ -78,7 +78,7 @@ Tensor row(int64_t index, int64_t vocabulary) {
 double step(Model& model, const Team& team, nn::Checkpointing checkpointing) {
   int64_t rows = int64_t(lengths.size()) / team.batch_parts();
   double loss = 0;
-  // Two micro-batches where a rank has that many rows.
+  // Two micro-batches if a rank has that many rows.
   int64_t at_once = std::max<int64_t>(1, rows / 2);
   for (int64_t begin = team.batch_part() * rows, end = begin + rows; begin < end; begin += at_once) {
     std::vector<int64_t> cu = {0};

@@ -1,4 +1,4 @@
-// Folders of models that also see or hear: their language model's configuration and tensors, and what is saved of them.
+// Folders of models that also see or hear: configuration and tensors of their language model, and saving.
 #include "easydel/models/parts_config.h"
 
 #include <ATen/ops/zeros.h>
@@ -82,7 +82,8 @@ TEST(VisionPart, IsWhatTheFamilySays) {
             "config.json: model_type: a model of this type has no audio part");
 }
 
-// Every tensor of a stored model of several parts is of one of them: of its text, or under a prefix of another.
+// Every tensor of a stored model with several parts belongs to exactly one of them: to its text, or to another part by
+// its prefix.
 TEST(Parts, SayWhoseEachTensorIs) {
   int models = 0;
   for (const auto& entry : std::filesystem::directory_iterator(test::test_data("hf_goldens"))) {

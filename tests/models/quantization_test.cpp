@@ -159,8 +159,8 @@ TEST(QuantizedModel, RefusesPatternsThatTakeNothing) {
             "quantization.model.pattern: 'q_proj(' is not a regular expression\n    for example: \"self_attn|mlp\"");
 }
 
-// Every family: with four-bit codes it computes what it would with weights that were rounded to them. With eight bits
-// the activations are rounded too, which costs no more than a few times what rounding the weights alone does.
+// Every family: with four-bit codes it computes the same as with weights rounded to them. With eight bits the
+// activations are rounded, too, which costs at most a few times the error of rounding only the weights.
 class QuantizedFamily : public testing::TestWithParam<std::string> {};
 
 TEST_P(QuantizedFamily, ComputesWithTheRoundedWeights) {
@@ -186,7 +186,7 @@ TEST_P(QuantizedFamily, ComputesWithTheRoundedWeights) {
   const auto seen = [&](const Tensor& t) { return of_tokens ? t * mask.unsqueeze(-1) : t; };
   const Tensor codes = run(quantization("nf4")), values = run(quantization("nf4", "", true));
   EXPECT_LT(seen(codes - values).abs().max().item<double>(), 2e-4 * plain.abs().max().item<double>());
-  // Of all logits together: a token that meets another expert is far from where it was.
+  // Over all logits: a token that is routed to another expert differs a lot.
   const auto error = [&](const nn::Quantization& wanted) {
     return (seen(run(wanted) - plain).square().mean() / seen(plain).square().mean()).sqrt().item<double>();
   };

@@ -78,7 +78,7 @@ const char* const small_mixtral =
   "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2,
   "initializer_range": 0.3, "output_router_logits": true, "router_aux_loss_coef": 0.5, "router_z_loss_coef": 0.25})";
 
-// The gradients of what the routers alone add.
+// The gradients of the router losses alone.
 std::map<std::string, Tensor> gradients(nn::Checkpointing checkpointing) {
   const test::TemporaryFolder work;
   test::write_file(work / "config.json", small_mixtral);

@@ -1,5 +1,4 @@
-// What was loaded is saved as it was: names, shapes, number types and bytes of every golden's tensors, and its
-// config.json.
+// Saving a loaded model reproduces it: names, shapes, dtypes and bytes of every golden's tensors, and its config.json.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A memory that shares nothing with nn::Cache: pages of three tokens, of each layer by itself, handed out in a shuffled
+// A memory that shares no code with nn::Cache: pages of three tokens, separate for each layer, allocated in a shuffled
 // order, in plain ATen.
 #pragma once
 
@@ -24,7 +24,7 @@ class ShuffledMemory final : public nn::Memory {
     const int64_t pages = (length + page_tokens - 1) / page_tokens + 5;
     for (int32_t page = 0; page < pages; ++page) table_.push_back(page);
     std::shuffle(table_.begin(), table_.end(), std::mt19937(7));
-    // What is not written yet is not a number, so that reading it shows.
+    // Memory that was not written is NaN, so that reading it shows.
     const auto rows = [&](int64_t heads, int64_t dim) {
       return heads * dim == 0 ? Tensor()
                               : at::full({pages, heads, page_tokens, dim}, std::numeric_limits<double>::quiet_NaN(),

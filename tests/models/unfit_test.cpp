@@ -1,4 +1,4 @@
-// What is said of tensors that do not fit: the nearest name, and the keys that decide a size.
+// Errors about tensors that do not fit: the nearest name, and the keys that determine a size.
 #include "easydel/models/unfit.h"
 
 #include <ATen/ops/zeros.h>
@@ -48,7 +48,7 @@ TEST(Unfit, TensorsAreSaidWithTheKeysThatDecideTheirSizes) {
             "M: the weights do not fit config.json\n    wrong shape (2):\n      model.embed_tokens.weight: the file "
             "has [96, 48], config.json requires [97, 48] by vocab_size\n      lm_head.weight: the file has [96, 48], "
             "config.json requires [97, 48] by vocab_size");
-  // More than there is memory for: nothing is made for what does not fit.
+  // More than the machine's memory: nothing is allocated for tensors that do not fit.
   EXPECT_EQ(
       refusal_of(kLlama, test::replaced(kLlama, "\"intermediate_size\": 64", "\"intermediate_size\": 2147483647")),
       "M: the weights do not fit config.json\n    wrong shape (3):\n      model.layers.0.mlp.gate_proj.weight: the "
@@ -77,7 +77,7 @@ TEST(Unfit, TensorsAreSaidWithTheNearestName) {
             "      model.layers.0.self_attn.qproj.weight; nearest is model.layers.0.self_attn.q_proj.weight");
 }
 
-// An expert's tensor is one of many that make a parameter: what is wrong with it is said of it alone.
+// An expert's tensor is one of many that form a parameter: the error names only that one.
 TEST(Unfit, OneExpertsTensorIsSaidByItself) {
   const test::TemporaryFolder work;
   const auto folder = work / "model", odd = work / "odd";
@@ -105,7 +105,7 @@ TEST(Unfit, OneExpertsTensorIsSaidByItself) {
                 ": the file has [65, 48], config.json requires [64, 48] by intermediate_size");
 }
 
-// A folder like the first, whose q_proj is of another number type.
+// A folder like the first, except that q_proj has another dtype.
 void save_with_type(const std::filesystem::path& from, const std::filesystem::path& to, at::ScalarType type) {
   test::write_file(to / "config.json", kLlama);
   const auto file = weights::SafetensorsFile::open(from / "model.safetensors");

@@ -1,5 +1,5 @@
-// Families that only upstream has, of which there are no golden vectors: each is, under some of its flags, a family
-// that has them, with other names.
+// Families that only EasyDeL has, without golden vectors: each equals, under some of its flags and with other names, a
+// family that has them.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>

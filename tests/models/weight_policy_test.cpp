@@ -97,7 +97,7 @@ TEST(WeightPolicies, AreAskedAboutTheHalvesOfEachHeadAndAboutHeads) {
   }
 }
 
-// What reads a parameter's values without asking Weight, by role; each has a reason why no adapter goes there.
+// Code that reads a parameter's values without asking Weight, by role; each has a reason why it gets no adapter.
 TEST(WeightPolicies, AreNotAskedAboutRoutersNormsBiasesAndKernelsOfConvolutions) {
   for (const char* name : {"mixtral", "mamba", "gpt_oss"}) {
     const auto policy = std::make_shared<ZeroAdapters>();

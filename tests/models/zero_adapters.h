@@ -1,5 +1,5 @@
-// A policy that puts an adapter whose second half is zero on everything that it is asked about. It computes and adds
-// the adapter's product, so a model with it shows whether anything goes around the policy or changes a bit.
+// A policy that adds an adapter whose second half is zero to everything that it is asked about. The adapter's product
+// is computed and added, so a model with it shows whether some code bypasses the policy or changes a bit.
 #pragma once
 
 #include <ATen/ops/arange.h>
@@ -41,7 +41,7 @@ class ZeroAdapters final : public nn::WeightPolicy {
     return std::make_shared<AdaptedStack>(std::move(weight), pair, this);
   }
 
-  // Adapters that were made and products of them that were added, by what they are of.
+  // Number of adapters created, and of products added, by kind.
   std::map<std::string, int64_t> made, used;
 
  private:

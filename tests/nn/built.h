@@ -22,7 +22,7 @@ struct Built {
   ParameterTable table;
   Building building{table, at::kFloat, collective::Team::alone(), {}, {}, {}, {}, {}};
 
-  // Parameters require gradients where `learns`; constants are filled as the layer asks for.
+  // Parameters require gradients if `learns`; constants are filled as the layer requests.
   explicit Built(at::ScalarType compute = at::kFloat, bool learns = false) {
     building.compute = compute;
     building.fill = [learns](Entry& entry, const Initial& initial, const std::vector<TensorSource>&) {

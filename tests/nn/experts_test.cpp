@@ -146,7 +146,7 @@ TEST(Experts, ReadTheCopyThatAnOptimizerWroteWithTheMaster) {
   entry.forms->copied();
   EXPECT_EQ(read().abs().max().item<float>(), 0.0f);
   entry.written();
-  EXPECT_TRUE(read().equal(before));  // made anew
+  EXPECT_TRUE(read().equal(before));  // created again
   EXPECT_FALSE(Made(ops::MoeMethod::fused_moe).table.find("mlp.experts.down_proj.weight")->forms->copy().defined());
 }
 

@@ -1,4 +1,4 @@
-// The parts that decoders are made of, against their formulas.
+// The parts of decoders, compared with their formulas.
 #include "easydel/nn/layers.h"
 
 #include <ATen/ops/embedding.h>

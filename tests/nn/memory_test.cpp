@@ -1,5 +1,5 @@
-// nn::Cache and its pages: what is written is read back, pages are shared and copied before they are written, and
-// nothing is lost or left over.
+// nn::Cache and its pages: reading returns what was written, pages are shared and copied before they are written, and
+// nothing is lost or leaked.
 #include "easydel/nn/memory.h"
 
 #include <ATen/ops/arange.h>
@@ -123,7 +123,7 @@ TEST(Memory, GivesPagesBackWithTheirLastOwner) {
   expect_rows(cache, 2, rows(1, 5, k_dim), rows(1, 5, v_dim));
   add(cache, {2}, {2}, {80});
   expect_rows(cache, 1, rows(1, 5, k_dim), rows(1, 5, v_dim));
-  cache.copy(0, 1);  // nothing is there
+  cache.copy(0, 1);  // the source is empty
   cache.truncate(2, 0);
   EXPECT_EQ(pages_in_use(cache), 0);
 }

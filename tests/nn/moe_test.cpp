@@ -1,4 +1,4 @@
-// Mixtures of experts: the router, and what is added to what experts give.
+// Mixtures of experts: the router, and additions to the experts' results.
 #include "easydel/nn/moe.h"
 
 #include <ATen/ops/linear.h>

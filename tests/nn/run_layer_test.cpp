@@ -1,4 +1,4 @@
-// Blocks as the model runs them: what is placed, recomputed, captured and given back.
+// Blocks as the model runs them: placement, recomputation, captured tensors, release.
 #include "easydel/nn/run_layer.h"
 
 #include <ATen/ops/arange.h>
@@ -58,7 +58,7 @@ TEST(PlacedLayer, HasItsPathAndWhatItReads) {
   EXPECT_EQ(blocks.layers[1].path, "blocks.1");
   ASSERT_EQ(blocks.layers[0].parameters.size(), 1u);
   EXPECT_EQ(blocks.layers[0].parameters[0].entry().path, "blocks.0.scale.weight");
-  // Its own first, then what an earlier block made.
+  // Its own parameters first, then those of an earlier block.
   ASSERT_EQ(blocks.layers[1].parameters.size(), 2u);
   EXPECT_EQ(blocks.layers[1].parameters[0].entry().path, "blocks.1.scale.weight");
   EXPECT_EQ(blocks.layers[1].parameters[1].entry().path, "blocks.0.scale.weight");

@@ -54,7 +54,7 @@ TEST(Scope, KeepsExactParametersInFp32) {
   EXPECT_EQ(built.scope().parameter("b", {1}, Role::bias, {}).entry().compute, at::kBFloat16);
 }
 
-// Writes down what it is asked, and makes a parameter of its own for each linear layer.
+// Records its calls, and creates a parameter of its own for each linear layer.
 struct Recorder final : WeightPolicy {
   std::vector<std::string> asked;
 
@@ -88,7 +88,7 @@ TEST(Scope, AsksPoliciesForEachWeightOnce) {
   (void)(scope / "lm_head").reader_of(embedding);
   EXPECT_EQ(policy->asked, (std::vector<std::string>{"linear m.q m.q.weight", "experts m.experts", "embedding m.embed",
                                                      "linear m.lm_head m.embed shared"}));
-  // What the policy asked for belongs to the layer, right after the weight.
+  // The policy's parameters belong to the layer and follow the weight.
   EXPECT_EQ(scope.since(mark)[1].entry().path, "m.q.adapter1");
   EXPECT_TRUE(scope.since(mark)[1].entry().adapter);
 }

@@ -1,4 +1,4 @@
-// Parameters in shards: where they lie, and what is done with their gradients.
+// Sharded parameters: their place, and the handling of their gradients.
 #include "easydel/nn/shards.h"
 
 #include <ATen/ops/arange.h>

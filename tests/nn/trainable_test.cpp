@@ -1,4 +1,4 @@
-// Which parameters learn.
+// Which parameters are trainable.
 #include "easydel/nn/trainable.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The copies of a weight that products read: when they are made, packed and dropped.
+// The copies of a weight that products read: when they are created, packed and released.
 #include "easydel/nn/weight_forms.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(WeightForms, FollowTheShardAfterItWasWritten) {
   entry.written();
   const ops::Matrix now = entry.forms->matrix(Pass());
   EXPECT_EQ(now.compute.abs().max().item<float>(), 0.0f);
-  EXPECT_EQ(now.packed, nullptr);  // what was packed is of the shard before
+  EXPECT_EQ(now.packed, nullptr);  // the packed copy belonged to the old shard
 }
 
 TEST(WeightForms, ArePackedAtTheSecondUse) {
