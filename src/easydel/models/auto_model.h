@@ -1,5 +1,5 @@
-// Models by what they are for: the documents' Auto classes. A name is a folder or a name of the hub; the family comes
-// from its config.json, and the registry says whether it has the task.
+// Loads models by task: the documents' Auto classes. A name is a folder or a name on the hub; config.json determines
+// the family, and the registry says whether it supports the task.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct FromHub {
   LoadOptions load = {};
 };
 
-// UserError: as hub::resolve_model, registered_module and load_model.
+// Throws UserError like hub::resolve_model, registered_module and load_model.
 std::shared_ptr<Model> load_for_task(std::string_view task, std::string_view name, const FromHub& options = {});
 
 namespace tasks {
@@ -50,7 +50,7 @@ using AutoEasyDeLVisionModel = AutoModel<tasks::vision_module>;
 using AutoEasyDeLAnyToAnyModel = AutoModel<tasks::any_to_any>;
 
 struct AutoEasyDeLConfig {
-  // The configuration, and those of `overrides` that are not among its keys.
+  // Returns the configuration, and the `overrides` that are not among its keys.
   static std::pair<BaseConfig, Value> from_pretrained(std::string_view name, const Value& overrides = Value::map(),
                                                       const FromPretrained& options = {}) {
     return BaseConfig::from_pretrained(name, overrides, options);

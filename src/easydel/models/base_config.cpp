@@ -14,7 +14,7 @@ namespace easydel::models {
 namespace fs = std::filesystem;
 namespace {
 
-// EasyDeL's fields and what they are when nobody says; the order is the API page's.
+// EasyDeL's fields with their defaults, in the order of the API page.
 const Value& basics() {
   static const Value fields = parse_json(R"({
     "sharding_axis_dims": [1, -1, 1, 1, 1], "sharding_dcn_axis_dims": null,
@@ -37,7 +37,7 @@ const Value& basics() {
   return fields;
 }
 
-// What Hugging Face's PretrainedConfig has without being told.
+// Attributes of Hugging Face's PretrainedConfig with their defaults.
 const Value& transformers_defaults() {
   static const Value fields = parse_json(R"({
     "architectures": null, "output_hidden_states": false, "output_attentions": false, "return_dict": true, "dtype": null,
@@ -92,7 +92,7 @@ Value sorted(Value map) {
   return map;
 }
 
-// The file that `name` means: itself, config.json in it, or the hub's.
+// The file that `name` refers to: itself, config.json in it, or the hub's.
 fs::path config_file(const std::string& name, const FromPretrained& options) {
   const fs::path path = hub::expand_home(name), below = path / options.subfolder / "config.json";
   std::error_code missing;

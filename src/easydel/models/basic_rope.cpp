@@ -13,7 +13,7 @@ namespace {
 
 const Where kWhere = FilePlace{"config"};
 
-// The configuration with one factor in place of a list of them.
+// The configuration with a single factor instead of a list.
 Value with_factor(const Value& config, const std::string& key, const Value& factor) {
   Value out = config;
   out.find(key)->set("factor", factor);
@@ -34,7 +34,7 @@ std::optional<Factors> factors_of(const Value& config) {
   return std::nullopt;
 }
 
-// Sections are shares of the pairs that turn: they may be written for a head of another size.
+// Sections are fractions of the rotated pairs: they may be written for a head of another size.
 Value with_fitting_sections(const Value& config, int64_t pairs) {
   Value out = config;
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
@@ -64,7 +64,7 @@ ops::RopeSpec spec_of(const Value& config, const RopeRequest& request) {
   const int64_t dim = request.rotary_dim.value_or(head);
   const double partial = in.number("partial_rotary_factor", 1.0);
   Value fitting = with_fitting_sections(config, (partial < 1.0 ? int64_t(double(dim) * partial) : dim) / 2);
-  // Upstream's tables, unlike its frequencies, begin with all positions where none are said to be the original ones.
+  // Unlike its frequencies, EasyDeL's tables start with all positions if no original ones are given.
   const auto lacks = [](const Value& map) {
     const Value* const original = map.find("original_max_position_embeddings");
     return map.is_map() && !map.entries.empty() && (!original || original->is_null());
@@ -118,7 +118,7 @@ Tensor get_basic_inv_frequencies(const Value& config, const RopeRequest& request
   const auto factors = factors_of(config);
   Value one = factors && !factors->each.empty() ? with_factor(config, factors->key, factors->each[0]) : config;
   for (const char* key :
-       {"rope_scaling", "rope_parameters"})  // which position turns a pair is no matter of its frequency
+       {"rope_scaling", "rope_parameters"})  // which of the positions rotates a pair does not change its frequency
     if (Value* const parameters = one.find(key);
         parameters && parameters->is_map() && parameters->find("mrope_section"))
       parameters->set("mrope_section", Value{});
@@ -150,7 +150,7 @@ BasicRope get_basic_rope(const Value& config, const RopeRequest& request) {
 Tensor BasicRope::operator()(const Tensor& x, const Tensor& positions, const std::optional<Tensor>& given) const {
   const std::optional<Tensor>& frequencies = given ? given : table_;
   if (!frequencies) {
-    // Dynamic scalings are made for the longest sequence, whatever this call's is: a cache stays valid.
+    // Dynamic scalings use the longest sequence, whatever the length of this call, so that a cache stays valid.
     if (spec_.type != ops::RopeType::dynamic && spec_.type != ops::RopeType::longrope) {
       return ops::rope(x, ops::rope_table(spec_, positions, {0, positions.size(-1)}));
     }

@@ -27,16 +27,16 @@ Tensor get_basic_frequencies(const Value& config, const RopeRequest& request = {
 
 class BasicRope {
  public:
-  // positions int64 [tokens], or of mrope [3, tokens]; x [tokens, heads, head_size]. UserError: a table of
-  // get_basic_frequencies was given and a position is past it.
+  // positions int64 [tokens], or for mrope [3, tokens]; x [tokens, heads, head_size]. Throws UserError if a table of
+  // get_basic_frequencies was given and a position is outside it.
   Tensor operator()(const Tensor& x, const Tensor& positions,
                     const std::optional<Tensor>& frequencies = std::nullopt) const;
 
  private:
   friend BasicRope get_basic_rope(const Value& config, const RopeRequest& request);
   ops::RopeSpec spec_;
-  int64_t length_ = 0;           // the sequence that dynamic and longrope are made for
-  std::optional<Tensor> table_;  // of several linear factors: positions go from one to the next
+  int64_t length_ = 0;           // the length for which dynamic and longrope are computed
+  std::optional<Tensor> table_;  // for several linear factors: positions continue from one table to the next
 };
 BasicRope get_basic_rope(const Value& config, const RopeRequest& request = {});
 

@@ -11,11 +11,11 @@
 namespace easydel::models {
 namespace {
 
-// Tokens, positions and kinds of tokens, summed and normed.
+// Sum of the embeddings of tokens, positions and token types, normalized.
 class BertEmbedding final : public DecoderEmbedding {
  public:
-  // offset: row of position 0; above 0, positions count tokens that are not padding, and padding has the row before
-  // position 0, which learns nothing.
+  // offset: row of position 0. If above 0, positions count tokens without padding, and padding uses the frozen row
+  // before position 0.
   BertEmbedding(const nn::Scope& scope, const DecoderSpec& spec, int64_t token_types, int64_t offset)
       : padding_(spec.padding),
         offset_(offset),
@@ -94,7 +94,7 @@ DecoderSpec read_bert(const ConfigReader& config, const BertDefaults& defaults) 
   spec.embedding_dropout = spec.residual_dropout = config.number("hidden_dropout_prob", 0.1);
   spec.attention_dropout = config.number("attention_probs_dropout_prob", 0.1);
   spec.deviation = spec.output_deviation = config.number("initializer_range", 0.02);
-  // The feed-forward weights stand in the block itself, under no name of their own.
+  // The feed-forward weights belong to the block itself, without a name of their own.
   const auto whole = std::make_shared<const DecoderSpec>(spec);
   for (DecoderLayerSpec& layer : spec.layers)
     layer.feed = [whole](const nn::Scope& block, int64_t index) { return build_feed(block, *whole, index); };

@@ -58,7 +58,7 @@ Checkpoint::Found Checkpoint::find(const std::string& name) const {
   for (const std::string& candidate : candidates) {
     if (const std::string* const file = in_file(candidate)) return {candidate, *file};
     if (!candidate.starts_with(own)) continue;
-    // The bare stack's checkpoint has no prefix, and some heads have one of their own.
+    // A checkpoint of the stack alone has no prefix, and some heads have their own.
     const std::string rest = candidate.substr(own.size());
     for (const std::string& name : {rest, usual + rest})
       if (const std::string* const file = in_file(name)) return {candidate, *file};
@@ -74,7 +74,7 @@ bool Checkpoint::in_stack(const std::string& name) const {
   return name.starts_with(str(family_.base_prefix, ".")) || (!stack_.empty() && name.starts_with(stack_ + "."));
 }
 
-// With the tensors' names in the file; nothing: no source has all of its own.
+// With the tensors' names in the file; nullopt: no source is complete.
 std::optional<nn::TensorSource> Checkpoint::choose(const std::vector<nn::TensorSource>& sources) const {
   for (nn::TensorSource source : sources) {
     bool all = true;
@@ -89,14 +89,14 @@ std::optional<nn::TensorSource> Checkpoint::choose(const std::vector<nn::TensorS
   return std::nullopt;
 }
 
-// Where no source is whole: the one that the file was meant to have, since most of its tensors are there.
+// If no source is complete: the one with the most tensors in the file, which is probably meant.
 const nn::TensorSource& Checkpoint::likeliest(const std::vector<nn::TensorSource>& sources) const {
   return *std::ranges::max_element(sources, {}, [&](const nn::TensorSource& source) {
     return std::ranges::count_if(source.tensors, [&](const std::string& name) { return !find(name).file.empty(); });
   });
 }
 
-// What to say of a parameter that no source has: the first tensor that is not there, and how many more.
+// For the error about a parameter without a source: the first missing tensor, and the number of others.
 std::string Checkpoint::missing_name(const nn::TensorSource& source) const {
   std::vector<std::string> gone;
   for (const std::string& name : source.tensors)
@@ -105,7 +105,7 @@ std::string Checkpoint::missing_name(const nn::TensorSource& source) const {
 }
 
 bool Checkpoint::fits(const nn::Entry& entry) {
-  if (entry.source.packing != nn::Packing::none) return true;  // its file holds codes; fill() looks at the values
+  if (entry.source.packing != nn::Packing::none) return true;  // its file contains codes; fill() looks at the values
   const auto shape = entry.source.file_shape(entry.shape);
   bool all = true;
   for (const std::string& name : entry.source.found) {
@@ -122,7 +122,7 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::TensorSource>& so
   std::optional<nn::TensorSource> source = choose(sources);
   const std::vector<std::string>& usual = (source ? sources.front() : likeliest(sources)).tensors;
   asked_.insert(asked_.end(), usual.begin(), usual.end());
-  // A tied checkpoint may hold the shared values under the head's name alone.
+  // A tied checkpoint may contain the shared values only under the head's name.
   const bool shared = tied_ && entry.role == nn::Role::embedding && entry.split == nn::Split::vocabulary;
   if (!source && shared) {
     nn::TensorSource head;
@@ -148,7 +148,7 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sou
   if (!match(entry, sources)) return;
   nn::TensorSource& source = entry.source;
   const auto take = [&](size_t i) { return tensor::from_view(folder_.at(source.found[i])); };
-  // What was copied is not needed in memory a second time.
+  // Releases the file's memory of values that were copied.
   const auto put = [](const Tensor& to, const Tensor& values, const Tensor& whole) {
     to.copy_(values);
     tensor::forget(whole);
@@ -162,7 +162,7 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sou
       return;
     }
     entry.shard.copy_(slice_of(source.part_of(values), entry));
-    // What was packed is from now on what it would be without.
+    // From now on the source is that of an unpacked tensor.
     source = sources.front();
     source.found = source.tensors;
     return;
@@ -189,7 +189,7 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sou
 
 namespace {
 
-// The number after "layers." in a name; -1: none.
+// The index after "layers." in a name; -1: none.
 int64_t layer_of(const std::string& name) {
   const size_t at = name.find("layers.");
   if (at == std::string::npos || at + 7 >= name.size() || !std::isdigit(static_cast<unsigned char>(name[at + 7])))
@@ -212,10 +212,10 @@ bool Checkpoint::unties(const nn::ParameterTable& untied) const {
   return embedding->bytes.data() != head->bytes.data() && !std::ranges::equal(embedding->bytes, head->bytes);
 }
 
-// What nobody asked for and nobody may ignore.
+// Tensors that no parameter uses and that must not be ignored.
 std::vector<std::string> Checkpoint::unexpected(int64_t layers) const {
   std::vector<std::string> out;
-  // A file with the head of another task has a stack with a prefix.
+  // A file with the head of another task has a prefix before the stack's names.
   const bool has_stack =
       other_head_ && std::ranges::any_of(names_, [&](const auto& known) { return in_stack(known.first); });
   for (const auto& [file, name] : unused_) {

@@ -39,8 +39,8 @@ class Checkpoint {
   void refuse_unfit(const std::string& where, int64_t layers, const Value& config,
                     const std::string& config_file) const;
 
-  // Whether the file has both embedding and head and they differ: then they are not tied whatever config.json says, as
-  // in transformers. `untied`: the plan of the model with a head of its own.
+  // Whether the file has both embedding and head, and they differ: then they are not tied, whatever config.json says,
+  // as in transformers. `untied`: the plan of the model with a separate head.
   bool unties(const nn::ParameterTable& untied) const;
 
   // Tensors of other parts, by the file's names.
@@ -60,7 +60,7 @@ class Checkpoint {
   std::optional<nn::TensorSource> choose(const std::vector<nn::TensorSource>& sources) const;
   const nn::TensorSource& likeliest(const std::vector<nn::TensorSource>& sources) const;
   std::string missing_name(const nn::TensorSource& source) const;
-  bool fits(const nn::Entry& entry);  // number types and shapes
+  bool fits(const nn::Entry& entry);  // dtypes and shapes
   std::vector<std::string> unexpected(int64_t layers) const;
   bool in_stack(const std::string& name) const;
 
@@ -74,7 +74,7 @@ class Checkpoint {
   std::map<std::string, std::string> unused_;  // the file's names, and the model's
   std::vector<std::string> missing_, asked_;   // asked_: all names of the model
   std::vector<Misshapen> misshapen_;
-  std::vector<std::string> mistyped_;  // as they are said
+  std::vector<std::string> mistyped_;  // as reported
 };
 
 }  // namespace easydel::models

@@ -5,7 +5,7 @@
 
 namespace easydel::models {
 
-// theta: of rotary positions, where the configuration is silent.
+// theta: base of rotary positions if config.json has none.
 DecoderSpec read_cohere(const ConfigReader& config, double theta);
 
 }  // namespace easydel::models

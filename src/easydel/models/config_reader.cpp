@@ -27,7 +27,7 @@ std::optional<int64_t> ConfigReader::integer(std::string_view key) const {
   if (!value) return std::nullopt;
   const auto found = value->as_int();
   if (!found) refuse_key(key, shown(*value) + " is not an integer");
-  constexpr int64_t most = std::numeric_limits<int32_t>::max();  // products of two of them are numbers still
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();  // so that a product of two fits into int64
   if (*found > most || *found < -most) refuse_key(key, str(*found, " is beyond ", most));
   return found;
 }
@@ -80,7 +80,7 @@ std::vector<int64_t> ConfigReader::integers(std::string_view key) const {
   if (!value) return out;
   if (!value->is_list()) refuse_key(key, shown(*value) + " is not a list");
   for (const Value& item : value->items) {
-    // A flag stands for 0 or 1.
+    // A boolean counts as 0 or 1.
     const auto flag = item.as_bool();
     const auto found = flag ? std::optional<int64_t>(*flag) : item.as_int();
     if (!found) refuse_key(key, shown(item) + " is not an integer");

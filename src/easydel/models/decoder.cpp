@@ -108,7 +108,7 @@ void Decoder::see_both_sides() {
   for (DecoderLayerSpec& layer : spec_.layers) {
     if (layer.mixer || layer.block || layer.attention.chunk > 0)
       refuse(Where(FilePlace{"config.json"}, "is_causal"), "false is not built for this family", "leave it out");
-    if (layer.attention.window > 0) ++layer.attention.window;  // so many to each side, in addition to itself
+    if (layer.attention.window > 0) ++layer.attention.window;  // this many on each side, in addition to itself
   }
 }
 

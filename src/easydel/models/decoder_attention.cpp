@@ -1,4 +1,4 @@
-// Attention of a decoder as its spec says it: projections, norms, rotary positions, the mixing, the output.
+// The attention of a decoder as its spec describes it: projections, norms, rotary positions, attention, output.
 #include <ATen/ops/clamp.h>
 
 #include "easydel/base/error.h"
@@ -14,8 +14,8 @@ using nn::Split;
 
 namespace {
 
-// Heads are divided over the tensor axis where both kinds divide. What has a value for each head, norms the whole
-// projection or lies in one weight stays whole, and so does attention with dropout, which counts the heads of all
+// Heads are divided over the tensor axis if it divides both kinds. Parameters with a value per head, norms of the whole
+// projection and fused weights stay whole, and so does attention with dropout, whose mask counts the heads of all
 // ranks.
 nn::Region region_of(const Scope& scope, const DecoderSpec& spec, const DecoderLayerSpec& own,
                      const LayerSizes& sizes) {
@@ -52,7 +52,7 @@ class EachHeadNorm final : public HeadNorm {
   nn::Parameter weight_;
 };
 
-// in_region: heads are divided over ranks. null: this layer has none.
+// in_region: heads are divided over ranks. Returns null if the layer has no such norm.
 std::unique_ptr<HeadNorm> build_head_norm(const Scope& scope, const DecoderSpec& spec, int64_t heads, int64_t layer,
                                           bool in_region) {
   if (spec.qk_norm_builder) return spec.qk_norm_builder(scope, spec, heads, layer);
@@ -164,7 +164,8 @@ DecoderAttention::Projected DecoderAttention::project(const Tensor& x, Pass& pas
             (*v_)(x, pass, "attn_value").view({tokens, -1, v_dim}), gate};
   }
   const Tensor all = (*qkv_)(x, pass, "attn_qkv");
-  // By one split the gradients of the parts are put together once; of slices each would be a tensor as large as all.
+  // With one split the backward concatenates the parts' gradients once; the gradient of a slice would be a tensor of
+  // the whole size.
   if (layout_ == QkvLayout::sequential) {
     const auto parts = all.split_with_sizes({heads_ * head_dim, kv_heads_ * head_dim, kv_heads_ * v_dim}, 1);
     return {rows(parts[0]).unflatten(1, {heads_, head_dim}),

@@ -73,7 +73,7 @@ class Block final : public nn::Layer {
   Tensor scaled(const Tensor& added) const { return multiplier_ == 1.0 ? added : added * multiplier_; }
 
   struct Sum {
-    Tensor x, normed;  // normed: what the next part reads
+    Tensor x, normed;  // normed: the input of the next part
   };
   Sum sum(const Tensor& x, const Tensor& normed, const Tensor& added, const std::optional<nn::Norm>& norm_after,
           const nn::Norm* next) const {
@@ -95,7 +95,7 @@ class Block final : public nn::Layer {
   Residual residual_;
   double multiplier_;
   std::optional<nn::Norm> before_mixer_, after_mixer_, before_feed_, after_feed_;
-  std::unique_ptr<nn::Layer> mixer_, feed_;  // feed_ null: the block has none
+  std::unique_ptr<nn::Layer> mixer_, feed_;  // feed_ null: the block has no feed-forward
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The embedding of a decoder as its spec says it.
+// The embedding of a decoder as its spec describes it.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cumsum.h>
 

@@ -70,7 +70,7 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
     spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
   if (spec.rope) check_rotated_pairs(config, *spec.rope, spec.head_dim);
   const int64_t layers = size("num_hidden_layers", defaults.layers);
-  constexpr int64_t most = 1 << 16;  // each has a place in memory before any weight is looked at
+  constexpr int64_t most = 1 << 16;  // each is allocated before any weight is read
   if (layers > most) config.refuse_key("num_hidden_layers", str(layers, " is more than the ", most, " that are built"));
   spec.layers.resize(size_t(layers));
   for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
@@ -80,7 +80,7 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
   spec.tied = config.boolean("tie_word_embeddings", defaults.tied);
   spec.attention_dropout = config.number("attention_dropout", defaults.attention_dropout);
   spec.deviation = config.number("initializer_range", defaults.deviation);
-  if (spec.deviation == 0.0) spec.deviation = 0.02;  // as transformers reads it
+  if (spec.deviation == 0.0) spec.deviation = 0.02;  // as in transformers
   spec.output_deviation = spec.deviation;
   return spec;
 }

@@ -8,8 +8,8 @@
 
 namespace easydel::models {
 
-// A family's defaults for keys that config.json leaves out (those of transformers' configuration class), and its
-// spelling of keys that have several. 0: derived (kv_heads from heads, head_dim from hidden).
+// A family's defaults for keys that config.json does not have (those of transformers' configuration class), and its
+// spelling of keys with several names. 0: derived (kv_heads from heads, head_dim from hidden).
 struct DecoderDefaults {
   int64_t vocabulary = 0, hidden = 0, intermediate = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
   int64_t max_positions = 0;

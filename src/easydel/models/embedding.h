@@ -15,7 +15,7 @@ struct EmbeddingSpec {
 // built.
 EmbeddingSpec read_embedding(const Model& model);
 
-// hidden [tokens, size], what model.forward gave for `tokens` in `pass` -> fp32 [sequences, size], with gradients.
+// hidden [tokens, size], returned by model.forward for `tokens` in `pass` -> fp32 [sequences, size], with gradients.
 Tensor embeddings(const EmbeddingSpec& spec, const Tensor& hidden, const Tensor& tokens, const nn::Pass& pass);
 
 }  // namespace easydel::models

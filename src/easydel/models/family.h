@@ -16,8 +16,8 @@
 namespace easydel::models {
 
 struct Family {
-  std::string_view model_type;            // as config.json spells it
-  std::string_view base_prefix;           // "model": what a checkpoint of the bare stack leaves out of its names
+  std::string_view model_type;   // as config.json spells it
+  std::string_view base_prefix;  // "model": the prefix that names in a checkpoint of the stack alone do not have
   std::vector<std::string_view> ignored;  // endings of tensors that old checkpoints have and models do not
   std::unique_ptr<Model> (*build)(const ConfigReader& config, nn::Building& building);
   bool tied_by_default = false;  // if config.json has no tie_word_embeddings

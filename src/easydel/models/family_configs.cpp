@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::pair<Task, std::string_view> kLanguageEndings[] = {
     {Task::causal_lm, "ForCausalLM"}, {Task::causal_lm, "LMHeadModel"}, {Task::masked_lm, "ForMaskedLM"}};
-// Of the classes that every family has.
+// Endings of the classes that every family has.
 constexpr std::pair<Task, std::string_view> kEndings[] = {{Task::base, "Model"},
                                                           {Task::sequence_classification, "ForSequenceClassification"},
                                                           {Task::token_classification, "ForTokenClassification"},
@@ -285,8 +285,8 @@ std::optional<Task> task_of(const FamilyConfig& family, std::string_view archite
   const auto own = [&](std::string_view name) {
     return std::ranges::find(family.architectures, name) != family.architectures.end();
   };
-  // model_type alone decides which model it is: of a class by another name (LLaMAForCausalLM in Llama's first files,
-  // MPTForCausalLM) the ending says what it is for.
+  // model_type alone decides the family: for a class with another prefix (LLaMAForCausalLM in Llama's first files,
+  // MPTForCausalLM) only the ending counts.
   for (const auto& [task, ending] : kLanguageEndings)
     if (architecture.ends_with(ending) &&
         (own(architecture) ||
@@ -294,7 +294,7 @@ std::optional<Task> task_of(const FamilyConfig& family, std::string_view archite
       return task;
   for (const auto& [task, ending] : kEndings)
     if (task != Task::base && architecture.ends_with(ending)) return task;
-  if (own(architecture)) return Task::causal_lm;  // a plug-in's, named as it likes
+  if (own(architecture)) return Task::causal_lm;  // a plug-in's, with any name
   return std::nullopt;
 }
 

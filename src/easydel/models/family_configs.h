@@ -29,15 +29,15 @@ struct HeadNames {
   std::string_view question_stack = {};      // the stack of question answering; empty: as in the other classes
 };
 
-// What a part of a model reads.
+// The input of a model's part.
 enum class PartRole : uint8_t { text, vision, audio };
 std::string_view name_of(PartRole role);
 
-// A part of a model, with a configuration and tensors of its own.
+// A part of a model with its own configuration and tensors.
 struct FamilyPart {
   PartRole role = PartRole::text;
   std::string_view config_key;             // where config.json describes it: "text_config"
-  std::string_view model_type;             // where that does not say it
+  std::string_view model_type;             // if that does not have one
   std::vector<std::string_view> prefixes;  // of its tensors, after "model." or without it: "language_model."
 };
 
@@ -62,8 +62,8 @@ std::span<const FamilyConfig> families_of_parts();
 const FamilyConfig* family_of_parts(const Value& config);
 const FamilyPart* part_of(const FamilyConfig& family, PartRole role);  // null: it has none
 
-// The family of a config.json that errors call `where`. UserError "where: key: what" if model_type or an
-// architecture is unknown or not built yet, or if a key asks for what no family supports (quantized weights, pruned
+// The family of a config.json that errors call `where`. Throws UserError "where: key: what" if model_type or an
+// architecture is unknown or not built yet, or if a key requests what no family supports (quantized weights, pruned
 // heads).
 const FamilyConfig& family_config_of(const Value& config, const Where& where);
 

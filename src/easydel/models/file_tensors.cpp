@@ -15,7 +15,7 @@ std::vector<FileTensor> file_tensors(const nn::ParameterTable& table) {
   std::vector<FileTensor> out;
   std::map<std::string, size_t> known;
   for (const nn::Entry& entry : table.entries()) {
-    if (entry.adapter) continue;  // the model's files do not hold it
+    if (entry.adapter) continue;  // not part of the model's files
     const nn::TensorSource& source = entry.source;
     check(source.packing == nn::Packing::none, entry.path, ": packed tensors are read only");
     for (size_t i = 0; i < source.tensors.size(); ++i) {

@@ -10,15 +10,15 @@ namespace easydel::models {
 
 struct FilePart {
   const nn::Entry* entry = nullptr;
-  int64_t index = -1;  // of the entry's dimension 0; -1: all of it
+  int64_t index = -1;  // in the entry's dimension 0; -1: the whole entry
 };
 
 struct FileTensor {
   std::string name;   // as it is saved
-  std::string found;  // as the loaded file calls it; the name, where nothing was loaded
+  std::string found;  // its name in the loaded file; `name` if nothing was loaded
   std::vector<int64_t> shape;
   at::ScalarType type = at::ScalarType::Undefined;  // as loaded
-  std::vector<FilePart> parts;                      // each lies where its entry's source says
+  std::vector<FilePart> parts;                      // where each is in the tensor follows from its entry's source
 
   // Whether it is one part, value for value.
   bool is_parameter() const;

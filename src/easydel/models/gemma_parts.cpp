@@ -124,7 +124,7 @@ Tensor GemmaAttention::operator()(const Tensor& x, Pass& pass, const Tensor& sto
     v = heads(stored.narrow(1, half, half));
   }
   if (own) *own = at::cat({k.reshape({tokens, half}), v.reshape({tokens, half})}, 1);
-  // A sharing layer writes what is there already, and reads the source's cache.
+  // A sharing layer stores nothing itself and reads the source's cache.
   const Tensor mixed = pass.attend(source_, attention_, q, k, v);
   return (*output_)(mixed.reshape({tokens, heads_ * head_dim_}), pass, "attn_output");
 }
@@ -149,7 +149,7 @@ GemmaInputs::GemmaInputs(const Scope& base, const DecoderSpec& spec, int64_t row
       norm_(base / "per_layer_projection_norm", size, spec.norm) {}
 
 Tensor GemmaInputs::operator()(const Tensor& tokens, const Tensor& embedded, Pass& pass) const {
-  // Tokens past the table have its first row.
+  // Tokens outside the table use its first row.
   const Tensor known = at::where(tokens < rows_, tokens, at::zeros_like(tokens));
   const Tensor own = table_(known, pass) * std::sqrt(double(size_));
   const Tensor projected = projection_(embedded, pass, "per_layer_projection") * scale_;

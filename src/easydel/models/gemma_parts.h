@@ -19,7 +19,7 @@ std::vector<int64_t> shared_sources(const ConfigReader& config, const std::vecto
 // Family::ignored_parts: published files contain unused keys and values of the sharing layers.
 std::vector<std::string_view> unused_keys_and_values();
 
-// A row of x on its way: [hidden | keys and values that later layers read | inputs of this layer and later ones].
+// Layout of a row between blocks: [hidden | keys and values for later layers | inputs of this layer and later ones].
 class GemmaRow {
  public:
   // hidden: what blocks work on, all of it. input: size of one layer's input, 0: none. sources: as shared_sources.
@@ -27,7 +27,7 @@ class GemmaRow {
 
   struct Parts {
     Tensor hidden, input, stored;  // stored: keys and values that this layer reads, undefined: its own
-    Tensor kept, later;            // what goes on as it is
+    Tensor kept, later;            // passed on unchanged
   };
   Parts take(int64_t layer, const Tensor& x) const;
   // `own`: this layer's keys and values side by side, where keeps(layer).
@@ -59,7 +59,7 @@ DecoderSpec with_parts(const std::shared_ptr<Plan>& plan) {
 // Attention with normed queries, keys and values, unscaled.
 class GemmaAttention {
  public:
-  // keys_as_values: there is no projection of values; they are the keys before their norm.
+  // keys_as_values: there is no projection of values; values are the keys before their norm.
   GemmaAttention(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer, int64_t source, bool keys_as_values);
   // stored: keys and values of `source`; undefined: it makes its own. `own`: where it is asked for, those.
   Tensor operator()(const Tensor& x, nn::Pass& pass, const Tensor& stored, Tensor* own) const;

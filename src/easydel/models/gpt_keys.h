@@ -5,7 +5,7 @@
 
 namespace easydel::models {
 
-// What a family assumes where its config.json says nothing, and how it spells its keys.
+// A family's defaults for keys that config.json does not have, and its spelling of keys.
 struct GptDefaults {
   int64_t vocabulary = 50257, hidden = 768, heads = 12, layers = 12, max_positions = 1024;
   std::string_view activation = "gelu_new";

@@ -48,7 +48,7 @@ nn::HeadPlan head_plan(const ConfigReader& config, const Family& family) {
       break;
     case Task::token_classification:
       classes.output = std::string(names.token_classes);
-      // The classes that have a name of their own for it read no key.
+      // Classes with a fixed value do not read a key.
       classes.output_bias =
           classes.output != HeadNames().token_classes || config.boolean("token_classification_bias", true);
       classes.dropout = classifier_dropout(config);

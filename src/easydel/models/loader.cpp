@@ -1,5 +1,5 @@
-// From a folder to a model: reads config.json, picks the family, fills its parameters from files (checkpoint.h) or from
-// random values.
+// From a folder to a model: reads config.json, selects the family, fills its parameters from files (checkpoint.h) or
+// with random values.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/special_ndtri.h>
 #include <unistd.h>
@@ -41,13 +41,13 @@ at::ScalarType number_type(const std::string& word, at::ScalarType otherwise, co
   return tensor::scalar_type(*found);
 }
 
-// How the number types of a model follow from the options and from what the file holds.
+// The dtypes of a model, from the options and the file.
 struct Types {
   at::ScalarType compute, shard;
 };
 
 Types types_of(const LoadOptions& options, at::ScalarType file, at::Device device) {
-  // fp16 is for storage on a CPU; what has no products of its own (fp8, fp64) is computed in fp32 as well.
+  // fp16 is for storage on a CPU; dtypes without products (fp8, fp64) are computed in fp32, too.
   const bool half_here = file == at::kHalf && device.is_cpu();
   const at::ScalarType usual = half_here || (file != at::kBFloat16 && file != at::kHalf) ? at::kFloat : file;
   Types types{};
@@ -76,14 +76,14 @@ void check_quantization(const nn::Quantization& wanted, bool training, const mes
   if (!device.is_cpu()) not_built("a quantized model on a GPU", "set loader.device to cpu");
 }
 
-// Everything of a folder but the values of its weights.
+// A folder without the values of its weights.
 struct Opened {
   Value config;  // with the overrides
   Where where;
   const Family* family = nullptr;
-  std::unique_ptr<Checkpoint> checkpoint;  // null: the model starts from random values
-  const FamilyPart* part = nullptr;        // of the folder's model that is loaded; null: it is of one part
-  std::shared_ptr<WholeModel> whole;       // what the part is saved as
+  std::unique_ptr<Checkpoint> checkpoint;  // null: the model starts with random values
+  const FamilyPart* part = nullptr;        // the part of the folder's model that is loaded; null: it has only one
+  std::shared_ptr<WholeModel> whole;       // needed to save the part
   at::Device device = at::kCPU;
   at::ScalarType file_type = at::kFloat;
   Types types = {};
@@ -91,7 +91,7 @@ struct Opened {
   ConfigReader reader() const { return {config, where}; }
 };
 
-// Where config.json is for another task than the one asked for, it is made to say that one.
+// If config.json names another task than the requested one, it is changed to that.
 bool change_task(Value& config, const Where& where, Task wanted) {
   Value type = Value::map();
   if (const Value* const given = config.find("model_type")) type.set("model_type", *given);
@@ -105,7 +105,7 @@ bool change_task(Value& config, const Where& where, Task wanted) {
   return true;
 }
 
-// What the folder says, with the overrides; of a model that also sees or hears, its text part.
+// The folder's configuration with the overrides; for a model that also sees or hears, that of its text part.
 void read_configuration(const fs::path& folder, const Value& overrides, Opened& out) {
   weights::ConfigFile config = weights::read_config(folder);
   out.where = std::move(config.where);
@@ -121,7 +121,7 @@ void read_configuration(const fs::path& folder, const Value& overrides, Opened& 
   out.whole->config.set(std::string(out.part->config_key), std::move(text));
 }
 
-// The checkpoint may hold a head of its own where config.json says that the embedding is one.
+// Some checkpoints contain a separate head although config.json says that it is tied.
 bool untie_what_differs(const fs::path& folder, Opened& out) {
   Value untied = out.config;
   untied.set("tie_word_embeddings", Value::boolean(false));
@@ -163,13 +163,13 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   } else {
     out.file_type = number_type(reader.text("dtype", reader.text("torch_dtype", "float32")), at::kFloat, "dtype");
   }
-  // With another head, or without the values of the other parts, it is a text model from here on.
+  // With another head, or without the values of the other parts, it is a text model from now on.
   if (changed || !out.checkpoint) out.whole.reset();
   out.types = types_of(options, out.file_type, out.device);
   return out;
 }
 
-// Says how far a load is that takes long: by a bar on a terminal, else by a line now and then.
+// Shows the progress of a long load: a bar on a terminal, otherwise a line now and then.
 class Progress {
  public:
   Progress(const std::string& what, const Checkpoint* checkpoint, bool told)
@@ -194,7 +194,7 @@ class Progress {
       Clock::now() + (bar_.on_terminal() ? std::chrono::milliseconds(500) : std::chrono::milliseconds(2000));
 };
 
-// By the inverse of the normal distribution's function between the two cuts.
+// By the inverse of the normal distribution function between the two cut-offs.
 void fill_cut_normal(Tensor& values, tensor::Key key, const nn::Initial& initial, const nn::Entry& entry) {
   const double below = 0.5 * std::erfc(initial.cutoff / std::numbers::sqrt2), between = 1.0 - 2.0 * below;
   const Tensor shares = at::empty(values.sizes(), at::TensorOptions().dtype(at::kDouble));
@@ -203,7 +203,7 @@ void fill_cut_normal(Tensor& values, tensor::Key key, const nn::Initial& initial
   values.copy_(at::special_ndtri(shares).mul_(initial.deviation));
 }
 
-// Sizes that nobody meant are said as such, not as memory that ran out.
+// Absurd sizes are reported as such, not as memory that ran out.
 void check_size(const Where& where, const nn::Entry& entry, at::ScalarType type) {
   double bytes = double(c10::elementSize(type));
   for (const int64_t size : entry.slice.size) bytes *= double(size);
@@ -232,7 +232,7 @@ Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64
   return values;
 }
 
-// What the options make of the model's weights. Null: it has no quantizer.
+// Policies for the model's weights that the options request. Returns null if there is no quantizer.
 std::shared_ptr<nn::Quantizer> add_policies(const LoadOptions& options, nn::Building& building) {
   std::shared_ptr<nn::Quantizer> quantizer;
   if (options.quantization) {
@@ -243,7 +243,7 @@ std::shared_ptr<nn::Quantizer> add_policies(const LoadOptions& options, nn::Buil
   return quantizer;
 }
 
-// Whether the parameter learns once the model is loaded so.
+// Whether the parameter is trainable with these options.
 bool trains(const LoadOptions& options, const nn::Entry& entry) {
   return options.training && entry.trainable && options.trainable.contains(entry.path);
 }
@@ -273,7 +273,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   building.place = [&](nn::Entry& entry) { nn::place(entry, options.team, rules, dropped); };
   Progress progress(folder.string(), opened.checkpoint.get(), options.team->first());
   building.fill = [&](nn::Entry& entry, const nn::Initial& initial, const std::vector<nn::TensorSource>& sources) {
-    // What is computed exactly is kept so.
+    // Parameters with an exact compute dtype are stored in it.
     const at::ScalarType shard_type = entry.compute != opened.types.compute ? entry.compute : opened.types.shard;
     entry.trainable = trains(options, entry);
     if (entry.adapter) {
@@ -329,7 +329,7 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
     entry.layout = source->layout;
     entry.source = source->source;
     entry.trainable = false;
-    // Masters of another number type than the computation's are of no use to a frozen model.
+    // A frozen model does not need masters in another dtype than the computation's.
     entry.shard = source->shard.detach().to(entry.compute, /*non_blocking=*/false, /*copy=*/true);
   };
   const ConfigReader reader(from.config_, FilePlace{(from.folder_ / "config.json").string()});
@@ -356,9 +356,7 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   nn::Building building{table, opened.types.compute, options.team, {}, {}, {}, {}, {}};
   building.moe_method = ops::moe_method_of(options.moe_method, "moe_method");
   const mesh::PartitionRules rules(options.partition_rules, mesh);
-  building.place = [&](nn::Entry& entry) {
-    rules.find(entry.easydel_path, entry.shape.size());
-  };  // its spec has to fit
+  building.place = [&](nn::Entry& entry) { rules.find(entry.easydel_path, entry.shape.size()); };  // its spec must fit
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>& sources) {
     if (opened.checkpoint && !entry.adapter && !opened.checkpoint->starts(entry, sources))
       opened.checkpoint->match(entry, sources);

@@ -9,9 +9,9 @@
 
 namespace easydel::models {
 
-// Paths of the linear layers ("model.layers.0.self_attn.q_proj") in which `pattern`, a regular expression, is found, in
-// alphabetical order; embeddings are none, an output layer with a weight of its own is one. UserError for a rank below
-// 1 and for an invalid regular expression.
+// Paths of the linear layers ("model.layers.0.self_attn.q_proj") that the regular expression `pattern` finds, in
+// alphabetical order. Embeddings are not linear layers; an output layer with its own weight is one. Throws UserError
+// for a rank below 1 and for an invalid regular expression.
 std::vector<std::string> lora_targets(const nn::ParameterTable& parameters, const std::string& pattern, int64_t rank);
 
 }  // namespace easydel::models

@@ -10,7 +10,7 @@ namespace easydel::models {
 DecoderSpec read_latent_decoder(const ConfigReader& config, DecoderDefaults defaults, int64_t intermediate) {
   defaults.head_dim = config.integer("qk_rope_head_dim", 64);
   if (intermediate > 0) defaults.intermediate = intermediate;
-  // Every head has keys of its own; what the file says of their number is not looked at.
+  // Every head has its own keys; num_key_value_heads is ignored.
   Value plain = config.document();
   plain.set("num_key_value_heads", Value());
   DecoderSpec spec = read_decoder(ConfigReader(plain, config.where()), defaults);
@@ -23,7 +23,7 @@ nn::MlaSpec read_mla(const ConfigReader& config, const DecoderSpec& spec, const 
   nn::MlaSpec mla;
   mla.size = spec.hidden;
   mla.heads = spec.heads;
-  // null: queries come straight from the input.
+  // null: queries are projected directly from the input.
   mla.q_rank = config.has("q_lora_rank") ? config.integer("q_lora_rank", 0) : defaults.q_rank;
   mla.kv_rank = integer_of(config, {"kv_lora_rank"}, defaults.kv_rank);
   mla.plain_dim = integer_of(config, {"qk_nope_head_dim"}, defaults.plain_dim);

@@ -48,7 +48,7 @@ struct RouterLoss {
 class Model {
  public:
   virtual ~Model() = default;
-  // With gradients where they are on; the model must outlive the backward.
+  // With gradients if they are enabled; the model must outlive the backward.
   virtual Outputs forward(const Inputs& inputs, nn::Pass& pass) const = 0;
   // The language head. UserError if the model is for another task.
   virtual const nn::Head& head() const = 0;
@@ -104,7 +104,7 @@ struct LoadOptions {
   std::string param_dtype = "auto";  // of storage; auto: the computation's
   std::string device = "auto";       // cpu, gpu
   bool training = false;             // shards are fp32 masters, and those of `trainable` require gradients
-  nn::Trainable trainable;           // with `training`: which parameters learn
+  nn::Trainable trainable;           // with `training`: which parameters are trainable
   uint64_t seed = 0;                 // of initial values if the folder has no weights
   std::string attention = "auto";
   std::string moe_method = "fused_moe";  // how experts are computed: ops/moe.h
@@ -120,22 +120,20 @@ struct LoadOptions {
   std::shared_ptr<nn::WeightPolicy> weight_policy = {};
 };
 
-// A folder with config.json and weights; without weights it starts from random values (transformers'
-// distributions, our generator: f(seed, path, element)). UserError: no config, unknown model type or architecture,
-// missing, unexpected or misshapen tensors (all of them named at once), a config key's value that is not supported. Of
-// a model that also sees or hears, its text part.
+// Loads a folder with config.json and weights; without weights it starts from random values (transformers'
+// distributions, our generator: f(seed, path, element)). For a model that also sees or hears, its text part. Throws
+// UserError: no config, unknown model type or architecture, missing, unexpected or misshapen tensors (all of them are
+// listed), an unsupported value in config.json.
 std::shared_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options);
-// All of load_model's UserErrors, found without room for the weights and without reading one. `mesh`: of the ranks that
-// will share the model, who have not met yet (options.team is this rank alone).
-// Gives what the model is for.
+// Throws all of load_model's UserErrors, without allocating or reading weights. `mesh`: that of the ranks that will
+// share the model and are not connected yet (options.team is this rank alone). Returns the model's task.
 Task check_model(const std::filesystem::path& folder, const LoadOptions& options, const mesh::Mesh& mesh);
 // The same weights again as an independent, frozen model (a reference model).
 std::shared_ptr<Model> copy_model(const Model& model);
 
-// Writes config.json, generation_config.json and the weights under Hugging Face's names and in the number type
-// `dtype` ("auto": as loaded), so that transformers loads the folder; of a text part, the whole that it came from.
-// Collective: every rank calls it, rank 0 writes.
-// Tokenizer files are the caller's.
+// Writes config.json, generation_config.json and the weights under Hugging Face's names and in `dtype` ("auto": as
+// loaded), so that transformers loads the folder; for a text part, the whole model that it came from. Collective: every
+// rank calls it, rank 0 writes. The caller writes the tokenizer's files.
 void save_model(const Model& model, const std::filesystem::path& folder, const std::string& dtype = "auto",
                 uint64_t max_shard_bytes = 5ull << 30);
 

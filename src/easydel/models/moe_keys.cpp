@@ -20,7 +20,7 @@ nn::MoeSpec moe_of(const ConfigReader& config, const DecoderSpec& spec, int64_t 
   if (top_k > experts)
     config.refuse_key("num_experts_per_tok", str(top_k, " of ", experts, " experts"),
                       "a token cannot meet more than there are");
-  constexpr int64_t most = 1 << 16;  // each has names in memory before any weight is looked at
+  constexpr int64_t most = 1 << 16;  // each allocates names before any weight is read
   if (experts > most) refuse(config.where(), str(experts, " experts are more than the ", most, " that are built"));
   nn::MoeSpec moe;
   moe.router.experts = moe.experts.experts = experts;

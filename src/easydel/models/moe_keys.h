@@ -9,7 +9,7 @@
 
 namespace easydel::models {
 
-// The first of `keys` that is present: transformers knows some keys by two names.
+// The first of `keys` that is present, because transformers has two names for some keys.
 int64_t integer_of(const ConfigReader& config, std::initializer_list<const char*> keys, int64_t otherwise);
 
 // A layer of gated experts with a softmax router and the sizes, deviations and activation of `spec`; no shared experts.
@@ -42,7 +42,7 @@ void set_corrected_experts(const ConfigReader& config, DecoderSpec& spec, const 
 // A key without a default. UserError if it is missing.
 int64_t needed(const ConfigReader& config, const char* key);
 
-// Gives the marked layers this feed; the others keep theirs.
+// Sets this feed in the marked layers; the others keep theirs.
 void set_experts(DecoderSpec& spec, const nn::MoeSpec& moe, const std::vector<bool>& sparse);
 std::vector<bool> all_layers(const DecoderSpec& spec);
 // The qwen families' rule: every decoder_sparse_step-th layer but those of mlp_only_layers.

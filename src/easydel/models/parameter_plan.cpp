@@ -16,7 +16,7 @@ bool is_tied(const Value& config) {
   return reader.boolean("tie_word_embeddings", family_of(reader).tied_by_default);
 }
 
-// Where EasyDeL cuts otherwise than the roles of parameters say; here the mixers of tokens run whole on every rank.
+// Parameters that EasyDeL shards differently from their roles; here token mixers run whole on every rank.
 struct OwnCut {
   const char* model_types;  // a regex, as `path`
   const char* path;
@@ -40,10 +40,10 @@ const std::vector<OwnCut>& own_cuts() {
   };
   return cuts;
 }
-// Where EasyDeL's names are others than ours.
+// Parameters with another name in EasyDeL.
 struct OwnName {
   RegularExpression model_types, path;
-  const char* name;  // in place of the path
+  const char* name;  // replaces the path
 };
 std::string own_name(const std::string& model_type, std::string path) {
   const auto is = [](const char* pattern) { return RegularExpression(pattern); };
@@ -95,7 +95,7 @@ std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::
       one.spec = mesh::storage_order(mesh::column_wise(), 2);
     if (entry.role == nn::Role::weight && entry.shape.size() >= 2) {
       std::swap(one.shape[one.shape.size() - 1], one.shape[one.shape.size() - 2]);
-      one.spec = mesh::storage_order(one.spec, entry.shape.size());  // the turn is its own inverse
+      one.spec = mesh::storage_order(one.spec, entry.shape.size());  // the permutation is its own inverse
       one.transposed = !entry.source.transposed;
     }
     if (entry.role == nn::Role::other && entry.shape.size() == 3 && one.path.ends_with("/kernel")) {
@@ -108,7 +108,7 @@ std::vector<EasyDelParameter> easydel_parameters(const Value& config, const nn::
     if (entry.role == nn::Role::embedding && entry.split == nn::Split::vocabulary) vocabulary = &entry;
     out.push_back(std::move(one));
   }
-  // EasyDeL keeps the head of a tied model under a name of its own.
+  // EasyDeL keeps the head of a tied model as a separate parameter.
   if (vocabulary && !has_head && is_tied(config))
     out.push_back(
         {"lm_head/kernel", {vocabulary->shape[1], vocabulary->shape[0]}, mesh::column_wise(), vocabulary, true, false});

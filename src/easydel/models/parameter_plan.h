@@ -1,5 +1,5 @@
-// A model's parameters without their values: what they are called here and in EasyDeL, and how they are cut. For plans
-// of models that no machine at hand could hold.
+// A model's parameters without their values: their names here and in EasyDeL, and their sharding. For plans of models
+// that do not fit into this machine.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace easydel::models {
 
-// The table of the family that config.json names, every shard empty and every layout whole. UserError as load_model.
-// `see` is called with each parameter and all sources that it may have; an entry has the first of them.
+// The parameter table of the family that config.json names, with empty shards and whole layouts. Throws UserError like
+// load_model. `see` is called with each parameter and all of its possible sources; an entry has the first of them.
 std::unique_ptr<nn::ParameterTable> plan_parameters(
     const Value& config, const Where& where,
     const std::function<void(const nn::Entry&, const std::vector<nn::TensorSource>&)>& see = {});

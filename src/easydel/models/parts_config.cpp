@@ -12,7 +12,7 @@ const Value* find(const Value& config, std::string_view key) {
   return value && !value->is_null() ? value : nullptr;
 }
 
-// The task of the whole model's class: "...ForConditionalGeneration" writes text.
+// The task of the whole model's class: "...ForConditionalGeneration" generates text.
 Task task_of_class(std::string_view architecture, const Where& where) {
   constexpr std::pair<std::string_view, Task> endings[] = {{"ForConditionalGeneration", Task::causal_lm},
                                                            {"ForCausalLM", Task::causal_lm},
@@ -24,7 +24,7 @@ Task task_of_class(std::string_view architecture, const Where& where) {
          "only the text part of a multimodal model is built: ...ForConditionalGeneration");
 }
 
-// What the text's own config.json says beyond its part of the whole one.
+// Completes the text's config.json with keys of the whole one.
 void complete_text(const Value& whole, const Where& where, const FamilyConfig& family, const std::string& key,
                    Value& text) {
   const Value* const architectures = find(whole, "architectures");
@@ -37,14 +37,14 @@ void complete_text(const Value& whole, const Where& where, const FamilyConfig& f
   classes.items.push_back(Value::text(architecture_of(family_config_of(bare, where.below(key)), task)));
   text.set("architectures", std::move(classes));
 
-  // Where the class ties nothing by default the text part may say it, as older files did.
+  // If the class does not tie by default, the text part may say so, as in older files.
   const auto tied = [](const Value& from, bool otherwise) {
     const Value* const said = find(from, "tie_word_embeddings");
     return said ? said->as_bool().value_or(false) : otherwise;
   };
   text.set("tie_word_embeddings",
            Value::boolean(tied(whole, family.tied_text) || (!family.tied_text && tied(text, false))));
-  // What the whole model says of its text, and the text part does not say itself.
+  // Keys of the whole model that apply to its text and that the text part does not have.
   for (const char* said : {"dtype", "torch_dtype", "id2label", "label2id", "num_labels", "problem_type", "bos_token_id",
                            "eos_token_id", "pad_token_id", "quantization_config"})
     if (const Value* const value = find(whole, said); value && !text.find(said)) text.set(said, *value);
@@ -84,7 +84,7 @@ std::string part_tensor_name(std::string_view name, const FamilyPart& part, std:
     const bool head = !inside && (name.starts_with("lm_head.") || name.starts_with("score."));
     return part.role == PartRole::text && head ? std::string(name) : "";
   }
-  // The whole language model stands there, or its stack.
+  // This prefix contains the whole language model, or its stack.
   if (rest.starts_with("lm_head.")) return std::string(rest);
   within(rest, "model.");
   return std::string(base) + "." + std::string(rest);

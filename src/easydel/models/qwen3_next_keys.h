@@ -7,11 +7,10 @@
 
 namespace easydel::models {
 
-// `fused`: the delta rule's projections lie in two weights.
+// `fused`: the delta rule's projections are stored in two weights.
 DecoderSpec read_qwen3_next(const ConfigReader& config, DecoderDefaults defaults, bool fused);
 
-// Experts by softmax, and one that every token meets through a gate, in the layers that `sparse` says. experts, top_k:
-// where the configuration is silent.
+// Experts with softmax scores and one gated shared expert, in the layers marked by `sparse`. experts, top_k: defaults.
 void set_qwen3_next_experts(const ConfigReader& config, DecoderSpec& spec, int64_t experts, int64_t top_k,
                             bool normalise, const std::vector<bool>& sparse);
 

@@ -41,7 +41,7 @@ void read_step_limit(const ConfigReader& config, std::string_view key, nn::Mamba
   const Value* limit = config.find(key);
   if (!limit) return;
   const auto number = [&](const Value& value) -> std::optional<double> {
-    // transformers writes an infinite number as {"__float__": "Infinity"}.
+    // transformers writes infinity as {"__float__": "Infinity"}.
     const Value* inner = value.is_map() ? value.find("__float__") : nullptr;
     if (!inner) return value.as_double();
     if (inner->as_string() == "Infinity") return std::numeric_limits<double>::infinity();

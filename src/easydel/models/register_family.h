@@ -1,4 +1,4 @@
-// Families from outside the tree (elarge/plugin.h gives them).
+// Families from outside the tree, registered by elarge/plugin.h.
 #pragma once
 
 #include "easydel/models/family.h"

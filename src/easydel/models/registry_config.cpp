@@ -15,11 +15,11 @@ namespace {
 constexpr std::string_view kCausal = "causal-language-model", kClasses = "sequence-classification",
                            kBase = "base-module";
 
-// The registry's words for what families have heads for.
+// The registry's words for tasks with heads.
 constexpr std::pair<Task, std::string_view> kHeads[] = {
     {Task::causal_lm, kCausal}, {Task::sequence_classification, kClasses}, {Task::base, kBase}};
 
-// Every family has heads of classes; a language head, those that name one.
+// Every family has classification heads; families that name a language head have one.
 bool has_head(const FamilyConfig& family, Task task) {
   return task != Task::causal_lm || std::ranges::any_of(family.architectures, [&](std::string_view architecture) {
            return task_of(family, architecture) == task;

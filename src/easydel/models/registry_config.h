@@ -1,5 +1,5 @@
-// Which class of the documents a task and a model type name: EasyDeL's registry as words. What a family builds is
-// models/family.h's business. A face: no torch.
+// EasyDeL's registry as words: the documents' class for a task and a model type. models/family.h builds the models. A
+// face: no torch.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@ namespace easydel::models {
 // The registry's names of tasks, "causal-language-model" first.
 const std::vector<std::string>& task_types();
 
-// "LlamaConfig" of "llama". UserError where there is none.
+// "LlamaConfig" for "llama". Throws UserError for an unknown type.
 std::string registered_config(std::string_view model_type);
-// "LlamaForCausalLM" of "causal-language-model" and "llama". UserError where the task or the type is none.
+// "LlamaForCausalLM" for "causal-language-model" and "llama". Throws UserError for an unknown task or type.
 std::string registered_module(std::string_view task, std::string_view model_type);
 // The task that config.json's architectures ask for, what auto-bind does; empty: none that is registered.
 std::string bound_task(std::string_view model_type, const std::vector<std::string>& architectures);
@@ -27,7 +27,7 @@ std::optional<Task> head_of(std::string_view task);
 // A family that is not in family_configs.cpp: its configuration, and a class for each of its architectures.
 void register_family_config(const FamilyConfig& config);
 
-// More, while the program runs; a name that is there already is replaced. Thread-safe.
+// Adds an entry at run time, replacing one with the same name. Thread-safe.
 void register_config(const std::string& model_type, const std::string& config_class);
 void register_module(const std::string& task, const std::string& model_type, const std::string& module_class);
 

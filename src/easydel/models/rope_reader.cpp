@@ -1,4 +1,4 @@
-// How config.json speaks of rotary positions: ConfigReader::rope and rope_of.
+// Reads rotary positions from config.json: ConfigReader::rope and rope_of.
 #include <cmath>
 
 #include "easydel/base/error.h"
@@ -15,7 +15,7 @@ using ops::RopeSpec, ops::RopeType;
 constexpr const char* kKnown =
     "known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional";
 
-// The keys of one mapping, read for a type.
+// Reads the keys of one mapping for a type.
 struct Reader {
   const ConfigReader& in;
   RopeSpec& spec;
@@ -60,7 +60,7 @@ struct Reader {
     spec.extrapolation_factor = in.number("extrapolation_factor", 1);
     spec.attn_factor = in.number("attn_factor", 1);
   }
-  // DeepSeek's own way to the scale of cos and sin; 0 stands for "not at all".
+  // DeepSeek's formula for the scale of cos and sin; 0 means no scaling.
   void deepseek_yarn() const {
     yarn();
     const auto scale = [&](double mscale) {
@@ -128,7 +128,7 @@ RopeSpec ConfigReader::rope(int64_t head_dim, int64_t max_positions, const RopeD
   for (const char* layer_type : {"full_attention", "sliding_attention"})
     if (in.find(layer_type))
       in.refuse_key(layer_type, "rope parameters for each layer type are not built for this family");
-  const bool null = has(defaults.partial_key) && !find(defaults.partial_key);  // all of a head
+  const bool null = has(defaults.partial_key) && !find(defaults.partial_key);  // the whole head
   RopeSpec spec = rope_from(in, head_dim, max_positions, number(defaults.theta_key, defaults.theta),
                             null ? 1.0 : number(defaults.partial_key, defaults.partial), defaults);
   if (spec.dim == head_dim) settle_odd_rotation(*this, spec);
@@ -168,7 +168,8 @@ RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, int64
   std::string type = in.text("rope_type", in.text("type", "default"));
   if (type == "mrope") type = "default";  // its frequencies are the usual ones
   if (type == "su" || (defaults.only_longrope && type == "yarn")) type = "longrope";  // Phi-3's first files
-  // Without scaling only some families turn a part of a head; with it all do, and those then cannot use it.
+  // Without scaling only some families rotate a part of a head. With scaling all types do, which the other families
+  // cannot use.
   const bool whole = type == "default" && !defaults.reads_partial;
   spec.dim = whole || type == "proportional" ? head_dim : int64_t(double(head_dim) * partial);
   if (spec.dim < head_dim && !defaults.reads_partial)

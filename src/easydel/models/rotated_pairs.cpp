@@ -5,8 +5,9 @@
 namespace easydel::models {
 namespace {
 
-// An odd number has the frequencies of the even number above it, and rotates one more dimension if the head has it.
-// YaRN's ramp is one shorter than they are, which transformers can only compute with where it is a single number.
+// An odd number of dimensions uses the frequencies of the next even number, and rotates one more dimension if the head
+// has it. YaRN's ramp then has one element less than the frequencies, which transformers can compute only if it is a
+// single number.
 bool rounds_up(const ops::RopeSpec& rope, int64_t head_dim) {
   if (!rope.mrope_section.empty() || rope.dim >= head_dim) return false;
   switch (rope.type) {

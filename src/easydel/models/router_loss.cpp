@@ -10,7 +10,7 @@
 namespace easydel::models {
 namespace {
 
-// Of the extras of that name, from every layer ("router_logits.3", "attention_router_logits.3").
+// The extras of that name, from every layer ("router_logits.3", "attention_router_logits.3").
 std::vector<Tensor> of_name(const Outputs& outputs, std::string_view wanted) {
   std::vector<Tensor> found;
   for (const auto& [name, tensor] : outputs.extras)

@@ -1,4 +1,4 @@
-// What the routers of a mixture of experts add to a loss, and what is to be known of them while training.
+// Auxiliary losses of the routers of a mixture of experts, and statistics for training.
 #pragma once
 
 #include "easydel/models/model.h"
@@ -9,10 +9,9 @@ namespace easydel::models {
 std::vector<Tensor> router_logits(const Outputs& outputs);
 
 struct RouterTerms {
-  Tensor
-      balance;  // the load balancing loss of all routers together, a scalar with a gradient; undefined: no routers ran
-  Tensor z;     // the routers' z-loss, or that of the logits; undefined where its coefficient is 0
-  Tensor sum;   // both with their coefficients: what is added to a loss that is a mean; undefined: there is nothing
+  Tensor balance;  // the load balancing loss of all routers, a scalar with a gradient; undefined: no routers ran
+  Tensor z;        // the z-loss of the routers, or of the logits; undefined if its coefficient is 0
+  Tensor sum;      // both with their coefficients, to be added to a mean loss; undefined: nothing
 };
 // Of a model with router_loss(). `counts` bool [tokens] or undefined: tokens that count (padding does not).
 RouterTerms router_terms(const Model& model, const Outputs& outputs, nn::Pass& pass, const Tensor& counts = {});

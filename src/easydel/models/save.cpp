@@ -1,4 +1,4 @@
-// From a model to a folder that transformers loads.
+// Writes a model as a folder that transformers loads.
 #include <ATen/ops/empty.h>
 
 #include <map>
@@ -38,7 +38,7 @@ std::string config_name(at::ScalarType type) {
   }
 }
 
-// A file's tensor out of the parameters that make it; it is put together only while it is written.
+// A file's tensor from the parameters that form it; it is assembled only while it is written.
 weights::OutTensor written(const FileTensor& file, const std::map<const nn::Entry*, Tensor>& values,
                            at::ScalarType type) {
   const auto part = [&](const FilePart& one) {
@@ -64,7 +64,7 @@ void save_model(const Model& model, const std::filesystem::path& folder, const s
                 uint64_t max_shard_bytes) {
   const at::ScalarType type = type_to_save(model, dtype);
   const bool first = model.team().first();
-  // Gathering is collective; only the first rank keeps what came together.
+  // Gathering is collective; only the first rank keeps the result.
   std::map<const nn::Entry*, Tensor> values;
   for (const nn::Entry& entry : model.parameters().entries()) {
     const at::NoGradGuard no_gradient;
@@ -90,10 +90,10 @@ void save_model(const Model& model, const std::filesystem::path& folder, const s
     }
   weights::write_folder(folder, tensors, max_shard_bytes);
   Value config = model.whole() ? model.whole()->config : model.config();
-  // The one spelling of the number type that the file already has.
+  // Uses the spelling of the dtype key that the file already has.
   config.set(config.find("torch_dtype") && !config.find("dtype") ? "torch_dtype" : "dtype",
              Value::text(config_name(type)));
-  // Packed weights were read as plain ones, and are written so.
+  // Packed weights were read as plain ones, and are written as such.
   std::erase_if(config.entries, [](const auto& entry) { return entry.first == "quantization_config"; });
   files::write(folder / "config.json", to_json(config, 2) + "\n");
   weights::keep_generation_config(model.folder(), folder);

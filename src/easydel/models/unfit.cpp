@@ -27,18 +27,18 @@ bool is_behind_prefix(const std::string& longer, const std::string& name) {
   return longer.size() > name.size() && longer.ends_with("." + name);
 }
 
-// "norm" in "final_norm"; a letter or two say nothing.
+// "norm" in "final_norm"; one or two letters do not count.
 bool is_within(const std::string& part, const std::string& longer) {
   return part.size() >= 4 && longer.find(part) != std::string::npos;
 }
 
-// Whether tensors of two sources hold the same parameter in the same way, in whatever sizes.
+// Whether two sources' tensors hold the same parameter in the same way, in any sizes.
 bool alike(const nn::TensorSource& a, const nn::TensorSource& b) {
   return a.stacked == b.stacked && a.packing == b.packing && a.transposed == b.transposed && a.step == b.step &&
          a.dimension == b.dimension && a.shape.size() == b.shape.size() && a.viewed.size() == b.viewed.size();
 }
 
-// The shapes that the configuration asks `tensors` for; nothing where the family refuses it.
+// The shapes that the configuration requires for `tensors`; nullopt if the family refuses it.
 std::optional<std::vector<std::vector<int64_t>>> shapes_if_any(const Value& config, const std::string& where,
                                                                const std::vector<Misshapen>& tensors) {
   std::vector<std::vector<int64_t>> out;
@@ -56,7 +56,7 @@ std::optional<std::vector<std::vector<int64_t>>> shapes_if_any(const Value& conf
   return out;
 }
 
-// Calls with the dotted path and the value of every positive whole number, also inside mappings.
+// Calls with the dotted path and the value of every positive integer, also inside mappings.
 void each_size(Value& map, const std::string& prefix, const std::function<void(const std::string&, Value&)>& call) {
   for (auto& [key, value] : map.entries) {
     if (value.is_map()) each_size(value, str(prefix, key, "."), call);
@@ -75,7 +75,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 std::string nearest_tensor(const std::string& name, const std::vector<std::string>& known) {
   const std::vector<std::string> parts = parts_of(name);
   std::string wanted;
-  std::map<std::string, std::string> others;  // in its place: the part, and the whole name
+  std::map<std::string, std::string> others;  // instead of it: the part, and the whole name
   for (const std::string& other : known) {
     if (is_behind_prefix(other, name) || is_behind_prefix(name, other)) return other;
     const std::vector<std::string> theirs = parts_of(other);
@@ -100,7 +100,7 @@ std::vector<std::vector<std::string>> deciding_keys(const Value& config, const s
   each_size(changed, "", [&](const std::string& key, Value& value) {
     const Value before = value;
     const int64_t size = *before.as_int();
-    // Twice as much divides what it divided and is divided by what divided it, where that is allowed.
+    // Doubling a size keeps all divisibilities, as far as the family accepts it.
     std::optional<std::vector<std::vector<int64_t>>> planned;
     for (const int64_t other : {2 * size, size / 2, size + 1, int64_t{1}}) {
       if (planned || other < 1 || other == size) continue;

@@ -24,8 +24,8 @@ std::string shape_text(const std::vector<int64_t>& shape);
 // the same, or the same after a prefix. Empty: none.
 std::string nearest_tensor(const std::string& name, const std::vector<std::string>& known);
 
-// Of each tensor the whole numbers of config.json ("num_key_value_heads", "attn_config.kv_n_heads") that decide a
-// dimension in which file and model differ: each is changed by itself, and the model planned anew.
+// For each tensor, the integers of config.json ("num_key_value_heads", "attn_config.kv_n_heads") that determine a
+// dimension in which file and model differ: each is changed by itself, and the model is planned again.
 std::vector<std::vector<std::string>> deciding_keys(const Value& config, const std::string& where,
                                                     const std::vector<Misshapen>& tensors);
 

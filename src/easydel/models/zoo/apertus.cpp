@@ -1,11 +1,11 @@
-// Apertus (arXiv 2509.14233): queries and keys normed per head, an xIELU without a gate.
+// Apertus (arXiv 2509.14233): queries and keys are normalized per head; xIELU without a gate.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 
 namespace easydel::models::zoo::apertus {
 namespace {
 
-// Where config.json has no rope_parameters.
+// Used if config.json has no rope_parameters.
 Value usual_rope() {
   Value rope = Value::map();
   rope.set("rope_type", Value::text("llama3"));

@@ -10,7 +10,7 @@ namespace easydel::models::zoo::bamba {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  // transformers takes a half of each head, whatever else the rope parameters say.
+  // transformers rotates half of each head, whatever the rope parameters say.
   DecoderSpec spec = read_decoder(config, {.vocabulary = 128000,
                                            .hidden = 4096,
                                            .intermediate = 14336,

@@ -16,7 +16,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
 }  // namespace
 
 Family family() {
-  // The first files spell a norm's parameters otherwise, and hold what belongs to other heads.
+  // The first files have other names for a norm's parameters, and contain tensors of other heads.
   return {.model_type = "bert",
           .base_prefix = "bert",
           .ignored = {"embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"},

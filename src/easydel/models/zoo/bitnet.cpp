@@ -1,4 +1,4 @@
-// BitNet b1.58 (arXiv 2504.12285) as its unpacked weights: Llama with a norm before each output projection.
+// BitNet b1.58 (arXiv 2504.12285) with unpacked weights: Llama with a norm before each output projection.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/decoder_parts.h"
 #include "easydel/models/family.h"
@@ -6,7 +6,7 @@
 namespace easydel::models::zoo::bitnet {
 namespace {
 
-// Norms of whole rows: every rank computes all of them.
+// Its norms need whole rows, so every rank computes all of them.
 class Attention final : public DecoderAttention {
  public:
   Attention(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer)

@@ -31,7 +31,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = config.number("layer_norm_epsilon", 1e-5)};
   spec.embedding_norm = spec.norm;
   if (config.boolean("apply_residual_connection_post_layernorm", false)) spec.residual = Residual::normed;
-  // Ask for slices of one product; their sum is the product.
+  // Slices of one product, whose sum is the product.
   config.integer("pretraining_tp", 1);
   config.boolean("slow_but_exact", false);
   spec.activation = ops::Activation::gelu_tanh;

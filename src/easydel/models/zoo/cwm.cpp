@@ -5,7 +5,7 @@
 namespace easydel::models::zoo::cwm {
 namespace {
 
-// What transformers takes where config.json says nothing of rotary positions.
+// transformers' default if config.json has no rotary positions.
 const Value& usual_rope() {
   static const Value rope = [] {
     Value map = Value::map();

@@ -24,7 +24,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     read_groups(config, moe.router, 1, 1);
   else if (method != "greedy")
     config.refuse_key("topk_method", "'" + method + "' is not known", "known: greedy, group_limited_greedy");
-  // Experts of other groups count nothing here, unlike in the families after it.
+  // Unlike in later families, experts of other groups cannot be chosen at all.
   moe.router.top_k = std::min(moe.router.top_k, moe.router.top_groups * (moe.router.experts / moe.router.groups));
   moe.shared_inner = moe.experts.inner * integer_of(config, {"n_shared_experts"}, 2);
   moe.shared_bias = spec.mlp_bias;

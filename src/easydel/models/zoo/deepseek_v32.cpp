@@ -1,4 +1,4 @@
-// DeepSeek-V3.2 (arXiv 2512.02556): DeepSeek-V3 whose tokens attend to the keys that an indexer chooses.
+// DeepSeek-V3.2 (arXiv 2512.02556): DeepSeek-V3 whose tokens attend only to the keys that an indexer chooses.
 #include "easydel/models/family.h"
 #include "easydel/models/mla_keys.h"
 #include "easydel/models/moe_keys.h"

@@ -1,4 +1,4 @@
-// dots.llm1 (arXiv 2506.05767): normed queries and keys, and the experts of DeepSeek-V3.
+// dots.llm1 (arXiv 2506.05767): normalized queries and keys, and the experts of DeepSeek-V3.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"

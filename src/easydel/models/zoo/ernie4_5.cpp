@@ -20,7 +20,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .tied = true});
   spec.rope->interleaved = true;
   spec.qkv_bias = spec.output_bias = spec.mlp_bias = config.boolean("use_bias", false);
-  spec.attention_dropout = 0.0;  // the family has none, whatever the key says
+  spec.attention_dropout = 0.0;  // transformers ignores the key for this family
   return build_decoder(std::move(spec), building);
 }
 

@@ -24,7 +24,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   };
   const auto sliding = read_sliding_layers(config, spec.layers.size(), by_pattern);
   set_windows(spec, sliding, window);
-  // Layers that see everything know no positions, unless all do.
+  // Layers with full attention have no rotary positions, unless all layers are such.
   for (size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].rotary = window == 0 || sliding[i];
   nn::MoeSpec moe =
       moe_of(config, spec, integer_of(config, {"num_experts"}, 64), config.integer("num_experts_per_tok", 8),

@@ -8,7 +8,7 @@
 namespace easydel::models::zoo::falcon {
 namespace {
 
-// Which norms a block has, by name.
+// The norms of a block, by name.
 void place_norms(const ConfigReader& config, bool grouped, DecoderSpec& spec) {
   spec.parallel_residual = config.boolean("parallel_attn", true);
   const int64_t norms = config.integer("num_ln_in_parallel_attn", grouped ? 2 : 1);
@@ -48,7 +48,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
   if (config.boolean("alibi", false)) {
     // Slopes are bf16 here, are added before the scores are scaled, and count twice: transformers' eager attention adds
-    // them to the scores and with the mask.
+    // them to the scores and again with the mask.
     std::vector<float> slopes = alibi_slopes(spec.heads);
     for (float& slope : slopes) slope *= 2;
     set_slopes(spec, slopes);

@@ -81,7 +81,7 @@ class Feed final : public nn::Layer {
 };
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  // The parts keep a reference to it.
+  // The layers keep a reference to it.
   auto spec = std::make_shared<DecoderSpec>(read_decoder(config, {.vocabulary = 128000,
                                                                   .hidden = 4096,
                                                                   .intermediate = 14336,
@@ -113,7 +113,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
       config.number("ssm_out_multiplier", 1.0), read_multipliers<2>(config, "mlp_multipliers")};
   const double key_multiplier = config.number("key_multiplier", 1.0);
   for (DecoderLayerSpec& layer : spec->layers) {
-    layer.attention.scale *= key_multiplier;  // of the keys, so of every score
+    layer.attention.scale *= key_multiplier;  // scales the keys, and so every score
   }
   DecoderSpec built = *spec;
   for (DecoderLayerSpec& layer : built.layers) {

@@ -17,7 +17,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .activation = "gelu_pytorch_tanh",
                                            .padding = 0,
                                            .tied = true});
-  // "gelu" stands in old files and means the tanh approximation.
+  // Old files write "gelu" for the tanh approximation.
   if (spec.activation == ops::Activation::gelu) spec.activation = ops::Activation::gelu_tanh;
   refuse_both_sides(config);
   read_gemma(config, spec);

@@ -1,4 +1,4 @@
-// Gemma 3, text (arXiv 2503.19786): Gemma 2 with normed queries and keys, and two rotary bases.
+// Gemma 3, text (arXiv 2503.19786): Gemma 2 with normalized queries and keys, and two rotary bases.
 #include "easydel/models/family.h"
 #include "easydel/models/gemma_keys.h"
 
@@ -10,7 +10,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qk_norm = QkNorm::head;
   const auto sliding =
       read_sliding_layers(config, spec.layers.size(), all_but_each(config.integer("sliding_window_pattern", 6)));
-  // EmbeddingGemma's tokens see both sides, and half of the window to each.
+  // EmbeddingGemma's attention is bidirectional, with half of the window on each side.
   spec.causal = !config.boolean("use_bidirectional_attention", false);
   const int64_t window = read_window(config);
   set_windows(spec, sliding, spec.causal || window == 0 ? window : window / 2 + 1);

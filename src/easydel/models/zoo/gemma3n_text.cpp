@@ -26,7 +26,7 @@ using nn::Scope;
 // What the blocks and the boundary share.
 struct Plan {
   DecoderSpec spec;
-  int64_t input = 0, input_rows = 0;  // of the inputs for each layer
+  int64_t input = 0, input_rows = 0;  // of the additional inputs of each layer
   int64_t streams = 0, active = 0, rank = 0;
   bool scale_corrected = true;
   std::vector<double> sparsity;  // of each layer's gates
@@ -35,7 +35,7 @@ struct Plan {
 
 nn::LinearOptions plain(const DecoderSpec& spec) { return {.deviation = spec.deviation}; }
 
-// Predicts all streams from one another, and corrects them by what became of the active one. Streams [tokens, n,
+// Predicts all streams from one another, and corrects them by the result of the active one. Streams [tokens, n,
 // hidden].
 class AltUp {
  public:
@@ -92,8 +92,8 @@ class Laurel {
   nn::Norm norm_;
 };
 
-// A gated mlp of whose gates only the greatest share passes, as a normal distribution of their mean and deviation has
-// it.
+// A gated mlp that keeps only the largest gates of a row; the threshold follows from a normal distribution with the
+// gates' mean and deviation.
 class SparseFeed final : public nn::Layer {
  public:
   SparseFeed(const Scope& scope, const DecoderSpec& spec, int64_t inner, double sparsity)
@@ -170,7 +170,8 @@ class Block final : public nn::Layer {
   std::optional<GemmaInputGate> gate_;
 };
 
-// Makes the streams of an embedding, and one row of them again; each but the first has the first one's magnitude.
+// Expands an embedding into the streams, and reduces them to one row again; all streams have the magnitude of the
+// first.
 class Boundary final : public StackBoundary {
  public:
   Boundary(const Scope& base, std::shared_ptr<const Plan> plan)

@@ -21,14 +21,14 @@ using nn::Scope;
 // What the blocks and the boundary share.
 struct Plan {
   DecoderSpec spec;
-  int64_t input = 0, input_rows = 0;  // of the inputs for each layer
+  int64_t input = 0, input_rows = 0;  // of the additional inputs of each layer
   bool keys_as_values = false;        // in layers of full attention
   std::vector<bool> sliding;
   std::optional<GemmaRow> row;
   std::optional<nn::MoeSpec> experts;  // in parallel with each mlp
 };
 
-// Experts that read what enters a block's feed-forward, before its norm: the router norms and scales it by itself.
+// Experts that read the input of a block's feed-forward before its norm; the router has its own norm and scale.
 class Mixture {
  public:
   Mixture(const Scope& block, const DecoderSpec& spec, const nn::MoeSpec& experts)
@@ -216,7 +216,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.embedding_multiplier = std::sqrt(double(spec.hidden));
   spec.logit_softcap = config.number("final_logit_softcapping", 0.0);
   plan->sliding = read_sliding_layers(config, spec.layers.size(), all_but_each(6));
-  plan->sliding.back() = false;  // the last layer sees everything, whatever layer_types says
+  plan->sliding.back() = false;  // the last layer has full attention, whatever layer_types says
   spec.causal = !config.find("use_bidirectional_attention") || config.text("use_bidirectional_attention", "") != "all";
   const int64_t window = read_window(config, 512);
   set_windows(spec, plan->sliding, spec.causal || window == 0 ? window : window / 2 + 2);

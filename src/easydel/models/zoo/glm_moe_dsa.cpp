@@ -9,8 +9,8 @@
 namespace easydel::models::zoo::glm_moe_dsa {
 namespace {
 
-// Which layers see the keys that an earlier one chose: indexer_types, else a pattern of F(ull) and S(hared) letters or
-// names, else all but every `index_topk_freq`th from `index_skip_topk_offset` on.
+// Which layers reuse the keys that an earlier layer's indexer chose: indexer_types, otherwise a pattern of F(ull) and
+// S(hared) letters or names, otherwise all except every `index_topk_freq`th one from `index_skip_topk_offset` on.
 std::vector<bool> read_shared_indexers(const ConfigReader& config, size_t layers) {
   std::string_view key = config.find("indexer_types") ? "indexer_types" : "index_topk_pattern";
   std::vector<std::string> types;

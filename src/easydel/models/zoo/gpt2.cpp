@@ -16,7 +16,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     if (!scaled) spec.layers[i].attention.scale = 1.0;
     if (by_layer) spec.layers[i].attention.scale /= double(i + 1);
   }
-  // reorder_and_upcast_attn asks for scores in fp32, which every backend here keeps anyway.
+  // reorder_and_upcast_attn requests fp32 scores, which every backend here uses anyway.
   config.boolean("reorder_and_upcast_attn", false);
   spec.qkv_bias = spec.output_bias = true;
   spec.qkv = QkvLayout::sequential;
@@ -24,7 +24,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.block_builder = [](const nn::Scope& scope, const DecoderSpec& whole, int64_t layer) {
     return build_block(scope.with_transposed_weights(), whole, layer);
   };
-  // The weights that write into the residual stream start smaller, by the number of times that they do.
+  // Weights that write to the residual stream start smaller, by their number.
   spec.output_deviation = spec.deviation / std::sqrt(2.0 * double(spec.layers.size()));
   return build_decoder(std::move(spec), building);
 }

@@ -14,7 +14,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.qkv = one_key ? QkvLayout::sequential : QkvLayout::grouped;
   if (!config.boolean("scale_attn_weights", true))
     for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = 1.0;
-  // Both ask for a softmax in fp32, which every backend keeps anyway.
+  // Both request an fp32 softmax, which every backend uses anyway.
   config.boolean("attention_softmax_in_fp32", true);
   config.boolean("scale_attention_softmax_in_fp32", true);
   spec.qkv_bias = spec.output_bias = spec.learned_positions = true;

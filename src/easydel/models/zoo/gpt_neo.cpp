@@ -6,7 +6,7 @@
 namespace easydel::models::zoo::gpt_neo {
 namespace {
 
-// attention_types is a list of [[names of layers], how often]; attention_layers, where it is there, names each layer.
+// attention_types is a list of [[names of layers], repetitions]; attention_layers, if given, names each layer.
 std::vector<std::string> layer_types(const ConfigReader& config) {
   const Value* types = config.find("attention_types");
   std::vector<std::string> out = config.texts("attention_layers");

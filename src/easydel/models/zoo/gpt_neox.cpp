@@ -22,7 +22,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
        .epsilon_key = "layer_norm_eps",
        .epsilon = 1e-5,
        .activation = "gelu"});
-  // transformers would turn as many dimensions as such a head has, of heads that are as large as hidden_size says.
+  // transformers would rotate as many dimensions as such a head has, of heads whose size follows from hidden_size.
   if (const auto given = config.integer("head_dim"); given && *given != spec.head_dim)
     config.refuse_key("head_dim", str(*given, " is not hidden_size / num_attention_heads, ", spec.head_dim));
   spec.names = {.base = "gpt_neox",
@@ -34,7 +34,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                 .up = "dense_h_to_4h",
                 .down = "dense_4h_to_h",
                 .head = "embed_out"};
-  spec.padding = -1;  // every row of its table learns
+  spec.padding = -1;  // every row of the embedding is trained
   spec.norm = {.kind = nn::NormKind::layer, .epsilon = spec.norm.epsilon};
   spec.qkv = QkvLayout::grouped;
   spec.kv_heads = spec.heads;

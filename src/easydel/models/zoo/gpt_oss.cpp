@@ -1,5 +1,5 @@
-// gpt-oss (arXiv 2508.10925): attention sinks, sliding windows in every other layer, clamped experts with biases, whose
-// weights may come in MXFP4.
+// gpt-oss (arXiv 2508.10925): attention sinks, sliding windows in every other layer, clamped experts with biases,
+// optionally with MXFP4 weights.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"
@@ -7,7 +7,7 @@
 namespace easydel::models::zoo::gpt_oss {
 namespace {
 
-// What transformers takes where config.json says nothing of rotary positions.
+// transformers' default if config.json has no rotary positions.
 const Value& usual_rope() {
   static const Value rope = [] {
     Value map = Value::map();

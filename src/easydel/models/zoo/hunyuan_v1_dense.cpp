@@ -1,4 +1,4 @@
-// Hunyuan, dense: queries and keys are normed after their rotation.
+// Hunyuan, dense: queries and keys are normalized after their rotation.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

@@ -1,4 +1,4 @@
-// Hunyuan-A13B: queries and keys are normed after their rotation; experts and one shared expert for every token.
+// Hunyuan-A13B: queries and keys are normalized after their rotation; experts and one shared expert for every token.
 #include <initializer_list>
 
 #include "easydel/models/decoder_keys.h"

@@ -1,4 +1,4 @@
-// HyperCLOVA X: Granite with norms after each part as well, and a multiplier on logits.
+// HyperCLOVA X: Granite with additional norms after each part, and a multiplier on logits.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/granite_keys.h"

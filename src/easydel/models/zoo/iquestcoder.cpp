@@ -1,4 +1,4 @@
-// IQuest-Coder: Llama with defaults of its own.
+// IQuest-Coder: Llama with other defaults.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 

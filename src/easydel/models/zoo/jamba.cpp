@@ -1,4 +1,4 @@
-// Jamba (arXiv 2403.19887): Mamba with attention in every few layers and experts in every other; no positions at all.
+// Jamba (arXiv 2403.19887): Mamba with attention in every few layers and experts in every other; no positions.
 #include "easydel/base/error.h"
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"

@@ -1,4 +1,5 @@
-// JetMoE (arXiv 2404.07413): experts in the feed-forward, and attention whose queries and output are experts' too.
+// JetMoE (arXiv 2404.07413): experts in the feed-forward; queries and the output of attention are computed by experts,
+// too.
 #include <ATen/ops/cat.h>
 
 #include <cmath>
@@ -20,8 +21,8 @@ struct MixerSpec {
   std::shared_ptr<const ops::RopeSpec> rope;
 };
 
-// A token's choices of experts give one set of queries each; all of them see the same keys, and go back through the
-// experts that they came from.
+// Each expert that a token chooses computes one set of queries; all of them attend to the same keys, and their results
+// go through the same experts' output weights.
 class Mixer final : public nn::Layer {
  public:
   Mixer(const Scope& scope, const MixerSpec& spec, int64_t layer)
@@ -43,7 +44,7 @@ class Mixer final : public nn::Layer {
     auto [routing, logits] = router_(x, pass);
     const ops::ExpertRows rows = ops::sort_by_expert(routing.indices, spec_.router.experts);
     const Tensor sorted = in_(ops::gather_rows(x, rows), rows.begin, pass);
-    // Heads of one choice lie side by side; the backend wants those of one kv head so.
+    // The heads of one choice are contiguous; the backend needs those of one kv head to be.
     const auto transposed = [&](const Tensor& t, int64_t a, int64_t b) {
       return t.view({tokens, a, b, spec_.head_dim}).transpose(1, 2).reshape({tokens, a * b, spec_.head_dim});
     };
@@ -59,7 +60,7 @@ class Mixer final : public nn::Layer {
     const Tensor back = out_(by_choice.index_select(0, rows.choice), rows.begin, pass);
     const Tensor out = ops::combine_rows(back, routing.weights, rows.place);
     nn::LayerOutput result{out + bias_.value().to(out.scalar_type()), {}};
-    // Twice, as transformers gathers them: from its attention, and from the gating within.
+    // Stored twice, because transformers records it both for its attention and for the gating inside.
     result.extras["attention_router_logits"] = result.extras["gating_router_logits"] = logits;
     if (pass.requests("expert_tokens"))
       result.extras["attention_expert_tokens"] = ops::tokens_of_experts(routing.indices, spec_.router.experts);

@@ -19,14 +19,13 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                                   .heads = heads,
                                                   .kv_heads = heads,
                                                   .max_positions = config.integer("model_max_length", 1048576)});
-  spec.tied = false;  // whatever tie_word_embeddings says, as transformers reads it
+  spec.tied = false;  // transformers ignores tie_word_embeddings for this family
   spec.norm.epsilon = config.number("rms_norm_eps", 1e-5);
-  spec.names.mlp =
-      "block_sparse_moe";  // as transformers writes it, in the dense layers too; published files say mlp there
+  spec.names.mlp = "block_sparse_moe";  // transformers' name, in dense layers, too; published files say mlp there
   nn::MlaSpec mla = read_mla(config, spec, {});
   mla.rope = nullptr;
 
-  // Published files keep the delta rule's keys in a mapping of their own.
+  // Published files have the delta rule's keys in a mapping of their own.
   const Value none = Value::map();
   const Value* own = config.find("linear_attn_config");
   const ConfigReader linear(own && own->is_map() ? *own : none, config.where().below("linear_attn_config"));

@@ -1,4 +1,4 @@
-// Llama (arXiv 2302.13971): the decoder that most others are described by.
+// Llama (arXiv 2302.13971): the decoder in terms of which most others are described.
 #include <cmath>
 
 #include "easydel/models/decoder.h"

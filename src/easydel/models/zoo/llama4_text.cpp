@@ -1,5 +1,5 @@
-// Llama 4, text: layers with chunked attention and rotary positions, layers with full attention and none; experts whose
-// router weight multiplies their input, and one shared expert for every token.
+// Llama 4, text: layers with chunked attention and rotary positions, layers with full attention and no positions;
+// experts whose router weight multiplies their input, and one shared expert for every token.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"

@@ -54,7 +54,7 @@ class Block final : public nn::Layer {
 };
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  // num_layers counts pairs; num_hidden_layers, where a file has it, the attentions.
+  // num_layers counts pairs; num_hidden_layers, if a file has it, counts attentions.
   const int64_t layers =
       config.find("num_layers") ? config.integer("num_layers", 28) : integer_of(config, {"num_hidden_layers"}, 56) / 2;
   config.positive("num_layers", layers);
@@ -85,7 +85,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.router_names.correction = "router.e_score_correction_bias";
   if (config.boolean("router_bias", false)) {
     moe.router_names.bias = "router.classifier.bias";
-    moe.router_names.bias_counts = false;  // as transformers computes it
+    moe.router_names.bias_counts = false;  // as in transformers
   }
   for (DecoderLayerSpec& layer : spec.layers)
     layer.block = [spec, mla, moe](const Scope& scope, int64_t index) {

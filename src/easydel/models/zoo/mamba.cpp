@@ -1,4 +1,4 @@
-// Mamba (arXiv 2312.00752): a stack of selective state spaces and nothing else.
+// Mamba (arXiv 2312.00752): a stack of selective state spaces.
 #include "easydel/models/family.h"
 #include "easydel/models/recurrent_keys.h"
 

@@ -1,5 +1,5 @@
 // MiniMax-01 (arXiv 2501.08313): lightning attention (a recurrence whose state decays at each token) in most layers,
-// softmax attention in the others, experts in all; the residual of a block is its normed input.
+// softmax attention in the others, experts in all; the residual of a block is its normalized input.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/exp.h>
@@ -20,7 +20,7 @@ namespace {
 using nn::Pass;
 using nn::Scope;
 
-// Tables that checkpoints hold though they follow from the configuration.
+// Tables that checkpoints contain although they follow from the configuration.
 struct Decay {
   nn::Parameter slope, query, key, diagonal;  // [heads, 1, 1], twice [heads, block, 1], [1, heads, block, block]
 
@@ -34,7 +34,7 @@ struct Decay {
     diagonal = table("diagonal_decay", {1, heads, block, block});
     const at::NoGradGuard no_gradient;
     const Tensor loaded = slope.entry().shard;
-    if (!loaded.defined() || loaded.any().item<bool>()) return;  // only looked at, or a checkpoint had them
+    if (!loaded.defined() || loaded.any().item<bool>()) return;  // only planned, or loaded from a checkpoint
     const auto fp32 = at::TensorOptions().dtype(at::kFloat);
     const double base = 1.0 / std::pow(2.0, 8.0 / double(heads));
     const double factor = 1.0 - double(layer) / (double(layers - 1) + 1e-5) + 1e-5;
@@ -106,7 +106,7 @@ class Lightning final : public nn::Layer {
   Decay decay_;
 };
 
-// What each sum weighs: alpha of the normed input, beta of what the part adds.
+// Factors of each residual sum: alpha for the normalized input, beta for the part's output.
 struct Weights {
   double mixer_alpha = 1, mixer_beta = 1, feed_alpha = 1, feed_beta = 1;
 };
@@ -170,7 +170,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   moe.name = "block_sparse_moe";
   moe.experts.files = nn::ExpertFiles::numbered();
   spec.router_loss = read_router_loss(config, moe.router);
-  // The layers of one model share a spec that lives as long as they do.
+  // The layers of one model share a spec, which lives as long as they do.
   const auto shared = std::make_shared<DecoderSpec>(spec);
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     const std::string kind = blocks[i] > 0 ? "linear" : "full";

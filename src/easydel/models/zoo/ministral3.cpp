@@ -5,7 +5,7 @@
 namespace easydel::models::zoo::ministral3 {
 namespace {
 
-// Where config.json has no rope_parameters.
+// Used if config.json has no rope_parameters.
 Value usual_rope() {
   Value rope = Value::map();
   rope.set("rope_type", Value::text("yarn"));

@@ -1,5 +1,5 @@
-// Mixtral (arXiv 2401.04088): Mistral with experts in every layer; softmax over all experts, weights of the chosen
-// normalized.
+// Mixtral (arXiv 2401.04088): Mistral with experts in every layer; softmax over all experts, and the weights of the
+// chosen ones are normalized.
 #include "easydel/models/decoder_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/moe_keys.h"

@@ -10,7 +10,7 @@
 namespace easydel::models::zoo::modernbert {
 namespace {
 
-// A gated mlp that drops a share of its inner units.
+// A gated mlp with dropout of its inner units.
 class Feed final : public nn::Layer {
  public:
   Feed(const nn::Scope& scope, const DecoderSpec& spec, double dropout)
@@ -90,13 +90,13 @@ DecoderSpec read(const ConfigReader& config) {
   check_dropout(mlp_dropout);
   spec.deviation = config.number("initializer_range", 0.02);
   spec.output_deviation = spec.deviation / std::sqrt(2.0 * double(spec.layers.size()));
-  config.boolean("deterministic_flash_attn", false);  // all attention here is
+  config.boolean("deterministic_flash_attn", false);  // all attention here is deterministic
   const auto whole = std::make_shared<const DecoderSpec>(spec);
   for (DecoderLayerSpec& layer : spec.layers)
     layer.feed = [whole, mlp_dropout](const nn::Scope& block, int64_t) {
       return std::make_unique<Feed>(block / "mlp", *whole, mlp_dropout);
     };
-  // The first block has the embedding's norm instead of one of its own.
+  // Instead of its own first norm, the first block uses the embedding's.
   const auto first = std::make_shared<DecoderSpec>(spec);
   first->names.before_mixer = "";
   spec.block_builder = [first](const nn::Scope& scope, const DecoderSpec& all, int64_t layer) {
@@ -105,7 +105,7 @@ DecoderSpec read(const ConfigReader& config) {
   return spec;
 }
 
-// The dense layer, activation and norm that stand before every output.
+// The dense layer, activation and norm before every output layer.
 struct Before {
   std::string dense = "head.dense", norm = "head.norm";
   bool bias;

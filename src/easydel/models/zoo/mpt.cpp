@@ -10,8 +10,8 @@
 namespace easydel::models::zoo::mpt {
 namespace {
 
-// Of the next power of two of heads, every second first.
-// The greatest exponent is 8 whatever alibi_bias_max says, as transformers has it.
+// Slopes for the next power of two of heads, taken in steps of two. The largest exponent is 8 whatever alibi_bias_max
+// says, as in transformers.
 std::vector<float> slopes_of(int64_t heads) {
   const auto power = int64_t(std::bit_ceil(uint64_t(heads)));
   const auto slope = [&](int64_t i) { return 1.0f / std::exp2(float(i + 1) * (8.0f / float(power))); };
@@ -27,7 +27,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const Value none = Value::map();
   const Value* given = config.find("attn_config");
   const ConfigReader attention(given ? *given : none, config.where().below("attn_config"));
-  // transformers computes the same model whatever these say.
+  // transformers computes the same model whatever these keys say.
   for (const char* key : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"})
     if (attention.boolean(key, false))
       log::warning(attention.where().below(key).text(), ": true has no effect in this family");

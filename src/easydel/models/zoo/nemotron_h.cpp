@@ -11,7 +11,7 @@
 namespace easydel::models::zoo::nemotron_h {
 namespace {
 
-// Experts without gates, in a narrower space if `latent` is given, in parallel with an mlp for every token.
+// Experts without gates (in a latent space if `latent` is given), in parallel with an mlp for every token.
 class Experts final : public nn::Layer {
  public:
   Experts(const nn::Scope& scope, const nn::MoeSpec& moe, int64_t hidden, int64_t latent, int64_t shared, bool bias)

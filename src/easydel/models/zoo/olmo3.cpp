@@ -17,7 +17,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                          .padding = 1});
   const auto sliding = read_sliding_layers(config, spec.layers.size(), all_but_each(4));
   set_windows(spec, sliding, read_window(config));
-  // An older file's rope_theta is the full layers' alone, as transformers reads it.
+  // In older files rope_theta applies only to layers with full attention, as in transformers.
   const auto local = std::make_shared<const ops::RopeSpec>(
       config.rope_of("sliding_attention", spec.head_dim, spec.max_positions, 500000.0));
   spec.rope = config.rope_of("full_attention", spec.head_dim, spec.max_positions, config.number("rope_theta", 500000.0),

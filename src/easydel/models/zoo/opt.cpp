@@ -43,7 +43,7 @@ class Embedding final : public DecoderEmbedding {
   std::optional<nn::Linear> project_in_, project_out_;
 };
 
-// While it trains, a step leaves out a share of the blocks (arXiv 1909.11556).
+// A training step drops a fraction of the blocks (arXiv 1909.11556).
 class Opt final : public Decoder {
  public:
   Opt(DecoderSpec spec, nn::Building& building, double layer_dropout)
@@ -94,7 +94,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.attention_dropout = config.number("attention_dropout", 0.0);
   spec.residual_dropout = config.number("dropout", 0.1);
   spec.deviation = spec.output_deviation = config.number("init_std", 0.02);
-  // Its weights stand in the block itself, under no name of their own.
+  // Its weights belong to the block itself, without a name of their own.
   const auto whole = std::make_shared<const DecoderSpec>(spec);
   for (DecoderLayerSpec& layer : spec.layers)
     layer.feed = [whole](const nn::Scope& block, int64_t index) { return build_feed(block, *whole, index); };

@@ -9,7 +9,7 @@ namespace {
 class Phi3 final : public Decoder {
  public:
   using Decoder::Decoder;
-  // Longer sequences have other frequencies, from their first token on.
+  // Longer sequences use other frequencies, from their first token on.
   int64_t restart_length() const override {
     return spec().rope->type == ops::RopeType::longrope ? spec().rope->original_max_positions : 0;
   }
@@ -31,7 +31,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const int64_t window = read_window(config, 0);
   for (DecoderLayerSpec& layer : spec.layers) layer.attention.window = window;
   spec.residual_dropout = config.number("resid_pdrop", 0.0);
-  config.number("embd_pdrop", 0.0);  // no module of the family reads it
+  config.number("embd_pdrop", 0.0);  // the family's modules do not use it
   return std::make_unique<Phi3>(std::move(spec), building);
 }
 

@@ -6,8 +6,8 @@
 namespace easydel::models::zoo::phimoe {
 namespace {
 
-// With scaling the angles are longrope's for short texts whatever the length; cosines and sines have a factor by
-// length.
+// With scaling, the angles are longrope's for short texts whatever the length; only the factor of cosines and sines
+// depends on the length.
 void read_scales(const ConfigReader& config, ops::RopeSpec& rope) {
   if (rope.type == ops::RopeType::standard) return;
   const ConfigReader in = config.rope_parameters();
@@ -37,7 +37,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.head_bias = config.boolean("lm_head_bias", false);
   for (DecoderLayerSpec& layer : spec.layers) layer.attention.window = read_window(config, 0);
   read_scales(config, *spec.rope);
-  // The mixer chooses two whatever num_experts_per_tok says; the balancing loss counts by it, as in transformers.
+  // The mixer always chooses two experts; num_experts_per_tok only enters the balancing loss, as in transformers.
   nn::MoeSpec moe = moe_of(config, spec, integer_of(config, {"num_local_experts"}, 16), 2, spec.intermediate);
   moe.router.scoring = ops::Scoring::sparsemixer;
   moe.router.jitter = config.number("router_jitter_noise", 0.01);

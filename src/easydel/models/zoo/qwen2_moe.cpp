@@ -17,7 +17,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
                                            .kv_heads = 16,
                                            .max_positions = 32768});
   spec.qkv_bias = config.boolean("qkv_bias", true);
-  // Without layer_types every other layer is a windowed one, up to max_window_layers.
+  // Without layer_types every other layer has a window, up to max_window_layers.
   if (!config.texts("layer_types").empty()) {
     read_layer_windows(config, spec);
   } else if (config.boolean("use_sliding_window", false)) {

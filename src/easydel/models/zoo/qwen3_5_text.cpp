@@ -1,5 +1,5 @@
-// Qwen3.5, text: the gated delta rule in three of four layers. The three sections of its rotary positions are equal for
-// text, so they are the usual ones.
+// Qwen3.5, text: the gated delta rule in three of four layers. The three positions of a text token are equal, so its
+// rotary positions are the usual ones.
 #include "easydel/models/family.h"
 #include "easydel/models/qwen3_next_keys.h"
 

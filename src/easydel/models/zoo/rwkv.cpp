@@ -22,12 +22,13 @@ struct RwkvSpec {
   int64_t hidden = 0, channels = 0, inner = 0, layers = 0;
 };
 
-// What a channel takes of its own token, the rest of the one before: powers of its place, as the paper starts them.
+// The share of a channel's own token; the rest comes from the previous one. Initially powers of the channel's index, as
+// in the paper.
 Initial mix(int64_t hidden, double power, double shift = 0.0) {
   return Initial::each([=](int64_t i, double) { return std::pow(double(i) / double(hidden), power) + shift; });
 }
 
-// The token before, zero at the beginning of a sequence.
+// The previous token; zero at the beginning of a sequence.
 Tensor before(const Tensor& x, int64_t layer, size_t state, nn::Pass& pass) {
   const Tensor weight = at::tensor({1.0f, 0.0f}).to(x.device(), x.scalar_type()).expand({x.size(1), 2});
   return pass.stream().convolve(layer, state, x, weight, {});
@@ -131,10 +132,10 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.vocabulary = read_size(config, "vocab_size", 50277);
   spec.hidden = read_size(config, "hidden_size", 4096);
   spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 32)));
-  spec.norm = {.kind = nn::NormKind::layer, .epsilon = 1e-5};  // the last norm's, whatever layer_norm_epsilon says
+  spec.norm = {.kind = nn::NormKind::layer, .epsilon = 1e-5};  // for the last norm, whatever layer_norm_epsilon says
   spec.tied = config.boolean("tie_word_embeddings", false);
-  // transformers draws orthogonal matrices; here each element has the deviation of theirs.
-  spec.deviation = 0.5 / std::sqrt(double(spec.hidden));  // of the head
+  // transformers initializes with orthogonal matrices; here each element has the same deviation.
+  spec.deviation = 0.5 / std::sqrt(double(spec.hidden));  // for the head
   spec.embedding = [](const nn::Scope& base, DecoderSpec whole) {
     whole.deviation = 1e-4;
     return build_embedding(base, whole);

@@ -1,5 +1,6 @@
-// Xerxes, EasyDeL's own research model: Gemma 2's norms, soft-capped logits and sliding windows, experts scored among
-// the chosen; its flags (xe_kvnorm, xe_mlpnorm, xe_moe, swish_run) make it a Llama with normed queries and keys.
+// Xerxes, EasyDeL's own research model: Gemma 2's norms, soft-capped logits and sliding windows, a softmax over the
+// chosen experts; its flags (xe_kvnorm, xe_mlpnorm, xe_moe, swish_run) make it a Llama with normalized queries and
+// keys.
 #include <cmath>
 
 #include "easydel/base/error.h"
@@ -10,8 +11,8 @@
 namespace easydel::models::zoo::xerxes {
 namespace {
 
-// Every second layer has a window unless queries and keys are normed; window_pattern says it otherwise, and layers that
-// slide by it know plain positions.
+// Every second layer has a window, unless queries and keys are normalized. window_pattern overrides this; layers with a
+// window by that pattern have unscaled rotary positions.
 void read_windows(const ConfigReader& config, DecoderSpec& spec, bool normed) {
   const int64_t pattern = config.integer("window_pattern", 0);
   if (config.find("window_pattern")) config.positive("window_pattern", pattern);

@@ -1,4 +1,4 @@
-// xLSTM (arXiv 2405.04517, 2503.13427): a matrix memory for each head, written and forgotten through exponential gates.
+// xLSTM (arXiv 2405.04517, 2503.13427): a matrix memory per head with exponential gates for writing and forgetting.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/log_sigmoid.h>
@@ -36,7 +36,7 @@ class MatrixMemory final : public nn::Layer {
       to.emplace(scope / name, spec.hidden, size, nn::LinearOptions{.bias = spec.bias, .deviation = deviation});
     };
     const int64_t heads = spec.heads, k = heads * spec.k_dim, v = heads * spec.v_dim;
-    // Gates begin without an input of their own: little is written, most is kept.
+    // Gates initially have no input: little is written, most is kept.
     const auto gates = [&](const char* name, int64_t size, nn::Initial bias) {
       const nn::Scope own = scope / name;
       return Gates{own.parameter("weight", {size, spec.hidden}, nn::Role::weight,
@@ -74,13 +74,14 @@ class MatrixMemory final : public nn::Layer {
       o = (*o_)(x, pass, "mixer_gate");
       write = write_(x, spec_.gate_cap, pass), keep = keep_(x, spec_.gate_cap, pass);
     }
-    // Everything is scaled by exp(-m), the running maximum of what is in memory, so that no exponential overflows.
+    // Everything is scaled by exp(-m), with m the running maximum of the memory's exponents, so that no exponential
+    // overflows.
     const Tensor kept = at::log_sigmoid(keep);
     const ops::RunningMaximum m = pass.stream().running_maximum(layer_, 1, kept, write);
     ops::RecurrenceTensors memory;
     memory.q = q.to(at::kFloat).view({tokens, heads, spec_.k_dim}) * (1.0 / std::sqrt(double(spec_.k_dim)));
     memory.k = k.to(at::kFloat).view({tokens, heads, spec_.k_dim}) * (write - m.after).exp().unsqueeze(2);
-    // An extra column of ones next to the values sums the weights.
+    // An additional column of ones next to the values sums the weights.
     const Tensor values = v.to(at::kFloat).view({tokens, heads, spec_.v_dim});
     memory.v = at::cat({values, at::ones({tokens, heads, 1}, values.options())}, 2);
     memory.rate = m.before + kept - m.after;
@@ -102,7 +103,7 @@ class MatrixMemory final : public nn::Layer {
  private:
   struct Gates {
     nn::Parameter weight, bias;
-    // fp32 [tokens, size], softly capped
+    // fp32 [tokens, size], soft-capped
     Tensor operator()(const Tensor& x, double cap, nn::Pass& pass) const {
       const Tensor raw = weight.entry().weight->product(x, bias.value(), {}, pass).to(at::kFloat);
       return cap * at::tanh(raw / cap);

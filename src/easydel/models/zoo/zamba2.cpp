@@ -1,5 +1,5 @@
 // Zamba2 (arXiv 2411.15242): Mamba-2 in every layer; before some layers a transformer block with shared weights, which
-// reads the hidden state and the embedding, with low-rank additions of each such layer's own. Blocks pass on [tokens, 2
+// reads the hidden state and the embedding, with low-rank additions for each of these layers. Blocks pass on [tokens, 2
 // hidden_size]: the hidden state and the embedding.
 #include <ATen/ops/cat.h>
 
@@ -20,9 +20,9 @@ using nn::Scope;
 struct Zamba2Spec {
   int64_t hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0;
   int64_t shared_blocks = 1, uses = 0;  // uses: of shared blocks in the whole model
-  int64_t rank = 0;                     // of the additions to the mlp; and to attention, where it has them
+  int64_t rank = 0;                     // of the additions to the mlp, and to attention if it has them
   bool attention_additions = false, bias = false;
-  bool shared = true;  // transformers ties the blocks where it ties the head; else each layer has a copy of its own
+  bool shared = true;  // transformers ties the blocks if it ties the head; otherwise each layer has its own copy
   double dropout = 0, deviation = 0.02;
   ops::Activation activation = ops::Activation::gelu;
   nn::Norm::Options norm;
@@ -41,7 +41,7 @@ class Addition {
   nn::Linear down_, up_;
 };
 
-// A transformer block that several layers use; `use` counts those layers.
+// A transformer block that several layers use; `use` is the index of the use.
 class Shared {
  public:
   Shared(const Scope& scope, const Zamba2Spec& spec, int64_t number)
@@ -59,7 +59,7 @@ class Shared {
     output_ = linear(attention / "o_proj", q, spec.hidden, false);
     gate_up_ = linear(feed / "gate_up_proj", spec.hidden, 2 * spec.intermediate, spec.bias);
     down_ = linear(feed / "down_proj", spec.intermediate, spec.hidden, spec.bias);
-    // Of the uses that are this block's.
+    // The uses of this block.
     for (int64_t use = number; use < spec.uses; use += spec.shared_blocks) {
       const auto add = [&](std::map<int64_t, Addition>& to, const Scope& at, const char* name, int64_t in,
                            int64_t out) { to.try_emplace(use, at / name / use, in, spec.rank, out, spec.deviation); };
@@ -107,16 +107,16 @@ class Shared {
   ops::AttentionSpec attention_;
 };
 
-// What the layers of one model share while it is built, and after.
+// Shared by the layers of one model, while it is built and afterwards.
 struct Zamba2Parts {
   Zamba2Spec spec;
-  std::vector<std::unique_ptr<Shared>> blocks;         // made by the first layer that uses each
+  std::vector<std::unique_ptr<Shared>> blocks;         // created by the first layer that uses each
   std::vector<std::vector<nn::Parameter>> parameters;  // of those
 };
 
 class Layer final : public nn::Layer {
  public:
-  // use -1: Mamba alone.
+  // use -1: only Mamba.
   Layer(const Scope& scope, std::shared_ptr<Zamba2Parts> parts, int64_t use, int64_t layer)
       : parts_(std::move(parts)), use_(use), layer_(layer) {
     const Zamba2Spec& spec = parts_->spec;
@@ -164,7 +164,7 @@ class Layer final : public nn::Layer {
   std::shared_ptr<Zamba2Parts> parts_;
   int64_t use_, layer_;
   const Shared* shared_ = nullptr;
-  std::vector<nn::Parameter> shared_parameters_;  // of *shared_, where an earlier layer made it
+  std::vector<nn::Parameter> shared_parameters_;  // those of *shared_, if an earlier layer created it
   std::optional<nn::Linear> linear_;
   std::optional<nn::Norm> norm_;
   std::unique_ptr<nn::Mamba2> mamba_;
@@ -212,7 +212,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   own.shared_blocks = read_size(config, "num_mem_blocks", 1);
   own.rank = read_size(config, "adapter_rank", 128);
   own.attention_additions = config.boolean("use_shared_attention_adapter", false);
-  if (own.attention_additions && 2 * own.hidden % own.heads != 0)  // additions are as wide as what is read
+  if (own.attention_additions && 2 * own.hidden % own.heads != 0)  // additions are as wide as their input
     config.refuse_key("num_attention_heads", str(own.heads, " does not divide twice hidden_size, ", 2 * own.hidden));
   own.bias = config.boolean("add_bias_linear", false);
   own.shared = spec.tied;
