@@ -47,18 +47,23 @@ std::string page() {
   const std::string list = read_file(source_root() / "src/easydel/models/family_configs.cpp");
   const auto held = goldens();
   std::string out =
-      "# Families of models\n\nMade of the opening lines of `src/easydel/models/zoo/*.cpp`, of the list in\n"
-      "`models/family_configs.cpp` and of the golden vectors in `tests/data/hf_goldens`; a test holds this page to "
-      "them.\n\n"
-      "Goldens: models with random weights of which logits, loss, every gradient's norm and greedy tokens are compared "
-      "with\n"
-      "what transformers computes; none: made from a description, tested by properties and by random models.\n\n"
-      "Beside the architectures of the list every family has `...Model`, `...ForSequenceClassification`,\n"
+      "# Families of models\n"
+      "\n"
+      "A test generates this page from the first lines of `src/easydel/models/zoo/*.cpp`, the list in\n"
+      "`models/family_configs.cpp` and the golden vectors in `tests/data/hf_goldens`.\n"
+      "\n"
+      "Goldens are models with random weights: their logits, loss, gradient norms and greedy tokens are compared with\n"
+      "transformers. none: the family was written from a description, and is tested by properties and by random "
+      "models.\n"
+      "\n"
+      "In addition to the architectures of the list, every family has `...Model`, `...ForSequenceClassification`,\n"
       "`...ForTokenClassification` and `...ForQuestionAnswering` (`model.task`: `base-module`, "
       "`sequence-classification`,\n"
-      "`embedding`), under the names that transformers gives their parameters.\n\n"
-      "| model_type | architectures | | goldens |\n|---|---|---|---|\n";
-  const std::regex row(R"rx(FamilyConfig\{"([a-z0-9_-]+)", \{([^}]*)\})rx");
+      "`embedding`), with transformers' parameter names.\n"
+      "\n"
+      "| model_type | architectures | | goldens |\n"
+      "|---|---|---|---|\n";
+  const std::regex row(R"rx(FamilyConfig\{\s*"([a-z0-9_-]+)", \{([^}]*)\})rx");
   for (auto match = std::sregex_iterator(list.begin(), list.end(), row); match != std::sregex_iterator(); ++match) {
     const std::string type = (*match)[1], architectures = std::regex_replace((*match)[2].str(), std::regex("\""), "");
     const auto count = held.find(type);
@@ -68,11 +73,15 @@ std::string page() {
            (count == held.end() ? "none" : std::to_string(count->second)) + " |\n";
   }
   out +=
-      "\n## Models of several parts\n\n"
-      "A folder of these is loaded as its text part, and saved as what it was: tensors of the other parts are left "
-      "alone\n"
-      "and written back. Text is computed as the class of the whole model computes it without images.\n\n"
-      "| model_type | text, if text_config does not name another | other parts | goldens |\n|---|---|---|---|\n";
+      "\n"
+      "## Models of several parts\n"
+      "\n"
+      "These folders are loaded as their text part. Saving writes the whole model: tensors of the other parts are "
+      "written back\n"
+      "unchanged. Text is computed as the class of the whole model computes it without images.\n"
+      "\n"
+      "| model_type | text part, unless text_config names another | other parts | goldens |\n"
+      "|---|---|---|---|\n";
   struct Row {
     std::string type, text, others;
   };
