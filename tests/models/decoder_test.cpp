@@ -133,8 +133,7 @@ TEST(GlmMoeDsa, FindsASharedChoiceAgainWhereLayersAreComputedAgain) {
       if (entry.shard.grad().defined()) out[entry.path] = entry.shard.grad();
     return out;
   };
-  const auto plain = gradients(nn::Checkpointing::none),
-             again = gradients(nn::checkpoint_policy("nothing_saveable", {}));
+  const auto plain = gradients(nn::Checkpointing::none), again = gradients(nn::Checkpointing::nothing_saveable);
   EXPECT_GT(plain.size(), 20u);
   EXPECT_EQ(plain.size(), again.size());
   for (const auto& [name, gradient] : plain) EXPECT_TRUE(gradient.equal(again.at(name))) << name;

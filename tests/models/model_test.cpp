@@ -112,15 +112,11 @@ TEST_P(Checkpointed, GradientsAreThoseOfAPlainPassToTheBit) {
   const auto plain = gradients(GetParam(), nn::Checkpointing::none);
   const std::vector<std::string> targets = {"attn_query", "attn_qkv",          "attn_dense",
                                             "mlp_up",     "moe_router_logits", "residual"};
-  for (const char* policy :
-       {"none", "everything_saveable", "nothing_saveable", "checkpoint_dots", "dots_saveable",
-        "checkpoint_dots_with_no_batch_dims", "dots_with_no_batch_dims_saveable", "save_anything_except_these_names",
-        "save_any_names_but_these", "save_only_these_names", "save_from_both_policies", "mlp_notsaveable",
-        "attn_notsaveable", "mlp_attn_notsaveable"}) {
-    const auto found = gradients(GetParam(), nn::checkpoint_policy(policy, targets));
+  for (const auto& choice : choices(nn::GradientCheckpointing{})) {
+    const auto found = gradients(GetParam(), nn::checkpoint_policy(choice.value, targets));
     for (const auto& [name, gradient] : plain) {
       ASSERT_TRUE(gradient.defined()) << name;
-      EXPECT_TRUE(gradient.equal(found.at(name))) << policy << ": " << name;
+      EXPECT_TRUE(gradient.equal(found.at(name))) << choice.name << ": " << name;
     }
   }
 }
@@ -146,7 +142,7 @@ TEST(Checkpointing, KeepsTheTensorsThatItsPolicyNames) {
     return int64_t(after.uordblks + after.hblkhd) - int64_t(before.uordblks + before.hblkhd);
   };
   const auto only = [](std::vector<std::string> names) {
-    return nn::checkpoint_policy("save_only_these_names", std::move(names));
+    return nn::checkpoint_policy(nn::GradientCheckpointing::save_only_these_names, std::move(names));
   };
   held(nn::Checkpointing::nothing_saveable);  // memory that a process allocates once
   const int64_t nothing = held(nn::Checkpointing::nothing_saveable), up = held(only({"mlp_up"}));
@@ -155,7 +151,8 @@ TEST(Checkpointing, KeepsTheTensorsThatItsPolicyNames) {
   EXPECT_NEAR(double(held(only({"mlp_up", "mlp_gate"})) - up), 64.0 * row, 16.0 * row);
   EXPECT_NEAR(double(held(only({"attn_dense"})) - nothing), 54.0 * row, 16.0 * row);
   EXPECT_NEAR(double(held(only({"residual", "layer_output"})) - nothing), 0.0, 16.0 * row) << "no op takes these";
-  EXPECT_GT(held(nn::Checkpointing::none), held(nn::checkpoint_policy("dots_saveable", std::nullopt)));
+  EXPECT_GT(held(nn::Checkpointing::none),
+            held(nn::checkpoint_policy(nn::GradientCheckpointing::dots_saveable, std::nullopt)));
 }
 
 TEST(Families, AreNamedForConfigurationsAsTheyAreBuilt) {

@@ -15,7 +15,8 @@ namespace easydel::models {
 namespace {
 
 struct Case {
-  std::string name, dtype = "auto", quantization = {}, moe_method = "fused_moe";
+  std::string name, dtype = "auto", quantization = {};
+  ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
 };
 
 std::shared_ptr<Model> load(const Case& of, std::shared_ptr<nn::WeightPolicy> policy) {
@@ -73,16 +74,15 @@ TEST_P(ZeroAdaptersChangeNoBit, OfAnyLogits) {
   EXPECT_EQ(policy->used["stacks"] > 0, stacks > 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ZeroAdaptersChangeNoBit,
-                         testing::Values(Case{"llama"}, Case{"llama", "bf16"}, Case{"gpt2"}, Case{"gemma2"},
-                                         Case{"qwen3", "bf16"}, Case{"mixtral"}, Case{"mixtral", "bf16"},
-                                         Case{"mixtral", "auto", "", "standard_moe"},
-                                         Case{"mixtral", "auto", "", "dense_moe"}, Case{"gpt_oss"}, Case{"jetmoe"},
-                                         Case{"deepseek_v2"}, Case{"deepseek_v3", "bf16"}, Case{"deepseek_v32"},
-                                         Case{"longcat_flash"}, Case{"mamba"}, Case{"falcon_h1"}, Case{"xlstm"},
-                                         Case{"rwkv"}, Case{"gemma3n_text"}, Case{"bert_mlm"}, Case{"modernbert_mlm"},
-                                         Case{"bert_seqcls"}, Case{"llama_tokcls"}, Case{"llama", "auto", "nf4"},
-                                         Case{"llama", "bf16", "8bit"}, Case{"deepseek_v3", "auto", "8bit"}));
+INSTANTIATE_TEST_SUITE_P(
+    Models, ZeroAdaptersChangeNoBit,
+    testing::Values(Case{"llama"}, Case{"llama", "bf16"}, Case{"gpt2"}, Case{"gemma2"}, Case{"qwen3", "bf16"},
+                    Case{"mixtral"}, Case{"mixtral", "bf16"}, Case{"mixtral", "auto", "", ops::MoeMethod::standard_moe},
+                    Case{"mixtral", "auto", "", ops::MoeMethod::dense_moe}, Case{"gpt_oss"}, Case{"jetmoe"},
+                    Case{"deepseek_v2"}, Case{"deepseek_v3", "bf16"}, Case{"deepseek_v32"}, Case{"longcat_flash"},
+                    Case{"mamba"}, Case{"falcon_h1"}, Case{"xlstm"}, Case{"rwkv"}, Case{"gemma3n_text"},
+                    Case{"bert_mlm"}, Case{"modernbert_mlm"}, Case{"bert_seqcls"}, Case{"llama_tokcls"},
+                    Case{"llama", "auto", "nf4"}, Case{"llama", "bf16", "8bit"}, Case{"deepseek_v3", "auto", "8bit"}));
 
 TEST(WeightPolicies, AreAskedAboutTheHalvesOfEachHeadAndAboutHeads) {
   const auto policy = std::make_shared<ZeroAdapters>();

@@ -26,7 +26,7 @@ struct Case {
     call.sequences = ranges;
     AttentionSpec spec;
     spec.scale = scale;
-    attention(spec, call, a, b, c, "flash_attn2").backward(dout);
+    attention(spec, call, a, b, c, AttentionMechanism::flash_attn2).backward(dout);
     return {a.grad(), b.grad(), c.grad()};
   }
   // By torch, whose heads come first.

@@ -12,56 +12,67 @@
 namespace easydel::ops {
 namespace {
 
+using enum AttentionMechanism;
+
 struct Case {
   AttentionSpec spec;
   std::array<AttentionRange, 3> ranges = {{{0, 9, 0, 9}, {9, 10, 9, 10}, {10, 31, 10, 31}}};
   Tensor q = at::randn({31, 6, 8}), k = at::randn({31, 2, 8}), v = at::randn({31, 2, 8});
   Case() { spec.scale = 0.4; }
 
-  // The result and the gradients of q, k, v and, if there are any, the sinks.
-  std::vector<Tensor> with_gradients(const std::string& backend) const {
+  // The result and the gradients of q, k, v and, where there are any, the sinks.
+  std::vector<Tensor> with_gradients(AttentionMechanism mechanism) const {
     const auto leaf = [](const Tensor& t) { return t.detach().clone().requires_grad_(true); };
     const Tensor a = leaf(q), b = leaf(k), c = leaf(v);
     AttentionCall call;
     call.sequences = ranges;
     AttentionSpec own = spec;
     if (spec.sinks.defined()) own.sinks = leaf(spec.sinks);
-    const Tensor out = attention(own, call, a, b, c, backend);
+    const Tensor out = attention(own, call, a, b, c, mechanism);
     (out * at::arange(out.size(2), out.options())).sum().backward();
     std::vector<Tensor> all = {out.detach(), a.grad(), b.grad(), c.grad()};
     if (own.sinks.defined()) all.push_back(own.sinks.grad());
     return all;
   }
-  void expect_blockwise_is_vanilla() const { expect_equal_backends("blockwise", "vanilla"); }
-  void expect_equal_backends(const char* one, const char* other) const {
+  void expect_blockwise_is_vanilla() const { expect_equal_backends(blockwise, vanilla); }
+  void expect_equal_backends(AttentionMechanism one, AttentionMechanism other) const {
     const auto a = with_gradients(one), b = with_gradients(other);
     for (size_t i = 0; i < a.size(); ++i)
-      EXPECT_TRUE(a[i].allclose(b[i], 1e-4, 1e-5)) << one << " " << other << " " << i;
+      EXPECT_TRUE(a[i].allclose(b[i], 1e-4, 1e-5)) << config::word_of(one) << " " << config::word_of(other) << " " << i;
   }
 };
 
 TEST(Attention, IsTheSameByEveryBackend) {
   const Case c;
-  c.expect_equal_backends("flash", "vanilla");
-  c.expect_equal_backends("sdpa", "vanilla");
+  c.expect_equal_backends(flash_attn2, vanilla);
+  c.expect_equal_backends(sdpa, vanilla);
   c.expect_blockwise_is_vanilla();
 }
 
-TEST(Attention, HasUpstreamsNames) {
+TEST(Attention, ServesUpstreamsMechanismsByTheBackendsThatItHas) {
   const Case c;
-  for (const char* name :
-       {"autoregressive_decodeattn", "blocksparse", "blockwise", "cudnn", "flash_attn2", "sdpa", "splash"}) {
-    check_attention_name(name);
-    c.expect_equal_backends(name, "vanilla");
+  for (const AttentionMechanism mechanism :
+       {autoregressive_decodeattn, blocksparse, blockwise, cudnn, flash_attn2, sdpa}) {
+    check_attention(mechanism);
+    c.expect_equal_backends(mechanism, vanilla);
   }
+  EXPECT_EQ(backend_of(blocksparse), backend_of(flash_attn2));
+  EXPECT_EQ(backend_of(autoregressive_decodeattn), backend_of(flash_attn2));
+  EXPECT_EQ(backend_of(cudnn), backend_of(sdpa));
+  EXPECT_EQ(backend_of(automatic), nullptr);
+}
+
+TEST(Attention, IsBuiltForThoseMechanismsThatTheConfigurationTakes) {
+  for (const auto& choice : choices(AttentionMechanism{}))
+    EXPECT_EQ(choice.built, choice.value == automatic || backend_of(choice.value) != nullptr) << choice.name;
 }
 
 TEST(Attention, SeesNoFurtherThanItsWindow) {
   for (const int64_t window : {1, 3, 5, 30}) {
     Case c;
     c.spec.window = window;
-    c.expect_equal_backends("flash_attn2", "vanilla");
-    c.expect_equal_backends("sdpa", "vanilla");
+    c.expect_equal_backends(flash_attn2, vanilla);
+    c.expect_equal_backends(sdpa, vanilla);
     c.expect_blockwise_is_vanilla();
   }
 }
@@ -70,8 +81,8 @@ TEST(Attention, OfEveryKeyIsTheSameByEveryBackendWithAWindowToo) {
   for (const int64_t window : {0, 3}) {
     Case c;
     c.spec.kind = AttentionKind::full, c.spec.window = window;
-    c.expect_equal_backends("flash_attn2", "vanilla");
-    c.expect_equal_backends("sdpa", "vanilla");
+    c.expect_equal_backends(flash_attn2, vanilla);
+    c.expect_equal_backends(sdpa, vanilla);
     c.expect_blockwise_is_vanilla();
   }
 }
@@ -79,26 +90,26 @@ TEST(Attention, OfEveryKeyIsTheSameByEveryBackendWithAWindowToo) {
 TEST(Attention, CapsItsScores) {
   Case c;
   c.spec.softcap = 1.5;
-  c.expect_equal_backends("flash_attn2", "vanilla");
+  c.expect_equal_backends(flash_attn2, vanilla);
   c.expect_blockwise_is_vanilla();
 }
 
 TEST(Attention, HasSinksThatLearn) {
   Case c;
   c.spec.sinks = at::randn({6});
-  c.expect_equal_backends("flash_attn2", "vanilla");
+  c.expect_equal_backends(flash_attn2, vanilla);
   c.expect_blockwise_is_vanilla();
   c.spec.sinks = c.spec.sinks.to(at::kBFloat16), c.spec.window = 4;
-  EXPECT_EQ(c.with_gradients("flash_attn2")[4].scalar_type(), at::kBFloat16);
+  EXPECT_EQ(c.with_gradients(flash_attn2)[4].scalar_type(), at::kBFloat16);
 }
 
 TEST(Attention, LeansByDistanceWithSlopes) {
   for (const AttentionKind kind : {AttentionKind::causal, AttentionKind::full}) {
     Case c;
     c.spec.kind = kind, c.spec.slopes = at::arange(1, 7, at::kFloat) * 0.1;
-    c.expect_equal_backends("flash_attn2", "vanilla");
+    c.expect_equal_backends(flash_attn2, vanilla);
     c.spec.sinks = at::randn({6}), c.spec.softcap = 2;
-    c.expect_equal_backends("flash_attn2", "vanilla");
+    c.expect_equal_backends(flash_attn2, vanilla);
     c.expect_blockwise_is_vanilla();
   }
 }
@@ -108,7 +119,7 @@ TEST(Attention, StaysInItsChunk) {
     for (const int64_t chunk : {1, 4, 50}) {
       Case c;
       c.spec.kind = kind, c.spec.chunk = chunk;
-      c.expect_equal_backends("flash_attn2", "vanilla");
+      c.expect_equal_backends(flash_attn2, vanilla);
       c.expect_blockwise_is_vanilla();
     }
 }
@@ -116,8 +127,8 @@ TEST(Attention, StaysInItsChunk) {
 TEST(Attention, TakesValuesOfAnotherSize) {
   Case c;
   c.v = at::randn({31, 2, 5});
-  c.expect_equal_backends("flash_attn2", "vanilla");
-  c.expect_equal_backends("sdpa", "vanilla");
+  c.expect_equal_backends(flash_attn2, vanilla);
+  c.expect_equal_backends(sdpa, vanilla);
   c.expect_blockwise_is_vanilla();
 }
 
@@ -159,32 +170,32 @@ TEST(BlockwiseAttention, SeesKeysOfACacheBeforeItsQueries) {
   AttentionCall call;
   call.sequences = range;
   const Tensor q = c.q.narrow(0, 0, 3);
-  EXPECT_TRUE(attention(c.spec, call, q, c.k, c.v, "blockwise")
-                  .allclose(attention(c.spec, call, q, c.k, c.v, "vanilla"), 1e-4, 1e-5));
+  EXPECT_TRUE(attention(c.spec, call, q, c.k, c.v, blockwise)
+                  .allclose(attention(c.spec, call, q, c.k, c.v, vanilla), 1e-4, 1e-5));
 }
 
 TEST(BlockwiseAttention, HoldsMemoryThatGrowsWithTheLengthAndNotWithItsSquare) {
-  const auto most = [](const char* backend, int64_t length) {
+  const auto most = [](AttentionMechanism mechanism, int64_t length) {
     Case c;
     c.ranges = {{{0, length, 0, length}, {length, length, length, length}, {length, length, length, length}}};
     c.q = at::randn({length, 1, 4}), c.k = at::randn({length, 1, 4}), c.v = at::randn({length, 1, 4});
     const test::PeakMemory memory;
-    c.with_gradients(backend);
+    c.with_gradients(mechanism);
     return memory.bytes();
   };
-  EXPECT_LT(most("blockwise", 4096), 2.5 * most("blockwise", 2048));
-  EXPECT_GT(most("vanilla", 4096), 3.5 * most("vanilla", 2048));
+  EXPECT_LT(most(blockwise, 4096), 2.5 * most(blockwise, 2048));
+  EXPECT_GT(most(vanilla, 4096), 3.5 * most(vanilla, 2048));
 }
 
 TEST(Attention, TakesTheBestBackendThatServes) {
   Case c;
   AttentionCall call;
   call.sequences = c.ranges;
-  EXPECT_EQ(pick_attention("auto", {c.spec, call, c.q, c.k, c.v}).name, "flash_attn2");
+  EXPECT_EQ(pick_attention(automatic, {c.spec, call, c.q, c.k, c.v}).mechanism, flash_attn2);
   c.spec.dropout = 0.1;
-  EXPECT_EQ(pick_attention("auto", {c.spec, call, c.q, c.k, c.v}).name, "blockwise");
+  EXPECT_EQ(pick_attention(automatic, {c.spec, call, c.q, c.k, c.v}).mechanism, blockwise);
   call.masked = c.q.sum({1, 2}) > 0;
-  EXPECT_EQ(pick_attention("auto", {c.spec, call, c.q, c.k, c.v}).name, "vanilla");
+  EXPECT_EQ(pick_attention(automatic, {c.spec, call, c.q, c.k, c.v}).mechanism, vanilla);
 }
 
 TEST(Attention, SaysWhyABackendCannotServe) {
@@ -192,11 +203,12 @@ TEST(Attention, SaysWhyABackendCannotServe) {
   c.spec.dropout = 0.1;
   AttentionCall call;
   EXPECT_EQ(test::refusal([&] {
-              pick_attention("flash", {c.spec, call, c.q, c.k, c.v});
+              pick_attention(blocksparse, {c.spec, call, c.q, c.k, c.v});
             }),
-            "attention: 'flash' cannot serve this model here\n    flash_attn2: has no dropout");
-  EXPECT_EQ(test::refusal([&] { check_attention_name("vanila"); }),
-            "attention: 'vanila' is not a known attention backend\n    did you mean 'vanilla'?");
+            "attention: 'blocksparse' cannot serve this model here\n    flash_attn2: has no dropout");
+  EXPECT_EQ(test::refusal([&] { check_attention(ring); }),
+            "attention: 'ring' is not built yet\n"
+            "    built: auto, blockwise, flash_attn2, sdpa, vanilla");
 }
 
 }  // namespace

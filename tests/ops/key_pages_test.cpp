@@ -50,6 +50,7 @@ TEST(KeyPages, TakeRowsOfAnotherTypeAndLayout) {
 }
 
 TEST(KeyPages, AreAttendedToByEveryBackendAsOneStretchIs) {
+  using enum AttentionMechanism;
   const Paged p;
   AttentionSpec spec;
   spec.scale = 0.4;
@@ -58,12 +59,13 @@ TEST(KeyPages, AreAttendedToByEveryBackendAsOneStretchIs) {
     const Tensor q = at::randn({5, 4, 8});  // the last three tokens of one, the last two of the other
     const AttentionRange whole[] = {{0, 3, 0, 9, {}}, {3, 5, 9, 15, {}}};
     const AttentionRange paged[] = {{0, 3, 0, 9, p.tables[0]}, {3, 5, 0, 6, p.tables[1]}};
-    for (const char* backend : {"flash_attn2", "blockwise", "vanilla", "sdpa"}) {
+    for (const AttentionMechanism backend : {flash_attn2, blockwise, vanilla, sdpa}) {
       AttentionCall call;
       call.sequences = whole;
       const Tensor expected = attention(spec, call, q, p.k, p.v, backend);
       call.sequences = paged;
-      EXPECT_TRUE(attention(spec, call, q, p.key_pages, p.value_pages, backend).equal(expected)) << backend;
+      EXPECT_TRUE(attention(spec, call, q, p.key_pages, p.value_pages, backend).equal(expected))
+          << config::word_of(backend);
     }
   }
 }
@@ -75,7 +77,7 @@ TEST(KeyPages, GiveNoGradient) {
   AttentionCall call;
   call.sequences = range;
   AttentionSpec spec;
-  EXPECT_ANY_THROW(attention(spec, call, q, p.key_pages, p.value_pages, "flash_attn2"));
+  EXPECT_ANY_THROW(attention(spec, call, q, p.key_pages, p.value_pages, AttentionMechanism::flash_attn2));
 }
 
 }  // namespace

@@ -14,32 +14,10 @@
 #include <vector>
 
 #include "easydel/base/names.h"
+#include "easydel/config/choice.h"
 #include "easydel/config/section.h"
 
 namespace easydel::config {
-
-// How an enum is written in YAML: declare `constexpr auto choices(E)` beside the enum, returning a std::array of these:
-//   std::array{Choice{E::flash_attn2, "flash_attn2"}.also("flash"), Choice{E::ring, "ring"}.not_built()}
-// Case does not matter, nor '-' against '_'.
-template <class E>
-struct Choice {
-  E value;
-  std::string_view name;
-  std::array<std::string_view, 6> aliases{};
-  bool built = true;
-
-  constexpr Choice(E value, std::string_view name) : value(value), name(name) {}
-  constexpr Choice also(std::string_view other) const {
-    Choice out = *this;
-    for (auto& slot : out.aliases)
-      if (slot.empty()) return slot = other, out;
-    throw "too many aliases";  // at compile time
-  }
-  constexpr Choice not_built() const {
-    Choice out = *this;
-    return out.built = false, out;
-  }
-};
 
 // "auto", or a value: Auto<int64_t> threads;  if (threads.value) ...
 template <class T>
@@ -181,9 +159,8 @@ struct Codec<E> {
     return index >= 0 && (out = all[size_t(index)].value, true);
   }
   static Value write(E value) {
-    for (const auto& choice : all)
-      if (choice.value == value) return Value::text(std::string(choice.name));
-    return {};
+    const std::string_view word = word_of(value);
+    return word.data() ? Value::text(std::string(word)) : Value{};
   }
 };
 

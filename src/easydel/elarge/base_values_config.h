@@ -11,88 +11,16 @@
 #include "easydel/config/fields.h"
 #include "easydel/elarge/model_config.h"
 #include "easydel/elarge/sharding_config.h"
+#include "easydel/nn/checkpointing_config.h"
+#include "easydel/ops/attention_config.h"
+#include "easydel/ops/moe_config.h"
 
 namespace easydel::elarge {
 
-enum class AttentionMechanism {
-  automatic,
-  vanilla,
-  sdpa,
-  flash_attn2,
-  blocksparse,
-  blockwise,
-  ring,
-  cudnn,
-  autoregressive_decodeattn,
-  page_attention,
-  ragged_page_attention_v2,
-  ragged_page_attention_v3,
-  multi_latent_ragged_page_attention_v1,
-  unified_attention,
-  paged_flash_attention
-};
-constexpr auto choices(AttentionMechanism) {
-  using enum AttentionMechanism;
-  using config::Choice;
-  return std::array{Choice{automatic, "auto"},
-                    Choice{vanilla, "vanilla"},
-                    Choice{sdpa, "sdpa"},
-                    Choice{flash_attn2, "flash_attn2"}.also("flash"),
-                    Choice{blocksparse, "blocksparse"}.also("splash"),
-                    Choice{blockwise, "blockwise"},
-                    Choice{ring, "ring"}.not_built(),
-                    Choice{cudnn, "cudnn"},
-                    Choice{autoregressive_decodeattn, "autoregressive_decodeattn"},
-                    Choice{page_attention, "page_attention"}.not_built(),
-                    Choice{ragged_page_attention_v2, "ragged_page_attention_v2"}.not_built(),
-                    Choice{ragged_page_attention_v3, "ragged_page_attention_v3"}.not_built(),
-                    Choice{multi_latent_ragged_page_attention_v1, "multi_latent_ragged_page_attention_v1"}.not_built(),
-                    Choice{unified_attention, "unified_attention"}.not_built(),
-                    Choice{paged_flash_attention, "paged_flash_attention"}.not_built()};
-}
+using nn::GradientCheckpointing;
+using ops::AttentionMechanism;
+using ops::MoeMethod;
 
-enum class GradientCheckpointing {
-  none,
-  nothing_saveable,
-  everything_saveable,
-  checkpoint_dots,
-  checkpoint_dots_with_no_batch_dims,
-  dots_saveable,
-  dots_with_no_batch_dims_saveable,
-  save_anything_except_these_names,
-  save_any_names_but_these,
-  save_only_these_names,
-  save_from_both_policies,
-  mlp_notsaveable,
-  attn_notsaveable,
-  mlp_attn_notsaveable
-};
-constexpr auto choices(GradientCheckpointing) {
-  using enum GradientCheckpointing;
-  using config::Choice;
-  return std::array{Choice{none, "none"}.also(""),
-                    Choice{nothing_saveable, "nothing_saveable"},
-                    Choice{everything_saveable, "everything_saveable"},
-                    Choice{checkpoint_dots, "checkpoint_dots"},
-                    Choice{checkpoint_dots_with_no_batch_dims, "checkpoint_dots_with_no_batch_dims"},
-                    Choice{dots_saveable, "dots_saveable"},
-                    Choice{dots_with_no_batch_dims_saveable, "dots_with_no_batch_dims_saveable"},
-                    Choice{save_anything_except_these_names, "save_anything_except_these_names"},
-                    Choice{save_any_names_but_these, "save_any_names_but_these"},
-                    Choice{save_only_these_names, "save_only_these_names"},
-                    Choice{save_from_both_policies, "save_from_both_policies"},
-                    Choice{mlp_notsaveable, "mlp_notsaveable"},
-                    Choice{attn_notsaveable, "attn_notsaveable"},
-                    Choice{mlp_attn_notsaveable, "mlp_attn_notsaveable"}};
-}
-
-enum class MoeMethod { fused_moe, standard_moe, dense_moe };
-constexpr auto choices(MoeMethod) {
-  using config::Choice;
-  return std::array{Choice{MoeMethod::fused_moe, "fused_moe"},
-                    Choice{MoeMethod::standard_moe, "standard_moe"}.also("einsum"),
-                    Choice{MoeMethod::dense_moe, "dense_moe"}};
-}
 enum class EasyMethod { train, serve, convert };
 constexpr auto choices(EasyMethod) {
   using config::Choice;

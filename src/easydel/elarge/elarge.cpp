@@ -16,9 +16,9 @@ std::string_view name_of(DType dtype) {
 }
 
 void BaseValues::settle(config::Keys& keys) {
-  const std::string policy = config::Codec<GradientCheckpointing>::write(gradient_checkpointing).scalar;
   const std::string key = "gradient_checkpointing_targets";
-  if (!nn::takes_names(policy)) {
+  const std::string_view policy = config::word_of(gradient_checkpointing);
+  if (!nn::takes_names(gradient_checkpointing)) {
     if (gradient_checkpointing_targets)
       keys.no_effect(key, str("gradient_checkpointing is ", policy, ", which takes no names"));
     return;

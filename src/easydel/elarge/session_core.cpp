@@ -38,7 +38,7 @@ std::string device_of(const Config& config) {
 
 nn::CheckpointPolicy checkpointing_of(const Config& config) {
   const BaseValues& values = config.base_config.values;
-  return nn::checkpoint_policy(word_of(values.gradient_checkpointing), values.gradient_checkpointing_targets);
+  return nn::checkpoint_policy(values.gradient_checkpointing, values.gradient_checkpointing_targets);
 }
 
 std::filesystem::path folder_of(const ModelConfig& model, const std::string& section) {
@@ -73,8 +73,8 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
   options.training = training;
   if (const auto& frozen = config.trainer.common.frozen_parameters; training && frozen)
     options.trainable = nn::Trainable::except(*frozen);
-  options.attention = word_of(config.base_config.values.attn_mechanism);
-  options.moe_method = word_of(config.base_config.values.moe_method);
+  options.attention = config.base_config.values.attn_mechanism;
+  options.moe_method = config.base_config.values.moe_method;
   options.overrides = config.base_config.values.config_json;
   options.team = std::move(team);
   options.partition_rules = config.sharding.rules();

@@ -58,7 +58,7 @@ Outputs Decoder::forward(const Inputs& inputs, Pass& pass) const {
   const auto& stream = pass.stream();
   check(inputs.tokens.dim() == 1 && inputs.tokens.size(0) == stream.tokens(), "forward: ", inputs.tokens.sizes(),
         " tokens, the pass has ", stream.tokens());
-  if (pass.attention == "auto") pass.attention = attention();
+  if (pass.attention == ops::AttentionMechanism::automatic) pass.attention = attention();
   Tensor x = pass.name(
       "embeddings", pass.random().dropout("embedding_dropout", (*embedding_)(inputs, pass), spec_.embedding_dropout));
   if (boundary_) x = boundary_->enter(inputs, x, pass);

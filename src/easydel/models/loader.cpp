@@ -139,7 +139,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   const bool changed = options.task && change_task(out.config, out.where, *options.task);
   const ConfigReader reader = out.reader();
   out.family = &family_of(reader);
-  ops::check_attention_name(options.attention, "attention");
+  ops::check_attention(options.attention, "attention");
   out.device = tensor::choose_device(options.device);
   check_mesh(mesh, out.device);
   if (options.quantization) check_quantization(*options.quantization, options.training, mesh, out.device);
@@ -267,7 +267,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   if (!opened.checkpoint) log::info(folder.string(), ": no weights; starting from random values, seed ", options.seed);
   auto table = std::make_unique<nn::ParameterTable>();
   nn::Building building{*table, opened.types.compute, options.team, {}, {}, {}, {}, {}};
-  building.moe_method = ops::moe_method_of(options.moe_method, "moe_method");
+  building.moe_method = options.moe_method;
   const mesh::PartitionRules rules(options.partition_rules, options.team->mesh());
   int64_t dropped = 0;
   building.place = [&](nn::Entry& entry) { nn::place(entry, options.team, rules, dropped); };
@@ -354,7 +354,7 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   const Opened opened = open(folder, options, mesh);
   nn::ParameterTable table;
   nn::Building building{table, opened.types.compute, options.team, {}, {}, {}, {}, {}};
-  building.moe_method = ops::moe_method_of(options.moe_method, "moe_method");
+  building.moe_method = options.moe_method;
   const mesh::PartitionRules rules(options.partition_rules, mesh);
   building.place = [&](nn::Entry& entry) { rules.find(entry.easydel_path, entry.shape.size()); };  // its spec must fit
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>& sources) {

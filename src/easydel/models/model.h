@@ -81,7 +81,8 @@ class Model {
   at::ScalarType file_type() const { return file_type_; }  // of the loaded weights: the dtype that "auto" saves
   at::Device device() const { return device_; }
   const collective::Team& team() const { return *team_; }
-  const std::string& attention() const { return attention_; }  // backend of passes whose backend is "auto"
+  // The backend of passes that do not name one.
+  ops::AttentionMechanism attention() const { return attention_; }
   const WholeModel* whole() const {
     return whole_.get();
   }  // what it is the text part of; null: it is all of its folder
@@ -93,7 +94,7 @@ class Model {
   std::filesystem::path folder_;
   at::ScalarType compute_ = at::kFloat, file_type_ = at::kFloat;
   at::Device device_ = at::kCPU;
-  std::string attention_ = "auto";
+  ops::AttentionMechanism attention_ = ops::AttentionMechanism::automatic;
   std::shared_ptr<const WholeModel> whole_;
   ops::MoeMethod moe_method_ = ops::MoeMethod::fused_moe;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
@@ -106,8 +107,8 @@ struct LoadOptions {
   bool training = false;             // shards are fp32 masters, and those of `trainable` require gradients
   nn::Trainable trainable;           // with `training`: which parameters are trainable
   uint64_t seed = 0;                 // of initial values if the folder has no weights
-  std::string attention = "auto";
-  std::string moe_method = "fused_moe";  // how experts are computed: ops/moe.h
+  ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
+  ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   // The model's task. If config.json is for another one, the head starts from random values and the file's tensors of
   // its head are ignored. Nothing: the task of config.json.
   std::optional<Task> task;

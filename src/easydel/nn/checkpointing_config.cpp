@@ -33,7 +33,7 @@ CheckpointPolicy all_but_prefixes(std::initializer_list<std::string_view> prefix
 }
 
 struct Policy {
-  std::string_view word;
+  GradientCheckpointing policy;
   bool takes_names;
   CheckpointPolicy (*make)(const Names& targets);
 };
@@ -42,32 +42,35 @@ CheckpointPolicy all_products(const Names&) { return all_but({}); }
 CheckpointPolicy products_of_weights(const Names&) { return all_but({std::string(attention_result)}); }
 
 constexpr std::array policies = {
-    Policy{"none", false, [](const Names&) { return CheckpointPolicy(); }},
-    Policy{"everything_saveable", false, [](const Names&) { return CheckpointPolicy(); }},
-    Policy{"nothing_saveable", false, [](const Names&) { return CheckpointPolicy(Checkpointing::nothing_saveable); }},
-    Policy{"checkpoint_dots", false, all_products},
-    Policy{"dots_saveable", false, all_products},
-    Policy{"checkpoint_dots_with_no_batch_dims", false, products_of_weights},
-    Policy{"dots_with_no_batch_dims_saveable", false, products_of_weights},
-    Policy{"save_anything_except_these_names", true, [](const Names& targets) { return all_but(targets); }},
-    Policy{"save_any_names_but_these", true, [](const Names& targets) { return all_but(targets); }},
-    Policy{"save_only_these_names", true, [](const Names& targets) { return only(targets); }},
-    Policy{"save_from_both_policies", true,
+    Policy{GradientCheckpointing::none, false, [](const Names&) { return CheckpointPolicy(); }},
+    Policy{GradientCheckpointing::everything_saveable, false, [](const Names&) { return CheckpointPolicy(); }},
+    Policy{GradientCheckpointing::nothing_saveable, false,
+           [](const Names&) { return CheckpointPolicy(Checkpointing::nothing_saveable); }},
+    Policy{GradientCheckpointing::checkpoint_dots, false, all_products},
+    Policy{GradientCheckpointing::dots_saveable, false, all_products},
+    Policy{GradientCheckpointing::checkpoint_dots_with_no_batch_dims, false, products_of_weights},
+    Policy{GradientCheckpointing::dots_with_no_batch_dims_saveable, false, products_of_weights},
+    Policy{GradientCheckpointing::save_anything_except_these_names, true,
+           [](const Names& targets) { return all_but(targets); }},
+    Policy{GradientCheckpointing::save_any_names_but_these, true,
+           [](const Names& targets) { return all_but(targets); }},
+    Policy{GradientCheckpointing::save_only_these_names, true, [](const Names& targets) { return only(targets); }},
+    Policy{GradientCheckpointing::save_from_both_policies, true,
            [](const Names& targets) {
              return targets.contains(attention_result) ? all_products(targets) : products_of_weights(targets);
            }},
-    Policy{"mlp_notsaveable", false, [](const Names&) { return all_but_prefixes({"mlp_"}); }},
-    Policy{"attn_notsaveable", false, [](const Names&) { return all_but_prefixes({"attn_"}); }},
-    Policy{"mlp_attn_notsaveable", false,
+    Policy{GradientCheckpointing::mlp_notsaveable, false, [](const Names&) { return all_but_prefixes({"mlp_"}); }},
+    Policy{GradientCheckpointing::attn_notsaveable, false, [](const Names&) { return all_but_prefixes({"attn_"}); }},
+    Policy{GradientCheckpointing::mlp_attn_notsaveable, false,
            [](const Names&) {
              return all_but_prefixes({"mlp_", "attn_"});
            }},
 };
 
-const Policy& policy_of(std::string_view word) {
-  for (const Policy& policy : policies)
-    if (policy.word == word) return policy;
-  throw Bug(str("no checkpoint policy '", word, "'"));
+const Policy& entry_of(GradientCheckpointing policy) {
+  for (const Policy& entry : policies)
+    if (entry.policy == policy) return entry;
+  throw Bug(str("no checkpoint policy ", int(policy)));
 }
 
 }  // namespace
@@ -90,12 +93,13 @@ std::span<const std::string_view> checkpoint_names() {
   return names;
 }
 
-bool takes_names(std::string_view policy) { return policy_of(policy).takes_names; }
+bool takes_names(GradientCheckpointing policy) { return entry_of(policy).takes_names; }
 
-CheckpointPolicy checkpoint_policy(std::string_view policy, const std::optional<std::vector<std::string>>& targets) {
+CheckpointPolicy checkpoint_policy(GradientCheckpointing policy,
+                                   const std::optional<std::vector<std::string>>& targets) {
   Names names;
   if (targets) names.insert(targets->begin(), targets->end());
-  return policy_of(policy).make(names);
+  return entry_of(policy).make(names);
 }
 
 }  // namespace easydel::nn

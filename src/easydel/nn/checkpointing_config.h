@@ -2,6 +2,7 @@
 // face: no torch. nn/run_layer.h and nn/activations.h do the keeping.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -9,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "easydel/config/choice.h"
 
 namespace easydel::nn {
 
@@ -34,10 +37,47 @@ struct CheckpointPolicy {
 // (docs/checkpointing.md says which).
 std::span<const std::string_view> checkpoint_names();
 
-// Whether a policy reads gradient_checkpointing_targets; Bug on a word that is not a policy.
-bool takes_names(std::string_view policy);
-// The policy of a word and its targets. The policies named after dots keep products, as in JAX: those with weights, or
+// The policies by their words in the configuration.
+enum class GradientCheckpointing : uint8_t {
+  none,
+  nothing_saveable,
+  everything_saveable,
+  checkpoint_dots,
+  checkpoint_dots_with_no_batch_dims,
+  dots_saveable,
+  dots_with_no_batch_dims_saveable,
+  save_anything_except_these_names,
+  save_any_names_but_these,
+  save_only_these_names,
+  save_from_both_policies,
+  mlp_notsaveable,
+  attn_notsaveable,
+  mlp_attn_notsaveable
+};
+constexpr auto choices(GradientCheckpointing) {
+  using enum GradientCheckpointing;
+  using config::Choice;
+  return std::array{Choice{none, "none"}.also(""),
+                    Choice{nothing_saveable, "nothing_saveable"},
+                    Choice{everything_saveable, "everything_saveable"},
+                    Choice{checkpoint_dots, "checkpoint_dots"},
+                    Choice{checkpoint_dots_with_no_batch_dims, "checkpoint_dots_with_no_batch_dims"},
+                    Choice{dots_saveable, "dots_saveable"},
+                    Choice{dots_with_no_batch_dims_saveable, "dots_with_no_batch_dims_saveable"},
+                    Choice{save_anything_except_these_names, "save_anything_except_these_names"},
+                    Choice{save_any_names_but_these, "save_any_names_but_these"},
+                    Choice{save_only_these_names, "save_only_these_names"},
+                    Choice{save_from_both_policies, "save_from_both_policies"},
+                    Choice{mlp_notsaveable, "mlp_notsaveable"},
+                    Choice{attn_notsaveable, "attn_notsaveable"},
+                    Choice{mlp_attn_notsaveable, "mlp_attn_notsaveable"}};
+}
+
+// Whether a policy reads gradient_checkpointing_targets.
+bool takes_names(GradientCheckpointing policy);
+// What a policy and its targets mean. The policies named after dots keep products, as in JAX: those with weights, or
 // those and the result of attention. save_from_both_policies keeps the products with weights and the targets.
-CheckpointPolicy checkpoint_policy(std::string_view policy, const std::optional<std::vector<std::string>>& targets);
+CheckpointPolicy checkpoint_policy(GradientCheckpointing policy,
+                                   const std::optional<std::vector<std::string>>& targets);
 
 }  // namespace easydel::nn

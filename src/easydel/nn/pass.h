@@ -38,7 +38,8 @@ class Pass {
   Activations& activations() { return activations_; }
   const Activations& activations() const { return activations_; }
 
-  std::string attention = "auto";  // backend by name
+  // The backend that attends; automatic: the model's.
+  ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
 
   // What the caller needs in addition to the model's result, by name: "expert_tokens".
   void request(std::string name) { requests_.insert(std::move(name)); }

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 
+#include "easydel/ops/attention_config.h"
 #include "easydel/tensor/torch.h"
 
 namespace easydel::ops {
@@ -66,9 +66,9 @@ struct AttentionCall {
 
 // q [tokens, heads, head_dim], k [keys, kv_heads, head_dim], v [keys, kv_heads, v_dim] -> [tokens, heads, v_dim]. k and
 // v may be the pages of a memory, [pages, kv_heads, page_tokens, ...]: then ranges have page tables, and there is no
-// gradient. `backend` is a name of ops/attention_backends.h or "auto". Throws UserError if it does not support the
-// need.
+// gradient. Throws UserError if the backend of `mechanism` does not support the need. automatic: the best one that
+// does.
 Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k,
-                 const Tensor& v, const std::string& backend = "auto");
+                 const Tensor& v, AttentionMechanism mechanism = AttentionMechanism::automatic);
 
 }  // namespace easydel::ops

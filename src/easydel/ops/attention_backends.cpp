@@ -27,47 +27,38 @@ std::span<const AttentionBackend> attention_backends() {
   return all;
 }
 
-std::string_view canonical_attention(std::string_view name) {
-  struct Other {
-    std::string_view name, backend;
-  };
+const AttentionBackend* backend_of(AttentionMechanism mechanism) {
+  using enum AttentionMechanism;
   // EasyDeL has separate kernels for decoding and for masked blocks. Here one kernel does both: it splits the keys of
   // few queries over threads, and never reads fully masked blocks.
-  static constexpr std::array others = {Other{"autoregressive_decodeattn", "flash_attn2"},
-                                        Other{"blocksparse", "flash_attn2"},
-                                        Other{"cuda_flash_attn2", "sdpa"},
-                                        Other{"cudnn", "sdpa"},
-                                        Other{"flash", "flash_attn2"},
-                                        Other{"splash", "flash_attn2"}};
-  for (const Other& other : others)
-    if (other.name == name) return other.backend;
-  return name;
+  if (mechanism == autoregressive_decodeattn || mechanism == blocksparse) mechanism = flash_attn2;
+  if (mechanism == cudnn) mechanism = sdpa;
+  for (const AttentionBackend& backend : attention_backends())
+    if (backend.mechanism == mechanism) return &backend;
+  return nullptr;
 }
 
-void check_attention_name(std::string_view name, const std::string& where) {
-  if (name == "auto") return;
+void check_attention(AttentionMechanism mechanism, const std::string& where) {
+  if (mechanism == AttentionMechanism::automatic || backend_of(mechanism)) return;
   std::vector<std::string> known = {"auto"};
-  for (const AttentionBackend& backend : attention_backends()) {
-    if (backend.name == canonical_attention(name)) return;
-    known.emplace_back(backend.name);
-  }
-  refuse(where, str("'", name, "' is not a known attention backend"), did_you_mean(name, known));
+  for (const AttentionBackend& backend : attention_backends()) known.emplace_back(config::word_of(backend.mechanism));
+  refuse(where, str("'", config::word_of(mechanism), "' is not built yet"), "built: " + join(known, ", "));
 }
 
-const AttentionBackend& pick_attention(std::string_view name, const AttentionNeed& need) {
-  const std::string_view wanted = canonical_attention(name);
+const AttentionBackend& pick_attention(AttentionMechanism mechanism, const AttentionNeed& need) {
+  check_attention(mechanism);
+  const AttentionBackend* const named = backend_of(mechanism);
   const AttentionBackend* best = nullptr;
   std::string refusals;
   for (const AttentionBackend& backend : attention_backends()) {
-    if (wanted != "auto" && wanted != backend.name) continue;
+    if (named && named != &backend) continue;
     if (const auto why = backend.refuses(need))
-      refusals += str(refusals.empty() ? "" : "\n    ", backend.name, ": ", *why);
+      refusals += str(refusals.empty() ? "" : "\n    ", config::word_of(backend.mechanism), ": ", *why);
     else if (!best || backend.rank > best->rank)
       best = &backend;
   }
   if (best) return *best;
-  check_attention_name(name);
-  refuse("attention", str("'", name, "' cannot serve this model here"), refusals);
+  refuse("attention", str("'", config::word_of(mechanism), "' cannot serve this model here"), refusals);
 }
 
 Tensor one_by_one(const AttentionNeed& need, Tensor (*one)(const AttentionNeed&, const AttentionRange&)) {
@@ -103,11 +94,11 @@ Tensor attend_gathered(const AttentionBackend& backend, const AttentionNeed& nee
 }  // namespace
 
 Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k,
-                 const Tensor& v, const std::string& backend) {
+                 const Tensor& v, AttentionMechanism mechanism) {
   const bool gradients = at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad() ||
                                                         (spec.sinks.defined() && spec.sinks.requires_grad()));
   const AttentionNeed need{spec, call, q, k, v, gradients};
-  const AttentionBackend& picked = pick_attention(backend, need);
+  const AttentionBackend& picked = pick_attention(mechanism, need);
   return k.dim() == 4 && !picked.reads_pages ? attend_gathered(picked, need) : picked.attend(need);
 }
 

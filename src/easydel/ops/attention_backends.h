@@ -1,4 +1,4 @@
-// The attention backends by name, and which of them supports a need.
+// The attention backends, and which of them supports a need.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ struct AttentionNeed {
 };
 
 struct AttentionBackend {
-  std::string_view name;
-  int rank;  // "auto" takes the highest that does not refuse
+  AttentionMechanism mechanism;  // whose word is the backend's name
+  int rank;                      // automatic takes the highest that does not refuse
   std::string_view doc;
   std::optional<std::string> (*refuses)(const AttentionNeed&);  // why it does not support the need; nullopt: it does
   Tensor (*attend)(const AttentionNeed&);
@@ -27,13 +27,15 @@ struct AttentionBackend {
 };
 
 std::span<const AttentionBackend> attention_backends();  // alphabetical; the list is in attention_backends.cpp
-// The listed name for another name of EasyDeL's ("flash" and "blocksparse" are "flash_attn2", "cudnn" is "sdpa"); any
-// other name is returned unchanged.
-std::string_view canonical_attention(std::string_view name);
-// Throws UserError "attention: ..." for an unknown name. Call it before a model is built.
-void check_attention_name(std::string_view name, const std::string& where = "attention");
+// The backend of a mechanism. Several of EasyDeL's mechanisms are one backend here: blocksparse and
+// autoregressive_decodeattn are flash_attn2, cudnn is sdpa. Null for automatic and for mechanisms that are not built
+// yet.
+const AttentionBackend* backend_of(AttentionMechanism mechanism);
+// Throws UserError "where: ..." for a mechanism that is not built yet. Call it before a model is built.
+void check_attention(AttentionMechanism mechanism, const std::string& where = "attention");
 // For backends that handle one sequence at a time: calls `one` for each, in order; [0, heads, v_dim] if there are none.
 Tensor one_by_one(const AttentionNeed& need, Tensor (*one)(const AttentionNeed&, const AttentionRange&));
-const AttentionBackend& pick_attention(std::string_view name, const AttentionNeed& need);
+// Throws UserError with every reason if no backend that `mechanism` allows supports the need.
+const AttentionBackend& pick_attention(AttentionMechanism mechanism, const AttentionNeed& need);
 
 }  // namespace easydel::ops

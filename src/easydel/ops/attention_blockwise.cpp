@@ -213,8 +213,9 @@ Tensor attend_by_blocks(const AttentionNeed& need) {
 }  // namespace
 
 AttentionBackend blockwise_attention() {
-  return {"blockwise", 5, "Blocks of queries and keys with a running softmax, in ATen: linear memory on any device.",
-          refused_by_blocks, attend_by_blocks};
+  return {AttentionMechanism::blockwise, 5,
+          "Blocks of queries and keys with a running softmax, in ATen: linear memory on any device.", refused_by_blocks,
+          attend_by_blocks};
 }
 
 }  // namespace easydel::ops

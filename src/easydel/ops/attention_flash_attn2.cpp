@@ -159,7 +159,7 @@ Tensor attend_by_kernel(const AttentionNeed& need) {
 }  // namespace
 
 AttentionBackend flash_attn2_attention() {
-  return {"flash_attn2",
+  return {AttentionMechanism::flash_attn2,
           20,
           "Blocks of keys with a running softmax: linear memory, one order of additions.",
           refused_by_kernel,

@@ -41,7 +41,8 @@ Tensor attend_by_sdpa(const AttentionNeed& need) { return one_by_one(need, sdpa)
 }  // namespace
 
 AttentionBackend sdpa_attention() {
-  return {"sdpa", 10, "Torch's fused attention, a sequence at a time.", refused_by_sdpa, attend_by_sdpa};
+  return {AttentionMechanism::sdpa, 10, "Torch's fused attention, a sequence at a time.", refused_by_sdpa,
+          attend_by_sdpa};
 }
 
 }  // namespace easydel::ops

@@ -71,7 +71,8 @@ Tensor attend_by_vanilla(const AttentionNeed& need) { return one_by_one(need, va
 }  // namespace
 
 AttentionBackend vanilla_attention() {
-  return {"vanilla", 0, "Written out in ATen, scores in memory: the reference.", refused_by_vanilla, attend_by_vanilla};
+  return {AttentionMechanism::vanilla, 0, "Written out in ATen, scores in memory: the reference.", refused_by_vanilla,
+          attend_by_vanilla};
 }
 
 }  // namespace easydel::ops

@@ -152,13 +152,6 @@ struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
 
 }  // namespace
 
-MoeMethod moe_method_of(std::string_view name, const std::string& where) {
-  if (name == "fused_moe") return MoeMethod::fused_moe;
-  if (name == "standard_moe" || name == "einsum") return MoeMethod::standard_moe;
-  if (name == "dense_moe") return MoeMethod::dense_moe;
-  refuse(where, str("'", name, "' is not a method of computing experts"), "known: fused_moe, standard_moe, dense_moe");
-}
-
 ExpertRows sort_by_expert(const Tensor& indices, int64_t experts) {
   const Tensor flat = indices.to(at::kCPU).contiguous().view({-1});
   const int64_t* expert = flat.const_data_ptr<int64_t>();

@@ -9,18 +9,10 @@
 #include <memory>
 #include <vector>
 
+#include "easydel/ops/moe_config.h"
 #include "easydel/ops/product.h"
 
 namespace easydel::ops {
-
-// How a layer of experts is computed, by EasyDeL's names; all give the same bits.
-enum class MoeMethod : uint8_t {
-  fused_moe,     // products grouped by expert
-  standard_moe,  // one product after another
-  dense_moe      // every expert computes every token: the reference
-};
-// "fused_moe", "standard_moe" (= "einsum"), "dense_moe". Throws UserError "where: ..." for another name.
-MoeMethod moe_method_of(std::string_view name, const std::string& where);
 
 // Tokens sorted by expert; tokens of one expert keep their order.
 struct ExpertRows {

@@ -56,8 +56,8 @@ int run_logits(const LogitsCommand& command) {
   const elarge::Config config = elarge::configuration(document, command.set);
   const elarge::BaseValues& values = config.base_config.values;
   request.quantization = config.quantization;
-  request.attention = config::Codec<elarge::AttentionMechanism>::write(values.attn_mechanism).scalar;
-  request.moe_method = config::Codec<elarge::MoeMethod>::write(values.moe_method).scalar;
+  request.attention = values.attn_mechanism;
+  request.moe_method = values.moe_method;
   core().logits(request);
   return 0;
 }

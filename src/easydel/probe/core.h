@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "easydel/elarge/quantization_config.h"
+#include "easydel/ops/attention_config.h"
+#include "easydel/ops/moe_config.h"
 #include "easydel/probe/vector_kind.h"
 
 namespace easydel::probe {
@@ -17,7 +19,8 @@ struct LogitsRequest {
   std::string device = "auto";
   std::string dtype = "fp32";  // of the computation
   elarge::QuantizationConfig quantization = {};
-  std::string attention = "auto", moe_method = "fused_moe";  // as base_config.values says them
+  ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
+  ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
 };
 struct ReplayRequest {
   std::filesystem::path test_case, root, output;

@@ -11,8 +11,8 @@ namespace easydel::probe {
 
 struct LogitsOptions {
   std::string dtype = "fp32";
-  std::string attention = "auto";
-  std::string moe_method = "fused_moe";
+  ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
+  ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   std::string device = "auto";  // cpu, gpu
   std::filesystem::path
       trace;  // a file for named intermediate tensors, or a folder to put trace.safetensors into; empty: none

@@ -14,7 +14,6 @@ namespace easydel::train {
 models::Outputs Forwarding::run(const models::Model& model, const Batch& batch, nn::Pass& pass) const {
   pass = nn::Pass::over(batch.cu_seqlens);
   pass.activations().checkpointing = checkpointing;
-  pass.attention = attention;
   pass.random().training = training;
   pass.random().seed = seed;
   pass.random().step = step;

@@ -54,7 +54,6 @@ class RouterWatch;
 // How one forward is to be done; the trainer fills it in.
 struct Forwarding {
   nn::CheckpointPolicy checkpointing;
-  std::string attention = "auto";
   bool training = true;
   uint64_t seed = 0, step = 0;
   int64_t first_token = 0;  // of this micro-batch in the step

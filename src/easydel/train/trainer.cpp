@@ -46,7 +46,6 @@ Trainer::~Trainer() = default;
 Forwarding Trainer::forwarding(bool training) const {
   Forwarding out;
   out.checkpointing = training ? parts_.checkpointing : nn::CheckpointPolicy();
-  out.attention = parts_.load.attention;
   out.training = training;
   out.seed = static_cast<uint64_t>(config().shuffle_seed_train);
   return out;
