@@ -142,14 +142,14 @@ TEST_F(BadModel, ADeviceThatDoesNotExist) {
   const auto ran = test::run_program({"validate", "run.yaml", "--set", "loader.device=gpu"},
                                      {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}, .folder = folder_.path()});
   EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(ran.err, "device: 'gpu' was requested, but torch finds no GPU\n    use cpu or auto\n");
+  EXPECT_EQ(ran.err, "loader.device: 'gpu' was requested, but torch finds no GPU\n    use cpu or auto\n");
   const auto golden = test::test_data("hf_goldens/llama");
   const auto probe =
       test::run_program({"probe", "logits", golden.string(), "--inputs", (golden / "expected.safetensors").string(),
                          "--output", "out.safetensors", "--device", "gpu"},
                         {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}, .folder = folder_.path()});
   EXPECT_EQ(probe.status, 2);
-  EXPECT_EQ(probe.err, ran.err);
+  EXPECT_EQ(probe.err, "--device: 'gpu' was requested, but torch finds no GPU\n    use cpu or auto\n");
   EXPECT_FALSE(fs::exists(folder_ / "out.safetensors"));
 }
 

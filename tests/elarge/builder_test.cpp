@@ -46,7 +46,7 @@ TEST(Builder, ACallChangesNoOtherConfiguration) {
   Builder first = guide(), second = first;
   second.set_dtype("fp32");
   second.add_dataset("more.json");
-  EXPECT_EQ(first.config().loader.dtype, DType::bf16);
+  EXPECT_EQ(first.config().loader.dtype, DTypeSetting::bf16);
   EXPECT_EQ(first.config().mixture.informs.size(), 1u);
   EXPECT_EQ(Builder().to_dict().find("loader")->find("dtype")->scalar, "bf16");
 }

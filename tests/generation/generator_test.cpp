@@ -18,7 +18,7 @@ namespace {
 std::shared_ptr<models::Model> story_model() {
   static const auto model = models::load_model(test::test_data("models/stories260K-hf"), [] {
     models::LoadOptions o;
-    o.dtype = "fp32";
+    o.dtype = models::DTypeSetting::fp32;
     return o;
   }());
   return model;
@@ -112,7 +112,7 @@ TEST(Generator, EndsBeforeAStopStringAndWhenItIsTold) {
 
 std::shared_ptr<models::Model> golden_model(const std::string& name) {
   models::LoadOptions options;
-  options.dtype = "fp32";
+  options.dtype = models::DTypeSetting::fp32;
   return models::load_model(test::test_data("hf_goldens/" + name), options);
 }
 

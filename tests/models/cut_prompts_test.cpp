@@ -40,7 +40,7 @@ class CutPrompts : public testing::TestWithParam<GoldenCase> {
  protected:
   void SetUp() override {
     LoadOptions options;
-    options.dtype = GetParam().dtype;
+    options.dtype = dtype_setting(GetParam().dtype, "dtype");
     model_ = load_model(test::test_data("hf_goldens/" + GetParam().golden), options);
     reason_ = reason_to_differ(model_->config(), GetParam().dtype == "bf16");
   }

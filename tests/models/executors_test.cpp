@@ -23,7 +23,7 @@ struct Example {
   Example(const std::string& golden, const char* dtype, bool recomputes) : recomputes(recomputes) {
     const auto folder = test::test_data("hf_goldens/" + golden);
     LoadOptions options;
-    options.dtype = dtype;
+    options.dtype = dtype_setting(dtype, "dtype");
     options.training = true;
     model = load_model(folder, options);
     const auto expected = weights::SafetensorsFile::open(folder / "expected.safetensors");

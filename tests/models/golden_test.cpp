@@ -57,7 +57,8 @@ TEST_P(Golden, IsWhatTransformersComputes) {
     inputs.push_back(tensor::to_file("max_new_tokens", tokens.new_full({1}, tokens.size(1)), at::kLong));
   weights::write_safetensors(work / "inputs.safetensors", inputs);
   probe::LogitsOptions options;
-  if (const char* const device = std::getenv("EASYDEL_TEST_DEVICE")) options.device = device;
+  if (const char* const device = std::getenv("EASYDEL_TEST_DEVICE"))
+    options.device = device_setting(device, "EASYDEL_TEST_DEVICE");
   probe::logits(folder, work / "inputs.safetensors", work / "out.safetensors", options);
   const auto found = weights::SafetensorsFile::open(work / "out.safetensors");
 

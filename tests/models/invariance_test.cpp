@@ -55,7 +55,7 @@ class OneOrder : public testing::TestWithParam<GoldenCase> {};
 TEST_P(OneOrder, TrainsAndGeneratesWithTheSameLogProbabilities) {
   const auto folder = test::test_data("hf_goldens/" + GetParam().golden);
   LoadOptions options;
-  options.dtype = GetParam().dtype;
+  options.dtype = dtype_setting(GetParam().dtype, "dtype");
   options.training = true;
   const auto model = load_model(folder, options);
   const auto expected = weights::SafetensorsFile::open(folder / "expected.safetensors");

@@ -68,7 +68,7 @@ class Invariance : public testing::TestWithParam<Invariant> {};
 TEST_P(Invariance, OfATokensLogitsInAnyCompany) {
   const Folder folder(GetParam().config);
   LoadOptions options;
-  options.dtype = GetParam().dtype;
+  options.dtype = dtype_setting(GetParam().dtype, "dtype");
   if (const char* const method = GetParam().quantization)
     options.quantization = {.format = quant::format_of({.method = method}, "quantization")};
   const auto model = load_model(folder.path(), options);
@@ -326,11 +326,15 @@ TEST(LoadModel, RefusesFoldersAndNumberTypesThatAreNone) {
   EXPECT_EQ(refusal_of(folder), "M: there is no such model folder");
   const Folder good(small_llama);
   LoadOptions options;
-  options.dtype = "fp17";
-  EXPECT_EQ(refusal_of(good, options), "dtype: 'fp17' is not a dtype\n    known: auto, fp32, bf16, fp16");
-  options.dtype = "fp16";
-  options.device = "cpu";
-  EXPECT_EQ(refusal_of(good, options), "dtype: fp16 is for storage only on a CPU\n    use bf16 or fp32");
+  options.dtype = DTypeSetting::mxfp4;
+  EXPECT_EQ(refusal_of(good, options), "dtype: 'mxfp4' is not a dtype\n    known: auto, fp32, bf16, fp16");
+  options.dtype = DTypeSetting::fp64;
+  EXPECT_EQ(refusal_of(good, options),
+            "dtype: 'fp64' is not a dtype of the computation\n    known: auto, fp32, bf16, fp16");
+  options.dtype = DTypeSetting::fp16;
+  options.device = DeviceSetting::cpu;
+  options.key_prefix = "loader.";
+  EXPECT_EQ(refusal_of(good, options), "loader.dtype: fp16 is for storage only on a CPU\n    use bf16 or fp32");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::shared_ptr<const Team> join(const Meeting& meeting, std::vector<int64_t> si
 std::shared_ptr<Model> make(const fs::path& folder, std::shared_ptr<const Team> team, bool training = true,
                             std::vector<mesh::Rule> rules = {}) {
   LoadOptions options;
-  options.dtype = "fp32";
+  options.dtype = DTypeSetting::fp32;
   options.training = training;
   options.seed = 7;
   options.team = std::move(team);

@@ -21,7 +21,7 @@ struct Case {
 
 std::shared_ptr<Model> load(const Case& of, std::shared_ptr<nn::WeightPolicy> policy) {
   LoadOptions options;
-  options.dtype = of.dtype;
+  options.dtype = dtype_setting(of.dtype, "dtype");
   options.moe_method = of.moe_method;
   if (!of.quantization.empty())
     options.quantization = nn::Quantization{.format = quant::format_of({.method = of.quantization}, "quantization")};

@@ -93,7 +93,7 @@ TEST(Losses, RefuseWhatDoesNotFit) {
 
 TEST(ComputeLoss, IsTheLossOfTheModelsLogitsWithoutMakingThem) {
   models::LoadOptions options;
-  options.dtype = options.param_dtype = "fp32";
+  options.dtype = options.param_dtype = models::DTypeSetting::fp32;
   options.training = true;
   const auto model = models::load_model(test::test_data("models/stories260K-hf"), options);
   LossInputs inputs;

@@ -35,7 +35,7 @@ TEST(Optimizers, GoOnFromACheckpointToTheBit) {
 
 TEST(Optimizers, MuonIsForMatricesAndTheOthersHaveAdamW) {
   models::LoadOptions options;
-  options.dtype = options.param_dtype = "fp32";
+  options.dtype = options.param_dtype = models::DTypeSetting::fp32;
   options.training = true;
   const auto model = models::load_model(test::test_data("models/stories260K-hf"), options);
   const Optimizer optimizer(model->parameters(), {.rules = {muon({}), adamw({})}});
@@ -45,7 +45,7 @@ TEST(Optimizers, MuonIsForMatricesAndTheOthersHaveAdamW) {
 
 TEST(Optimizers, AdamWWritesTheCopyThatProductsRead) {
   models::LoadOptions options;
-  options.dtype = "bf16", options.param_dtype = "fp32";
+  options.dtype = models::DTypeSetting::bf16, options.param_dtype = models::DTypeSetting::fp32;
   options.training = true;
   const auto model = models::load_model(test::test_data("models/stories260K-hf"), options);
   Optimizer optimizer(model->parameters(), {.rules = {adamw({}), adamw({})}});
@@ -69,7 +69,7 @@ TEST(Optimizers, AdamWWritesTheCopyThatProductsRead) {
 
 TEST(Optimizers, AFactorOnGradientsIsThatOfScaledGradientsToTheBit) {
   models::LoadOptions options;
-  options.dtype = options.param_dtype = "fp32";
+  options.dtype = options.param_dtype = models::DTypeSetting::fp32;
   options.training = true;
   const auto stepped = [&](const OptimizerRules& rules, bool beforehand) {
     const auto model = models::load_model(test::test_data("models/stories260K-hf"), options);

@@ -59,7 +59,7 @@ std::shared_ptr<const Team> join(const Meeting& meeting, std::vector<int64_t> si
 
 struct How {
   nn::Checkpointing checkpointing = nn::Checkpointing::none;
-  std::string dtype = "fp32", save_dtype = "fp32";
+  models::DTypeSetting dtype = models::DTypeSetting::fp32, save_dtype = dtype;
   int64_t total_batch_size = 8;
 };
 
@@ -152,7 +152,7 @@ TEST_F(ParallelTraining, GoesOnFromAnotherMeshsCheckpoint) {
 
 // Weights saved in bf16 are accompanied by their fp32 masters.
 TEST_F(ParallelTraining, KeepsMastersInCheckpointsOfBf16Weights) {
-  const How how = {.dtype = "bf16", .save_dtype = "bf16"};
+  const How how = {.dtype = models::DTypeSetting::bf16};
   train_on(2, {1, 2, 1, 1, 1}, folder(), "straight", 2, how);
   train_on(2, {1, 2, 1, 1, 1}, folder(), "resumed", 1, how);
   train_on(2, {1, 2, 1, 1, 1}, folder(), "resumed", 2, how);

@@ -18,7 +18,8 @@ inline void put(Value& document, const std::string& yaml) {
 
 // `trainer` and `mixture` are YAML over small defaults: lines of `folder`/lines.txt, checkpoints in `folder`/out/small.
 inline train::TrainerParts small_run(const std::filesystem::path& folder, const std::string& trainer = "",
-                                     const std::string& mixture = "", const std::string& dtype = "fp32") {
+                                     const std::string& mixture = "",
+                                     models::DTypeSetting dtype = models::DTypeSetting::fp32) {
   if (!std::filesystem::exists(folder / "lines.txt")) {
     std::string lines;
     for (int i = 0; i < 13; ++i)

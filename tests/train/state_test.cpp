@@ -15,7 +15,7 @@ namespace {
 
 models::LoadOptions for_training() {
   models::LoadOptions options;
-  options.dtype = options.param_dtype = "fp32";
+  options.dtype = options.param_dtype = models::DTypeSetting::fp32;
   options.training = true;
   return options;
 }
@@ -74,7 +74,7 @@ TEST(State, ReadsWhatATrainerWroteAndIsReadByTransformersFolders) {
 
 TEST(State, IsLoadedByWhatItsModelIsFor) {
   models::FromHub options;
-  options.load.dtype = options.load.param_dtype = "fp32";
+  options.load.dtype = options.load.param_dtype = models::DTypeSetting::fp32;
   State state = AutoStateForCausalLM::from_pretrained(test::test_data("models/stories260K-hf").string(), options);
   EXPECT_EQ(state.step(), 0);
   EXPECT_FALSE(state.has_optimizer());

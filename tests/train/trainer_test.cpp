@@ -117,7 +117,7 @@ class Resuming : public testing::TestWithParam<const char*> {};
 TEST_P(Resuming, GoesOnToTheBit) {
   const TemporaryFolder whole, halves;
   LogLines log;
-  const std::string dtype = GetParam();
+  const models::DTypeSetting dtype = GetParam();
   // 4 steps an epoch: step 3 is in the middle of the first.
   const Ran straight =
       ran(small_run(whole.path(), "{max_training_steps: 7, scheduler: cosine, warmup_steps: 2}", "", dtype));
@@ -150,7 +150,8 @@ TEST_P(Resuming, GoesOnToTheBit) {
   EXPECT_EQ(steps, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7}));
 }
 
-INSTANTIATE_TEST_SUITE_P(NumberTypes, Resuming, testing::Values("fp32", "bf16"));
+INSTANTIATE_TEST_SUITE_P(NumberTypes, Resuming,
+                         testing::Values(models::DTypeSetting::fp32, models::DTypeSetting::bf16));
 
 TEST(Trainer, RefusesACheckpointOfOtherData) {
   const TemporaryFolder folder;

@@ -1,9 +1,14 @@
 // The words of an enum in the configuration.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
+
+#include "easydel/base/names.h"
 
 namespace easydel::config {
 
@@ -37,6 +42,16 @@ constexpr std::string_view word_of(E value) {
   for (const Choice<E>& choice : choices(E{}))
     if (choice.value == value) return choice.name;
   return {};
+}
+
+// The value that a word names, by one of its names; nothing: none has it.
+template <class E>
+requires std::is_enum_v<E> std::optional<E> value_of(std::string_view word) {
+  const std::string wanted = canonical(word);
+  const auto same = [&](std::string_view name) { return !name.empty() && canonical(name) == wanted; };
+  for (const Choice<E>& choice : choices(E{}))
+    if (same(choice.name) || std::ranges::any_of(choice.aliases, same)) return choice.value;
+  return std::nullopt;
 }
 
 }  // namespace easydel::config

@@ -32,8 +32,8 @@ struct BaseValues {
   AttentionMechanism attn_mechanism = AttentionMechanism::automatic;
   std::optional<AttentionMechanism> decode_attn_mechanism;
   AttentionMechanism mla_attn_mechanism = AttentionMechanism::automatic;
-  std::optional<DType> attn_dtype, kvdtype, mla_attn_dtype, mla_attn_softmax_dtype;
-  DType attn_softmax_dtype = DType::fp32;
+  std::optional<DTypeSetting> attn_dtype, kvdtype, mla_attn_dtype, mla_attn_softmax_dtype;
+  DTypeSetting attn_softmax_dtype = DTypeSetting::fp32;
   GradientCheckpointing gradient_checkpointing = GradientCheckpointing::none;
   std::optional<std::vector<std::string>> gradient_checkpointing_targets;
   std::optional<int64_t> lmhead_chunksize;

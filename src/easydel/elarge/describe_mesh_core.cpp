@@ -42,7 +42,7 @@ std::string part_text(const mesh::Slice& slice, const std::vector<int64_t>& shap
 }
 
 size_t bytes_of_number(const Config& config, const Value& model) {
-  std::string word(name_of(config.loader.param_dtype));
+  std::string word(config::word_of(config.loader.param_dtype));
   if (word == "auto")
     for (const char* key : {"torch_dtype", "dtype"})
       if (const Value* const own = model.find(key); own && own->is_text()) word = own->scalar;

@@ -33,7 +33,7 @@ std::string doctor_core(double peak_gflops) {
   const at::NoGradGuard no_gradients;
   TorchReport torch;
   torch.version = TORCH_VERSION;
-  torch.gpu = tensor::choose_device("auto").is_cuda();
+  torch.gpu = tensor::gpu().has_value();
   torch.fp32_gflops = gflops_of_linear(at::kFloat);
   torch.bf16_gflops = gflops_of_linear(at::kBFloat16);
   return describe(torch, peak_gflops);

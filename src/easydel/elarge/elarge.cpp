@@ -9,12 +9,6 @@
 
 namespace easydel::elarge {
 
-std::string_view name_of(DType dtype) {
-  for (const auto& choice : choices(DType{}))
-    if (choice.value == dtype) return choice.name;
-  throw Bug("a number type without a name");
-}
-
 void BaseValues::settle(config::Keys& keys) {
   const std::string key = "gradient_checkpointing_targets";
   const std::string_view policy = config::word_of(gradient_checkpointing);
@@ -41,14 +35,15 @@ void BaseConfig::settle(config::Keys& keys) {
 }
 
 void Config::settle(config::Keys& keys) {
-  if (platform.backend && loader.device != Device::automatic) {
+  if (platform.backend && loader.device != DeviceSetting::automatic) {
     const bool cpu = *platform.backend == Backend::cpu;
-    if (cpu != (loader.device == Device::cpu))
+    if (cpu != (loader.device == DeviceSetting::cpu))
       keys.below("loader").refuse(
           "device", "contradicts platform.backend, which is " + std::string(cpu ? "cpu" : "gpu"), "give one of them");
   }
-  if (loader.dtype == DType::fp16 && loader.param_dtype == DType::bf16 && !keys.below("loader").given("param_dtype"))
-    loader.param_dtype = DType::fp16;
+  if (loader.dtype == DTypeSetting::fp16 && loader.param_dtype == DTypeSetting::bf16 &&
+      !keys.below("loader").given("param_dtype"))
+    loader.param_dtype = DTypeSetting::fp16;
   if (base_config.values.lmhead_chunksize && !trainer.common.lmhead_chunksize)
     trainer.common.lmhead_chunksize = base_config.values.lmhead_chunksize;
   // If only one of them is given, it was copied to the trainer's before (document.cpp).

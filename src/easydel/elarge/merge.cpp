@@ -1,6 +1,5 @@
 #include "easydel/elarge/merge.h"
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -73,28 +72,20 @@ std::string number_type(std::string_view word, const std::string& where) {
 
 std::optional<std::string> precision_of(const Value& word, const std::string& where) {
   if (word.is_null()) return std::nullopt;
+  if (const auto precision = config::value_of<Precision>(word.scalar)) return std::string(config::word_of(*precision));
   std::vector<std::string> known;
   for (const auto& choice : choices(Precision{})) {
     known.emplace_back(choice.name);
-    known.insert(known.end(), choice.aliases.begin(), choice.aliases.end());
-    const std::string wanted = canonical(word.scalar);
-    if (!wanted.empty() &&
-        (canonical(choice.name) == wanted || std::ranges::find(choice.aliases, wanted) != choice.aliases.end()))
-      return std::string(choice.name);
+    for (const std::string_view alias : choice.aliases)
+      if (!alias.empty()) known.emplace_back(alias);
   }
-  std::erase(known, "");
   refuse(where, "'" + word.scalar + "' is not a precision", did_you_mean(word.scalar, known));
 }
 
 std::optional<std::string> task_of(std::string_view word) {
-  const std::string wanted = canonical(word);
-  for (const auto& choice : choices(Task{})) {
-    const auto same = [&](std::string_view name) { return !name.empty() && canonical(name) == wanted; };
-    if (!same(choice.name) && std::ranges::none_of(choice.aliases, same)) continue;
-    if (choice.value == Task::auto_bind) return std::nullopt;
-    return std::string(choice.name);
-  }
-  return std::nullopt;
+  const auto task = config::value_of<Task>(word);
+  if (!task || *task == Task::auto_bind) return std::nullopt;
+  return std::string(config::word_of(*task));
 }
 
 }  // namespace easydel::elarge

@@ -6,8 +6,12 @@
 #include <string>
 
 #include "easydel/config/fields.h"
+#include "easydel/models/load_config.h"
 
 namespace easydel::elarge {
+
+using models::DeviceSetting;
+using models::DTypeSetting;
 
 enum class Task {
   causal_lm,
@@ -78,31 +82,6 @@ struct ModelConfig {
   }
 };
 
-enum class DType { automatic, bf16, fp16, fp32, fp64, fp8, mxfp4, mxfp8, nvfp8 };
-constexpr auto choices(DType) {
-  using enum DType;
-  using config::Choice;
-  return std::array{
-      Choice{automatic, "auto"},
-      Choice{bf16, "bf16"}.also("bfloat16").also("torch.bfloat16"),
-      Choice{fp16, "fp16"}.also("float16").also("f16").also("half").also("torch.float16"),
-      Choice{fp32, "fp32"}.also("float32").also("f32").also("float").also("torch.float32"),
-      Choice{fp64, "fp64"}.also("float64").also("f64").not_built(),
-      Choice{fp8, "fp8"}.also("float8").not_built(),
-      Choice{mxfp4, "mxfp4"}.not_built(),
-      Choice{mxfp8, "mxfp8"}.not_built(),
-      Choice{nvfp8, "nvfp8"}.not_built(),
-  };
-}
-std::string_view name_of(DType dtype);
-
-enum class Device { automatic, cpu, gpu };
-constexpr auto choices(Device) {
-  using config::Choice;
-  return std::array{Choice{Device::automatic, "auto"}, Choice{Device::cpu, "cpu"},
-                    Choice{Device::gpu, "gpu"}.also("cuda")};
-}
-
 enum class Precision { standard, high, highest };
 constexpr auto choices(Precision) {
   using config::Choice;
@@ -112,9 +91,9 @@ constexpr auto choices(Precision) {
 }
 
 struct LoaderConfig {
-  Device device = Device::automatic;
-  DType dtype = DType::bf16;
-  DType param_dtype = DType::bf16;
+  DeviceSetting device = DeviceSetting::automatic;
+  DTypeSetting dtype = DTypeSetting::bf16;
+  DTypeSetting param_dtype = DTypeSetting::bf16;
   std::optional<Precision> precision;
   bool verbose = true;
   std::optional<bool> from_torch;

@@ -25,15 +25,12 @@
 namespace easydel::elarge {
 namespace {
 
-template <class E>
-std::string word_of(E value) {
-  return config::Codec<E>::write(value).scalar;
-}
-
-std::string device_of(const Config& config) {
-  if (config.loader.device != Device::automatic) return word_of(config.loader.device);
-  if (config.platform.backend) return word_of(*config.platform.backend);
-  return config.base_config.values.backend ? word_of(*config.base_config.values.backend) : "auto";
+DeviceSetting device_of(const Config& config) {
+  if (config.loader.device != DeviceSetting::automatic) return config.loader.device;
+  const std::optional<Backend> backend =
+      config.platform.backend ? config.platform.backend : config.base_config.values.backend;
+  if (!backend) return DeviceSetting::automatic;
+  return *backend == Backend::cpu ? DeviceSetting::cpu : DeviceSetting::gpu;
 }
 
 nn::CheckpointPolicy checkpointing_of(const Config& config) {
@@ -67,9 +64,10 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
   // If the method trains another task than language modeling, the model gets that task's head.
   const models::Task trained = config.trainer.facts().task;
   if (training && !options.task && trained != models::Task::causal_lm) options.task = trained;
-  options.dtype = name_of(config.loader.dtype);
-  options.param_dtype = name_of(config.loader.param_dtype);
+  options.dtype = config.loader.dtype;
+  options.param_dtype = config.loader.param_dtype;
   options.device = device_of(config);
+  options.key_prefix = "loader.";
   options.training = training;
   if (const auto& frozen = config.trainer.common.frozen_parameters; training && frozen)
     options.trainable = nn::Trainable::except(*frozen);
@@ -129,9 +127,9 @@ class TorchSession final : public Session {
     if (facts.reward != none) parts.side.reward = side_model("reward_model");
     parts.tokenizer = tokenizer();
     parts.checkpointing = checkpointing_of(config_);
-    parts.save_dtype = name_of(config_.loader.param_dtype);
+    parts.save_dtype = config_.loader.param_dtype;
     parts.document = normalised(config_);
-    if (config_.loader.dtype == DType::fp16 && parts.model->device().is_cpu())
+    if (config_.loader.dtype == DTypeSetting::fp16 && parts.model->device().is_cpu())
       refuse("loader.dtype", "fp16 cannot be trained on a CPU", "use bf16 or fp32");
     struct Kept {  // the bar outlives the trainer
       std::unique_ptr<train::Watcher> progress;
@@ -166,7 +164,7 @@ class TorchSession final : public Session {
     if (team_->first() && !::mkdtemp(pattern.data())) refuse(pattern, str("cannot be made: ", std::strerror(errno)));
     hub::Pushed pushed;
     try {
-      models::save_model(*model(), pattern, std::string(name_of(config_.loader.param_dtype)));
+      models::save_model(*model(), pattern, config_.loader.param_dtype);
       if (team_->first()) {
         if (config_.model.tokenizer || text::Tokenizer::exists(folder())) text::save_tokenizer(*tokenizer(), pattern);
         pushed = hub::push_folder(where, pattern, options);

@@ -16,7 +16,8 @@ std::string summary(const Config& config) {
   }
   std::string out = "model      " + config.model.name_or_path + "\n";
   if (config.reference_model) out += "reference  " + config.reference_model->name_or_path + "\n";
-  out += str("dtype      ", name_of(config.loader.dtype), ", parameters in ", name_of(config.loader.param_dtype), "\n");
+  out += str("dtype      ", config::word_of(config.loader.dtype), ", parameters in ",
+             config::word_of(config.loader.param_dtype), "\n");
   out += "mesh       " + join(axes, ", ") + "\n";
   if (sources.empty()) return out;
   out += "data       " + join(sources, "; ") + "\n";

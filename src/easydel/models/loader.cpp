@@ -18,12 +18,12 @@
 #include "easydel/models/checkpoint.h"
 #include "easydel/models/family.h"
 #include "easydel/models/heads.h"
+#include "easydel/models/load_types.h"
 #include "easydel/models/parameter_plan.h"
 #include "easydel/models/parts_config.h"
 #include "easydel/nn/placement.h"
 #include "easydel/nn/scope.h"
 #include "easydel/ops/attention_backends.h"
-#include "easydel/tensor/device.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/random.h"
 #include "easydel/weights/folder.h"
@@ -33,11 +33,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-at::ScalarType number_type(const std::string& word, at::ScalarType otherwise, const char* key) {
-  if (word == "auto" || word.empty()) return otherwise;
+// The dtype that config.json says its weights have.
+at::ScalarType written_type(const ConfigReader& reader) {
+  const std::string word = reader.text("dtype", reader.text("torch_dtype", "float32"));
+  if (word == "auto" || word.empty()) return at::kFloat;
   const auto found = weights::dtype_of_config(word);
   if (!found || !at::isFloatingType(tensor::scalar_type(*found)))
-    refuse(key, str("'", word, "' is not a dtype"), "known: auto, fp32, bf16, fp16");
+    refuse("dtype", str("'", word, "' is not a dtype"), "known: auto, fp32, bf16, fp16");
   return tensor::scalar_type(*found);
 }
 
@@ -51,20 +53,22 @@ Types types_of(const LoadOptions& options, at::ScalarType file, at::Device devic
   const bool half_here = file == at::kHalf && device.is_cpu();
   const at::ScalarType usual = half_here || (file != at::kBFloat16 && file != at::kHalf) ? at::kFloat : file;
   Types types{};
-  types.compute = number_type(options.dtype, usual, "dtype");
+  const std::string where = options.key_prefix + "dtype";
+  types.compute = scalar_type_of(options.dtype, usual, where);
   if (types.compute == at::kHalf && device.is_cpu())
-    refuse("dtype", "fp16 is for storage only on a CPU", "use bf16 or fp32");
+    refuse(where, "fp16 is for storage only on a CPU", "use bf16 or fp32");
   if (types.compute != at::kFloat && types.compute != at::kBFloat16 && types.compute != at::kHalf)
-    refuse("dtype", str("'", options.dtype, "' is not a dtype of the computation"), "known: auto, fp32, bf16, fp16");
-  types.shard = number_type(options.param_dtype, types.compute, "param_dtype");
+    refuse(where, str("'", config::word_of(options.dtype), "' is not a dtype of the computation"),
+           "known: auto, fp32, bf16, fp16");
+  types.shard = scalar_type_of(options.param_dtype, types.compute, options.key_prefix + "param_dtype");
   if (options.training) types.shard = at::kFloat;
   return types;
 }
 
-void check_mesh(const mesh::Mesh& mesh, at::Device device) {
+void check_mesh(const mesh::Mesh& mesh, at::Device device, const std::string& where) {
   mesh::check_built_axes(mesh);
   if (mesh.ranks() > 1 && !device.is_cpu())
-    refuse("loader.device", "a model on several ranks of a GPU is not built yet", "run one rank, or set it to cpu");
+    refuse(where, "a model on several ranks of a GPU is not built yet", "run one rank, or set it to cpu");
 }
 
 void check_quantization(const nn::Quantization& wanted, bool training, const mesh::Mesh& mesh, at::Device device) {
@@ -140,8 +144,9 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   const ConfigReader reader = out.reader();
   out.family = &family_of(reader);
   ops::check_attention(options.attention, "attention");
-  out.device = tensor::choose_device(options.device);
-  check_mesh(mesh, out.device);
+  const std::string device_key = options.key_prefix + "device";
+  out.device = device_of(options.device, device_key);
+  check_mesh(mesh, out.device, device_key);
   if (options.quantization) check_quantization(*options.quantization, options.training, mesh, out.device);
   if (weights::Folder::has_weights(folder)) {
     const bool tied = reader.boolean("tie_word_embeddings", out.family->tied_by_default);
@@ -161,7 +166,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
       out.whole->left_alone = out.checkpoint->left_alone();
     }
   } else {
-    out.file_type = number_type(reader.text("dtype", reader.text("torch_dtype", "float32")), at::kFloat, "dtype");
+    out.file_type = written_type(reader);
   }
   // With another head, or without the values of the other parts, it is a text model from now on.
   if (changed || !out.checkpoint) out.whole.reset();

@@ -12,6 +12,7 @@
 #include "easydel/collective/team.h"
 #include "easydel/mesh/rules.h"
 #include "easydel/models/family_configs.h"
+#include "easydel/models/load_config.h"
 #include "easydel/nn/cache.h"
 #include "easydel/nn/class_head.h"
 #include "easydel/nn/head.h"
@@ -78,7 +79,7 @@ class Model {
   std::string model_type() const;
   Task task() const;  // by config.json's architectures
   at::ScalarType compute_type() const { return compute_; }
-  at::ScalarType file_type() const { return file_type_; }  // of the loaded weights: the dtype that "auto" saves
+  at::ScalarType file_type() const { return file_type_; }  // of the loaded weights: the dtype that is saved by default
   at::Device device() const { return device_; }
   const collective::Team& team() const { return *team_; }
   // The backend of passes that do not name one.
@@ -101,12 +102,14 @@ class Model {
 };
 
 struct LoadOptions {
-  std::string dtype = "auto";        // of the computation: fp32, bf16; auto: the file's (fp16 becomes fp32 on a CPU)
-  std::string param_dtype = "auto";  // of storage; auto: the computation's
-  std::string device = "auto";       // cpu, gpu
-  bool training = false;             // shards are fp32 masters, and those of `trainable` require gradients
-  nn::Trainable trainable;           // with `training`: which parameters are trainable
-  uint64_t seed = 0;                 // of initial values if the folder has no weights
+  // Of the computation; automatic: the file's, but fp32 for fp16 on a CPU and for dtypes without products.
+  DTypeSetting dtype = DTypeSetting::automatic;
+  DTypeSetting param_dtype = DTypeSetting::automatic;  // of storage; automatic: the computation's
+  DeviceSetting device = DeviceSetting::automatic;
+  std::string key_prefix = {};  // of dtype, param_dtype and device in errors: "loader." of a configuration
+  bool training = false;        // shards are fp32 masters, and those of `trainable` require gradients
+  nn::Trainable trainable;      // with `training`: which parameters are trainable
+  uint64_t seed = 0;            // of initial values if the folder has no weights
   ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   // The model's task. If config.json is for another one, the head starts from random values and the file's tensors of
@@ -132,10 +135,10 @@ Task check_model(const std::filesystem::path& folder, const LoadOptions& options
 // The same weights again as an independent, frozen model (a reference model).
 std::shared_ptr<Model> copy_model(const Model& model);
 
-// Writes config.json, generation_config.json and the weights under Hugging Face's names and in `dtype` ("auto": as
+// Writes config.json, generation_config.json and the weights under Hugging Face's names and in `dtype` (automatic: as
 // loaded), so that transformers loads the folder; for a text part, the whole model that it came from. Collective: every
 // rank calls it, rank 0 writes. The caller writes the tokenizer's files.
-void save_model(const Model& model, const std::filesystem::path& folder, const std::string& dtype = "auto",
+void save_model(const Model& model, const std::filesystem::path& folder, DTypeSetting dtype = DTypeSetting::automatic,
                 uint64_t max_shard_bytes = 5ull << 30);
 
 }  // namespace easydel::models

@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/models/file_tensors.h"
+#include "easydel/models/load_types.h"
 #include "easydel/models/model.h"
 #include "easydel/models/parts_config.h"
 #include "easydel/tensor/dtype.h"
@@ -16,14 +17,6 @@
 
 namespace easydel::models {
 namespace {
-
-at::ScalarType type_to_save(const Model& model, const std::string& word) {
-  if (word == "auto" || word.empty()) return model.file_type();
-  const auto found = weights::dtype_of_config(word);
-  if (!found || !at::isFloatingType(tensor::scalar_type(*found)))
-    refuse("dtype", str("'", word, "' is not a dtype of weights"), "known: auto, fp32, bf16, fp16");
-  return tensor::scalar_type(*found);
-}
 
 std::string config_name(at::ScalarType type) {
   switch (type) {
@@ -60,9 +53,8 @@ weights::OutTensor written(const FileTensor& file, const std::map<const nn::Entr
 
 }  // namespace
 
-void save_model(const Model& model, const std::filesystem::path& folder, const std::string& dtype,
-                uint64_t max_shard_bytes) {
-  const at::ScalarType type = type_to_save(model, dtype);
+void save_model(const Model& model, const std::filesystem::path& folder, DTypeSetting dtype, uint64_t max_shard_bytes) {
+  const at::ScalarType type = scalar_type_of(dtype, model.file_type(), "dtype");
   const bool first = model.team().first();
   // Gathering is collective; only the first rank keeps the result.
   std::map<const nn::Entry*, Tensor> values;
@@ -76,7 +68,7 @@ void save_model(const Model& model, const std::filesystem::path& folder, const s
   if (!first) return;
   files::make_directories(folder);
   std::vector<weights::OutTensor> tensors;
-  const bool all_as_loaded = dtype == "auto" || dtype.empty();
+  const bool all_as_loaded = dtype == DTypeSetting::automatic;
   for (FileTensor& file : file_tensors(model.parameters())) {
     const bool as_loaded = all_as_loaded && file.type != at::ScalarType::Undefined;
     if (model.whole()) file.name = file.found;

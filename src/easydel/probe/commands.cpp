@@ -42,8 +42,8 @@ int answer_lines(const std::string& name, const Output& print, Answer answer) {
 
 int run_logits(const LogitsCommand& command) {
   LogitsRequest request{hub::resolve_model(command.model, "probe logits"), command.inputs, command.output, std::nullopt,
-                        command.device};
-  request.dtype = command.dtype;
+                        models::device_setting(command.device, "--device")};
+  request.dtype = models::dtype_setting(command.dtype, "--dtype");
   if (!command.trace.empty()) request.trace = command.trace;
   for (const elarge::Override& given : elarge::overrides_of(command.set))
     if (!given.path.starts_with("quantization") && given.path != "base_config.values.attn_mechanism" &&

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "easydel/elarge/quantization_config.h"
+#include "easydel/models/load_config.h"
 #include "easydel/ops/attention_config.h"
 #include "easydel/ops/moe_config.h"
 #include "easydel/probe/vector_kind.h"
@@ -16,8 +17,8 @@ namespace easydel::probe {
 struct LogitsRequest {
   std::filesystem::path model, inputs, output;
   std::optional<std::filesystem::path> trace;
-  std::string device = "auto";
-  std::string dtype = "fp32";  // of the computation
+  models::DeviceSetting device = models::DeviceSetting::automatic;
+  models::DTypeSetting dtype = models::DTypeSetting::fp32;  // of the computation
   elarge::QuantizationConfig quantization = {};
   ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;

@@ -10,10 +10,10 @@
 namespace easydel::probe {
 
 struct LogitsOptions {
-  std::string dtype = "fp32";
+  models::DTypeSetting dtype = models::DTypeSetting::fp32;
   ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
-  std::string device = "auto";  // cpu, gpu
+  models::DeviceSetting device = models::DeviceSetting::automatic;
   std::filesystem::path
       trace;  // a file for named intermediate tensors, or a folder to put trace.safetensors into; empty: none
   bool gradients = true;  // of the loss, if there are labels; not for a quantized model

@@ -218,6 +218,7 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
   load.attention = options.attention;
   load.moe_method = options.moe_method;
   load.device = options.device;
+  load.key_prefix = "--";
   load.quantization = options.quantization;
   load.training = options.gradients && !options.quantization && (file->has("labels") || file->has("start_positions"));
   const auto model = models::load_model(folder, load);

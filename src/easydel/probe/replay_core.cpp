@@ -64,7 +64,7 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   ReplayCase replayed = read_replay_case(case_file, root);
   Recorder recorder;
   train::TrainerParts parts;
-  parts.load.dtype = parts.load.param_dtype = "fp32";
+  parts.load.dtype = parts.load.param_dtype = models::DTypeSetting::fp32;
   parts.load.training = true;
   parts.load.overrides = replayed.overrides;
   parts.model = models::load_model(replayed.model, parts.load);

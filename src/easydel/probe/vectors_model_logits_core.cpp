@@ -36,7 +36,7 @@ void write_model(const VectorCase& vector, const fs::path& folder) {
   files::make_directories(plain);
   files::write(plain / "config.json", to_json(config));
   models::LoadOptions options;
-  options.dtype = "fp32";
+  options.dtype = models::DTypeSetting::fp32;
   models::save_model(*models::load_model(plain, options), folder);
   const weights::Folder saved = weights::Folder::open(folder);
   std::set<std::string> state;

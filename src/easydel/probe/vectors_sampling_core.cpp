@@ -148,7 +148,7 @@ std::shared_ptr<models::Model> model_of(const VectorFile& file) {
       std::shared_ptr<models::Model>& model = loaded[folder];
       if (!model) {
         models::LoadOptions options;
-        options.dtype = "fp32";
+        options.dtype = models::DTypeSetting::fp32;
         model = models::load_model(folder, options);
       }
       return model;

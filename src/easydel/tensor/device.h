@@ -3,12 +3,11 @@
 
 #include <c10/core/Device.h>
 
-#include <string_view>
+#include <optional>
 
 namespace easydel::tensor {
 
-// "cpu", "gpu" (or "cuda"), or "auto": the GPU if there is one. UserError for another word, and for a GPU that torch
-// does not find.
-at::Device choose_device(std::string_view word);
+// The first GPU that torch finds; nothing: it finds none.
+std::optional<at::Device> gpu();
 
 }  // namespace easydel::tensor

@@ -64,7 +64,7 @@ void State::apply_gradients(const std::map<std::string, Tensor>& gradients) {
   apply_gradients();
 }
 
-fs::path State::save(const fs::path& folder, bool save_optimizer, const std::string& dtype) const {
+fs::path State::save(const fs::path& folder, bool save_optimizer, models::DTypeSetting dtype) const {
   const Ranks ranks(parts_.load.team);
   RunState run;
   run.step = parts_.step;

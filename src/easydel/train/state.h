@@ -50,7 +50,7 @@ class State {
   // Writes `folder`/run-<step>: the model in transformers' format, the step, and the optimizer's state. Collective.
   // Throws UserError if the disk fails; then nothing has changed.
   std::filesystem::path save(const std::filesystem::path& folder, bool save_optimizer = true,
-                             const std::string& dtype = "auto") const;
+                             models::DTypeSetting dtype = models::DTypeSetting::automatic) const;
 
   models::Model& model() const { return *parts_.model; }
   int64_t step() const { return parts_.step; }

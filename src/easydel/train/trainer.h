@@ -31,9 +31,10 @@ struct TrainerParts {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   models::LoadOptions load;  // how the model was loaded: a checkpoint is loaded in the same way
   nn::CheckpointPolicy checkpointing;
-  std::string save_dtype = "auto";  // of saved weights, as models::save_model takes it
-  Value document;                   // the run's configuration, for state.json
-  Watcher* watcher = nullptr;       // outlives the trainer
+  models::DTypeSetting save_dtype =
+      models::DTypeSetting::automatic;  // of saved weights, as models::save_model takes it
+  Value document;                       // the run's configuration, for state.json
+  Watcher* watcher = nullptr;           // outlives the trainer
 
   // Instead of what the configuration says, where a run is replayed.
   std::unique_ptr<BatchSource> source;
