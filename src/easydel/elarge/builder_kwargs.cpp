@@ -40,16 +40,18 @@ Value number_type_of(const Value& section, std::string_view key, const std::stri
 
 // "LlamaForCausalLM" -> causal-language-model; empty: config.json is not local, or names no known task.
 std::string task_of_files(const std::string& name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kEndings{{
-      {"ForCausalLM", "causal-language-model"},
-      {"ForSequenceClassification", "sequence-classification"},
-      {"ForConditionalGeneration", "image-text-to-text"},
-      {"ForImageTextToText", "image-text-to-text"},
-      {"ForSpeechSeq2Seq", "speech-sequence-to-sequence"},
-      {"ForZeroShotImageClassification", "zero-shot-image-classification"},
-      {"ForImageClassification", "image-classification"},
-      {"ForAudioClassification", "audio-classification"},
-      {"Model", "base-module"},
+  // EasyDeL's table: by it a class like GPT2LMHeadModel is a bare one.
+  using enum TaskType;
+  static constexpr std::array<std::pair<std::string_view, TaskType>, 9> kEndings{{
+      {"ForCausalLM", causal_lm},
+      {"ForSequenceClassification", sequence_classification},
+      {"ForConditionalGeneration", image_text_to_text},
+      {"ForImageTextToText", image_text_to_text},
+      {"ForSpeechSeq2Seq", speech_seq2seq},
+      {"ForZeroShotImageClassification", zero_shot_image_classification},
+      {"ForImageClassification", image_classification},
+      {"ForAudioClassification", audio_classification},
+      {"Model", base_module},
   }};
   std::error_code missing;
   const fs::path folder = hub::cached(name).value_or(hub::expand_home(name)), file = folder / "config.json";
@@ -60,7 +62,7 @@ std::string task_of_files(const std::string& name) {
     for (const auto& [ending, task] : kEndings) {
       const bool encoder = at(config, "is_encoder_decoder").as_bool().value_or(false);
       if (architecture.scalar.ends_with(ending))
-        return encoder && ending == "ForConditionalGeneration" ? "sequence-to-sequence" : std::string(task);
+        return std::string(config::word_of(encoder && ending == "ForConditionalGeneration" ? seq2seq : task));
     }
   return "";
 }
@@ -111,7 +113,7 @@ std::string Builder::task() const {
   if (!word.is_null())
     if (const auto named = task_of(word.scalar)) return *named;
   const std::string found = task_of_files(model_name());
-  return found.empty() ? "causal-language-model" : found;
+  return found.empty() ? std::string(config::word_of(TaskType::causal_lm)) : found;
 }
 
 Value Builder::get_base_config(Prefer prefer) const {

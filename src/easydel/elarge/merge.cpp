@@ -83,8 +83,8 @@ std::optional<std::string> precision_of(const Value& word, const std::string& wh
 }
 
 std::optional<std::string> task_of(std::string_view word) {
-  const auto task = config::value_of<Task>(word);
-  if (!task || *task == Task::auto_bind) return std::nullopt;
+  const auto task = config::value_of<TaskType>(word);
+  if (!task || *task == TaskType::auto_bind) return std::nullopt;
   return std::string(config::word_of(*task));
 }
 

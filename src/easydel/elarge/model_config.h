@@ -7,56 +7,19 @@
 
 #include "easydel/config/fields.h"
 #include "easydel/models/load_config.h"
+#include "easydel/models/task_config.h"
 
 namespace easydel::elarge {
 
 using models::DeviceSetting;
 using models::DTypeSetting;
-
-enum class Task {
-  causal_lm,
-  vision_lm,
-  diffusion_lm,
-  image_text_to_text,
-  base_module,
-  vision_module,
-  seq2seq,
-  speech_seq2seq,
-  zero_shot_image_classification,
-  sequence_classification,
-  audio_classification,
-  image_classification,
-  embedding,
-  any_to_any,
-  auto_bind
-};
-constexpr auto choices(Task) {
-  using enum Task;
-  using config::Choice;
-  return std::array{
-      Choice{auto_bind, "auto-bind"}.also("auto"),
-      Choice{causal_lm, "causal-language-model"}.also("causal-lm").also("lm"),
-      Choice{vision_lm, "vision-language-model"}.also("vision-lm").not_built(),
-      Choice{diffusion_lm, "diffusion-language-model"}.also("diffusion-lm").not_built(),
-      Choice{image_text_to_text, "image-text-to-text"}.not_built(),
-      Choice{base_module, "base-module"}.also("base"),
-      Choice{vision_module, "vision-module"}.not_built(),
-      Choice{seq2seq, "sequence-to-sequence"}.also("seq2seq").not_built(),
-      Choice{speech_seq2seq, "speech-sequence-to-sequence"}.also("speech-seq2seq").not_built(),
-      Choice{zero_shot_image_classification, "zero-shot-image-classification"}.not_built(),
-      Choice{sequence_classification, "sequence-classification"},
-      Choice{audio_classification, "audio-classification"}.not_built(),
-      Choice{image_classification, "image-classification"}.not_built(),
-      Choice{embedding, "embedding"},
-      Choice{any_to_any, "any-to-any"}.not_built(),
-  };
-}
+using models::TaskType;
 
 struct ModelConfig {
   std::string name_or_path;
   std::optional<std::string> tokenizer;
   std::string revision = "main";
-  Task task = Task::auto_bind;
+  TaskType task = TaskType::auto_bind;
   std::map<std::string, Value> extra_kwargs;
 
   static constexpr auto doc = "A Hugging Face model.";

@@ -16,6 +16,7 @@
 #include "easydel/generation/generator.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/model.h"
+#include "easydel/models/registry_config.h"
 #include "easydel/text/render_chat.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/train/progress.h"
@@ -42,25 +43,10 @@ std::filesystem::path folder_of(const ModelConfig& model, const std::string& sec
   return hub::resolve_model(model.name_or_path, section + ".name_or_path", model.revision);
 }
 
-// nullopt: the task that config.json names.
-std::optional<models::Task> task_of(const ModelConfig& model) {
-  switch (model.task) {
-    case Task::causal_lm:
-      return models::Task::causal_lm;
-    case Task::sequence_classification:
-      return models::Task::sequence_classification;
-    case Task::base_module:
-    case Task::embedding:
-      return models::Task::base;
-    default:
-      return std::nullopt;
-  }
-}
-
 models::LoadOptions load_options(const Config& config, const ModelConfig& model, bool training,
                                  std::shared_ptr<const collective::Team> team) {
   models::LoadOptions options;
-  options.task = task_of(model);
+  options.task = models::head_of(model.task);
   // If the method trains another task than language modeling, the model gets that task's head.
   const models::Task trained = config.trainer.facts().task;
   if (training && !options.task && trained != models::Task::causal_lm) options.task = trained;

@@ -8,7 +8,7 @@
 
 namespace easydel::models {
 
-std::shared_ptr<Model> load_for_task(std::string_view task, std::string_view name, const FromHub& options) {
+std::shared_ptr<Model> load_for_task(TaskType task, std::string_view name, const FromHub& options) {
   const std::filesystem::path folder = hub::resolve_model(name, "from_pretrained", options.revision);
   const std::filesystem::path file = folder / "config.json";
   if (!std::filesystem::is_regular_file(file))
@@ -17,7 +17,8 @@ std::shared_ptr<Model> load_for_task(std::string_view task, std::string_view nam
   if (!config.is_map()) refuse(file.string(), "is not a mapping");
   config = part_config(config, FilePlace{file.string()}, PartRole::text);
   for (const auto& [key, value] : options.load.overrides.entries) config.set(key, value);
-  registered_module(task, family_config_of(config, FilePlace{file.string()}).model_type);  // throws if there is none
+  registered_module(config::word_of(task),
+                    family_config_of(config, FilePlace{file.string()}).model_type);  // throws if there is none
   LoadOptions load = options.load;
   if (!load.task) load.task = head_of(task);
   return load_model(folder, load);

@@ -9,6 +9,7 @@
 
 #include "easydel/models/base_config.h"
 #include "easydel/models/model.h"
+#include "easydel/models/task_config.h"
 
 namespace easydel::models {
 
@@ -18,36 +19,26 @@ struct FromHub {
 };
 
 // Throws UserError like hub::resolve_model, registered_module and load_model.
-std::shared_ptr<Model> load_for_task(std::string_view task, std::string_view name, const FromHub& options = {});
+std::shared_ptr<Model> load_for_task(TaskType task, std::string_view name, const FromHub& options = {});
 
-namespace tasks {
-inline constexpr std::string_view causal_lm = "causal-language-model", vision_lm = "vision-language-model",
-                                  diffusion_lm = "diffusion-language-model", image_text_to_text = "image-text-to-text",
-                                  base_module = "base-module", vision_module = "vision-module",
-                                  seq2seq = "sequence-to-sequence", speech_seq2seq = "speech-sequence-to-sequence",
-                                  zero_shot_image_classification = "zero-shot-image-classification",
-                                  sequence_classification = "sequence-classification", embedding = "embedding",
-                                  any_to_any = "any-to-any";
-}  // namespace tasks
-
-template <const std::string_view& task>
+template <TaskType task>
 struct AutoModel {
   static std::shared_ptr<Model> from_pretrained(std::string_view name, const FromHub& options = {}) {
     return load_for_task(task, name, options);
   }
 };
 
-using AutoEasyDeLModel = AutoModel<tasks::base_module>;
-using AutoEasyDeLModelForCausalLM = AutoModel<tasks::causal_lm>;
-using AutoEasyDeLModelForDiffusionLM = AutoModel<tasks::diffusion_lm>;
-using AutoEasyDeLModelForEmbedding = AutoModel<tasks::embedding>;
-using AutoEasyDeLModelForImageTextToText = AutoModel<tasks::image_text_to_text>;
-using AutoEasyDeLModelForSeq2SeqLM = AutoModel<tasks::seq2seq>;
-using AutoEasyDeLModelForSequenceClassification = AutoModel<tasks::sequence_classification>;
-using AutoEasyDeLModelForSpeechSeq2Seq = AutoModel<tasks::speech_seq2seq>;
-using AutoEasyDeLModelForZeroShotImageClassification = AutoModel<tasks::zero_shot_image_classification>;
-using AutoEasyDeLVisionModel = AutoModel<tasks::vision_module>;
-using AutoEasyDeLAnyToAnyModel = AutoModel<tasks::any_to_any>;
+using AutoEasyDeLModel = AutoModel<TaskType::base_module>;
+using AutoEasyDeLModelForCausalLM = AutoModel<TaskType::causal_lm>;
+using AutoEasyDeLModelForDiffusionLM = AutoModel<TaskType::diffusion_lm>;
+using AutoEasyDeLModelForEmbedding = AutoModel<TaskType::embedding>;
+using AutoEasyDeLModelForImageTextToText = AutoModel<TaskType::image_text_to_text>;
+using AutoEasyDeLModelForSeq2SeqLM = AutoModel<TaskType::seq2seq>;
+using AutoEasyDeLModelForSequenceClassification = AutoModel<TaskType::sequence_classification>;
+using AutoEasyDeLModelForSpeechSeq2Seq = AutoModel<TaskType::speech_seq2seq>;
+using AutoEasyDeLModelForZeroShotImageClassification = AutoModel<TaskType::zero_shot_image_classification>;
+using AutoEasyDeLVisionModel = AutoModel<TaskType::vision_module>;
+using AutoEasyDeLAnyToAnyModel = AutoModel<TaskType::any_to_any>;
 
 struct AutoEasyDeLConfig {
   // Returns the configuration, and the `overrides` that are not among its keys.

@@ -292,9 +292,17 @@ std::optional<Task> task_of(const FamilyConfig& family, std::string_view archite
         (own(architecture) ||
          std::ranges::any_of(family.architectures, [&](auto name) { return name.ends_with(ending); })))
       return task;
+  if (const auto task = task_of_ending(architecture); task && task != Task::causal_lm && task != Task::masked_lm)
+    return task;
+  if (own(architecture)) return Task::causal_lm;  // a plug-in's, with any name
+  return std::nullopt;
+}
+
+std::optional<Task> task_of_ending(std::string_view architecture) {
+  for (const auto& [task, ending] : kLanguageEndings)
+    if (architecture.ends_with(ending)) return task;
   for (const auto& [task, ending] : kEndings)
     if (task != Task::base && architecture.ends_with(ending)) return task;
-  if (own(architecture)) return Task::causal_lm;  // a plug-in's, with any name
   return std::nullopt;
 }
 

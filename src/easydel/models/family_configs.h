@@ -69,6 +69,9 @@ const FamilyConfig& family_config_of(const Value& config, const Where& where);
 
 // The task of an architecture; nullopt: it is not one of the family's.
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture);
+// The task that the ending of a class's name says, whatever its family: "ForCausalLM". nullopt: none that is built, or
+// the bare stack's "Model", which says nothing.
+std::optional<Task> task_of_ending(std::string_view architecture);
 // The architecture of a family for a task. UserError if the family has no head of that kind.
 std::string architecture_of(const FamilyConfig& family, Task task);
 // What its classes begin with: "Llama", "GPT2"; families that are the text part of a larger one say "Gemma3Text".

@@ -14,12 +14,10 @@ const Value* find(const Value& config, std::string_view key) {
 
 // The task of the whole model's class: "...ForConditionalGeneration" generates text.
 Task task_of_class(std::string_view architecture, const Where& where) {
-  constexpr std::pair<std::string_view, Task> endings[] = {{"ForConditionalGeneration", Task::causal_lm},
-                                                           {"ForCausalLM", Task::causal_lm},
-                                                           {"ForSequenceClassification", Task::sequence_classification},
-                                                           {"ForTokenClassification", Task::token_classification}};
-  for (const auto& [ending, task] : endings)
-    if (architecture.ends_with(ending)) return task;
+  if (architecture.ends_with("ForConditionalGeneration")) return Task::causal_lm;
+  const auto task = task_of_ending(architecture);
+  if (task == Task::causal_lm || task == Task::sequence_classification || task == Task::token_classification)
+    return *task;
   refuse(where.below("architectures"), "'" + std::string(architecture) + "' is not built yet",
          "only the text part of a multimodal model is built: ...ForConditionalGeneration");
 }

@@ -1,6 +1,7 @@
 #include "easydel/models/registry_config.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -12,12 +13,10 @@
 namespace easydel::models {
 namespace {
 
-constexpr std::string_view kCausal = "causal-language-model", kClasses = "sequence-classification",
-                           kBase = "base-module";
-
-// The registry's words for tasks with heads.
-constexpr std::pair<Task, std::string_view> kHeads[] = {
-    {Task::causal_lm, kCausal}, {Task::sequence_classification, kClasses}, {Task::base, kBase}};
+// What families have heads for, the usual one first.
+constexpr std::array kHeads{std::pair{TaskType::causal_lm, Task::causal_lm},
+                            std::pair{TaskType::sequence_classification, Task::sequence_classification},
+                            std::pair{TaskType::base_module, Task::base}};
 
 // Every family has classification heads; families that name a language head have one.
 bool has_head(const FamilyConfig& family, Task task) {
@@ -38,8 +37,9 @@ struct Registry {
   void add(const FamilyConfig& family) {
     const std::string type(family.model_type);
     configs.try_emplace(type, class_stem(family) + "Config");
-    for (const auto& [task, word] : kHeads)
-      if (has_head(family, task)) modules[std::string(word)].try_emplace(type, architecture_of(family, task));
+    for (const auto& [task, head] : kHeads)
+      if (has_head(family, head))
+        modules[std::string(config::word_of(task))].try_emplace(type, architecture_of(family, head));
   }
 };
 
@@ -51,21 +51,12 @@ Registry& registry() {
 }  // namespace
 
 const std::vector<std::string>& task_types() {
-  static const std::vector<std::string> all{std::string(kCausal),
-                                            "vision-language-model",
-                                            "diffusion-language-model",
-                                            "image-text-to-text",
-                                            std::string(kBase),
-                                            "vision-module",
-                                            "sequence-to-sequence",
-                                            "speech-sequence-to-sequence",
-                                            "zero-shot-image-classification",
-                                            std::string(kClasses),
-                                            "audio-classification",
-                                            "image-classification",
-                                            "embedding",
-                                            "any-to-any",
-                                            "auto-bind"};
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> words;
+    for (const auto& choice : choices(TaskType{})) words.emplace_back(choice.name);
+    std::ranges::rotate(words, words.begin() + 1);  // auto-bind comes last
+    return words;
+  }();
   return all;
 }
 
@@ -103,15 +94,18 @@ std::string bound_task(std::string_view model_type, const std::vector<std::strin
   for (const std::string& architecture : architectures)
     for (const auto& [task, types] : all.modules)
       if (const auto found = types.find(model_type); found != types.end() && found->second == architecture) return task;
-  for (const std::string_view task : {kCausal, kClasses, kBase})
+  for (const auto& [type, head] : kHeads) {
+    const std::string task(config::word_of(type));
     if (const auto types = all.modules.find(task); types != all.modules.end() && types->second.contains(model_type))
-      return std::string(task);
+      return task;
+  }
   return "";
 }
 
-std::optional<Task> head_of(std::string_view task) {
-  const auto found = std::ranges::find(kHeads, task, &std::pair<Task, std::string_view>::second);
-  return found == std::end(kHeads) ? std::nullopt : std::optional(found->first);
+std::optional<Task> head_of(TaskType task) {
+  if (task == TaskType::embedding) return Task::base;
+  const auto found = std::ranges::find(kHeads, task, &std::pair<TaskType, Task>::first);
+  return found == kHeads.end() ? std::nullopt : std::optional(found->second);
 }
 
 void register_family_config(const FamilyConfig& config) {

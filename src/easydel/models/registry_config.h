@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/models/family_configs.h"
+#include "easydel/models/task_config.h"
 
 namespace easydel::models {
 
@@ -21,8 +22,8 @@ std::string registered_module(std::string_view task, std::string_view model_type
 // The task that config.json's architectures ask for, what auto-bind does; empty: none that is registered.
 std::string bound_task(std::string_view model_type, const std::vector<std::string>& architectures);
 
-// The head that a registry's task asks for; nullopt: none that is built.
-std::optional<Task> head_of(std::string_view task);
+// The head that a type of task asks for; nullopt: none that is built, or what config.json says (auto_bind).
+std::optional<Task> head_of(TaskType task);
 
 // A family that is not in family_configs.cpp: its configuration, and a class for each of its architectures.
 void register_family_config(const FamilyConfig& config);

@@ -8,7 +8,7 @@
 
 namespace easydel::train {
 
-template <const std::string_view& task>
+template <models::TaskType task>
 struct AutoStateOf {
   // At step 0, the model loaded for training, no optimizer until init_tx(). UserError as models::load_for_task.
   static State from_pretrained(std::string_view name, models::FromHub options = {}) {
@@ -17,15 +17,15 @@ struct AutoStateOf {
   }
 };
 
-using AutoState = AutoStateOf<models::tasks::base_module>;
-using AutoStateForCausalLM = AutoStateOf<models::tasks::causal_lm>;
-using AutoStateForDiffusionLM = AutoStateOf<models::tasks::diffusion_lm>;
-using AutoStateForImageSequenceClassification = AutoStateOf<models::tasks::sequence_classification>;
-using AutoStateForImageTextToText = AutoStateOf<models::tasks::image_text_to_text>;
-using AutoStateForSeq2SeqLM = AutoStateOf<models::tasks::seq2seq>;
-using AutoStateForSpeechSeq2Seq = AutoStateOf<models::tasks::speech_seq2seq>;
-using AutoStateForZeroShotImageClassification = AutoStateOf<models::tasks::zero_shot_image_classification>;
-using AutoStateVisionModel = AutoStateOf<models::tasks::vision_module>;
-using AutoStateAnyToAnyModel = AutoStateOf<models::tasks::any_to_any>;
+using AutoState = AutoStateOf<models::TaskType::base_module>;
+using AutoStateForCausalLM = AutoStateOf<models::TaskType::causal_lm>;
+using AutoStateForDiffusionLM = AutoStateOf<models::TaskType::diffusion_lm>;
+using AutoStateForImageSequenceClassification = AutoStateOf<models::TaskType::sequence_classification>;
+using AutoStateForImageTextToText = AutoStateOf<models::TaskType::image_text_to_text>;
+using AutoStateForSeq2SeqLM = AutoStateOf<models::TaskType::seq2seq>;
+using AutoStateForSpeechSeq2Seq = AutoStateOf<models::TaskType::speech_seq2seq>;
+using AutoStateForZeroShotImageClassification = AutoStateOf<models::TaskType::zero_shot_image_classification>;
+using AutoStateVisionModel = AutoStateOf<models::TaskType::vision_module>;
+using AutoStateAnyToAnyModel = AutoStateOf<models::TaskType::any_to_any>;
 
 }  // namespace easydel::train
