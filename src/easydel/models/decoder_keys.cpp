@@ -35,6 +35,11 @@ void read_activation(const ConfigReader& config, std::string_view key, std::stri
   if (!spec.xielu) spec.activation = ops::activation_of(name, config.where().below(key));
 }
 
+void check_kv_heads(const ConfigReader& config, std::string_view key, int64_t kv_heads, int64_t heads,
+                    std::string_view heads_key) {
+  if (heads % kv_heads != 0) config.refuse_key(key, str(kv_heads, " does not divide ", heads_key, ", ", heads));
+}
+
 int64_t head_size(const ConfigReader& config, const char* hidden_key, const DecoderSpec& spec) {
   if (spec.hidden % spec.heads != 0)
     config.refuse_key(hidden_key, str(spec.hidden, " is not a multiple of num_attention_heads, ", spec.heads));
@@ -55,8 +60,7 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
     return size(key, otherwise && !config.has(key) ? otherwise : from_others);
   };
   spec.kv_heads = derived("num_key_value_heads", defaults.kv_heads, spec.heads);
-  if (spec.heads % spec.kv_heads != 0)
-    config.refuse_key("num_key_value_heads", str(spec.kv_heads, " does not divide num_attention_heads, ", spec.heads));
+  check_kv_heads(config, "num_key_value_heads", spec.kv_heads, spec.heads);
   const bool own_head_dim =
       defaults.reads_head_dim && (config.find("head_dim") || (defaults.head_dim && !config.has("head_dim")));
   if (own_head_dim)

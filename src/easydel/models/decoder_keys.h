@@ -37,6 +37,10 @@ int64_t read_size(const ConfigReader& config, std::string_view key, std::string_
 int64_t read_padding(const ConfigReader& config, int64_t otherwise, int64_t vocabulary);
 // Reads the activation under `key`; xielu has learned parameters.
 void read_activation(const ConfigReader& config, std::string_view key, std::string_view otherwise, DecoderSpec& spec);
+// UserError "key: ..." if that number of key heads does not divide the number of query heads, which the file calls
+// `heads_key`.
+void check_kv_heads(const ConfigReader& config, std::string_view key, int64_t kv_heads, int64_t heads,
+                    std::string_view heads_key = "num_attention_heads");
 // hidden / heads. UserError if that is not an integer.
 int64_t head_size(const ConfigReader& config, const char* hidden_key, const DecoderSpec& spec);
 

@@ -94,7 +94,7 @@ nn::Mamba2Spec read_bamba_mixer(const ConfigReader& config, const DecoderSpec& s
   return mixer;
 }
 
-DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
+DecoderSpec read_mamba_stack(const ConfigReader& config, const MambaDefaults& defaults) {
   DecoderSpec spec;
   spec.names = {.base = "backbone",
                 .embedding = "embeddings",
@@ -103,11 +103,17 @@ DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
                 .before_mixer = "norm",
                 .attention = "mixer",
                 .mlp = ""};
-  spec.vocabulary = read_size(config, "vocab_size", 50280);
-  spec.hidden = read_size(config, "hidden_size", 768);
+  spec.vocabulary = read_size(config, "vocab_size", defaults.vocabulary);
+  spec.hidden = read_size(config, "hidden_size", defaults.hidden);
   spec.norm = {.epsilon = config.number("layer_norm_epsilon", 1e-5)};
-  spec.tied = config.boolean("tie_word_embeddings", true);
+  spec.tied = config.boolean("tie_word_embeddings", defaults.tied);
   spec.deviation = config.number("initializer_range", 0.1);
+  spec.layers.resize(size_t(read_size(config, "num_hidden_layers", defaults.layers)));
+  return spec;
+}
+
+DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
+  DecoderSpec spec = read_mamba_stack(config, {.vocabulary = 50280, .hidden = 768, .layers = 32, .tied = true});
   mixer.hidden = spec.hidden;
   mixer.inner = read_size(config, "intermediate_size", int64_t(config.number("expand", 2) * double(spec.hidden)));
   mixer.state = read_size(config, "state_size", 16);
@@ -123,7 +129,6 @@ DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer) {
   const double bound = config.number("time_step_scale", 1.0) / std::sqrt(double(mixer.rank));
   mixer.step_weight = scheme == "constant" ? nn::Initial::constant(bound) : nn::Initial::uniform(bound);
   mixer.deviation = spec.deviation;
-  spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 32)));
   mixer.kernel = of_inputs(mixer.width);
   mixer.output = read_output_start(config, mixer.inner, spec.layers.size());
   for (DecoderLayerSpec& layer : spec.layers) layer.mixer = mixer_builder<nn::Mamba>("mixer", mixer);

@@ -34,7 +34,14 @@ nn::Initial read_output_start(const ConfigReader& config, int64_t inner, size_t 
 // mamba_n_heads, mamba_d_head, ... of bamba, falcon_h1 and granitemoehybrid. inner 0: mamba_expand * hidden.
 nn::Mamba2Spec read_bamba_mixer(const ConfigReader& config, const DecoderSpec& spec, int64_t inner = 0);
 
-// All of mamba and falcon_mamba: each block is only its mixer.
+// The stack of the Mamba families, before its mixers: each block is only its mixer.
+struct MambaDefaults {
+  int64_t vocabulary, hidden, layers;
+  bool tied;
+};
+DecoderSpec read_mamba_stack(const ConfigReader& config, const MambaDefaults& defaults);
+
+// All of mamba and falcon_mamba.
 DecoderSpec read_mamba(const ConfigReader& config, nn::MambaSpec& mixer);
 
 // A builder of Mamba or Mamba2 under `name` in the block.

@@ -30,8 +30,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.hidden = integer_of(config, {"d_model", "hidden_size"}, 2048);
   spec.heads = integer_of(config, {"n_heads", "num_attention_heads"}, 16);
   spec.kv_heads = integer_of(attention, {"kv_n_heads"}, 1);
-  if (spec.heads % spec.kv_heads != 0)
-    attention.refuse_key("kv_n_heads", std::to_string(spec.kv_heads) + " does not divide n_heads");
+  check_kv_heads(attention, "kv_n_heads", spec.kv_heads, spec.heads, "n_heads");
   spec.head_dim = head_size(config, "d_model", spec);
   spec.max_positions = integer_of(config, {"max_seq_len", "max_position_embeddings"}, 2048);
   spec.layers.resize(size_t(integer_of(config, {"n_layers", "num_hidden_layers"}, 24)));

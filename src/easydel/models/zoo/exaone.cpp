@@ -25,8 +25,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec.hidden = read_size(config, "hidden_size", 2048);
   spec.heads = read_size(config, "num_attention_heads", 32);
   spec.kv_heads = read_size(config, "num_key_value_heads", spec.heads);
-  if (spec.heads % spec.kv_heads != 0)
-    config.refuse_key("num_key_value_heads", str(spec.kv_heads, " does not divide num_attention_heads, ", spec.heads));
+  check_kv_heads(config, "num_key_value_heads", spec.kv_heads, spec.heads);
   spec.head_dim = head_size(config, "hidden_size", spec);
   spec.intermediate = read_size(config, "intermediate_size", 4 * spec.hidden);
   spec.max_positions = read_size(config, "max_position_embeddings", 2048);

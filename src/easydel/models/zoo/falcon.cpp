@@ -39,8 +39,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   const bool grouped = config.boolean("new_decoder_architecture", false);
   const bool one_key = !grouped && config.boolean("multi_query", true);
   spec.kv_heads = grouped ? read_size(config, "num_kv_heads", "n_head_kv", spec.heads) : one_key ? 1 : spec.heads;
-  if (spec.heads % spec.kv_heads != 0)
-    config.refuse_key("num_kv_heads", std::to_string(spec.kv_heads) + " does not divide num_attention_heads");
+  check_kv_heads(config, "num_kv_heads", spec.kv_heads, spec.heads);
   spec.qkv = one_key ? QkvLayout::sequential : QkvLayout::grouped;
   spec.intermediate = read_size(config, "ffn_hidden_size", 4 * spec.hidden);
   spec.max_positions = read_size(config, "max_position_embeddings", 2048);

@@ -7,21 +7,7 @@ namespace easydel::models::zoo::mamba2 {
 namespace {
 
 std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building) {
-  DecoderSpec spec;
-  spec.names = {.base = "backbone",
-                .embedding = "embeddings",
-                .layers = "layers",
-                .norm = "norm_f",
-                .before_mixer = "norm",
-                .attention = "mixer",
-                .mlp = ""};
-  spec.vocabulary = read_size(config, "vocab_size", 32768);
-  spec.hidden = read_size(config, "hidden_size", 4096);
-  spec.norm = {.epsilon = config.number("layer_norm_epsilon", 1e-5)};
-  spec.tied = config.boolean("tie_word_embeddings", false);
-  spec.deviation = config.number("initializer_range", 0.1);
-  spec.layers.resize(size_t(read_size(config, "num_hidden_layers", 64)));
-
+  DecoderSpec spec = read_mamba_stack(config, {.vocabulary = 32768, .hidden = 4096, .layers = 64, .tied = false});
   nn::Mamba2Spec mixer;
   mixer.hidden = spec.hidden;
   mixer.inner = int64_t(config.number("expand", 2) * double(spec.hidden));

@@ -85,9 +85,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec->hidden = read_size(config, "hidden_size", 4096);
   spec->heads = read_size(config, "num_attention_heads", 32);
   spec->kv_heads = read_size(config, "num_key_value_heads", 8);
-  if (spec->heads % spec->kv_heads != 0)
-    config.refuse_key("num_key_value_heads",
-                      str(spec->kv_heads, " does not divide num_attention_heads, ", spec->heads));
+  check_kv_heads(config, "num_key_value_heads", spec->kv_heads, spec->heads);
   spec->head_dim = read_size(config, "head_dim", 128);
   spec->intermediate = read_size(config, "intermediate_size", 21504);
   spec->max_positions = read_size(config, "max_position_embeddings", 4096);

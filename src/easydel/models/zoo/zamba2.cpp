@@ -205,8 +205,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   own.hidden = spec.hidden;
   own.heads = read_size(config, "num_attention_heads", 32);
   own.kv_heads = read_size(config, "num_key_value_heads", own.heads);
-  if (own.heads % own.kv_heads != 0)
-    config.refuse_key("num_key_value_heads", str(own.kv_heads, " does not divide num_attention_heads, ", own.heads));
+  check_kv_heads(config, "num_key_value_heads", own.kv_heads, own.heads);
   own.head_dim = 2 * own.hidden / own.heads;
   own.intermediate = read_size(config, "intermediate_size", 4 * own.hidden);
   own.shared_blocks = read_size(config, "num_mem_blocks", 1);
