@@ -65,6 +65,20 @@ TEST_F(FolderDefaults, LeaveWhatWasGivenEvenWhereItIsADefault) {
   EXPECT_EQ(config.given, asked.given) << "the file's keys were not asked for";
 }
 
+TEST_F(FolderDefaults, GiveWayToMembersThatCodeAssigns) {
+  write("generation_config.json", R"({"temperature": 0.6, "top_k": 7, "num_beams": 4, "stop_strings": ["END"]})");
+  GenerationConfig asked{.temperature = 0.25};
+  asked.stop_strings = {"."};
+  asked.set<&GenerationConfig::num_beams>(1).set<&GenerationConfig::top_k>(int64_t{50});
+  const GenerationConfig config = generation_config(folder_.path(), asked);
+  EXPECT_EQ(config.temperature, 0.25);
+  EXPECT_EQ(config.stop_strings, std::vector<std::string>{"."});
+  EXPECT_EQ(config.num_beams, 1) << "set to its default, it was asked for";
+  EXPECT_EQ(config.top_k, 50);
+  EXPECT_TRUE(config.do_sample) << "a temperature asks for draws";
+  EXPECT_EQ(config.given, (std::set<std::string, std::less<>>{"num_beams", "stop_strings", "temperature", "top_k"}));
+}
+
 TEST_F(FolderDefaults, SayWhereTheyAreWrong) {
   write("generation_config.json", "{\n  \"top_p\": 1.5\n}");
   const std::string file = (folder_ / "generation_config.json").string();

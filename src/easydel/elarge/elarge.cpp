@@ -67,9 +67,10 @@ config::Section GenerateAction::section() {
   out.write_all = [](const void* object) {
     const auto& action = *static_cast<const GenerateAction*>(object);
     Value document = config::write(action.generate);
+    const auto asked = generation::asked_keys(action.generation);
     const Value generation = config::write(action.generation);
     for (const auto& [key, value] : generation.entries)
-      if (action.generation.given.contains(key)) document.set(key, value);
+      if (asked.contains(key)) document.set(key, value);
     return document;
   };
   return out;

@@ -37,8 +37,16 @@ GenerationConfig read_generation(const Value& keys) {
   return out;
 }
 
+std::set<std::string, std::less<>> asked_keys(const GenerationConfig& config) {
+  static const Value defaults = config::write(GenerationConfig());
+  std::set<std::string, std::less<>> out = config.given;
+  for (const auto& [key, value] : config::differences(config::write(config), defaults).entries) out.insert(key);
+  return out;
+}
+
 GenerationConfig generation_config(const std::filesystem::path& model_folder, const GenerationConfig& asked) {
   GenerationConfig out = asked;
+  out.given = asked_keys(asked);
   const auto special = [](std::string_view name) {
     return name == "eos_token_id" || name == "bos_token_id" || name == "pad_token_id";
   };
@@ -50,10 +58,10 @@ GenerationConfig generation_config(const std::filesystem::path& model_folder, co
     const weights::ConfigFile config = weights::read_config(model_folder);
     take(models::part_config(config.document, config.where, models::PartRole::text), config.where.text(), special, out);
   }
-  if (!asked.given.contains("do_sample"))
+  if (!out.given.contains("do_sample"))
     for (const char* key :
          {"temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"})
-      if (asked.given.contains(key)) out.do_sample = out.temperature > 0;
+      if (out.given.contains(key)) out.do_sample = out.temperature > 0;
   return out;
 }
 

@@ -149,9 +149,17 @@ struct GenerationConfig {
   Value compile_config = {};
   bool disable_compile = false, low_memory = false;
 
-  // The keys that were given. All others yield to the model's own settings, see generation_config() below.
+  // The keys that a document or set() gave, even if to a default. See asked_keys().
   std::set<std::string, std::less<>> given = {};
   static constexpr auto given_keys = &GenerationConfig::given;
+
+  // Sets a member as if a document gave its key: config.set<&GenerationConfig::do_sample>(false).
+  template <auto member, class T>
+  GenerationConfig& set(T value) {
+    this->*member = std::move(value);
+    given.emplace(config::name_of<member>());
+    return *this;
+  }
 
   bool greedy() const { return !do_sample || temperature == 0; }
 
@@ -277,6 +285,10 @@ struct GenerationConfig {
 
 // The given keys of a GenerationConfig. Throws UserError for a wrong value.
 GenerationConfig read_generation(const Value& keys);
+
+// The keys that count as given: those in `given`, and those of members that differ from their default, so that a member
+// that C++ code assigns is never lost. All others yield to the model's own settings.
+std::set<std::string, std::less<>> asked_keys(const GenerationConfig& config);
 
 // `asked`, completed from the model folder's generation_config.json (without that file: from config.json for the EOS,
 // BOS and padding tokens). Unknown keys of the files are ignored; a folder without the files gives the defaults. Giving
