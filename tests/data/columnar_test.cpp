@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Row> all_rows(const fs::path& file, SourceOptions options = {}) {
+std::vector<Row> all_rows(const fs::path& file, ReadOptions options = {}) {
   std::vector<Row> out;
   source_of_file(file)->read(file, options, [&](Row row) {
     out.push_back(std::move(row));

@@ -14,7 +14,7 @@ using test::replaced;
 using test::TemporaryFolder;
 using test::write_file;
 
-std::vector<Row> all_rows(const std::filesystem::path& file, SourceOptions options = {}) {
+std::vector<Row> all_rows(const std::filesystem::path& file, ReadOptions options = {}) {
   std::vector<Row> out;
   source_of_file(file)->read(file, options, [&](Row row) {
     out.push_back(std::move(row));

@@ -51,7 +51,7 @@ bool columnar_library_is_there() {
   return std::filesystem::exists(path_of_library(), missing);
 }
 
-bool read_columns(const std::filesystem::path& file, columnar::Form form, const SourceOptions& options,
+bool read_columns(const std::filesystem::path& file, columnar::Form form, const ReadOptions& options,
                   const RowSink& sink) {
   return columnar_library().read(file, form, options.fields, [&](Value fields, int64_t number) {
     return sink({std::move(fields), str(file.string(), ":", number)});

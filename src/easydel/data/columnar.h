@@ -18,8 +18,8 @@ bool columnar_library_is_there();
 // columnar_library() from a file of one's own.
 columnar::Library& load_columnar_library(const std::filesystem::path& path);
 
-// As Source::read; a row is "file:number". Only the fields that the options ask for are read.
-bool read_columns(const std::filesystem::path& file, columnar::Form form, const SourceOptions& options,
+// As FileSource::read; a row is "file:number". Only the fields that the options ask for are read.
+bool read_columns(const std::filesystem::path& file, columnar::Form form, const ReadOptions& options,
                   const RowSink& sink);
 
 }  // namespace easydel::data

@@ -53,9 +53,9 @@ class InformReader {
   }
 
   std::vector<Example> read() {
-    const SourceOptions options{inform_.sample_by, fields_read(rules_)};
+    const ReadOptions options{inform_.sample_by, fields_read(rules_)};
     for (const auto& file : files_of(inform_, name_ + (is_hub_dataset(inform_) ? ".type" : ".data_files"))) {
-      const Source* const reader = reader_of(inform_, file);
+      const FileSource* const reader = reader_of(inform_, file);
       if (!reader)
         refuse(name_ + ".data_files", str("unknown file type of '", file.string(), "'?"),
                "give its type: " + source_names());

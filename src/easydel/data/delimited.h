@@ -6,7 +6,7 @@
 
 namespace easydel::data {
 
-// Like Source::read. Every field is a text; an empty one without quotes is null, and so are the missing fields of a
+// Like FileSource::read. Every field is a text; an empty one without quotes is null, and so are the missing fields of a
 // short row.
 bool read_delimited(const std::filesystem::path& file, char separator, const RowSink& sink);
 

@@ -246,7 +246,7 @@ bool is_hub_dataset(const InformConfig& inform) {
          hub::is_hub_name(*inform.type);
 }
 
-const Source* reader_of(const InformConfig& inform, const fs::path& file) {
+const FileSource* reader_of(const InformConfig& inform, const fs::path& file) {
   const std::string word = is_hub_dataset(inform) ? "" : canonical(inform.type.value_or(""));
   return word.empty() ? source_of_file(file) : find_source(word == "text" ? "txt" : word);
 }
@@ -254,7 +254,7 @@ const Source* reader_of(const InformConfig& inform, const fs::path& file) {
 std::vector<fs::path> files_of(const InformConfig& inform, const std::string& where) {
   std::vector<fs::path> files = is_hub_dataset(inform) ? files_on_hub(inform, where) : expand(inform.data_files, where);
   for (const fs::path& file : files)
-    if (const Source* const reader = reader_of(inform, file); reader && reader->check) reader->check();
+    if (const FileSource* const reader = reader_of(inform, file); reader && reader->check) reader->check();
   return files;
 }
 

@@ -14,7 +14,7 @@ namespace easydel::data {
 bool is_hub_dataset(const InformConfig& inform);
 
 // The source type that reads a file: given by the inform, else by the file's extension; nullptr: unknown.
-const Source* reader_of(const InformConfig& inform, const std::filesystem::path& file);
+const FileSource* reader_of(const InformConfig& inform, const std::filesystem::path& file);
 
 // Sorted; files of the hub are downloaded first. Throws UserError "where: ..." if nothing is found, there is no such
 // split, or this program was built without the library that reads them.

@@ -24,25 +24,25 @@ using RowSink = std::function<bool(Row row)>;
 // The unit of a text file that becomes a row.
 enum class SampleBy : uint8_t { line, paragraph, document };
 
-struct SourceOptions {
+struct ReadOptions {
   SampleBy sample_by = SampleBy::line;
   std::vector<std::string> fields = {};  // the requested fields; others may be null. Empty: all
 };
 
 // A kind of data file. One file, data/source_<type>.cpp, and its line in sources.cpp.
-struct Source {
+struct FileSource {
   std::string_view name;                         // inform's `type`
   std::span<const std::string_view> extensions;  // ".jsonl"; a trailing .gz is looked through
   // false: `sink` has had enough. UserError "file:line: what" for a broken file.
-  bool (*read)(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink);
+  bool (*read)(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink);
   // Throws UserError if this program was built without the library that reads such files; nullptr: always available.
   void (*check)() = nullptr;
 };
 
-std::span<const Source> sources();                                // by name
-std::string source_names();                                       // "arrow, csv, json, jsonl, parquet, tsv or txt"
-const Source* find_source(std::string_view name);                 // nullptr: no such type
-const Source* source_of_file(const std::filesystem::path& file);  // by extension
+std::span<const FileSource> file_sources();                           // by name
+std::string source_names();                                           // "arrow, csv, json, jsonl, parquet, tsv or txt"
+const FileSource* find_source(std::string_view name);                 // nullptr: no such type
+const FileSource* source_of_file(const std::filesystem::path& file);  // by extension
 
 // Files that match the patterns (`*`, `?`, `[a-z]`, `{a,b}`, and `**` for any depth), sorted within each pattern,
 // without duplicates. A folder that save_to_disk() of `datasets` wrote is replaced by its files. Throws UserError

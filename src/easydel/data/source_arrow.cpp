@@ -8,12 +8,12 @@ namespace {
 
 constexpr std::array<std::string_view, 1> arrow_extensions{".arrow"};
 
-bool read_arrow(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
+bool read_arrow(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   return read_columns(file, columnar::Form::arrow, options, sink);
 }
 
 }  // namespace
 
-extern const Source arrow_source{"arrow", arrow_extensions, read_arrow, [] { columnar_library(); }};
+extern const FileSource arrow_source{"arrow", arrow_extensions, read_arrow, [] { columnar_library(); }};
 
 }  // namespace easydel::data

@@ -8,7 +8,7 @@
 
 namespace easydel::data {
 
-extern const Source json_source, jsonl_source;
+extern const FileSource json_source, jsonl_source;
 
 namespace {
 
@@ -26,7 +26,7 @@ char first_character(const std::filesystem::path& file) {
   return in >> c ? c : '\0';
 }
 
-bool read_json(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
+bool read_json(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   if (first_character(file) != '[') return jsonl_source.read(file, options, sink);
   Value rows = parse_json(files::read_compressed(file), file.string());
   for (Value& row : rows.items) {
@@ -39,6 +39,6 @@ bool read_json(const std::filesystem::path& file, const SourceOptions& options, 
 
 }  // namespace
 
-extern const Source json_source{"json", json_extensions, read_json};
+extern const FileSource json_source{"json", json_extensions, read_json};
 
 }  // namespace easydel::data

@@ -6,13 +6,13 @@
 
 namespace easydel::data {
 
-extern const Source jsonl_source;
+extern const FileSource jsonl_source;
 
 namespace {
 
 constexpr std::array<std::string_view, 2> jsonl_extensions{".jsonl", ".ndjson"};
 
-bool read_jsonl(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
+bool read_jsonl(const std::filesystem::path& file, const ReadOptions&, const RowSink& sink) {
   return for_each_line(file, [&](std::string_view line, int64_t number) {
     if (line.find_first_not_of(" \t") == std::string_view::npos) return true;
     const std::string where = str(file.string(), ":", number);
@@ -30,6 +30,6 @@ bool read_jsonl(const std::filesystem::path& file, const SourceOptions&, const R
 
 }  // namespace
 
-extern const Source jsonl_source{"jsonl", jsonl_extensions, read_jsonl};
+extern const FileSource jsonl_source{"jsonl", jsonl_extensions, read_jsonl};
 
 }  // namespace easydel::data

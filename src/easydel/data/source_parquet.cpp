@@ -8,12 +8,12 @@ namespace {
 
 constexpr std::array<std::string_view, 3> parquet_extensions{".parquet", ".geoparquet", ".gpq"};
 
-bool read_parquet(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
+bool read_parquet(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   return read_columns(file, columnar::Form::parquet, options, sink);
 }
 
 }  // namespace
 
-extern const Source parquet_source{"parquet", parquet_extensions, read_parquet, [] { columnar_library(); }};
+extern const FileSource parquet_source{"parquet", parquet_extensions, read_parquet, [] { columnar_library(); }};
 
 }  // namespace easydel::data

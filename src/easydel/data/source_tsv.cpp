@@ -8,12 +8,12 @@ namespace {
 
 constexpr std::array<std::string_view, 1> tsv_extensions{".tsv"};
 
-bool read_tsv(const std::filesystem::path& file, const SourceOptions&, const RowSink& sink) {
+bool read_tsv(const std::filesystem::path& file, const ReadOptions&, const RowSink& sink) {
   return read_delimited(file, '\t', sink);
 }
 
 }  // namespace
 
-extern const Source tsv_source{"tsv", tsv_extensions, read_tsv};
+extern const FileSource tsv_source{"tsv", tsv_extensions, read_tsv};
 
 }  // namespace easydel::data

@@ -19,7 +19,7 @@ Row row_of(std::string text, const std::filesystem::path& file, int64_t line) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
 
-bool read_txt(const std::filesystem::path& file, const SourceOptions& options, const RowSink& sink) {
+bool read_txt(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   if (options.sample_by == SampleBy::document) {
     std::string text = files::read_compressed(file);
     return is_blank(text) || sink(row_of(std::move(text), file, 1));
@@ -46,6 +46,6 @@ bool read_txt(const std::filesystem::path& file, const SourceOptions& options, c
 
 }  // namespace
 
-extern const Source txt_source{"txt", txt_extensions, read_txt};
+extern const FileSource txt_source{"txt", txt_extensions, read_txt};
 
 }  // namespace easydel::data

@@ -6,9 +6,9 @@
 
 namespace easydel::data {
 
-extern const Source arrow_source, csv_source, json_source, jsonl_source, parquet_source, tsv_source, txt_source;
+extern const FileSource arrow_source, csv_source, json_source, jsonl_source, parquet_source, tsv_source, txt_source;
 
-std::span<const Source> sources() {
+std::span<const FileSource> file_sources() {
   static const std::array all{arrow_source,   csv_source, json_source, jsonl_source,
                               parquet_source, tsv_source, txt_source};
   return all;
@@ -16,20 +16,20 @@ std::span<const Source> sources() {
 
 std::string source_names() {
   std::string out;
-  for (const Source& source : sources())
-    out += str(out.empty() ? "" : &source == &sources().back() ? " or " : ", ", source.name);
+  for (const FileSource& source : file_sources())
+    out += str(out.empty() ? "" : &source == &file_sources().back() ? " or " : ", ", source.name);
   return out;
 }
 
-const Source* find_source(std::string_view name) {
-  for (const Source& source : sources())
+const FileSource* find_source(std::string_view name) {
+  for (const FileSource& source : file_sources())
     if (source.name == name) return &source;
   return nullptr;
 }
 
-const Source* source_of_file(const std::filesystem::path& file) {
+const FileSource* source_of_file(const std::filesystem::path& file) {
   const auto extension = file.extension() == ".gz" ? file.stem().extension() : file.extension();
-  for (const Source& source : sources())
+  for (const FileSource& source : file_sources())
     for (const std::string_view one : source.extensions)
       if (extension == one) return &source;
   return nullptr;
