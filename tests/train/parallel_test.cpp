@@ -72,7 +72,6 @@ void train(const fs::path& folder, const std::string& name, int64_t steps, std::
   parts.load.seed = 3;
   parts.load.team = std::move(team);
   parts.model = models::load_model(folder / "model", parts.load);
-  if (how.total_batch_size == 8) parts.source = std::make_unique<Rows>();
   parts.checkpointing = how.checkpointing;
   parts.save_dtype = how.save_dtype;
   TrainerConfig& common = parts.trainer.common;
@@ -84,7 +83,10 @@ void train(const fs::path& folder, const std::string& name, int64_t steps, std::
   common.report_steps = 1;
   common.save_directory = folder.string();
   common.model_name = name;
-  Trainer(std::move(parts)).run();
+  if (how.total_batch_size == 8)
+    Trainer(std::move(parts), std::make_unique<Rows>()).run();
+  else
+    Trainer(std::move(parts)).run();
 }
 
 void train_on(int ranks, const std::vector<int64_t>& sizes, const fs::path& folder, const std::string& name,

@@ -65,6 +65,39 @@ TEST(Trainer, AccumulationChangesNothingButRounding) {
   }
 }
 
+TEST(Trainer, TakesAProgramsOwnExamplesAndTransformation) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const std::string keys = "{do_last_save: false, max_training_steps: 3, scheduler: cosine, warmup_steps: 1, ";
+  const auto own = [&](const std::string& name, auto transformation) {
+    TrainerParts parts = small_run(folder.path(), keys + "model_name: " + name + "}");
+    Watched watched;
+    parts.watcher = &watched;
+    auto source = std::make_unique<DatasetSource>(build_dataset(parts.trainer, parts.mixture, parts.tokenizer), 4, 1);
+    const std::optional<Transformation> tx = transformation(parts.trainer.common);
+    parts.tokenizer = nullptr;
+    const std::string start = weights_of(*parts.model);
+    Trainer trainer(std::move(parts), std::move(source), tx);
+    trainer.run();
+    EXPECT_EQ(watched.steps.size(), 3u);
+    return std::pair(start, weights_of(trainer.model()));
+  };
+  const Ran usual = ran(small_run(folder.path(), keys + "model_name: usual}"));
+  EXPECT_EQ(own("none", [](const TrainerConfig&) { return std::nullopt; }).second, usual.weights);
+  EXPECT_EQ(own("same", [](const TrainerConfig& config) { return transformation_of(config, 3); }).second,
+            usual.weights);
+  EXPECT_NE(own("lion",
+                [](const TrainerConfig& config) {
+                  Transformation tx = transformation_of(config, 3);
+                  tx.optimizer.rules = {lion()};
+                  return tx;
+                })
+                .second,
+            usual.weights);
+  const auto [start, end] = own("still", [](const TrainerConfig&) { return Transformation{}; });
+  EXPECT_EQ(start, end) << "the rate of an empty transformation is 0";
+}
+
 double metric_of(const StepReport& step, std::string_view name) {
   for (const auto& [found, value] : step.metrics)
     if (found == name) return value;

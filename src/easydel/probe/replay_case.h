@@ -11,15 +11,13 @@
 #include "easydel/base/document.h"
 #include "easydel/train/batch_source.h"
 #include "easydel/train/method_configs.h"
-#include "easydel/train/optimizer.h"
-#include "easydel/train/schedule.h"
+#include "easydel/train/transformation.h"
 
 namespace easydel::probe {
 
 struct ReplayCase {
   train::TrainerSection trainer;
-  train::Schedule schedule;
-  train::OptimizerRules rules;
+  train::Transformation tx;
   std::filesystem::path model;
   Value overrides = Value::map();  // of the model's config.json
   // Of a preference method: whether it has a reference at all, and which of the start weights it scales by what.

@@ -53,21 +53,19 @@ train::OptimizerRules read_rules(Arguments& arguments, const std::string& optimi
   arguments.not_built("optim", optimizer);
 }
 
-void read_common(Arguments& arguments, train::TrainerConfig& common, train::Schedule& schedule,
-                 train::OptimizerRules& rules, int64_t recorded_steps) {
+void read_common(Arguments& arguments, train::TrainerConfig& common, train::Transformation& tx,
+                 int64_t recorded_steps) {
   common.gradient_accumulation_steps = arguments.integer("gradient_accumulation_steps", 1);
   common.total_batch_size = arguments.integer("per_device_train_batch_size", 1) * common.gradient_accumulation_steps;
   common.max_training_steps = arguments.integer("max_steps", recorded_steps);
   if (*common.max_training_steps > recorded_steps)
     refuse(arguments.where(),
            str("asks for ", *common.max_training_steps, " steps; ", recorded_steps, " are recorded"));
-  schedule = schedule_of(arguments, *common.max_training_steps);
-  common.learning_rate = schedule.rate;
+  tx.schedule = schedule_of(arguments, *common.max_training_steps);
   const std::string optimizer = arguments.word("optim", "adamw_torch_fused");
   if (const Value* more = arguments.take("optim_args")) arguments.not_built("optim_args", to_yaml_flow(*more));
-  common.weight_decay = arguments.number("weight_decay", 0);
-  rules = read_rules(arguments, optimizer);
-  if (const double most = arguments.number("max_grad_norm", 1.0); most > 0) common.clip_grad = most;
+  tx.optimizer = {.rules = read_rules(arguments, optimizer), .weight_decay = arguments.number("weight_decay", 0)};
+  if (const double most = arguments.number("max_grad_norm", 1.0); most > 0) tx.clip_grad = most;
   // Arguments that shaped the recorded batches, matter only on several devices, or trade memory for time.
   arguments.ignore({"seed", "data_seed", "average_tokens_across_devices", "activation_offloading",
                     "gradient_checkpointing", "gradient_checkpointing_kwargs", "max_length", "truncation_mode",
@@ -178,7 +176,7 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
   out.source = read_recorded_batches(case_file.parent_path() / text("batches"), preference);
   Arguments arguments(*config, where);
   train::TrainerConfig& common = out.trainer.common;
-  read_common(arguments, common, out.schedule, out.rules, out.source->steps_in_epoch());
+  read_common(arguments, common, out.tx, out.source->steps_in_epoch());
   out.overrides = router_overrides(arguments);
   if (preference) {
     auto dpo = read_dpo(arguments);

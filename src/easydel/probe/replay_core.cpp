@@ -70,11 +70,8 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   parts.model = models::load_model(replayed.model, parts.load);
   parts.side.reference.model = scaled_reference(replayed, parts.load);
   parts.trainer = replayed.trainer;
-  parts.source = std::move(replayed.source);
-  parts.schedule = replayed.schedule;
-  parts.rules = replayed.rules;
   parts.watcher = &recorder;
-  train::Trainer trainer(std::move(parts));
+  train::Trainer trainer(std::move(parts), std::move(replayed.source), std::move(replayed.tx));
   trainer.run();
   return {recorder.lines, parameters_of(trainer.model())};
 }

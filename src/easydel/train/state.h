@@ -9,17 +9,9 @@
 #include <string>
 
 #include "easydel/models/model.h"
-#include "easydel/train/optimizer.h"
-#include "easydel/train/schedule.h"
+#include "easydel/train/transformation.h"
 
 namespace easydel::train {
-
-// How updates are computed: the rule, and the learning rate of each update.
-struct Transformation {
-  OptimizerOptions optimizer;
-  Schedule schedule;
-  std::optional<double> clip_grad;  // largest global norm of the gradient
-};
 
 class State {
  public:

@@ -123,8 +123,8 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
     optimizer_->drop_gradients();
     return result;
   }
-  if (config().clip_grad)
-    if (const double factor = clip_factor(result.gradient_norm, *config().clip_grad); factor < 1)
+  if (clip_grad_)
+    if (const double factor = clip_factor(result.gradient_norm, *clip_grad_); factor < 1)
       optimizer_->scale_gradients(factor);
   optimizer_->step(schedule_.at(step));
   tokens_seen_ += result.tokens;

@@ -15,11 +15,10 @@
 #include "easydel/train/batch_source.h"
 #include "easydel/train/checkpoints.h"
 #include "easydel/train/method.h"
-#include "easydel/train/optimizer.h"
 #include "easydel/train/ranks.h"
 #include "easydel/train/report.h"
-#include "easydel/train/schedule.h"
 #include "easydel/train/state_files.h"
+#include "easydel/train/transformation.h"
 
 namespace easydel::train {
 
@@ -35,11 +34,6 @@ struct TrainerParts {
       models::DTypeSetting::automatic;  // of saved weights, as models::save_model takes it
   Value document;                       // the run's configuration, for state.json
   Watcher* watcher = nullptr;           // outlives the trainer
-
-  // Instead of what the configuration says, where a run is replayed.
-  std::unique_ptr<BatchSource> source;
-  std::optional<Schedule> schedule;
-  std::optional<OptimizerRules> rules;
 };
 
 // What a run will be, before it begins.
@@ -69,6 +63,9 @@ class Trainer {
  public:
   // Reads and prepares all data and finds the checkpoint to go on from. UserError for what is wrong with them.
   explicit Trainer(TrainerParts parts);
+  // Trains on a program's own examples instead of the mixture's: there is no evaluation, and the tokenizer may be
+  // missing. `source` decides how many examples a step has. `tx`: nothing is what the trainer's keys say.
+  Trainer(TrainerParts parts, std::unique_ptr<BatchSource> source, std::optional<Transformation> tx = {});
   ~Trainer();
 
   const RunPlan& plan() const { return plan_; }
@@ -94,6 +91,9 @@ class Trainer {
     int64_t tokens = 0;       // of the whole micro-batch
   };
   class Course;  // of a run, from step to step
+  struct Composing {};
+  Trainer(TrainerParts parts, Composing);  // without examples and an optimizer
+  void begin(std::optional<Transformation> tx);
   const TrainerConfig& config() const { return parts_.trainer.common; }
   void freeze();
   void build_data();
@@ -118,6 +118,7 @@ class Trainer {
   std::shared_ptr<data::Dataset> training_, evaluation_;
   std::unique_ptr<Optimizer> optimizer_;
   Schedule schedule_;
+  std::optional<double> clip_grad_;
   RunPlan plan_;
   Checkpoints checkpoints_;
   std::filesystem::path resumed_from_, last_saved_;

@@ -9,6 +9,7 @@
 #include "easydel/train/router_watch.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/trainer.h"
+#include "easydel/train/transformation.h"
 
 namespace easydel::train {
 namespace {
@@ -53,49 +54,6 @@ int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
   const int64_t one_layer = tokens * (8 * hidden + 3 * (inner ? inner : 4 * hidden)) * 4;
   const bool kept = parts.checkpointing.kind != nn::Checkpointing::nothing_saveable;
   return kept ? layers * one_layer : one_layer + layers * tokens * hidden * 4;
-}
-
-OptimizerRules rules_of(const TrainerConfig& config) {
-  const OptimizerArguments& more = config.extra_optimizer_kwargs;
-  const auto adam = [&] {
-    return adamw({.b1 = more.b1.value_or(0.9), .b2 = more.b2.value_or(0.999), .eps = more.eps.value_or(1e-8)});
-  };
-  switch (config.optimizer) {
-    case OptimizerName::adafactor:
-      return {adafactor({.eps = more.eps.value_or(1e-30)})};
-    case OptimizerName::lion:
-      return {lion(more.b1.value_or(0.9), more.b2.value_or(0.99))};
-    case OptimizerName::mars:
-      return {mars({.b1 = more.b1.value_or(0.95),
-                    .b2 = more.b2.value_or(0.99),
-                    .eps = more.eps.value_or(1e-8),
-                    .gamma = more.gamma})};
-    case OptimizerName::muon:
-      return {muon({.momentum = more.momentum.value_or(0.95), .nesterov = more.nesterov}), adam()};
-    case OptimizerName::rmsprop:
-      return {rmsprop({.alpha = more.decay,
-                       .eps = more.eps.value_or(1e-8),
-                       .momentum = more.momentum.value_or(0),
-                       .centered = more.centered})};
-    case OptimizerName::quad:
-    case OptimizerName::skew:
-      return {kron({.b1 = more.b1.value_or(0.95),
-                    .preconditioner_rate = more.preconditioner_lr,
-                    .block = more.block_size,
-                    .most_dense = more.max_size_dense,
-                    .skew = config.optimizer == OptimizerName::skew})};
-    case OptimizerName::soap: {
-      const double b2 = more.b2.value_or(0.95);
-      return {soap({.b1 = more.b1.value_or(0.95),
-                    .b2 = b2,
-                    .shampoo_b = b2,
-                    .eps = more.eps.value_or(1e-8),
-                    .frequency = more.precondition_frequency,
-                    .most_rows = more.max_precond_dim})};
-    }
-    default:
-      return {adam()};
-  }
 }
 
 // What the trainer's keys and the mixture's say of the data to learn from.
@@ -261,7 +219,7 @@ void Trainer::resume() {
   log::info("going on from ", found->string(), " (", state.step, " of ", plan_.steps, " steps)");
 }
 
-Trainer::Trainer(TrainerParts parts)
+Trainer::Trainer(TrainerParts parts, Composing)
     : parts_(std::move(parts)),
       ranks_(parts_.load.team),
       checkpoints_(fs::path(parts_.trainer.common.save_directory) / folder_name(parts_),
@@ -269,36 +227,38 @@ Trainer::Trainer(TrainerParts parts)
   check(parts_.model, "a trainer without a model");
   limit_length(parts_.trainer, parts_.mixture);
   check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
-  if (!parts_.source) check_update_divides(config(), ranks_.parts());
   freeze();
   router_losses_ = wants_router_losses(*parts_.model, config().aux_loss_enabled);
   method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.side});
-  if (parts_.source) {
-    source_ = std::move(parts_.source);
-  } else {
-    check(parts_.tokenizer, "a trainer without a tokenizer");
-    build_data();
-    if (parts_.trainer.facts().samples) sampler_ = std::make_unique<Sampler>(parts_.model, parts_.tokenizer);
-    source_ = method_->source(std::move(source_), sampler_.get());
-  }
+}
+
+Trainer::Trainer(TrainerParts parts) : Trainer(std::move(parts), Composing()) {
+  check_update_divides(config(), ranks_.parts());
+  check(parts_.tokenizer, "a trainer without a tokenizer");
+  build_data();
+  begin(std::nullopt);
+}
+
+Trainer::Trainer(TrainerParts parts, std::unique_ptr<BatchSource> source, std::optional<Transformation> tx)
+    : Trainer(std::move(parts), Composing()) {
+  check(source, "a trainer without examples");
+  source_ = std::move(source);
+  begin(std::move(tx));
+}
+
+void Trainer::begin(std::optional<Transformation> tx) {
+  if (parts_.trainer.facts().samples && parts_.tokenizer)
+    sampler_ = std::make_unique<Sampler>(parts_.model, parts_.tokenizer);
+  source_ = method_->source(std::move(source_), sampler_.get());
   make_plan();
-  OptimizerOptions options{.rules = parts_.rules ? *parts_.rules : rules_of(config()),
-                           .weight_decay = config().weight_decay,
-                           .decay_pattern = config().weight_decay_pattern};
-  optimizer_ = std::make_unique<Optimizer>(parts_.model->parameters(), options);
+  const Transformation made = tx ? std::move(*tx) : transformation_of(config(), plan_.steps);
+  schedule_ = made.schedule;
+  clip_grad_ = made.clip_grad;
+  optimizer_ = std::make_unique<Optimizer>(parts_.model->parameters(), made.optimizer);
   plan_.optimizer_bytes = optimizer_->state_bytes();
   if (ranks_.first()) checkpoints_.tidy();
   ranks_.barrier();
   if (config().resume_if_possible) resume();
-
-  schedule_.shape = config().scheduler == Scheduler::linear   ? Schedule::Shape::linear
-                    : config().scheduler == Scheduler::cosine ? Schedule::Shape::cosine
-                                                              : Schedule::Shape::constant;
-  schedule_.rate = config().learning_rate;
-  schedule_.rate_end = config().learning_rate_end.value_or(0);
-  schedule_.warmup = config().warmup_steps;
-  schedule_.steps = plan_.steps;
-  if (parts_.schedule) schedule_ = *parts_.schedule;
 }
 
 }  // namespace easydel::train
