@@ -48,35 +48,6 @@ TEST(Rows, TextIsLinesParagraphsOrTheWholeFile) {
   EXPECT_EQ(all_rows(folder / "a.txt", {SampleBy::document}).size(), 1u);
 }
 
-TEST(Rows, FieldsOfCsvAndTsvAreNamedByTheFirstLine) {
-  const TemporaryFolder folder;
-  write_file(folder / "a.csv",
-             "\xEF\xBB\xBFtext,label\r\n\"a, b\",1\r\n\"say \"\"hi\"\"\ntwice\",\n\nshort\n\"\",x\"y\n");
-  write_file(folder / "a.tsv", "text\tlabel\na, b\t\"1\"\n");
-  const auto rows = all_rows(folder / "a.csv");
-  std::vector<std::string> got;
-  for (const Row& row : rows) got.push_back(to_json(row.fields));
-  EXPECT_EQ(got, (std::vector<std::string>{R"({"text": "a, b", "label": "1"})",
-                                           R"({"text": "say \"hi\"\ntwice", "label": null})",
-                                           R"({"text": "short", "label": null})", R"({"text": "", "label": "x\"y"})"}));
-  EXPECT_EQ(rows[2].where, (folder / "a.csv").string() + ":6");
-  EXPECT_EQ(to_json(all_rows(folder / "a.tsv").at(0).fields), R"({"text": "a, b", "label": "1"})");
-}
-
-TEST(Rows, ABrokenCsvIsNamed) {
-  const TemporaryFolder folder;
-  const auto refused = [&](const std::string& text) {
-    write_file(folder / "a.csv", text);
-    return replaced(refusal([&] { all_rows(folder / "a.csv"); }), folder.path().string(), "DIR");
-  };
-  EXPECT_EQ(refused("text\na,b\n"),
-            "DIR/a.csv:2: the row has 2 fields, the first line names 1\n    put quotes around a value that contains "
-            "the separator");
-  EXPECT_EQ(refused("text,\n"), "DIR/a.csv:1: field 2 has no name\n    the first line names the fields");
-  EXPECT_EQ(refused("text,text\n"), "DIR/a.csv:1: two fields are called 'text'\n    the first line names the fields");
-  EXPECT_EQ(refused("text\na\n\"b\nc\n"), "DIR/a.csv:3: a quote is opened and never closed");
-}
-
 TEST(Rows, ABrokenLineIsNamed) {
   const TemporaryFolder folder;
   write_file(folder / "a.jsonl", "{\"text\": \"a\"}\n{\"text\": }\n");
@@ -89,23 +60,6 @@ TEST(Rows, ARowThatIsNoObjectIsRefused) {
   write_file(folder / "a.jsonl", "[1]\n");
   EXPECT_EQ(replaced(refusal([&] { all_rows(folder / "a.jsonl"); }), folder.path().string(), "DIR"),
             "DIR/a.jsonl:1: a row must be an object with named fields\n    as in {\"text\": \"...\"}");
-}
-
-TEST(Rows, PatternsMeanFiles) {
-  const TemporaryFolder folder;
-  for (const char* name : {"a.jsonl", "b.jsonl", "deep/er/c.jsonl", "d.txt"}) write_file(folder / name, "");
-  const std::string root = folder.path().string();
-  const auto names = [&](std::vector<std::string> patterns) {
-    std::vector<std::string> out;
-    for (const auto& path : expand(patterns, "data_files")) out.push_back(path.lexically_relative(root).string());
-    return out;
-  };
-  using Names = std::vector<std::string>;
-  EXPECT_EQ(names({root + "/*.jsonl"}), (Names{"a.jsonl", "b.jsonl"}));
-  EXPECT_EQ(names({root + "/**/*.jsonl"}), (Names{"a.jsonl", "b.jsonl", "deep/er/c.jsonl"}));
-  EXPECT_EQ(names({root + "/{b,a}.jsonl", root + "/a.jsonl"}), (Names{"b.jsonl", "a.jsonl"}));
-  EXPECT_EQ(replaced(refusal([&] { names({root + "/*.csv"}); }).substr(0, 60 + root.size()), root, "DIR").substr(0, 52),
-            "data_files: no file matches 'DIR/*.csv'\n    looked f");
 }
 
 TypedRow typed_row(const std::string& json, FieldRules rules = {}) {

@@ -189,12 +189,5 @@ TEST(MethodConfigs, WhatIsWrittenReadsBack) {
   EXPECT_EQ(again.section.own_as<DpoConfig>().beta, 0.3);
 }
 
-TEST(TrainerConfig, TimesAreRead) {
-  EXPECT_EQ(seconds_of("30s"), 30.0);
-  EXPECT_EQ(seconds_of("50min"), 3000.0);
-  EXPECT_EQ(seconds_of("1.5h"), 5400.0);
-  EXPECT_EQ(seconds_of("5"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace easydel::train

@@ -145,7 +145,7 @@ TEST(Trainer, PackedDocumentsLearnAsTheyDoAlone) {
   EXPECT_EQ(packed.watched.steps[0].tokens, alone.watched.steps[0].tokens);
 }
 
-class Resuming : public testing::TestWithParam<const char*> {};
+class Resuming : public testing::TestWithParam<models::DTypeSetting> {};
 
 TEST_P(Resuming, GoesOnToTheBit) {
   const TemporaryFolder whole, halves;

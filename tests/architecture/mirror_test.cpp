@@ -1,0 +1,66 @@
+// Each source of data and train has a test of its name, or this page says which test holds it.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "architecture/source.h"
+
+namespace easydel::test {
+namespace {
+
+// Sources without a test of their name: which test file covers them, and why there.
+const std::map<std::string, std::string>& covered_elsewhere() {
+  static const std::map<std::string, std::string> all{
+      // What a kind of file reads is one test for all text files, one for all files of columns.
+      {"data/source_arrow.cpp", "data/columnar_test.cpp"},
+      {"data/source_csv.cpp", "data/delimited_test.cpp"},
+      {"data/source_json.cpp", "data/rows_test.cpp"},
+      {"data/source_jsonl.cpp", "data/rows_test.cpp"},
+      {"data/source_parquet.cpp", "data/columnar_test.cpp"},
+      {"data/source_tsv.cpp", "data/delimited_test.cpp"},
+      {"data/source_txt.cpp", "data/rows_test.cpp"},
+      // Tables of keys hold no code; the keys are read in these.
+      {"data/tables.cpp", "data/mixture_config_test.cpp"},
+      {"train/dpo_config.cpp", "train/method_configs_test.cpp"},
+      {"train/method_tables.cpp", "train/method_configs_test.cpp"},
+      {"train/tables.cpp", "train/trainer_config_test.cpp"},
+      // Methods: rows against TRL's, whole runs against TRL's recorded ones.
+      {"train/dpo.cpp", "probe/replay_core_test.cpp"},
+      {"train/sft.cpp", "train/prepare_test.cpp"},
+      {"train/methods.cpp", "train/registered_method_test.cpp"},
+      // Parts of one class, of which each test needs all.
+      {"train/trainer_run.cpp", "train/trainer_test.cpp"},
+      {"train/trainer_setup.cpp", "train/trainer_test.cpp"},
+      // What several ranks do together needs several ranks; what routers do, a mixture of experts that trains.
+      {"train/ranks.cpp", "train/parallel_test.cpp"},
+      {"train/router_watch.cpp", "train/trainer_test.cpp"},
+      // Updates against torch's and the authors' recorded ones, and their checkpoints.
+      {"train/update_rules.cpp", "probe/recorded_vectors_test.cpp"},
+      {"train/update_rules_kron.cpp", "probe/recorded_vectors_test.cpp"},
+      {"train/update_rules_soap.cpp", "probe/recorded_vectors_test.cpp"},
+      {"train/update_rules_torch.cpp", "probe/recorded_vectors_test.cpp"},
+  };
+  return all;
+}
+
+TEST(Tests, MirrorTheSourcesOfDataAndTrain) {
+  std::set<std::string> tests, needed;
+  for (const SourceFile& file : source_files("tests", {"_test.cpp"})) tests.insert(file.path.substr(6));
+  for (const char* layer : {"data", "train"})
+    for (const SourceFile& file : source_files(std::string("src/easydel/") + layer, {".cpp"})) {
+      const std::string source = file.path.substr(12), stem = source.substr(0, source.size() - 4);
+      if (tests.contains(stem + "_test.cpp")) continue;
+      const auto elsewhere = covered_elsewhere().find(source);
+      needed.insert(source);
+      if (elsewhere == covered_elsewhere().end())
+        ADD_FAILURE() << file.path << " has no tests/" << stem << "_test.cpp";
+      else
+        EXPECT_TRUE(tests.contains(elsewhere->second)) << source << ": there is no tests/" << elsewhere->second;
+    }
+  for (const auto& [source, test] : covered_elsewhere())
+    EXPECT_TRUE(needed.contains(source)) << source << " has a test of its name, or is gone: take its line out";
+}
+
+}  // namespace
+}  // namespace easydel::test

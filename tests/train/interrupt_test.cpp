@@ -1,0 +1,37 @@
+#include "easydel/train/interrupt.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace easydel::train {
+namespace {
+
+TEST(Interrupt, NotesTheFirstSignalAndGivesTheOldHandlersBack) {
+  static volatile std::sig_atomic_t other = 0;
+  const auto before = std::signal(SIGTERM, [](int signal) { other = signal; });
+  {
+    const Interrupt interrupt;
+    EXPECT_EQ(interrupt.signal(), 0);
+    std::raise(SIGTERM);
+    EXPECT_EQ(interrupt.signal(), SIGTERM);
+    EXPECT_EQ(other, 0);
+  }
+  std::raise(SIGTERM);
+  EXPECT_EQ(other, SIGTERM);
+  std::signal(SIGTERM, before);
+  EXPECT_EQ(Interrupt().signal(), 0) << "a new one has seen nothing";
+}
+
+TEST(InterruptDeathTest, TheSecondSignalEndsTheProcess) {
+  EXPECT_EXIT(
+      {
+        const Interrupt interrupt;
+        std::raise(SIGINT);
+        std::raise(SIGTERM);
+      },
+      testing::ExitedWithCode(128 + SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace easydel::train
