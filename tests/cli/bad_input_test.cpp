@@ -188,6 +188,14 @@ TEST_F(BadInput, AKeyThatNeitherEasyDeLNorTheModelHas) {
                      "config.json has it\n    did you mean 'rope_theta'?");
 }
 
+// Every family reads such keys, and published files often leave them out.
+TEST_F(BadInput, AKeyThatTheModelReadsButDoesNotHave) {
+  EXPECT_EQ(run(run_of("base_config: {values: {is_causal: false, initializer_range: 0.5}}", "[validate]")).status, 0);
+  expect_one_problem(run(run_of("base_config: {values: {is_casual: false}}", "[validate]")),
+                     "run.yaml:3:35: base_config.values.is_casual: no such key: neither EasyDeL nor the model's "
+                     "config.json has it\n    did you mean 'is_causal'?");
+}
+
 TEST_F(BadInput, ATokenizerThatIsMissing) {
   std::filesystem::copy(model_, folder_ / "model");
   std::filesystem::remove(folder_ / "model/tokenizer.json");

@@ -72,8 +72,10 @@ void check_overrides(const BaseValues& values, const Value& model_config, config
   std::vector<std::string> known;
   for (const config::Key& key : config::section_of<BaseValues>().keys) known.push_back(key.name);
   for (const auto& [name, value] : model_config.entries) known.push_back(name);
+  known.insert(known.end(), models::common_keys().begin(), models::common_keys().end());
   for (const auto& [name, value] : values.config_json.entries) {
-    if (model_config.find(name)) continue;
+    if (model_config.find(name) || std::ranges::find(models::common_keys(), name) != models::common_keys().end())
+      continue;
     const std::string near = nearest(name, known);
     problems.add("base_config.values." + name, value.place,
                  "no such key: neither EasyDeL nor the model's config.json has it",

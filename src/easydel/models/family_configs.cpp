@@ -279,6 +279,13 @@ const FamilyConfig& family_config_of(const Value& config, const Where& where) {
   return *found;
 }
 
+std::span<const std::string_view> common_keys() {
+  static constexpr std::array<std::string_view, 9> keys = {"bos_token_id", "classifier_dropout", "eos_token_id",
+                                                           "id2label",     "initializer_range",  "is_causal",
+                                                           "num_labels",   "pad_token_id",       "tie_word_embeddings"};
+  return keys;
+}
+
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture) {
   for (const auto& [task, ending] : kEndings)
     if (architecture == class_stem(family) + std::string(ending)) return task;

@@ -67,6 +67,9 @@ const FamilyPart* part_of(const FamilyConfig& family, PartRole role);  // null: 
 // heads).
 const FamilyConfig& family_config_of(const Value& config, const Where& where);
 
+// Keys that every family reads from a config.json that has them, and that files often leave out.
+std::span<const std::string_view> common_keys();
+
 // The task of an architecture; nullopt: it is not one of the family's.
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture);
 // The task that the ending of a class's name says, whatever its family: "ForCausalLM". nullopt: none that is built, or

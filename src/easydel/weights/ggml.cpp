@@ -229,7 +229,7 @@ void decode(GgmlType type, const std::byte* blocks, float* out, int64_t count) {
       }
       return;
     default:
-      throw Bug(str("values of ", form.name, " are no floating numbers"));
+      throw Bug(str("values of ", form.name, " are not floating-point numbers"));
   }
 }
 
