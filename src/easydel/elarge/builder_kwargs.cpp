@@ -225,13 +225,7 @@ Value Builder::get_trainer_config() const {
   train::TrainerSection section;
   config::read_section(config::section_of<train::TrainerSection>(), written, &section, "trainer", problems);
   problems.throw_if_any();
-  Value out = config::write(section);
-  // By default evaluation uses training's batch size, and a completion may use all tokens that its prompt leaves.
-  if (at(out, "eval_batch_size").is_null()) out.set("eval_batch_size", at(out, "total_batch_size"));
-  const auto length = at(out, "max_length").as_int(), prompt = at(out, "max_prompt_length").as_int();
-  if (out.find("max_completion_length") && at(out, "max_completion_length").is_null() && length && prompt)
-    out.set("max_completion_length", Value::integer(*length - *prompt));
-  return out;
+  return with_derived_sizes(config::write(section));
 }
 
 }  // namespace easydel::elarge

@@ -55,6 +55,18 @@ Value without_nulls(const Value& value) {
   return out;
 }
 
+Value with_derived_sizes(Value trainer) {
+  const auto value_of = [&](std::string_view key) {
+    const Value* const value = trainer.find(key);
+    return value ? *value : Value{};
+  };
+  if (value_of("eval_batch_size").is_null()) trainer.set("eval_batch_size", value_of("total_batch_size"));
+  const auto length = value_of("max_length").as_int(), prompt = value_of("max_prompt_length").as_int();
+  if (trainer.find("max_completion_length") && value_of("max_completion_length").is_null() && length && prompt)
+    trainer.set("max_completion_length", Value::integer(*length - *prompt));
+  return trainer;
+}
+
 std::string number_type(std::string_view word, const std::string& where) {
   const std::string wanted = canonical(word.starts_with("torch.") ? word.substr(6) : word);
   std::vector<std::string> known;

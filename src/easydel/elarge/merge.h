@@ -16,6 +16,10 @@ Value deep_merge(Value base, const Value& over);
 // Removes keys whose value is null, at any depth; nulls in lists stay.
 Value without_nulls(const Value& value);
 
+// A trainer's section, with the sizes that follow from others where they are null: evaluation takes batches as large as
+// training does, a completion has what its prompt leaves of max_length.
+Value with_derived_sizes(Value trainer);
+
 // "bf16", "torch.bfloat16", "BF16" -> "bfloat16"; also the eight- and four-bit formats. UserError for an unknown word.
 std::string number_type(std::string_view word, const std::string& where);
 

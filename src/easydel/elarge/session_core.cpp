@@ -115,8 +115,6 @@ class TorchSession final : public Session {
     parts.checkpointing = checkpointing_of(config_);
     parts.save_dtype = config_.loader.param_dtype;
     parts.document = normalised(config_);
-    if (config_.loader.dtype == DTypeSetting::fp16 && parts.model->device().is_cpu())
-      refuse("loader.dtype", "fp16 cannot be trained on a CPU", "use bf16 or fp32");
     struct Kept {  // the bar outlives the trainer
       std::unique_ptr<train::Watcher> progress;
       std::optional<train::Trainer> trainer;

@@ -251,11 +251,7 @@ Value train_with(const VectorCase& vector, const VectorFile&) {
   for (const config::Section* rows : {variant, &table})
     for (const config::Key& key : rows->keys)
       if (key.name != "trainer_type" && !out.find(key.name)) out.set(key.name, value_of(key.name));
-  if (member(out, "eval_batch_size").is_null()) out.set("eval_batch_size", member(out, "total_batch_size"));
-  const auto length = member(out, "max_length").as_int(), prompt = member(out, "max_prompt_length").as_int();
-  if (out.find("max_completion_length") && member(out, "max_completion_length").is_null() && length && prompt)
-    out.set("max_completion_length", Value::integer(*length - *prompt));
-  return out;
+  return elarge::with_derived_sizes(std::move(out));
 }
 
 Value trainer_expectation(const VectorCase& vector, const VectorFile&) {
