@@ -6,6 +6,7 @@
 #include "easydel/base/files.h"
 #include "easydel/text/tokenizers/json_scores.h"
 #include "support/data.h"
+#include "text/gguf_bytes.h"
 
 namespace easydel::text {
 namespace {
@@ -290,37 +291,6 @@ TEST_F(Formats, VocabularyAndMergesHaveTheStepsOfTheirClass) {
   EXPECT_EQ(Tokenizer::load(folder_.path())->encode("ab 11"), (Ids{2, 3, 5, 5}));  // digits one by one
 }
 
-// A GGUF file of these values, version 3.
-struct GgufBytes {
-  std::string body;
-  uint64_t count = 0;
-  template <class T>
-  static std::string raw(T value) {
-    return {reinterpret_cast<const char*>(&value), sizeof value};
-  }
-  static std::string string(const std::string& text) { return raw<uint64_t>(text.size()) + text; }
-  GgufBytes& add(const std::string& key, uint32_t type, const std::string& value) {
-    body += string(key) + raw(type) + value;
-    ++count;
-    return *this;
-  }
-  GgufBytes& text(const std::string& key, const std::string& value) { return add(key, 8, string(value)); }
-  GgufBytes& id(const std::string& key, uint32_t value) { return add(key, 4, raw(value)); }
-  GgufBytes& flag(const std::string& key, bool value) { return add(key, 7, raw<uint8_t>(value)); }
-  GgufBytes& texts(const std::string& key, const std::vector<std::string>& list) {
-    std::string value = raw<uint32_t>(8) + raw<uint64_t>(list.size());
-    for (const std::string& one : list) value += string(one);
-    return add(key, 9, value);
-  }
-  template <class T>
-  GgufBytes& list(const std::string& key, uint32_t type, const std::vector<T>& values) {
-    std::string value = raw(type) + raw<uint64_t>(values.size());
-    for (T one : values) value += raw(one);
-    return add(key, 9, value);
-  }
-  std::string file() const { return "GGUF" + raw<uint32_t>(3) + raw<uint64_t>(0) + raw(count) + body; }
-};
-
 TEST_F(Formats, GgufHoldsBytePairs) {
   GgufBytes gguf;
   gguf.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "qwen2");
@@ -363,7 +333,7 @@ TEST_F(Formats, GgufRefusesWhatItCannotRead) {
                     GgufBytes().text("tokenizer.ggml.model", "plamo2").texts("tokenizer.ggml.tokens", {"a"}).file()),
             "F/x.gguf: has a vocabulary of the kind 'plamo2', which is not built yet\n    built: gpt2, llama, bert, "
             "t5, rwkv, "
-            "gemma4");
+            "gemma4, whitespace");
 }
 
 // The vectors of upstream projects through every form of a vocabulary that is at hand.

@@ -62,6 +62,7 @@ Gguf read_lists(const weights::GgufMetadata& file) {
 }
 
 void make_byte_pairs(const Gguf& gguf, ReadTokenizer& out, bool& adds_bos) {
+  using Pieces = GgufPattern::Pieces;
   const std::string& name = gguf.file.name();
   std::string model(gguf.file.text("tokenizer.ggml.model").value_or(""));
   std::string pre(gguf.file.text("tokenizer.ggml.pre").value_or(""));
@@ -90,8 +91,12 @@ void make_byte_pairs(const Gguf& gguf, ReadTokenizer& out, bool& adds_bos) {
   }
   Value options = Value::map();
   options.set("ignore_merges", Value::boolean(pattern.ignore_merges));
-  if (pattern.escapes_blanks) {
-    options.set("byte_fallback", Value::boolean(true));
+  if (pattern.pieces != Pieces::mapped_bytes) options.set("byte_fallback", Value::boolean(true));
+  if (pattern.pieces == Pieces::words) {
+    const bool lower = gguf.flag("normalizer.lowercase", false);
+    set_steps(out.parts, lower ? R"({"type": "Lowercase"})" : "", R"({"type": "WhitespaceSplit"})",
+              R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]})");
+  } else if (pattern.pieces == Pieces::escaped_blanks) {
     set_steps(out.parts, R"({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})",
               R"({"type": "Split", "pattern": {"Regex": "[^\\n]+|[\\n]+"}, "behavior": "Isolated", "invert": false})",
               R"({"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
@@ -99,7 +104,7 @@ void make_byte_pairs(const Gguf& gguf, ReadTokenizer& out, bool& adds_bos) {
   } else {
     set_byte_level(out.parts, pattern.patterns);
   }
-  out.parts.model = make_bpe(options, std::move(data), !pattern.escapes_blanks);
+  out.parts.model = make_bpe(options, std::move(data), pattern.pieces == Pieces::mapped_bytes);
 }
 
 void make_pieces(const Gguf& gguf, ReadTokenizer& out, bool unigram) {
@@ -199,7 +204,7 @@ ReadTokenizer read_gguf(const weights::GgufMetadata& file) try {
   ReadTokenizer out;
   bool adds_bos = false, adds_eos = false, words = *model == "bert";
   std::optional<TokenId> bos, eos;
-  if (*model == "gpt2" || *model == "gemma4") {
+  if (*model == "gpt2" || *model == "gemma4" || *model == "whitespace") {
     make_byte_pairs(gguf, out, adds_bos);
   } else if (*model == "llama") {
     make_pieces(gguf, out, false);
@@ -215,7 +220,7 @@ ReadTokenizer read_gguf(const weights::GgufMetadata& file) try {
     make_rwkv(gguf, out);
   } else {
     refuse(file.name(), str("has a vocabulary of the kind '", *model, "', which is not built yet"),
-           "built: gpt2, llama, bert, t5, rwkv, gemma4");
+           "built: gpt2, llama, bert, t5, rwkv, gemma4, whitespace");
   }
   std::string title(file.text("general.name").value_or(""));
   for (char& c : title) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
