@@ -7,6 +7,7 @@
 #include <set>
 
 #include "easydel/base/error.h"
+#include "easydel/base/fetched.h"
 #include "easydel/base/files.h"
 #include "easydel/weights/gguf_checkpoint.h"
 #include "easydel/weights/safetensors.h"
@@ -21,6 +22,7 @@ using Files = std::map<std::string, std::shared_ptr<const TensorFile>, std::less
 bool is_gguf(const fs::path& path) { return path.extension() == ".gguf"; }
 
 std::shared_ptr<const TensorFile> open_file(const fs::path& path) {
+  files::refuse_unfetched(path);
   if (is_gguf(path)) return GgufCheckpoint::open(path);
   if (path.extension() == ".bin") return TorchFile::open(path);
   return SafetensorsFile::open(path);
@@ -28,6 +30,7 @@ std::shared_ptr<const TensorFile> open_file(const fs::path& path) {
 
 // *.index.json is {"weight_map": {tensor: shard}}; each shard must hold exactly the tensors that the index lists.
 Files open_sharded(const fs::path& index) {
+  files::refuse_unfetched(index);
   std::string text = files::read(index);
   simdjson::dom::parser parser;
   simdjson::dom::element document;
@@ -71,6 +74,25 @@ Files open_sharded(const fs::path& index) {
   return tensors;
 }
 
+bool is_adapter(const fs::path& file) { return file.filename().string().starts_with("adapter_model."); }
+
+// A folder that PEFT saved holds what is added to a model, and names that model.
+void refuse_adapter(const fs::path& folder) {
+  const fs::path config = folder / "adapter_config.json";
+  if (!fs::is_regular_file(config)) return;
+  const Value document = parse_file(config);
+  const auto word = [&](const char* key) {
+    const Value* const value = document.is_map() ? document.find(key) : nullptr;
+    return value && value->is_text() ? value->scalar : std::string();
+  };
+  const std::string base = word("base_model_name_or_path"), kind = word("peft_type");
+  refuse(folder.string(),
+         str("is an adapter", kind.empty() ? "" : " (" + kind + ")", base.empty() ? "" : " of '" + base + "'",
+             ", not a model"),
+         str("give ", base.empty() ? "its model" : "'" + base + "'",
+             "; adapters are not built yet (--adapter will load one beside its model)"));
+}
+
 // The only file of a folder with this ending, or the index; empty: none. Several files without an index are refused. A
 // single file takes precedence over an index, as in transformers.
 fs::path safetensors_of(const fs::path& folder) {
@@ -79,7 +101,7 @@ fs::path safetensors_of(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code ignored;
   for (auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().extension() == ".safetensors") found.push_back(entry.path());
+    if (entry.path().extension() == ".safetensors" && !is_adapter(entry.path())) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   for (auto& entry : fs::directory_iterator(folder, ignored))
     if (entry.path().string().ends_with(".safetensors.index.json")) return entry.path();
@@ -136,6 +158,7 @@ Folder Folder::open(const fs::path& model) {
   const fs::path path = weights_file(model);
   if (path.empty() && !fs::is_directory(model)) refuse(model.string(), "is not a folder", "give the folder of a model");
   if (path.empty()) {
+    refuse_adapter(model);
     const std::string unread = unread_weights(model);
     refuse(
         model.string(),
@@ -156,7 +179,8 @@ bool Folder::has_weights(const fs::path& model) {
   if (!fs::is_directory(model)) return !weights_file(model).empty();
   for (auto& entry : fs::directory_iterator(model)) {
     const std::string name = entry.path().filename().string();
-    if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json")) return true;
+    if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") || is_adapter(entry.path()))
+      return true;
   }
   return !gguf_files(model).empty() || !unread_weights(model).empty();
 }
@@ -195,11 +219,16 @@ bool has_config(const fs::path& model) { return fs::exists(model / "config.json"
 ConfigFile read_config(const fs::path& model) {
   const fs::path path = model / "config.json";
   if (!fs::exists(path))
-    if (const fs::path gguf = gguf_of(model); !gguf.empty())
+    if (const fs::path gguf = gguf_of(model); !gguf.empty()) {
+      files::refuse_unfetched(gguf);
       return {GgufCheckpoint::open(gguf)->config(), FilePlace{gguf.string()}};
+    }
   if (!fs::exists(model)) refuse(model.string(), "there is no such model folder");
-  if (!fs::is_regular_file(path))
+  if (!fs::is_regular_file(path)) {
+    refuse_adapter(model);
     refuse(model.string(), "no config.json in this folder", "a model folder holds config.json and its weights");
+  }
+  files::refuse_unfetched(path);
   ConfigFile out{parse_file(path), FilePlace{path.string()}};
   if (!out.document.is_map()) refuse(out.where, "is not a mapping");
   return out;
