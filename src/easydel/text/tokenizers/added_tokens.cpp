@@ -15,6 +15,13 @@ char32_t character_before(std::string_view text, size_t at) {
   return next_character(text, from);
 }
 
+std::string normalized_content(const AddedToken& token, const Normalizer* normalizer) {
+  if (!token.normalized || !normalizer) return token.content;
+  NormalizedText content(token.content, false);
+  normalizer->apply(content);
+  return content.bytes();
+}
+
 bool word_beside(char32_t c) { return is_word(c) || c == 0x200c || c == 0x200d; }
 
 }  // namespace
@@ -30,12 +37,7 @@ void AddedTokens::add(const std::vector<AddedToken>& tokens, const Vocabulary& v
     auto old = by_content_.find(token.content);
     TokenId known = old != by_content_.end() ? tokens_[old->second].id : vocabulary.find(token.content);
     token.id = known >= 0 ? known : next++;
-    token.decoded = token.content;
-    if (token.normalized && normalizer) {
-      NormalizedText content(token.content, false);
-      normalizer->apply(content);
-      token.decoded = content.bytes();
-    }
+    token.decoded = normalized_content(token, normalizer);
     if (old != by_content_.end()) {
       if (tokens_[old->second].special) token.special = true;
       tokens_[old->second] = std::move(token);
@@ -45,6 +47,12 @@ void AddedTokens::add(const std::vector<AddedToken>& tokens, const Vocabulary& v
     by_content_[token.content] = tokens_.size();
     tokens_.push_back(std::move(token));
   }
+  before_ = finder_of(false);
+  after_ = finder_of(true);
+}
+
+void AddedTokens::set_normalizer(const Normalizer* normalizer) {
+  for (AddedToken& token : tokens_) token.decoded = normalized_content(token, normalizer);
   before_ = finder_of(false);
   after_ = finder_of(true);
 }

@@ -32,6 +32,9 @@ class AddedTokens {
   // `tokens` in the file's order. As upstream, a token of the vocabulary keeps its id; others get the next free one.
   void add(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary, const Normalizer* normalizer);
 
+  // After the file's normalizer was replaced; null: texts are not changed.
+  void set_normalizer(const Normalizer* normalizer);
+
   bool empty(bool normalized) const { return (normalized ? after_ : before_).never_matches(); }
   // Splits `text` at the tokens that are searched before (or, if `normalized`, after) normalization.
   void find(std::string_view text, bool normalized, bool parse_special, std::vector<Found>& out) const;

@@ -207,8 +207,10 @@ Encoding JsonTokenizer::encode_full(std::string_view text, const std::optional<s
   return out;
 }
 
-std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_special_tokens,
-                                  std::optional<bool> clean) const {
+std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_special_tokens, std::optional<bool> clean,
+                                  bool time_stamps) const {
+  std::vector<TokenId> of_class;
+  if (!settings_.decoding.empty()) ids = of_class = settings_.decoding.ids(ids, *this, skip_special_tokens);
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
   const Vocabulary& vocabulary = parts_.model->vocabulary();
@@ -230,6 +232,7 @@ std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_specia
   } else {
     for (size_t i = 0; i < tokens.size(); ++i) out += (i ? " " : "") + tokens[i];
   }
+  if (!settings_.decoding.empty()) out = settings_.decoding.text(std::move(out), time_stamps);
   return clean.value_or(settings_.clean_up) ? text::clean_up(std::move(out)) : out;
 }
 

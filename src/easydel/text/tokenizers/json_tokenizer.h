@@ -2,6 +2,7 @@
 #pragma once
 
 #include "easydel/text/tokenizers/added_tokens.h"
+#include "easydel/text/tokenizers/class_decoding.h"
 #include "easydel/text/tokenizers/decoders.h"
 #include "easydel/text/tokenizers/limits.h"
 #include "easydel/text/tokenizers/model.h"
@@ -33,6 +34,7 @@ struct TokenizerSettings {
   std::optional<TokenId> bos, eos, pad, unk;
   std::optional<std::string> chat_template;
   bool clean_up = false;
+  ClassDecoding decoding;
   std::vector<std::filesystem::path> files;
 };
 
@@ -43,8 +45,8 @@ class JsonTokenizer final : public Tokenizer {
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) const override;
   Encoding encode_full(std::string_view text, const std::optional<std::string>& pair,
                        const EncodeOptions& options) const override;
-  std::string decode(std::span<const TokenId> ids, bool skip_special_tokens,
-                     std::optional<bool> clean_up) const override;
+  std::string decode(std::span<const TokenId> ids, bool skip_special_tokens, std::optional<bool> clean_up,
+                     bool time_stamps) const override;
   int64_t vocabulary_size() const override;
   std::optional<TokenId> id_of(std::string_view token) const override;
   std::string token_of(TokenId id) const override;

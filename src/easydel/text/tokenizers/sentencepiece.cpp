@@ -58,6 +58,15 @@ std::unique_ptr<const Model> make_model(const SentencePieceFile& file, ModelData
   return std::make_unique<WholePieces>(std::move(data), unknown, file.type == SentencePieceFile::Type::character);
 }
 
+SentencePieceRules rules_of(const SentencePieceFile::Normalization& given) {
+  SentencePieceRules rules;
+  if (!given.charsmap.empty()) rules.charsmap = Charsmap(given.charsmap);
+  rules.add_dummy_prefix = given.add_dummy_prefix;
+  rules.remove_extra_whitespaces = given.remove_extra_whitespaces;
+  rules.escape_whitespaces = given.escape_whitespaces;
+  return rules;
+}
+
 }  // namespace
 
 SentencePieces read_pieces(std::string_view bytes, const std::string& name) {
@@ -73,11 +82,7 @@ SentencePieces read_pieces(std::string_view bytes, const std::string& name) {
 
 ReadTokenizer read_sentencepiece(std::string_view bytes, const std::string& name, bool prefix_only_at_start) try {
   SentencePieceFile file = parse_sentencepiece(bytes, name);
-  SentencePieceRules rules;
-  if (!file.charsmap.empty()) rules.charsmap = Charsmap(file.charsmap);
-  rules.add_dummy_prefix = file.add_dummy_prefix;
-  rules.remove_extra_whitespaces = file.remove_extra_whitespaces;
-  rules.escape_whitespaces = file.escape_whitespaces;
+  SentencePieceRules rules = rules_of(file.normalizer);
   rules.treat_whitespace_as_suffix = file.treat_whitespace_as_suffix;
   rules.prefix_only_at_start = prefix_only_at_start;
   rules.unknown_surface = file.unknown_surface;
@@ -113,7 +118,8 @@ ReadTokenizer read_sentencepiece(std::string_view bytes, const std::string& name
   out.pad = control(file.pad);
   out.parts.model = make_model(file, std::move(data), std::move(kinds), *out.unk);
   out.parts.added.add(added, out.parts.model->vocabulary(), nullptr);
-  out.parts.decoder = make_sentencepiece_decoder(rules);
+  out.parts.decoder = make_sentencepiece_decoder(
+      rules, file.denormalizer.charsmap.empty() ? nullptr : make_sentencepiece_normalizer(rules_of(file.denormalizer)));
   out.parts.normalizer = make_sentencepiece_normalizer(std::move(rules));
   out.parts.cutter = Cutter{};
   return out;

@@ -160,7 +160,7 @@ class Builder {
 
   std::string normalizer() const {
     std::vector<std::string> out;
-    bool others = file_.charsmap.empty() && kind_.normalizers.starts_with("charsmap");
+    bool others = file_.normalizer.charsmap.empty() && kind_.normalizers.starts_with("charsmap");
     each_part(others ? kind_.without_charsmap : kind_.normalizers, '\n', [&](std::string_view step) {
       for (auto [key, usual] : {std::pair("do_lower_case", kind_.lowers), {"keep_accents", kind_.keeps_accents}}) {
         if (!step.starts_with(key)) continue;
@@ -170,9 +170,9 @@ class Builder {
       }
       if (step != "charsmap")
         out.emplace_back(step);
-      else if (!file_.charsmap.empty())
-        out.push_back(
-            str(R"({"type": "Precompiled", "precompiled_charsmap": ")", encode_base64(file_.charsmap), "\"}"));
+      else if (!file_.normalizer.charsmap.empty())
+        out.push_back(str(R"({"type": "Precompiled", "precompiled_charsmap": ")",
+                          encode_base64(file_.normalizer.charsmap), "\"}"));
     });
     return in_sequence("normalizers", out);
   }

@@ -60,7 +60,8 @@ void read_trainer(std::string_view bytes, const std::string& name, SentencePiece
     }
 }
 
-void read_normalizer(std::string_view bytes, const std::string& name, SentencePieceFile& out) {
+SentencePieceFile::Normalization read_normalization(std::string_view bytes, const std::string& name) {
+  SentencePieceFile::Normalization out;
   Protobuf message(bytes, name);
   for (Protobuf::Field field; message.next(field);) {
     if (field.number == 2) out.charsmap = field.bytes;
@@ -68,6 +69,7 @@ void read_normalizer(std::string_view bytes, const std::string& name, SentencePi
     if (field.number == 4) out.remove_extra_whitespaces = field.value != 0;
     if (field.number == 5) out.escape_whitespaces = field.value != 0;
   }
+  return out;
 }
 
 }  // namespace
@@ -78,7 +80,8 @@ SentencePieceFile parse_sentencepiece(std::string_view bytes, const std::string&
   for (Protobuf::Field field; message.next(field);) {
     if (field.number == 1) out.pieces.push_back(read_piece(field.bytes, name));
     if (field.number == 2) read_trainer(field.bytes, name, out);
-    if (field.number == 3) read_normalizer(field.bytes, name, out);
+    if (field.number == 3) out.normalizer = read_normalization(field.bytes, name);
+    if (field.number == 5) out.denormalizer = read_normalization(field.bytes, name);
   }
   if (out.pieces.empty()) refuse(name, "is not a SentencePiece model: it has no pieces", fetch_model_again);
   if (out.pieces.size() >= 1 << 24) refuse(name, str("has ", out.pieces.size(), " pieces"), "at most 16777215");

@@ -23,8 +23,13 @@ struct SentencePieceFile {
   bool byte_fallback = false;
   int64_t unk = 0, bos = 1, eos = 2, pad = -1;
   std::string unknown_surface = " \xE2\x81\x87 ";
-  std::string_view charsmap;  // compiled; empty: none
-  bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
+  // A NormalizerSpec. Its charsmap is compiled; empty: none.
+  struct Normalization {
+    std::string_view charsmap;
+    bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
+  };
+  Normalization normalizer;    // of texts before they are encoded
+  Normalization denormalizer;  // of decoded texts; without a charsmap there is none
   bool treat_whitespace_as_suffix = false;
 };
 

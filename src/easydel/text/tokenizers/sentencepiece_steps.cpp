@@ -91,11 +91,12 @@ int byte_of_code(std::string_view token) {
 
 class SentencePieceDecoder final : public Decoder {
  public:
-  explicit SentencePieceDecoder(const SentencePieceRules& rules)
+  SentencePieceDecoder(const SentencePieceRules& rules, std::unique_ptr<const Normalizer> denormalizer)
       : unknown_(rules.unknown),
         surface_(rules.unknown_surface),
         trims_(rules.add_dummy_prefix || rules.remove_extra_whitespaces),
-        trims_all_(rules.remove_extra_whitespaces) {}
+        trims_all_(rules.remove_extra_whitespaces),
+        denormalizer_(std::move(denormalizer)) {}
 
   void apply(std::vector<std::string>& tokens) const override {
     std::string text, bytes;
@@ -137,12 +138,18 @@ class SentencePieceDecoder final : public Decoder {
       text += rest;
     }
     flush();
+    if (denormalizer_) {
+      NormalizedText changed(text, false);
+      denormalizer_->apply(changed);
+      text = changed.bytes();
+    }
     tokens = {std::move(text)};
   }
 
  private:
   std::string unknown_, surface_;
   bool trims_, trims_all_;
+  std::unique_ptr<const Normalizer> denormalizer_;
 };
 
 }  // namespace
@@ -151,8 +158,9 @@ std::unique_ptr<const Normalizer> make_sentencepiece_normalizer(SentencePieceRul
   return std::make_unique<SentencePieceNormalizer>(std::move(rules));
 }
 
-std::unique_ptr<const Decoder> make_sentencepiece_decoder(const SentencePieceRules& rules) {
-  return std::make_unique<SentencePieceDecoder>(rules);
+std::unique_ptr<const Decoder> make_sentencepiece_decoder(const SentencePieceRules& rules,
+                                                          std::unique_ptr<const Normalizer> denormalizer) {
+  return std::make_unique<SentencePieceDecoder>(rules, std::move(denormalizer));
 }
 
 }  // namespace easydel::text

@@ -23,6 +23,8 @@ struct SentencePieceRules {
 };
 
 std::unique_ptr<const Normalizer> make_sentencepiece_normalizer(SentencePieceRules rules);
-std::unique_ptr<const Decoder> make_sentencepiece_decoder(const SentencePieceRules& rules);
+// `denormalizer` is applied to the decoded text; null: none.
+std::unique_ptr<const Decoder> make_sentencepiece_decoder(const SentencePieceRules& rules,
+                                                          std::unique_ptr<const Normalizer> denormalizer = nullptr);
 
 }  // namespace easydel::text

@@ -46,8 +46,9 @@ class Tokenizer {
   virtual std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const = 0;
   virtual Encoding encode_full(std::string_view text, const std::optional<std::string>& pair,
                                const EncodeOptions& options = {}) const = 0;
+  // `time_stamps`: keep Whisper's, which are left out by default.
   virtual std::string decode(std::span<const TokenId> ids, bool skip_special_tokens = true,
-                             std::optional<bool> clean_up = std::nullopt) const = 0;
+                             std::optional<bool> clean_up = std::nullopt, bool time_stamps = false) const = 0;
 
   virtual int64_t vocabulary_size() const = 0;  // including added tokens
   virtual std::optional<TokenId> id_of(std::string_view token) const = 0;
@@ -69,18 +70,24 @@ class Tokenizer {
 // vocabulary.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
 
-// Streaming decode: never returns part of a character; the concatenated pieces equal
-// decode(all ids, skip_special_tokens, false).
+// The text that `ids` add to the text of `before`. Differs from decode(ids) where the decoder drops the space at the
+// beginning of a text.
+std::string decode_continuation(const Tokenizer& tokenizer, std::span<const TokenId> before,
+                                std::span<const TokenId> ids, bool skip_special_tokens = true);
+
+// Streaming decode: never returns part of a character; the concatenated pieces equal decode_continuation(before, ids).
 class DecodeStream {
  public:
-  explicit DecodeStream(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens = true);
+  explicit DecodeStream(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens = true,
+                        std::span<const TokenId> before = {});
   std::string push(TokenId id);  // the text that is final now; may be empty
   std::string finish();          // the rest
 
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;
   bool skip_special_tokens_;
-  std::vector<TokenId> ids_;
+  std::vector<TokenId> ids_;       // the end of `before`, then the ids that were pushed
+  size_t before_;                  // the number of those of `before`
   size_t prefix_ = 0, shown_ = 0;  // ids before `prefix_` are settled
   std::string emitted_;
 };

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "easydel/base/error.h"
+#include "easydel/base/fetched.h"
 #include "easydel/base/files.h"
 #include "easydel/text/tokenizers/formats.h"
 #include "easydel/text/tokenizers/json_fields.h"
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 // The JSON object in `path`; empty if there is no such file.
 Value read_beside(const fs::path& path, std::vector<fs::path>& read) {
   if (!fs::is_regular_file(path)) return Value::map();
+  files::refuse_unfetched(path);
   Value out = parse_json(files::read(path), path.string());
   if (!out.is_map()) refuse(path.string(), "is not a JSON object", "fetch the tokenizer again");
   read.push_back(path);
@@ -116,6 +118,12 @@ std::optional<std::vector<AddedToken>> more_special(const Value& config, const V
   return std::nullopt;
 }
 
+// transformers 5 gives a LlamaTokenizer no normalizer, whatever its file says.
+bool is_llama(const Value& config) {
+  const Value* name = config.find("tokenizer_class");
+  return name && (name->scalar == "LlamaTokenizer" || name->scalar == "LlamaTokenizerFast");
+}
+
 // Applies transformers' additions to a file's tokens: added_tokens_decoder overrides them; then the named and the other
 // special tokens are added if they are in neither. The last of two with the same text wins.
 void add_tokens(const Value& config, const NamedTokens& named, const std::vector<AddedToken>& special,
@@ -132,7 +140,8 @@ void add_tokens(const Value& config, const NamedTokens& named, const std::vector
   for (auto& token : named.tokens)
     if (token) add(*token);
   for (const AddedToken& token : special) add(token);
-  parts.added.add(out, parts.model->vocabulary(), parts.normalizer.get());
+  parts.added.add(out, parts.model->vocabulary(),
+                  is_llama(config) && !parts.byte_level ? nullptr : parts.normalizer.get());
 }
 
 // For files other than tokenizer.json, add_bos_token and add_eos_token replace the post-processor if the configuration
@@ -152,13 +161,12 @@ void apply_bos_eos_rules(const Value& config, const TokenizerSettings& settings,
 // transformers 5 rebuilds the steps of a LlamaTokenizer (tokenization_llama.py): a blank is added only at the start of
 // the text, not after each special token, unless 'legacy' is set. A byte-level file keeps its own steps.
 void apply_llama_rules(const Value& config, TokenizerParts& parts) {
-  const Value* name = config.find("tokenizer_class");
-  bool llama = name && (name->scalar == "LlamaTokenizer" || name->scalar == "LlamaTokenizerFast");
-  if (!llama || !parts.model->is_bpe() || parts.byte_level) return;
+  if (!is_llama(config) || !parts.model->is_bpe() || parts.byte_level) return;
   bool prefix = bool_field(config, "add_prefix_space", true), legacy = bool_field(config, "legacy", false);
   Value metaspace = parse_json(R"({"type": "Metaspace", "replacement": "\u2581", "split": false})");
   metaspace.set("prepend_scheme", Value::text(!prefix ? "never" : legacy ? "always" : "first"));
   parts.normalizer = nullptr;
+  parts.added.set_normalizer(nullptr);  // tokens that are marked as normalized are searched in the text as it is
   parts.pre_tokenizer = make_pre_tokenizer(metaspace);
   parts.cutter.reset();
   Value decoder = parse_json(R"({"type": "Sequence", "decoders": [
@@ -262,6 +270,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   bool is_folder = fs::is_directory(where);
   if (!is_folder && !fs::exists(where)) refuse(where.string(), "no such file or folder", what_works);
   fs::path file = is_folder ? tokenizer_file(where) : where;
+  files::refuse_unfetched(file);
   // A vocabulary does not say how texts are split; the files next to it do.
   bool bare = file.filename() == "vocab.json" || file.filename() == "vocab.txt";
   TokenizerSettings settings;
@@ -328,6 +337,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
     apply_bos_eos_rules(config, settings, filled(named.tokens[NamedTokens::bos], settings.bos),
                         filled(named.tokens[NamedTokens::eos], settings.eos), parts);
   }
+  settings.decoding =
+      class_decoding(string_field(config, "tokenizer_class", ""), string_field(model, "model_type", ""));
   // For byte pairs, transformers 5 does not change the text, whatever the configuration says.
   settings.clean_up = bool_field(config, "clean_up_tokenization_spaces", false) && !parts.model->is_bpe();
   fs::path jinja = folder / "chat_template.jinja";
