@@ -26,6 +26,7 @@ TEST(OutputChoice, GoesByTemplateAndModelType) {
   EXPECT_EQ(detected("vllm-deepseekr1.jinja"), "deepseek_v3/deepseek_r1");
   EXPECT_EQ(detected("google-gemma-2-2b-it.jinja"), "/");
   EXPECT_EQ(detect_output_format("", "kimi_k2").tools, "kimi_k2");
+  EXPECT_EQ(detect_output_format("", "kimi_k2").reasoning, "kimi_k2");
   EXPECT_EQ(detect_output_format("", "").tools, "hermes");
 }
 

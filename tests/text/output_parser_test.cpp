@@ -276,6 +276,15 @@ TEST(OutputParser, SeparatesReasoningByEachFormat) {
   OutputOptions on;
   on.thinking = OutputOptions::Thinking::on;
   EXPECT_EQ(parsed("", "A", "qwen3", on), "content[] reasoning[A]");
+  // A section of calls ends reasoning that nothing closed.
+  EXPECT_EQ(parsed("kimi_k2",
+                   "<think>A<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}"
+                   "<|tool_call_end|><|tool_calls_section_end|>",
+                   "kimi_k2"),
+            "content[] reasoning[A] functions.f:0:f{}");
+  EXPECT_EQ(parsed("kimi_k2", "<think>A</think>B<|tool_calls_section_begin|>", "kimi_k2"), both);
+  EXPECT_EQ(parsed("", "A<|tool_calls_section_begin|>B", "kimi_k2", on),
+            "content[<|tool_calls_section_begin|>B] reasoning[A]");
   EXPECT_EQ(parsed("", "<think>A</think><response>\nB\n</response>", "ernie45"), both);
   EXPECT_EQ(parsed("", "<think>\nA\n</think>\n<answer>\nB\n</answer>", "hunyuan_a13b"), both);
   EXPECT_EQ(parsed("", "[THINK]A[/THINK]B", "mistral"), both);

@@ -69,6 +69,19 @@ TEST(ToolParsers, ReadsTheFormatsThatNoRecordedCaseShows) {
   EXPECT_EQ(parsed("functionary", "Hi<function=get_weather>" + json + "</function>"), call);
 }
 
+TEST(ToolParsers, KeepsACallWhoseListBreaksOffAfterWholeArguments) {
+  const std::string call = "content[Hi] reasoning[] :f{\"a\": 1}";
+  EXPECT_EQ(parsed("apertus", "Hi<|tools_prefix|>[{\"f\": {\"a\": 1}"), call);
+  EXPECT_EQ(parsed("apertus", "Hi<|tools_prefix|>[{\"f\": {\"a\": 1}}"), call);
+  EXPECT_EQ(parsed("apertus", "Hi<|tools_prefix|>[{\"f\": {\"a\": 1}}, {\"g\": {}"), call + " :g{}");
+  EXPECT_EQ(parsed("hermes", "Hi<tool_call>[{\"name\": \"f\", \"arguments\": {\"a\": 1}"), call);
+  // Arguments that break off are not a call.
+  EXPECT_EQ(parsed("apertus", "Hi<|tools_prefix|>[{\"f\": {\"a\": 1"),
+            "content[Hi<|tools_prefix|>[{\"f\": {\"a\": 1] reasoning[]");
+  EXPECT_EQ(parsed("hermes", "Hi<tool_call>[{\"arguments\": {\"a\": 1}"),
+            "content[Hi<tool_call>[{\"arguments\": {\"a\": 1}] reasoning[]");
+}
+
 TEST(ToolParsers, LooksForNoCallsInThinkingThatNobodySeparates) {
   EXPECT_EQ(parsed("minimax",
                    "<think>I use <tool_calls>\n{\"name\": \"no\", \"arguments\": {}}\n</tool_calls></think> Now. "

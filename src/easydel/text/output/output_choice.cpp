@@ -72,6 +72,7 @@ constexpr Mark reasoning_marks[] = {
     {{"<think>", "<|start_of_role|>"}, "granite"},
     {{"<think>", "<response>"}, "ernie45"},
     {{"<think>", "<｜Assistant｜>"}, "deepseek_v3"},
+    {{"<think>", "<|tool_calls_section_begin|>"}, "kimi_k2"},
     {{"<think>"}, "qwen3"},
     {{"</think>"}, "deepseek_r1"},
 };
@@ -94,7 +95,7 @@ constexpr Family families[] = {
     {"hunyuan", "hunyuan_a13b", "hunyuan_a13b"},
     {"internlm", "internlm", ""},
     {"jamba", "jamba", ""},
-    {"kimi", "kimi_k2", "deepseek_v3"},
+    {"kimi", "kimi_k2", "kimi_k2"},
     {"lfm2", "lfm2", ""},
     {"llama4", "llama4_pythonic", ""},
     {"llama", "llama3_json", ""},

@@ -23,11 +23,7 @@ const ReasoningFormat reasoning_formats_by_name[] = {
      .closes = {"<|END_THINKING|>"},
      .noise = {"<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"}},
     {.name = "deepseek_r1", .aliases = {}, .opens = think, .closes = end_think, .start = Start::implicit},
-    {.name = "deepseek_v3",
-     .aliases = {"glm45", "holo2", "kimi_k2"},
-     .opens = think,
-     .closes = end_think,
-     .start = Start::asked},
+    {.name = "deepseek_v3", .aliases = {"glm45", "holo2"}, .opens = think, .closes = end_think, .start = Start::asked},
     {.name = "ernie45",
      .aliases = {},
      .opens = think,
@@ -51,6 +47,12 @@ const ReasoningFormat reasoning_formats_by_name[] = {
      .closes = end_think,
      .noise = {"<answer>\n", "<answer>", "\n</answer>", "</answer>"}},
     {.name = "identity", .aliases = {"none", "passthrough"}},
+    {.name = "kimi_k2",
+     .aliases = {},
+     .opens = think,
+     .closes = end_think,
+     .calls = {"<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"},
+     .start = Start::asked},
     {.name = "minimax_m2", .aliases = {}, .opens = think, .closes = end_think, .start = Start::implicit},
     {.name = "minimax_m2_append_think", .aliases = {}, .opens = think, .closes = end_think, .stays_in_content = true},
     {.name = "mistral", .aliases = {}, .opens = {"[THINK]"}, .closes = {"[/THINK]"}},
@@ -107,9 +109,11 @@ Task<> read_reasoning(ReadContext& context, const ReasoningFormat& format) {
     co_return;
   }
   const Take take = [&context](std::string_view piece) { context.sink.reasoning(piece); };
-  const size_t close = co_await read_until(in, format.closes, take);
-  if (close == kNone) co_return;
-  in.take(format.closes[close].size());
+  Markers ends = format.closes;
+  ends.insert(ends.end(), format.calls.begin(), format.calls.end());
+  const size_t end = co_await read_until(in, ends, take);
+  if (end == kNone) co_return;
+  if (end < format.closes.size()) in.take(ends[end].size());
   context.sink.end_reasoning();
 }
 

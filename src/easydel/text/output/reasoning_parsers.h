@@ -14,6 +14,7 @@ struct ReasoningFormat {
   std::string_view name;
   std::vector<std::string_view> aliases;
   Markers opens = {}, closes = {};
+  Markers calls = {};  // markers of tool calls, which also end reasoning that is not closed
   // Whether reasoning begins without a marker: always, only if it was requested, or never.
   enum class Start : uint8_t { implicit, asked, marked } start = Start::marked;
   bool stays_in_content = false;  // reasoning and its markers stay in the content; a missing opening marker is added

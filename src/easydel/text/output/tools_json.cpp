@@ -64,8 +64,9 @@ Task<bool> read_arguments(ReadContext& context, PendingCall& call) {
   co_return none;
 }
 
-// Reads the keys of an object that may be a call. `depth`: they may be nested in OpenAI's {"function": {...}}.
-Task<bool> read_call_keys(ReadContext& context, const JsonCalls& format, PendingCall& call, int depth) {
+// Reads the keys of an object that may be a call. `depth`: they may be nested in OpenAI's {"function": {...}}. A call
+// of a list (`listed`) counts also if the text breaks off after its arguments.
+Task<bool> read_call_keys(ReadContext& context, const JsonCalls& format, PendingCall& call, int depth, bool listed) {
   Incoming& in = context.in;
   co_await skip_space(in);
   const bool opened = co_await take_if(in, "{");
@@ -94,7 +95,7 @@ Task<bool> read_call_keys(ReadContext& context, const JsonCalls& format, Pending
       if (!good || name.empty()) co_return false;
       call.name(std::move(name));
     } else if (key == "function" && first == '{' && depth == 0) {
-      const bool good = co_await read_call_keys(context, format, call, depth + 1);
+      const bool good = co_await read_call_keys(context, format, call, depth + 1, listed);
       if (!good) co_return false;
     } else if (is_one_of(key, format.argument_keys) && !call.has_arguments) {
       const bool good = co_await read_arguments(context, call);
@@ -110,14 +111,16 @@ Task<bool> read_call_keys(ReadContext& context, const JsonCalls& format, Pending
     co_await skip_space(in);
     const bool comma = co_await take_if(in, ",");
     if (comma) continue;
+    const int next = co_await in.peek();
+    if (next < 0 && listed && call.named && call.has_arguments) co_return true;
     const bool end = co_await take_if(in, "}");
     co_return end;
   }
 }
 
-Task<bool> read_call(ReadContext& context, const JsonCalls& format) {
+Task<bool> read_call(ReadContext& context, const JsonCalls& format, bool listed) {
   PendingCall call(context.sink);
-  const bool good = co_await read_call_keys(context, format, call, 0);
+  const bool good = co_await read_call_keys(context, format, call, 0, listed);
   if (good && call.named && call.has_arguments) {
     context.sink.end_call();
     co_return true;
@@ -132,10 +135,10 @@ Task<bool> read_json_call_list(ReadContext& context, const JsonCalls& format) {
   Incoming& in = context.in;
   co_await skip_space(in);
   const bool list = co_await take_if(in, "[");
-  if (!list) co_return co_await read_call(context, format);
+  if (!list) co_return co_await read_call(context, format, false);
   co_await skip_space(in);
   while (true) {
-    const bool good = co_await read_call(context, format);
+    const bool good = co_await read_call(context, format, true);
     if (!good) co_return false;
     in.mark();  // a complete call stays a call, whatever follows
     co_await skip_space(in);
