@@ -21,7 +21,7 @@ std::string first_bytes(const std::filesystem::path& file) {
   std::string out(256, '\0');
   std::ifstream in(file, std::ios::binary);
   in.read(out.data(), static_cast<std::streamsize>(out.size()));
-  out.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  out.resize(size_t(std::max<std::streamsize>(in.gcount(), 0)));
   return out;
 }
 
@@ -34,7 +34,7 @@ void refuse_unfetched(const std::filesystem::path& file) {
            "run 'git lfs pull' in its folder, or fetch the file again");
   if (begin.starts_with("\xEF\xBB\xBF")) begin.erase(0, 3);
   begin.erase(0, begin.find_first_not_of(" \t\r\n"));
-  std::ranges::transform(begin, begin.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(begin, begin.begin(), [](unsigned char c) { return char(std::tolower(c)); });
   if (std::ranges::any_of(pages_begin, [&](std::string_view page) { return begin.starts_with(page); }))
     refuse(file.string(), "is a web page that was saved under this name, probably an error page",
            "fetch the file again; the server may ask for a login (HF_TOKEN)");
