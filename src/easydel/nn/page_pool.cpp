@@ -33,7 +33,7 @@ int64_t PagePool::page_bytes() const { return page_elements_ * int64_t(options_.
 void PagePool::reserve(int64_t pages) {
   check(pages <= std::numeric_limits<int32_t>::max(), "page pool: ", pages, " pages");
   const Tensor storage = at::empty({pages, page_elements_}, options_);
-  const int64_t before = int64_t(owners_.size());
+  const int64_t before = counts_.ids();
   if (before > 0) storage.narrow(0, 0, before).copy_(storage_.narrow(0, 0, before));
   storage_ = storage, capacity_ = pages;
   const auto view = [&](int64_t heads, int64_t dim, int64_t offset) {
@@ -47,28 +47,12 @@ void PagePool::reserve(int64_t pages) {
 }
 
 int32_t PagePool::take() {
-  ++used_;
-  if (!free_.empty()) {
-    const int32_t page = free_.back();
-    free_.pop_back();
-    owners_[size_t(page)] = 1;
-    return page;
-  }
-  if (int64_t(owners_.size()) == capacity_) reserve(2 * capacity_);
-  owners_.push_back(1);
-  return int32_t(owners_.size()) - 1;
-}
-
-void PagePool::give_back(int32_t page) {
-  int32_t& owners = owners_[size_t(page)];
-  check(owners > 0, "page pool: page ", page, " is free already");
-  if (--owners > 0) return;
-  --used_;
-  free_.push_back(page);
+  if (counts_.free() == 0 && counts_.ids() == capacity_) reserve(2 * capacity_);
+  return counts_.take();
 }
 
 int32_t PagePool::own(int32_t page, int64_t tokens) {
-  if (owners_[size_t(page)] == 1) return page;
+  if (counts_.owners(page) == 1) return page;
   const int32_t copy = take();
   for (const LayerPages& layer : layers_)
     for (const Tensor* all : {&layer.keys, &layer.values})

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "easydel/nn/memory.h"
+#include "easydel/nn/page_counts.h"
 
 namespace easydel::nn {
 
@@ -20,13 +21,13 @@ class PagePool {
   bool empty() const { return page_elements_ == 0; }  // no layer has keys
   int64_t page_tokens() const { return page_tokens_; }
   int64_t page_bytes() const;
-  int64_t used() const { return used_; }  // pages that have an owner
+  int64_t used() const { return counts_.used(); }  // pages that have an owner
 
   // A page with one owner. What it holds is undefined.
   int32_t take();
   // share() adds an owner, give_back() removes one. A page without owners is free.
-  void share(int32_t page) { ++owners_[size_t(page)]; }
-  void give_back(int32_t page);
+  void share(int32_t page) { counts_.share(page); }
+  void give_back(int32_t page) { counts_.give_back(page); }
   // Makes a page that its caller owns writable: returns `page` itself if it has no other owner. Otherwise gives it back
   // and returns a new page with a copy of its first `tokens` tokens.
   int32_t own(int32_t page, int64_t tokens);
@@ -44,12 +45,11 @@ class PagePool {
 
   void reserve(int64_t pages);
 
-  int64_t page_tokens_, page_elements_ = 0, capacity_ = 0, used_ = 0;
+  int64_t page_tokens_, page_elements_ = 0, capacity_ = 0;
   at::TensorOptions options_;
   Tensor storage_;  // [capacity, page elements]
   std::vector<LayerPages> layers_;
-  std::vector<int32_t> owners_;  // of each page that was ever taken
-  std::vector<int32_t> free_;
+  PageCounts counts_;
 };
 
 }  // namespace easydel::nn
