@@ -73,7 +73,7 @@ TEST(Includes, OfTorchAreOnlyInLayersWithTorch) {
   EXPECT_EQ(includes_where([&](const SourceFile& file, const std::string& header) {
               const bool torch = header.starts_with("ATen/") || header.starts_with("torch/") ||
                                  header.starts_with("c10/") || header == "easydel/tensor/torch.h";
-              const bool split = (file.layer() == "elarge" || file.layer() == "probe") &&
+              const bool split = (file.layer() == "esurge" || file.layer() == "elarge" || file.layer() == "probe") &&
                                  file.path.find("_core.") == std::string::npos && file.path.ends_with(".cpp");
               return torch && (without.contains(file.layer()) || split);
             }),

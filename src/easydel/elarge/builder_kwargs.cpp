@@ -180,7 +180,7 @@ Value Builder::get_esurge_kwargs() const {
                                                                         {"max_num_seqs", Value::integer(256)},
                                                                         {"hbm_utilization", Value::number(0.85)}}};
   Value out = Value::map();
-  for (const config::Key& key : config::section_of<EsurgeConfig>().keys) {
+  for (const config::Key& key : config::section_of<esurge::EsurgeConfig>().keys) {
     const Value* const value = given.is_map() ? given.find(key.name) : nullptr;
     const bool counted = key.default_value.as_double() || key.default_value.as_bool();
     Value result = value ? plain(*value) : key.default_value;

@@ -17,11 +17,11 @@
 #include "easydel/data/mixture_config.h"
 #include "easydel/elarge/action_config.h"
 #include "easydel/elarge/base_values_config.h"
-#include "easydel/elarge/esurge_config.h"
 #include "easydel/elarge/eval_config.h"
 #include "easydel/elarge/model_config.h"
 #include "easydel/elarge/quantization_config.h"
 #include "easydel/elarge/sharding_config.h"
+#include "easydel/esurge/esurge_config.h"
 #include "easydel/train/method_configs.h"
 
 namespace easydel::elarge {
@@ -36,7 +36,7 @@ struct Config {
   std::optional<LoraConfig> lora;
   BaseConfig base_config;
   data::MixtureConfig mixture;
-  EsurgeConfig esurge;
+  easydel::esurge::EsurgeConfig esurge;
   train::TrainerSection trainer;
   EvalConfig eval;
 

@@ -3,14 +3,12 @@
 #include "easydel/elarge/action_config.h"
 #include "easydel/elarge/base_values_config.h"
 #include "easydel/elarge/elarge.h"
-#include "easydel/elarge/esurge_config.h"
 #include "easydel/elarge/eval_config.h"
 
 namespace easydel::config {
 
 template const Section& section_of<elarge::Config>();
 template const Section& section_of<elarge::BaseValues>();
-template const Section& section_of<elarge::EsurgeConfig>();
 template const Section& section_of<elarge::GenerateConfig>();
 template const Section& section_of<elarge::GenerateAction>();
 template const Section& section_of<elarge::PathConfig>();

@@ -8,7 +8,7 @@
 
 #include "easydel/config/fields.h"
 
-namespace easydel::elarge {
+namespace easydel::esurge {
 
 enum class TruncateMode { left, right, middle };
 constexpr auto choices(TruncateMode) {
@@ -158,4 +158,4 @@ struct EsurgeConfig {
   }
 };
 
-}  // namespace easydel::elarge
+}  // namespace easydel::esurge

@@ -1,0 +1,109 @@
+#include "easydel/esurge/sampling_params.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "easydel/base/error.h"
+
+namespace easydel::esurge {
+namespace {
+
+// The token id that a key of logit_bias is.
+std::optional<int64_t> token_id(const std::string& text) {
+  int64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc() || end != text.data() + text.size() || id < 0) return std::nullopt;
+  return id;
+}
+
+// Fields that have names of their own here: "" if extra_args must not have them at all.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> own_names{{
+    {"max_new_tokens", "max_tokens"},
+    {"min_new_tokens", "min_tokens"},
+    {"max_length", "max_tokens"},
+    {"min_length", "min_tokens"},
+    {"max_time", "timeout_seconds"},
+    {"stop_strings", "stop"},
+    {"eos_token_id", "stop_token_ids"},
+    {"do_sample", "temperature"},
+    {"seed", "seed"},
+    {"num_return_sequences", "n"},
+    {"presence_penalty", "presence_penalty"},
+    {"frequency_penalty", "frequency_penalty"},
+    {"repetition_penalty", "repetition_penalty"},
+    {"temperature", "temperature"},
+    {"top_k", "top_k"},
+    {"top_p", "top_p"},
+    {"min_p", "min_p"},
+}};
+
+}  // namespace
+
+void GuidedDecoding::settle(config::Keys& keys) {
+  const int kinds = int(!json.is_null()) + int(regex.has_value()) + int(grammar.has_value()) + int(choice.has_value()) +
+                    int(json_object.has_value());
+  if (kinds > 1)
+    keys.refuse("json", "Only one guided decoding mode can be used, but multiple were specified",
+                "give one of json, regex, choice, grammar and json_object");
+}
+
+void SamplingParams::settle(config::Keys& keys) {
+  if (n < 1) keys.refuse("n", str("n must be at least 1, got ", n, "."));
+  if (best_of && *best_of < n) keys.refuse("best_of", str("best_of (", *best_of, ") must be >= n (", n, ")."));
+  if (!(presence_penalty >= -2 && presence_penalty <= 2))
+    keys.refuse("presence_penalty", str("presence_penalty must be in [-2, 2], got ", presence_penalty, "."));
+  if (!(frequency_penalty >= -2 && frequency_penalty <= 2))
+    keys.refuse("frequency_penalty", str("frequency_penalty must be in [-2, 2], got ", frequency_penalty, "."));
+  if (!(temperature >= 0) || std::isinf(temperature))
+    keys.refuse("temperature", str("temperature must be non-negative, got ", temperature, "."));
+  if (!(top_p > 0 && top_p <= 1)) keys.refuse("top_p", str("top_p must be in (0, 1], got ", top_p, "."));
+  if (max_tokens && min_tokens > *max_tokens)
+    keys.refuse("min_tokens", str("min_tokens (", min_tokens, ") must be <= max_tokens (", *max_tokens, ")."));
+  if (!stop.empty() && !detokenize) keys.refuse("stop", "stop strings require detokenize=True.");
+  for (const std::string& text : stop)
+    if (text.empty()) keys.refuse("stop", "an empty stop string would end every answer", "take it out");
+  if (greedy() && choices_drawn() > 1)
+    keys.refuse("n", str("n must be 1 for greedy sampling, got ", choices_drawn(), "."),
+                "raise the temperature, or ask for one answer");
+  for (const auto& [id, bias] : logit_bias) {
+    if (!token_id(id)) keys.refuse("logit_bias", str("'", id, "' is not a token id"));
+    if (!std::isfinite(bias)) keys.refuse("logit_bias", str("the bias of token ", id, " is not a finite number"));
+  }
+  if (allowed_token_ids && allowed_token_ids->empty())
+    keys.refuse("allowed_token_ids", "no token is allowed", "give at least one id, or null to allow all");
+  if (seed == -1) seed.reset();
+  if (extra_args.is_null()) return;
+  if (!extra_args.is_map()) return keys.refuse("extra_args", "is not a map of fields");
+  for (const auto& [theirs, ours] : own_names)
+    if (extra_args.find(std::string(theirs)))
+      keys.refuse("extra_args", str("has ", theirs), str("give it as ", ours, ", not in extra_args"));
+  keys.problems().collect(keys.path_of("extra_args"), [&] { generation::read_generation(extra_args); });
+}
+
+generation::GenerationConfig SamplingParams::generation() const {
+  Value keys = extra_args.is_map() ? extra_args : Value::map();
+  keys.set("do_sample", Value::boolean(!greedy()));
+  keys.set("temperature", Value::number(greedy() ? 1 : temperature));
+  keys.set("top_p", Value::number(greedy() ? 1 : top_p));
+  keys.set("top_k", Value::integer(greedy() || top_k < 0 ? 0 : top_k));
+  keys.set("min_p", Value::number(greedy() ? 0 : min_p));
+  keys.set("presence_penalty", Value::number(presence_penalty));
+  keys.set("frequency_penalty", Value::number(frequency_penalty));
+  keys.set("repetition_penalty", Value::number(repetition_penalty));
+  keys.set("min_new_tokens", Value::integer(min_tokens));
+  if (max_tokens) keys.set("max_new_tokens", Value::integer(*max_tokens));
+  if (seed) keys.set("seed", Value::integer(*seed));
+  generation::GenerationConfig out = generation::read_generation(keys);
+  for (const auto& [id, bias] : logit_bias) out.sequence_bias.push_back({{*token_id(id)}, bias});
+  return out;
+}
+
+SamplingParams read_sampling_params(const Value& fields) {
+  SamplingParams out;
+  config::Problems problems("sampling_params");
+  config::read_section(config::section_of<SamplingParams>(), fields, &out, "", problems);
+  problems.throw_if_any();
+  return out;
+}
+
+}  // namespace easydel::esurge

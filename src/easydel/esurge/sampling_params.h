@@ -1,0 +1,147 @@
+// What a request asks of the engine: the fields of EasyDeL's SamplingParams by their names, with its defaults and
+// errors, and some of ours. No torch.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "easydel/config/fields.h"
+#include "easydel/generation/generation_config.h"
+
+namespace easydel::esurge {
+
+enum class OutputKind : uint8_t { cumulative, delta, final_only };
+constexpr auto choices(OutputKind) {
+  using config::Choice;
+  return std::array{Choice{OutputKind::cumulative, "cumulative"}, Choice{OutputKind::delta, "delta"},
+                    Choice{OutputKind::final_only, "final_only"}.also("final")};
+}
+enum class LogprobsMode : uint8_t { raw, processed };
+constexpr auto choices(LogprobsMode) {
+  using config::Choice;
+  return std::array{Choice{LogprobsMode::raw, "raw"}, Choice{LogprobsMode::processed, "processed"}};
+}
+
+// One kind of constraint on the answer.
+struct GuidedDecoding {
+  Value json = {};
+  std::optional<std::string> regex = {}, grammar = {};
+  std::optional<std::vector<std::string>> choice = {};
+  std::optional<bool> json_object = {};
+  std::optional<std::string> backend = {};
+
+  static constexpr auto doc = "A constraint that the answer satisfies. Give one kind.";
+  static constexpr auto fields() {
+    using namespace config;
+    using G = GuidedDecoding;
+    return std::tuple{
+        field<&G::json>("JSON schema of the answer, as a document or as text."),
+        field<&G::regex>("Regular expression that the whole answer matches."),
+        field<&G::grammar>("Grammar of the answer, in GBNF."),
+        field<&G::choice>("Texts of which the answer is one."),
+        field<&G::json_object>("The answer is any JSON object."),
+        field<&G::backend>("Library for constraints.", no_effect("there is one implementation")),
+    };
+  }
+  void settle(config::Keys& keys);
+};
+
+struct SamplingParams {
+  int64_t n = 1;
+  std::optional<int64_t> best_of = {};
+  double presence_penalty = 0, frequency_penalty = 0, repetition_penalty = 1;
+  double temperature = 1, top_p = 1, min_p = 0;
+  int64_t top_k = 0;
+  std::optional<int64_t> seed = {};
+  config::Many<std::string> stop = {};
+  std::vector<int64_t> stop_token_ids = {};
+  std::vector<std::string> bad_words = {};
+  bool ignore_eos = false;
+  std::optional<int64_t> max_tokens = 16;
+  int64_t min_tokens = 0;
+  std::optional<int64_t> logprobs = {}, prompt_logprobs = {};
+  bool detokenize = true, skip_special_tokens = false, spaces_between_special_tokens = true;
+  bool include_stop_str_in_output = false;
+  OutputKind output_kind = OutputKind::cumulative;
+  std::optional<int64_t> truncate_prompt_tokens = {};
+  std::optional<GuidedDecoding> guided_decoding = {};
+  std::map<std::string, double> logit_bias = {};
+  std::optional<std::vector<int64_t>> allowed_token_ids = {};
+  Value extra_args = {};
+  // Ours.
+  int64_t priority = 0;
+  std::optional<std::string> cache_salt = {};
+  std::optional<double> timeout_seconds = {};
+  std::optional<std::string> adapter = {};
+  bool return_token_ids = false;
+  LogprobsMode logprobs_mode = LogprobsMode::raw;
+
+  bool greedy() const { return temperature < 1e-5; }
+  int64_t choices_drawn() const { return best_of.value_or(n); }
+  // What the sampler needs of it, extra_args included. bad_words, whose tokens only a tokenizer knows, stop rules and
+  // n are the engine's business.
+  generation::GenerationConfig generation() const;
+
+  static constexpr auto doc = "What a request asks of the engine.";
+  static constexpr auto fields() {
+    using namespace config;
+    using S = SamplingParams;
+    return std::tuple{
+        field<&S::n>("Number of answers to one prompt, whose tokens are computed once."),
+        field<&S::best_of>(
+            "Number of answers of which the n with the best mean log-probability are returned; null: n."),
+        field<&S::presence_penalty>("Subtracted from the score of each token that was already generated; -2 to 2."),
+        field<&S::frequency_penalty>(
+            "Subtracted from the score of a token once for each time it was already generated; -2 to 2."),
+        field<&S::repetition_penalty>("Penalty for tokens of the prompt or the answer so far: positive scores are "
+                                      "divided by it, negative ones multiplied; 1: off.",
+                                      above(0)),
+        field<&S::temperature>("Scores are divided by it before sampling; 0: take the most likely token."),
+        field<&S::top_p>(
+            "Sample from the smallest set of most likely tokens whose probabilities add up to this; 1: all."),
+        field<&S::min_p>("Sample from tokens that are at least this share as likely as the most likely one; 0: off.",
+                         between(0, 1)),
+        field<&S::top_k>("Sample from this many of the most likely tokens; 0 or -1: all.", at_least(-1)),
+        field<&S::seed>("Random seed; equal requests with equal seeds give equal tokens. null or -1: a new one.",
+                        at_least(-1)),
+        field<&S::stop>("Strings that end an answer."),
+        field<&S::stop_token_ids>("Token ids that end an answer.", at_least(0)),
+        field<&S::bad_words>("Texts that are never generated."),
+        field<&S::ignore_eos>("Go on after the model's end token."),
+        field<&S::max_tokens>("Maximum number of tokens of an answer; null: what the context leaves.", at_least(1)),
+        field<&S::min_tokens>("Number of tokens before which no end token and no stop string ends an answer.",
+                              at_least(0)),
+        field<&S::logprobs>("Number of most likely tokens whose log-probabilities are returned for each token.",
+                            at_least(0)),
+        field<&S::prompt_logprobs>("The same for the prompt's tokens; the whole prompt is then computed.", at_least(0)),
+        field<&S::detokenize>("Return text."),
+        field<&S::skip_special_tokens>("Leave special tokens out of the text."),
+        field<&S::spaces_between_special_tokens>("Put spaces between special tokens of the text."),
+        field<&S::include_stop_str_in_output>("Leave the stop string at the end of the text."),
+        field<&S::output_kind>("What a streamed result has: cumulative, all text so far; delta, what is new; "
+                               "final_only, one result at the end."),
+        field<&S::truncate_prompt_tokens>("Keep only this many tokens of the prompt, its last ones.", at_least(1)),
+        field<&S::guided_decoding>("A constraint that the answer satisfies."),
+        field<&S::logit_bias>("Values added to the scores of tokens, by token id."),
+        field<&S::allowed_token_ids>("Token ids of which the answer is made; null: all.", at_least(0)),
+        field<&S::extra_args>("Other fields of GenerationConfig."),
+        field<&S::priority>("Requests with lower numbers are served first, if the engine's policy is priority."),
+        field<&S::cache_salt>("Requests share cached prefixes only with those of the same salt."),
+        field<&S::timeout_seconds>("Seconds after which a request ends with what is there.", above(0)),
+        field<&S::adapter>("Name of the adapter to use.", not_built("an adapter for one request")),
+        field<&S::return_token_ids>("Return token ids in addition to text."),
+        field<&S::logprobs_mode>("raw: log-probabilities of the model's own distribution; processed: of the one that "
+                                 "tokens are drawn from."),
+    };
+  }
+  void settle(config::Keys& keys);
+};
+
+// Reads the fields of a request. UserError: everything that is wrong with them.
+SamplingParams read_sampling_params(const Value& fields);
+
+}  // namespace easydel::esurge

@@ -1,0 +1,199 @@
+// Decides what each step of the engine computes: which sequences get how many tokens, and who waits or is preempted
+// when pages run out. No model and no clock: its decisions are a function of the calls alone. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "easydel/esurge/cache_manager.h"
+#include "easydel/text/tokenizers/tokenizer.h"
+
+namespace easydel::esurge {
+
+using text::TokenId;
+using RequestId = int64_t;  // in the order of arrival
+
+enum class SchedulingPolicy : uint8_t { fcfs, priority };
+
+struct SchedulerConfig {
+  int64_t max_num_seqs = 32;              // running sequences, choices counted
+  int64_t max_num_batched_tokens = 2048;  // of one step
+  // Prompt tokens that one sequence gets in a step at most; 0: no limit of its own.
+  int64_t long_prefill_token_threshold = 0;
+  int64_t max_requests = 65536;  // known at once, waiting ones included
+  SchedulingPolicy policy = SchedulingPolicy::fcfs;
+  bool prefix_caching = true;
+  bool window_aware_admission = false;  // enable_window_aware_runtime_cap
+  // Steps that may be planned before the first of them is finished: 2 with overlapped execution.
+  int64_t steps_in_flight = 1;
+  std::optional<double> idle_reset_seconds;
+  double idle_reset_min_interval = 60;
+  bool check_every_step = false;  // the walk of CacheManager::check_all; also by EASYDEL_ESURGE_CHECK=1
+};
+
+struct SchedulerRequest {
+  std::vector<TokenId> prompt;  // at least one
+  int64_t choices = 1;          // sequences that continue the prompt
+  int64_t max_tokens = 16;      // of each choice, at least one
+  int64_t priority = 0;         // lower first, if the policy is priority
+  CacheRoot root = {};
+  std::optional<double> deadline = {};  // on the clock of schedule(): the request ends with what is there
+  bool whole_prompt = false;            // computes its whole prompt, whatever is cached (prompt_logprobs)
+};
+
+struct SequenceId {
+  RequestId request = 0;
+  int64_t choice = 0;
+  bool operator==(const SequenceId&) const = default;
+};
+
+// Tokens [begin, begin + tokens) of one sequence. The last `drafts` of them are speculated.
+struct StepEntry {
+  SequenceId id;
+  int64_t begin = 0, tokens = 0, drafts = 0;
+  // Choices that draw their next token from the last one's scores: 0, or 1, or at the end of a prompt all of the
+  // request's, as sequences {request, id.choice ...}.
+  int64_t draws = 0;
+};
+
+// What one step computes: `before` is done to storage, then one pass over the entries, then `after`. An id of a page is
+// valid for this step; tables() are those of the latest schedule().
+struct StepPlan {
+  int64_t step = 0;  // from 1
+  std::vector<StepEntry> entries;
+  std::vector<PageOp> before, after;
+  int64_t tokens = 0;  // of all entries
+  std::vector<SequenceId> preempted;
+};
+
+// What a sequence that drew got: one token, or with drafts those that were accepted and the one after them.
+struct StepResult {
+  SequenceId id;
+  std::vector<TokenId> tokens;
+  bool stopped = false;  // by a stop rule: the sequence ends with these tokens
+  bool failed = false;   // the row cannot be used: the request ends with an error
+};
+
+enum class FinishReason : uint8_t { stop, length, abort, error };
+
+struct SequenceEnd {
+  SequenceId id;
+  FinishReason reason = FinishReason::stop;
+  bool timed_out = false;         // an abort by the request's deadline
+  int64_t cached_tokens = 0;      // of the prompt, when it was first admitted
+  int64_t preemptions = 0;        // of this sequence
+  int64_t recomputed_tokens = 0;  // because of them
+};
+
+class Scheduler {
+ public:
+  Scheduler(SchedulerConfig config, CacheLayout layout, CacheBudget budget);
+  ~Scheduler();
+
+  // UserError: too many requests, more choices than max_num_seqs, pages that the budget will never have, or after
+  // drain(). The request is then unknown. Bug: a prompt or an answer without tokens.
+  RequestId add(SchedulerRequest request);
+  // The number of speculated tokens that the sequence's next step may verify.
+  void propose(SequenceId id, int64_t drafts);
+  // Ends a request. No later step computes for it; its pages are free when the steps in flight are finished. Unknown
+  // ids are passed over.
+  void abort(RequestId id);
+  // Plans no step until resume(). destroy_pages gives up all pages and the index; sequences are computed again then.
+  void pause(bool destroy_pages);
+  void resume() { paused_ = false; }
+  // Refuses new requests; those that are known are finished.
+  void drain() { draining_ = true; }
+
+  // `now`: seconds on any clock that does not go back. At most config.steps_in_flight plans may be unfinished.
+  StepPlan schedule(double now = 0);
+  // Finishes the oldest unfinished plan. One result for each sequence that drew, in the plan's order; sequences that
+  // have ended meanwhile may be left out.
+  void finish(std::span<const StepResult> results);
+  // What has ended since the last call, in order.
+  std::vector<SequenceEnd> take_ended() { return std::exchange(ended_, {}); }
+
+  // Prompt and generated tokens of a sequence that is known.
+  std::vector<TokenId> tokens(SequenceId id) const;
+  const SequencePages& pages(SequenceId id) const;
+  bool known(SequenceId id) const { return find(id) != nullptr; }
+
+  int64_t running() const { return int64_t(running_.size()); }
+  int64_t waiting() const { return int64_t(waiting_.size()); }
+  int64_t requests() const { return int64_t(requests_.size()); }
+  int64_t preemptions() const { return preemptions_; }
+  const CacheManager& cache() const { return cache_; }
+  // The walk that check_every_step makes. Bug: what is wrong.
+  void check_pages() const;
+
+ private:
+  struct Request;
+  struct Sequence;
+  struct InFlight {  // a sequence's part of an unfinished plan
+    Sequence* sequence = nullptr;
+    int64_t end = 0, tokens = 0, drafts = 0;
+    bool draws = false;
+    int32_t kept_state = -1;
+  };
+  struct Unfinished {
+    int64_t step = 0;
+    std::vector<InFlight> parts;
+  };
+  struct WaitingOrder {
+    bool operator()(const Sequence* a, const Sequence* b) const;
+  };
+
+  Sequence* find(SequenceId id) const;
+  TokenKeys keys(const Sequence& sequence) const;
+  int64_t known_tokens(const Sequence& sequence) const;
+  int64_t remaining(const Sequence& sequence) const;
+  bool may_run(const Sequence& sequence) const;
+  bool is_prompt(const Sequence& sequence) const;
+  bool loses_less(const Sequence& a, const Sequence& b) const;
+  int64_t slots_used() const;
+  CacheManager::Demand demand_of(const Sequence& sequence) const;
+
+  void expire(double now);
+  void reset_when_idle(double now);
+  void plan_generated(StepPlan& plan);
+  void admit(StepPlan& plan);
+  void plan_prompts(StepPlan& plan);
+  bool waits_for_prefix(Sequence& sequence);
+  bool place(Sequence& sequence, int64_t tokens, int64_t drafts, StepPlan& plan);
+  bool make_room(const Sequence& sequence, StepPlan& plan);
+  void fork(Sequence& sequence, StepPlan& plan);
+  void finish_part(const InFlight& part, const StepResult* result);
+
+  void end(Sequence& sequence, FinishReason reason, bool timed_out = false);
+  void end_request(Request& request, FinishReason reason, bool timed_out = false);
+  void preempt(Sequence& sequence);
+  void settle(Sequence& sequence);
+  void forget_finished(Request& request);
+
+  const SchedulerConfig config_;
+  CacheManager cache_;
+  std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
+  std::vector<Sequence*> running_;  // in the order of admission; those that leave stay until no plan has them
+  std::set<Sequence*, WaitingOrder> waiting_;
+  std::set<std::pair<double, RequestId>> deadlines_;
+  std::deque<Unfinished> unfinished_;
+  std::vector<PageOp> ops_;  // due before the next step
+  std::vector<SequenceEnd> ended_;
+  RequestId next_id_ = 1;
+  int64_t step_ = 0, budget_left_ = 0, admissions_ = 0, preemptions_ = 0;
+  bool paused_ = false, draining_ = false, destroy_pages_ = false, preempted_now_ = false;
+  bool pages_come_ = false;  // when the unfinished plans are finished
+  double last_active_ = -std::numeric_limits<double>::infinity();
+  double last_reset_ = -std::numeric_limits<double>::infinity();
+};
+
+}  // namespace easydel::esurge
