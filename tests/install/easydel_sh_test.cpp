@@ -147,7 +147,7 @@ TEST(Readme, LinksToEveryPage) {
 }
 
 TEST(Readme, LinksOnlyToWhatIsThere) {
-  const std::regex link(R"(\]\(([^)#]+)\))");
+  const std::regex link(R"(\]\(([^)#\s]+)\))");
   for (const auto& entry : fs::recursive_directory_iterator(source_root() / "docs")) {
     if (entry.path().extension() != ".md") continue;
     const std::string text = read_file(entry.path());
