@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "easydel/config/fields.h"
@@ -35,10 +34,10 @@ struct GuidedDecoding {
   std::optional<std::string> backend = {};
 
   static constexpr auto doc = "A constraint that the answer satisfies. Give one kind.";
+  template <class G>
   static constexpr auto fields() {
     using namespace config;
-    using G = GuidedDecoding;
-    return std::tuple{
+    return std::array{
         field<&G::json>("JSON schema of the answer, as a document or as text."),
         field<&G::regex>("Regular expression that the whole answer matches."),
         field<&G::grammar>("Grammar of the answer, in GBNF."),
@@ -87,10 +86,10 @@ struct SamplingParams {
   generation::GenerationConfig generation() const;
 
   static constexpr auto doc = "What a request asks of the engine.";
+  template <class S>
   static constexpr auto fields() {
     using namespace config;
-    using S = SamplingParams;
-    return std::tuple{
+    return std::array{
         field<&S::n>("Number of answers to one prompt, whose tokens are computed once."),
         field<&S::best_of>(
             "Number of answers of which the n with the best mean log-probability are returned; null: n."),
