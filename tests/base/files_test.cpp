@@ -79,16 +79,28 @@ TEST_F(Files, ReportTheDisksError) {
   EXPECT_EQ(refusal([&] { read(folder_.path()); }), folder_.path().string() + ": is a folder, not a file");
 }
 
-TEST_F(Files, ArePatchedWhereAHeaderComesLate) {
-  Writer writer(folder_ / "a");
-  writer.write("????");
-  writer.write(std::string(3 << 20, 'x'));
-  writer.write_at(0, "head", 4);
-  writer.commit();
-  const std::string text = read(folder_ / "a");
-  EXPECT_EQ(text.size(), 4u + (3 << 20));
-  EXPECT_EQ(text.substr(0, 6), "headxx");
-  EXPECT_EQ(writer.size(), text.size());
+TEST_F(Files, AreRecordedAsTheyWereHandedOver) {
+  const std::string large(3 << 20, 'x');
+  make_directories(folder_ / "in/below");
+  std::map<std::string, Recorder::Entry> written;
+  {
+    const Recorder recorder(folder_ / "in");
+    write(folder_ / "in/a", "");
+    Writer writer(folder_ / "in/below/b");
+    writer.write("head");
+    writer.write(large);
+    writer.commit();
+    EXPECT_EQ(writer.size(), 4 + large.size());
+    write(folder_ / "in_too", "not in the folder");
+    Writer(folder_ / "in/c").write("not committed");
+    test::write_file(folder_ / "in/below/b", "changed by somebody");
+    written = recorder.files();
+  }
+  write(folder_ / "in/later", "after the recorder");
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written.at("a").sha256, sha256(""));
+  EXPECT_EQ(written.at("below/b").bytes, 4 + large.size());
+  EXPECT_EQ(written.at("below/b").sha256, sha256("head" + large));
 }
 
 TEST_F(Files, AppendWholeLines) {

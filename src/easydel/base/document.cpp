@@ -144,8 +144,7 @@ bool operator==(const Value& a, const Value& b) {
 }
 
 Value parse_file(const std::filesystem::path& path) {
-  std::error_code none;
-  if (!std::filesystem::exists(path, none)) refuse(path.string(), "no such file");
+  if (!files::exists(path)) refuse(path.string(), "no such file");
   const std::string text = files::read(path);
   return path.extension() == ".json" ? parse_json(text, path.string()) : parse_yaml(text, path.string());
 }

@@ -1,102 +1,31 @@
 #include "easydel/base/files.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 
-#include "easydel/base/error.h"
+#include "easydel/base/file_operations.h"
+#include "easydel/base/log.h"
+#include "easydel/base/sha256.h"
 
 namespace easydel::files {
+
+using detail::before;
+using detail::Descriptor;
+using detail::fail;
+using detail::folder_of;
+using detail::step;
+
 namespace {
 
 constexpr size_t buffer_bytes = size_t{1} << 20;
-
-[[noreturn]] void fail(const fs::path& path, std::string_view verb, int error) {
-  std::string remedy;
-  if (error == ENOSPC || error == EDQUOT) remedy = "free some space, or choose a folder on another disk";
-  if (error == EACCES || error == EPERM || error == EROFS)
-    remedy = "choose a path that you can write to, or change its permissions";
-  if (error == ENOENT) remedy = "check the path";
-  refuse(path.string(), str("cannot ", verb, ": ", std::strerror(error)), remedy);
-}
-
-class Descriptor {
- public:
-  explicit Descriptor(int file) : file_(file) {}
-  ~Descriptor() {
-    if (file_ >= 0) ::close(file_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  operator int() const { return file_; }
-
- private:
-  int file_;
-};
-
-// EASYDEL_FAULT="fsync:3:ENOSPC": the third fsync fails, or the process dies there ("kill").
-Fault fault_of_environment() {
-  const char* text = std::getenv("EASYDEL_FAULT");
-  if (!text || !*text) return {};
-  const std::string spec = text;
-  const size_t first = spec.find(':'), second = spec.find(':', first + 1);
-  const auto wrong = [&](const std::string& what) {
-    refuse("EASYDEL_FAULT", "'" + spec + "': " + what,
-           "write it as operation:n:errno, for example fsync:3:ENOSPC or any:7:kill");
-  };
-  if (first == std::string::npos || second == std::string::npos) wrong("has not three parts");
-  const std::string operation = spec.substr(0, first), action = spec.substr(second + 1);
-  bool known = operation == "any";
-  for (int i = 0; i <= int(Operation::mkdir); ++i) known |= operation == name_of(static_cast<Operation>(i));
-  if (!known) wrong("no operation '" + operation + "'");
-  const long nth = std::strtol(spec.c_str() + first + 1, nullptr, 10);
-  if (nth < 1) wrong("the count must be 1 or more");
-  static constexpr std::pair<std::string_view, int> known_errors[] = {
-      {"ENOSPC", ENOSPC}, {"EIO", EIO},       {"EACCES", EACCES}, {"EROFS", EROFS}, {"EDQUOT", EDQUOT},
-      {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EMFILE", EMFILE}, {"EXDEV", EXDEV}, {"kill", -1}};
-  const auto* found = std::ranges::find(known_errors, action, &std::pair<std::string_view, int>::first);
-  if (found == std::end(known_errors)) wrong("no errno '" + action + "'");
-  return [operation, nth, error = found->second, seen = 0L](Operation now, const fs::path&) mutable {
-    if (operation != "any" && operation != name_of(now)) return 0;
-    if (++seen != nth) return 0;
-    if (error < 0) ::kill(::getpid(), SIGKILL);
-    return error;
-  };
-}
-
-Fault& fault() {
-  static Fault one = fault_of_environment();
-  return one;
-}
-
-// Every operation calls this first. Returns 0, or the errno with which the fault hook makes it fail.
-int before(Operation operation, const fs::path& path) { return fault() ? fault()(operation, path) : 0; }
-
-// Runs one system call after the hook; throws with the verb of the operation.
-template <class Call>
-auto step(Operation operation, const fs::path& path, std::string_view verb, Call call) {
-  if (const int error = before(operation, path)) fail(path, verb, error);
-  for (;;) {
-    const auto result = call();
-    if (result >= 0) return result;
-    if (errno != EINTR) fail(path, verb, errno);
-  }
-}
-
-fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 void write_all(int file, const fs::path& shown, const char* data, size_t bytes) {
   while (bytes > 0) {
@@ -107,13 +36,6 @@ void write_all(int file, const fs::path& shown, const char* data, size_t bytes) 
 }
 
 }  // namespace
-
-std::string_view name_of(Operation operation) {
-  static constexpr std::string_view operation_names[] = {"open", "write", "fsync", "rename", "remove", "mkdir"};
-  return operation_names[size_t(operation)];
-}
-
-void set_fault(Fault wanted) { fault() = std::move(wanted); }
 
 std::string read(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -163,23 +85,22 @@ std::string read_compressed(const fs::path& path) {
 }
 
 void make_directories(const fs::path& path) {
-  if (path.empty() || fs::is_directory(path)) return;
-  if (fs::exists(path)) refuse(path.string(), "cannot create this folder: a file with this name exists");
+  if (path.empty() || is_folder(path)) return;
+  if (files::exists(path)) refuse(path.string(), "cannot create this folder: a file with this name exists");
   make_directories(path.parent_path());
   if (const int error = before(Operation::mkdir, path)) fail(path, "make this folder", error);
   if (::mkdir(path.c_str(), 0777) != 0) {
-    if (errno == EEXIST && fs::is_directory(path)) return;  // another process created it first
+    if (errno == EEXIST && is_folder(path)) return;  // another process created it first
     fail(path, "make this folder", errno);
   }
   sync_directory(folder_of(path));
 }
 
 void remove_all(const fs::path& path) {
-  std::error_code missing;
-  const fs::file_status status = fs::symlink_status(path, missing);
-  if (!fs::exists(status)) return;
-  if (fs::is_directory(status))
-    for (const fs::directory_entry& entry : fs::directory_iterator(path)) files::remove_all(entry.path());
+  const bool link = is_link(path);
+  if (!link && !files::exists(path)) return;
+  if (!link && is_folder(path))
+    for (const fs::path& entry : list(path)) files::remove_all(entry);
   step(Operation::remove, path, "remove", [&] { return ::remove(path.c_str()); });
 }
 
@@ -187,6 +108,13 @@ void rename(const fs::path& from, const fs::path& to) {
   step(Operation::rename, to, "rename to this name", [&] { return ::rename(from.c_str(), to.c_str()); });
   sync_directory(folder_of(to));
   if (folder_of(from) != folder_of(to)) sync_directory(folder_of(from));
+}
+
+void link(const fs::path& target, const fs::path& path) {
+  const fs::path aside = path.string() + ".new";
+  files::remove_all(aside);
+  step(Operation::open, aside, "make this link", [&] { return ::symlink(target.c_str(), aside.c_str()); });
+  files::rename(aside, path);
 }
 
 void sync_directory(const fs::path& path) {
@@ -218,6 +146,8 @@ fs::path aside_of(const fs::path& path) {
 // If the file system supports files without names, the file has none until commit() (aside_ is empty), so that a killed
 // process leaves nothing behind.
 Writer::Writer(fs::path path) : path_(std::move(path)) {
+  recording_ = detail::recording_of(path_);
+  if (recording_) hash_ = std::make_unique<Sha256>();
   file_ = step(Operation::open, path_, "write", [&] {
     const int unnamed = ::open(folder_of(path_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
     if (unnamed >= 0 && ::access(name_of_open(unnamed).c_str(), F_OK) == 0) return unnamed;
@@ -235,18 +165,10 @@ Writer::~Writer() {
 
 void Writer::write(const void* data, size_t bytes) {
   size_ += bytes;
+  if (hash_) hash_->add(data, bytes);
   if (buffer_.size() + bytes > buffer_bytes) flush();
   if (bytes >= buffer_bytes) return write_all(file_, path_, static_cast<const char*>(data), bytes);
   buffer_.insert(buffer_.end(), static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
-}
-
-void Writer::write_at(uint64_t offset, const void* data, size_t bytes) {
-  flush();
-  const char* next = static_cast<const char*>(data);
-  for (size_t done = 0; done < bytes;)
-    done += size_t(step(Operation::write, path_, "write",
-                        [&] { return ::pwrite(file_, next + done, bytes - done, static_cast<off_t>(offset + done)); }));
-  size_ = std::max<uint64_t>(size_, offset + bytes);
 }
 
 void Writer::flush() {
@@ -270,6 +192,7 @@ void Writer::commit() {
   });
   ::close(std::exchange(file_, -1));
   sync_directory(folder_of(path_));
+  if (recording_) detail::record(*recording_, path_, {size_, hash_->hex()});
 }
 
 ResumingWriter::ResumingWriter(const fs::path& path) : path_(path) {
@@ -308,7 +231,17 @@ Appender::~Appender() {
 void Appender::line(std::string_view text) {
   std::string whole(text);
   whole += '\n';
-  write_all(file_, path_, whole.data(), whole.size());
+  const off_t end = ::lseek(file_, 0, SEEK_END);
+  try {
+    write_all(file_, path_, whole.data(), whole.size());
+  } catch (const UserError&) {
+    if (end >= 0 && ::ftruncate(file_, end) != 0) log::debug(path_.string(), ": the end of a line is missing");
+    throw;
+  }
+}
+
+void Appender::sync() {
+  step(Operation::fsync, path_, "write", [&] { return ::fsync(file_); });
 }
 
 namespace {
@@ -360,54 +293,6 @@ void Mapped::forget(std::span<const std::byte> bytes) {
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
   const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
-
-namespace {
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    check(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1, "libcrypto: no SHA-256");
-  }
-  void add(const void* data, size_t bytes) {
-    check(EVP_DigestUpdate(context_.get(), data, bytes) == 1, "libcrypto: SHA-256 failed");
-  }
-  std::string hex() {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int bytes = 0;
-    check(EVP_DigestFinal_ex(context_.get(), digest, &bytes) == 1, "libcrypto: SHA-256 failed");
-    std::string out;
-    for (unsigned int i = 0; i < bytes; ++i) {
-      out += "0123456789abcdef"[digest[i] >> 4];
-      out += "0123456789abcdef"[digest[i] & 15];
-    }
-    return out;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-};
-
-}  // namespace
-
-std::string sha256(std::string_view bytes) {
-  Sha256 hash;
-  hash.add(bytes.data(), bytes.size());
-  return hash.hex();
-}
-
-std::string sha256_of_file(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file < 0) fail(path, "read", errno);
-  Sha256 hash;
-  std::vector<char> piece(buffer_bytes);
-  for (;;) {
-    const ssize_t got = ::read(file, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(path, "read", errno);
-    if (got == 0) return hash.hex();
-    hash.add(piece.data(), size_t(got));
-  }
 }
 
 }  // namespace easydel::files

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/base/text_table.h"
 #include "easydel/cli/commands.h"
@@ -194,18 +195,13 @@ int run_describe_model(const DescribeModelOptions& options) {
   }
   out += text_table(rows) + "files\n";
   rows.clear();
-  std::vector<fs::directory_entry> entries;
-  if (fs::is_directory(folder))
-    entries.assign(fs::directory_iterator(folder), {});
-  else
-    entries.emplace_back(folder);
-  std::ranges::sort(entries, {}, [](const fs::directory_entry& entry) { return entry.path(); });
-  for (const fs::directory_entry& entry : entries) {
-    if (!entry.is_regular_file()) continue;
-    rows.push_back({entry.path().filename().string(), bytes_text(entry.file_size())});
+  for (const fs::path& path : files::is_folder(folder) ? files::list(folder) : std::vector{folder}) {
+    if (!files::is_file(path)) continue;
+    const uint64_t bytes = files::size(path);
+    rows.push_back({path.filename().string(), bytes_text(bytes)});
     Value file = Value::map();
-    file.set("name", Value::text(entry.path().filename().string()));
-    file.set("bytes", Value::integer(static_cast<int64_t>(entry.file_size())));
+    file.set("name", Value::text(path.filename().string()));
+    file.set("bytes", Value::integer(static_cast<int64_t>(bytes)));
     files.items.push_back(file);
   }
   out += text_table(rows);

@@ -135,7 +135,7 @@ Machine examine(const std::string& folder) {
     m.memory_bytes = limit;
     m.free_memory_bytes = std::min(m.free_memory_bytes, limit - group_number("memory.current"));
   }
-  m.disk_folder = std::filesystem::absolute(folder).lexically_normal().string();
+  m.disk_folder = files::absolute(folder).string();
   try {
     m.file_seconds = seconds_of_a_file(folder);
   } catch (const UserError& error) {

@@ -33,8 +33,8 @@ std::string own_type(const weights::Folder& model) {
 }
 
 std::string title_of(const fs::path& model) {
-  const fs::path path = fs::weakly_canonical(model);
-  return (fs::is_directory(path) ? path.filename() : path.stem()).string();
+  const fs::path path = files::canonical(model);
+  return (files::is_folder(path) ? path.filename() : path.stem()).string();
 }
 
 }  // namespace
@@ -64,8 +64,7 @@ int run_export(const ExportOptions& options) {
   weights::add_token_ids(out, config);
   if (output.has_parent_path()) files::make_directories(output.parent_path());
   out.write(output);
-  return print(str(output.string(), ": ", weights::form_of(type).name, ", ", bytes_text(fs::file_size(output)), "\n")),
-         0;
+  return print(str(output.string(), ": ", weights::form_of(type).name, ", ", bytes_text(files::size(output)), "\n")), 0;
 }
 
 }  // namespace easydel::cli

@@ -16,8 +16,7 @@ namespace easydel::cli {
 namespace {
 
 bool is_template_file(const std::filesystem::path& path) {
-  std::error_code missing;
-  return std::filesystem::is_regular_file(path, missing) && path.extension() != ".json" && path.extension() != ".gz" &&
+  return files::is_file(path) && path.extension() != ".json" && path.extension() != ".gz" &&
          path.extension() != ".model" && path.extension() != ".gguf" && path.extension() != ".tiktoken";
 }
 
@@ -95,7 +94,7 @@ std::string about(const std::string& source) {
   const std::string text = template_of(path, source);
   const text::ChatCapabilities can = text::capabilities_of(text::ChatTemplate(text, source));
   std::string type;
-  if (const auto config = path / "config.json"; std::filesystem::is_regular_file(config))
+  if (const auto config = path / "config.json"; files::is_file(config))
     if (const Value parsed = parse_file(config); const Value* named = parsed.find("model_type")) type = named->scalar;
   const text::OutputFormat format = text::detect_output_format(text, type);
   const auto word = [](bool yes) { return std::string(yes ? "yes" : "no"); };

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 
 namespace easydel::data {
 namespace {
@@ -25,8 +26,7 @@ constexpr int how_to_open = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 }  // namespace
 
 columnar::Library& load_columnar_library(const std::filesystem::path& path) {
-  std::error_code missing;
-  if (!std::filesystem::exists(path, missing))
+  if (!files::exists(path))
     refuse(path.string(), "is not there: this program was built without Arrow, which reads Parquet and Arrow files",
            "install pyarrow (pip install pyarrow) where torch is and build again, or convert the files to jsonl");
   void* const library = ::dlopen(path.c_str(), how_to_open);
@@ -46,10 +46,7 @@ columnar::Library& columnar_library() {
   return one;
 }
 
-bool columnar_library_is_there() {
-  std::error_code missing;
-  return std::filesystem::exists(path_of_library(), missing);
-}
+bool columnar_library_is_there() { return files::exists(path_of_library()); }
 
 bool read_columns(const std::filesystem::path& file, columnar::Form form, const ReadOptions& options,
                   const RowSink& sink) {

@@ -21,11 +21,8 @@ std::vector<fs::path> deep_matches(const std::string& pattern) {
   const size_t stars = pattern.find("**"), slash = pattern.rfind('/', stars);
   const fs::path root = slash == std::string::npos ? "." : pattern.substr(0, slash + 1);
   std::vector<fs::path> out;
-  std::error_code error;
-  for (auto it = fs::recursive_directory_iterator(root, error); !error && it != fs::recursive_directory_iterator();
-       it.increment(error)) {
-    if (!it->is_regular_file(error)) continue;
-    std::string path = it->path().string();
+  for (const fs::path& name : files::list_files_below(root)) {
+    std::string path = (root / name).string();
     if (slash == std::string::npos && path.starts_with("./")) path.erase(0, 2);
     if (is_match(path, pattern)) out.emplace_back(path);
   }
@@ -36,10 +33,10 @@ std::vector<fs::path> deep_matches(const std::string& pattern) {
 // The files of a folder that `datasets` saved, as listed in its state.json. Throws UserError if it has several splits.
 std::vector<fs::path> saved_files(const fs::path& folder, const std::string& where) {
   std::vector<fs::path> out;
-  if (fs::exists(folder / "dataset_dict.json"))
+  if (files::exists(folder / "dataset_dict.json"))
     refuse(where, str("'", folder.string(), "' holds a dataset for each split"),
            str("name one, for example '", (folder / "train").string(), "'"));
-  if (!fs::exists(folder / "state.json")) return out;
+  if (!files::exists(folder / "state.json")) return out;
   const Value state = parse_file(folder / "state.json");
   const Value* const files = state.find("_data_files");
   for (const Value& file : files ? files->items : std::vector<Value>{})
@@ -48,13 +45,13 @@ std::vector<fs::path> saved_files(const fs::path& folder, const std::string& whe
 }
 
 std::vector<fs::path> matches(const std::string& pattern) {
-  if (fs::exists(pattern)) return {pattern};  // a name that happens to contain brackets
+  if (files::exists(pattern)) return {pattern};  // a name that happens to contain brackets
   if (pattern.find("**") != std::string::npos) return deep_matches(pattern);
   glob_t found = {};
   std::vector<fs::path> out;
   if (glob(pattern.c_str(), GLOB_BRACE | GLOB_TILDE, nullptr, &found) == 0)
     for (size_t i = 0; i < found.gl_pathc; ++i)
-      if (!fs::is_directory(found.gl_pathv[i])) out.emplace_back(found.gl_pathv[i]);
+      if (!files::is_folder(found.gl_pathv[i])) out.emplace_back(found.gl_pathv[i]);
   globfree(&found);
   return out;
 }
@@ -78,14 +75,14 @@ std::vector<fs::path> expand(std::span<const std::string> patterns, const std::s
     const auto found = matches(pattern);
     if (found.empty())
       refuse(where, str("no file matches '", pattern, "'"),
-             str("looked from ", fs::current_path().string(), "; give a path or a pattern such as data/*.jsonl"));
+             str("looked from ", files::absolute(".").string(), "; give a path or a pattern such as data/*.jsonl"));
     const auto add = [&](const fs::path& path) {
       if (seen.insert(path.lexically_normal().string()).second) out.push_back(path);
     };
     for (const fs::path& path : found) {
       const auto saved = saved_files(path, where);
       std::ranges::for_each(saved, add);
-      if (saved.empty() && fs::is_directory(path))
+      if (saved.empty() && files::is_folder(path))
         refuse(where, str("'", pattern, "' is a folder"), str("name its files, for example '", pattern, "/*.jsonl'"));
       if (saved.empty()) add(path);
     }

@@ -48,8 +48,7 @@ std::string_view split_named(std::string_view word) {
 // `configs:` at the head of the card, as Hugging Face's `datasets` reads it; null: none.
 Value configurations_of(const fs::path& folder) {
   const fs::path card = folder / "README.md";
-  std::error_code missing;
-  if (!fs::exists(card, missing)) return {};
+  if (!files::exists(card)) return {};
   const std::string text = files::read(card);
   const size_t end = text.find("\n---", 3);
   if (!text.starts_with("---") || end == std::string::npos) return {};
@@ -192,8 +191,7 @@ Names of_one_kind(const Names& files) {
 
 Names files_below(const fs::path& folder) {
   Names out;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) out.push_back(entry.path().lexically_relative(folder).generic_string());  // or a link
+  for (const fs::path& file : files::list_files_below(folder)) out.push_back(file.generic_string());
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/elarge/builder.h"
 #include "easydel/elarge/merge.h"
@@ -53,9 +54,8 @@ std::string task_of_files(const std::string& name) {
       {"ForAudioClassification", audio_classification},
       {"Model", base_module},
   }};
-  std::error_code missing;
   const fs::path folder = hub::cached(name).value_or(hub::expand_home(name)), file = folder / "config.json";
-  if (!fs::is_regular_file(file, missing)) return "";
+  if (!files::is_file(file)) return "";
   const Value config = parse_file(file), architectures = at(config, "architectures");
   if (!architectures.is_list()) return "";
   for (const Value& architecture : architectures.items)

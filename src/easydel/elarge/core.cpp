@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 
 namespace easydel::elarge {
 namespace {
@@ -43,9 +44,6 @@ Core& core() {
   return one;
 }
 
-bool core_is_there() {
-  std::error_code missing;
-  return std::filesystem::exists(path_of_core(), missing);
-}
+bool core_is_there() { return files::exists(path_of_core()); }
 
 }  // namespace easydel::elarge

@@ -1,3 +1,4 @@
+#include "easydel/base/files.h"
 #include "easydel/elarge/plugin.h"
 
 #include <dlfcn.h>
@@ -23,10 +24,8 @@ std::string reason(const std::string& path) {
 }  // namespace
 
 void load_plugin(const std::filesystem::path& file) {
-  std::error_code missing;
-  const std::string where = file.string(), path = std::filesystem::weakly_canonical(file, missing).string();
-  if (!std::filesystem::is_regular_file(path, missing))
-    refuse(where, "there is no such plug-in", "give a shared library, name.so");
+  const std::string where = file.string(), path = files::canonical(file).string();
+  if (!files::is_file(path)) refuse(where, "there is no such plug-in", "give a shared library, name.so");
   static std::set<std::string> loaded;
   if (!loaded.insert(path).second) return;
   // Lazy binding, so that a library of another version can still be opened and report its version.

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
 #include "easydel/data/save_dataset.h"
@@ -61,7 +62,7 @@ Value check_model(const fs::path& folder, const Value& overrides, const std::str
   problems.collect(path + ".name_or_path", [&] {
     if (weights::Folder::has_weights(folder)) weights::Folder::open(folder);
     // a link into a cache: weights are downloaded when they are loaded
-    else if (!fs::is_symlink(folder / "config.json"))
+    else if (!files::is_link(folder / "config.json"))
       problems.note(path + ".name_or_path",
                     "'" + folder.string() + "' has no *.safetensors: the model starts from random weights");
   });
@@ -163,9 +164,8 @@ void check_data(const Config& config, config::Problems& problems) {
 // writable.
 void check_can_write(const fs::path& path, bool folder, const std::string& key, config::Problems& problems) {
   if (problems.any_at(key)) return;
-  std::error_code missing;
-  if (fs::exists(path, missing)) {
-    if (fs::is_directory(path, missing) != folder)
+  if (files::exists(path)) {
+    if (files::is_folder(path) != folder)
       return problems.add(key, "'" + path.string() + "' is a " + (folder ? "file, not a folder" : "folder, not a file"),
                           "choose another name");
     if (::access(path.c_str(), W_OK) != 0)
@@ -173,14 +173,14 @@ void check_can_write(const fs::path& path, bool folder, const std::string& key, 
                    "choose a path that you may use, or change its permissions");
     return;
   }
-  fs::path above = fs::absolute(path, missing).parent_path();
-  while (!fs::exists(above, missing) && above.has_relative_path()) {
+  fs::path above = files::absolute(path).parent_path();
+  while (!files::exists(above) && above.has_relative_path()) {
     if (!folder)
       return problems.add(key, "'" + path.string() + "': there is no folder " + path.parent_path().string(),
                           "create it, or choose another path");
     above = above.parent_path();
   }
-  if (!fs::is_directory(above, missing))
+  if (!files::is_folder(above))
     return problems.add(key, "'" + path.string() + "' cannot be made: " + above.string() + " is a file",
                         "choose another path");
   if (::access(above.c_str(), W_OK | X_OK) != 0)

@@ -1,11 +1,6 @@
 #include "easydel/elarge/session_core.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <future>
 #include <map>
 
@@ -82,7 +77,7 @@ class TorchSession final : public Session {
     if (!tokenizer_ && !loading_.valid()) {
       // A local tokenizer is read while the model is loaded; its errors are reported when it is used.
       const std::string& name = config_.model.tokenizer.value_or(config_.model.name_or_path);
-      if (std::filesystem::is_directory(name)) loading_ = std::async(std::launch::async, &text::Tokenizer::load, name);
+      if (files::is_folder(name)) loading_ = std::async(std::launch::async, &text::Tokenizer::load, name);
     }
     return model();
   }
@@ -144,8 +139,7 @@ class TorchSession final : public Session {
   hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) override {
     if (team_->first()) hub::check_push(where, options);
     if (!saved_.empty()) return push_checkpoint(where, options);
-    std::string pattern = (std::filesystem::temp_directory_path() / "easydel-push-XXXXXX").string();
-    if (team_->first() && !::mkdtemp(pattern.data())) refuse(pattern, str("cannot be made: ", std::strerror(errno)));
+    const std::filesystem::path pattern = team_->first() ? files::make_temporary_folder("easydel-push") : "";
     hub::Pushed pushed;
     try {
       models::save_model(*model(), pattern, config_.loader.param_dtype);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/models/parts_config.h"
 #include "easydel/weights/folder.h"
 
@@ -51,7 +52,7 @@ GenerationConfig generation_config(const std::filesystem::path& model_folder, co
     return name == "eos_token_id" || name == "bos_token_id" || name == "pad_token_id";
   };
   const std::filesystem::path settings = model_folder / "generation_config.json";
-  if (std::filesystem::exists(settings)) {
+  if (files::exists(settings)) {
     take(
         parse_file(settings), settings.string(), [](std::string_view) { return true; }, out);
   } else if (weights::has_config(model_folder)) {

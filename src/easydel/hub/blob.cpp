@@ -54,7 +54,7 @@ Lock::Lock(const fs::path& file) {
   files::make_directories(file.parent_path());
   file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0 || ::flock(file_, LOCK_EX) != 0)
-    refuse(file.string(), "cannot lock: " + std::error_code(errno, std::generic_category()).message());
+    refuse(file.string(), "cannot lock: " + std::generic_category().message(errno));
 }
 
 Lock::~Lock() { ::close(file_); }
@@ -62,7 +62,7 @@ Lock::~Lock() { ::close(file_); }
 std::string git_hash_of_file(const fs::path& file) {
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   check(context && EVP_DigestInit_ex(context.get(), EVP_sha1(), nullptr) == 1, "SHA-1 could not be set up");
-  const std::string head = str("blob ", fs::file_size(file)) + '\0';
+  const std::string head = str("blob ", files::size(file)) + '\0';
   EVP_DigestUpdate(context.get(), head.data(), head.size());
   std::ifstream in(file, std::ios::binary);
   std::array<char, 1 << 16> buffer;
@@ -102,7 +102,7 @@ void download(const Download& download, const fs::path& blob, const std::functio
     files::remove_all(aside);
     refuse(download.where, download.url + ": " + what, "try again; what came was thrown away");
   };
-  const auto size = int64_t(fs::file_size(aside));
+  const auto size = int64_t(files::size(aside));
   if (download.size >= 0 && size != download.size) wrong(str(size, " bytes came, not ", download.size));
   if (is_hex(download.etag, 64) && files::sha256_of_file(aside) != download.etag)
     wrong("the bytes do not have the SHA-256 that the hub announced");

@@ -48,14 +48,12 @@ class Push {
   Push(const std::string& where, const fs::path& folder, const PushOptions& options)
       : where_(where), options_(options) {
     check_push(where, options);
-    std::error_code missing;
-    if (!fs::is_directory(folder, missing)) refuse(where, "'" + folder.string() + "': no such folder");
-    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-      const std::string name = fs::relative(entry.path(), folder).generic_string();
+    if (!files::is_folder(folder)) refuse(where, "'" + folder.string() + "': no such folder");
+    for (const fs::path& path : files::list_files_below(folder)) {
+      const std::string name = path.generic_string();
       const bool hidden = name.starts_with('.') || name.find("/.") != std::string::npos;
-      if (entry.is_regular_file() && !hidden && !name.ends_with(".incomplete") &&
-          (!options.filter || options.filter(name)))
-        files_.push_back({name, entry.path(), int64_t(entry.file_size()), false, ""});
+      if (!hidden && !name.ends_with(".incomplete") && (!options.filter || options.filter(name)))
+        files_.push_back({name, folder / path, int64_t(files::size(folder / path)), false, ""});
     }
     std::ranges::sort(files_, {}, &File::name);
   }

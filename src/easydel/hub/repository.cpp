@@ -36,15 +36,9 @@ std::string unquoted(std::string etag) {
 std::string plural(RepositoryType type) { return type == RepositoryType::model ? "models" : "datasets"; }
 
 void link(const fs::path& blob, const fs::path& pointer) {
-  std::error_code failed;
-  fs::create_directories(pointer.parent_path(), failed);
-  const fs::path target = fs::relative(blob, pointer.parent_path());
-  if (fs::is_symlink(pointer, failed) && fs::read_symlink(pointer, failed) == target) return;
-  const fs::path aside = pointer.string() + ".new";
-  fs::remove(aside, failed);
-  fs::create_symlink(target, aside, failed);
-  if (failed) refuse(pointer.string(), "cannot be linked: " + failed.message());
-  files::rename(aside, pointer);
+  files::make_directories(pointer.parent_path());
+  const fs::path target = files::canonical(blob).lexically_relative(files::canonical(pointer.parent_path()));
+  if (files::link_target(pointer) != target) files::link(target, pointer);
 }
 
 }  // namespace
@@ -86,10 +80,8 @@ fs::path Repository::folder() const {
 
 std::string Repository::cached_commit() const {
   if (is_commit(revision_)) return revision_;
-  std::error_code missing;
   const fs::path ref = folder() / "refs" / revision_;
-  if (!fs::is_regular_file(ref, missing))
-    return fs::is_directory(folder() / "snapshots" / revision_, missing) ? revision_ : "";
+  if (!files::is_file(ref)) return files::is_folder(folder() / "snapshots" / revision_) ? revision_ : "";
   std::string commit = files::read(ref);
   while (!commit.empty() && std::isspace(static_cast<unsigned char>(commit.back()))) commit.pop_back();
   return is_inside(commit) ? commit : "";
@@ -98,21 +90,19 @@ std::string Repository::cached_commit() const {
 std::optional<fs::path> Repository::cached_snapshot() const {
   const std::string commit = cached_commit();
   const fs::path snapshot = folder() / "snapshots" / commit;
-  std::error_code missing;
-  if (commit.empty() || !fs::is_directory(snapshot, missing)) return std::nullopt;
+  if (commit.empty() || !files::is_folder(snapshot)) return std::nullopt;
   return snapshot;
 }
 
 std::optional<fs::path> Repository::cached_file(std::string_view file) const {
   const auto snapshot = cached_snapshot();
-  std::error_code missing;
-  if (!snapshot || !is_inside(file) || !fs::exists(*snapshot / file, missing)) return std::nullopt;
+  if (!snapshot || !is_inside(file) || !files::exists(*snapshot / file)) return std::nullopt;
   return *snapshot / file;
 }
 
 void Repository::remember(const std::string& commit) const {
   const fs::path ref = folder() / "refs" / revision_;
-  if (revision_ == commit || (fs::exists(ref) && files::read(ref) == commit)) return;
+  if (revision_ == commit || (files::exists(ref) && files::read(ref) == commit)) return;
   files::make_directories(ref.parent_path());
   files::write(ref, commit);
 }
@@ -154,9 +144,8 @@ Repository::Remote Repository::ask(std::string_view file) const {
 void Repository::fetch_blob(const Remote& remote, std::string_view file, const fs::path& blob, const Progress& progress,
                             bool force) const {
   const Lock lock(settings_.cache / ".locks" / folder().filename() / (remote.etag + ".lock"));
-  std::error_code missing;
-  if (force) fs::remove(blob, missing);
-  if (fs::exists(blob, missing)) return;
+  if (force) files::remove_all(blob);
+  if (files::exists(blob)) return;
   const std::string target = remote.location.find("://") == std::string::npos ? url(file) : remote.location;
   // The url may be on another host: the token goes only to the hub.
   const bool home = target.starts_with(settings_.endpoint + "/");
@@ -174,14 +163,13 @@ void Repository::fetch_blob(const Remote& remote, std::string_view file, const f
 
 std::optional<fs::path> Repository::fetch(std::string_view file, const Progress& progress, bool force) {
   if (!is_inside(file)) refuse(where_, "'" + std::string(file) + "' is not a file of a repository");
-  std::error_code missing;
   if (!force && is_commit(revision_)) {
     if (const auto here = cached_file(file)) return here;
-    if (fs::exists(folder() / ".no_exist" / revision_ / file, missing)) return std::nullopt;
+    if (files::exists(folder() / ".no_exist" / revision_ / file)) return std::nullopt;
   }
   if (settings_.offline) {
     if (const auto here = cached_file(file)) return here;
-    if (fs::exists(folder() / ".no_exist" / cached_commit() / file, missing)) return std::nullopt;
+    if (files::exists(folder() / ".no_exist" / cached_commit() / file)) return std::nullopt;
     refuse(
         where_,
         str("'", name_, "': ", file, " is not in the cache ", settings_.cache.string(), ", and HF_HUB_OFFLINE is set"),
@@ -210,7 +198,7 @@ std::optional<fs::path> Repository::fetch(std::string_view file, const Progress&
     return std::nullopt;
   }
   const fs::path blob = folder() / "blobs" / remote.etag, pointer = folder() / "snapshots" / remote.commit / file;
-  if (!force && fs::exists(pointer, missing)) return pointer;
+  if (!force && files::exists(pointer)) return pointer;
   files::make_directories(blob.parent_path());
   fetch_blob(remote, file, blob, progress, force);
   link(blob, pointer);

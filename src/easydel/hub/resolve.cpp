@@ -4,6 +4,7 @@
 #include <array>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/hub/repository.h"
 
@@ -33,10 +34,8 @@ bool ends_with_any(std::string_view file, std::initializer_list<std::string_view
 }
 
 bool has_file(const fs::path& folder, std::string_view ending) {
-  std::error_code missing;
-  return std::ranges::any_of(fs::directory_iterator(folder, missing), [&](const fs::directory_entry& entry) {
-    return entry.path().filename().string().ends_with(ending);
-  });
+  return std::ranges::any_of(files::list(folder),
+                             [&](const fs::path& path) { return path.filename().string().ends_with(ending); });
 }
 
 bool describes(std::string_view file) {
@@ -50,10 +49,7 @@ std::optional<fs::path> cached(std::string_view name, std::string_view revision)
   return Repository("hub", std::string(name), RepositoryType::model, std::string(revision)).cached_snapshot();
 }
 
-bool is_on_hub(std::string_view name) {
-  std::error_code missing;
-  return is_hub_name(name) && !fs::exists(expand_home(name), missing);
-}
+bool is_on_hub(std::string_view name) { return is_hub_name(name) && !files::exists(expand_home(name)); }
 
 fs::path resolve_tokenizer(std::string_view name) {
   return is_on_hub(name) ? resolve_model(name, "tokenizer") : expand_home(name);
@@ -61,10 +57,9 @@ fs::path resolve_tokenizer(std::string_view name) {
 
 fs::path resolve_model(std::string_view name, const std::string& where, std::string_view revision, ModelFiles files) {
   const fs::path path = expand_home(name);
-  std::error_code missing;
-  if (fs::is_directory(path, missing)) return path;
-  if (path.extension() == ".gguf" && fs::exists(path, missing)) return path;
-  if (fs::exists(path, missing))
+  if (files::is_folder(path)) return path;
+  if (path.extension() == ".gguf" && files::exists(path)) return path;
+  if (files::exists(path))
     refuse(where, "'" + std::string(name) + "' is a file, not a model folder",
            "give the folder that holds config.json and *.safetensors, or a .gguf file");
   if (!is_hub_name(name))
@@ -95,8 +90,7 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
 fs::path resolve_dataset(std::string_view name, const std::string& where,
                          const std::function<bool(std::string_view file)>& filter, std::string_view revision) {
   const fs::path path = expand_home(name);
-  std::error_code missing;
-  if (fs::is_directory(path, missing)) return path;
+  if (files::is_folder(path)) return path;
   const Settings now = settings();
   Repository repository(where, std::string(name), RepositoryType::dataset, std::string(revision), now);
   return repository.fetch_all(filter, telling(now.progress));

@@ -49,8 +49,7 @@ std::string token_of_user() {
     if (const std::string token = trimmed(text_of(value)); !token.empty()) return token;
   const std::string path = text_of(std::getenv("HF_TOKEN_PATH"));
   const fs::path file = path.empty() ? home_folder() / "token" : expand_home(path);
-  std::error_code missing;
-  return fs::is_regular_file(file, missing) ? trimmed(files::read(file)) : "";
+  return files::is_file(file) ? trimmed(files::read(file)) : "";
 }
 
 }  // namespace

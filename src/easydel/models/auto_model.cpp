@@ -1,6 +1,7 @@
 #include "easydel/models/auto_model.h"
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/family_configs.h"
 #include "easydel/models/parts_config.h"
@@ -11,7 +12,7 @@ namespace easydel::models {
 std::shared_ptr<Model> load_for_task(TaskType task, std::string_view name, const FromHub& options) {
   const std::filesystem::path folder = hub::resolve_model(name, "from_pretrained", options.revision);
   const std::filesystem::path file = folder / "config.json";
-  if (!std::filesystem::is_regular_file(file))
+  if (!files::is_file(file))
     refuse("from_pretrained", "'" + std::string(name) + "' has no config.json", "give a Hugging Face model folder");
   Value config = parse_file(file);
   if (!config.is_map()) refuse(file.string(), "is not a mapping");

@@ -95,11 +95,10 @@ Value sorted(Value map) {
 // The file that `name` refers to: itself, config.json in it, or the hub's.
 fs::path config_file(const std::string& name, const FromPretrained& options) {
   const fs::path path = hub::expand_home(name), below = path / options.subfolder / "config.json";
-  std::error_code missing;
-  if (fs::is_regular_file(path, missing)) return path;
-  if (fs::is_regular_file(below, missing)) return below;
+  if (files::is_file(path)) return path;
+  if (files::is_file(below)) return below;
   const std::string where = "Can't load the configuration of '" + name + "'";
-  if (fs::exists(path, missing))
+  if (files::exists(path))
     refuse(where, "it has no " + (fs::path(options.subfolder) / "config.json").string(),
            "give a folder with a config.json");
   if (!hub::is_hub_name(name))
@@ -238,9 +237,7 @@ void BaseConfig::to_json_file(const fs::path& file, bool only_differences) const
 }
 
 void BaseConfig::save_pretrained(const fs::path& folder) const {
-  std::error_code missing;
-  if (fs::is_regular_file(folder, missing))
-    refuse(folder.string(), "is a file, not a folder", "give a folder for config.json");
+  if (files::is_file(folder)) refuse(folder.string(), "is a file, not a folder", "give a folder for config.json");
   files::make_directories(folder);
   to_json_file(folder / "config.json");
 }

@@ -3,6 +3,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/models/config_reader.h"
 
 namespace easydel::models {
@@ -33,7 +34,7 @@ EmbeddingSpec read_embedding(const Model& model) {
   EmbeddingSpec spec;
   spec.pooling = model.causal() ? nn::Pooling::last : nn::Pooling::mean;
   const fs::path file = model.folder() / "modules.json";
-  if (model.folder().empty() || !fs::is_regular_file(file)) return spec;
+  if (model.folder().empty() || !files::is_file(file)) return spec;
   for (const Value& module : parse_file(file).items) {
     const ConfigReader config(module, FilePlace{file.string()});
     const std::string type = config.text("type", ""), kind = type.substr(type.rfind('.') + 1);

@@ -1,20 +1,19 @@
 #include "easydel/probe/case_folder.h"
 
-#include <stdlib.h>
-
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
 
 namespace easydel::probe {
 
-CaseFolder::CaseFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "easydel-vectors-XXXXXX").string();
-  if (!::mkdtemp(pattern.data())) refuse(pattern, "cannot make a folder there");
-  path_ = pattern;
-}
+CaseFolder::CaseFolder() { path_ = files::make_temporary_folder("easydel-vectors"); }
 
 CaseFolder::~CaseFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  try {
+    files::remove_all(path_);
+  } catch (const UserError& error) {
+    log::warning(error.what());
+  }
 }
 
 }  // namespace easydel::probe

@@ -275,7 +275,7 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
     give("generated", generate(*model, read_batch(*file, "prompt_ids", "prompt_mask"), count).to(at::kCPU));
   }
   if (!options.trace.empty()) {
-    const bool is_folder = std::filesystem::is_directory(options.trace) || !options.trace.has_extension();
+    const bool is_folder = files::is_folder(options.trace) || !options.trace.has_extension();
     if (is_folder) files::make_directories(options.trace);
     weights::write_safetensors(is_folder ? options.trace / "trace.safetensors" : options.trace, traced);
   }

@@ -1,3 +1,4 @@
+#include "easydel/base/files.h"
 #include "easydel/probe/replay_case.h"
 
 #include <algorithm>
@@ -126,10 +127,10 @@ std::shared_ptr<train::DpoConfig> read_dpo(Arguments& arguments) {
 }
 
 fs::path find_folder(const std::string& name, const fs::path& case_file, const fs::path& root) {
-  for (const fs::path& base : {fs::absolute(case_file).parent_path().parent_path(), root})
-    if (fs::exists(base / name)) return base / name;
+  for (const fs::path& base : {files::absolute(case_file).parent_path().parent_path(), root})
+    if (files::exists(base / name)) return base / name;
   refuse(case_file.string(), "the model folder '" + name + "' is not there",
-         str("looked in ", fs::absolute(case_file).parent_path().parent_path().string(), " and in ", root.string()));
+         str("looked in ", files::absolute(case_file).parent_path().parent_path().string(), " and in ", root.string()));
 }
 
 // 'start weights with model.layers.{i}.mlp.down_proj.weight multiplied by 0.9 ...' and similar descriptions.

@@ -105,8 +105,7 @@ const VectorKind* find_vector_kind(std::string_view name) {
 }
 
 VectorFile read_vectors(const std::filesystem::path& path) {
-  std::error_code none;
-  if (!std::filesystem::exists(path, none)) refuse(path.string(), "no such file", "give files of recorded cases");
+  if (!files::exists(path)) refuse(path.string(), "no such file", "give files of recorded cases");
   VectorFile file{path, parse_json(files::read_compressed(path), path.string())};
   if (!file.document.is_map() && !file.document.is_list())
     refuse(path.string(), "holds no cases", "a file of cases is a JSON object with \"cases\" or \"table\"");
@@ -118,7 +117,7 @@ std::string kind_of(const VectorFile& file) {
     if (const Value* named = file.document.find(key); named && named->is_text()) return prefix + named->scalar;
   std::filesystem::path name = file.path.filename();
   while (name.extension() == ".gz" || name.extension() == ".json") name = name.stem();
-  return (std::filesystem::absolute(file.path).parent_path().filename() / name).string();
+  return (files::absolute(file.path).parent_path().filename() / name).string();
 }
 
 std::vector<VectorCase> cases_of(const VectorFile& file, const VectorKind* kind) {

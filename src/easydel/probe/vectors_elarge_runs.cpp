@@ -104,7 +104,7 @@ std::string run_difference(const Value& expected, const Value& got) {
 Value run_command(const VectorCase& vector, const VectorFile&) {
   const CaseFolder folder;
   const fs::path& root = folder.path();
-  fs::create_directories(root / "tiny-llama");
+  files::make_directories(root / "tiny-llama");
   files::write(root / "tiny-llama/config.json",
                "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"]}\n");
   files::write(root / "tiny-llama/tokenizer.json",  // a run without a tokenizer is refused here
@@ -116,7 +116,7 @@ Value run_command(const VectorCase& vector, const VectorFile&) {
   files::write(root / "empty.yaml", "");
   files::write(root / "bad.yaml", "a: [1, 2\n");
   std::string line =
-      "cd '" + root.string() + "' && '" + fs::read_symlink("/proc/self/exe").string() + "' --quiet elarge";
+      "cd '" + root.string() + "' && '" + files::canonical("/proc/self/exe").string() + "' --quiet elarge";
   for (const Value& word : member(vector.body, "argv").items) line += " '" + word.scalar + "'";
   FILE* const pipe = popen((line + " 2>&1").c_str(), "r");
   check(pipe, "a shell could not be started");

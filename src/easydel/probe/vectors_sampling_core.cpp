@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/generation/generator.h"
 #include "easydel/generation/processors.h"
 #include "easydel/models/model.h"
@@ -142,9 +143,9 @@ std::shared_ptr<models::Model> model_of(const VectorFile& file) {
   static std::map<std::filesystem::path, std::shared_ptr<models::Model>> loaded;
   const Value* const name = file.document.find("model");
   if (!name) refuse(file.path.string(), "names no \"model\"");
-  for (std::filesystem::path above = std::filesystem::absolute(file.path).parent_path();; above = above.parent_path()) {
+  for (std::filesystem::path above = files::absolute(file.path).parent_path();; above = above.parent_path()) {
     const std::filesystem::path folder = above / name->scalar;
-    if (std::filesystem::exists(folder / "config.json")) {
+    if (files::exists(folder / "config.json")) {
       std::shared_ptr<models::Model>& model = loaded[folder];
       if (!model) {
         models::LoadOptions options;

@@ -51,7 +51,7 @@ Files open_sharded(const fs::path& index) {
     auto& file = shards[shard];
     if (!file) {
       fs::path path = index.parent_path() / shard;
-      if (!fs::exists(path))
+      if (!files::exists(path))
         refuse(path.string(), "is missing; " + index.filename().string() + " names it", "fetch the model again");
       file = open_file(path);
     }
@@ -79,7 +79,7 @@ bool is_adapter(const fs::path& file) { return file.filename().string().starts_w
 // A folder that PEFT saved holds what is added to a model, and names that model.
 void refuse_adapter(const fs::path& folder) {
   const fs::path config = folder / "adapter_config.json";
-  if (!fs::is_regular_file(config)) return;
+  if (!files::is_file(config)) return;
   const Value document = parse_file(config);
   const auto word = [&](const char* key) {
     const Value* const value = document.is_map() ? document.find(key) : nullptr;
@@ -97,14 +97,12 @@ void refuse_adapter(const fs::path& folder) {
 // single file takes precedence over an index, as in transformers.
 fs::path safetensors_of(const fs::path& folder) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
-    if (fs::exists(folder / name)) return folder / name;
+    if (files::exists(folder / name)) return folder / name;
   std::vector<fs::path> found;
-  std::error_code ignored;
-  for (auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().extension() == ".safetensors" && !is_adapter(entry.path())) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  for (auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().string().ends_with(".safetensors.index.json")) return entry.path();
+  for (const fs::path& path : files::list(folder)) {
+    if (path.string().ends_with(".safetensors.index.json")) return path;
+    if (path.extension() == ".safetensors" && !is_adapter(path)) found.push_back(path);
+  }
   if (found.size() > 1)
     refuse(folder.string(), str("has ", found.size(), " safetensors files and no index"),
            "put model.safetensors.index.json next to them, or keep one");
@@ -114,10 +112,8 @@ fs::path safetensors_of(const fs::path& folder) {
 // For models that are split into parts, the first part of each.
 std::vector<fs::path> gguf_files(const fs::path& folder) {
   std::vector<fs::path> found;
-  std::error_code ignored;
-  for (auto& entry : fs::directory_iterator(folder, ignored))
-    if (is_gguf(entry.path()) && entry.path().filename() != vocabulary_file)
-      found.push_back(first_gguf_part(entry.path()));
+  for (const fs::path& path : files::list(folder))
+    if (is_gguf(path) && path.filename() != vocabulary_file) found.push_back(first_gguf_part(path));
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
@@ -125,10 +121,10 @@ std::vector<fs::path> gguf_files(const fs::path& folder) {
 
 // The file with a model's weights, or their index; empty: none.
 fs::path weights_file(const fs::path& model) {
-  if (!fs::is_directory(model)) return is_gguf(model) && fs::exists(model) ? first_gguf_part(model) : fs::path();
+  if (!files::is_folder(model)) return is_gguf(model) && files::exists(model) ? first_gguf_part(model) : fs::path();
   if (const fs::path found = safetensors_of(model); !found.empty()) return found;
   for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
-    if (fs::exists(model / name)) return model / name;
+    if (files::exists(model / name)) return model / name;
   const auto found = gguf_files(model);
   if (found.size() > 1)
     refuse(model.string(), str("has ", found.size(), " GGUF files"), str("give one of them: ", found[0].string()));
@@ -138,8 +134,8 @@ fs::path weights_file(const fs::path& model) {
 // A file with weights in a format that is not read; empty: none.
 std::string unread_weights(const fs::path& folder) {
   std::set<std::string> found;
-  for (auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& path : files::list(folder)) {
+    const std::string name = path.filename().string();
     const auto is = [&](std::string_view begin, std::string_view end) {
       return name.starts_with(begin) && name.ends_with(end);
     };
@@ -156,7 +152,7 @@ Folder Folder::open(const fs::path& model) {
   Folder out;
   out.folder_ = model;
   const fs::path path = weights_file(model);
-  if (path.empty() && !fs::is_directory(model)) refuse(model.string(), "is not a folder", "give the folder of a model");
+  if (path.empty() && !files::is_folder(model)) refuse(model.string(), "is not a folder", "give the folder of a model");
   if (path.empty()) {
     refuse_adapter(model);
     const std::string unread = unread_weights(model);
@@ -176,11 +172,10 @@ Folder Folder::open(const fs::path& model) {
 }
 
 bool Folder::has_weights(const fs::path& model) {
-  if (!fs::is_directory(model)) return !weights_file(model).empty();
-  for (auto& entry : fs::directory_iterator(model)) {
-    const std::string name = entry.path().filename().string();
-    if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") || is_adapter(entry.path()))
-      return true;
+  if (!files::is_folder(model)) return !weights_file(model).empty();
+  for (const fs::path& path : files::list(model)) {
+    const std::string name = path.filename().string();
+    if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") || is_adapter(path)) return true;
   }
   return !gguf_files(model).empty() || !unread_weights(model).empty();
 }
@@ -214,17 +209,17 @@ fs::path gguf_of(const fs::path& model) {
   return is_gguf(file) ? file : fs::path();
 }
 
-bool has_config(const fs::path& model) { return fs::exists(model / "config.json") || !gguf_of(model).empty(); }
+bool has_config(const fs::path& model) { return files::exists(model / "config.json") || !gguf_of(model).empty(); }
 
 ConfigFile read_config(const fs::path& model) {
   const fs::path path = model / "config.json";
-  if (!fs::exists(path))
+  if (!files::exists(path))
     if (const fs::path gguf = gguf_of(model); !gguf.empty()) {
       files::refuse_unfetched(gguf);
       return {GgufCheckpoint::open(gguf)->config(), FilePlace{gguf.string()}};
     }
-  if (!fs::exists(model)) refuse(model.string(), "there is no such model folder");
-  if (!fs::is_regular_file(path)) {
+  if (!files::exists(model)) refuse(model.string(), "there is no such model folder");
+  if (!files::is_file(path)) {
     refuse_adapter(model);
     refuse(model.string(), "no config.json in this folder", "a model folder holds config.json and its weights");
   }
@@ -236,7 +231,7 @@ ConfigFile read_config(const fs::path& model) {
 
 void keep_generation_config(const fs::path& model, const fs::path& folder) {
   const fs::path own = model / "generation_config.json", kept = folder / "generation_config.json";
-  if (model.empty() || !fs::is_regular_file(own) || (fs::exists(kept) && fs::equivalent(own, kept))) return;
+  if (model.empty() || !files::is_file(own) || files::is_same(own, kept)) return;
   files::write(kept, files::read(own));
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/regular_expression.h"
 #include "easydel/weights/gguf_rope.h"
 #include "easydel/weights/gguf_rows.h"
@@ -55,7 +56,7 @@ std::filesystem::path first_gguf_part(const std::filesystem::path& part) {
 std::shared_ptr<const GgufCheckpoint> GgufCheckpoint::open(const std::filesystem::path& path) {
   const std::filesystem::path first = first_gguf_part(path);
   const auto need = [&](const std::filesystem::path& part) {
-    if (!std::filesystem::exists(part))
+    if (!files::exists(part))
       refuse(path.string(), "its part " + part.filename().string() + " is missing", "fetch all parts of the model");
     return GgufFile::open(part);
   };

@@ -4,6 +4,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/regular_expression.h"
 #include "easydel/weights/safetensors.h"
 
@@ -93,9 +94,9 @@ void write_file(const fs::path& path, std::span<const OutTensor* const> order,
 void remove_shards(const fs::path& folder, const std::set<std::string>& keep) {
   static const RegularExpression shard("model-[0-9]{5,}-of-[0-9]{5,}\\.safetensors");
   std::vector<fs::path> old;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (const std::string name = entry.path().filename().string(); shard.matches(name) && !keep.contains(name))
-      old.push_back(entry.path());
+  for (const fs::path& path : files::list(folder))
+    if (const std::string name = path.filename().string(); shard.matches(name) && !keep.contains(name))
+      old.push_back(path);
   for (const fs::path& path : old) files::remove_all(path);
 }
 

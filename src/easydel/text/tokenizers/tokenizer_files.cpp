@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 // The JSON object in `path`; empty if there is no such file.
 Value read_beside(const fs::path& path, std::vector<fs::path>& read) {
-  if (!fs::is_regular_file(path)) return Value::map();
+  if (!files::is_file(path)) return Value::map();
   files::refuse_unfetched(path);
   Value out = parse_json(files::read(path), path.string());
   if (!out.is_map()) refuse(path.string(), "is not a JSON object", "fetch the tokenizer again");
@@ -183,9 +183,8 @@ constexpr const char* what_works =
 
 std::vector<fs::path> files_ending(const fs::path& folder, std::string_view ending) {
   std::vector<fs::path> out;
-  for (auto& entry : fs::directory_iterator(folder))
-    if (entry.path().filename().string().ends_with(ending)) out.push_back(entry.path());
-  std::sort(out.begin(), out.end());
+  for (const fs::path& path : files::list(folder))
+    if (path.filename().string().ends_with(ending)) out.push_back(path);
   return out;
 }
 
@@ -193,10 +192,9 @@ std::vector<fs::path> files_ending(const fs::path& folder, std::string_view endi
 fs::path find_file(const fs::path& folder) {
   for (const char* name : {"tokenizer.json", "tokenizer.json.gz", "tekken.json", "tokenizer.model", "spiece.model",
                            "sentencepiece.bpe.model", "sentencepiece.model"})
-    if (fs::is_regular_file(folder / name)) return folder / name;
-  if (fs::is_regular_file(folder / "vocab.json") && fs::is_regular_file(folder / "merges.txt"))
-    return folder / "vocab.json";
-  if (fs::is_regular_file(folder / "vocab.txt")) return folder / "vocab.txt";
+    if (files::is_file(folder / name)) return folder / name;
+  if (files::is_file(folder / "vocab.json") && files::is_file(folder / "merges.txt")) return folder / "vocab.json";
+  if (files::is_file(folder / "vocab.txt")) return folder / "vocab.txt";
   for (const char* ending : {".tiktoken", ".model", ".gguf"})
     if (auto found = files_ending(folder, ending); !found.empty()) return found.front();
   return {};
@@ -205,7 +203,7 @@ fs::path find_file(const fs::path& folder) {
 fs::path tokenizer_file(const fs::path& folder) {
   if (fs::path found = find_file(folder); !found.empty()) return found;
   for (const auto& [there, other] : {std::pair("vocab.json", "merges.txt"), {"merges.txt", "vocab.json"}})
-    if (fs::is_regular_file(folder / there))
+    if (files::is_file(folder / there))
       refuse((folder / there).string(), str("has no ", other, " next to it"), what_works);
   refuse(folder.string(), "has no tokenizer (tokenizer.json)", what_works);
 }
@@ -229,7 +227,7 @@ ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& m
   if (name.ends_with("tekken.json")) return read_tekken(bytes, where);
   if (name == "vocab.json") {
     fs::path merges = file.parent_path() / "merges.txt";
-    if (!fs::is_regular_file(merges)) refuse(where, "has no merges.txt next to it", what_works);
+    if (!files::is_file(merges)) refuse(where, "has no merges.txt next to it", what_works);
     return read_vocabulary_and_merges(bytes, files::read(merges), config, family, named, where);
   }
   if (name.ends_with(".json")) {
@@ -263,12 +261,12 @@ void add_class_rules(Value& config) {
 }  // namespace
 
 bool Tokenizer::exists(const fs::path& where) {
-  return fs::is_directory(where) ? !find_file(where).empty() : fs::exists(where);
+  return files::is_folder(where) ? !find_file(where).empty() : files::exists(where);
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
-  bool is_folder = fs::is_directory(where);
-  if (!is_folder && !fs::exists(where)) refuse(where.string(), "no such file or folder", what_works);
+  bool is_folder = files::is_folder(where);
+  if (!is_folder && !files::exists(where)) refuse(where.string(), "no such file or folder", what_works);
   fs::path file = is_folder ? tokenizer_file(where) : where;
   files::refuse_unfetched(file);
   // A vocabulary does not say how texts are split; the files next to it do.
@@ -342,7 +340,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   // For byte pairs, transformers 5 does not change the text, whatever the configuration says.
   settings.clean_up = bool_field(config, "clean_up_tokenization_spaces", false) && !parts.model->is_bpe();
   fs::path jinja = folder / "chat_template.jinja";
-  if (fs::is_regular_file(jinja)) {
+  if (files::is_file(jinja)) {
     settings.chat_template = files::read(jinja);
     settings.files.push_back(jinja);
   } else {
@@ -356,7 +354,7 @@ void save_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
   for (const fs::path& file : tokenizer.files()) {
     const bool gguf = file.extension() == ".gguf";
     const fs::path to = folder / (gguf ? fs::path(weights::vocabulary_file) : file.filename());
-    if (fs::exists(to)) continue;
+    if (files::exists(to)) continue;
     if (gguf)
       weights::write_vocabulary(weights::GgufMetadata::open(file), to);
     else
