@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <set>
+
 #include "easydel/base/files.h"
 #include "easydel/data/columnar.h"
 #include "support/data.h"
@@ -68,7 +71,8 @@ TEST_F(SaveDataset, CutsItByCountOrBySize) {
   by_size.tokenization = by_count.tokenization;
   EXPECT_EQ(saved(dataset(), by_size).size(), 2u);
   int files = 0;  // those of the first are gone
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out")) files += entry.is_regular_file();
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out"))
+    files += !entry.path().filename().string().starts_with('.');
   EXPECT_EQ(files, 2);
 }
 
@@ -150,7 +154,63 @@ TEST_F(SaveDataset, AnEndThatCannotBeWrittenLeavesNoFile) {
       test::refusal([&] { save_dataset("mixture.save", data, mixture("format: parquet"), texts); });
   files::set_fault(nullptr);
   EXPECT_NE(text.find("No space left on device"), std::string::npos) << text;
-  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "out"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+TEST_F(SaveDataset, TheSameRowsAreLeftAlone) {
+  const Dataset data = dataset();
+  const MixtureConfig first = mixture("format: jsonl");
+  const auto file = saved(data, first).empty() ? "" : folder_ / "out/train-00000-of-00001.jsonl";
+  const auto written = std::filesystem::last_write_time(file);
+  saved(data, first);  // as a run does that is started again
+  EXPECT_EQ(std::filesystem::last_write_time(file), written);
+
+  const auto again = [&](const std::string& save) {
+    return test::replaced(test::refusal([&] { saved(data, mixture(save)); }), folder_.path().string(), "DIR");
+  };
+  EXPECT_EQ(again("format: json"),
+            "mixture.save.output_path: 'DIR/out' already exists and holds other data\n    set overwrite: true, or name "
+            "another folder");
+  test::write_file(file, "damaged");
+  EXPECT_NE(again("format: jsonl").find("holds other data"), std::string::npos);
+  EXPECT_EQ(saved(data, mixture("format: jsonl, overwrite: true")).at(0).substr(0, 40),
+            "train-00000-of-00001.jsonl: {\"tokens\": [");
+}
+
+// The disk fails at the n-th operation, for every n: the folder holds the old rows or the new ones, whole, and the next
+// save ends with the new ones. What else is in the folder stays.
+TEST_F(SaveDataset, AReplacementIsWholeOrNotThere) {
+  const Dataset data = dataset();
+  const auto names = [&] {
+    std::set<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out"))
+      if (!entry.path().filename().string().starts_with('.')) out.insert(entry.path().filename().string());
+    return out;
+  };
+  const std::set<std::string> old{"mine.txt", "train-00000-of-00002.jsonl", "train-00001-of-00002.jsonl"},
+      fresh{"mine.txt", "train-00000-of-00003.jsonl", "train-00001-of-00003.jsonl", "train-00002-of-00003.jsonl"};
+  const std::string wanted = "format: jsonl, overwrite: true, num_shards: 3";
+  int failures = 0;
+  for (int n = 1;; ++n) {
+    std::filesystem::remove_all(folder_ / "out");
+    saved(data, mixture("format: jsonl, num_shards: 2"));
+    test::write_file(folder_ / "out/mine.txt", "");
+    int count = 0;
+    files::set_fault([&](files::Operation, const files::fs::path&) { return ++count == n ? EIO : 0; });
+    const std::string refused = test::refusal([&] { saved(data, mixture(wanted)); });
+    files::set_fault(nullptr);
+    failures += refused != "(nothing was refused)";
+    if (std::filesystem::exists(folder_ / "out/mine.txt")) {
+      const auto now = names();
+      EXPECT_TRUE(now == old || now == fresh) << "after a failure at operation " << n;
+    }
+    EXPECT_EQ(saved(data, mixture(wanted)).size(), 3u);
+    EXPECT_EQ(names(), fresh) << "after a failure at operation " << n;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / ".out.old"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / ".out.partial"));
+    if (count < n) break;  // the whole save went through
+  }
+  EXPECT_GT(failures, 20);
 }
 
 TEST_F(SaveDataset, RefusesWhatItCannotSave) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <map>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
@@ -130,9 +131,9 @@ std::string name_of_file(const SaveConfig& save, size_t file, size_t files) {
 }
 
 // The files that load_from_disk() of `datasets` expects in addition to the data.
-void write_state(const fs::path& folder, const std::vector<fs::path>& files, const std::string& fingerprint) {
+void write_state(const fs::path& folder, const std::vector<std::string>& files, const std::string& fingerprint) {
   Value names = Value::list(), state = Value::map(), info = Value::map();
-  for (const fs::path& file : files) names.items.emplace_back().set("filename", Value::text(file.filename().string()));
+  for (const std::string& file : files) names.items.emplace_back().set("filename", Value::text(file));
   state.set("_data_files", std::move(names));
   state.set("_fingerprint", Value::text(fingerprint));
   state.set("_format_columns", {});
@@ -145,17 +146,107 @@ void write_state(const fs::path& folder, const std::vector<fs::path>& files, con
   files::write(folder / "dataset_info.json", to_json(info, 2) + "\n");
 }
 
-fs::path folder_of(const SaveConfig& save) { return hub::expand_home(*save.output_path); }
+fs::path folder_of(const SaveConfig& save) { return files::canonical(hub::expand_home(*save.output_path)); }
 
-// Files of an earlier save would be read together with this one's.
-void remove_earlier(const fs::path& folder) {
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    const bool numbered =
-        (name.starts_with("train-") || name.starts_with("data-")) && name.find("-of-") != std::string::npos;
-    if (numbered || name == "state.json" || name == "dataset_info.json") files::remove_all(entry.path());
-  }
+// In the folder of a save: what was saved, and its files with their hashes.
+constexpr std::string_view record_name = ".easydel.json";
+
+// Names that a save gives. Everything else in the folder is somebody else's, and stays.
+bool is_of_save(const std::string& name) {
+  const bool numbered =
+      (name.starts_with("train-") || name.starts_with("data-")) && name.find("-of-") != std::string::npos;
+  return numbered || name == "state.json" || name == "dataset_info.json" || name == record_name;
 }
+
+// What a save would write, as far as it decides the bytes.
+Value description_of(const Dataset& dataset, const SaveConfig& save, const SavedExamples& saved, const Table& table,
+                     const std::vector<int64_t>& cuts) {
+  Value out = Value::map(), columns = Value::list(), rows = Value::list();
+  for (const std::string& name : table.names()) columns.items.push_back(Value::text(name));
+  out.set("data", Value::text(dataset.fingerprint()));
+  out.set("method", Value::text(saved.method));
+  out.set("columns", std::move(columns));
+  out.set("format", Value::text(std::string(word_of(save.format))));
+  if (is_columnar(save)) out.set("compression", config::Codec<decltype(save.compression)>::write(save.compression));
+  for (const int64_t row : cuts) rows.items.push_back(Value::integer(row));
+  out.set("files_begin_at_rows", std::move(rows));
+  return out;
+}
+
+void write_record(const fs::path& folder, const Value& description,
+                  const std::map<std::string, files::Recorder::Entry>& written) {
+  Value record = Value::map(), list = Value::map();
+  for (const auto& [name, entry] : written) {
+    Value one = Value::map();
+    one.set("bytes", Value::integer(static_cast<int64_t>(entry.bytes)));
+    one.set("sha256", Value::text(entry.sha256));
+    list.set(name, std::move(one));
+  }
+  record.set("saved", description);
+  record.set("files", std::move(list));
+  files::write(folder / record_name, to_json(record, 2) + "\n");
+}
+
+// Whether the folder holds this save, whole.
+bool holds(const fs::path& folder, const Value& description) {
+  if (!files::is_file(folder / record_name)) return false;
+  Value record;
+  try {
+    record = parse_json(files::read(folder / record_name));
+  } catch (const UserError&) {  // changed by somebody: it is not this save
+    return false;
+  }
+  const Value* const saved = record.find("saved");
+  const Value* const list = record.find("files");
+  if (!saved || *saved != description || !list || !list->is_map()) return false;
+  return std::ranges::all_of(list->entries, [&](const auto& entry) {
+    const fs::path path = folder / entry.first;
+    const Value* const hash = entry.second.find("sha256");
+    return files::is_file(path) && hash && files::sha256_of_file(path) == hash->scalar;
+  });
+}
+
+// A save is written next to its folder and takes its place by two renames; what else was in the folder follows. Each
+// step can be the last one of a process.
+class Replacement {
+ public:
+  explicit Replacement(const fs::path& folder)
+      : folder_(folder), aside_(beside("partial")), old_(beside("old")), lock_(beside("lock"), folder, "mixture.save") {
+    if (files::exists(old_) && !files::exists(folder_)) files::rename(old_, folder_);
+    finish();
+    files::remove_all(aside_);
+  }
+  ~Replacement() {
+    try {
+      files::remove_all(aside_);
+    } catch (const UserError& error) {
+      log::warning(error.headline());
+    }
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+  const fs::path& aside() const { return aside_; }
+
+  void commit() {
+    if (files::exists(folder_)) files::rename(folder_, old_);
+    files::rename(aside_, folder_);
+    finish();
+  }
+
+ private:
+  fs::path beside(const char* ending) const {
+    return folder_.parent_path() / str(".", folder_.filename().string(), ".", ending);
+  }
+  void finish() const {
+    for (const fs::path& path : files::list(old_))
+      if (const std::string name = path.filename().string(); !is_of_save(name) && !files::exists(folder_ / name))
+        files::rename(path, folder_ / name);
+    files::remove_all(old_);
+  }
+
+  fs::path folder_, aside_, old_;
+  files::Lock lock_;
+};
 
 }  // namespace
 
@@ -172,8 +263,8 @@ void check_save(const std::string& where, const SaveConfig& save, const SavedExa
   if (saved.columns.empty())
     refuse(where, "saving what " + saved.method + " learns from is not built yet", "leave the section out");
   if (is_columnar(save)) columnar_library();
-  std::error_code missing;
-  if (!save.overwrite && fs::exists(folder_of(save), missing))
+  // Whether an earlier save holds the same data is known when these have been read.
+  if (!save.overwrite && files::exists(folder_of(save)) && !files::is_file(folder_of(save) / record_name))
     refuse(where + ".output_path", "'" + *save.output_path + "' already exists",
            "set overwrite: true, or name another folder");
   if (save.push_to_hub) hub::check_push(where + ".push_to_hub", push_options(save));
@@ -184,18 +275,34 @@ std::vector<fs::path> save_dataset(const std::string& where, const Dataset& data
   const SaveConfig& save = *mixture.save;
   check_save(where, save, saved);
   const fs::path folder = folder_of(save);
-  files::make_directories(folder);
-  remove_earlier(folder);
+  Replacement replacement(folder);
   const Table table(where, dataset, mixture, saved);
   const std::vector<int64_t> at = cuts(save, table);
-  std::vector<fs::path> out;
-  for (size_t file = 0; file + 1 < at.size(); ++file) {
-    out.push_back(folder / name_of_file(save, file, at.size() - 1));
-    write_file(out.back(), save, table, at[file], at[file + 1]);
+  const size_t count = at.size() - 1;
+  const Value description = description_of(dataset, save, saved, table, at);
+  std::vector<std::string> names;
+  for (size_t file = 0; file < count; ++file) names.push_back(name_of_file(save, file, count));
+  const bool same = holds(folder, description);
+  if (!same) {
+    if (!save.overwrite && files::exists(folder))
+      refuse(where + ".output_path", "'" + *save.output_path + "' already exists and holds other data",
+             "set overwrite: true, or name another folder");
+    files::make_directories(replacement.aside());
+    std::map<std::string, files::Recorder::Entry> written;
+    {
+      const files::Recorder recorder(replacement.aside());
+      for (size_t file = 0; file < count; ++file)
+        write_file(replacement.aside() / names[file], save, table, at[file], at[file + 1]);
+      if (save.format == SaveFormat::arrow) write_state(replacement.aside(), names, dataset.fingerprint());
+      written = recorder.files();
+    }
+    write_record(replacement.aside(), description, written);
+    replacement.commit();
   }
-  if (save.format == SaveFormat::arrow) write_state(folder, out, dataset.fingerprint());
-  log::info(where, ": ", at.back(), " rows in ", out.size(), out.size() == 1 ? " file of " : " files of ",
-            folder.string());
+  log::info(where, ": ", at.back(), " rows in ", count, count == 1 ? " file of " : " files of ", folder.string(),
+            same ? ", which were there" : "");
+  std::vector<fs::path> out;
+  for (const std::string& name : names) out.push_back(folder / name);
   if (!save.push_to_hub) return out;
   const hub::Pushed pushed = hub::push_folder(where + ".push_to_hub", folder, push_options(save));
   log::info(where, ": ", pushed.sent.size(), " files sent to ", *save.hub_repo_id);
