@@ -44,7 +44,8 @@ Value schema_with(Value schema, const Limits& limits) {
 }
 
 bool outside(double value, const Limits& limits) {
-  if (limits.has_low && !(limits.open ? value > limits.low : value >= limits.low)) return true;  // also for NaN
+  if ((limits.has_low || limits.has_high) && !std::isfinite(value)) return true;
+  if (limits.has_low && !(limits.open ? value > limits.low : value >= limits.low)) return true;
   return limits.has_high && !(value <= limits.high);
 }
 

@@ -6,6 +6,7 @@
 #include "easydel/base/byte_count.h"
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/config/paths.h"
 #include "easydel/data/inform_files.h"
 
 namespace easydel::data {
@@ -16,6 +17,7 @@ bool trains(const InformConfig& inform) { return inform.split == "train" || info
 }  // namespace
 
 void InformConfig::settle(config::Keys& keys) {
+  for (std::string& file : data_files) config::expand_path(file, keys, "data_files");
   const std::string word = canonical(type.value_or(""));
   if (word == "visual" || word == "image")
     return keys.refuse("type", "training on images is not built yet", "text rows are: " + source_names());
@@ -37,6 +39,7 @@ std::optional<int64_t> SaveConfig::shard_bytes() const {
 
 void SaveConfig::settle(config::Keys& keys) {
   if (!output_path) keys.refuse("output_path", "is missing", "give the folder to write");
+  config::expand_path(output_path, keys, "output_path");
   if (!shard_bytes()) keys.refuse("max_shard_size", "is not a size", "write 500MB, 2GiB or a number of bytes");
   if (format != SaveFormat::parquet && keys.given("compression"))
     keys.no_effect("compression", "only parquet is compressed");

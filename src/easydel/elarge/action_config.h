@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "easydel/config/fields.h"
+#include "easydel/config/paths.h"
 #include "easydel/generation/generation_config.h"
 
 namespace easydel::elarge {
@@ -30,6 +31,7 @@ struct GenerateConfig {
                                        "it on for chat models; leave it off to continue plain text."),
     };
   }
+  void settle(config::Keys& keys) { config::expand_path(output_path, keys, "output_path"); }
 };
 
 // `generate`, flat: what is continued, and generation::GenerationConfig's keys. Keys that are not given come from the
@@ -50,7 +52,8 @@ struct PathConfig {
     return std::array{config::field<&C::path>("File to write.", config::required())};
   }
   void settle(config::Keys& keys) {
-    if (path.empty()) keys.refuse("path", "is empty", "give the name of a file");
+    if (path.empty()) return keys.refuse("path", "is empty", "give the name of a file");
+    config::expand_path(path, keys, "path");
   }
 };
 

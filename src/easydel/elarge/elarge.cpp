@@ -4,6 +4,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/config/paths.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/nn/checkpointing_config.h"
 
@@ -35,6 +36,15 @@ void BaseConfig::settle(config::Keys& keys) {
 }
 
 void Config::settle(config::Keys& keys) {
+  const auto expand = [&](ModelConfig& one, std::string_view section) {
+    config::Keys own = keys.below(section);
+    if (!one.name_or_path.empty()) config::expand_path(one.name_or_path, own, "name_or_path");
+    config::expand_path(one.tokenizer, own, "tokenizer");
+  };
+  expand(model, "model");
+  if (teacher_model) expand(*teacher_model, "teacher_model");
+  if (reference_model) expand(*reference_model, "reference_model");
+  if (reward_model) expand(*reward_model, "reward_model");
   if (platform.backend && loader.device != DeviceSetting::automatic) {
     const bool cpu = *platform.backend == Backend::cpu;
     if (cpu != (loader.device == DeviceSetting::cpu))
