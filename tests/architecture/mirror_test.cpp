@@ -32,6 +32,8 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       // Parts of one class, of which each test needs all.
       {"train/trainer_run.cpp", "train/trainer_test.cpp"},
       {"train/trainer_setup.cpp", "train/trainer_test.cpp"},
+      {"train/trainer_resume.cpp", "train/resume_test.cpp"},
+      {"train/resume_changes.cpp", "train/resume_test.cpp"},
       // What several ranks do together needs several ranks; what routers do, a mixture of experts that trains.
       {"train/ranks.cpp", "train/parallel_test.cpp"},
       {"train/router_watch.cpp", "train/trainer_test.cpp"},

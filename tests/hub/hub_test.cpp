@@ -235,7 +235,7 @@ TEST_F(Hub, ARunSendsItsModel) {
   EXPECT_EQ(trained.status, 0) << trained.err;
   EXPECT_NE(trained.out.find(" files to org/name"), std::string::npos) << trained.out;
   EXPECT_NE(hub_->log().find("model.safetensors"), std::string::npos);
-  for (const char* of_training : {"optimizer-", "state.json", "manifest.json"})  // the last checkpoint's, which is sent
+  for (const char* of_training : {"optimizer/", "state.json", "manifest.json"})  // the last checkpoint's, which is sent
     EXPECT_EQ(hub_->log().find(of_training), std::string::npos) << of_training;
 }
 

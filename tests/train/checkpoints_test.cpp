@@ -60,6 +60,7 @@ TEST(Checkpoints, WhatABrokenSaveLeftIsRemovedAndAReplacementUndone) {
   checkpoints.save(1, write_something);
   test::write_file(folder / ".run-2.partial/a.txt", "a");
   test::write_file(folder / ".run-7.removed/a.txt", "a");
+  test::write_file(folder / ".metrics.jsonl.4711.partial", "of a process that was killed");
   fs::rename(folder / "run-1", folder / ".run-1.old");
   LogLines log;
   checkpoints.tidy();
@@ -78,6 +79,126 @@ TEST(Checkpoints, ASaveThatFailsGivesItsRoomBack) {
             }),
             "disk: is full");
   EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
+TEST(Checkpoints, TheManifestHoldsWhatWasHandedOver) {
+  const TemporaryFolder folder;
+  const Checkpoints checkpoints(folder.path());
+  checkpoints.save(1, write_something);
+  checkpoints.save(2, [](const fs::path& aside) {
+    write_something(aside);
+    test::write_file(aside / "b.txt", "B");  // by another process, between our write and the manifest
+  });
+  EXPECT_EQ(defect_of(folder / "run-2"), "b.txt is not what was written (its hash is different)");
+  LogLines log;
+  EXPECT_EQ(checkpoints.newest(), folder / "run-1");
+  EXPECT_NE(test::refusal([&] {
+              checkpoints.save(3, [](const fs::path& aside) {
+                write_something(aside);
+                fs::remove(aside / "a.txt");
+              });
+            }).find("a.txt: was changed while it was saved"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(folder / "run-3"));
+}
+
+TEST(Checkpoints, OneThatMissesWhatTheRunNeedsIsSkipped) {
+  const TemporaryFolder folder;
+  LogLines log;
+  Trainer(small_run(folder.path(), "{max_training_steps: 2, save_steps: 1}")).run();
+  const fs::path out = folder / "out/small";
+  const std::string whole = test::read_file(out / "run-2/manifest.json");
+  const Checkpoints checkpoints(out, std::nullopt, missing_in_state);
+  const std::pair<const char*, const char*> needed[] = {
+      {"config.json", "its manifest.json does not list config.json"},
+      {"state.json", "its manifest.json does not list state.json"},
+      {"model.safetensors", "its manifest.json does not list model.safetensors"},
+      {"optimizer/optimizer-00001-of-00001.safetensors", "its manifest.json does not list the optimizer's state"}};
+  for (const auto& [name, defect] : needed) {
+    Value manifest = parse_json(whole);
+    std::erase_if(manifest.find("files")->entries, [&, name = name](const auto& entry) { return entry.first == name; });
+    test::write_file(out / "run-2/manifest.json", to_json(manifest));
+    log.text.clear();
+    EXPECT_EQ(checkpoints.newest(), out / "run-1") << name;
+    EXPECT_TRUE(log.has(defect)) << log.text;
+  }
+  test::write_file(out / "run-2/manifest.json", whole);
+  EXPECT_EQ(checkpoints.newest(), out / "run-2");
+}
+
+// Wherever the disk fails while checkpoints are looked for, the run refuses, or goes on from one that is good; it never
+// begins anew.
+TEST(Checkpoints, ADiskThatCannotBeReadIsNotAnEmptyFolder) {
+  const TemporaryFolder folder;
+  LogLines log;
+  Trainer(small_run(folder.path(), "{max_training_steps: 2, save_steps: 1}")).run();
+  const fs::path out = folder / "out/small";
+  const std::string metrics = test::read_file(out / "metrics.jsonl");
+  int refused = 0, calls = 1;
+  for (int n = 1; n <= calls; ++n) {
+    TrainerParts parts = small_run(folder.path(), "max_training_steps: 3");
+    int count = 0;
+    files::set_fault([&](files::Operation operation, const fs::path& path) {
+      const bool counts = operation >= files::Operation::list && path.string().starts_with(out.string());
+      return counts && ++count == n ? EIO : 0;
+    });
+    try {
+      EXPECT_GT(Trainer(std::move(parts)).plan().from_step, 0) << "at " << n << "\n" << log.text;
+    } catch (const UserError& error) {
+      ++refused;
+      EXPECT_NE(std::string(error.what()).find("Input/output error"), std::string::npos) << error.what();
+    }
+    files::set_fault(nullptr);
+    EXPECT_EQ(test::read_file(out / "metrics.jsonl"), metrics);
+    EXPECT_TRUE(fs::exists(out / "run-1")) << n;
+    EXPECT_TRUE(fs::exists(out / "run-2")) << n;
+    calls = std::max(calls, std::min(count, 60));
+  }
+  EXPECT_GT(calls, 10);
+  EXPECT_GT(refused, 1);
+}
+
+TEST(Checkpoints, NoneThatCanBeReadIsRefused) {
+  const TemporaryFolder folder;
+  const Checkpoints checkpoints(folder.path());
+  checkpoints.save(1, write_something);
+  LogLines log;
+  files::set_fault([&](files::Operation operation, const fs::path& path) {
+    return operation == files::Operation::look && path.filename() == "a.txt" ? EACCES : 0;
+  });
+  const std::string text = test::replaced(test::refusal([&] { checkpoints.newest(); }), folder.path().string(), "DIR");
+  files::set_fault(nullptr);
+  EXPECT_EQ(text,
+            "DIR: no checkpoint in this folder can be read (DIR/run-1/a.txt: cannot open: Permission denied)\n    make "
+            "them readable, name another save_directory, or set resume_if_possible: false to start anew");
+}
+
+TEST(Checkpoints, NamesThatLeadNowhereAreSkipped) {
+  const TemporaryFolder folder;
+  const Checkpoints checkpoints(folder.path(), 2);
+  checkpoints.save(1, write_something);
+  fs::create_symlink("run-5", folder / "run-5");
+  test::write_file(folder / "run-4", "a file");
+  LogLines log;
+  EXPECT_EQ(checkpoints.newest(), folder / "run-1");
+  EXPECT_TRUE(log.has("run-5/manifest.json: cannot open: Too many levels of symbolic links")) << log.text;
+  EXPECT_TRUE(log.has("run-4: it has no manifest.json")) << log.text;
+  checkpoints.save(5, write_something);
+  EXPECT_EQ(checkpoints.newest(), folder / "run-5");
+  EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"run-4", "run-5"}));
+}
+
+TEST(Checkpoints, AFolderIsTrainedInByOneRunAtATime) {
+  const TemporaryFolder folder;
+  LogLines log;
+  const Trainer first(small_run(folder.path(), "max_training_steps: 1"));
+  test::write_file(folder / "out/small/.run-1.partial/model.safetensors", "of the first");
+  const std::string text =
+      test::replaced(test::refusal([&] { Trainer(small_run(folder.path(), "max_training_steps: 1")); }),
+                     folder.path().string(), "DIR");
+  EXPECT_TRUE(text.starts_with(str("DIR/out/small: is in use by process ", getpid(), " on "))) << text;
+  EXPECT_TRUE(text.ends_with("\n    wait until it has ended, or give this run another folder")) << text;
+  EXPECT_TRUE(fs::exists(folder / "out/small/.run-1.partial/model.safetensors"));
 }
 
 // The disk fails at the n-th operation of a save, for every n: an earlier checkpoint or the new one always loads, and
@@ -112,7 +233,8 @@ TEST(Checkpoints, TheDiskMayFailAtAnyPointOfASave) {
     checkpoints.tidy();
     const auto newest = checkpoints.newest();
     ASSERT_TRUE(newest.has_value()) << "after a failure at operation " << n;
-    const auto after = names_in(folder / "out/small");
+    auto after = names_in(folder / "out/small");
+    after.erase(".lock");  // the trainer above still holds the folder
     for (const std::string& name : after) EXPECT_TRUE(name.starts_with("run-")) << name << " after " << n;
     models::load_model(*newest, {});
     if (count < n) break;  // the whole save went through

@@ -94,9 +94,8 @@ TEST(Optimizers, AnotherOnesCheckpointIsRefused) {
   const std::string text = test::replaced(test::refusal([&] { trained(folder.path(), "{optimizer: muon}"); }),
                                           folder.path().string(), "DIR");
   EXPECT_EQ(text,
-            "DIR/out/small/run-2/optimizer-00001-of-00001.safetensors: has no "
-            "momentum.model.layers.0.self_attn.o_proj.weight\n"
-            "    the checkpoint is of another optimizer or of another model");
+            "DIR/out/small/run-2: it cannot be continued with other settings: trainer.optimizer adamw -> muon\n"
+            "    name another save_directory or model_name, or set resume_if_possible: false to start anew");
 }
 
 }  // namespace

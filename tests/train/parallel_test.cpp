@@ -117,8 +117,8 @@ void expect_equal_runs(const fs::path& folder, const std::string& one, const std
   run_ranks(1, [&](const Meeting&) {
     const std::string last = "run-" + std::to_string(steps);
     expect_equal_tensors(folder / one / last / "model.safetensors", folder / other / last / "model.safetensors");
-    expect_equal_tensors(folder / one / last / "optimizer-00001-of-00001.safetensors",
-                         folder / other / last / "optimizer-00001-of-00001.safetensors");
+    expect_equal_tensors(folder / one / last / "optimizer/optimizer-00001-of-00001.safetensors",
+                         folder / other / last / "optimizer/optimizer-00001-of-00001.safetensors");
   });
 }
 
@@ -158,7 +158,7 @@ TEST_F(ParallelTraining, KeepsMastersInCheckpointsOfBf16Weights) {
   train_on(2, {1, 2, 1, 1, 1}, folder(), "straight", 2, how);
   train_on(2, {1, 2, 1, 1, 1}, folder(), "resumed", 1, how);
   train_on(2, {1, 2, 1, 1, 1}, folder(), "resumed", 2, how);
-  for (const char* file : {"model.safetensors", "optimizer-00001-of-00001.safetensors"}) {
+  for (const char* file : {"model.safetensors", "optimizer/optimizer-00001-of-00001.safetensors"}) {
     EXPECT_EQ(test::read_file(folder() / "straight/run-2" / file), test::read_file(folder() / "resumed/run-2" / file));
   }
 }

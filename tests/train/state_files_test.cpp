@@ -39,7 +39,8 @@ TEST(StateFiles, WhatIsNotAStateIsRefused) {
 }
 
 TEST(StateFiles, AreKnownFromTheModels) {
-  for (const char* name : {"state.json", "optimizer-00001-of-00001.safetensors"})
+  for (const char* name :
+       {"state.json", "optimizer/optimizer-00001-of-00001.safetensors", "optimizer-00001-of-00001.safetensors"})
     EXPECT_TRUE(is_of_training(name)) << name;
   for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
     EXPECT_FALSE(is_of_training(name)) << name;

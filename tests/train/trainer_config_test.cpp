@@ -56,5 +56,21 @@ TEST(TrainerConfig, AnUpdateDividesIntoRanksAndMicroBatches) {
             "(gradient_accumulation_steps)\n    give a multiple of 6");
 }
 
+TEST(TrainerConfig, DoEvalThatIsGivenWins) {
+  EXPECT_FALSE(read("{do_eval: false, evaluation_steps: 5}").do_eval);
+  EXPECT_FALSE(read("{do_eval: false, eval_on_start: true}").do_eval);
+}
+
+TEST(TrainerConfig, NumbersWithLimitsAreFinite) {
+  for (const char* const number : {".inf", ".nan", "-.inf"})
+    EXPECT_TRUE(refused(str("{learning_rate: ", number, "}")).starts_with("learning_rate: ")) << number;
+}
+
+TEST(TrainerConfig, PathsAreExpanded) {
+  setenv("EASYDEL_TEST_DISK", "/disk", 1);
+  EXPECT_EQ(read("{save_directory: $EASYDEL_TEST_DISK/runs}").save_directory, "/disk/runs");
+  EXPECT_EQ(refused("{save_directory: \"\"}"), "save_directory: is empty");
+}
+
 }  // namespace
 }  // namespace easydel::train

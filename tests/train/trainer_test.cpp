@@ -227,7 +227,7 @@ TEST(Trainer, FrozenParametersStayAndTheRestMoves) {
             "their names");
 }
 
-TEST(Trainer, StopsAtALossThatIsNoNumberWithTheLastGoodStepSaved) {
+TEST(Trainer, StopsAtALossThatIsNotFinite) {
   const TemporaryFolder folder;
   LogLines log;
   const std::string text =
@@ -236,8 +236,9 @@ TEST(Trainer, StopsAtALossThatIsNoNumberWithTheLastGoodStepSaved) {
                      }),
                      folder.path().string(), "DIR");
   EXPECT_TRUE(text.starts_with("step 2: the loss is ")) << text;
-  EXPECT_TRUE(text.ends_with(
-      "\n    the steps before it are in DIR/out/small/run-1; lower learning_rate, set clip_grad, or check the data"))
+  EXPECT_TRUE(
+      text.ends_with("\n    lower learning_rate, set clip_grad, or check the data; the next run starts anew; "
+                     "the state before this step is kept in DIR/out/small/run-1.diverged"))
       << text;
 }
 
@@ -344,6 +345,8 @@ TEST(Trainer, ThePlanCountsWhatTheRunWillDo) {
   EXPECT_EQ(plan.labels, plan.tokens - 13);
   EXPECT_EQ(plan.parameters, plan.trainable);
   EXPECT_EQ(plan.optimizer_bytes, 8 * plan.parameters);
+  EXPECT_EQ(plan.checkpoint_bytes, 12 * plan.parameters);
+  EXPECT_NE(plan.text().find("/out/small; 3.1 MB each\n"), std::string::npos) << plan.text();
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ class Launcher {
   int run() {
     sigset_t mask;
     sigemptyset(&mask);
-    for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&mask, signal);
+    for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&mask, signal);
     sigprocmask(SIG_BLOCK, &mask, &old_mask_);
     signals_ = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals_ < 0) fail("signalfd");
@@ -220,6 +220,7 @@ class Launcher {
       int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       if (code == 0 || status_ != 0) continue;
       status_ = code;
+      if (code == 128 + SIGPIPE) stopping_ = true;  // nobody reads its stderr any more: all ranks save and stop
       bool others = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.running; });
       if (!stopping_) {
         for (auto& left : ranks_) drain(left);

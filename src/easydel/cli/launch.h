@@ -17,9 +17,9 @@ struct Launch {
 // n). Each rank gets RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR (loopback) and MASTER_PORT (a free
 // one); the cores are divided between them (OMP_NUM_THREADS, unless it is set). Rank 0 has this process's terminal; the
 // stdout of the others is dropped, and their stderr is shown, each line after "[rank 1] ". When a rank fails, the
-// others get SIGTERM, then SIGKILL. SIGINT, SIGTERM and SIGHUP are passed on. The ranks end with this process, however
-// it ends. Call it on the main thread, before other threads exist. Throws UserError if the process was started by
-// another launcher, or if processes cannot be started.
+// others get SIGTERM, then SIGKILL. SIGINT, SIGTERM, SIGHUP and SIGPIPE are passed on. The ranks end with this process,
+// however it ends. Call it on the main thread, before other threads exist. Throws UserError if the process was started
+// by another launcher, or if processes cannot be started.
 int launch(const Launch& options);
 
 }  // namespace easydel::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <vector>
 
 #include "easydel/base/document.h"
@@ -23,27 +24,24 @@ std::optional<int64_t> step_of(const fs::path& folder) {
   return error == std::errc() && end == name.data() + name.size() ? std::optional(step) : std::nullopt;
 }
 
-// Newest first.
+// Newest first. Whatever has such a name: what is wrong with it is found when it is looked into.
 std::vector<fs::path> runs_in(const fs::path& folder) {
   std::vector<fs::path> out;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none))
-    if (entry.is_directory() && step_of(entry.path())) out.push_back(entry.path());
+  for (const fs::path& path : files::list(folder))
+    if (step_of(path)) out.push_back(path);
   std::sort(out.begin(), out.end(), [](const fs::path& a, const fs::path& b) { return *step_of(a) > *step_of(b); });
   return out;
 }
 
-void write_manifest(const fs::path& folder) {
-  std::vector<fs::path> names;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) names.push_back(fs::relative(entry.path(), folder));
-  std::sort(names.begin(), names.end());
+void write_manifest(const fs::path& folder, const std::map<std::string, files::Recorder::Entry>& written) {
   Value list = Value::map();
-  for (const fs::path& name : names) {
+  for (const auto& [name, entry] : written) {
+    if (!files::is_file(folder / name) || files::size(folder / name) != entry.bytes)
+      refuse((folder / name).string(), "was changed while it was saved", "another program writes into this folder");
     Value one = Value::map();
-    one.set("bytes", Value::integer(static_cast<int64_t>(fs::file_size(folder / name))));
-    one.set("sha256", Value::text(files::sha256_of_file(folder / name)));
-    list.set(name.string(), std::move(one));
+    one.set("bytes", Value::integer(static_cast<int64_t>(entry.bytes)));
+    one.set("sha256", Value::text(entry.sha256));
+    list.set(name, std::move(one));
   }
   Value manifest = Value::map();
   manifest.set("files", std::move(list));
@@ -51,45 +49,75 @@ void write_manifest(const fs::path& folder) {
   files::sync_directory(folder);
 }
 
-}  // namespace
+struct Defect {
+  std::string text;
+  bool unreadable = false;  // the disk, not the content
+};
 
-std::string defect_of(const fs::path& checkpoint) {
-  if (!fs::exists(checkpoint / manifest_name)) return "it has no manifest.json, so its save did not end";
+Defect find_defect(const fs::path& checkpoint, const Checkpoints::Inspect& inspect) {
+  std::set<std::string> listed;
+  std::string text;
   try {
-    const Value manifest = parse_file(checkpoint / manifest_name);
-    const Value* files = manifest.find("files");
-    if (!files || !files->is_map()) return "its manifest.json lists no files";
-    for (const auto& [name, entry] : files->entries) {
+    if (!files::exists(checkpoint / manifest_name)) return {"it has no manifest.json, so its save did not end"};
+    text = files::read(checkpoint / manifest_name);
+  } catch (const UserError& error) {
+    return {error.headline(), true};
+  }
+  Value manifest;
+  try {
+    manifest = parse_json(text, (checkpoint / manifest_name).string());
+  } catch (const std::exception& error) {
+    return {error.what()};
+  }
+  const Value* const entries = manifest.find("files");
+  if (!entries || !entries->is_map()) return {"its manifest.json lists no files"};
+  try {
+    for (const auto& [name, entry] : entries->entries) {
       const fs::path path = checkpoint / name;
-      if (!fs::is_regular_file(path)) return str(name, " is missing");
+      if (!files::is_file(path)) return {str(name, " is missing")};
       const Value* bytes = entry.find("bytes");
-      if (bytes && bytes->as_int() != static_cast<int64_t>(fs::file_size(path)))
-        return str(name, " has ", fs::file_size(path), " bytes, not ", bytes->scalar);
+      if (bytes && bytes->as_int() != static_cast<int64_t>(files::size(path)))
+        return {str(name, " has ", files::size(path), " bytes, not ", bytes->scalar)};
       const Value* hash = entry.find("sha256");
       if (!hash || hash->scalar != files::sha256_of_file(path))
-        return str(name, " is not what was written (its hash is different)");
+        return {str(name, " is not what was written (its hash is different)")};
+      listed.insert(name);
     }
-  } catch (const std::exception& error) {
-    return error.what();
+  } catch (const UserError& error) {
+    return {error.headline(), true};
   }
-  return "";
+  try {
+    return {inspect ? inspect(checkpoint, listed) : ""};
+  } catch (const UserError& error) {
+    return {error.headline()};
+  }
 }
 
-Checkpoints::Checkpoints(fs::path folder, std::optional<int64_t> limit) : folder_(std::move(folder)), limit_(limit) {}
+}  // namespace
+
+std::string defect_of(const fs::path& checkpoint) { return find_defect(checkpoint, {}).text; }
+
+Checkpoints::Checkpoints(fs::path folder, std::optional<int64_t> limit, Inspect inspect)
+    : folder_(std::move(folder)), limit_(limit), inspect_(std::move(inspect)) {}
 
 fs::path Checkpoints::path_of(int64_t step) const { return folder_ / str("run-", step); }
 
+fs::path Checkpoints::diverged_path(int64_t step) const { return folder_ / str("run-", step, ".diverged"); }
+
+void Checkpoints::lock() {
+  if (!lock_) lock_ = std::make_shared<files::Lock>(folder_ / ".lock", folder_, "this run");
+}
+
 void Checkpoints::tidy() const {
-  std::error_code none;
-  std::vector<fs::path> leftovers;
-  for (const auto& entry : fs::directory_iterator(folder_, none))
-    if (entry.path().filename().string().starts_with(".run-")) leftovers.push_back(entry.path());
-  for (const fs::path& path : leftovers) {
+  for (const fs::path& path : files::list(folder_)) {
+    const std::string name = path.filename().string();
+    const bool of_save = name.starts_with(".run-");
+    if (!of_save && !(name.starts_with('.') && name.ends_with(".partial") && files::is_file(path))) continue;
     const fs::path whole = folder_ / path.stem().string().substr(1);
-    if (path.extension() == ".old" && !fs::exists(whole)) {
+    if (of_save && path.extension() == ".old" && !files::exists(whole)) {
       files::rename(path, whole);
     } else {
-      log::info("removing an incomplete checkpoint: ", path.string());
+      if (of_save) log::info("removing an incomplete checkpoint: ", path.string());
       files::remove_all(path);
     }
   }
@@ -103,15 +131,20 @@ void Checkpoints::remove(const fs::path& checkpoint) const {
   files::remove_all(aside);
 }
 
-fs::path Checkpoints::save(int64_t step, const std::function<void(const fs::path&)>& write) const {
-  const fs::path whole = path_of(step), name = str(".", whole.filename().string());
+void Checkpoints::write_whole(const fs::path& whole, const std::function<void(const fs::path&)>& write) const {
+  const fs::path name = str(".", whole.filename().string());
   const fs::path aside = folder_ / str(name.string(), ".partial"), old = folder_ / str(name.string(), ".old");
   files::make_directories(folder_);
   files::remove_all(aside);
   files::make_directories(aside);
   try {
-    write(aside);
-    write_manifest(aside);
+    std::map<std::string, files::Recorder::Entry> written;
+    {
+      const files::Recorder recorder(aside);
+      write(aside);
+      written = recorder.files();
+    }
+    write_manifest(aside, written);
   } catch (...) {
     try {
       files::remove_all(aside);   // on a full disk the room is needed
@@ -119,27 +152,63 @@ fs::path Checkpoints::save(int64_t step, const std::function<void(const fs::path
     }
     throw;
   }
-  if (fs::exists(whole)) {
+  if (files::is_link(whole) || files::exists(whole)) {
     files::remove_all(old);
     files::rename(whole, old);
   }
   files::rename(aside, whole);
   files::remove_all(old);
-  if (!limit_) return whole;
-  // Those of later steps are of another run and nobody's to delete here.
-  int64_t kept = 1;
-  for (const fs::path& other : runs_in(folder_))
-    if (*step_of(other) < step && ++kept > *limit_) remove(other);
+}
+
+fs::path Checkpoints::save(int64_t step, const std::function<void(const fs::path&)>& write) const {
+  const fs::path whole = path_of(step);
+  write_whole(whole, write);
+  prune(step);
   return whole;
 }
 
-std::optional<fs::path> Checkpoints::newest() const {
-  for (const fs::path& run : runs_in(folder_)) {
-    const std::string defect = defect_of(run);
-    if (defect.empty()) return run;
-    log::warning("skipping checkpoint ", run.string(), ": ", defect);
+void Checkpoints::prune(int64_t step) const {
+  if (!limit_) return;
+  try {
+    // Those of later steps are of another run and nobody's to delete here.
+    int64_t kept = 1;
+    for (const fs::path& other : runs_in(folder_))
+      if (*step_of(other) < step && ++kept > *limit_) remove(other);
+  } catch (const UserError& error) {
+    log::warning("old checkpoints beyond save_total_limit could not be deleted: ", error.headline());
   }
+}
+
+fs::path Checkpoints::save_diverged(int64_t step, const std::function<void(const fs::path&)>& write) const {
+  const fs::path to = diverged_path(step);
+  write_whole(to, write);
+  return to;
+}
+
+fs::path Checkpoints::rename_diverged(int64_t step) const {
+  const fs::path to = diverged_path(step);
+  files::remove_all(to);
+  files::rename(path_of(step), to);
+  return to;
+}
+
+std::optional<fs::path> Checkpoints::newest() const {
+  std::string unreadable;
+  for (const fs::path& run : runs_in(folder_)) {
+    const Defect defect = find_defect(run, inspect_);
+    if (defect.text.empty()) return run;
+    log::warning("skipping checkpoint ", run.string(), ": ", defect.text);
+    if (defect.unreadable && unreadable.empty()) unreadable = defect.text;
+  }
+  if (!unreadable.empty())
+    refuse(folder_.string(), "no checkpoint in this folder can be read (" + unreadable + ")",
+           "make them readable, name another save_directory, or set resume_if_possible: false to start anew");
   return std::nullopt;
+}
+
+std::optional<fs::path> Checkpoints::last() const {
+  const std::vector<fs::path> runs = runs_in(folder_);
+  return runs.empty() ? std::nullopt : std::optional(runs.front());
 }
 
 }  // namespace easydel::train

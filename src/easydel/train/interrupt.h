@@ -1,12 +1,14 @@
-// Ctrl-C and SIGTERM while training: the first asks the loop to stop after its step, the second ends the process.
+// Ctrl-C, SIGTERM, SIGHUP and a closed stderr while training: the first asks the loop to stop, a second Ctrl-C or
+// SIGTERM ends the process.
 #pragma once
 
 namespace easydel::train {
 
-// Installs the handlers for its lifetime; the old ones come back with the destructor. One at a time.
+// Installs the handlers for its lifetime; the old ones come back with the destructor. One at a time. SIGHUP stays
+// ignored where the process was started so (nohup).
 class Interrupt {
  public:
-  Interrupt();
+  explicit Interrupt(bool speaks = true);  // prints a line to stderr when the first signal comes
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;

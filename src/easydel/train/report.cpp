@@ -1,9 +1,12 @@
 #include "easydel/train/report.h"
 
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/log.h"
 #include "easydel/data/rows.h"
 
 namespace easydel::train {
@@ -50,27 +53,50 @@ Value as_record(const EvaluationReport& r, const std::string& prefix) {
 
 struct Records::Impl {
   files::Appender appender;
+  std::set<int64_t> evaluations;
+  bool failed = false;  // the last line, which was warned of
+
+  template <class Write>
+  void attempt(Write write) {
+    try {
+      write();
+      failed = false;
+    } catch (const UserError& error) {
+      if (!std::exchange(failed, true)) log::warning(error.headline(), "; the run goes on without this record");
+    }
+  }
 };
 
-Records::Records(std::filesystem::path file, int64_t from_step) {
-  if (std::filesystem::exists(file)) {
+Records::Records(std::filesystem::path file, int64_t from_step, const std::string& prefix) {
+  std::set<int64_t> evaluations;
+  if (files::exists(file)) {
     std::string kept;
     data::for_each_line(file, [&](std::string_view line, int64_t) {
       try {
         const Value record = parse_json(line);
         const Value* step = record.find("step");
-        if (step && step->as_int().value_or(0) <= from_step) kept += std::string(line) + "\n";
+        if (!step || step->as_int().value_or(0) > from_step) return true;
+        kept += std::string(line) + "\n";
+        if (record.find(named(prefix, "eval_loss"))) evaluations.insert(step->as_int().value_or(0));
       } catch (const UserError&) {  // a line that a crash cut off
       }
       return true;
     });
     files::write(file, from_step > 0 ? kept : "");
   }
-  impl_.reset(new Impl{files::Appender(file)});
+  impl_.reset(new Impl{files::Appender(file), std::move(evaluations)});
 }
 
 Records::~Records() = default;
 
-void Records::add(const Value& record) { impl_->appender.line(to_json(record)); }
+bool Records::has_evaluation(int64_t step) const { return impl_->evaluations.contains(step); }
+
+void Records::add(const Value& record) {
+  impl_->attempt([&] { impl_->appender.line(to_json(record)); });
+}
+
+void Records::sync() {
+  impl_->attempt([&] { impl_->appender.sync(); });
+}
 
 }  // namespace easydel::train

@@ -52,9 +52,13 @@ Value as_record(const EvaluationReport& report, const std::string& prefix);
 // metrics.jsonl in the run's folder: one JSON object a line. Going on from a step drops the lines after it.
 class Records {
  public:
-  Records(std::filesystem::path file, int64_t from_step);
+  Records(std::filesystem::path file, int64_t from_step, const std::string& prefix = "");
   ~Records();
+  // Whether the lines that were kept have an evaluation after this step.
+  bool has_evaluation(int64_t step) const;
+  // A line that cannot be written is warned of, and lost: the run is worth more.
   void add(const Value& record);
+  void sync();  // to the disk, with the same warning
 
  private:
   struct Impl;

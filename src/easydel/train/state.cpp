@@ -1,6 +1,7 @@
 #include "easydel/train/state.h"
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/train/checkpoints.h"
 #include "easydel/train/ranks.h"
 #include "easydel/train/state_files.h"
@@ -11,8 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path newest_in(const fs::path& folder) {
-  if (fs::exists(folder / "state.json")) return folder;
-  if (const auto newest = Checkpoints(folder).newest()) return *newest;
+  if (files::exists(folder / "state.json")) return folder;
+  if (const auto newest = Checkpoints(folder, std::nullopt, missing_in_state).newest()) return *newest;
   refuse(folder.string(), "there is no saved state", "give a folder with state.json, or with run-<step> below it");
 }
 
@@ -69,18 +70,21 @@ fs::path State::save(const fs::path& folder, bool save_optimizer, models::DTypeS
   RunState run;
   run.step = parts_.step;
   run.optimizer_steps = optimizer_ ? optimizer_->steps() : 0;
+  run.has_optimizer = optimizer_ && save_optimizer;
   const auto& entries = parts_.model->parameters().entries();
   run.order_class = order_class(entries.empty() ? at::kFloat : entries.front().compute);
   const auto write = [&](const fs::path& into) {
     models::save_model(*parts_.model, into, dtype);
-    if (optimizer_ && save_optimizer) write_optimizer(ranks, into, *optimizer_);
+    if (run.has_optimizer) write_optimizer(ranks, into, *optimizer_);
     if (ranks.first()) write_state(into, run);
   };
-  const Checkpoints checkpoints(folder);
-  if (ranks.first())
+  Checkpoints checkpoints(folder);
+  if (ranks.first()) {
+    checkpoints.lock();
     checkpoints.save(parts_.step, write);
-  else
+  } else {
     write({});
+  }
   return checkpoints.path_of(parts_.step);
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -19,7 +20,15 @@ namespace easydel::train {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view state_name = "state.json", optimizer_name = "optimizer-00001-of-00001.safetensors";
+constexpr std::string_view state_name = "state.json", optimizer_folder = "optimizer",
+                           optimizer_name = "optimizer-00001-of-00001.safetensors";
+
+// Of a checkpoint. Earlier versions wrote it next to the model; empty: there is none.
+fs::path optimizer_file(const fs::path& folder) {
+  for (const fs::path& path : {folder / optimizer_folder / optimizer_name, folder / optimizer_name})
+    if (files::exists(path)) return path;
+  return {};
+}
 
 weights::OutTensor out_tensor(std::string name, const Tensor& tensor) {
   weights::OutTensor out;
@@ -108,8 +117,79 @@ std::string order_class(at::ScalarType compute) {
 }
 
 bool is_of_training(std::string_view name) {
-  return name == state_name || name == "manifest.json" ||
+  return name == state_name || name == "manifest.json" || name.starts_with("optimizer/") ||
          (name.starts_with("optimizer-") && name.ends_with(".safetensors"));
+}
+
+namespace {
+
+Value written(const RunHistory::Evaluation& evaluation) {
+  Value out = Value::map();
+  out.set("step", Value::integer(evaluation.step));
+  out.set("loss", Value::number(evaluation.loss));
+  return out;
+}
+
+Value written(const RunHistory& history) {
+  Value out = Value::map();
+  out.set("seconds", Value::number(history.seconds));
+  out.set("unrecorded_loss", Value::number(history.unrecorded_loss));
+  out.set("unrecorded_steps", Value::integer(history.unrecorded_steps));
+  if (history.first_evaluation) out.set("first_evaluation", written(*history.first_evaluation));
+  if (history.last_evaluation) out.set("last_evaluation", written(*history.last_evaluation));
+  return out;
+}
+
+double number(const Value& map, std::string_view name, const fs::path& file) {
+  const Value* value = map.find(name);
+  if (!value || !value->as_double()) refuse(file.string(), str("has no number '", name, "'"));
+  return *value->as_double();
+}
+
+std::optional<RunHistory::Evaluation> read_evaluation(const Value& history, std::string_view name,
+                                                      const fs::path& file) {
+  const Value* const value = history.find(name);
+  if (!value) return std::nullopt;
+  return RunHistory::Evaluation{integer(*value, "step", file), number(*value, "loss", file)};
+}
+
+RunHistory read_history(const Value& value, const fs::path& file) {
+  RunHistory out;
+  out.seconds = number(value, "seconds", file);
+  out.unrecorded_loss = number(value, "unrecorded_loss", file);
+  out.unrecorded_steps = integer(value, "unrecorded_steps", file);
+  out.first_evaluation = read_evaluation(value, "first_evaluation", file);
+  out.last_evaluation = read_evaluation(value, "last_evaluation", file);
+  return out;
+}
+
+// What the configuration that a checkpoint was written with says of it; nothing: it has none.
+std::optional<bool> asked_for_optimizer(const Value& document) {
+  const Value* const trainer = document.find("trainer");
+  const Value* const saved = trainer ? trainer->find("save_optimizer_state") : nullptr;
+  return saved ? saved->as_bool() : std::nullopt;
+}
+
+}  // namespace
+
+std::string missing_in_state(const fs::path& checkpoint, const std::set<std::string>& listed) {
+  const auto not_listed = [](std::string_view name) { return str("its manifest.json does not list ", name); };
+  for (const std::string& name : {std::string(state_name), std::string("config.json")})
+    if (!listed.contains(name)) return not_listed(name);
+  constexpr std::string_view whole = "model.safetensors", index = "model.safetensors.index.json";
+  if (listed.contains(std::string(index))) {
+    const Value document = parse_file(checkpoint / index);
+    const Value* const map = document.find("weight_map");
+    if (!map || !map->is_map()) return str(index, " has no weight_map");
+    for (const auto& [tensor, shard] : map->entries)
+      if (!listed.contains(shard.scalar)) return not_listed(shard.scalar);
+  } else if (!listed.contains(std::string(whole))) {
+    return not_listed(whole);
+  }
+  const RunState state = read_state(checkpoint);
+  const bool optimizer = std::ranges::any_of(
+      listed, [](const std::string& name) { return name.starts_with("optimizer") && name.ends_with(".safetensors"); });
+  return state.has_optimizer && !optimizer ? not_listed("the optimizer's state") : "";
 }
 
 void write_state(const fs::path& folder, const RunState& state) {
@@ -126,6 +206,8 @@ void write_state(const fs::path& folder, const RunState& state) {
   out.set("update", Value::integer(state.update));
   out.set("order_class", Value::text(state.order_class));
   if (!state.method.is_null()) out.set("method", state.method);
+  out.set("optimizer_state", Value::boolean(state.has_optimizer));
+  if (state.history) out.set("history", written(*state.history));
   out.set("config", state.document);
   files::write(folder / state_name, to_json(out, 2) + "\n");
 }
@@ -145,6 +227,10 @@ RunState read_state(const fs::path& folder) {
   if (const Value* cursor = value.find("cursor")) state.cursor = *cursor;
   if (const Value* method = value.find("method")) state.method = *method;
   if (const Value* document = value.find("config")) state.document = *document;
+  const Value* const optimizer = value.find("optimizer_state");
+  state.has_optimizer =
+      optimizer ? optimizer->as_bool().value_or(true) : asked_for_optimizer(state.document).value_or(false);
+  if (const Value* history = value.find("history")) state.history = read_history(*history, file);
   return state;
 }
 
@@ -165,13 +251,15 @@ void write_optimizer(const Ranks& ranks, const fs::path& folder, Optimizer& opti
       add(str(name, ".", path), state, slot.rule->whole() ? nullptr : slot.entry);
   }
   for (const MethodState::Item& item : method.tensors) add(item.name, item.tensor, item.entry);
-  if (ranks.first()) weights::write_safetensors(folder / optimizer_name, tensors);
+  if (!ranks.first()) return;
+  files::make_directories(folder / optimizer_folder);
+  weights::write_safetensors(folder / optimizer_folder / optimizer_name, tensors);
 }
 
 void read_optimizer(const fs::path& folder, const models::LoadOptions& load, models::Model& model, Optimizer& optimizer,
                     const std::function<void(const weights::SafetensorsFile&)>& restore) {
-  const fs::path path = folder / optimizer_name;
-  const auto file = fs::exists(path) ? weights::SafetensorsFile::open(path) : nullptr;
+  const fs::path path = optimizer_file(folder);
+  const auto file = path.empty() ? nullptr : weights::SafetensorsFile::open(path);
   if (!file)
     log::warning(folder.string(),
                  " has no optimizer state (save_optimizer_state: false); training continues with fresh moments");

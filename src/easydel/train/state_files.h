@@ -1,10 +1,12 @@
 // What a checkpoint contains in addition to the model folder, so that a run resumes with the same bits: state.json, and
-// the optimizer's tensors with the fp32 masters (optimizer-*.safetensors).
+// the optimizer's tensors with the fp32 masters in optimizer/, where nobody who loads the model looks for weights.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,19 @@
 #include "easydel/train/ranks.h"
 
 namespace easydel::train {
+
+// What a run has reported so far, over all the processes that it took.
+struct RunHistory {
+  struct Evaluation {
+    int64_t step = 0;
+    double loss = 0;
+  };
+  double seconds = 0;  // of training, evaluating and saving
+  // Of the steps since the last record in metrics.jsonl.
+  double unrecorded_loss = 0;
+  int64_t unrecorded_steps = 0;
+  std::optional<Evaluation> first_evaluation, last_evaluation;
+};
 
 struct RunState {
   int64_t step = 0;  // updates done
@@ -27,6 +42,8 @@ struct RunState {
   std::string order_class;  // of additions, as kernels name it
   Value method;             // the document of the method's state; null: none
   Value document;           // the run's configuration
+  bool has_optimizer = true;
+  std::optional<RunHistory> history;  // nothing: the checkpoint does not say
 };
 
 // Names the order of additions of this process: runs with the same name have the same bits. Kernels add in the same
@@ -38,6 +55,9 @@ bool is_of_training(std::string_view name);
 
 void write_state(const std::filesystem::path& folder, const RunState& state);
 RunState read_state(const std::filesystem::path& folder);  // UserError if it is not a valid state.json
+// What is missing in a checkpoint whose manifest lists these names, for Checkpoints: config.json, all weights,
+// state.json, and the optimizer's state if it was saved. Empty: nothing. UserError for a file that cannot be parsed.
+std::string missing_in_state(const std::filesystem::path& checkpoint, const std::set<std::string>& listed);
 
 // The optimizer's states; the masters too if the model's folder does not hold them in fp32; and the tensors of the
 // method's state. Whole tensors, whatever the mesh; collective, the first rank writes.

@@ -1,5 +1,7 @@
 #include "easydel/train/trainer.h"
 
+#include <ATen/ops/aminmax.h>
+
 #include <cmath>
 
 #include "easydel/base/clock.h"
@@ -84,7 +86,7 @@ Loss Trainer::loss_of(const RankBatch& part, Forwarding how, double mean_share) 
 }
 
 // One update: the losses of all micro-batches and ranks, divided by the weight of all of them.
-Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
+std::optional<Trainer::StepResult> Trainer::update(int64_t step, bool metrics, const Stop& stop) {
   std::vector<RankBatch> parts;
   StepResult result;
   double totals[4] = {0, 0, 0, 0};  // weight, tokens, examples, parts
@@ -106,6 +108,10 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
   double sum = 0;
   int64_t tokens = 0;  // of the micro-batches before
   for (const RankBatch& part : parts) {
+    if (&part != &parts.front() && stop()) {
+      optimizer_->drop_gradients();
+      return std::nullopt;
+    }
     how.first_token = tokens + part.first_token;
     const Loss loss = loss_of(part, how, weight / std::max(totals[3], 1.0));
     sum += loss.sum.item<double>();
@@ -133,6 +139,10 @@ Trainer::StepResult Trainer::update(int64_t step, bool metrics) {
 }
 
 EvaluationReport Trainer::evaluate() {
+  return *evaluate([] { return false; });
+}
+
+std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
   if (!evaluation_)
     refuse("mixture.evaluation", "there is no evaluation data", "give an inform with split: validation");
   const auto begin = Clock::now();
@@ -146,6 +156,7 @@ EvaluationReport Trainer::evaluate() {
   int64_t batches = 0;
   for (size_t i = 0; i < order.size(); i += static_cast<size_t>(at_once), ++batches) {
     if (config().max_evaluation_steps && batches == *config().max_evaluation_steps) break;
+    if (stop()) return std::nullopt;
     MicroBatch micro;
     for (size_t k = i; k < std::min(order.size(), i + static_cast<size_t>(at_once)); ++k)
       micro.push_back(&evaluation_->at(order[k]));
@@ -170,8 +181,39 @@ EvaluationReport Trainer::evaluate() {
   return report;
 }
 
-void Trainer::save(int64_t step) {
-  if (saved_step_ == step) return;
+namespace {
+
+constexpr const char* after_divergence = "lower learning_rate, set clip_grad, or check the data";
+
+std::string first_not_finite(models::Model& model) {
+  const c10::AutoGradMode no_grad(false);
+  for (const nn::Entry& entry : model.parameters().entries()) {
+    if (!entry.shard.defined() || entry.shard.numel() == 0 || !entry.shard.is_floating_point()) continue;
+    const auto [low, high] = at::aminmax(entry.shard.detach());  // NaN if there is one
+    if (!std::isfinite(low.item<double>()) || !std::isfinite(high.item<double>())) return entry.path;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string Trainer::not_finite() const {
+  const std::string here = first_not_finite(*parts_.model);
+  const bool anywhere = ranks_.any(!here.empty());
+  return here.empty() && anywhere ? "a parameter on another rank" : here;
+}
+
+Value Trainer::document() const {
+  if (!parts_.document.is_null()) return parts_.document;
+  Value out = Value::map(), model = Value::map();
+  model.set("name_or_path", Value::text(parts_.model->folder().string()));
+  out.set("model", model);
+  out.set("trainer", config::write(parts_.trainer));
+  out.set("mixture", config::write(parts_.mixture));
+  return out;
+}
+
+RunState Trainer::state_at(int64_t step) const {
   RunState state;
   state.step = step;
   state.tokens_seen = tokens_seen_;
@@ -182,7 +224,18 @@ void Trainer::save(int64_t step) {
   state.update = config().total_batch_size;
   state.order_class = order();
   state.method = method_->state().document;
-  state.document = parts_.document;
+  state.document = document();
+  state.has_optimizer = config().save_optimizer_state;
+  state.history = history_;
+  return state;
+}
+
+void Trainer::save(int64_t step) {
+  if (saved_step_ == step) return;
+  if (const std::string broken = not_finite(); !broken.empty())
+    refuse(str("step ", step), str("the weights are not finite (", broken, "), so they are not saved"),
+           after_divergence);
+  const RunState state = state_at(step);
   last_saved_ = checkpoints_.path_of(step);
   saved_step_ = step;
   // The first rank writes; the others send it their parts.
@@ -191,6 +244,19 @@ void Trainer::save(int64_t step) {
   log::info("saved ", last_saved_.string());
   if (config().remove_ckpt_after_load && !resumed_from_.empty() && resumed_from_ != last_saved_)
     checkpoints_.remove(std::exchange(resumed_from_, {}));
+}
+
+std::filesystem::path Trainer::keep_diverged(int64_t step) {
+  if (saved_step_ == step) {
+    const std::filesystem::path to = ranks_.first() ? checkpoints_.rename_diverged(step) : last_saved_;
+    saved_step_ = -1;
+    return to;
+  }
+  if (step == plan_.from_step || !not_finite().empty()) return {};
+  const RunState state = state_at(step);
+  if (!ranks_.first()) return write_checkpoint({}, state), last_saved_;
+  return checkpoints_.save_diverged(step,
+                                    [&](const std::filesystem::path& folder) { write_checkpoint(folder, state); });
 }
 
 void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunState& state) {

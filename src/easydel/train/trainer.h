@@ -44,8 +44,9 @@ struct RunPlan {
   int64_t update = 0, micro_batches = 0;  // examples in an update, and in how many micro-batches they are computed
   int64_t steps_in_epoch = 0, steps = 0, from_step = 0;
   int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;  // the last is an estimate
-  std::string checkpoint;  // that the run goes on from; empty: none
-  std::string folder;      // of the checkpoints
+  std::string checkpoint;        // that the run goes on from; empty: none
+  std::string folder;            // of the checkpoints
+  int64_t checkpoint_bytes = 0;  // of one
   int64_t bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
   std::string text() const;  // a few lines for people
 };
@@ -55,13 +56,14 @@ struct Outcome {
   double train_loss = 0;                          // mean over the steps of this call
   std::optional<EvaluationReport> before, after;  // the first and the last evaluation
   std::filesystem::path checkpoint;               // the newest that was written or found; empty: none
-  int signal = 0;                                 // SIGINT or SIGTERM when that ended it (exit status 128 + signal)
+  int signal = 0;                                 // that ended the run: exit status 128 + signal; 0: none
   bool finished = true;                           // all steps were made
 };
 
 class Trainer {
  public:
-  // Reads and prepares all data and finds the checkpoint to go on from. UserError for what is wrong with them.
+  // Reads and prepares all data, takes the lock on the run's folder and finds the checkpoint to go on from. UserError
+  // for what is wrong with them, or if another process trains in this folder.
   explicit Trainer(TrainerParts parts);
   // Trains on a program's own examples instead of the mixture's: there is no evaluation, and the tokenizer may be
   // missing. `source` decides how many examples a step has. `tx`: nothing is what the trainer's keys say.
@@ -69,8 +71,9 @@ class Trainer {
   ~Trainer();
 
   const RunPlan& plan() const { return plan_; }
-  // Trains to the end, to a signal, or to the time limit. UserError where the loss is no number (the last good step
-  // is saved then) or where the disk fails.
+  // Trains to the end, to a signal, or to the time limit. A signal ends it after the micro-batch or the batch of an
+  // evaluation that is computed, and one save. UserError if the loss or the weights are not finite (what would be saved
+  // then is never resumed from), or if the disk fails.
   Outcome run();
   EvaluationReport evaluate();  // UserError without evaluation data
   models::Model& model() { return *parts_.model; }
@@ -94,6 +97,8 @@ class Trainer {
   struct Composing {};
   Trainer(TrainerParts parts, Composing);  // without examples and an optimizer
   void begin(std::optional<Transformation> tx);
+  // Asked between micro-batches; true on all ranks if it is on one.
+  using Stop = std::function<bool()>;
   const TrainerConfig& config() const { return parts_.trainer.common; }
   void freeze();
   void build_data();
@@ -103,9 +108,18 @@ class Trainer {
   RankBatch rank_batch_of(const MicroBatch& micro) const;
   // mean_share: what a mean over the part counts in the loss's sum.
   Loss loss_of(const RankBatch& part, Forwarding how, double mean_share) const;
-  StepResult update(int64_t step, bool metrics);
+  // Nothing: it was stopped between two micro-batches, and nothing has changed.
+  std::optional<StepResult> update(int64_t step, bool metrics, const Stop& stop);
+  std::optional<EvaluationReport> evaluate(const Stop& stop);  // nothing: it was stopped
   bool is_due(int64_t step, std::optional<int64_t> interval) const;
   void save(int64_t step);
+  // The state before a step whose loss was not finite: kept under a name that no run resumes from. Empty: there is
+  // nothing to keep.
+  std::filesystem::path keep_diverged(int64_t step);
+  std::string not_finite() const;  // a parameter with NaN or infinity on any rank; empty: none
+  RunState state_at(int64_t step) const;
+  Value document() const;  // the run's configuration, for state.json
+  void check_changes(const std::filesystem::path& checkpoint, const Value& before);
   void write_checkpoint(const std::filesystem::path& folder, const RunState& state);
   std::string order() const;  // of additions: this process's and the mesh's
   std::string title() const;
@@ -123,7 +137,10 @@ class Trainer {
   Checkpoints checkpoints_;
   std::filesystem::path resumed_from_, last_saved_;
   int64_t tokens_seen_ = 0, saved_step_ = -1;
-  bool router_losses_ = false;  // are part of every loss
+  RunHistory history_;
+  bool history_is_known_ = true;  // false: the checkpoint is of a version that did not save it
+  std::string changes_;           // of the configuration since the checkpoint; empty: none
+  bool router_losses_ = false;    // are part of every loss
 };
 
 // The examples that such a trainer would learn from, without a model. UserError as Trainer.

@@ -5,6 +5,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/base/regular_expression.h"
+#include "easydel/config/paths.h"
 #include "easydel/train/method_configs.h"
 
 namespace easydel::train {
@@ -63,6 +64,7 @@ void check_update_divides(const TrainerConfig& config, int64_t ranks) {
 }
 
 void TrainerConfig::settle(config::Keys& keys) {
+  config::expand_path(save_directory, keys, "save_directory");
   if (loss_config) settle_loss(*loss_config, canonical(trainer_type), keys.below("loss_config"));
   if (total_batch_size % gradient_accumulation_steps != 0)
     keys.refuse("total_batch_size",
@@ -94,7 +96,9 @@ void TrainerConfig::settle(config::Keys& keys) {
     loss_config->chunk_token_size = lmhead_chunksize;
   }
   if (per_epoch_evaluation_steps && !max_evaluation_steps) max_evaluation_steps = per_epoch_evaluation_steps;
-  if (evaluation_steps || eval_on_start) do_eval = true;
+  if (!evaluation_steps && !eval_on_start) return;
+  if (!keys.given("do_eval")) do_eval = true;
+  if (!do_eval) keys.no_effect(evaluation_steps ? "evaluation_steps" : "eval_on_start", "do_eval is false");
 }
 
 }  // namespace easydel::train

@@ -40,15 +40,19 @@ class Trainer::Course {
       : trainer_(trainer),
         plan_(trainer.plan_),
         config_(trainer.config()),
+        history_(trainer.history_),
         interrupt_(interrupt),
-        watcher_(trainer.parts_.watcher && trainer.ranks_.first() ? *trainer.parts_.watcher : quiet_) {
+        watcher_(trainer.parts_.watcher && trainer.ranks_.first() ? *trainer.parts_.watcher : quiet_),
+        stop_([this] { return trainer_.ranks_.any(interrupt_.signal() != 0); }),
+        seconds_before_(history_.seconds) {
     outcome_.step = plan_.from_step, outcome_.steps = plan_.steps, outcome_.checkpoint = trainer.last_saved_;
+    outcome_.before = report_of(history_.first_evaluation);
     if (config_.training_time_limit) limit_ = seconds_of(*config_.training_time_limit).value_or(0);
     flops_per_token_ =
         trainer.parts_.model->training_flops_per_token(plan_.examples ? plan_.tokens / plan_.examples : 1);
     if (config_.report_metrics && trainer.ranks_.first()) {
       files::make_directories(trainer.checkpoints_.folder());
-      records_.emplace(metrics_file(), plan_.from_step);
+      records_.emplace(metrics_file(), plan_.from_step, prefix());
     }
   }
 
@@ -56,17 +60,26 @@ class Trainer::Course {
     watcher_.started(plan_.from_step, plan_.steps);
     peak_ = measured_peak(*trainer_.parts_.model, plan_, trainer_.parts_.watcher != nullptr);
     begin_ = Clock::now();
-    if (trainer_.evaluation_ && (!config_.do_train || (config_.eval_on_start && plan_.from_step == 0))) evaluate();
+    if (begins_with_evaluation() && !evaluate() && ends()) return outcome_;
     while (config_.do_train && outcome_.step < plan_.steps) {
       step();
       if (ends()) return outcome_;
     }
     log::debug(ops::packed_weights(), " weights were packed");
-    watcher_.finished();
-    if (records_ && config_.do_train) {
-      records_.reset();
-      files::write(trainer_.checkpoints_.folder() / "loss.svg", loss_curve(metrics_file(), trainer_.title(), prefix()));
+    finish();
+    return outcome_;
+  }
+
+  // For a run whose steps are all made: what was due and is not there, because the process before was stopped.
+  Outcome make_up() {
+    begin_ = Clock::now();
+    outcome_.after = report_of(history_.last_evaluation);
+    if (evaluation_was_left() && !evaluate()) {
+      outcome_.signal = stop_signal();
+      return outcome_;
     }
+    if (trainer_.ranks_.first()) trainer_.checkpoints_.prune(plan_.from_step);
+    finish();
     return outcome_;
   }
 
@@ -75,24 +88,71 @@ class Trainer::Course {
   std::filesystem::path metrics_file() const { return trainer_.checkpoints_.folder() / "metrics.jsonl"; }
   double seconds() const { return seconds_since(begin_); }
 
+  static std::optional<EvaluationReport> report_of(const std::optional<RunHistory::Evaluation>& evaluation) {
+    if (!evaluation) return std::nullopt;
+    EvaluationReport out;
+    out.step = evaluation->step, out.loss = evaluation->loss;
+    return out;
+  }
+
+  bool evaluation_is_due(int64_t step) const {
+    return trainer_.evaluation_ && config_.do_eval &&
+           trainer_.is_due(step, config_.evaluation_steps.value_or(plan_.steps_in_epoch));
+  }
+
+  // The run was stopped at a step after which it had to evaluate.
+  bool evaluation_was_left() const {
+    const int64_t step = plan_.from_step;
+    if (step == 0 || !config_.do_train || !evaluation_is_due(step)) return false;
+    const bool made = (history_.last_evaluation && history_.last_evaluation->step >= step) ||
+                      (records_ && records_->has_evaluation(step));
+    const bool unknown = !trainer_.history_is_known_ && !config_.report_metrics;
+    return trainer_.ranks_.any(trainer_.ranks_.first() && !made && !unknown);
+  }
+
+  bool begins_with_evaluation() const {
+    if (!trainer_.evaluation_) return false;
+    const bool on_start = config_.do_eval && config_.eval_on_start && plan_.from_step == 0;
+    return !config_.do_train || on_start || evaluation_was_left();
+  }
+
+  void finish() {
+    watcher_.finished();
+    if (!records_ || !config_.do_train) return;
+    records_.reset();
+    try {
+      files::write(trainer_.checkpoints_.folder() / "loss.svg", loss_curve(metrics_file(), trainer_.title(), prefix()));
+    } catch (const UserError& error) {  // the run itself is saved
+      log::warning("the loss curve could not be written: ", error.headline());
+    }
+  }
+
   void step() {
     const int64_t number = outcome_.step + 1;
     const bool logged = trainer_.is_due(number, config_.log_steps) || number == 1,
                recorded = trainer_.is_due(number, config_.report_steps) || number == 1;
-    const StepResult result = trainer_.update(outcome_.step, logged || recorded);
-    if (config_.loss().break_on_nan && !result.finite()) stop_at(result);
+    const auto result = trainer_.update(outcome_.step, logged || recorded, stop_);
+    if (!result) return;
+    if (config_.loss().break_on_nan && !result->finite()) stop_at(*result);
     outcome_.step = number;
-    losses_ += result.loss;
+    losses_ += result->loss;
     outcome_.train_loss = losses_ / static_cast<double>(number - plan_.from_step);
-    since_record_ += result.loss, ++in_record_;
-    StepReport report = report_of(result);
+    history_.unrecorded_loss += result->loss, ++history_.unrecorded_steps;
+    StepReport report = report_of(*result);
     report.logged = logged;
-    if (records_ && recorded) {
+    if (recorded) {
       StepReport record = report;
-      record.loss = std::exchange(since_record_, 0) / static_cast<double>(std::exchange(in_record_, 0));
-      records_->add(as_record(record, prefix()));
+      record.loss =
+          std::exchange(history_.unrecorded_loss, 0) / static_cast<double>(std::exchange(history_.unrecorded_steps, 0));
+      if (records_) records_->add(as_record(record, prefix()));
     }
     watcher_.stepped(report);
+  }
+
+  int stop_signal() const {
+    double signal = interrupt_.signal();
+    trainer_.ranks_.max({&signal, 1});
+    return int(signal);
   }
 
   // Evaluates and saves where the step asks for it. True: the run is over before its last step.
@@ -103,34 +163,54 @@ class Trainer::Course {
     double wishes[3] = {double(interrupt_.signal()), seconds() > limit_ ? 1.0 : 0.0, long_ago ? 1.0 : 0.0};
     trainer_.ranks_.max(wishes);
     outcome_.signal = int(wishes[0]);
-    const bool stop = outcome_.signal != 0 || wishes[1] != 0, minutes = wishes[2] != 0;
+    const bool minutes = wishes[2] != 0;
+    bool stop = outcome_.signal != 0 || wishes[1] != 0;
     const int64_t step = outcome_.step;
-    if (trainer_.evaluation_ && config_.do_eval && !stop &&
-        trainer_.is_due(step, config_.evaluation_steps.value_or(plan_.steps_in_epoch)))
-      evaluate();
-    if (stop || minutes || (config_.save_steps && step % *config_.save_steps == 0) ||
-        (step == plan_.steps && config_.do_last_save))
-      save();
+    const bool evaluates = !stop && evaluation_is_due(step);
+    if (evaluates && !evaluate()) {
+      outcome_.signal = stop_signal();
+      stop = true;
+    }
+    const bool saves = step > 0 && (stop || minutes || (config_.save_steps && step % *config_.save_steps == 0) ||
+                                    (step == plan_.steps && config_.do_last_save));
+    if (saves) save();
+    if (!stop && (evaluates || saves)) {  // these take long
+      outcome_.signal = stop_signal();
+      stop = outcome_.signal != 0;
+      if (stop && step > 0) save();
+    }
     if (!stop) return false;
     outcome_.finished = step == plan_.steps;
     watcher_.finished();
+    trainer_.ranks_.barrier();  // no rank leaves while the first one still writes
     log::warning(outcome_.signal ? "stopped by a signal" : "stopped by training_time_limit", " after step ", step,
-                 " of ", plan_.steps, "; saved in ", outcome_.checkpoint.string(), "; run again to go on");
+                 " of ", plan_.steps, "; ",
+                 step > 0 ? "saved in " + outcome_.checkpoint.string() + "; run again to go on"
+                          : std::string("nothing was saved"));
     return true;
   }
 
-  void evaluate() {
-    EvaluationReport report = trainer_.evaluate();
+  // False: a signal came before its end, and there is no result.
+  bool evaluate() {
+    std::optional<EvaluationReport> made = trainer_.evaluate(stop_);
+    if (!made) return false;
+    EvaluationReport& report = *made;
     report.step = outcome_.step;
     paused_ += report.seconds;
     if (records_) records_->add(as_record(report, prefix()));
     watcher_.evaluated(report);
+    const RunHistory::Evaluation evaluation{report.step, report.loss};
+    if (!history_.first_evaluation) history_.first_evaluation = evaluation;
+    history_.last_evaluation = evaluation;
     if (!outcome_.before) outcome_.before = report;
-    if (report.step > plan_.from_step) outcome_.after = report;
+    if (report.step > plan_.from_step || report.step == plan_.steps) outcome_.after = report;
+    return true;
   }
 
   void save() {
     const auto begin = Clock::now();
+    if (records_) records_->sync();  // the checkpoint counts on its lines
+    history_.seconds = seconds_before_ + seconds();
     trainer_.save(outcome_.step);
     outcome_.checkpoint = trainer_.last_saved_;
     paused_ += seconds_since(begin);
@@ -149,7 +229,7 @@ class Trainer::Course {
     if (config_.track_memory) report.metrics.emplace_back("peak_memory_bytes", peak_memory_bytes());
 
     const double trained = seconds() - paused_, since = std::max(trained - std::exchange(reported_, trained), 1e-9);
-    report.seconds = seconds();
+    report.seconds = seconds_before_ + seconds();
     report.tokens_per_second = static_cast<double>(result.tokens) / since;
     report.examples_per_second = static_cast<double>(result.examples) / since;
     report.teraflops = report.tokens_per_second * flops_per_token_ / 1e12;
@@ -159,22 +239,27 @@ class Trainer::Course {
     return report;
   }
 
+  // No run goes on from the state that led here: what seemed good before it is in the checkpoint before.
   [[noreturn]] void stop_at(const StepResult& result) {
     watcher_.finished();
-    if (outcome_.step > 0) save();
-    refuse(str("step ", outcome_.step + 1),
-           str("the loss is ", result.loss, " and the gradient's norm ", result.gradient_norm),
-           (outcome_.checkpoint.empty() ? std::string("nothing was saved")
-                                        : "the steps before it are in " + outcome_.checkpoint.string()) +
-               "; lower learning_rate, set clip_grad, or check the data");
+    const int64_t step = outcome_.step;
+    const std::filesystem::path kept = step > 0 ? trainer_.keep_diverged(step) : std::filesystem::path();
+    const auto last = trainer_.checkpoints_.last();
+    refuse(str("step ", step + 1), str("the loss is ", result.loss, " and the gradient's norm ", result.gradient_norm),
+           str("lower learning_rate, set clip_grad, or check the data; the next run ",
+               last && config_.resume_if_possible ? "goes on from " + last->string() : std::string("starts anew"),
+               kept.empty() ? std::string() : str("; the state before this step is kept in ", kept.string())));
   }
 
   Trainer& trainer_;
   const RunPlan& plan_;
   const TrainerConfig& config_;
+  RunHistory& history_;
   const Interrupt& interrupt_;
   Watcher quiet_;
   Watcher& watcher_;
+  const Stop stop_;
+  const double seconds_before_;  // of the processes before
   std::optional<Records> records_;
   std::optional<double> peak_;
   double flops_per_token_ = 0, limit_ = INFINITY;
@@ -182,18 +267,18 @@ class Trainer::Course {
   double paused_ = 0;     // seconds of evaluating and saving, which are not training
   double reported_ = 0;   // seconds of training at the last report
   double last_save_ = 0;  // seconds
-  double losses_ = 0, since_record_ = 0;
-  int64_t in_record_ = 0;  // steps since the last record
+  double losses_ = 0;
   Outcome outcome_;
 };
 
 Outcome Trainer::run() {
-  const Interrupt interrupt;
-  if (plan_.from_step >= plan_.steps) {
+  const Interrupt interrupt(ranks_.first());
+  if (config().do_train && plan_.from_step >= plan_.steps) {
     log::info("nothing left to train: ", plan_.checkpoint, " has all ", plan_.steps, " steps");
-    Outcome outcome;
-    outcome.step = plan_.from_step, outcome.steps = plan_.steps, outcome.checkpoint = last_saved_;
-    return outcome;
+    if (!changes_.empty())
+      log::info("it was trained with other settings than this run's (", changes_,
+                "); to train anew, name another save_directory or model_name, or set resume_if_possible: false");
+    return Course(*this, interrupt).make_up();
   }
   method_->examine(source_->examples(), forwarding(false));
   if (evaluation_) method_->examine(evaluation_->examples(), forwarding(false));

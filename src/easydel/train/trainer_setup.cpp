@@ -3,9 +3,11 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/base/regular_expression.h"
 #include "easydel/data/save_dataset.h"
+#include "easydel/models/load_types.h"
 #include "easydel/train/router_watch.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/trainer.h"
@@ -54,6 +56,22 @@ int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
   const int64_t one_layer = tokens * (8 * hidden + 3 * (inner ? inner : 4 * hidden)) * 4;
   const bool kept = parts.checkpointing.kind != nn::Checkpointing::nothing_saveable;
   return kept ? layers * one_layer : one_layer + layers * tokens * hidden * 4;
+}
+
+// Weights in the dtype that is saved; the optimizer's state, and the fp32 masters if the weights are not saved as fp32.
+int64_t checkpoint_bytes(const TrainerParts& parts, const RunPlan& plan) {
+  const auto each =
+      int64_t(c10::elementSize(models::scalar_type_of(parts.save_dtype, parts.model->file_type(), "save_dtype")));
+  const int64_t weights = each * plan.parameters;
+  if (!parts.trainer.common.save_optimizer_state) return weights;
+  return weights + plan.optimizer_bytes + (each == 4 ? 0 : 4 * plan.trainable);
+}
+
+void warn_of_full_disk(const RunPlan& plan) {
+  const auto free = int64_t(files::free_bytes(plan.folder));
+  if (free < plan.checkpoint_bytes)
+    log::warning(plan.folder, ": a checkpoint needs ", bytes_text(plan.checkpoint_bytes), ", and the disk has ",
+                 bytes_text(free), " free; free some space, or choose another trainer.save_directory");
 }
 
 // What the trainer's keys and the mixture's say of the data to learn from.
@@ -191,42 +209,19 @@ std::string RunPlan::text() const {
   out += str("memory      about ", bytes_text(bytes()), ": weights ", bytes_text(weight_bytes), ", gradients ",
              bytes_text(gradient_bytes), ", optimizer ", bytes_text(optimizer_bytes), ", activations about ",
              bytes_text(activation_bytes), "\n");
-  out += str("checkpoints ", folder, "\n");
+  out += str("checkpoints ", folder, "; ", bytes_text(checkpoint_bytes), " each\n");
   return out;
-}
-
-void Trainer::resume() {
-  const auto found = checkpoints_.newest();
-  if (!found) return;
-  const RunState state = read_state(*found);
-  const std::string elsewhere = "name another save_directory or model_name, or set resume_if_possible: false";
-  if (state.data != source_->fingerprint())
-    refuse(found->string(), "it was trained on other data than this run's", elsewhere);
-  if (state.update != config().total_batch_size)
-    refuse(found->string(),
-           str("its updates had ", state.update, " examples, this run's have ", config().total_batch_size), elsewhere);
-  if (state.order_class != order())
-    log::warning("the checkpoint was computed in another order of additions (", state.order_class, ", now ", order(),
-                 "): the run goes on, but not to the bit");
-  read_optimizer(*found, parts_.load, *parts_.model, *optimizer_,
-                 [&](const weights::SafetensorsFile& file) { method_->restore(SavedState(file, state.method)); });
-  optimizer_->set_steps(state.optimizer_steps);
-  tokens_seen_ = state.tokens_seen;
-  plan_.from_step = state.step;
-  plan_.checkpoint = found->string();
-  resumed_from_ = last_saved_ = *found;
-  saved_step_ = state.step;
-  log::info("going on from ", found->string(), " (", state.step, " of ", plan_.steps, " steps)");
 }
 
 Trainer::Trainer(TrainerParts parts, Composing)
     : parts_(std::move(parts)),
       ranks_(parts_.load.team),
       checkpoints_(fs::path(parts_.trainer.common.save_directory) / folder_name(parts_),
-                   parts_.trainer.common.save_total_limit) {
+                   parts_.trainer.common.save_total_limit, missing_in_state) {
   check(parts_.model, "a trainer without a model");
   limit_length(parts_.trainer, parts_.mixture);
   check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
+  if (ranks_.first()) checkpoints_.lock();
   freeze();
   router_losses_ = wants_router_losses(*parts_.model, config().aux_loss_enabled);
   method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.side});
@@ -256,9 +251,15 @@ void Trainer::begin(std::optional<Transformation> tx) {
   clip_grad_ = made.clip_grad;
   optimizer_ = std::make_unique<Optimizer>(parts_.model->parameters(), made.optimizer);
   plan_.optimizer_bytes = optimizer_->state_bytes();
+  plan_.checkpoint_bytes = checkpoint_bytes(parts_, plan_);
+  warn_of_full_disk(plan_);
   if (ranks_.first()) checkpoints_.tidy();
   ranks_.barrier();
   if (config().resume_if_possible) resume();
+  if (plan_.checkpoint.empty())
+    if (const std::string broken = not_finite(); !broken.empty())
+      refuse(parts_.model->folder().string(), str(broken, " holds values that are not finite (NaN or infinity)"),
+             "the model cannot be trained; fetch it again");
 }
 
 }  // namespace easydel::train

@@ -1,0 +1,55 @@
+// Going on from a checkpoint: which one, what must be as it was, and what has changed.
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/train/resume_changes.h"
+#include "easydel/train/trainer.h"
+
+namespace easydel::train {
+namespace {
+
+constexpr const char* elsewhere = "name another save_directory or model_name, or set resume_if_possible: false";
+
+}  // namespace
+
+void Trainer::check_changes(const std::filesystem::path& checkpoint, const Value& before) {
+  const ResumeChanges changes = resume_changes(before, document());
+  if (!changes.refused.empty())
+    refuse(checkpoint.string(), "it cannot be continued with other settings: " + text_of(changes.refused),
+           std::string(elsewhere) + " to start anew");
+  if (!changes.noted.empty()) changes_ = text_of(changes.noted);
+}
+
+void Trainer::resume() {
+  const auto found = checkpoints_.newest();
+  if (!found) return;
+  const RunState state = read_state(*found);
+  check_changes(*found, state.document);
+  if (state.data != source_->fingerprint())
+    refuse(found->string(), "it was trained on other data than this run's", elsewhere);
+  if (state.update != config().total_batch_size)
+    refuse(found->string(),
+           str("its updates had ", state.update, " examples, this run's have ", config().total_batch_size), elsewhere);
+  if (state.order_class != order())
+    log::warning("the checkpoint was computed in another order of additions (", state.order_class, ", now ", order(),
+                 "): the run goes on, but not to the bit");
+  read_optimizer(*found, parts_.load, *parts_.model, *optimizer_,
+                 [&](const weights::SafetensorsFile& file) { method_->restore(SavedState(file, state.method)); });
+  if (const std::string broken = not_finite(); !broken.empty()) {
+    std::filesystem::path to;
+    if (ranks_.first()) to = checkpoints_.rename_diverged(state.step);
+    refuse(found->string(), str(broken, " holds values that are not finite (NaN or infinity): the run had diverged"),
+           "it was renamed to " + to.string() + "; run again to go on from the checkpoint before it, or to start anew");
+  }
+  optimizer_->set_steps(state.optimizer_steps);
+  tokens_seen_ = state.tokens_seen;
+  history_ = state.history.value_or(RunHistory());
+  history_is_known_ = state.history.has_value();
+  plan_.from_step = state.step;
+  plan_.checkpoint = found->string();
+  resumed_from_ = last_saved_ = *found;
+  saved_step_ = state.step;
+  log::info("going on from ", found->string(), " (", state.step, " of ", plan_.steps, " steps)");
+  if (!changes_.empty()) log::info("settings that were different when it was saved: ", changes_);
+}
+
+}  // namespace easydel::train
