@@ -87,6 +87,17 @@ TEST_F(FolderDefaults, SayWhereTheyAreWrong) {
                 file + "; nothing was run.");
 }
 
+TEST_F(FolderDefaults, AbsurdNumbersOfAFileAreRefused) {
+  for (const char* const key : {"num_beams", "num_return_sequences"}) {
+    test::write_file(folder_ / "generation_config.json", str("{\"", key, "\": 1000000000}"));
+    const std::string text = test::refusal([&] { generation_config(folder_.path()); });
+    EXPECT_NE(text.find(key), std::string::npos) << text;
+    EXPECT_NE(text.find("1000000000"), std::string::npos) << text;
+    EXPECT_NE(test::refusal([&] { read_generation(parse_yaml(str("{", key, ": 1000000000}"))); }).find(key),
+              std::string::npos);
+  }
+}
+
 TEST(GenerationConfigRules, EachHasOneClearError) {
   const auto said = [](const GenerationConfig& config) {
     const std::string text = refusal([&] { check_together(config); });

@@ -79,6 +79,26 @@ TEST(Limits, WhatIsCutOffIsKeptInPartsThatOverlapByTheStride) {
   EXPECT_EQ(rest, (Rows{{2, 10, 11}, {2, 12}, {0, 1, 12}}));
 }
 
+// Each Replace doubles a text: 26 of them would make 64 MiB of a letter.
+TEST(Limits, ANormalizerMayNotMakeATextLongerAndLonger) {
+  const auto replacements = [](int count) {
+    Value document = parse_json(R"({"added_tokens": [], "model": {"type": "WordLevel", "vocab": {"[UNK]": 0},)"
+                                R"( "unk_token": "[UNK]"}, "normalizer": {"type": "Sequence", "normalizers": []}})");
+    for (int i = 0; i < count; ++i)
+      document.find("normalizer")
+          ->find("normalizers")
+          ->items.push_back(parse_json(R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})"));
+    const test::TemporaryFolder folder;
+    test::write_file(folder / "tokenizer.json", to_json(document));
+    return Tokenizer::load(folder.path());
+  };
+  EXPECT_EQ(replacements(10)->encode("a"), (std::vector<TokenId>{0}));
+  EXPECT_EQ(
+      refusal([&] { replacements(26)->encode("a"); }),
+      "tokenizer.json: its normalizer makes more than 1048832 bytes of this text\n    a Replace in it makes texts "
+      "longer and longer; fetch the tokenizer again");
+}
+
 TEST(Limits, PaddingReachesALengthAndAMultiple) {
   Padding padding{.length = 3, .multiple_of = 4, .direction = Side::left, .id = 9, .type = 1, .token = "[P]"};
   Encoding encoding = numbered(0, 2);

@@ -186,8 +186,8 @@ struct GenerationConfig {
         field<&G::seed>(
             "Random seed of sampling. Equal seeds and prompts give equal tokens, whatever else is in the batch."),
         field<&G::num_return_sequences>("Number of results for each prompt: samples, or the best of num_beams.",
-                                        at_least(1)),
-        field<&G::num_beams>("Number of beams; 1: no beam search. Time and memory grow with it.", at_least(1)),
+                                        between(1, 4096)),
+        field<&G::num_beams>("Number of beams; 1: no beam search. Time and memory grow with it.", between(1, 1024)),
         field<&G::early_stopping>("When beam search ends: true, as soon as num_beams sequences are complete; false, "
                                   "when a better one is unlikely; never, when a better one is impossible."),
         field<&G::length_penalty>(

@@ -16,6 +16,7 @@
 #include "easydel/base/log.h"
 #include "easydel/mesh/built_axes.h"
 #include "easydel/models/checkpoint.h"
+#include "easydel/models/common_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/heads.h"
 #include "easydel/models/load_types.h"
@@ -115,6 +116,7 @@ void read_configuration(const fs::path& folder, const Value& overrides, Opened& 
   out.where = std::move(config.where);
   out.config = part_config(config.document, out.where, PartRole::text);
   for (const auto& [key, value] : overrides.entries) out.config.set(key, value);
+  check_common_keys(out.config, out.where);
   const FamilyConfig* const whole = family_of_parts(config.document);
   if (!whole) return;
   out.part = part_of(*whole, PartRole::text);

@@ -1,10 +1,15 @@
 // Updates origins when characters are replaced, added and removed.
 #include "easydel/text/tokenizers/normalized_text.h"
 
+#include "easydel/base/error.h"
+
 namespace easydel::text {
 
 NormalizedText::NormalizedText(std::string_view text, bool tracked, size_t begin)
-    : bytes_(text), original_begin_(static_cast<uint32_t>(begin)), tracked_(tracked) {
+    : bytes_(text),
+      original_begin_(static_cast<uint32_t>(begin)),
+      tracked_(tracked),
+      max_bytes_((size_t{1} << 20) + 256 * text.size()) {
   if (!tracked_) return;
   origins_.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
@@ -17,6 +22,7 @@ NormalizedText::NormalizedText(std::string_view text, bool tracked, size_t begin
 
 NormalizedText NormalizedText::slice(size_t begin, size_t end) const {
   NormalizedText out("", tracked_, original_begin_);
+  out.max_bytes_ = max_bytes_;
   out.bytes_ = bytes_.substr(begin, end - begin);
   if (tracked_) {
     out.origins_.assign(origins_.begin() + begin, origins_.begin() + end);
@@ -76,6 +82,11 @@ void NormalizedText::replace_range(size_t begin, size_t end, std::string_view co
 
 void NormalizedText::replace_ranges(std::span<const Span> ranges, std::string_view content) {
   if (ranges.empty()) return;
+  size_t kept = bytes_.size();
+  for (const Span& range : ranges) kept -= range.end - range.begin;
+  if (kept + ranges.size() * content.size() > max_bytes_)
+    refuse("tokenizer.json", str("its normalizer makes more than ", max_bytes_, " bytes of this text"),
+           "a Replace in it makes texts longer and longer; fetch the tokenizer again");
   std::string bytes;
   std::vector<Span> origins;
   bytes.reserve(bytes_.size() + ranges.size() * content.size());

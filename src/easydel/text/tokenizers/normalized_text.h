@@ -34,7 +34,8 @@ class NormalizedText {
   void rewrite(std::string bytes, std::span<const Span> from);
   void replace_range(size_t begin, size_t end,
                      std::string_view content);  // every new byte has the origin of the last old byte
-  // Replaces all `ranges`, which must be ordered and disjoint.
+  // Replaces all `ranges`, which must be ordered and disjoint. UserError if the text grows beyond 1 MiB and 256 times
+  // its length: replacements of a file can double a text again and again.
   void replace_ranges(std::span<const Span> ranges, std::string_view content);
   void prepend(std::string_view content);  // does not change an empty text
   void keep(size_t begin, size_t end);     // removes everything else
@@ -58,6 +59,7 @@ class NormalizedText {
   std::vector<Span> origins_;
   uint32_t original_begin_ = 0;
   bool tracked_ = false;
+  size_t max_bytes_ = 0;  // that replacements may make of the text
 };
 
 }  // namespace easydel::text
