@@ -255,8 +255,16 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "easydel generate: there is no prompt\n    give one with -p 'text' or on standard input\n");
   EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}),
             "x.json: no such file\n    give files of recorded cases\n");
-  EXPECT_EQ(refused({"probe", "constrain"}),
-            "probe constrain: is not built yet\n    built: logits, replay, vectors, tokenize, render, tools\n");
+  EXPECT_EQ(
+      refused({"probe", "constrain", "--tokenizer", story}),
+      "probe constrain: there is no constraint\n    give one of --schema FILE, --regex PATTERN, --grammar FILE\n");
+  EXPECT_EQ(refused({"probe", "constrain", "--tokenizer", story, "--regex", "a", "--grammar", "g"}),
+            "probe constrain: there are several constraints\n    give one of --schema FILE, --regex PATTERN, --grammar "
+            "FILE\n");
+  EXPECT_EQ(refused({"generate", story, "-p", "x", "--regex", "a", "--choice", "b"}),
+            "easydel generate: --regex and --choice are two constraints\n    give one of them\n");
+  EXPECT_EQ(refused({"generate", story, "-p", "x", "--regex", "(a"}),
+            "regex: the pattern '(a' has a '(' without ')' (at byte 2)\n");
   EXPECT_EQ(refused({"describe", "keys", "trainer.learning_rat"}),
             "trainer.learning_rat: no such key\n    did you mean 'learning_rate'?\n");
 }

@@ -206,7 +206,8 @@ TEST(Generator, FollowsTheCallersConstraint) {
   for (const int64_t beams : {1, 3}) {
     Request request{{1, 403}, {.max_new_tokens = 7, .num_beams = beams}};
     request.allowed = [](std::span<const TokenId> tokens) {
-      return tokens.size() % 2 ? std::vector<TokenId>{20, 21} : std::vector<TokenId>{30, 31};
+      static constexpr uint64_t kOdd[] = {3ull << 20}, kEven[] = {3ull << 30};
+      return std::span<const uint64_t>(tokens.size() % 2 ? kOdd : kEven);
     };
     const std::vector<TokenId> tokens = Generator(*story_model(), nullptr).run({request})[0].tokens;
     ASSERT_EQ(tokens.size(), 7u);

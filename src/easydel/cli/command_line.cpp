@@ -39,6 +39,7 @@ struct Options {
   DescribeMeshOptions mesh;
   std::vector<std::string> files, plugins;
   probe::ToolsCommand tools;
+  probe::ConstrainCommand constrain;
   RenderCommand render;
   std::string tokenizer, chat_template, lines = "-", keys;
   std::optional<std::string> text;
@@ -139,9 +140,13 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--template", o.tools.chat_template, "Template file");
   one->add_option("--jsonl", o.tools.lines, "JSON Lines file to read; -: standard input");
   one->add_flag("--stream", o.tools.stream, "Parse each answer as a stream, character by character");
-  add_command(*probes, o, "constrain", "(not built yet)", "", []() -> int {
-    refuse("probe constrain", "is not built yet", "built: logits, replay, vectors, tokenize, render, tools");
-  });
+  one = add_command(*probes, o, "constrain", "Check the texts of a file against constrained output", "",
+                    [&o] { return probe::run_constrain(o.constrain, print); });
+  one->add_option("--tokenizer", o.constrain.tokenizer, "Tokenizer folder or tokenizer.json")->required();
+  add_optional(one, "--schema", o.constrain.schema, "File with a JSON schema");
+  add_optional(one, "--regex", o.constrain.regex, "Regular expression that the whole text matches");
+  add_optional(one, "--grammar", o.constrain.grammar, "File with a grammar (GBNF)");
+  one->add_option("--jsonl", o.constrain.lines, "JSON Lines file to read; -: standard input");
 }
 
 void add_commands(CLI::App& app, Options& o) {
@@ -173,6 +178,19 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--batch", o.generate.batch,
                   "Maximum number of sequences generated together; more are faster and need more memory")
       ->check(CLI::Range(1, 4096));
+  const std::string constrained = "Constrained output (docs/constrained_output.md)";
+  const auto constrain = [&](const std::string& flag, std::optional<std::string>& out, const std::string& doc) {
+    one->add_option_function<std::string>(
+           flag, [&out](const std::string& value) { out = value; }, doc)
+        ->group(constrained);
+  };
+  constrain("--json-schema", o.generate.json_schema, "File with a JSON schema that the text satisfies");
+  one->add_flag("--json-object", o.generate.json_object, "The text is a JSON object")->group(constrained);
+  constrain("--regex", o.generate.regex, "Regular expression that the whole text matches");
+  constrain("--grammar", o.generate.grammar, "File with a grammar (GBNF) that the text follows");
+  one->add_option("--choice", o.generate.choices, "Text to choose (may be repeated)")
+      ->allow_extra_args(false)
+      ->group(constrained);
   one = add_command(app, o, "chat", "Chat with a model", work, [&o] { return run_chat(o.chat); });
   add_model_flags(one, o.chat);
   one->add_option("--system", o.chat.system, "System message");
@@ -321,9 +339,7 @@ int run_command(int argc, char** argv) {
     refuse(full_name(at), error.what(), "see " + full_name(at) + " --help");
   }
   CLI::App* const at = deepest(&app);
-  const bool not_built =
-      at->get_parent() && at->get_parent()->get_name() == "probe" && at->get_description() == "(not built yet)";
-  if (const auto rest = app.remaining(true); !rest.empty() && !not_built) refuse_word(at, rest[0]);
+  if (const auto rest = app.remaining(true); !rest.empty()) refuse_word(at, rest[0]);
   if (options.version) return print("easydel " EASYDEL_VERSION "\n"), 0;
   if (!options.command) return print(app.help()), 0;
   log::enabled(log::Level::info);  // reports wrong environment variables before anything else is done

@@ -40,6 +40,10 @@ struct GenerateOptions : ModelOptions {
   bool chat = false;                 // wrap each prompt as a user message
   bool jsonl = false;
   int64_t batch = 16;  // maximum number of sequences generated together
+  // Constrained output, at most one: files with a schema or a grammar, a pattern, texts to choose from.
+  std::optional<std::string> json_schema, regex, grammar;
+  bool json_object = false;
+  std::vector<std::string> choices;
 };
 int run_generate(const GenerateOptions& options);
 

@@ -10,11 +10,13 @@
 #include <optional>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/cli/commands.h"
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/overrides.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/mesh/world.h"
+#include "easydel/text/constrain/constraint.h"
 
 namespace easydel::cli {
 namespace {
@@ -92,6 +94,21 @@ Value line_of(const elarge::Generated& reply, const std::string& prompt) {
   return line;
 }
 
+std::shared_ptr<const text::constrain::Automaton> constraint_of(const GenerateOptions& options) {
+  using text::constrain::Language;
+  std::vector<std::pair<std::string, Language>> given;
+  if (options.json_schema)
+    given.emplace_back("--json-schema", Language{Language::Kind::json_schema, files::read(*options.json_schema)});
+  if (options.json_object) given.emplace_back("--json-object", Language{Language::Kind::json_object});
+  if (options.regex) given.emplace_back("--regex", Language{Language::Kind::regex, *options.regex});
+  if (options.grammar)
+    given.emplace_back("--grammar", Language{Language::Kind::grammar, files::read(*options.grammar)});
+  if (!options.choices.empty()) given.emplace_back("--choice", Language{Language::Kind::choice, "", options.choices});
+  if (given.size() > 1)
+    refuse("easydel generate", given[0].first + " and " + given[1].first + " are two constraints", "give one of them");
+  return given.empty() ? nullptr : text::constrain::compile(given[0].second);
+}
+
 }  // namespace
 
 int run_generate(const GenerateOptions& options) {
@@ -107,6 +124,7 @@ int run_generate(const GenerateOptions& options) {
   request.generation = generation;
   request.negative_prompt = options.negative_prompt;
   request.batch = options.batch;
+  request.constraint = constraint_of(options);
   for (const std::string& prompt : prompts) {
     if (!options.chat) {
       request.prompts.push_back(prompt);

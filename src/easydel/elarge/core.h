@@ -28,6 +28,9 @@ class Model;
 namespace easydel::text {
 class Tokenizer;
 }
+namespace easydel::text::constrain {
+class Automaton;
+}
 namespace easydel::train {
 class Trainer;
 }
@@ -45,6 +48,8 @@ struct GenerateRequest {
   generation::GenerationConfig generation = {};  // keys that are not given are the model's own
   // The new text of result `index` while it is generated; may be empty. With beams: the whole text at the end.
   std::function<void(size_t index, std::string_view piece)> on_text;
+  // What the continuations have to be (text/constrain/constraint.h); null: any text.
+  std::shared_ptr<const text::constrain::Automaton> constraint = nullptr;
   const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal handler: end with the text so far
 };
 

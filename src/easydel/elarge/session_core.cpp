@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/elarge/push.h"
+#include "easydel/generation/constrained.h"
 #include "easydel/generation/generator.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/model.h"
@@ -167,6 +168,7 @@ class TorchSession final : public Session {
       requests.push_back({tokenizer()->encode(prompt), config, negative});
     for (const Value& conversation : request.conversations)
       requests.push_back({render(conversation), config, negative});
+    if (request.constraint) constrain(requests, request.constraint, config);
     const auto on_text = [&](size_t index, text::TokenId, std::string_view piece) {
       if (request.on_text && team_->first()) request.on_text(index, piece);
       return true;
@@ -186,6 +188,20 @@ class TorchSession final : public Session {
   }
 
  private:
+  void constrain(std::vector<generation::Request>& requests,
+                 const std::shared_ptr<const text::constrain::Automaton>& automaton,
+                 const generation::GenerationConfig& config) {
+    if (config.eos_token_id.empty())
+      refuse("constrained output", "the model has no end token, so no text could end", "give --eos-token-id");
+    const auto tokens = std::make_shared<const text::constrain::TokenBytes>(
+        tokenizer(), std::vector<text::TokenId>(config.eos_token_id.begin(), config.eos_token_id.end()));
+    const auto constraint = std::make_shared<const text::constrain::Constraint>(automaton, tokens);
+    for (generation::Request& each : requests) {
+      if (each.prompt.empty() && config.bos_token_id) each.prompt = {static_cast<text::TokenId>(*config.bos_token_id)};
+      each.allowed = generation::allowed_by(constraint, each.prompt.size());
+    }
+  }
+
   // The model is saved already, in a checkpoint that also contains files that only a trainer reads.
   hub::Pushed push_checkpoint(const std::string& where, hub::PushOptions options) const {
     if (!team_->first()) return {};

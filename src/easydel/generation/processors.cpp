@@ -144,19 +144,19 @@ class OnlyAllowed final : public Processor {  // arXiv:2010.00904
  public:
   explicit OnlyAllowed(AllowedTokens allowed) : allowed_(std::move(allowed)) {}
   void apply(const History& history, std::span<float> scores) const override {
-    const std::vector<TokenId> allowed = allowed_(history.tokens);
-    if (allowed.empty())
+    const std::span<const uint64_t> mask = allowed_(history.tokens);
+    const auto has = [&](size_t id) { return id / 64 < mask.size() && (mask[id / 64] >> (id % 64) & 1); };
+    bool any = false, possible = false;
+    for (size_t id = 0; id < scores.size() && !possible; ++id)
+      if (has(id)) any = true, possible = scores[id] != kNever;
+    if (!any)
       refuse("generation", str("nothing is allowed to follow ", history.tokens.size(), " tokens"),
              "the caller's function names at least one token");
-    std::vector<std::pair<size_t, float>> kept;
-    bool possible = false;
-    for (const TokenId id : allowed)
-      if (in(id, scores)) {
-        kept.emplace_back(id, scores[static_cast<size_t>(id)]);
-        possible |= kept.back().second != kNever;
-      }
-    std::ranges::fill(scores, kNever);
-    for (const auto& [id, score] : kept) scores[id] = possible ? score : 0;
+    for (size_t id = 0; id < scores.size(); ++id)
+      if (!has(id))
+        scores[id] = kNever;
+      else if (!possible)
+        scores[id] = 0;
   }
 
  private:

@@ -38,8 +38,9 @@ inline void apply(const Chain& chain, const History& history, std::span<float> s
   for (const auto& step : chain) step->apply(history, scores);
 }
 
-// The caller's constraint: the tokens that may follow `tokens`, at least one.
-using AllowedTokens = std::function<std::vector<TokenId>(std::span<const TokenId> tokens)>;
+// The tokens that may follow `tokens`, at least one: a constraint of the caller's. Bit id % 64 of word id / 64 is a
+// token's; tokens beyond the last word may not follow. The words stay as they are until the next call.
+using AllowedTokens = std::function<std::span<const uint64_t>(std::span<const TokenId> tokens)>;
 
 // What the processors of one request need in addition to its config.
 struct Setting {

@@ -5,8 +5,10 @@
 #include <iostream>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/elarge/overrides.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/probe/constrain_lines.h"
 #include "easydel/probe/core.h"
 #include "easydel/probe/text_lines.h"
 #include "easydel/probe/tool_lines.h"
@@ -77,6 +79,23 @@ int run_tokenize(const std::string& tokenizer, const std::string& lines, const O
 int run_render(const std::string& chat_template, const std::string& lines, const Output& out) {
   RenderProbe probe(chat_template);
   return answer_lines(lines, out, [&](const std::string& line) { return probe.answer(line); });
+}
+
+int run_constrain(const ConstrainCommand& command, const Output& out) {
+  using text::constrain::Language;
+  const int given = command.schema.has_value() + command.regex.has_value() + command.grammar.has_value();
+  if (given != 1)
+    refuse("probe constrain", given == 0 ? "there is no constraint" : "there are several constraints",
+           "give one of --schema FILE, --regex PATTERN, --grammar FILE");
+  Language language;
+  if (command.regex) {
+    language = {Language::Kind::regex, *command.regex};
+  } else {
+    const std::string& file = command.schema ? *command.schema : *command.grammar;
+    language = {command.schema ? Language::Kind::json_schema : Language::Kind::grammar, files::read(file)};
+  }
+  const ConstrainProbe probe(text::Tokenizer::load(hub::resolve_tokenizer(command.tokenizer)), language);
+  return answer_lines(command.lines, out, [&](const std::string& line) { return probe.answer(line); });
 }
 
 int run_tools(const ToolsCommand& command, const Output& out) {

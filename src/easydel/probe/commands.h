@@ -2,6 +2,7 @@
 // the exit status and throws UserError for errors that the user can fix. A face: no torch.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ struct ToolsCommand {
   bool stream = false;
 };
 int run_tools(const ToolsCommand& command, const Output& out);
+struct ConstrainCommand {
+  std::string tokenizer, lines = "-";
+  std::optional<std::string> schema, regex, grammar;  // the file, the pattern, the file; one of them
+};
+int run_constrain(const ConstrainCommand& command, const Output& out);
 int run_render(const std::string& chat_template, const std::string& lines, const Output& out);
 // 1 where `check` and a case failed.
 int run_vectors(const std::vector<std::string>& files, bool check, const Output& out);

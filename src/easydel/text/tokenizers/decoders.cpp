@@ -44,6 +44,10 @@ struct ByteLevel : Decoder {
     for (const std::string& token : tokens) bytes += unmap_bytes(token).value_or(token);
     tokens = {replace_invalid(bytes)};
   }
+  bool apply_alone(LoneToken& token) const override {
+    if (auto bytes = unmap_bytes(token.text)) token.text = *std::move(bytes);
+    return token.fused = true;
+  }
 };
 
 struct Replace : Decoder {
@@ -51,18 +55,23 @@ struct Replace : Decoder {
   std::string content;
   Replace(Pattern pattern, std::string content) : pattern(std::move(pattern)), content(std::move(content)) {}
   void apply(std::vector<std::string>& tokens) const override {
+    for (std::string& token : tokens) token = changed(token);
+  }
+  bool apply_alone(LoneToken& token) const override {
+    if (token.fused) return false;
+    token.text = changed(token.text);
+    return true;
+  }
+  std::string changed(const std::string& token) const {
     std::vector<Segment> parts;
-    for (std::string& token : tokens) {
-      parts.clear();
-      pattern.find_all(token, parts);
-      std::string out;
-      for (const Segment& part : parts)
-        if (part.match)
-          out += content;
-        else
-          out.append(token, part.begin, part.end - part.begin);
-      token = std::move(out);
-    }
+    pattern.find_all(token, parts);
+    std::string out;
+    for (const Segment& part : parts)
+      if (part.match)
+        out += content;
+      else
+        out.append(token, part.begin, part.end - part.begin);
+    return out;
   }
 };
 
@@ -72,6 +81,7 @@ struct Fuse : Decoder {
     for (const std::string& token : tokens) all += token;
     tokens = {std::move(all)};
   }
+  bool apply_alone(LoneToken& token) const override { return token.fused = true; }
 };
 
 struct Strip : Decoder {
@@ -85,6 +95,14 @@ struct Strip : Decoder {
       for (int64_t i = 0; i < stop && rest.ends_with(content); ++i) rest.remove_suffix(content.size());
       token = std::string(rest);
     }
+  }
+  bool apply_alone(LoneToken& token) const override {
+    if (token.fused && (stop > 0 || start > 1)) return false;
+    if (token.fused && token.place != TextPlace::start) return true;
+    std::vector<std::string> alone = {std::move(token.text)};
+    apply(alone);
+    token.text = std::move(alone[0]);
+    return true;
   }
 };
 
@@ -125,6 +143,10 @@ struct ByteFallback : Decoder {
     flush();
     tokens = std::move(out);
   }
+  bool apply_alone(LoneToken& token) const override {
+    if (const int byte = byte_of(token.text); byte >= 0) token.text = static_cast<char>(byte);
+    return true;
+  }
 };
 
 struct Metaspace : Decoder {
@@ -139,6 +161,10 @@ struct Metaspace : Decoder {
     for (size_t i = 0; i < tokens.size(); ++i)
       tokens[i] = replaced(tokens[i], replacement, i == 0 && prepends ? "" : " ");
   }
+  bool apply_alone(LoneToken& token) const override {
+    token.text = replaced(token.text, replacement, token.place == TextPlace::start && prepends ? "" : " ");
+    return true;
+  }
 };
 
 struct WordPiece : Decoder {
@@ -147,10 +173,15 @@ struct WordPiece : Decoder {
   explicit WordPiece(const Value& node)
       : prefix(string_field(node, "prefix", "##")), cleanup(bool_field(node, "cleanup", true)) {}
   void apply(std::vector<std::string>& tokens) const override {
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      if (i > 0) tokens[i] = tokens[i].starts_with(prefix) ? tokens[i].substr(prefix.size()) : " " + tokens[i];
-      if (cleanup) tokens[i] = tidied(std::move(tokens[i]), true);
-    }
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = changed(std::move(tokens[i]), i == 0);
+  }
+  bool apply_alone(LoneToken& token) const override {
+    token.text = changed(std::move(token.text), token.place == TextPlace::start);
+    return true;
+  }
+  std::string changed(std::string token, bool first) const {
+    if (!first) token = token.starts_with(prefix) ? token.substr(prefix.size()) : " " + token;
+    return cleanup ? tidied(std::move(token), true) : token;
   }
 };
 
@@ -160,6 +191,16 @@ struct Suffix : Decoder {
   void apply(std::vector<std::string>& tokens) const override {
     for (size_t i = 0; i < tokens.size(); ++i)
       tokens[i] = replaced(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
+  }
+  // The blank after a word belongs to what follows it.
+  bool apply_alone(LoneToken& token) const override {
+    if (suffix.empty()) return true;
+    const bool ends_word = token.text.ends_with(suffix);
+    if (ends_word) token.text.resize(token.text.size() - suffix.size());
+    if (token.text.find(suffix) != std::string::npos) return false;
+    if (token.place == TextPlace::after_a_word) token.text.insert(0, " ");
+    if (ends_word) token.next = TextPlace::after_a_word;
+    return true;
   }
 };
 
@@ -178,12 +219,16 @@ struct Ctc : Decoder {
     }
     std::erase_if(tokens, [](const std::string& token) { return token.empty(); });
   }
+  bool apply_alone(LoneToken&) const override { return false; }  // a repeated token adds nothing
 };
 
 struct Sequence : Decoder {
   std::vector<std::unique_ptr<const Decoder>> parts;
   void apply(std::vector<std::string>& tokens) const override {
     for (auto& part : parts) part->apply(tokens);
+  }
+  bool apply_alone(LoneToken& token) const override {
+    return std::ranges::all_of(parts, [&](const auto& part) { return part->apply_alone(token); });
   }
 };
 

@@ -6,12 +6,23 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::text {
+
+// One token on its way through the decoders, without its neighbours.
+struct LoneToken {
+  std::string text;  // in the end the bytes that it adds
+  TextPlace place = TextPlace::inside;
+  TextPlace next = TextPlace::inside;  // of the token after it
+  bool fused = false;                  // decoders from here on see the whole text
+};
 
 class Decoder {
  public:
   virtual ~Decoder() = default;
+  // What apply() does to a token in any text, or to a part of a character; false: that depends on its neighbours.
+  virtual bool apply_alone(LoneToken& token) const = 0;
   // Changes the tokens; the text is their concatenation.
   virtual void apply(std::vector<std::string>& tokens) const = 0;
 };

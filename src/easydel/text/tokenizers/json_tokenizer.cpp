@@ -207,24 +207,30 @@ Encoding JsonTokenizer::encode_full(std::string_view text, const std::optional<s
   return out;
 }
 
+std::optional<std::string_view> JsonTokenizer::shown(TokenId id, bool skip_special_tokens) const {
+  const Vocabulary& vocabulary = parts_.model->vocabulary();
+  std::optional<std::string_view> token;
+  const AddedToken* spelled = nullptr;
+  if (const AddedToken* added = parts_.added.token(id)) {
+    // As upstream, skipping is decided by the text, which differs if the normalizer changed the token.
+    spelled = added->normalized ? parts_.added.token(added->decoded) : added;
+    token = added->decoded;
+  } else if (vocabulary.has(id)) {
+    token = vocabulary.token(id);
+    spelled = vocabulary.has_twins() ? parts_.added.token(*token) : nullptr;
+  }
+  if (skip_special_tokens && spelled && spelled->special) return std::nullopt;
+  return token;
+}
+
 std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_special_tokens, std::optional<bool> clean,
                                   bool time_stamps) const {
   std::vector<TokenId> of_class;
   if (!settings_.decoding.empty()) ids = of_class = settings_.decoding.ids(ids, *this, skip_special_tokens);
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
-  const Vocabulary& vocabulary = parts_.model->vocabulary();
-  for (TokenId id : ids) {
-    if (const AddedToken* added = parts_.added.token(id)) {
-      // As upstream, skipping is decided by the text, which differs if the normalizer changed the token.
-      const AddedToken* spelled = added->normalized ? parts_.added.token(added->decoded) : added;
-      if (!skip_special_tokens || !spelled || !spelled->special) tokens.push_back(added->decoded);
-    } else if (vocabulary.has(id)) {
-      std::string_view token = vocabulary.token(id);
-      const AddedToken* spelled = vocabulary.has_twins() ? parts_.added.token(token) : nullptr;
-      if (!skip_special_tokens || !spelled || !spelled->special) tokens.emplace_back(token);
-    }
-  }
+  for (TokenId id : ids)
+    if (const auto token = shown(id, skip_special_tokens)) tokens.emplace_back(*token);
   std::string out;
   if (parts_.decoder) {
     parts_.decoder->apply(tokens);
@@ -234,6 +240,25 @@ std::string JsonTokenizer::decode(std::span<const TokenId> ids, bool skip_specia
   }
   if (!settings_.decoding.empty()) out = settings_.decoding.text(std::move(out), time_stamps);
   return clean.value_or(settings_.clean_up) ? text::clean_up(std::move(out)) : out;
+}
+
+std::optional<std::string> JsonTokenizer::bytes_of(TokenId id, TextPlace& place) const {
+  const auto token = shown(id, true);
+  if (!token || !settings_.decoding.empty()) return std::nullopt;  // a class changes whole texts
+  LoneToken lone{std::string(*token), place};
+  if (parts_.decoder) {
+    if (!parts_.decoder->apply_alone(lone)) return std::nullopt;
+  } else if (place != TextPlace::start) {
+    lone.text.insert(0, " ");
+  }
+  place = lone.next;
+  return std::move(lone.text);
+}
+
+TokenId JsonTokenizer::id_limit() const {
+  auto limit = static_cast<TokenId>(parts_.model->vocabulary().id_limit());
+  for (const AddedToken& added : parts_.added.all()) limit = std::max(limit, added.id + 1);
+  return limit;
 }
 
 int64_t JsonTokenizer::vocabulary_size() const {

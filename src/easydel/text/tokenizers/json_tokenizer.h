@@ -47,7 +47,9 @@ class JsonTokenizer final : public Tokenizer {
                        const EncodeOptions& options) const override;
   std::string decode(std::span<const TokenId> ids, bool skip_special_tokens, std::optional<bool> clean_up,
                      bool time_stamps) const override;
+  std::optional<std::string> bytes_of(TokenId id, TextPlace& place) const override;
   int64_t vocabulary_size() const override;
+  TokenId id_limit() const override;
   std::optional<TokenId> id_of(std::string_view token) const override;
   std::string token_of(TokenId id) const override;
   bool is_special(TokenId id) const override;
@@ -59,6 +61,8 @@ class JsonTokenizer final : public Tokenizer {
   const std::vector<std::filesystem::path>& files() const override { return settings_.files; }
 
  private:
+  // The token as decode() gives it to the decoder; nullopt: it gives nothing.
+  std::optional<std::string_view> shown(TokenId id, bool skip_special_tokens) const;
   void append_ids(std::string_view text, bool parse_special, std::vector<TokenId>& ids) const;
   void append_normalized(std::string_view text, size_t begin, bool parse_special, std::vector<TokenId>& ids) const;
   void append_pieces(std::string_view text, std::vector<TokenId>& ids) const;

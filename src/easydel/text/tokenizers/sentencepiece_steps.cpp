@@ -146,6 +146,22 @@ class SentencePieceDecoder final : public Decoder {
     tokens = {std::move(text)};
   }
 
+  bool apply_alone(LoneToken& token) const override {
+    if (denormalizer_) return false;  // it changes whole texts
+    std::vector<std::string> alone = {token.text};
+    if (const int byte = byte_of_code(token.text); byte >= 0) {
+      token.text = static_cast<char>(byte);
+      return true;
+    }
+    // A piece that is not the first keeps its blank: one that cannot be stripped is put before it.
+    const bool strips = trims_ && token.place == TextPlace::start;
+    if (!strips) alone.insert(alone.begin(), "x");
+    apply(alone);
+    token.text = strips ? alone[0] : alone[0].substr(1);
+    if (strips && trims_all_ && token.text.empty()) token.next = TextPlace::start;
+    return true;
+  }
+
  private:
   std::string unknown_, surface_;
   bool trims_, trims_all_;

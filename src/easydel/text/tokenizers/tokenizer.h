@@ -32,6 +32,13 @@ struct Encoding {
   std::vector<Encoding> overflowing = {};
 };
 
+// What a token's text may depend on besides the token.
+enum class TextPlace : uint8_t {
+  start,        // nothing is before it
+  inside,       // something is
+  after_a_word  // a word is, whose blank comes only if something follows it
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -50,7 +57,13 @@ class Tokenizer {
   virtual std::string decode(std::span<const TokenId> ids, bool skip_special_tokens = true,
                              std::optional<bool> clean_up = std::nullopt, bool time_stamps = false) const = 0;
 
+  // The bytes that a token adds to decode(ids, true, false), perhaps a part of a character. nullopt: it adds no text
+  // (it is special, or there is no such id), or what it adds depends on its neighbours in another way than `place`
+  // says. `place` becomes that of the next token.
+  virtual std::optional<std::string> bytes_of(TokenId id, TextPlace& place) const = 0;
+
   virtual int64_t vocabulary_size() const = 0;  // including added tokens
+  virtual TokenId id_limit() const = 0;         // one more than the largest id
   virtual std::optional<TokenId> id_of(std::string_view token) const = 0;
   virtual std::string token_of(TokenId id) const = 0;  // empty: no such id
   virtual bool is_special(TokenId id) const = 0;

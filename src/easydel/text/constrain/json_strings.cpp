@@ -1,0 +1,172 @@
+#include "easydel/text/constrain/json_strings.h"
+
+#include <array>
+#include <map>
+
+#include "easydel/base/error.h"
+#include "easydel/text/unicode.h"
+
+namespace easydel::text::constrain {
+namespace {
+
+constexpr std::array<std::pair<char, char>, 8> kShortEscapes = {
+    {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'\b', 'b'}, {'\f', 'f'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}}};
+
+CharSet plain_chars() {
+  CharSet out(0x20, kLastChar);
+  return out - CharSet::of("\"\\");
+}
+
+}  // namespace
+
+// One hexadecimal digit between these values, in both cases.
+ExprId JsonStrings::hex(uint32_t low, uint32_t high) {
+  CharSet set;
+  if (low < 10) set.add('0' + low, '0' + std::min(high, 9u));
+  if (high >= 10) {
+    const uint32_t from = std::max(low, 10u) - 10;
+    set.add('a' + from, 'a' + high - 10), set.add('A' + from, 'A' + high - 10);
+  }
+  return grammar_.chars(set);
+}
+
+// The four digits of a range.
+ExprId JsonStrings::code(uint32_t first, uint32_t last) {
+  std::vector<ExprId> parts;
+  std::vector<CharRange> todo = {{first, last}};
+  while (!todo.empty()) {
+    const CharRange range = todo.back();
+    todo.pop_back();
+    bool was_cut = false;
+    for (uint32_t below = 1; below < 4 && !was_cut; ++below) {
+      const uint32_t mask = (1u << (4 * below)) - 1;
+      if ((range.first & ~mask) == (range.last & ~mask)) continue;
+      const uint32_t end = range.first & mask            ? range.first | mask
+                           : (range.last & mask) != mask ? (range.last & ~mask) - 1
+                                                         : 0;
+      if (!end) continue;
+      todo.push_back({end + 1, range.last}), todo.push_back({range.first, end});
+      was_cut = true;
+    }
+    if (was_cut) continue;
+    std::vector<ExprId> digits;
+    for (int shift = 12; shift >= 0; shift -= 4)
+      digits.push_back(hex(range.first >> shift & 15, range.last >> shift & 15));
+    parts.push_back(grammar_.sequence(std::move(digits)));
+  }
+  return grammar_.choice(std::move(parts));
+}
+
+ExprId JsonStrings::plain() { return grammar_.chars(plain_chars()); }
+
+ExprId JsonStrings::escape() {
+  std::vector<ExprId> parts;
+  CharSet letters;
+  for (const auto& [character, letter] : kShortEscapes)
+    letters.add(static_cast<uint8_t>(letter), static_cast<uint8_t>(letter));
+  parts.push_back(grammar_.chars(letters));
+  parts.push_back(grammar_.sequence(
+      {grammar_.literal("u"),
+       grammar_.choice({code(0, 0xd7ff), code(0xe000, 0xffff),
+                        grammar_.sequence({code(0xd800, 0xdbff), grammar_.literal("\\u"), code(0xdc00, 0xdfff)})})}));
+  return grammar_.sequence({grammar_.literal("\\"), grammar_.choice(std::move(parts))});
+}
+
+ExprId JsonStrings::any() {
+  if (!any_) {
+    any_ = grammar_.add_rule("string", true);
+    const ExprId quote = grammar_.literal("\"");
+    grammar_.define(*any_,
+                    grammar_.sequence({quote, grammar_.repeat(grammar_.choice({plain(), escape()}), 0, -1), quote}));
+  }
+  return grammar_.call(*any_);
+}
+
+ExprId JsonStrings::of_length(int64_t min, std::optional<int64_t> max) {
+  if (!escape_) {
+    escape_ = grammar_.add_rule("escape", true);
+    grammar_.define(*escape_, escape());
+  }
+  const ExprId quote = grammar_.literal("\""), one = grammar_.choice({plain(), grammar_.call(*escape_)});
+  return grammar_.sequence({quote, grammar_.repeat(one, min, max.value_or(-1)), quote});
+}
+
+ExprId JsonStrings::character(const CharSet& set) {
+  std::vector<ExprId> parts;
+  if (const CharSet own = set & plain_chars(); !own.empty()) parts.push_back(grammar_.chars(own));
+  for (const auto& [character, letter] : kShortEscapes)
+    if (character != '/' && set.has(static_cast<uint8_t>(character)))
+      parts.push_back(grammar_.literal(std::string{'\\', letter}));
+  CharSet coded(0, 0x1f);
+  coded.add(0x7f, kLastChar);
+  coded = (coded & set) - CharSet::of("\b\f\n\r\t");
+  if (coded.empty()) return grammar_.choice(std::move(parts));
+  for (const auto& [known, call] : codes_)
+    if (known == coded) {
+      parts.push_back(call);
+      return grammar_.choice(std::move(parts));
+    }
+  std::vector<ExprId> codes;
+  const CharSet one_unit = coded & CharSet(0, 0xffff), two_units = coded & CharSet(0x10000, kLastChar);
+  for (const CharRange& range : one_unit.ranges()) codes.push_back(code(range.first, range.last));
+  for (const CharRange& range : two_units.ranges()) {
+    // A pair for each run of equal first halves; runs of whole second halves go together.
+    const uint32_t begin = range.first - 0x10000, end = range.last - 0x10000;
+    const auto pair = [&](uint32_t high_first, uint32_t high_last, uint32_t low_first, uint32_t low_last) {
+      codes.push_back(grammar_.sequence({code(0xd800 + high_first, 0xd800 + high_last), grammar_.literal("\\u"),
+                                         code(0xdc00 + low_first, 0xdc00 + low_last)}));
+    };
+    if (begin >> 10 == end >> 10) {
+      pair(begin >> 10, begin >> 10, begin & 0x3ff, end & 0x3ff);
+      continue;
+    }
+    uint32_t first = begin >> 10, last = end >> 10;
+    if (begin & 0x3ff) pair(first, first, begin & 0x3ff, 0x3ff), ++first;
+    if ((end & 0x3ff) != 0x3ff) pair(last, last, 0, end & 0x3ff), --last;
+    if (first <= last) pair(first, last, 0, 0x3ff);
+  }
+  const RuleId rule = grammar_.add_rule("escape", true);
+  grammar_.define(rule, grammar_.sequence({grammar_.literal("\\u"), grammar_.choice(std::move(codes))}));
+  codes_.emplace_back(coded, grammar_.call(rule));
+  parts.push_back(codes_.back().second);
+  return grammar_.choice(std::move(parts));
+}
+
+ExprId JsonStrings::literal(std::string_view text) {
+  std::vector<ExprId> parts;
+  std::string plain = "\"";
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    const uint32_t c = next_character(text, at);
+    if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+      plain += text.substr(begin, at - begin);
+      continue;
+    }
+    parts.push_back(grammar_.literal(std::exchange(plain, "")));
+    parts.push_back(character(CharSet(c, c)));
+  }
+  parts.push_back(grammar_.literal(plain + "\""));
+  return grammar_.sequence(std::move(parts));
+}
+
+ExprId JsonStrings::of(const CharDfa& texts) {
+  // Node 0 is before the first quote, 1 after the last one.
+  std::vector<GraphEdge> edges = {{0, 2, grammar_.literal("\"")}};
+  const ExprId quote = grammar_.literal("\"");
+  std::map<CharSet, ExprId> labels;
+  const auto& states = texts.states();
+  for (uint32_t i = 0; i < states.size(); ++i) {
+    std::map<uint32_t, CharSet> targets;
+    for (const Arrow& edge : states[i].edges) targets[edge.to].add(edge.first, edge.last);
+    for (auto& [to, set] : targets) {
+      const auto [at, is_new] = labels.emplace(set, 0);
+      if (is_new) at->second = character(set);
+      edges.push_back({i + 2, to + 2, at->second});
+    }
+    if (states[i].accepts) edges.push_back({i + 2, 1, quote});
+    grammar_.work().spend(targets.size());
+  }
+  return grammar_.graph(static_cast<uint32_t>(states.size()) + 2, std::move(edges));
+}
+
+}  // namespace easydel::text::constrain

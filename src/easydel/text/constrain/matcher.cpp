@@ -1,0 +1,262 @@
+// Masks: what each state allows by itself is found once and kept; only tokens that go on after the state's rule has
+// ended are looked at for every position.
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include "easydel/base/error.h"
+#include "easydel/text/constrain/constraint.h"
+
+namespace easydel::text::constrain {
+namespace {
+
+void set_bit(std::span<MaskWord> mask, TokenId id) {
+  mask[static_cast<size_t>(id) / 64] |= MaskWord{1} << (static_cast<size_t>(id) % 64);
+}
+
+void set_bits(std::span<MaskWord> mask, std::pair<const TokenId*, const TokenId*> ids) {
+  for (const TokenId* id = ids.first; id != ids.second; ++id) set_bit(mask, *id);
+}
+
+}  // namespace
+
+// The tokens that can be written from the state without anything from outside its rule: as bits where they are many.
+// Of the others that begin like such tokens, `rest` has what is left of them after the rule has ended.
+struct Constraint::Known {
+  std::vector<MaskWord> bits;
+  std::vector<TokenId> ids;
+  TokenTrie rest;
+};
+
+struct Constraint::Store {
+  std::mutex mutex;
+  std::unordered_map<StateId, std::shared_ptr<const Known>> known[3];  // by place
+  // States that no token can tell apart have one representative. Made when a state is first expensive.
+  std::vector<StateId> representative;
+};
+
+namespace {
+
+// Two states are alike if the same byte strings, up to the longest token, lead on from them and end their rules.
+// Moore's refinement, one round a byte.
+std::vector<StateId> representatives(const Automaton& automaton, size_t rounds) {
+  const size_t count = automaton.state_count();
+  const auto mix = [](uint64_t h, uint64_t value) {
+    h = (h ^ value) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+  };
+  std::vector<uint32_t> kind(count), next(count);
+  std::unordered_map<uint64_t, uint32_t> kinds;
+  const auto number = [&](uint64_t key) {
+    return kinds.emplace(key, static_cast<uint32_t>(kinds.size())).first->second;
+  };
+  std::hash<ByteSet> hash_bytes;
+  std::vector<uint64_t> follow(automaton.rule_count());
+  for (RuleId rule = 0; rule < follow.size(); ++rule) follow[rule] = hash_bytes(automaton.rule(rule).follow);
+  for (StateId s = 0; s < count; ++s) {
+    const Automaton::State& state = automaton.state(s);
+    kind[s] = number(mix(mix(follow[state.rule], state.accepts), state.ends));
+  }
+  for (size_t round = 0, before = 0; round < rounds && before != kinds.size(); ++round) {
+    before = kinds.size();
+    kinds.clear();
+    for (StateId s = 0; s < count; ++s) {
+      uint64_t h = mix(1, kind[s]);
+      for (const Automaton::Edge& edge : automaton.edges(s))
+        h = mix(h, uint64_t{kind[edge.to]} << 16 | edge.first << 8 | edge.last);
+      for (const Automaton::Call& call : automaton.calls(s)) h = mix(h, uint64_t{call.rule} << 32 | kind[call.to]);
+      next[s] = number(h);
+    }
+    kind.swap(next);
+  }
+  std::vector<StateId> first(kinds.size(), UINT32_MAX), out(count);
+  for (StateId s = 0; s < count; ++s) {
+    if (first[kind[s]] == UINT32_MAX) first[kind[s]] = s;
+    out[s] = first[kind[s]];
+  }
+  return out;
+}
+
+constexpr size_t kManyNodes = 4096;  // of a walk: from here on it pays to know which states are alike
+constexpr size_t kFewTokens = 512;   // kept as a list
+
+}  // namespace
+
+Constraint::Constraint(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenBytes> tokens)
+    : automaton_(std::move(automaton)), tokens_(std::move(tokens)), store_(std::make_unique<Store>()) {}
+Constraint::~Constraint() = default;
+
+Matcher::Matcher(std::shared_ptr<const Constraint> constraint)
+    : constraint_(std::move(constraint)), stacks_(constraint_->automaton()), position_(stacks_.begin()) {
+  place_ = constraint_->tokens().canonical(TextPlace::start);
+}
+
+bool Matcher::is_free() const {
+  return std::ranges::any_of(position_.configs,
+                             [&](const Config& config) { return constraint_->automaton().is_free(config.state); });
+}
+
+void Matcher::add_ends(Mask mask) const {
+  if (position_.may_end)
+    for (const TokenId id : constraint_->tokens().ends()) set_bit(mask, id);
+  if (is_free())
+    for (const auto& [text, id] : constraint_->tokens().special()) set_bit(mask, id);
+}
+
+void Matcher::walk(const TokenTrie& trie, const Position& from, Mask mask) {
+  if (from.configs.empty()) return;
+  const auto& nodes = trie.nodes();
+  if (levels_.size() < trie.depth() + 1) levels_.resize(trie.depth() + 1);
+  levels_[0] = from;
+  Work work;
+  const size_t mark = stacks_.mark();
+  for (size_t i = 0; i < nodes.size();) {
+    const TokenTrie::Node& node = nodes[i];
+    Position& to = levels_[node.depth];
+    stacks_.step(levels_[node.depth - 1], node.byte, to);
+    work.spend(1 + to.configs.size());
+    if (to.dead()) {
+      i += node.size;
+      continue;
+    }
+    set_bits(mask, trie.tokens(i));
+    i += to.configs.empty() ? node.size : 1;
+  }
+  stacks_.release(mark);
+}
+
+// Which tokens the state allows, and what is left of those that leave its rule.
+std::shared_ptr<const Constraint::Known> Matcher::learn(StateId state) {
+  const TokenTrie& trie = constraint_->tokens().trie(place_);
+  const auto& nodes = trie.nodes();
+  const Automaton& automaton = constraint_->automaton();
+  const ByteSet& follow = automaton.rule(automaton.state(state).rule).follow;
+  const auto known = std::make_shared<Constraint::Known>();
+  std::vector<TokenId> allowed;
+  std::vector<std::pair<std::string_view, TokenId>> rest;
+  if (levels_.size() < trie.depth() + 1) levels_.resize(trie.depth() + 1);
+  levels_[0] = {{{state, kUnknown}}, false, false};
+  Work work;
+  const size_t mark = stacks_.mark();
+  for (size_t i = 0; i < nodes.size();) {
+    const TokenTrie::Node& node = nodes[i];
+    Position& to = levels_[node.depth];
+    stacks_.step(levels_[node.depth - 1], node.byte, to);
+    work.spend(1 + to.configs.size());
+    if (to.dead()) {
+      i += node.size;
+      continue;
+    }
+    const auto here = trie.tokens(i);
+    allowed.insert(allowed.end(), here.first, here.second);
+    if (to.escapes)
+      for (size_t child = i + 1; child < i + node.size; child += nodes[child].size) {
+        if (!follow[nodes[child].byte]) continue;
+        const auto add = [&](std::pair<const TokenId*, const TokenId*> ids) {
+          for (const TokenId* id = ids.first; id != ids.second; ++id) {
+            TextPlace place = place_;
+            rest.emplace_back(constraint_->tokens().bytes(*id, place).substr(node.depth), *id);
+          }
+        };
+        add(trie.tokens(child)), add(trie.tokens_below(child));
+        work.spend(nodes[child].size);
+      }
+    i += to.configs.empty() ? node.size : 1;
+  }
+  stacks_.release(mark);
+  if (allowed.size() <= kFewTokens) {
+    known->ids = std::move(allowed);
+  } else {
+    known->bits.resize(mask_words(constraint_->tokens().size()));
+    for (const TokenId id : allowed) set_bit(known->bits, id);
+  }
+  known->rest = TokenTrie(std::move(rest));
+  return known;
+}
+
+std::shared_ptr<const Constraint::Known> Matcher::known(StateId state) {
+  Constraint::Store& store = *constraint_->store_;
+  auto& table = store.known[static_cast<size_t>(place_)];
+  {
+    const std::lock_guard lock(store.mutex);
+    if (const auto at = table.find(state); at != table.end()) return at->second;
+    if (!store.representative.empty())
+      if (const auto at = table.find(store.representative[state]); at != table.end()) return table[state] = at->second;
+  }
+  auto found = learn(state);
+  const bool many = !found->bits.empty() || found->rest.size() > kManyNodes;
+  const std::lock_guard lock(store.mutex);
+  if (many) {
+    if (store.representative.empty())
+      store.representative = representatives(constraint_->automaton(), constraint_->tokens().trie(place_).depth());
+    table[store.representative[state]] = found;
+  }
+  return table[state] = std::move(found);
+}
+
+void Matcher::fill(Mask mask) {
+  check(mask.size() == mask_words(constraint_->tokens().size()), "constraint: a mask of ", mask.size(), " words");
+  std::ranges::fill(mask, 0);
+  for (size_t i = 0; i < position_.configs.size(); ++i) {
+    const Config config = position_.configs[i];
+    const auto known = this->known(config.state);
+    for (size_t word = 0; word < known->bits.size(); ++word) mask[word] |= known->bits[word];
+    for (const TokenId id : known->ids) set_bit(mask, id);
+    if (known->rest.size() > 0 && config.frame != kBottom) walk(known->rest, stacks_.after(config.frame), mask);
+  }
+  add_ends(mask);
+}
+
+void Matcher::fill_plainly(Mask mask) {
+  std::ranges::fill(mask, 0);
+  walk(constraint_->tokens().trie(place_), position_, mask);
+  add_ends(mask);
+}
+
+bool Matcher::accept_bytes(std::string_view bytes, TextPlace next) {
+  Position at = position_, to;
+  const size_t mark = stacks_.mark();
+  for (const char byte : bytes) {
+    stacks_.step(at, static_cast<uint8_t>(byte), to);
+    if (to.dead()) {
+      stacks_.release(mark);
+      return false;
+    }
+    std::swap(at, to);
+  }
+  position_ = std::move(at);
+  place_ = constraint_->tokens().canonical(next);
+  stacks_.compact(position_);
+  return true;
+}
+
+bool Matcher::accept(TokenId token) {
+  const TokenBytes& tokens = constraint_->tokens();
+  if (ended_) return false;
+  if (std::ranges::binary_search(tokens.ends(), token)) {
+    if (!position_.may_end) return false;
+    return ended_ = true;
+  }
+  TextPlace place = place_;
+  const std::string_view bytes = tokens.bytes(token, place);
+  if (!bytes.empty()) return accept_bytes(bytes, place);
+  const auto special = std::ranges::find(tokens.special(), token, [](const auto& each) { return each.second; });
+  return special != tokens.special().end() && accept_special(special->first);
+}
+
+// In free text a special token may be a marker. Any other one leaves the text as it is, and a marker that has begun
+// before it does not go on after it.
+bool Matcher::accept_special(std::string_view text) {
+  std::vector<Config> anew;
+  const Automaton& automaton = constraint_->automaton();
+  for (const Config& config : position_.configs)
+    if (automaton.is_free(config.state))
+      anew.push_back({automaton.rule(automaton.state(config.state).rule).start, config.frame});
+  if (anew.empty()) return false;
+  position_ = stacks_.at(anew);
+  const Position between = position_;
+  if (!accept_bytes(text, place_) || is_free()) position_ = between;
+  return true;
+}
+
+}  // namespace easydel::text::constrain

@@ -1,0 +1,15 @@
+// JSON schemas to rules.
+#pragma once
+
+#include <string_view>
+
+#include "easydel/text/constrain/grammar.h"
+
+namespace easydel::text::constrain {
+
+// The rule of the values that a schema describes. UserError "JSON schema at /pointer: ...".
+RuleId read_schema(std::string_view json, Grammar& grammar);
+// The rule of all JSON objects.
+RuleId any_object(Grammar& grammar);
+
+}  // namespace easydel::text::constrain

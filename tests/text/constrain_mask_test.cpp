@@ -1,0 +1,222 @@
+// Masks over the vocabularies of every kind of tokenizer.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/text/constrain/constraint.h"
+#include "easydel/text/unicode.h"
+#include "json_check.h"
+#include "support/data.h"
+
+namespace easydel::text::constrain {
+namespace {
+
+using Kind = Language::Kind;
+
+const std::vector<std::string>& tokenizer_names() {
+  static const std::vector<std::string> names = {
+      "cl100k.json.gz",           "falcon_like.json.gz",   "prepend_fallback.json.gz", "metaspace_first.json.gz",
+      "clip_like.json.gz",        "prefixed_bpe.json.gz",  "word_piece.json.gz",       "word_level.json.gz",
+      "unigram_charsmap.json.gz", "unigram_bytes.json.gz", "unigram_1000.model.gz"};
+  return names;
+}
+
+std::shared_ptr<const Tokenizer> load(const std::string& name) {
+  if (!name.ends_with(".model.gz")) return Tokenizer::load(test::test_data("tokenizers/" + name));
+  const auto folder = test::TemporaryFolder();
+  const auto file = folder.path() / "tokenizer.model";
+  files::write(file, files::read_compressed(test::test_data("tokenizers/" + name)));
+  return Tokenizer::load(file);
+}
+
+TEST(TokenBytes, AddUpToWhatTheTokenizerDecodes) {
+  std::mt19937 random(3);
+  for (const std::string& name : tokenizer_names()) {
+    const auto tokenizer = load(name);
+    size_t compared = 0;
+    for (int i = 0; i < 400; ++i) {
+      std::vector<TokenId> ids;
+      std::string sum;
+      TextPlace place = TextPlace::start;
+      for (size_t length = 1 + random() % 6; ids.size() < length;) {
+        ids.push_back(static_cast<TokenId>(random() % static_cast<uint32_t>(tokenizer->id_limit())));
+        const auto bytes = tokenizer->bytes_of(ids.back(), place);
+        if (!bytes && !tokenizer->is_special(ids.back())) {
+          ids.pop_back();  // what it adds depends on its neighbours: no mask ever has it
+          continue;
+        }
+        sum += bytes.value_or("");
+      }
+      if (valid_prefix(sum) != sum.size()) continue;  // the decoder would replace half characters
+      ++compared;
+      ASSERT_EQ(sum, tokenizer->decode(ids, true, false)) << name;
+    }
+    EXPECT_GT(compared, 150u) << name;
+  }
+}
+
+// A text that is written by random tokens of the masks. Nothing: it was cut, or no token could go on.
+std::optional<std::string> walk(const std::shared_ptr<const Constraint>& constraint, std::mt19937& random, bool plainly,
+                                size_t most = 120) {
+  Matcher matcher(constraint);
+  const TokenBytes& tokens = constraint->tokens();
+  std::vector<MaskWord> mask(mask_words(tokens.size())), plain(mask.size());
+  std::vector<TokenId> ids, allowed, closing;
+  while (ids.size() < most) {
+    matcher.fill(mask);
+    if (plainly) {
+      matcher.fill_plainly(plain);
+      EXPECT_EQ(mask, plain) << tokens.tokenizer().decode(ids, true, false);
+    }
+    allowed.clear(), closing.clear();
+    for (TokenId id = 0; id < tokens.size(); ++id) {
+      if (!has_token(mask, id)) continue;
+      allowed.push_back(id);
+      TextPlace place = matcher.place();
+      if (tokens.bytes(id, place).find_first_of("\"}]") != std::string_view::npos) closing.push_back(id);
+    }
+    // What the mask lacks is not taken.
+    for (int i = 0; i < 5; ++i) {
+      const auto id = static_cast<TokenId>(random() % static_cast<uint32_t>(tokens.size()));
+      EXPECT_EQ(Matcher(matcher).accept(id), has_token(mask, id)) << id;
+    }
+    if (allowed.empty()) return std::nullopt;
+    EXPECT_EQ(has_token(mask, tokens.ends()[0]), matcher.may_end());
+    const auto pick = [&](const std::vector<TokenId>& from) { return from[random() % from.size()]; };
+    const bool hurry = ids.size() > most / 3;
+    const TokenId id = matcher.may_end() && (hurry || random() % 3 == 0) ? tokens.ends()[0]
+                       : hurry && !closing.empty()                       ? pick(closing)
+                                                                         : pick(allowed);
+    EXPECT_TRUE(matcher.accept(id)) << id;
+    if (matcher.ended()) return tokens.tokenizer().decode(ids, true, false);
+    ids.push_back(id);
+  }
+  return std::nullopt;
+}
+
+// An end token that no text has: the tokenizers of the tests have none of their own.
+std::shared_ptr<const TokenBytes> tokens_of(const std::shared_ptr<const Tokenizer>& tokenizer) {
+  const TokenId end = tokenizer->id_limit();
+  return std::make_shared<const TokenBytes>(tokenizer, std::vector{end}, end + 1);
+}
+
+TEST(ConstrainMask, HasExactlyTheTokensThatLeadOn) {
+  const std::vector<Language> languages = {
+      {Kind::json_object},
+      {Kind::regex, "[a-z ]+( (one|two) \\p{L}+)?[.!]*"},
+      {Kind::json_schema,
+       R"({"type":"object","properties":{"the":{"type":"string","maxLength":6},"of":{"type":"array","items":{"type":"integer","maximum":31}}},"required":["the"]})"},
+      {Kind::grammar, "root ::= item (\" \" item)*\nitem ::= [a-e]+ | \"(\" root \")\" | \"the \" item"}};
+  std::mt19937 random(5);
+  for (const std::string& name : tokenizer_names()) {
+    const auto tokens = tokens_of(load(name));
+    for (const Language& language : languages) {
+      const auto constraint = std::make_shared<const Constraint>(compile(language), tokens);
+      for (int i = 0; i < 2; ++i) walk(constraint, random, true, 40);
+    }
+  }
+}
+
+std::string random_schema(std::mt19937& random, int depth = 0) {
+  const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<uint32_t>(limit)); };
+  const auto next = [&] { return random_schema(random, depth + 1); };
+  switch (below(depth < 2 ? 11 : 6)) {
+    case 0:
+      return R"({"type":"string"})";
+    case 1:
+      return str(R"({"type":"string","minLength":)", below(3), R"(,"maxLength":)", 3 + below(4), "}");
+    case 2:
+      return str(
+          R"({"type":"string","pattern":")",
+          std::vector<std::string>{"^[a-z]+$", "[0-9]{2}", "^(foo|bar)?-x", "a.c"}[static_cast<size_t>(below(4))],
+          "\"}");
+    case 3:
+      return str(R"({"type":"integer","minimum":)", below(30) - 20, R"(,"maximum":)", 12 + below(2000), "}");
+    case 4:
+      return str(R"({"type":"number","exclusiveMinimum":)", below(30) - 20, ".5}");
+    case 5:
+      return R"({"enum":[1,"two",null,true,{"a":[1.5]},"\u00e9\"\\"]})";
+    case 6:
+      return str(R"({"anyOf":[)", next(), ",", next(), "]}");
+    case 7:
+      return str(R"({"type":"array","items":)", next(), R"(,"minItems":)", below(3), R"(,"maxItems":)", 2 + below(3),
+                 "}");
+    case 8:
+      return str(R"({"type":"array","prefixItems":[)", next(), R"(],"items":)", next(), "}");
+    case 9:
+      return str(R"({"allOf":[{"type":["integer","null"],"multipleOf":)", 1 + below(9), R"(},{"maximum":500}]})");
+    default:
+      break;
+  }
+  return str(R"({"type":"object","properties":{"a":)", next(), R"(,"x y":)", next(), R"(,"\u00e9":)", next(),
+             R"(},"required":["x y")", below(2) ? ",\"other\"" : "", R"(],"additionalProperties":)",
+             below(2) ? "true" : next(), R"(,"maxProperties":)", 3 + below(2), "}");
+}
+
+// 500 walks in all; what was finished is valid by a second opinion.
+TEST(ConstrainMask, GivesOnlyTextsThatTheSchemaAccepts) {
+  const std::vector<std::string> names = {"cl100k.json.gz", "falcon_like.json.gz", "prepend_fallback.json.gz",
+                                          "unigram_bytes.json.gz", "unigram_1000.model.gz"};
+  std::mt19937 random(11);
+  size_t finished = 0;
+  for (const std::string& name : names) {
+    const auto tokens = tokens_of(load(name));
+    for (int i = 0; i < 20; ++i) {
+      const std::string schema = random_schema(random);
+      const Value parsed = parse_json(schema);
+      const auto constraint = std::make_shared<const Constraint>(compile({Kind::json_schema, schema}), tokens);
+      for (int j = 0; j < 5; ++j) {
+        const auto text = walk(constraint, random, false);
+        if (!text) continue;
+        ++finished;
+        try {
+          EXPECT_TRUE(test::is_valid(parsed, parse_json(*text))) << name << "\n" << schema << "\n" << *text;
+        } catch (const UserError& error) {
+          // Only names that come twice are refused by the reader and accepted by the language.
+          EXPECT_NE(std::string(error.what()).find("twice"), std::string::npos) << *text << "\n" << error.what();
+        }
+      }
+    }
+  }
+  EXPECT_GT(finished, 350u);
+}
+
+TEST(ConstrainMask, LetsSpecialTokensIntoFreeTextAndTakesThemAsMarkers) {
+  const auto tokenizer = load("cl100k.json.gz");
+  std::vector<TokenId> special;
+  for (TokenId id = 0; id < tokenizer->id_limit(); ++id)
+    if (tokenizer->is_special(id)) special.push_back(id);
+  ASSERT_GE(special.size(), 2u);
+  const auto tokens = tokens_of(tokenizer);
+  const auto constraint = std::make_shared<const Constraint>(
+      compile({Trigger{tokenizer->token_of(special[0]), {Kind::choice, "", {"abc"}}}}), tokens);
+  std::vector<MaskWord> mask(mask_words(tokens->size()));
+  Matcher matcher(constraint);
+  matcher.fill(mask);
+  EXPECT_TRUE(has_token(mask, special[0]) && has_token(mask, special[1]) && has_token(mask, tokens->ends()[0]));
+  EXPECT_TRUE(matcher.accept(special[1]));
+  EXPECT_TRUE(matcher.accept_bytes("free"));
+  EXPECT_TRUE(matcher.accept(special[0]));
+  matcher.fill(mask);
+  EXPECT_FALSE(has_token(mask, special[0]) || has_token(mask, special[1]) || has_token(mask, tokens->ends()[0]));
+  EXPECT_FALSE(matcher.accept(special[1]));
+  EXPECT_FALSE(matcher.accept_bytes("x"));
+  EXPECT_TRUE(matcher.accept_bytes("abc"));
+  EXPECT_TRUE(matcher.accept(special[1]));
+  EXPECT_TRUE(matcher.accept_bytes("free again"));
+}
+
+TEST(ConstrainMask, KeepsTheSameFramesForSequencesOfAnyLength) {
+  const auto tokens = tokens_of(load("cl100k.json.gz"));
+  Matcher matcher(std::make_shared<const Constraint>(compile({Kind::json_object}), tokens));
+  ASSERT_TRUE(matcher.accept_bytes("{\"a\":[1"));
+  for (int i = 0; i < 20000; ++i) ASSERT_TRUE(matcher.accept_bytes(i % 3 ? ",[[2]]" : ",{\"b\":[null]}"));
+  EXPECT_TRUE(matcher.accept_bytes("]}"));
+  EXPECT_TRUE(matcher.must_end());
+}
+
+}  // namespace
+}  // namespace easydel::text::constrain
