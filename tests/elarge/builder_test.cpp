@@ -108,6 +108,13 @@ TEST(Builder, RefusesOtherDocuments) {
             "was run.");
 }
 
+TEST(Builder, TakesAMappingAsArgumentsAndNothingElse) {
+  const Builder built = Builder::from_pretrained("x").set_esurge(parse_yaml("{max_model_len: 5}"));
+  EXPECT_EQ(built.get_esurge_kwargs().find("max_model_len")->scalar, "5");
+  EXPECT_EQ(test::refusal([] { Builder::from_pretrained("x").set_esurge(parse_yaml("[5]")); }),
+            "arguments: a list is not a mapping\n    give keys and their values");
+}
+
 TEST(Builder, BuildsNothingWhereThereIsNoSection) {
   Builder built = Builder::from_pretrained("nowhere");
   EXPECT_EQ(built.build_teacher_model(), nullptr);

@@ -64,6 +64,19 @@ TEST(ChatRenderer, PassesWhatTransformersPasses) {
             "<s>|</s>|False|True|3|because|because|None");
 }
 
+TEST(ChatRenderer, RefusesWhatATextModelCannotUse) {
+  ChatRenderer renderer(tokenizer(), "{% for m in messages %}{{ m.role }}{% endfor %}");
+  const Value messages = parse_json(R"([{"role": "user", "content": [{"type": "text", "text": "What is this?"}]},
+      {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a.png"}}]}])");
+  const std::string told =
+      "messages: message 2 has a part of type 'image_url', which the model cannot use\n    only the text part of "
+      "models "
+      "is built; leave the part out";
+  EXPECT_EQ(test::refusal([&] { renderer.ids(messages); }), told);
+  EXPECT_EQ(test::refusal([&] { renderer.with_mask(messages); }), told);
+  EXPECT_EQ(renderer.text(messages), "useruser");
+}
+
 TEST(ChatRenderer, SaysWhatIsMissing) {
   auto path = test::test_data("models/stories260K-hf");
   EXPECT_EQ(

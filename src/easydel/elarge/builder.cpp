@@ -84,6 +84,12 @@ std::string scalar_at(const Value& document, std::string_view section, std::stri
 
 }  // namespace
 
+Arguments::Arguments(Value map) {
+  if (map.is_null()) return;
+  if (!map.is_map()) refuse("arguments", config::shown(map) + " is not a mapping", "give keys and their values");
+  map_ = std::move(map);
+}
+
 Builder::Builder() {
   Value model = Value::map();
   model.set("name_or_path", Value::text(""));

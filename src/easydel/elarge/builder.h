@@ -51,7 +51,7 @@ class Arguments {
   Arguments(std::initializer_list<std::pair<std::string_view, Argument>> list) {
     for (const auto& [key, argument] : list) map_.set(key, argument.value());
   }
-  Arguments(Value map) : map_(std::move(map)) {}
+  Arguments(Value map);  // null: no keys; UserError if it is not a map
   const Value& map() const { return map_; }
 
  private:

@@ -27,7 +27,8 @@ struct LogitsOptions {
 // classes] (with sparse_prediction only those of labelled tokens); for answers start_logits and end_logits [rows, T];
 // for a model without a head embeddings [rows, size], and pooler_output if it has that layer; last_hidden_state (the
 // input of the output layer), loss [1], grad_norm_total [1], grad_norm.NAME [1] for each tensor of the checkpoint,
-// generated [prompts, max_new_tokens] (greedy, without padding, ignoring the end token).
+// generated [prompts, max_new_tokens] (greedy, without padding, ignoring the end token). UserError if the file has an
+// input that the model cannot use.
 void logits(const std::filesystem::path& folder, const std::filesystem::path& inputs,
             const std::filesystem::path& output, const LogitsOptions& options = {});
 

@@ -7,12 +7,15 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/names.h"
 #include "easydel/models/config_reader.h"
 #include "easydel/models/embedding.h"
 #include "easydel/models/file_tensors.h"
@@ -62,6 +65,36 @@ Batch read_inputs(const weights::SafetensorsFile& file, models::Task task) {
         task == models::Task::sequence_classification ? one_a_row("labels") : read(file, "labels", batch.ids);
   }
   return batch;
+}
+
+// The names that a file of inputs for this model may have.
+std::vector<std::string> usable_inputs(const models::Model& model) {
+  std::vector<std::string> names{"input_ids", "attention_mask", "prompt_ids", "prompt_mask", "max_new_tokens"};
+  if (model.task() == models::Task::question_answering)
+    names.insert(names.end(), {"start_positions", "end_positions"});
+  else if (model.task() != models::Task::base)
+    names.emplace_back("labels");
+  const auto tensors = models::file_tensors(model.parameters());
+  const auto is_of_types = [](const auto& tensor) { return tensor.found.ends_with("token_type_embeddings.weight"); };
+  if (std::ranges::any_of(tensors, is_of_types)) names.emplace_back("token_type_ids");
+  return names;
+}
+
+// Recorded files may hold the answers beside the inputs; those are passed over.
+bool is_answer(const std::string& name) {
+  static const std::set<std::string> answers{"logits",       "loss",           "aux_loss",      "generated",
+                                             "start_logits", "embeddings",     "pooler_output", "last_hidden_state",
+                                             "end_logits",   "grad_norm_total"};
+  return answers.contains(name) || name.starts_with("grad_norm.");
+}
+
+void refuse_unusable(const weights::SafetensorsFile& file, const models::Model& model) {
+  const std::vector<std::string> usable = usable_inputs(model);
+  for (const std::string& name : file.names()) {
+    if (is_answer(name) || std::ranges::find(usable, name) != usable.end()) continue;
+    refuse(file.path().string(), str("has the input '", name, "', which the model cannot use"),
+           str("inputs of this model: ", join(usable, ", ")));
+  }
 }
 
 // All rows one after the other, including padding, so that positions are those of a plain forward in transformers.
@@ -222,6 +255,7 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
   load.quantization = options.quantization;
   load.training = options.gradients && !options.quantization && (file->has("labels") || file->has("start_positions"));
   const auto model = models::load_model(folder, load);
+  refuse_unusable(*file, *model);
   const at::Device device = model->device();
 
   std::vector<weights::OutTensor> out, traced;

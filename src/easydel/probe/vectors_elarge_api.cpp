@@ -9,6 +9,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/elarge/builder.h"
+#include "easydel/elarge/merge.h"
 #include "easydel/probe/vectors.h"
 #include "easydel/probe/vectors_elarge.h"
 
@@ -26,6 +27,19 @@ struct Call {
   Value take(std::string_view name, size_t place) const {
     if (const Value* value = keywords.find(name)) return *value;
     return place < positional.size() ? positional[place] : Value{};
+  }
+  // The positional arguments that a function takes; UserError if there are more.
+  void takes_at_most(size_t places) const {
+    if (positional.size() > places)
+      refuse(name, str(positional.size(), " positional arguments are given, and it takes ", places),
+             "give the others by name");
+  }
+  // The keywords; a mapping as the first argument counts as they do, and they win over it.
+  Value all_keys() const {
+    takes_at_most(1);
+    if (positional.empty() || positional[0].is_null()) return keywords;
+    if (!positional[0].is_map()) refuse(name, "the first argument is not a mapping", "give keys by name, or a mapping");
+    return elarge::deep_merge(positional[0], keywords);
   }
   Value rest(std::initializer_list<std::string_view> taken) const {
     Value out = keywords;
@@ -91,25 +105,37 @@ Value set(Builder& on, const Call& call) {
               {"set_reference_model", {"reference_model", &Builder::set_reference_model}},
               {"set_reward_model", {"reward_model", &Builder::set_reward_model}}};
   if (const auto found = by_keys.find(call.name); found != by_keys.end()) {
-    (on.*found->second.second)(Arguments(call.keywords));
-    section(found->second.first, call.keywords);
+    const Value keys = call.all_keys();
+    (on.*found->second.second)(Arguments(keys));
+    section(found->second.first, keys);
   } else if (const auto found = by_name.find(call.name); found != by_name.end()) {
+    call.takes_at_most(1);
     (on.*found->second.second)(name_of("model_name_or_path"), Arguments(call.rest({"model_name_or_path"})));
     section(found->second.first, Value::map());
   } else if (call.name == "set_dtype") {
+    call.takes_at_most(2);
     const Value own = call.take("param_dtype", 1);
     on.set_dtype(name_of("dtype"), own.is_null() ? std::nullopt : std::optional<std::string_view>(own.scalar));
     section("loader", Arguments{{"dtype", ""}, {"param_dtype", ""}}.map());
   } else if (call.name == "set_quantization") {
-    on.set_quantization(name_of("method"), Arguments(call.rest({"method"})));
-    section("quantization", call.keywords);
+    call.takes_at_most(2);
+    Value keys = call.rest({"method"});
+    if (call.positional.size() > 1) keys.set("group_size", call.positional[1]);
+    on.set_quantization(name_of("method"), Arguments(keys));
+    section("quantization", keys);
   } else if (call.name == "set_trainer") {
+    call.takes_at_most(1);
     on.set_trainer(name_of("trainer_type"), Arguments(call.rest({"trainer_type"})));
     section("trainer", call.keywords);
   } else if (call.name == "add_dataset") {
-    on.add_dataset(call.take("data_files", 0), Arguments(call.rest({"data_files"})));
+    static constexpr std::array<const char*, 3> kPlaces{"dataset_type", "content_field", "split"};
+    call.takes_at_most(1 + kPlaces.size());
+    Value keys = call.rest({"data_files"});
+    for (size_t i = 1; i < call.positional.size(); ++i) keys.set(kPlaces[i - 1], call.positional[i]);
+    on.add_dataset(call.take("data_files", 0), Arguments(keys));
     section("mixture", Value::map());
   } else if (call.name == "update_config") {
+    call.takes_at_most(1);
     given = call.take("updates", 0);
     on.update_config(Arguments(given));
   } else {
@@ -134,10 +160,12 @@ std::optional<Done> done_by_call(const std::string& words) {
   if (!call) return std::nullopt;
   Done done;
   if (call->name == "eLargeModel") {
+    call->takes_at_most(1);
     if (!call->positional.empty()) done.builder = Builder(call->positional[0]);
     done.given.set("model", Value::map());
   } else if (call->name == "from_pretrained") {
-    const Value task = call->keywords.find("task") ? *call->keywords.find("task") : Value{};
+    call->takes_at_most(2);
+    const Value task = call->take("task", 1);
     const Value sections = call->rest({"task"});
     done.builder = Builder::from_pretrained(
         call->take("pretrained_model_name_or_path", 0).scalar,

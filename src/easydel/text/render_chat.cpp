@@ -47,6 +47,22 @@ Value first_of(const Value& messages, size_t count) {
 
 std::string ordinal(size_t index) { return "message " + std::to_string(index + 1); }
 
+// Token ids of a template leave out what an image or a sound says, so a model would answer as if it were not there.
+void refuse_media(const Value& messages) {
+  for (size_t i = 0; i < messages.items.size(); ++i) {
+    const Value* const content = messages.items[i].find("content");
+    if (!content || !content->is_list()) continue;
+    for (const Value& part : content->items) {
+      const Value* const type = part.is_map() ? part.find("type") : nullptr;
+      const std::string kind = type && type->is_text() ? type->scalar : "";
+      for (const char* medium : {"image", "video", "audio"})
+        if (kind.starts_with(medium) || kind.starts_with(str("input_", medium)))
+          refuse("messages", str(ordinal(i), " has a part of type '", kind, "', which the model cannot use"),
+                 "only the text part of models is built; leave the part out");
+    }
+  }
+}
+
 }  // namespace
 
 ChatRenderer::ChatRenderer(std::shared_ptr<const Tokenizer> tokenizer, std::optional<std::string> source)
@@ -84,7 +100,9 @@ std::string ChatRenderer::text(const Value& messages, const ChatOptions& options
 }
 
 std::vector<TokenId> ChatRenderer::ids(const Value& messages, const ChatOptions& options) const {
-  return tokenizer_->encode(text(messages, options), {.add_special_tokens = false});
+  const std::string rendered = text(messages, options);
+  refuse_media(messages);
+  return tokenizer_->encode(rendered, {.add_special_tokens = false});
 }
 
 ChatRenderer::Spans ChatRenderer::proven_spans(const Value& messages, const ChatOptions& options,
@@ -122,6 +140,7 @@ ChatRenderer::Spans ChatRenderer::proven_spans(const Value& messages, const Chat
 
 RenderedChat ChatRenderer::with_mask(const Value& messages, const ChatOptions& options) const {
   Rendering rendering = render(messages, options);
+  refuse_media(messages);
   Spans spans = marks_ ? rendering.generation_spans : proven_spans(messages, options, rendering.text);
   Encoding encoding = tokenizer_->encode_full(rendering.text, std::nullopt, {.add_special_tokens = false});
   RenderedChat out{std::move(rendering.text), std::move(encoding.ids), {}};

@@ -34,6 +34,7 @@ class ChatRenderer {
   explicit ChatRenderer(std::shared_ptr<const Tokenizer> tokenizer, std::optional<std::string> source = std::nullopt);
 
   std::string text(const Value& messages, const ChatOptions& options = {}) const;
+  // UserError also if a message has an image, a video or a sound.
   std::vector<TokenId> ids(const Value& messages, const ChatOptions& options = {}) const;
   // The mask comes from the template's {% generation %} blocks. If it has none, each assistant message is located by
   // rendering the messages before it, and the messages including it; both must be prefixes of the whole text. UserError
