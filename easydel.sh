@@ -13,7 +13,8 @@ venv=${EASYDEL_VENV:-$root/.venv}
 torch_version=2.13.0
 arrow_version=26.0.1
 debian_packages=(g++ cmake ninja-build mold ccache pkg-config clang-format git ca-certificates python3 python3-venv
-  libyaml-dev libsimdjson-dev zlib1g-dev libutf8proc-dev libonig-dev libcurl4-openssl-dev libssl-dev libcli11-dev libgtest-dev)
+  libyaml-dev libsimdjson-dev zlib1g-dev libutf8proc-dev libonig-dev libcurl4-openssl-dev libssl-dev libcli11-dev libedit-dev
+  libgtest-dev)
 # These only make the build faster, or are needed only by ./easydel.sh format.
 optional_packages=(mold ccache clang-format)
 

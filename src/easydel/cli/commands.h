@@ -34,11 +34,16 @@ struct ModelOptions {
   std::vector<std::pair<std::string, std::string>> generation;
   std::string negative_prompt;
   std::vector<std::string> set;  // keys of a run: "quantization.method=nf4"
+  std::string chat_template;     // file that replaces the tokenizer's template; empty: none
+  bool random_weights = false;   // generate from random values where the folder has no weights
 };
 struct GenerateOptions : ModelOptions {
-  std::vector<std::string> prompts;  // none: standard input is the prompt
-  bool chat = false;                 // wrap each prompt as a user message
+  std::vector<std::string> prompts;
+  std::string prompts_file;  // lines of text, or JSON Lines; empty: none. Without prompts, standard input is the prompt
+  bool chat = false;         // wrap each prompt as a user message
   bool jsonl = false;
+  bool echo = true;    // print the prompt before its continuation
+  bool stats = false;  // print tokens per second
   int64_t batch = 16;  // maximum number of sequences generated together
   // Constrained output, at most one: files with a schema or a grammar, a pattern, texts to choose from.
   std::optional<std::string> json_schema, regex, grammar;

@@ -1,94 +1,34 @@
-// `easydel generate` and `easydel chat`: generates text and prints it while it is generated.
-#include <unistd.h>
-
-#include <algorithm>
-#include <atomic>
-#include <csignal>
-#include <cstdlib>
+// `easydel generate`: prompts from the command line, a file or standard input, and their continuations as they come.
+#include <cstdio>
 #include <iostream>
-#include <memory>
 #include <optional>
 
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/cli/commands.h"
-#include "easydel/elarge/core.h"
-#include "easydel/elarge/overrides.h"
-#include "easydel/generation/generation_config.h"
+#include "easydel/cli/model_session.h"
+#include "easydel/cli/prompts.h"
 #include "easydel/mesh/world.h"
 #include "easydel/text/constrain/constraint.h"
 
 namespace easydel::cli {
 namespace {
 
-std::unique_ptr<elarge::Session> open(const ModelOptions& options) {
-  Value document = Value::map(), model = Value::map(), loader = Value::map();
-  model.set("name_or_path", Value::text(options.model));
-  if (!options.tokenizer.empty()) model.set("tokenizer", Value::text(options.tokenizer));
-  loader.set("dtype", Value::text(options.dtype));
-  loader.set("param_dtype", Value::text(options.dtype));
-  loader.set("device", Value::text(options.device));
-  loader.set("verbose", Value::boolean(false));
-  document.set("model", model);
-  document.set("loader", loader);
-  return elarge::core().open(elarge::configuration(document, options.set), false);
-}
-
-// The generation flags, checked against the limits of their keys.
-generation::GenerationConfig read_generation(const ModelOptions& options) {
-  generation::GenerationConfig out;
-  config::Problems problems("command line");
-  Value given = Value::map();
-  for (const auto& [key, text] : options.generation) {
-    std::string flag = "--" + key;
-    std::ranges::replace(flag, '_', '-');
-    problems.comes_from(key, flag + " " + text);
-    Value value = key == "stop_strings" ? Value::text(text) : parse_yaml(text, flag);
-    value.place = {};
-    Value* const before = given.find(key);
-    if (before && !before->is_list()) *before = Value{.kind = Value::Kind::list, .items = {*before}};
-    before ? (void)before->items.push_back(value) : (void)given.set(key, value);
-  }
-  config::read_section(config::section_of<generation::GenerationConfig>(), given, &out, "", problems);
-  problems.throw_if_any();
-  return out;
-}
-
-Value message(const std::string& role, const std::string& content) {
-  Value out = Value::map();
-  out.set("role", Value::text(role));
-  out.set("content", Value::text(content));
-  return out;
-}
-
-std::atomic<bool> stop_reply = false;
-
-// While an object of this class lives, Ctrl-C ends the reply instead of the program; a second Ctrl-C ends the program.
-class StopOnInterrupt {
- public:
-  StopOnInterrupt() {
-    stop_reply = false;
-    struct sigaction stopping = {};
-    stopping.sa_handler = [](int) { stop_reply = true; };
-    stopping.sa_flags = static_cast<int>(SA_RESETHAND);
-    ::sigaction(SIGINT, &stopping, &before_);
-  }
-  ~StopOnInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
-  StopOnInterrupt(const StopOnInterrupt&) = delete;
-  StopOnInterrupt& operator=(const StopOnInterrupt&) = delete;
-
- private:
-  struct sigaction before_ = {};
-};
-
-Value line_of(const elarge::Generated& reply, const std::string& prompt) {
+Value line_of(const elarge::Generated& reply, size_t index, const Prompt& prompt,
+              const generation::GenerationConfig& generation) {
   Value line = Value::map();
-  line.set("prompt", Value::text(prompt));
+  line.set("index", Value::integer(static_cast<int64_t>(index)));
+  if (prompt.is_conversation())
+    line.set("messages", prompt.messages);
+  else
+    line.set("prompt", Value::text(prompt.text));
   line.set("text", Value::text(reply.text));
   line.set("prompt_tokens", Value::integer(reply.prompt_tokens));
   line.set("new_tokens", Value::integer(reply.new_tokens));
   line.set("finish_reason", Value::text(reply.finish_reason));
   if (reply.score) line.set("score", Value::number(*reply.score));
+  if (generation.given.contains("seed")) line.set("seed", Value::integer(static_cast<int64_t>(generation.seed)));
   line.set("prefill_seconds", Value::number(reply.prefill_seconds));
   line.set("decode_seconds", Value::number(reply.decode_seconds));
   return line;
@@ -109,97 +49,101 @@ std::shared_ptr<const text::constrain::Automaton> constraint_of(const GenerateOp
   return given.empty() ? nullptr : text::constrain::compile(given[0].second);
 }
 
+// What stands before a continuation: its prompt, or what the user said.
+std::string echo_of(const Prompt& prompt, bool chat) {
+  if (prompt.is_conversation()) return "> " + prompt.last_words() + "\n";
+  return chat ? "> " + prompt.text + "\n" : prompt.text;
+}
+
+std::string rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
+
+void print_speed(const std::vector<elarge::Generated>& replies, double seconds) {
+  int64_t prompt_tokens = 0, new_tokens = 0;
+  const auto rate = [](int64_t tokens, double of) { return of > 0 ? static_cast<double>(tokens) / of : 0; };
+  for (const elarge::Generated& reply : replies) prompt_tokens += reply.prompt_tokens, new_tokens += reply.new_tokens;
+  std::string text;
+  if (replies.size() == 1)
+    text = str("prompt: ", prompt_tokens, " tokens, ", rounded(rate(prompt_tokens, replies[0].prefill_seconds)),
+               " tokens/s; continuation: ", new_tokens, " tokens, ",
+               rounded(rate(new_tokens, replies[0].decode_seconds)), " tokens/s");
+  else
+    text = str(replies.size(), " results: ", prompt_tokens, " prompt tokens and ", new_tokens, " new tokens in ",
+               rounded(seconds), " s, ", rounded(rate(new_tokens, seconds)), " new tokens/s");
+  std::cerr << text << "\n";
+}
+
 }  // namespace
 
 int run_generate(const GenerateOptions& options) {
-  const generation::GenerationConfig generation = read_generation(options);
-  std::vector<std::string> prompts = options.prompts;
-  if (prompts.empty()) {
-    std::string text = read_input("-");
-    if (text.ends_with('\n')) text.pop_back();
-    if (text.empty()) refuse("easydel generate", "there is no prompt", "give one with -p 'text' or on standard input");
-    prompts.push_back(text);
-  }
+  generation::GenerationConfig generation = generation_flags(options);
+  const std::vector<Prompt> prompts = read_prompts(options);
   elarge::GenerateRequest request;
-  request.generation = generation;
   request.negative_prompt = options.negative_prompt;
   request.batch = options.batch;
   request.constraint = constraint_of(options);
-  for (const std::string& prompt : prompts) {
-    if (!options.chat) {
-      request.prompts.push_back(prompt);
+  request.chat_template = template_of(options);
+  std::vector<size_t> order, conversations;  // a request has its prompts before its conversations
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const Prompt& prompt = prompts[i];
+    if (!prompt.is_conversation() && !options.chat) {
+      request.prompts.push_back(prompt.text);
+      order.push_back(i);
       continue;
     }
-    Value conversation = Value::list();
-    conversation.items.push_back(message("user", prompt));
+    Value conversation = prompt.messages;
+    if (!prompt.is_conversation()) {
+      conversation = Value::list();
+      conversation.items.push_back(chat_message("user", prompt.text));
+    }
     request.conversations.push_back(conversation);
+    conversations.push_back(i);
   }
+  order.insert(order.end(), conversations.begin(), conversations.end());
+  ModelSession model = open_session(options);
+  choose_seed(model.folder, generation);
+  request.generation = generation;
+
+  // The first continuation of a single prompt comes as it is generated; all others when they are complete.
   const bool stream = prompts.size() == 1 && !options.jsonl;
-  // The first continuation is streamed; further ones of the same prompt follow it.
+  bool begun = false;
+  const auto begin = [&] {
+    if (!begun && options.echo) print(echo_of(prompts[0], options.chat));
+    begun = true;
+  };
   if (stream)
-    request.on_text = [](size_t index, std::string_view piece) {
-      if (index == 0) print(piece);
+    request.on_text = [&](size_t index, std::string_view piece) {
+      if (index == 0) begin(), print(piece);
     };
-  const std::unique_ptr<elarge::Session> session = open(options);
-  session->build_model();
+  size_t ended = 0;
+  request.on_result = [&](const elarge::Generated& reply) {
+    ++ended;
+    const size_t index = order[reply.prompt];
+    const Prompt& prompt = prompts[index];
+    if (options.jsonl)
+      print(to_json(line_of(reply, index, prompt, generation)) + "\n");
+    else if (!stream)
+      print((options.echo ? echo_of(prompt, options.chat) : "") + reply.text + "\n");
+  };
+  model.session->build_model();
   std::optional<StopOnInterrupt> interrupts;
   if (mesh::read_world().size == 1)
-    request.stop = &stop_reply, interrupts.emplace();  // several ranks are ended by their launcher
-  const auto replies = session->generate(request);
+    request.stop = &reply_is_stopped(), interrupts.emplace();  // ranks end together, by their launcher
+  const auto start = Clock::now();
+  const std::vector<elarge::Generated> replies = model.session->generate(request);
+  const double seconds = seconds_since(start);
+  if (stream && ended > 0) begin();
+  for (size_t i = 0; stream && i < ended; ++i)
+    print((i > 0 && options.echo ? echo_of(prompts[0], options.chat) : "") + (i > 0 ? replies[i].text : "") + "\n");
+  if (options.stats && mesh::read_world().rank == 0) print_speed(replies, seconds);
+  if (!reply_is_stopped()) return 0;
   int64_t new_tokens = 0;
-  for (size_t i = 0; i < replies.size(); ++i) {
-    new_tokens += replies[i].new_tokens;
-    if (options.jsonl)
-      print(to_json(line_of(replies[i], prompts[replies[i].prompt])) + "\n");
-    else
-      print((stream && i == 0 ? "" : replies[i].text) + "\n");
-  }
-  if (!stop_reply) return 0;
+  for (const elarge::Generated& reply : replies) new_tokens += reply.new_tokens;
   std::cerr << "stopped by Ctrl-C after " << new_tokens << " new tokens\n";
   return 128 + SIGINT;
-}
-
-int run_chat(const ChatOptions& options) {
-  const generation::GenerationConfig generation = read_generation(options);
-  const std::unique_ptr<elarge::Session> session = open(options);
-  const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDERR_FILENO);
-  const char* const no_color = std::getenv("NO_COLOR");
-  const std::string ask = no_color && *no_color ? "> " : "\033[1m>\033[0m ";
-  if (terminal) std::cerr << "Ctrl-C stops an answer, /reset starts a new conversation, Ctrl-D quits.\n";
-  Value conversation = Value::list();
-  const auto reset = [&] {
-    conversation = Value::list();
-    if (!options.system.empty()) conversation.items.push_back(message("system", options.system));
-  };
-  reset();
-  for (std::string line;;) {
-    if (terminal) std::cerr << ask << std::flush;
-    if (!std::getline(std::cin, line)) break;
-    if (line.empty()) continue;
-    if (line == "/quit" || line == "/exit") return 0;
-    if (line == "/reset") {
-      reset();
-      continue;
-    }
-    conversation.items.push_back(message("user", line));
-    elarge::GenerateRequest request;
-    request.conversations = {conversation};
-    request.generation = generation;
-    request.negative_prompt = options.negative_prompt;
-    request.on_text = [](size_t index, std::string_view piece) {
-      if (index == 0) print(piece);
-    };
-    request.stop = &stop_reply;
-    std::string reply;
-    {
-      const StopOnInterrupt interrupts;  // at the chat's prompt Ctrl-C ends the program
-      reply = session->generate(request).at(0).text;
-    }
-    print("\n");
-    conversation.items.push_back(message("assistant", reply));
-  }
-  if (terminal) std::cerr << "\n";
-  return 0;
 }
 
 }  // namespace easydel::cli

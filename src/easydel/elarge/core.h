@@ -40,6 +40,8 @@ namespace easydel::elarge {
 // Where results go (standard output of the program).
 using Output = std::function<void(std::string_view)>;
 
+struct Generated;
+
 struct GenerateRequest {
   std::vector<std::string> prompts;              // each alone
   int64_t batch = 16;                            // maximum number of sequences decoded together
@@ -50,13 +52,16 @@ struct GenerateRequest {
   std::function<void(size_t index, std::string_view piece)> on_text;
   // What the continuations have to be (text/constrain/constraint.h); null: any text.
   std::shared_ptr<const text::constrain::Automaton> constraint = nullptr;
-  const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal handler: end with the text so far
+  // Each result when it is complete, in the order in which they end.
+  std::function<void(const Generated&)> on_result;
+  const std::atomic<bool>* stop = nullptr;   // set by another thread or a signal handler: end with the text so far
+  std::optional<std::string> chat_template;  // instead of the tokenizer's
 };
 
 // Of each prompt num_return_sequences, best first.
 struct Generated {
   size_t prompt = 0;  // its number
-  std::string text;   // the continuation alone
+  std::string text;   // what it adds to the prompt's text
   int64_t prompt_tokens = 0, new_tokens = 0;
   std::string finish_reason;                       // "end", "stop_string", "length", "max_time", "cancelled"
   std::optional<double> score = {};                // of beams

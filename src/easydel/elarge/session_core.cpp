@@ -167,23 +167,29 @@ class TorchSession final : public Session {
     for (const std::string& prompt : request.prompts)
       requests.push_back({tokenizer()->encode(prompt), config, negative});
     for (const Value& conversation : request.conversations)
-      requests.push_back({render(conversation), config, negative});
+      requests.push_back({render(conversation, request.chat_template), config, negative});
     if (request.constraint) constrain(requests, request.constraint, config);
     const auto on_text = [&](size_t index, text::TokenId, std::string_view piece) {
       if (request.on_text && team_->first()) request.on_text(index, piece);
       return true;
     };
-    std::vector<Generated> out;
-    generation::Generator generator(*model(), tokenizer(), {.batch = request.batch, .stop = request.stop});
-    for (const generation::Result& result : generator.run(requests, on_text)) {
-      Generated& got = out.emplace_back();
-      got.prompt = (out.size() - 1) / static_cast<size_t>(config.num_return_sequences);
+    const auto generated = [&](size_t index, const generation::Result& result) {
+      Generated got;
+      got.prompt = index / static_cast<size_t>(config.num_return_sequences);
       got.text = result.text;
       got.prompt_tokens = result.prompt_tokens, got.new_tokens = static_cast<int64_t>(result.tokens.size());
       got.finish_reason = generation::name_of(result.reason);
       if (config.num_beams > 1) got.score = result.score;
       got.prefill_seconds = result.prefill_seconds, got.decode_seconds = result.decode_seconds;
-    }
+      return got;
+    };
+    const auto on_result = [&](size_t index, const generation::Result& result) {
+      if (request.on_result && team_->first()) request.on_result(generated(index, result));
+    };
+    std::vector<Generated> out;
+    generation::Generator generator(*model(), tokenizer(), {.batch = request.batch, .stop = request.stop});
+    for (const generation::Result& result : generator.run(requests, on_text, on_result))
+      out.push_back(generated(out.size(), result));
     return out;
   }
 
@@ -261,8 +267,9 @@ class TorchSession final : public Session {
     return tokenizer_;
   }
 
-  std::vector<text::TokenId> render(const Value& conversation) {
-    if (!chat_) chat_ = std::make_unique<text::ChatRenderer>(tokenizer());
+  std::vector<text::TokenId> render(const Value& conversation, const std::optional<std::string>& source) {
+    if (!chat_ || chat_source_ != source) chat_ = std::make_unique<text::ChatRenderer>(tokenizer(), source);
+    chat_source_ = source;
     text::ChatOptions options;
     options.add_generation_prompt = true;
     return chat_->ids(conversation, options);
@@ -277,6 +284,7 @@ class TorchSession final : public Session {
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::future<std::shared_ptr<const text::Tokenizer>> loading_;
   std::unique_ptr<const text::ChatRenderer> chat_;  // created for the first conversation
+  std::optional<std::string> chat_source_;          // the template that it was made with; none: the tokenizer's
 };
 
 }  // namespace

@@ -75,7 +75,8 @@ class BeamSearch final : public Search {
 
   // The text of the tokens after the prompt.
   std::string text_of(std::span<const TokenId> tokens) const {
-    return around_.tokenizer ? around_.tokenizer->decode(tokens.subspan(request_.prompt.size()), true, false) : "";
+    if (!around_.tokenizer) return "";
+    return text::decode_continuation(*around_.tokenizer, request_.prompt, tokens.subspan(request_.prompt.size()));
   }
   bool has_stop(std::span<const TokenId> tokens) const {
     if (request_.config.stop_strings.empty()) return false;

@@ -140,7 +140,8 @@ Generator::Generator(const models::Model& model, std::shared_ptr<const text::Tok
   check(options_.batch > 0 && options_.prefill_tokens > 0, "generator: batch and prefill_tokens are at least 1");
 }
 
-std::vector<Result> Generator::run(const std::vector<Request>& requests, const OnText& on_text) {
+std::vector<Result> Generator::run(const std::vector<Request>& requests, const OnText& on_text,
+                                   const OnResult& on_result) {
   const c10::InferenceMode no_grad;
   if (requests.empty()) return {};
   const Surroundings around{tokenizer_, model_.vocabulary(), on_text, Clock::now()};
@@ -173,7 +174,11 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
   std::vector<Result> out(results);
   const auto collect = [&](Search& search) {
     size_t at = search.first();
-    for (Result& result : search.take_results()) out[at++] = std::move(result);
+    for (Result& result : search.take_results()) {
+      out[at] = std::move(result);
+      if (on_result) on_result(at, out[at]);
+      ++at;
+    }
   };
   while (!waiting.empty() || !running.empty()) {
     if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {

@@ -38,7 +38,8 @@ struct Request {
 struct Result {
   std::vector<TokenId> tokens;  // new ones; the end token is not among them
   std::optional<TokenId> end;   // the end token, if one was generated
-  std::string text;             // their text, special tokens skipped, cut before a stop string; empty without tokenizer
+  // What they add to the text of the prompt, special tokens skipped, cut before a stop string; empty without tokenizer.
+  std::string text;
   StopReason reason = StopReason::end;
   int64_t prompt_tokens = 0;
   double prefill_seconds = 0, decode_seconds = 0;  // of the batch that it ran in
@@ -62,6 +63,9 @@ struct GeneratorOptions {
 // result.
 using OnText = std::function<bool(size_t sequence, TokenId token, std::string_view piece)>;
 
+// Called when a result is complete, with its index; in the order in which they end.
+using OnResult = std::function<void(size_t sequence, const Result& result)>;
+
 class Generator {
  public:
   // The tokenizer may be null: results then have no text, and stop strings are refused. Both must outlive the
@@ -72,7 +76,8 @@ class Generator {
   // In the order of the requests; the results of one request best first. A request's tokens do not depend on the other
   // requests. Throws UserError if a prompt is empty, contains an id outside the vocabulary, or is longer than the
   // model's positions or max_length, or if a config's fields do not fit together. Not thread-safe.
-  std::vector<Result> run(const std::vector<Request>& requests, const OnText& on_text = {});
+  std::vector<Result> run(const std::vector<Request>& requests, const OnText& on_text = {},
+                          const OnResult& on_result = {});
 
  private:
   const models::Model& model_;

@@ -20,7 +20,7 @@ class SingleSearch final : public Search {
         choice_(choice),
         stops_({request.config.stop_strings.begin(), request.config.stop_strings.end()}) {
     results_.resize(1);
-    if (around.tokenizer) decoder_.emplace(around.tokenizer);
+    if (around.tokenizer) decoder_.emplace(around.tokenizer, true, request.prompt);
   }
 
   void cancel() override { end(StopReason::cancelled); }
@@ -58,7 +58,7 @@ class SingleSearch final : public Search {
   // Text that is held back as an incomplete character can already end with a stop string.
   bool stop_is_held() const {
     if (!decoder_ || request_.config.stop_strings.empty()) return false;
-    const std::string whole = around_.tokenizer->decode(results_[0].tokens, true, false);
+    const std::string whole = text::decode_continuation(*around_.tokenizer, request_.prompt, results_[0].tokens);
     const size_t shown = results_[0].text.size() + stops_.held().size();
     return shown < whole.size() && stops_.would_stop(std::string_view(whole).substr(shown));
   }
