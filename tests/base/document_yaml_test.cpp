@@ -114,6 +114,19 @@ TEST(Yaml, RefusesAKeyThatIsNotAScalar) {
   EXPECT_EQ(refused("[a]: 1"), "run.yaml:1:1: a key must be a word, not a list or a map");
 }
 
+// The places of a long line are found in one pass over it: with a pass for each, this would take minutes.
+TEST(Yaml, KnowsThePlacesInALineOfManyItems) {
+  constexpr size_t count = 200'000;
+  std::string text = "a: [\xc3\xa9";
+  for (size_t i = 1; i < count; ++i) text += ", \xc3\xa9" + std::to_string(i);
+  const Value document = parse_yaml(text + "]\nb: 1\n");
+  const Value& list = *document.find("a");
+  ASSERT_EQ(list.items.size(), count);
+  EXPECT_EQ(list.items.back().place.line, 1);
+  EXPECT_EQ(list.items.back().place.column, static_cast<int>(text.rfind("\xc3") + 1));
+  EXPECT_EQ(document.find("b")->place.line, 2);
+}
+
 TEST(Yaml, TakesAnEmptyFileForNull) {
   EXPECT_TRUE(parse_yaml("").is_null());
   EXPECT_TRUE(parse_yaml("# nothing\n").is_null());

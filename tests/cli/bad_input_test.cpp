@@ -252,7 +252,8 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "--set loader.dtype: has no effect on probe logits\n    base_config.values.attn_mechanism, "
             "base_config.values.moe_method and quantization.* have\n");
   EXPECT_EQ(refused({"generate", "m"}),
-            "easydel generate: there is no prompt\n    give one with -p 'text' or on standard input\n");
+            "easydel generate: there is no prompt\n    give one with -p 'text', several with --prompts-file, or one on "
+            "standard input\n");
   EXPECT_EQ(refused({"probe", "vectors", "x.json", "--check"}),
             "x.json: no such file\n    give files of recorded cases\n");
   EXPECT_EQ(

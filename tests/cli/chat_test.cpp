@@ -47,7 +47,8 @@ TEST(Chat, TakesATemplateFromAFile) {
   EXPECT_EQ(bare.out, ran.out);
 }
 
-// Types at a terminal: each line of `keys` is sent when the prompt is there. Prints what standard output got.
+// Types at a terminal: each line of `keys` is sent when a prompt was written and nothing follows. Prints what standard
+// output got.
 constexpr const char* typist = R"(
 import os, pty, select, sys, time
 keys = [eval("b'" + line + "'") for line in open(sys.argv[1]).read().splitlines()]
@@ -73,7 +74,7 @@ while time.time() < deadline:
         except OSError:
             pass
     # The prompt is written after bracketed paste was switched on.
-    if keys and screen.count(b'\x1b[?2004h') > prompts and screen.rstrip().endswith(b'>'):
+    if not ready and keys and screen.count(b'\x1b[?2004h') > prompts:
         prompts += 1
         os.write(terminal, keys.pop(0))
 _, status = os.waitpid(pid, 0)

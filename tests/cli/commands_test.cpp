@@ -29,6 +29,11 @@ TEST(Commands, ThePageOfKeysIsUpToDate) {
 
 TEST(Commands, TheSchemaKnowsEverySectionAndAction) {
   const Value schema = parse_json(run_program({"config-schema"}).out);
+  const Value* const types =
+      schema.find("properties")->find("trainer")->find("properties")->find("trainer_type")->find("enum");
+  ASSERT_TRUE(types);
+  for (const char* type : {"sft", "dpo", "grpo"})
+    EXPECT_TRUE(std::ranges::any_of(types->items, [&](const Value& one) { return one.scalar == type; })) << type;
   const Value& properties = *schema.find("properties");
   for (const char* key :
        {"model", "loader", "sharding", "mixture", "trainer", "esurge", "eval", "config", "elm", "actions"})
@@ -180,7 +185,7 @@ TEST(Commands, GenerateStreamsOrAnswersLineByLine) {
   const auto lines =
       run_program({"generate", model, "-n", "12", "-t", "0", "--jsonl", "-p", "Once upon a time", "-p", "The dog"});
   const Value first = parse_json(lines.out.substr(0, lines.out.find('\n')));
-  EXPECT_EQ(first.find("text")->scalar + "\n", streamed.out);
+  EXPECT_EQ("Once upon a time" + first.find("text")->scalar + "\n", streamed.out);
   EXPECT_EQ(first.find("new_tokens")->as_int(), 12);
   EXPECT_EQ(first.find("finish_reason")->scalar, "length");
 }
@@ -212,7 +217,10 @@ TEST(Commands, GenerateReadsWeightsOfTheFormatThatItIsTold) {
     const auto ran = run_program({"elarge", "run.yaml"}, {.folder = folder.path()});
     ASSERT_EQ(ran.status, 0) << ran.err;
     const std::string lines = test::read_file(folder / "out.jsonl");
-    const auto text = [&](const std::string& line) { return parse_json(line).find("text")->scalar + "\n"; };
+    const auto text = [&](const std::string& line) {
+      const Value value = parse_json(line);
+      return value.find("prompt")->scalar + value.find("text")->scalar + "\n";
+    };
     EXPECT_EQ(text(lines.substr(0, lines.find('\n'))) + text(lines.substr(lines.find('\n') + 1)), together) << method;
   }
   EXPECT_EQ(
@@ -234,7 +242,7 @@ TEST(Commands, GenerateGivesSeveralContinuationsBestFirst) {
   const size_t end = lines.out.find('\n');
   const Value first = parse_json(lines.out.substr(0, end)), second = parse_json(lines.out.substr(end + 1));
   EXPECT_GT(first.find("score")->as_double(), second.find("score")->as_double());
-  EXPECT_EQ(shown.out, first.find("text")->scalar + "\n" + second.find("text")->scalar + "\n");
+  EXPECT_EQ(shown.out, "Once upon" + first.find("text")->scalar + "\nOnce upon" + second.find("text")->scalar + "\n");
   const auto drawn = run_program(
       {"generate", model, "-n", "10", "--do-sample", "--num-return-sequences", "2", "--seed", "4", "-p", "Once upon"});
   EXPECT_EQ(drawn.status, 0) << drawn.err;
@@ -251,7 +259,7 @@ TEST(Commands, CtrlCEndsAReplyWithTheTextSoFarAndANote) {
       R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 512, "hidden_size": 32,
     "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 300000})");
   const std::string script =
-      "mkfifo text; $0 -q generate . -n 290000 -t 0 -p Once > text & "
+      "mkfifo text; $0 -q generate . --random-weights -n 290000 -t 0 -p Once > text & "
       "{ head -c 3 > begin; kill -INT $!; cat > rest; } < text; wait $!; exit $?";
   const auto ran = test::run({"sh", "-c", script, test::program().string()}, {.folder = folder.path()});
   EXPECT_EQ(ran.status, 128 + SIGINT) << ran.err;

@@ -75,6 +75,13 @@ TEST(Generator, WritesTheSameTokensOnExecutorsOfTheirOwnSideBySide) {
   }
 }
 
+// The prompt's text and a result's are the text of all tokens, so the space between them is kept.
+void expect_continues(const Result& result, const Request& request) {
+  std::vector<TokenId> all = request.prompt;
+  all.insert(all.end(), result.tokens.begin(), result.tokens.end());
+  EXPECT_EQ(story_tokenizer()->decode(request.prompt) + result.text, story_tokenizer()->decode(all));
+}
+
 TEST(Generator, StreamsPiecesThatAddUpToTheText) {
   auto requests = drawn(3);
   std::map<size_t, std::string> streamed;
@@ -84,7 +91,27 @@ TEST(Generator, StreamsPiecesThatAddUpToTheText) {
       });
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(results[i].text, streamed[i]);
-    EXPECT_EQ(results[i].text, story_tokenizer()->decode(results[i].tokens));
+    expect_continues(results[i], requests[i]);
+  }
+}
+
+TEST(Generator, KeepsTheSpaceBeforeAContinuationAndSaysWhenAResultIsComplete) {
+  for (const int64_t beams : {1, 2}) {
+    std::vector<Request> requests;
+    for (const char* prompt : {"One day, Max", "Once upon a", ""})
+      requests.push_back({story_tokenizer()->encode(prompt), {.max_new_tokens = 5, .num_beams = beams}});
+    std::map<size_t, std::string> complete;
+    const auto results =
+        Generator(*story_model(), story_tokenizer()).run(requests, {}, [&](size_t i, const Result& result) {
+          complete[i] = result.text;
+        });
+    ASSERT_EQ(complete.size(), results.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_EQ(complete[i], results[i].text);
+      expect_continues(results[i], requests[i]);
+    }
+    EXPECT_TRUE(results[0].text.starts_with(" ")) << results[0].text;
+    EXPECT_FALSE(results[2].text.starts_with(" ")) << results[2].text;
   }
 }
 

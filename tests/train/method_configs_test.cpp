@@ -100,9 +100,10 @@ TEST(MethodConfigs, RulesOverSeveralKeys) {
       read("total_batch_size: 6\ngradient_accumulation_steps: 4\n").problems,
       "run.yaml:1:19: total_batch_size: an update of 6 examples does not divide into 4 accumulation steps\n"
       "    make it a multiple of gradient_accumulation_steps, such as 8\n1 problem in run.yaml; nothing was run.");
-  EXPECT_EQ(read("training_time_limit: soon\n").problems,
-            "run.yaml:1:22: training_time_limit: 'soon' is not a duration\n    use 30s, 50min or 23h\n1 problem in "
-            "run.yaml; nothing was run.");
+  EXPECT_EQ(
+      read("training_time_limit: soon\n").problems,
+      "run.yaml:1:22: training_time_limit: 'soon' is not a duration\n    use 30s, 50min, 23h or 1h30m\n1 problem in "
+      "run.yaml; nothing was run.");
   EXPECT_EQ(read("lmhead_chunksize: 64\nloss_config: {chunk_token_size: 32}\n").problems,
             "run.yaml:1:19: lmhead_chunksize: 64 here and 32 in loss_config.chunk_token_size\n"
             "    they are the same thing; keep one of them\n1 problem in run.yaml; nothing was run.");

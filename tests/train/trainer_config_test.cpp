@@ -13,6 +13,12 @@ TEST(TrainerConfig, TimesAreRead) {
   EXPECT_EQ(seconds_of("50min"), 3000.0);
   EXPECT_EQ(seconds_of("1.5h"), 5400.0);
   EXPECT_EQ(seconds_of("5"), std::nullopt);
+  EXPECT_EQ(seconds_of("1h30m"), 5400.0);
+  EXPECT_EQ(seconds_of("1d 2h 3min 4s"), 93784.0);
+  EXPECT_EQ(seconds_of("30m1h"), std::nullopt);
+  EXPECT_EQ(seconds_of("1h1h"), std::nullopt);
+  EXPECT_EQ(seconds_of("1h30"), std::nullopt);
+  EXPECT_EQ(seconds_of("infs"), std::nullopt);
 }
 
 TrainerConfig read(const std::string& keys) {

@@ -189,14 +189,14 @@ class YamlReader {
 
   // libyaml counts columns in characters; places count bytes, as compilers and editors do.
   Place place_of(const yaml_mark_t& mark) {
-    while (lines_ < mark.line && line_begin_ < text_.size()) line_begin_ = after_line(line_begin_), ++lines_;
-    if (lines_ > mark.line) {  // a mark on an earlier line
-      lines_ = 0, line_begin_ = 0;
-      return place_of(mark);
+    if (mark.line < lines_) lines_ = 0, line_begin_ = 0, characters_ = 0, at_ = 0;
+    for (; lines_ < mark.line && line_begin_ < text_.size(); ++lines_) {
+      at_ = line_begin_ = after_line(line_begin_);
+      characters_ = 0;
     }
-    size_t at = line_begin_;
-    for (size_t characters = 0; characters < mark.column && at < text_.size(); ++characters) at += width(at);
-    return {int(mark.line) + 1, int(at - line_begin_) + 1};
+    if (mark.column < characters_) characters_ = 0, at_ = line_begin_;
+    for (; characters_ < mark.column && at_ < text_.size(); ++characters_) at_ += width(at_);
+    return {int(mark.line) + 1, int(at_ - line_begin_) + 1};
   }
   size_t width(size_t at) const {
     const auto lead = static_cast<unsigned char>(text_[at]);
@@ -241,7 +241,9 @@ class YamlReader {
   bool have_event_ = false;
   std::map<std::string, Anchor> anchors_;
   size_t weight_ = 0, aliased_ = 0;
-  size_t lines_ = 0, line_begin_ = 0;  // the last line whose beginning was looked up
+  // The place that was looked up last: its line and where that begins, its column in characters, its byte. Lookups go
+  // on from there, so that all of a long line cost one pass over it.
+  size_t lines_ = 0, line_begin_ = 0, characters_ = 0, at_ = 0;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/cli/command_tree.h"
 #include "easydel/cli/commands.h"
 #include "easydel/cli/doctor.h"
 #include "easydel/cli/launch.h"
@@ -41,7 +42,7 @@ struct Options {
   probe::ToolsCommand tools;
   probe::ConstrainCommand constrain;
   RenderCommand render;
-  std::string tokenizer, chat_template, lines = "-", keys;
+  std::string tokenizer, chat_template, lines = "-", keys, shell;
   std::optional<std::string> text;
   std::vector<int64_t> ids;
   bool check = false, markdown = false, no_special = false, skip_special = false, tokens = false;
@@ -85,6 +86,8 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
       ->allow_extra_args(false);
   app->add_option("--negative-prompt", options.negative_prompt,
                   "Negative prompt for classifier-free guidance; needs --guidance-scale");
+  app->add_option("--template", options.chat_template, "Chat template file; default: the tokenizer's template");
+  app->add_flag("--random-weights", options.random_weights, "Use random weights if the folder has none (for tests)");
 }
 
 CLI::App* add_command(CLI::App& parent, Options& options, const std::string& name, const std::string& doc,
@@ -95,6 +98,22 @@ CLI::App* add_command(CLI::App& parent, Options& options, const std::string& nam
   app->allow_extras();  // unknown words are refused below, with a suggestion
   app->callback([&options, command] { options.command = command; });
   return app;
+}
+
+CommandEntry entry_of(const CLI::App& app) {
+  CommandEntry out{app.get_name(), app.get_description(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    OptionEntry& entry = out.options.emplace_back();
+    for (const std::string& name : option->get_snames()) entry.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) entry.names.push_back("--" + name);
+    entry.argument = option->get_name(true);
+    entry.doc = option->get_description();
+    entry.takes_value = option->get_items_expected_max() > 0;
+    entry.hidden = option->get_group().empty();
+  }
+  for (const CLI::App* child : app.get_subcommands({}))
+    if (!child->get_group().empty()) out.commands.push_back(entry_of(*child));
+  return out;
 }
 
 void add_probes(CLI::App& app, Options& o, const std::string& group) {
@@ -173,8 +192,13 @@ void add_commands(CLI::App& app, Options& o) {
   add_model_flags(one, o.generate);
   one->add_option("-p,--prompt", o.generate.prompts, "Prompt to continue (may be repeated); default: standard input")
       ->allow_extra_args(false);
+  one->add_option("--prompts-file", o.generate.prompts_file,
+                  "File with a prompt on each line: text, or JSON Lines with 'prompt' or 'messages' (.jsonl); -: "
+                  "standard input");
   one->add_flag("--chat", o.generate.chat, "Wrap each prompt as a user message with the chat template");
-  one->add_flag("--jsonl", o.generate.jsonl, "Print one JSON object per result");
+  one->add_flag("--jsonl", o.generate.jsonl, "Print one JSON object per result, as soon as it is complete");
+  one->add_flag("!--no-echo", o.generate.echo, "Do not print the prompt before its continuation");
+  one->add_flag("--stats", o.generate.stats, "Print tokens per second to standard error");
   one->add_option("--batch", o.generate.batch,
                   "Maximum number of sequences generated together; more are faster and need more memory")
       ->check(CLI::Range(1, 4096));
@@ -232,6 +256,11 @@ void add_commands(CLI::App& app, Options& o) {
               [] { return run_config_schema(); });
   add_command(app, o, "doctor", "Show what this machine can do, and warn about problems", look,
               [] { return doctor(); });
+  one = add_command(app, o, "completion", "Print a script that completes commands and options in a shell", look,
+                    [&o, &app] { return print(completion_script(entry_of(app), o.shell)), 0; });
+  one->add_option("shell", o.shell, "bash, zsh or fish")->required();
+  add_command(app, o, "man", "Print the manual page, for man -l -", look,
+              [&app] { return print(man_page(entry_of(app), EASYDEL_VERSION)), 0; });
   add_command(app, o, "version", "Print the version", look, [] { return print("easydel " EASYDEL_VERSION "\n"), 0; });
 
   add_probes(app, o, compare);
@@ -303,6 +332,27 @@ std::vector<std::string> without_nproc(int argc, char** argv) {
   return out;
 }
 
+// What people type instead of a command: `easydel run.yaml` runs the file, and `easydel help train` is
+// `easydel train --help`.
+std::vector<std::string> with_command(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  size_t first = 0;
+  while (first < words.size() && words[first].starts_with("-")) {
+    const bool takes_a_word = words[first] == "--nproc" || words[first] == "--plugin";
+    first += takes_a_word ? 2 : 1;
+  }
+  if (first >= words.size()) return words;
+  const std::string word = words[first];
+  const auto at = words.begin() + static_cast<std::ptrdiff_t>(first);
+  if (word == "help") {
+    words.erase(at);
+    words.emplace_back("--help");
+  } else if (word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json")) {
+    words.insert(at, "run");
+  }
+  return words;
+}
+
 // Loads the plug-ins of the command line and of the environment (paths separated by colons).
 void load_plugins(std::vector<std::string> files) {
   const char* const more = std::getenv("EASYDEL_PLUGINS");
@@ -327,7 +377,9 @@ int run_command(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   add_commands(app, options);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = with_command(argc, argv);
+    std::ranges::reverse(words);  // as CLI11 takes them
+    app.parse(std::move(words));
   } catch (const CLI::Success& done) {  // --help
     std::ostringstream text;
     const int status = app.exit(done, text, std::cerr);

@@ -15,6 +15,9 @@ elarge::Run read(const RunOptions& options) {
   if (options.file.empty())
     refuse("easydel " + options.command, "no file given",
            "name the file of the run: easydel " + options.command + " run.yaml");
+  if (options.file == "-" && (options.ranks > 1 || mesh::read_world().size > 1))
+    refuse("easydel " + options.command + " -", "several ranks cannot all read standard input",
+           "save the run as a file");
   const std::vector<elarge::Override> overrides = elarge::overrides_of(options.set);
   const int ranks = options.ranks > 0 ? options.ranks : mesh::read_world().size;
   return elarge::read_run(options.file, overrides, ranks);

@@ -105,7 +105,7 @@ class LibeditLines final : public LineEditor {
     edit_.set(line_, EL_PROMPT_ESC, colour ? bold_prompt : plain_prompt, L'\1');
     edit_.set(line_, EL_ADDFN, L"clear-message", L"Clear the message", clear_message);
     edit_.set(line_, EL_ADDFN, L"insert-paste", L"Insert pasted text", insert_paste);
-    edit_.set(line_, EL_SETTY, L"-d", L"intr=", nullptr);  // Ctrl-C is a key while a line is edited
+    edit_.set(line_, EL_SETTY, L"-d", L"-isig", nullptr);  // Ctrl-C is a key while a line is edited
     edit_.set(line_, EL_BIND, L"^C", L"clear-message", nullptr);
     edit_.set(line_, EL_BIND, L"\\e[200~", L"insert-paste", nullptr);
     edit_.set(line_, EL_BIND, L"^R", L"em-inc-search-prev", nullptr);

@@ -3,10 +3,12 @@
 #include <charconv>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/elarge/builder.h"
 #include "easydel/elarge/elarge.h"
+#include "easydel/elarge/foreign_keys.h"
 
 namespace easydel::elarge {
 namespace {
@@ -61,27 +63,51 @@ std::vector<Step> steps_of(std::string_view path) {
   return steps;
 }
 
+// The index that `step` says for a list: [0], or 0 between dots; -1: it is a key.
+int64_t index_in(const Step& step) {
+  if (step.index >= 0) return step.index;
+  int64_t index = -1;
+  const auto [stop, error] = std::from_chars(step.key.data(), step.key.data() + step.key.size(), index);
+  return error == std::errc{} && stop == step.key.data() + step.key.size() ? index : -1;
+}
+
 // Applies a flag by its whole path, with the table's own names: --set trainer.lr=1 sets the only slot of
 // trainer.learning_rate.
 void apply(const Override& given, Value& config, config::Problems& problems) {
   const std::string flag = "--set " + given.path + "=" + given.value;
-  problems.comes_from(given.path, flag);
   const std::vector<Step> steps = steps_of(given.path);
-  if (steps.empty())
+  if (steps.empty()) {
+    problems.comes_from(given.path, flag);
     return problems.add(given.path, Place{}, "is not the path of a key",
                         "for example --set trainer.learning_rate=1e-4");
+  }
   Value* at = &config;
+  std::string path;  // in its usual form: items[0]
+  const Value* above = at;
   for (const Step& step : steps) {
+    const bool item = step.index >= 0 || (above && above->is_list() && index_in(step) >= 0);
+    path += item ? str("[", index_in(step), "]") : (path.empty() ? "" : ".") + step.key;
+    above = !above              ? nullptr
+            : !item             ? above->find(step.key)
+            : !above->is_list() ? nullptr
+            : index_in(step) < static_cast<int64_t>(above->items.size())
+                ? &above->items[static_cast<size_t>(index_in(step))]
+                : nullptr;
+  }
+  problems.comes_from(path, flag);
+  for (const Step& given_step : steps) {
+    Step step = given_step;
+    if (at->is_list()) step.index = index_in(step);
     if (step.index >= 0) {
       if (!at->is_list() || static_cast<size_t>(step.index) >= at->items.size())
-        return problems.add(given.path, Place{}, str("there is no item ", step.index),
+        return problems.add(path, Place{}, str("there is no item ", step.index),
                             "items are counted from 0; new items can only be added in the file");
       at = &at->items[static_cast<size_t>(step.index)];
       continue;
     }
     if (at->is_null()) *at = Value::map();
     if (!at->is_map())
-      return problems.add(given.path, Place{},
+      return problems.add(path, Place{},
                           "the value above '" + step.key + "' is not a section, so it cannot contain keys");
     Value* const next = at->find(step.key);
     if (next) {
@@ -135,10 +161,26 @@ std::optional<Value> config_of(const Value& document, config::Problems& problems
 
 Config read_config(Value config, config::Problems& problems, std::span<const Override> overrides) {
   for (const Override& given : overrides) apply(given, config, problems);
-  Config out;
   share_batch_size(config);
-  config::read_section(config::section_of<Config>(), config, &out, "", problems);
-  return out;
+  const config::Section& section = config::section_of<Config>();
+  config::Problems found = problems;
+  Config out;
+  config::read_section(section, config, &out, "", found);
+  bool foreign = false;
+  for (const config::Problem& problem : found.sorted()) {
+    if (problem.what != "no such key") continue;
+    const std::string remedy = remedy_of_foreign_key(config, problem.path);
+    foreign = foreign || !remedy.empty();
+    if (!remedy.empty()) problems.add(problem.path, problem.place, problem.what, remedy);
+  }
+  if (!foreign) {
+    problems = std::move(found);
+    return out;
+  }
+  // Read again: a problem that is there already keeps its remedy.
+  Config again;
+  config::read_section(section, config, &again, "", problems);
+  return again;
 }
 
 Run read_document(const Value& document, std::span<const Override> overrides, config::Problems& problems) {
@@ -149,16 +191,27 @@ Run read_document(const Value& document, std::span<const Override> overrides, co
     problems.add("", document.place, what, "a run is a map of keys: at least 'model:' and 'actions:'");
     return run;
   }
-  if (std::optional<Value> config = config_of(document, problems)) {
-    run.config = read_config(std::move(*config), problems, overrides);
-  }
-  run.actions = read_actions(document.find("actions"), problems);
+  const auto of_actions = [](const Override& given) {
+    const std::vector<Step> steps = steps_of(given.path);
+    return !steps.empty() && steps[0].key == "actions";
+  };
+  std::vector<Override> of_config(overrides.begin(), overrides.end());
+  std::erase_if(of_config, of_actions);
+  if (std::optional<Value> config = config_of(document, problems))
+    run.config = read_config(std::move(*config), problems, of_config);
+  Value actions = Value::map();
+  if (const Value* const given = document.find("actions")) actions.set("actions", *given);
+  for (const Override& given : overrides)
+    if (of_actions(given)) apply(given, actions, problems);
+  run.actions = read_actions(actions.find("actions"), problems);
   return run;
 }
 
 Run read_run(const std::filesystem::path& file, std::span<const Override> overrides, int64_t ranks) {
-  config::Problems problems(file.string());
-  Run run = read_document(parse_file(file), overrides, problems);
+  const bool standard_input = file == "-";
+  config::Problems problems(standard_input ? "standard input" : file.string());
+  const Value document = standard_input ? parse_yaml(files::read("/dev/stdin"), "standard input") : parse_file(file);
+  Run run = read_document(document, overrides, problems);
   run.ranks = ranks;
   check_needs(run, problems);
   for (const Action& action : run.actions)

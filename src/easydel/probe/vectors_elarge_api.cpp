@@ -128,10 +128,10 @@ Value set(Builder& on, const Call& call) {
     on.set_trainer(name_of("trainer_type"), Arguments(call.rest({"trainer_type"})));
     section("trainer", call.keywords);
   } else if (call.name == "add_dataset") {
-    static constexpr std::array<const char*, 3> kPlaces{"dataset_type", "content_field", "split"};
-    call.takes_at_most(1 + kPlaces.size());
+    static constexpr std::array<const char*, 3> places{"dataset_type", "content_field", "split"};
+    call.takes_at_most(1 + places.size());
     Value keys = call.rest({"data_files"});
-    for (size_t i = 1; i < call.positional.size(); ++i) keys.set(kPlaces[i - 1], call.positional[i]);
+    for (size_t i = 1; i < call.positional.size(); ++i) keys.set(places[i - 1], call.positional[i]);
     on.add_dataset(call.take("data_files", 0), Arguments(keys));
     section("mixture", Value::map());
   } else if (call.name == "update_config") {

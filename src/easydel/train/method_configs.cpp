@@ -238,6 +238,11 @@ config::Section TrainerSection::section() {
   }();
   const std::array tables{&config::section_of<TrainerConfig>(), &config::section_of<TrainerPythonConfig>()};
   config::Section out = config::merged(TrainerConfig::doc, tables);
+  Value names = Value::list();
+  for (const MethodConfig& method : all_methods()) names.items.push_back(Value::text(std::string(method.name)));
+  const auto type = std::ranges::find(out.keys, "trainer_type", &config::Key::name);
+  type->schema = Value::map();
+  type->schema.set("enum", std::move(names));
   for (size_t i = 0; i < variants.size(); ++i)
     out.variants.push_back({std::string(all_methods()[i].name), &variants[i]});
   out.read_all = read_trainer;

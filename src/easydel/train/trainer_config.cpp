@@ -1,6 +1,11 @@
 #include "easydel/train/trainer_config.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
@@ -44,14 +49,25 @@ void settle_loss(const LossConfig& loss, const std::string& method, config::Keys
 }  // namespace
 
 std::optional<double> seconds_of(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return std::nullopt;
-  const std::string unit(end, text.data() + text.size());
-  if (unit == "s" || unit == "sec") return number;
-  if (unit == "min" || unit == "m") return number * 60;
-  if (unit == "h" || unit == "hr") return number * 3600;
-  return std::nullopt;
+  static constexpr std::pair<std::string_view, double> kUnits[] = {{"d", 86400}, {"h", 3600}, {"hr", 3600}, {"min", 60},
+                                                                   {"m", 60},    {"sec", 1},  {"s", 1}};
+  double total = 0, smaller_than = std::numeric_limits<double>::infinity();
+  const char *at = text.data(), *const end = at + text.size();
+  do {  // "1h30m": a number and its unit, units falling
+    while (at != end && *at == ' ') ++at;
+    double number = 0;
+    const auto [stop, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || !(number >= 0) || std::isinf(number)) return std::nullopt;
+    at = std::find_if_not(stop, end, [](char c) { return c == ' '; });
+    const char* const unit_end = std::find_if_not(at, end, [](char c) { return c >= 'a' && c <= 'z'; });
+    const auto unit =
+        std::ranges::find(kUnits, std::string_view(at, unit_end), &std::pair<std::string_view, double>::first);
+    if (unit == std::end(kUnits) || unit->second >= smaller_than) return std::nullopt;
+    total += number * unit->second;
+    smaller_than = unit->second;
+    at = unit_end;
+  } while (at != end);
+  return total;
 }
 
 void check_update_divides(const TrainerConfig& config, int64_t ranks) {
@@ -80,7 +96,8 @@ void TrainerConfig::settle(config::Keys& keys) {
   if (learning_rate_end && scheduler == Scheduler::none)
     keys.no_effect("learning_rate_end", "the rate does not fall with scheduler: none");
   if (training_time_limit && !seconds_of(*training_time_limit))
-    keys.refuse("training_time_limit", "'" + *training_time_limit + "' is not a duration", "use 30s, 50min or 23h");
+    keys.refuse("training_time_limit", "'" + *training_time_limit + "' is not a duration",
+                "use 30s, 50min, 23h or 1h30m");
   for (const auto& [name, pattern] :
        {std::pair{"frozen_parameters", &frozen_parameters}, std::pair{"weight_decay_pattern", &weight_decay_pattern}})
     if (*pattern && !is_regex(**pattern))
