@@ -53,8 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         auto ids = tokenizer.encode(words, {});
         auto full = tokenizer.encode_full(words, std::nullopt, {});
         if (ids != full.ids || full.ids.size() != full.offsets.size()) std::abort();
-        tokenizer.decode(ids, false, std::nullopt);
-        tokenizer.decode(ids, true, true);
+        tokenizer.decode(ids, false, std::nullopt, false);
+        tokenizer.decode(ids, true, true, false);
       } catch (const UserError&) {  // a character that the vocabulary lacks
       }
     }

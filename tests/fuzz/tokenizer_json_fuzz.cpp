@@ -19,8 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     auto full = tokenizer.encode_full(words, std::string("pair"), {});
     if (full.ids.size() != full.offsets.size() || full.ids.size() != full.tokens.size()) std::abort();
     if (ids != tokenizer.encode_full(words, std::nullopt, {}).ids) std::abort();
-    tokenizer.decode(ids, false, true);
-    tokenizer.decode(full.ids, true, std::nullopt);
+    tokenizer.decode(ids, false, true, false);
+    tokenizer.decode(full.ids, true, std::nullopt, true);
   } catch (const UserError&) {
   }
   return 0;
