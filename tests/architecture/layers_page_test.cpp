@@ -12,7 +12,7 @@ std::string paragraph(const std::string& page, const std::string& name) {
   const size_t at = page.find(heading);
   if (at == std::string::npos) return "";
   const size_t begin = at + heading.size();
-  return page.substr(begin, page.find("\n### ", begin) - begin);
+  return page.substr(begin, page.find("\n#", begin) - begin);
 }
 
 TEST(LayersPage, HasAParagraphForEveryLayerAndNoOther) {

@@ -58,7 +58,7 @@ TEST_F(Constrained, DrawnTextsAreOfTheLanguageOrItsBeginnings) {
         ended += result.reason == StopReason::end;
       }
     }
-  EXPECT_GT(ended, 30u);
+  EXPECT_GT(ended, 20u);  // of 72: not only beginnings were judged
 }
 
 TEST_F(Constrained, WhereOnlyTheEndIsLeftTheTextEnds) {

@@ -309,14 +309,15 @@ TEST(Resume, SaysWhichSettingsChanged) {
   run(small_run(folder.path(), "{max_training_steps: 2}"));
   run(small_run(folder.path(), "{max_training_steps: 3, learning_rate: 1e-4, weight_decay: 0, save_steps: 7}"));
   EXPECT_TRUE(
-      log.has("settings that were different when it was saved: trainer.learning_rate 0.001 -> 0.0001, "
-              "trainer.weight_decay 0.01 -> 0, trainer.max_training_steps 2 -> 3\n"))
+      log.has("settings that were different when it was saved: trainer.learning_rate 0.001 -> 1e-04, "
+              "trainer.weight_decay 0.01 -> 0.0, trainer.max_training_steps 2 -> 3\n"))
       << log.text;
   log.text.clear();
   run(small_run(folder.path(), "{max_training_steps: 3, learning_rate: 1e-5}"));
   EXPECT_TRUE(
-      log.has("it was trained with other settings than this run's (trainer.learning_rate 0.0001 -> 1e-05, "
-              "trainer.weight_decay 0 -> 0.01); to train anew with them, name another save_directory"))
+      log.has("it was trained with other settings than this run's (trainer.learning_rate 1e-04 -> 1e-05, "
+              "trainer.weight_decay 0.0 -> 0.01); to train anew, name another save_directory or model_name, or set "
+              "resume_if_possible: false"))
       << log.text;
 }
 

@@ -23,7 +23,7 @@ bool is_named(int file, const fs::path& path) {
 std::string text_of(int file) {
   char text[512];
   const ssize_t got = ::pread(file, text, sizeof text, 0);
-  std::string out(text, got > 0 ? static_cast<size_t>(got) : 0);
+  std::string out(text, got > 0 ? size_t(got) : 0);
   return out.substr(0, out.find('\n'));
 }
 

@@ -23,16 +23,16 @@ Fault fault_of_environment() {
   if (first == std::string::npos || second == std::string::npos) wrong("has not three parts");
   const std::string operation = spec.substr(0, first), action = spec.substr(second + 1);
   bool known = operation == "any";
-  for (int i = 0; i <= static_cast<int>(Operation::look); ++i) known |= operation == name_of(static_cast<Operation>(i));
+  for (int i = 0; i <= int(Operation::look); ++i) known |= operation == name_of(static_cast<Operation>(i));
   if (!known) wrong("no operation '" + operation + "'");
   const long nth = std::strtol(spec.c_str() + first + 1, nullptr, 10);
   if (nth < 1) wrong("the count must be 1 or more");
-  static constexpr std::pair<std::string_view, int> kErrors[] = {
+  static constexpr std::pair<std::string_view, int> errors[] = {
       {"ENOSPC", ENOSPC}, {"EIO", EIO},     {"EACCES", EACCES}, {"EROFS", EROFS},
       {"EDQUOT", EDQUOT}, {"EPERM", EPERM}, {"ENOENT", ENOENT}, {"EMFILE", EMFILE},
       {"EXDEV", EXDEV},   {"ELOOP", ELOOP}, {"kill", -1}};
-  const auto* found = std::ranges::find(kErrors, action, &std::pair<std::string_view, int>::first);
-  if (found == std::end(kErrors)) wrong("no errno '" + action + "'");
+  const auto* found = std::ranges::find(errors, action, &std::pair<std::string_view, int>::first);
+  if (found == std::end(errors)) wrong("no errno '" + action + "'");
   const auto seen = std::make_shared<std::atomic<long>>(0);
   return [operation, nth, error = found->second, seen](Operation now, const fs::path&) {
     const bool counts = operation == "any" ? now < Operation::list : operation == name_of(now);
@@ -50,8 +50,8 @@ Fault& fault() {
 }  // namespace
 
 std::string_view name_of(Operation operation) {
-  static constexpr std::string_view kNames[] = {"open", "write", "fsync", "rename", "remove", "mkdir", "list", "look"};
-  return kNames[static_cast<size_t>(operation)];
+  static constexpr std::string_view names[] = {"open", "write", "fsync", "rename", "remove", "mkdir", "list", "look"};
+  return names[size_t(operation)];
 }
 
 void set_fault(Fault wanted) { fault() = std::move(wanted); }

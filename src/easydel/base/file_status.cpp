@@ -61,7 +61,7 @@ bool is_same(const fs::path& one, const fs::path& other) {
 uint64_t size(const fs::path& path) {
   struct stat status = {};
   if (!look(path, status)) detail::fail(path, "open", ENOENT);
-  return static_cast<uint64_t>(status.st_size);
+  return uint64_t(status.st_size);
 }
 
 std::optional<fs::path> link_target(const fs::path& path) {
@@ -118,7 +118,7 @@ uint64_t free_bytes(const fs::path& path) {
   while (!files::exists(above) && above.has_relative_path()) above = above.parent_path();
   struct statvfs disk = {};
   if (::statvfs(above.c_str(), &disk) != 0) detail::fail(above, "open", errno);
-  return static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+  return uint64_t(disk.f_bavail) * disk.f_frsize;
 }
 
 fs::path make_temporary_folder(const std::string& name) {

@@ -50,7 +50,7 @@ std::string sha256_of_file(const fs::path& path) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) detail::fail(path, "read", errno);
     if (got == 0) return hash.hex();
-    hash.add(piece.data(), static_cast<size_t>(got));
+    hash.add(piece.data(), size_t(got));
   }
 }
 

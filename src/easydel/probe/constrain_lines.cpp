@@ -33,7 +33,7 @@ std::optional<size_t> first_blocked(const std::shared_ptr<const text::constrain:
       const auto& nodes = trie.nodes();
       for (size_t i = 0; i < nodes.size();) {
         const size_t end = at + nodes[i].depth;
-        if (end > text.size() || static_cast<uint8_t>(text[end - 1]) != nodes[i].byte) {
+        if (end > text.size() || uint8_t(text[end - 1]) != nodes[i].byte) {
           i += nodes[i].size;
           continue;
         }
@@ -78,7 +78,7 @@ std::string ConstrainProbe::answer(std::string_view line) const try {
   if (const auto at = first_blocked(constraint_, text)) {
     // The character that the byte belongs to.
     size_t begin = *at;
-    while (begin > 0 && (static_cast<uint8_t>(text[begin]) & 0xc0) == 0x80) --begin;
+    while (begin > 0 && (uint8_t(text[begin]) & 0xc0) == 0x80) --begin;
     blocked = Value::integer(text::count_characters(std::string_view(text).substr(0, begin)));
   }
   out.set("blocked_at", std::move(blocked));
