@@ -77,7 +77,10 @@ class Trial:
         records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         left["losses"] = [(r["step"], r["loss"]) for r in records if "loss" in r]
         left["evaluations"] = [(r["step"], r["eval_loss"]) for r in records if "eval_loss" in r]
-        left["names"] = sorted(p.name for p in run.iterdir())
+        # A run that was asked to stop saves where it stopped: then other checkpoints are the last ones, but not more.
+        names = sorted(p.name for p in run.iterdir())
+        left["files"] = [name for name in names if not name.startswith("run-")]
+        left["checkpoints"] = sum(name.startswith("run-") for name in names)
         return left
 
     def check_end(self, folder):

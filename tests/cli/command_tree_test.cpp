@@ -15,7 +15,7 @@ std::string completed(const std::string& words) {
   const test::TemporaryFolder folder;
   test::write_file(folder / "script", test::run_program({"completion", "bash"}).out);
   const auto ran = test::run({"bash", "-c",
-                              "source script && COMP_WORDS=(" + words +
+                              "source ./script && COMP_WORDS=(" + words +
                                   ") && COMP_CWORD=$((${#COMP_WORDS[@]}-1)) && _easydel && echo \"${COMPREPLY[*]}\""},
                              {.folder = folder.path()});
   EXPECT_EQ(ran.err, "");

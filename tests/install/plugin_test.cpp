@@ -57,8 +57,8 @@ TemporaryFolder* Plugin::folder_ = nullptr;
 bool Plugin::made_ = false;
 
 TEST_F(Plugin, GivesAFamilyThatComputes) {
-  const Ran ran = easydel({"--quiet", "--plugin", file("out/llama_layernorm.so"), "generate", file("model"), "--prompt",
-                           "One day", "-n", "3"});
+  const Ran ran = easydel({"--quiet", "--plugin", file("out/llama_layernorm.so"), "generate", file("model"),
+                           "--random-weights", "--prompt", "One day", "-n", "3"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out, "");
   const Ran described = easydel({"describe", "model", file("model")},
@@ -119,7 +119,7 @@ TEST_F(Plugin, GivesAMethodThatTrainsOnItsOwnCompletions) {
 }
 
 TEST_F(Plugin, WithoutItTheFamilyIsUnknown) {
-  const Ran ran = easydel({"generate", file("model"), "--prompt", "One day"});
+  const Ran ran = easydel({"generate", file("model"), "--random-weights", "--prompt", "One day"});
   EXPECT_EQ(ran.status, 2);
   EXPECT_TRUE(ran.err.starts_with("FOLDER/model/config.json: model_type: 'llama_layernorm' is not built yet\n"))
       << ran.err;
@@ -127,7 +127,7 @@ TEST_F(Plugin, WithoutItTheFamilyIsUnknown) {
 
 TEST_F(Plugin, AnotherFileIsOneClearError) {
   const auto refusal_of = [](const std::string& name) {
-    const Ran ran = easydel({"--plugin", name, "generate", file("model"), "--prompt", "x"});
+    const Ran ran = easydel({"--plugin", name, "generate", file("model"), "--random-weights", "--prompt", "x"});
     EXPECT_EQ(ran.status, 2);
     EXPECT_EQ(ran.out, "");
     return ran.err;

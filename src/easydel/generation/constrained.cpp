@@ -19,8 +19,9 @@ class ConstrainedSequences {
         mask_(text::constrain::mask_words(constraint_->tokens().size())) {}
 
   std::span<const uint64_t> next(std::span<const TokenId> tokens) {
-    tokens = tokens.subspan(std::min(prompt_, tokens.size()));
-    Matcher& matcher = matcher_of(tokens);
+    const std::span<const TokenId> prompt = tokens.first(std::min(prompt_, tokens.size()));
+    tokens = tokens.subspan(prompt.size());
+    Matcher& matcher = matcher_of(prompt, tokens);
     matcher.fill(mask_);
     if (std::ranges::all_of(mask_, [](uint64_t word) { return word == 0; }))
       refuse("constrained output",
@@ -37,7 +38,7 @@ class ConstrainedSequences {
   static constexpr size_t kMost = 64;  // sequences, with those that beams continue
 
   // The longest known beginning goes on; the others stay, because beams continue one sequence in several ways.
-  Matcher& matcher_of(std::span<const TokenId> tokens) {
+  Matcher& matcher_of(std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
     Known* best = nullptr;
     for (Known& known : known_) {
       const bool begins =
@@ -45,7 +46,7 @@ class ConstrainedSequences {
       if (begins && (!best || known.tokens.size() > best->tokens.size())) best = &known;
     }
     if (best && best->tokens.size() == tokens.size()) return best->matcher;
-    Known next{{}, best ? best->matcher : Matcher(constraint_)};
+    Known next{{}, best ? best->matcher : Matcher(constraint_, place_after(prompt))};
     for (size_t i = best ? best->tokens.size() : 0; i < tokens.size(); ++i)
       if (!next.matcher.accept(tokens[i]))
         refuse("constrained output",
@@ -55,6 +56,13 @@ class ConstrainedSequences {
     known_.push_front(std::move(next));
     if (known_.size() > kMost) known_.pop_back();
     return known_.front().matcher;
+  }
+
+  // A continuation has the space that its first token brings, which a text would drop at its start.
+  text::TextPlace place_after(std::span<const TokenId> prompt) const {
+    text::TextPlace place = text::TextPlace::start;
+    for (const TokenId token : prompt) constraint_->tokens().bytes(token, place);
+    return place;
   }
 
   std::string tail(std::span<const TokenId> tokens) const {

@@ -55,7 +55,8 @@ class Constraint {
 // One text under a constraint. A copy goes on from the same place. Not thread-safe.
 class Matcher {
  public:
-  explicit Matcher(std::shared_ptr<const Constraint> constraint);
+  // `place`: where the first token is; after a prompt, where the prompt's last token leaves the next one.
+  explicit Matcher(std::shared_ptr<const Constraint> constraint, TextPlace place = TextPlace::start);
 
   // Sets the bits of the tokens that may come next, and those that end the text where it may end: all bits of `mask`
   // [mask_words(tokens)] are written. If no bit is set, no token of this vocabulary can go on.
@@ -84,7 +85,7 @@ class Matcher {
   std::shared_ptr<const Constraint> constraint_;
   Stacks stacks_;
   Position position_;
-  TextPlace place_ = TextPlace::start;
+  TextPlace place_;
   bool ended_ = false;
   std::vector<Position> levels_;  // of a walk, by depth
 };

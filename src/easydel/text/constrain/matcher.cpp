@@ -86,10 +86,11 @@ Constraint::Constraint(std::shared_ptr<const Automaton> automaton, std::shared_p
     : automaton_(std::move(automaton)), tokens_(std::move(tokens)), store_(std::make_unique<Store>()) {}
 Constraint::~Constraint() = default;
 
-Matcher::Matcher(std::shared_ptr<const Constraint> constraint)
-    : constraint_(std::move(constraint)), stacks_(constraint_->automaton()), position_(stacks_.begin()) {
-  place_ = constraint_->tokens().canonical(TextPlace::start);
-}
+Matcher::Matcher(std::shared_ptr<const Constraint> constraint, TextPlace place)
+    : constraint_(std::move(constraint)),
+      stacks_(constraint_->automaton()),
+      position_(stacks_.begin()),
+      place_(constraint_->tokens().canonical(place)) {}
 
 bool Matcher::is_free() const {
   return std::ranges::any_of(position_.configs,
