@@ -153,7 +153,25 @@ TEST(Resume, MetricsAreOnTheDiskBeforeTheCheckpoint) {
   EXPECT_LT(metrics, model);
 }
 
-class Stopping : public testing::TestWithParam<int> {};
+class Stopping : public testing::TestWithParam<int> {
+ protected:
+  // A test that runs under nohup inherits that SIGHUP is ignored, which a run respects.
+  void SetUp() override { before_ = std::signal(GetParam(), SIG_DFL); }
+  void TearDown() override { std::signal(GetParam(), before_); }
+
+ private:
+  void (*before_)(int) = SIG_DFL;
+};
+
+TEST(Interrupts, NohupHolds) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  const TemporaryFolder folder;
+  LogLines log;
+  const Ended ended = run(small_run(folder.path(), "max_training_steps: 3"), 2, SIGHUP);
+  std::signal(SIGHUP, before);
+  EXPECT_EQ(ended.outcome.signal, 0);
+  EXPECT_EQ(ended.outcome.step, 3);
+}
 
 TEST_P(Stopping, SavesAndGoesOnToTheBit) {
   const TemporaryFolder whole, cut;

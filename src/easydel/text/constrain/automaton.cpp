@@ -228,7 +228,7 @@ class AutomatonBuilder {
       for (RuleId caller = 0; caller < last_in.size(); ++caller) {
         auto& callees = last_in[caller];
         std::ranges::sort(callees);
-        callees.erase(std::ranges::unique(callees).begin(), callees.end());
+        callees.erase(std::unique(callees.begin(), callees.end()), callees.end());
         for (const RuleId callee : callees) {
           const ByteSet before = out_.rules_[callee].follow;
           out_.rules_[callee].follow |= out_.rules_[caller].follow;

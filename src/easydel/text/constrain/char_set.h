@@ -80,7 +80,7 @@ void easydel::text::constrain::sweep(const std::vector<Arrow>& arrows, Each&& ea
     if (!open.empty() && next > at) {
       targets = open;
       std::ranges::sort(targets);
-      targets.erase(std::ranges::unique(targets).begin(), targets.end());
+      targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
       each(at, next - 1, targets);
     }
     at = next;

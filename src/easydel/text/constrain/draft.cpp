@@ -198,7 +198,7 @@ class Determinizer {
       for (const Arrow& arrow : arrows)
         for (const uint32_t to : closed({arrow.to})) out.bytes.push_back({arrow.first, arrow.last, id_of({to})});
       std::ranges::sort(out.bytes);
-      out.bytes.erase(std::ranges::unique(out.bytes).begin(), out.bytes.end());
+      out.bytes.erase(std::unique(out.bytes.begin(), out.bytes.end()), out.bytes.end());
     }
     std::ranges::sort(calls, {}, &Automaton::Call::rule);
     for (size_t i = 0; i < calls.size();) {
@@ -206,7 +206,7 @@ class Determinizer {
       const RuleId rule = calls[i].rule;
       for (; i < calls.size() && calls[i].rule == rule; ++i) targets.push_back(calls[i].to);
       std::ranges::sort(targets);
-      targets.erase(std::ranges::unique(targets).begin(), targets.end());
+      targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
       targets = closed(std::move(targets));
       if (together) {
         out.calls.push_back({rule, id_of(std::move(targets))});

@@ -22,7 +22,7 @@ uint64_t hash_configs(std::span<const Config> configs) {
 void tidy_configs(std::vector<Config>& configs) {
   if (configs.size() < 2) return;
   std::ranges::sort(configs);
-  configs.erase(std::ranges::unique(configs).begin(), configs.end());
+  configs.erase(std::unique(configs.begin(), configs.end()), configs.end());
 }
 
 }  // namespace

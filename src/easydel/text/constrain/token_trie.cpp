@@ -33,7 +33,7 @@ TokenBytes::TokenBytes(std::shared_ptr<const Tokenizer> tokenizer, std::vector<T
   const TokenId limit = tokenizer_->id_limit();
   size_ = size > 0 ? size : limit;
   std::ranges::sort(ends_);
-  ends_.erase(std::ranges::unique(ends_).begin(), ends_.end());
+  ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
   std::erase_if(ends_, [&](TokenId id) { return id < 0 || id >= size_; });
   const auto count = static_cast<TokenId>(std::min<int64_t>(limit, size_));
   for (size_t place = 0; place < 3; ++place) {
