@@ -44,21 +44,14 @@ Speeds ours(const std::string& model, const Held& weights, int context, int fres
   const std::string new_tokens = std::to_string(fresh + 1);  // the prefill gives the first one
   std::vector<double> prefill, decode;
   for (int run = 0; run < runs; ++run) {
-    std::vector<std::string> command = {"generate",
-                                        model,
-                                        "--jsonl",
-                                        "--batch",
-                                        "1",
-                                        "--prompt",
-                                        prompt_of(context),
-                                        "--prompt",
-                                        prompt_of(context),
-                                        "--max-new-tokens",
-                                        new_tokens,
-                                        "--temperature",
-                                        "0",
-                                        "--min-new-tokens",
-                                        new_tokens};
+    std::vector<std::string> command = {"generate",         model,
+                                        "--random-weights", "--jsonl",
+                                        "--batch",          "1",
+                                        "--prompt",         prompt_of(context),
+                                        "--prompt",         prompt_of(context),
+                                        "--max-new-tokens", new_tokens,
+                                        "--temperature",    "0",
+                                        "--min-new-tokens", new_tokens};
     command.insert(command.end(), weights.flags.begin(), weights.flags.end());
     const Measured got = run_program(command);
     check(got.status == 0, "generate: ", got.err);

@@ -84,9 +84,9 @@ std::string prompt() {
 
 // Seconds to prefill the prompt of 512 tokens.
 double prefill(const fs::path& model, const std::string& dtype, const std::string& prompt) {
-  const Measured got =
-      run_program({"generate", model.string(), "--dtype", dtype, "--jsonl", "--batch", "1", "--prompt", prompt,
-                   "--prompt", prompt, "--prompt", prompt, "--max-new-tokens", "1", "--temperature", "0"});
+  const Measured got = run_program({"generate", model.string(), "--random-weights", "--dtype", dtype, "--jsonl",
+                                    "--batch", "1", "--prompt", prompt, "--prompt", prompt, "--prompt", prompt,
+                                    "--max-new-tokens", "1", "--temperature", "0"});
   // The third prompt, because weights are packed when they are used for the second time.
   const size_t end = got.out.rfind('\n'), begin = got.out.rfind('\n', end - 1) + 1;
   const Value line = parse_json(got.out.substr(begin, end - begin));
