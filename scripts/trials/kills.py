@@ -26,13 +26,14 @@ def kills():
     seconds = time.monotonic() - begin
 
     folder, killed, runs, restarts = one.setup("killed"), 0, 0, 0
-    before = []
+    before, stopped = [], False  # of this folder: its good checkpoints, and whether a run in it was asked to stop
     for n in range(1, 1000000):
         if killed == (calls if one.options.every_call else one.options.count):
             break
         how = "call" if one.options.every_call else one.random.choice(["call", "moment", "term", "hangup"])
         if one.options.every_call:
-            folder, before = one.setup(f"killed-{n}"), []
+            folder, before, stopped = one.setup(f"killed-{n}"), [], False
+        stopped |= how in ("term", "hangup")
         if how == "call":
             at = n if one.options.every_call else one.random.randint(1, calls)
             status, text = one.run(folder, **preload, TRIAL_KILL_BELOW=str(folder / "out"), TRIAL_KILL_AT=str(at))
@@ -53,10 +54,10 @@ def kills():
         killed += status != 0
         if status == 0 or one.options.every_call:
             restarts += 1
-            one.check_end(folder)
+            one.check_end(folder, stopped)
             if status == 0:
-                folder, before = one.setup(f"killed-{n}"), []
-    one.check_end(folder)
+                folder, before, stopped = one.setup(f"killed-{n}"), [], False
+    one.check_end(folder, stopped)
     one.finish(f"{killed} kills in {runs} runs ({calls} calls of a run change the disk), {restarts + 1} runs ended")
 
 

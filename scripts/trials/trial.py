@@ -1,5 +1,6 @@
 """What the trials share: a run of a second on the story model, and what must hold after it was disturbed."""
 import argparse
+import copy
 import hashlib
 import json
 import os
@@ -77,15 +78,16 @@ class Trial:
         records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         left["losses"] = [(r["step"], r["loss"]) for r in records if "loss" in r]
         left["evaluations"] = [(r["step"], r["eval_loss"]) for r in records if "eval_loss" in r]
-        # A run that was asked to stop saves where it stopped: then other checkpoints are the last ones, but not more.
-        names = sorted(p.name for p in run.iterdir())
-        left["files"] = [name for name in names if not name.startswith("run-")]
-        left["checkpoints"] = sum(name.startswith("run-") for name in names)
+        left["names"] = sorted(path.name for path in run.iterdir())
         return left
 
-    def check_end(self, folder):
-        left = self.run_to_end(folder)
-        for key, value in self.straight.items():
+    # A run that was asked to stop has saved at that step, too. So its last checkpoints may be others; there may not be more.
+    def check_end(self, folder, was_stopped=False):
+        left, wanted = self.run_to_end(folder), copy.deepcopy(self.straight)
+        if was_stopped:
+            for names in (left["names"], wanted["names"]):
+                names[:] = ["run-" if name.startswith("run-") else name for name in names]
+        for key, value in wanted.items():
             if left[key] != value:
                 raise Lost(f"{folder}: {key} is {left[key]}, not {value}")
 

@@ -11,12 +11,12 @@ namespace easydel::test {
 namespace {
 
 // The methods' own files, the two lists of methods, and the default of trainer_type. Recorded cases of other programs
-// (replay_*, vectors_*) say which method they are of, and their keys (foreign_keys) which one they mean.
+// (replay_*, vectors_*) say which method they are of.
 bool may_name_methods(const SourceFile& file) {
   static const std::set<std::string> lists{"methods.cpp", "method_configs.cpp", "trainer_config.h"};
   const fs::path path = file.path;
   const std::string name = path.filename().string();
-  if (name.starts_with("replay_") || name.starts_with("vectors_") || name == "foreign_keys.cpp") return true;
+  if (name.starts_with("replay_") || name.starts_with("vectors_")) return true;
   if (file.layer() != "train") return false;
   if (lists.contains(name)) return true;
   return std::ranges::any_of(train::method_configs(), [&](const train::MethodConfig& method) {

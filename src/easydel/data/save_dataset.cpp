@@ -6,6 +6,7 @@
 #include <map>
 
 #include "easydel/base/error.h"
+#include "easydel/base/file_listing.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/data/columnar.h"
@@ -88,9 +89,9 @@ void write_file(const fs::path& file, const SaveConfig& save, const Table& table
 
 // Size of a row before compression.
 int64_t bytes_of_row(const SaveConfig& save, const Table& table, int64_t i) {
-  if (!is_columnar(save)) return static_cast<int64_t>(json_row(table, i).size()) + 2;
+  if (!is_columnar(save)) return int64_t(json_row(table, i).size()) + 2;
   int64_t bytes = 0;
-  for (const auto& list : table.row(i)) bytes += 4 * static_cast<int64_t>(list.size() + 1);
+  for (const auto& list : table.row(i)) bytes += 4 * int64_t(list.size() + 1);
   return bytes;
 }
 
@@ -175,15 +176,9 @@ Value description_of(const Dataset& dataset, const SaveConfig& save, const Saved
 
 void write_record(const fs::path& folder, const Value& description,
                   const std::map<std::string, files::Recorder::Entry>& written) {
-  Value record = Value::map(), list = Value::map();
-  for (const auto& [name, entry] : written) {
-    Value one = Value::map();
-    one.set("bytes", Value::integer(static_cast<int64_t>(entry.bytes)));
-    one.set("sha256", Value::text(entry.sha256));
-    list.set(name, std::move(one));
-  }
+  Value record = Value::map();
   record.set("saved", description);
-  record.set("files", std::move(list));
+  record.set("files", files::listing_of(written));
   files::write(folder / record_name, to_json(record, 2) + "\n");
 }
 
@@ -199,11 +194,7 @@ bool holds(const fs::path& folder, const Value& description) {
   const Value* const saved = record.find("saved");
   const Value* const list = record.find("files");
   if (!saved || *saved != description || !list || !list->is_map()) return false;
-  return std::ranges::all_of(list->entries, [&](const auto& entry) {
-    const fs::path path = folder / entry.first;
-    const Value* const hash = entry.second.find("sha256");
-    return files::is_file(path) && hash && files::sha256_of_file(path) == hash->scalar;
-  });
+  return files::listing_defect(folder, *list).empty();
 }
 
 // A save is written next to its folder and takes its place by two renames; what else was in the folder follows. Each

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "easydel/base/error.h"
+#include "easydel/train/method_configs.h"
 
 namespace easydel::elarge {
 namespace {
@@ -34,7 +35,7 @@ bool is_true(const Value& value) { return value.as_bool().value_or(!value.is_nul
 
 std::string word_of(const Value& value) {
   std::string word = value.is_text() || value.as_string() ? value.scalar : "";
-  std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(word, word.begin(), [](unsigned char c) { return char(std::tolower(c)); });
   return word;
 }
 
@@ -64,7 +65,7 @@ std::string warmup_of(const Value& value, const Around& around) {
   const auto ratio = value.as_double();
   for (const char* name : {"max_training_steps", "max_steps"})
     if (const Value* const steps = around.find(name); steps && ratio && steps->as_int())
-      return std::to_string(std::llround(*ratio * static_cast<double>(*steps->as_int())));
+      return std::to_string(std::llround(*ratio * double(*steps->as_int())));
   return str("N  # ", flow(value), " of the number of steps");
 }
 
@@ -96,8 +97,8 @@ std::string whole_number(const Value& value, const Around&) {
   return number ? std::to_string(std::max<long long>(1, std::llround(std::ceil(*number)))) : "N";
 }
 std::string method_of(const Value& value, const Around&) {
-  const std::string word = word_of(value);
-  return word == "pt" || word == "pretrain" ? "sft" : word == "rm" ? "reward" : word;
+  const train::MethodConfig* const method = train::find_method_config(train::our_word(word_of(value)));
+  return method ? std::string(method->name) : word_of(value);
 }
 std::string files_of(const Value& value, const Around&) {
   const auto inform = [](const Value& name) { return "{data_files: " + to_yaml_flow(name) + "}"; };

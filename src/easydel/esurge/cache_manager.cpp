@@ -213,35 +213,12 @@ void CacheManager::fork(SequencePages& from, SequencePages& to, const Demand& de
   reserve(to);
 }
 
-// Enters all whole pages up to `computed`.
-void CacheManager::index_pages(SequencePages& pages, const TokenKeys& keys, int64_t computed) {
-  const int64_t page_size = layout().page_size;
-  while (pages.indexed + page_size <= computed) {
-    const auto at = size_t(pages.indexed / page_size);
-    tokens_.clear();
-    for (int64_t i = 0; i < page_size; ++i) tokens_.push_back(keys[pages.indexed + i]);
-    mine_.assign(size_t(groups()), -1);
-    for (int g = 0; g < groups(); ++g)
-      if (g != state_group_) mine_[size_t(g)] = pages.tables[size_t(g)][at];
-    PrefixIndex::Node* const node = index_.insert(pages.node, tokens_, mine_);
-    for (int g = 0; g < groups(); ++g)
-      if (g != state_group_) pages.tables[size_t(g)][at] = mine_[size_t(g)];
-    index_.use(node);
-    index_.forget(pages.node);
-    pages.node = node;
-    pages.indexed += page_size;
-    ++version_;
-  }
-}
-
-// Enters the whole pages, and the tokens after them as part of a page. Returns the node that ends at `computed`.
-PrefixIndex::Node* CacheManager::index_rest(SequencePages& pages, const TokenKeys& keys, int64_t computed) {
-  index_pages(pages, keys, computed);
-  const int64_t rest = computed - pages.indexed;
-  if (rest == 0) return pages.node;
+// Enters the page after the indexed ones, as far as its first `count` tokens. Of pages that the index has already, the
+// sequence takes the index's.
+PrefixIndex::Node* CacheManager::index_page(SequencePages& pages, const TokenKeys& keys, int64_t count) {
   const auto at = size_t(pages.indexed / layout().page_size);
   tokens_.clear();
-  for (int64_t i = 0; i < rest; ++i) tokens_.push_back(keys[pages.indexed + i]);
+  for (int64_t i = 0; i < count; ++i) tokens_.push_back(keys[pages.indexed + i]);
   mine_.assign(size_t(groups()), -1);
   for (int g = 0; g < groups(); ++g)
     if (g != state_group_) mine_[size_t(g)] = pages.tables[size_t(g)][at];
@@ -250,6 +227,25 @@ PrefixIndex::Node* CacheManager::index_rest(SequencePages& pages, const TokenKey
     if (g != state_group_) pages.tables[size_t(g)][at] = mine_[size_t(g)];
   ++version_;
   return node;
+}
+
+// Enters all whole pages up to `computed`.
+void CacheManager::index_pages(SequencePages& pages, const TokenKeys& keys, int64_t computed) {
+  const int64_t page_size = layout().page_size;
+  while (pages.indexed + page_size <= computed) {
+    PrefixIndex::Node* const node = index_page(pages, keys, page_size);
+    index_.use(node);
+    index_.forget(pages.node);
+    pages.node = node;
+    pages.indexed += page_size;
+  }
+}
+
+// Enters the whole pages, and the tokens after them as part of a page. Returns the node that ends at `computed`.
+PrefixIndex::Node* CacheManager::index_rest(SequencePages& pages, const TokenKeys& keys, int64_t computed) {
+  index_pages(pages, keys, computed);
+  const int64_t rest = computed - pages.indexed;
+  return rest == 0 ? pages.node : index_page(pages, keys, rest);
 }
 
 void CacheManager::advance(SequencePages& pages, const TokenKeys& keys, int64_t computed) {

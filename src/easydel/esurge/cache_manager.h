@@ -89,6 +89,7 @@ class CacheManager {
   void give_back(int group, int32_t page);
   int32_t take(int group, std::vector<PageOp>& ops);
   void reserve(SequencePages& pages);
+  PrefixIndex::Node* index_page(SequencePages& pages, const TokenKeys& keys, int64_t count);
   void index_pages(SequencePages& pages, const TokenKeys& keys, int64_t computed);
   PrefixIndex::Node* index_rest(SequencePages& pages, const TokenKeys& keys, int64_t computed);
   std::vector<int64_t> quota_of(const Demand& demand) const;

@@ -7,6 +7,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/base/file_listing.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 
@@ -34,17 +35,11 @@ std::vector<fs::path> runs_in(const fs::path& folder) {
 }
 
 void write_manifest(const fs::path& folder, const std::map<std::string, files::Recorder::Entry>& written) {
-  Value list = Value::map();
-  for (const auto& [name, entry] : written) {
+  for (const auto& [name, entry] : written)
     if (!files::is_file(folder / name) || files::size(folder / name) != entry.bytes)
       refuse((folder / name).string(), "was changed while it was saved", "another program writes into this folder");
-    Value one = Value::map();
-    one.set("bytes", Value::integer(static_cast<int64_t>(entry.bytes)));
-    one.set("sha256", Value::text(entry.sha256));
-    list.set(name, std::move(one));
-  }
   Value manifest = Value::map();
-  manifest.set("files", std::move(list));
+  manifest.set("files", files::listing_of(written));
   files::write(folder / manifest_name, to_json(manifest, 2) + "\n");
   files::sync_directory(folder);
 }
@@ -55,7 +50,6 @@ struct Defect {
 };
 
 Defect find_defect(const fs::path& checkpoint, const Checkpoints::Inspect& inspect) {
-  std::set<std::string> listed;
   std::string text;
   try {
     if (!files::exists(checkpoint / manifest_name)) return {"it has no manifest.json, so its save did not end"};
@@ -72,20 +66,12 @@ Defect find_defect(const fs::path& checkpoint, const Checkpoints::Inspect& inspe
   const Value* const entries = manifest.find("files");
   if (!entries || !entries->is_map()) return {"its manifest.json lists no files"};
   try {
-    for (const auto& [name, entry] : entries->entries) {
-      const fs::path path = checkpoint / name;
-      if (!files::is_file(path)) return {str(name, " is missing")};
-      const Value* bytes = entry.find("bytes");
-      if (bytes && bytes->as_int() != static_cast<int64_t>(files::size(path)))
-        return {str(name, " has ", files::size(path), " bytes, not ", bytes->scalar)};
-      const Value* hash = entry.find("sha256");
-      if (!hash || hash->scalar != files::sha256_of_file(path))
-        return {str(name, " is not what was written (its hash is different)")};
-      listed.insert(name);
-    }
+    if (std::string defect = files::listing_defect(checkpoint, *entries); !defect.empty()) return {std::move(defect)};
   } catch (const UserError& error) {
     return {error.headline(), true};
   }
+  std::set<std::string> listed;
+  for (const auto& [name, entry] : entries->entries) listed.insert(name);
   try {
     return {inspect ? inspect(checkpoint, listed) : ""};
   } catch (const UserError& error) {
@@ -147,8 +133,8 @@ void Checkpoints::write_whole(const fs::path& whole, const std::function<void(co
     write_manifest(aside, written);
   } catch (...) {
     try {
-      files::remove_all(aside);   // on a full disk the room is needed
-    } catch (const UserError&) {  // what went wrong first is what is said
+      files::remove_all(aside);   // a full disk needs the space
+    } catch (const UserError&) {  // the first error is the one to report
     }
     throw;
   }
@@ -170,7 +156,7 @@ fs::path Checkpoints::save(int64_t step, const std::function<void(const fs::path
 void Checkpoints::prune(int64_t step) const {
   if (!limit_) return;
   try {
-    // Those of later steps are of another run and nobody's to delete here.
+    // Checkpoints of later steps belong to another run, so they stay.
     int64_t kept = 1;
     for (const fs::path& other : runs_in(folder_))
       if (*step_of(other) < step && ++kept > *limit_) remove(other);
@@ -179,17 +165,13 @@ void Checkpoints::prune(int64_t step) const {
   }
 }
 
-fs::path Checkpoints::save_diverged(int64_t step, const std::function<void(const fs::path&)>& write) const {
-  const fs::path to = diverged_path(step);
-  write_whole(to, write);
-  return to;
+void Checkpoints::save_diverged(int64_t step, const std::function<void(const fs::path&)>& write) const {
+  write_whole(diverged_path(step), write);
 }
 
-fs::path Checkpoints::rename_diverged(int64_t step) const {
-  const fs::path to = diverged_path(step);
-  files::remove_all(to);
-  files::rename(path_of(step), to);
-  return to;
+void Checkpoints::rename_diverged(int64_t step) const {
+  files::remove_all(diverged_path(step));
+  files::rename(path_of(step), diverged_path(step));
 }
 
 std::optional<fs::path> Checkpoints::newest() const {

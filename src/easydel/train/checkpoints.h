@@ -36,10 +36,9 @@ class Checkpoints {
   std::filesystem::path save(int64_t step, const std::function<void(const std::filesystem::path&)>& write) const;
   // Deletes the oldest checkpoints before `step` beyond the limit. What cannot be deleted is warned of.
   void prune(int64_t step) const;
-  // As save, and renames run-{step}, for a state that no run should go on from: run-{step}.diverged.
-  std::filesystem::path save_diverged(int64_t step,
-                                      const std::function<void(const std::filesystem::path&)>& write) const;
-  std::filesystem::path rename_diverged(int64_t step) const;
+  // For a state that no run should resume from: as save() into, or renames run-{step} to, diverged_path(step).
+  void save_diverged(int64_t step, const std::function<void(const std::filesystem::path&)>& write) const;
+  void rename_diverged(int64_t step) const;
   // The newest good one; warns of those that it skips. Nothing: there is none. UserError if the folder cannot be
   // listed, or if there are checkpoints and the disk lets none be read: starting anew would bury them.
   std::optional<std::filesystem::path> newest() const;
@@ -48,12 +47,12 @@ class Checkpoints {
 
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path path_of(int64_t step) const;
+  std::filesystem::path diverged_path(int64_t step) const;  // run-{step}.diverged
   void remove(const std::filesystem::path& checkpoint) const;
 
  private:
   void write_whole(const std::filesystem::path& whole,
                    const std::function<void(const std::filesystem::path&)>& write) const;
-  std::filesystem::path diverged_path(int64_t step) const;
 
   std::filesystem::path folder_;
   std::optional<int64_t> limit_;

@@ -178,6 +178,11 @@ const MethodConfig* find_method_config(std::string_view trainer_type) {
   return nullptr;
 }
 
+std::string_view our_word(std::string_view word) {
+  if (word == "pt" || word == "pretrain") return "sft";
+  return word == "rm" ? "reward" : word;
+}
+
 void register_method_config(const MethodConfig& method) {
   if (find_method_config(method.name))
     refuse("trainer_type", "'" + std::string(method.name) + "' already exists", "give the method a name of its own");

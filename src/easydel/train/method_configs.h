@@ -43,6 +43,8 @@ constexpr MethodConfig method_config(std::string_view name, void (*defaults)(Tra
 
 std::span<const MethodConfig> method_configs();  // in alphabetical order, including methods that are not built
 const MethodConfig* find_method_config(std::string_view trainer_type);  // nullptr: none; '-' and '_' are the same
+// The trainer_type that another tool calls `word`: pt and pretrain are sft, rm is reward; any other word is itself.
+std::string_view our_word(std::string_view word);
 // One more, from a plug-in. method_configs() has it from now on, and spans and pointers of before are stale: call it
 // before a run is read. UserError if the name is taken.
 void register_method_config(const MethodConfig& method);

@@ -49,23 +49,23 @@ Forwarding Trainer::forwarding(bool training) const {
   Forwarding out;
   out.checkpointing = training ? parts_.checkpointing : nn::CheckpointPolicy();
   out.training = training;
-  out.seed = static_cast<uint64_t>(config().shuffle_seed_train);
+  out.seed = uint64_t(config().shuffle_seed_train);
   return out;
 }
 
 Trainer::RankBatch Trainer::rank_batch_of(const MicroBatch& micro) const {
   const std::span<const data::Example* const> all(micro);
-  const auto [begin, end] = ranks_.rows(static_cast<int64_t>(micro.size()));
+  const auto [begin, end] = ranks_.rows(int64_t(micro.size()));
   RankBatch part;
   for (size_t i = 0; i < all.size(); ++i) {
-    const auto tokens = static_cast<int64_t>(all[i]->tokens.size());
-    if (static_cast<int64_t>(i) < begin) part.first_token += tokens;
+    const auto tokens = int64_t(all[i]->tokens.size());
+    if (int64_t(i) < begin) part.first_token += tokens;
     part.tokens += tokens;
   }
-  part.batch = method_->collate(all.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+  part.batch = method_->collate(all.subspan(size_t(begin), size_t(end - begin)));
   if (ranks_.parts() > 1 && !(part.batch.weight > 0)) {
     const auto learned = std::ranges::find_if(all, [](const data::Example* e) { return e->labelled() > 0; });
-    const size_t lent = learned == all.end() ? 0 : static_cast<size_t>(learned - all.begin());
+    const size_t lent = learned == all.end() ? 0 : size_t(learned - all.begin());
     part.batch = method_->collate(all.subspan(lent, 1));
     part.share = 0;
   }
@@ -93,16 +93,16 @@ std::optional<Trainer::StepResult> Trainer::update(int64_t step, bool metrics, c
   for (const MicroBatch& micro : source_->step(step)) {
     const RankBatch& part = parts.emplace_back(rank_batch_of(micro));
     totals[0] += part.share * part.batch.weight;
-    totals[1] += part.share * static_cast<double>(part.batch.size());
-    totals[2] += part.share * static_cast<double>(part.batch.examples);
+    totals[1] += part.share * double(part.batch.size());
+    totals[2] += part.share * double(part.batch.examples);
     totals[3] += part.share;
   }
   ranks_.sum(totals);
   const double weight = std::max(method_->divisor(totals[0]), 1e-9);
-  result.tokens = static_cast<int64_t>(totals[1]), result.examples = static_cast<int64_t>(totals[2]);
+  result.tokens = int64_t(totals[1]), result.examples = int64_t(totals[2]);
 
   Forwarding how = forwarding(true);
-  how.step = static_cast<uint64_t>(step);
+  how.step = uint64_t(step);
   how.metrics = metrics;
   Means means;
   double sum = 0;
@@ -154,20 +154,19 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
   std::vector<Metric> metrics;
   double sum = 0, weight = 0;
   int64_t batches = 0;
-  for (size_t i = 0; i < order.size(); i += static_cast<size_t>(at_once), ++batches) {
+  for (size_t i = 0; i < order.size(); i += size_t(at_once), ++batches) {
     if (config().max_evaluation_steps && batches == *config().max_evaluation_steps) break;
     if (stop()) return std::nullopt;
     MicroBatch micro;
-    for (size_t k = i; k < std::min(order.size(), i + static_cast<size_t>(at_once)); ++k)
+    for (size_t k = i; k < std::min(order.size(), i + size_t(at_once)); ++k)
       micro.push_back(&evaluation_->at(order[k]));
     const RankBatch part = rank_batch_of(micro);
     const Loss loss = loss_of(part, forwarding(false), method_->divisor(part.batch.weight));
-    double totals[4] = {loss.sum.item<double>(), part.share * part.batch.weight,
-                        part.share * static_cast<double>(part.batch.size()),
-                        part.share * static_cast<double>(part.batch.examples)};
+    double totals[4] = {loss.sum.item<double>(), part.share * part.batch.weight, part.share * double(part.batch.size()),
+                        part.share * double(part.batch.examples)};
     ranks_.sum(totals);
     sum += totals[0], weight += totals[1];
-    report.tokens += static_cast<int64_t>(totals[2]), report.examples += static_cast<int64_t>(totals[3]);
+    report.tokens += int64_t(totals[2]), report.examples += int64_t(totals[3]);
     if (metrics.empty()) {
       metrics = loss.metrics;
     } else {
@@ -218,7 +217,7 @@ RunState Trainer::state_at(int64_t step) const {
   state.step = step;
   state.tokens_seen = tokens_seen_;
   state.optimizer_steps = optimizer_->steps();
-  state.seed = static_cast<uint64_t>(parts_.mixture.seed.value_or(config().shuffle_seed_train));
+  state.seed = uint64_t(parts_.mixture.seed.value_or(config().shuffle_seed_train));
   state.cursor = source_->cursor(step);
   state.data = source_->fingerprint();
   state.update = config().total_batch_size;
@@ -248,15 +247,17 @@ void Trainer::save(int64_t step) {
 
 std::filesystem::path Trainer::keep_diverged(int64_t step) {
   if (saved_step_ == step) {
-    const std::filesystem::path to = ranks_.first() ? checkpoints_.rename_diverged(step) : last_saved_;
+    if (ranks_.first()) checkpoints_.rename_diverged(step);
     saved_step_ = -1;
-    return to;
+    return checkpoints_.diverged_path(step);
   }
   if (step == plan_.from_step || !not_finite().empty()) return {};
   const RunState state = state_at(step);
-  if (!ranks_.first()) return write_checkpoint({}, state), last_saved_;
-  return checkpoints_.save_diverged(step,
-                                    [&](const std::filesystem::path& folder) { write_checkpoint(folder, state); });
+  if (ranks_.first())
+    checkpoints_.save_diverged(step, [&](const std::filesystem::path& folder) { write_checkpoint(folder, state); });
+  else
+    write_checkpoint({}, state);
+  return checkpoints_.diverged_path(step);
 }
 
 void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunState& state) {

@@ -35,10 +35,10 @@ void Trainer::resume() {
   read_optimizer(*found, parts_.load, *parts_.model, *optimizer_,
                  [&](const weights::SafetensorsFile& file) { method_->restore(SavedState(file, state.method)); });
   if (const std::string broken = not_finite(); !broken.empty()) {
-    std::filesystem::path to;
-    if (ranks_.first()) to = checkpoints_.rename_diverged(state.step);
+    if (ranks_.first()) checkpoints_.rename_diverged(state.step);
     refuse(found->string(), str(broken, " holds values that are not finite (NaN or infinity): the run had diverged"),
-           "it was renamed to " + to.string() + "; run again to go on from the checkpoint before it, or to start anew");
+           "it was renamed to " + checkpoints_.diverged_path(state.step).string() +
+               "; run again to go on from the checkpoint before it, or to start anew");
   }
   optimizer_->set_steps(state.optimizer_steps);
   tokens_seen_ = state.tokens_seen;

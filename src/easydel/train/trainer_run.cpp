@@ -29,7 +29,7 @@ std::optional<double> measured_peak(const models::Model& model, const RunPlan& p
 double peak_memory_bytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
+  return double(usage.ru_maxrss) * 1024;
 }
 
 }  // namespace
@@ -136,14 +136,13 @@ class Trainer::Course {
     if (config_.loss().break_on_nan && !result->finite()) stop_at(*result);
     outcome_.step = number;
     losses_ += result->loss;
-    outcome_.train_loss = losses_ / static_cast<double>(number - plan_.from_step);
+    outcome_.train_loss = losses_ / double(number - plan_.from_step);
     history_.unrecorded_loss += result->loss, ++history_.unrecorded_steps;
     StepReport report = report_of(*result);
     report.logged = logged;
     if (recorded) {
       StepReport record = report;
-      record.loss =
-          std::exchange(history_.unrecorded_loss, 0) / static_cast<double>(std::exchange(history_.unrecorded_steps, 0));
+      record.loss = std::exchange(history_.unrecorded_loss, 0) / double(std::exchange(history_.unrecorded_steps, 0));
       if (records_) records_->add(as_record(record, prefix()));
     }
     watcher_.stepped(report);
@@ -174,7 +173,7 @@ class Trainer::Course {
     const bool saves = step > 0 && (stop || minutes || (config_.save_steps && step % *config_.save_steps == 0) ||
                                     (step == plan_.steps && config_.do_last_save));
     if (saves) save();
-    if (!stop && (evaluates || saves)) {  // these take long
+    if (!stop && (evaluates || saves)) {  // minutes, with a large model
       outcome_.signal = stop_signal();
       stop = outcome_.signal != 0;
       if (stop && step > 0) save();
@@ -221,7 +220,7 @@ class Trainer::Course {
   StepReport report_of(const StepResult& result) {
     StepReport report;
     report.step = outcome_.step, report.steps = plan_.steps;
-    report.epoch = static_cast<double>(report.step) / static_cast<double>(plan_.steps_in_epoch);
+    report.epoch = double(report.step) / double(plan_.steps_in_epoch);
     report.loss = result.loss, report.learning_rate = trainer_.schedule_.at(report.step - 1);
     if (config_.log_grad_norms) report.gradient_norm = result.gradient_norm;
     report.tokens = result.tokens, report.tokens_seen = trainer_.tokens_seen_;
@@ -230,16 +229,16 @@ class Trainer::Course {
 
     const double trained = seconds() - paused_, since = std::max(trained - std::exchange(reported_, trained), 1e-9);
     report.seconds = seconds_before_ + seconds();
-    report.tokens_per_second = static_cast<double>(result.tokens) / since;
-    report.examples_per_second = static_cast<double>(result.examples) / since;
+    report.tokens_per_second = double(result.tokens) / since;
+    report.examples_per_second = double(result.examples) / since;
     report.teraflops = report.tokens_per_second * flops_per_token_ / 1e12;
     if (peak_) report.share_of_peak = report.teraflops / *peak_;
-    const auto done = static_cast<double>(report.step - plan_.from_step);
-    report.seconds_left = trained / done * static_cast<double>(plan_.steps - report.step);
+    const auto done = double(report.step - plan_.from_step);
+    report.seconds_left = trained / done * double(plan_.steps - report.step);
     return report;
   }
 
-  // No run goes on from the state that led here: what seemed good before it is in the checkpoint before.
+  // The state before this step already leads here, so it is kept under a name that no run resumes from.
   [[noreturn]] void stop_at(const StepResult& result) {
     watcher_.finished();
     const int64_t step = outcome_.step;
