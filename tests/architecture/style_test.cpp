@@ -8,9 +8,6 @@
 namespace easydel::test {
 namespace {
 
-const std::vector<std::string> layers = {"base", "collective", "columnar", "config", "hub",    "kernels", "mesh",
-                                         "nn",   "ops",        "probe",    "quant",  "tensor", "weights"};
-
 const std::regex number_cast(
     R"((static_cast<(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t|int|unsigned|bool|char|float|double)>))");
 const std::regex prefixed_constant(R"(constexpr [^=;(]*\b(k[A-Z]\w*))");

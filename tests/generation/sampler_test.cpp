@@ -9,7 +9,7 @@ namespace easydel::generation {
 namespace {
 
 TEST(Sampler, PicksByProbability) {
-  const std::vector<float> scores = {std::log(0.5f), kNever, std::log(0.2f), std::log(0.3f)};
+  const std::vector<float> scores = {std::log(0.5f), never_drawn, std::log(0.2f), std::log(0.3f)};
   EXPECT_EQ(pick(scores, 0.0), 0);
   EXPECT_EQ(pick(scores, 0.499), 0);
   EXPECT_EQ(pick(scores, 0.501), 2);
@@ -26,7 +26,7 @@ TEST(Sampler, DrawsBySeedChoiceAndPosition) {
 }
 
 TEST(Sampler, PicksSeveralWithoutPickingOneTwiceAndTheLikelyFirst) {
-  const std::vector<float> scores = {std::log(0.6f), std::log(0.3f), kNever, std::log(0.1f)};
+  const std::vector<float> scores = {std::log(0.6f), std::log(0.3f), never_drawn, std::log(0.1f)};
   std::vector<int> first(4);
   constexpr int kTries = 4000;
   for (int position = 0; position < kTries; ++position) {

@@ -22,7 +22,7 @@ std::vector<float> row(size_t size, uint32_t seed) {
 std::set<size_t> possible(std::span<const float> scores) {
   std::set<size_t> out;
   for (size_t i = 0; i < scores.size(); ++i)
-    if (scores[i] != kNever) out.insert(i);
+    if (scores[i] != never_drawn) out.insert(i);
   return out;
 }
 

@@ -25,7 +25,7 @@
 namespace easydel::cli {
 namespace {
 
-constexpr int kUserError = 2, kBug = 70, kSignal = 128;
+constexpr int user_error = 2, kBug = 70, kSignal = 128;
 
 struct Options {
   int nproc = 1;
@@ -420,7 +420,7 @@ int run(int argc, char** argv) {
     return run_command(argc, argv);
   } catch (const UserError& error) {
     std::cerr << error.what() << "\n";
-    return kUserError;
+    return user_error;
   } catch (const elarge::Interrupted& interrupted) {
     return kSignal + interrupted.signal;
   } catch (const Bug& bug) {

@@ -41,29 +41,29 @@ class Work {
  public:
   explicit Work(const Value& config) {
     for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"})
-      if (const Value* value = config.find(key)) experts_ = static_cast<double>(value->as_int().value_or(0));
+      if (const Value* value = config.find(key)) experts_ = double(value->as_int().value_or(0));
     for (const char* key : {"num_experts_per_tok", "moe_top_k", "moe_k"})
-      if (const Value* value = config.find(key)) chosen_ = static_cast<double>(value->as_int().value_or(0));
+      if (const Value* value = config.find(key)) chosen_ = double(value->as_int().value_or(0));
   }
 
   void add(const std::string& name, const std::vector<int64_t>& shape, int64_t elements) {
     if (shape.size() < 2) return;
     const bool in_layer = without_index(name) != name;
     // The embedding and the head have the same size, or are the same tensor.
-    if (!in_layer) outside_ = std::max(outside_, static_cast<double>(elements));
+    if (!in_layer) outside_ = std::max(outside_, double(elements));
     if (in_layer) layers_ = std::max(layers_, index_of(name) + 1);
     const bool expert = name.find(".experts.") != std::string::npos && experts_ > 0 && chosen_ > 0;
     // The layers that `quantization` covers: no norms, routers or experts.
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
     if (in_layer && shape.size() == 2 && !has(".experts.") && !has("router") && !has("norm") && !has(".gate."))
       linear_ += elements;
-    if (in_layer) inside_ += static_cast<double>(elements) * (expert ? std::min(1.0, chosen_ / experts_) : 1.0);
+    if (in_layer) inside_ += double(elements) * (expert ? std::min(1.0, chosen_ / experts_) : 1.0);
   }
   int64_t layers() const { return layers_; }
   double flops() const { return 2 * (inside_ + outside_); }
   // Bytes of `elements` elements if the linear layers have this many bits and the others are bf16.
   uint64_t quantized_bytes(int64_t elements, double bits) const {
-    return static_cast<uint64_t>(static_cast<double>(elements - linear_) * 2 + static_cast<double>(linear_) * bits / 8);
+    return uint64_t(double(elements - linear_) * 2 + double(linear_) * bits / 8);
   }
 
  private:
@@ -138,8 +138,7 @@ int run_describe_model(const DescribeModelOptions& options) {
       for (const auto& [name, shape] : elarge::core().plan_model(config, read.where)) {
         int64_t numbers = 1;
         for (const int64_t size : shape) numbers *= size;
-        add(name, shape, std::string(weights::name_of(dtype)), numbers,
-            static_cast<uint64_t>(numbers) * weights::size_of(dtype));
+        add(name, shape, std::string(weights::name_of(dtype)), numbers, uint64_t(numbers) * weights::size_of(dtype));
       }
     } catch (const UserError& error) {
       unplanned = error.what();
@@ -171,12 +170,12 @@ int run_describe_model(const DescribeModelOptions& options) {
                              bytes_text(weight_bytes) +
                              (planned ? ", planned from config.json; the folder has no weights" : "") + "\n";
   if (!order.empty()) {
-    const auto as = [&](uint64_t bits) { return bytes_text(static_cast<uint64_t>(elements) * bits / 8); };
+    const auto as = [&](uint64_t bits) { return bytes_text(uint64_t(elements) * bits / 8); };
     out += "layers        " + std::to_string(work.layers()) + "\n";
     out += "memory        fp32 " + as(32) + ", bf16 " + as(16) + ", linear layers in 8bit " +
            bytes_text(work.quantized_bytes(elements, 8)) + ", in nf4 " +
            bytes_text(work.quantized_bytes(elements, 4.5)) + "; training in fp32 with adamw " + as(128) + "\n";
-    out += "work          " + count_text(static_cast<int64_t>(work.flops())) +
+    out += "work          " + count_text(int64_t(work.flops())) +
            "FLOP per token in a forward pass, three times that in training; attention scores not included\n";
   }
   std::vector<std::vector<std::string>> rows;
@@ -190,7 +189,7 @@ int run_describe_model(const DescribeModelOptions& options) {
     row.set("shape", Value::text(group.shape));
     row.set("dtype", Value::text(group.dtype));
     row.set("elements", Value::integer(group.elements));
-    row.set("bytes", Value::integer(static_cast<int64_t>(group.bytes)));
+    row.set("bytes", Value::integer(int64_t(group.bytes)));
     list.items.push_back(row);
   }
   out += text_table(rows) + "files\n";
@@ -201,7 +200,7 @@ int run_describe_model(const DescribeModelOptions& options) {
     rows.push_back({path.filename().string(), bytes_text(bytes)});
     Value file = Value::map();
     file.set("name", Value::text(path.filename().string()));
-    file.set("bytes", Value::integer(static_cast<int64_t>(bytes)));
+    file.set("bytes", Value::integer(int64_t(bytes)));
     files.items.push_back(file);
   }
   out += text_table(rows);
@@ -209,7 +208,7 @@ int run_describe_model(const DescribeModelOptions& options) {
   json.set("folder", Value::text(folder.string()));
   json.set("model_type", Value::text(word("model_type")));
   json.set("parameters", Value::integer(elements));
-  json.set("bytes", Value::integer(static_cast<int64_t>(weight_bytes)));
+  json.set("bytes", Value::integer(int64_t(weight_bytes)));
   json.set("planned", Value::boolean(planned));
   json.set("layers", Value::integer(work.layers()));
   json.set("flops_per_token", Value::number(work.flops()));

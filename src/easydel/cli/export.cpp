@@ -51,7 +51,7 @@ int run_export(const ExportOptions& options) {
   const weights::ConfigFile config = weights::read_config(path);
   const weights::Folder model = weights::Folder::open(path);
   if (options.format == "safetensors") {
-    weights::write_hugging_face(output, model, config, options.dtype, static_cast<uint64_t>(*most));
+    weights::write_hugging_face(output, model, config, options.dtype, uint64_t(*most));
     weights::keep_generation_config(path, output);
     if (text::Tokenizer::exists(tokenizer)) text::save_tokenizer(*text::Tokenizer::load(tokenizer), output);
     return print(output.string() + "\n"), 0;

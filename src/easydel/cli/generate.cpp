@@ -18,7 +18,7 @@ namespace {
 Value line_of(const elarge::Generated& reply, size_t index, const Prompt& prompt,
               const generation::GenerationConfig& generation) {
   Value line = Value::map();
-  line.set("index", Value::integer(static_cast<int64_t>(index)));
+  line.set("index", Value::integer(int64_t(index)));
   if (prompt.is_conversation())
     line.set("messages", prompt.messages);
   else
@@ -28,7 +28,7 @@ Value line_of(const elarge::Generated& reply, size_t index, const Prompt& prompt
   line.set("new_tokens", Value::integer(reply.new_tokens));
   line.set("finish_reason", Value::text(reply.finish_reason));
   if (reply.score) line.set("score", Value::number(*reply.score));
-  if (generation.given.contains("seed")) line.set("seed", Value::integer(static_cast<int64_t>(generation.seed)));
+  if (generation.given.contains("seed")) line.set("seed", Value::integer(int64_t(generation.seed)));
   line.set("prefill_seconds", Value::number(reply.prefill_seconds));
   line.set("decode_seconds", Value::number(reply.decode_seconds));
   return line;
@@ -63,7 +63,7 @@ std::string rounded(double value) {
 
 void print_speed(const std::vector<elarge::Generated>& replies, double seconds) {
   int64_t prompt_tokens = 0, new_tokens = 0;
-  const auto rate = [](int64_t tokens, double of) { return of > 0 ? static_cast<double>(tokens) / of : 0; };
+  const auto rate = [](int64_t tokens, double of) { return of > 0 ? double(tokens) / of : 0; };
   for (const elarge::Generated& reply : replies) prompt_tokens += reply.prompt_tokens, new_tokens += reply.new_tokens;
   std::string text;
   if (replies.size() == 1)

@@ -75,8 +75,8 @@ wchar_t* bold_prompt(EditLine*) {
 unsigned char clear_message(EditLine* line, int) {
   const Editline& edit = *editline();
   const LineInfoW* const shown = edit.line(line);
-  edit.cursor(line, static_cast<int>(shown->lastchar - shown->cursor));
-  edit.erase(line, static_cast<int>(shown->lastchar - shown->buffer));
+  edit.cursor(line, int(shown->lastchar - shown->cursor));
+  edit.erase(line, int(shown->lastchar - shown->buffer));
   return CC_REFRESH;
 }
 
@@ -123,7 +123,7 @@ class LibeditLines final : public LineEditor {
     const wchar_t* const typed = edit_.gets(line_, &count);
     std::fputs(end_pastes.data(), stderr);
     if (!typed || count <= 0) return std::nullopt;
-    std::wstring text(typed, static_cast<size_t>(count));
+    std::wstring text(typed, size_t(count));
     if (text.ends_with(L'\n')) text.pop_back();
     HistEventW event = {};
     if (!text.empty()) edit_.history(history_, &event, H_ENTER, text.c_str());

@@ -81,7 +81,7 @@ StopOnInterrupt::StopOnInterrupt() {
   stop_reply = false;
   struct sigaction stopping = {};
   stopping.sa_handler = [](int) { stop_reply = true; };
-  stopping.sa_flags = static_cast<int>(SA_RESETHAND);
+  stopping.sa_flags = int(SA_RESETHAND);
   ::sigaction(SIGINT, &stopping, &before_);
 }
 

@@ -15,7 +15,7 @@ void print(std::string_view text) {
     const ssize_t wrote = ::write(STDOUT_FILENO, text.data(), text.size());
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) refuse("standard output", str("cannot write: ", std::strerror(errno)));
-    text.remove_prefix(static_cast<size_t>(wrote));
+    text.remove_prefix(size_t(wrote));
   }
 }
 

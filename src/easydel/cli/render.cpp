@@ -72,9 +72,8 @@ std::string marked(const text::Tokenizer& tokenizer, const text::RenderedChat& c
   for (size_t i = 0; i < chat.ids.size();) {
     size_t end = i;
     while (end < chat.ids.size() && chat.assistant_mask[end] == chat.assistant_mask[i]) ++end;
-    const std::string piece = tokenizer.decode(std::vector<text::TokenId>(chat.ids.begin() + static_cast<int64_t>(i),
-                                                                          chat.ids.begin() + static_cast<int64_t>(end)),
-                                               false);
+    const std::string piece = tokenizer.decode(
+        std::vector<text::TokenId>(chat.ids.begin() + int64_t(i), chat.ids.begin() + int64_t(end)), false);
     out += chat.assistant_mask[i] ? on + piece + off : piece;
     i = end;
   }

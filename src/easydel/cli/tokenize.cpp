@@ -21,8 +21,7 @@ int run_tokenize(const std::string& tokenizer, const std::optional<std::string>&
   const text::Encoding encoded = loaded->encode_full(whole, std::nullopt, options);
   for (size_t i = 0; i < encoded.ids.size(); ++i) {
     const auto [begin, end] = encoded.offsets[i];
-    const auto part =
-        std::u32string_view(characters).substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    const auto part = std::u32string_view(characters).substr(size_t(begin), size_t(end - begin));
     out += str(encoded.ids[i], "\t", encoded.tokens[i], "\t", to_json(Value::text(text::to_utf8(part))), "\n");
   }
   return print(out), 0;

@@ -120,7 +120,7 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
 // Documents in the order of the first epoch, so that packed rows mix and shuffle them, too.
 std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& order) {
   std::vector<Example> out;
-  for (const int64_t index : order.epoch(0)) out.push_back(documents[static_cast<size_t>(index)]);
+  for (const int64_t index : order.epoch(0)) out.push_back(documents[size_t(index)]);
   return out;
 }
 
@@ -132,7 +132,7 @@ Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
   std::vector<int64_t> sizes;
   for (size_t i = 0; i < options.informs.size(); ++i) {
     auto own = InformReader(options.informs[i], options, i, prepare, report).read();
-    sizes.push_back(static_cast<int64_t>(own.size()));
+    sizes.push_back(int64_t(own.size()));
     std::move(own.begin(), own.end(), std::back_inserter(examples));
   }
   if (examples.empty())
@@ -146,7 +146,7 @@ Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
     if (mixture.on || options.shuffle_documents)
       examples = in_order(std::move(examples), EpochOrder(sizes, mixture, options.shuffle_documents, options.seed));
     examples = pack(std::move(examples), options.packing, options.row_length, report.packing);
-    order = EpochOrder({static_cast<int64_t>(examples.size())}, {}, options.shuffled, options.seed);
+    order = EpochOrder({int64_t(examples.size())}, {}, options.shuffled, options.seed);
   }
   tell(options, report);
   return {std::move(examples), std::move(order), report};
@@ -154,7 +154,7 @@ Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
 
 int64_t Dataset::tokens() const {
   int64_t count = 0;
-  for (const int64_t i : epoch(0)) count += static_cast<int64_t>(at(i).tokens.size());
+  for (const int64_t i : epoch(0)) count += int64_t(at(i).tokens.size());
   return count;
 }
 
@@ -167,7 +167,7 @@ int64_t Dataset::labels() const {
 int64_t Dataset::longest() const {
   size_t most = 0;
   for (const Example& example : examples_) most = std::max(most, example.tokens.size());
-  return static_cast<int64_t>(most);
+  return int64_t(most);
 }
 
 std::string Dataset::fingerprint() const {
@@ -175,8 +175,8 @@ std::string Dataset::fingerprint() const {
   const auto add = [&](uint32_t word) { hash = (hash ^ word) * 0x100000001b3; };
   for (const Example& example : examples_)
     for (const auto* words : {&example.tokens, &example.labels, &example.lengths}) {
-      add(static_cast<uint32_t>(words->size()));
-      for (const int32_t word : *words) add(static_cast<uint32_t>(word));
+      add(uint32_t(words->size()));
+      for (const int32_t word : *words) add(uint32_t(word));
     }
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));

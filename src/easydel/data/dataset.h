@@ -49,8 +49,8 @@ class Dataset {
 
   int64_t size() const { return order_.size(); }  // examples in an epoch
   std::vector<int64_t> epoch(int64_t epoch) const { return order_.epoch(epoch); }
-  int64_t examples_count() const { return static_cast<int64_t>(examples_.size()); }  // each once
-  const Example& at(int64_t index) const { return examples_[static_cast<size_t>(index)]; }
+  int64_t examples_count() const { return int64_t(examples_.size()); }  // each once
+  const Example& at(int64_t index) const { return examples_[size_t(index)]; }
   std::vector<Example>& examples() { return examples_; }
   int64_t tokens() const;   // in an epoch
   int64_t labels() const;   // in an epoch

@@ -9,8 +9,7 @@ namespace easydel::data {
 namespace {
 
 size_t common_prefix(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
-  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + std::min(a.size(), b.size()), b.begin()).first -
-                             a.begin());
+  return size_t(std::mismatch(a.begin(), a.begin() + std::min(a.size(), b.size()), b.begin()).first - a.begin());
 }
 
 Value joined(const Value& first, const Value& second) {
@@ -103,7 +102,7 @@ Encoded Encoder::encode(const TypedRow& row) const {
       }
       const size_t same = common_prefix(prompt, out.ids);
       note_parting(prompt, same);
-      out.prompt = static_cast<int64_t>(same);
+      out.prompt = int64_t(same);
       return out;
     }
     case RowKind::preference:

@@ -16,7 +16,7 @@ EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool sh
   if (mixture_.weights.empty()) mixture_.weights.assign(sizes_.size(), 1.0);
   check(mixture_.weights.size() == sizes_.size(), mixture_.weights.size(), " weights for ", sizes_.size(), " sources");
   if (mixture_.on) sources_ = blocks();
-  size_ = mixture_.on ? static_cast<int64_t>(sources_.size()) : total;
+  size_ = mixture_.on ? int64_t(sources_.size()) : total;
 }
 
 // Each block has floor(weight * block size) examples of each source, the remainder from the heaviest sources; their
@@ -25,8 +25,7 @@ std::vector<int64_t> EpochOrder::blocks() const {
   const size_t count = sizes_.size();
   const double sum = std::accumulate(mixture_.weights.begin(), mixture_.weights.end(), 0.0);
   std::vector<int64_t> share(count);
-  for (size_t s = 0; s < count; ++s)
-    share[s] = static_cast<int64_t>(mixture_.weights[s] / sum * static_cast<double>(mixture_.block_size));
+  for (size_t s = 0; s < count; ++s) share[s] = int64_t(mixture_.weights[s] / sum * double(mixture_.block_size));
   const auto heaviest = std::max_element(mixture_.weights.begin(), mixture_.weights.end()) - mixture_.weights.begin();
   share[heaviest] += mixture_.block_size - std::accumulate(share.begin(), share.end(), int64_t{0});
 
@@ -44,7 +43,7 @@ std::vector<int64_t> EpochOrder::blocks() const {
   std::vector<int64_t> out;
   for (uint64_t block = 0; !all_used_up(); ++block) {
     std::vector<int64_t> places;
-    for (size_t s = 0; s < count; ++s) places.insert(places.end(), share[s], static_cast<int64_t>(s));
+    for (size_t s = 0; s < count; ++s) places.insert(places.end(), share[s], int64_t(s));
     shuffle(places, Stream(seed_, Use::block, block));
     for (const int64_t s : places) {
       if (!drawn[s]) continue;
@@ -64,7 +63,7 @@ std::vector<int64_t> EpochOrder::blocks() const {
 }
 
 std::vector<int64_t> EpochOrder::epoch(int64_t epoch) const {
-  const auto number = static_cast<uint64_t>(epoch);
+  const auto number = uint64_t(epoch);
   if (!mixture_.on) {
     std::vector<int64_t> out(size_);
     std::iota(out.begin(), out.end(), int64_t{0});

@@ -21,14 +21,14 @@ void Example::add_sequence(std::span<const int32_t> ids, std::span<const uint8_t
   tokens.insert(tokens.end(), ids.begin(), ids.end());
   for (size_t i = 1; i < ids.size(); ++i) labels.push_back(learn.empty() || learn[i] ? ids[i] : no_label);
   if (!ids.empty()) labels.push_back(no_label);
-  lengths.push_back(static_cast<int32_t>(ids.size()));
+  lengths.push_back(int32_t(ids.size()));
 }
 
 void Example::add_unshifted(std::span<const int32_t> ids, std::span<const uint8_t> learn) {
   check(learn.empty() || learn.size() == ids.size(), "a mask of ", learn.size(), " for ", ids.size(), " tokens");
   tokens.insert(tokens.end(), ids.begin(), ids.end());
   for (size_t i = 0; i < ids.size(); ++i) labels.push_back(learn.empty() || learn[i] ? ids[i] : no_label);
-  lengths.push_back(static_cast<int32_t>(ids.size()));
+  lengths.push_back(int32_t(ids.size()));
 }
 
 void Example::set(Column column) {

@@ -21,9 +21,9 @@ struct SplitWords {
   std::string_view split;
   std::array<std::string_view, 4> words;
 };
-constexpr std::array kSplits{SplitWords{"validation", {"validation", "valid", "dev", "val"}},
-                             SplitWords{"test", {"test", "testing", "eval", "evaluation"}},
-                             SplitWords{"train", {"train", "training"}}};
+constexpr std::array split_names{SplitWords{"validation", {"validation", "valid", "dev", "val"}},
+                                 SplitWords{"test", {"test", "testing", "eval", "evaluation"}},
+                                 SplitWords{"train", {"train", "training"}}};
 
 // Whether `word` is a separate word in the name of a folder or file: not next to a letter, and in a file's name
 // followed by something.
@@ -40,7 +40,7 @@ bool has_word(std::string_view name, std::string_view word, bool folder) {
 
 // "valid" means "validation"; other words mean themselves.
 std::string_view split_named(std::string_view word) {
-  for (const SplitWords& split : kSplits)
+  for (const SplitWords& split : split_names)
     if (std::ranges::find(split.words, word) != split.words.end()) return split.split;
   return word;
 }
@@ -112,7 +112,7 @@ Splits splits_by_shard(const std::string& file) {
 template <class Says>
 Splits splits_where(const Says& says) {
   Splits out;
-  for (const SplitWords& split : kSplits)
+  for (const SplitWords& split : split_names)
     if (std::ranges::any_of(split.words, [&](std::string_view word) { return !word.empty() && says(word); }))
       out.emplace_back(split.split);
   return out;

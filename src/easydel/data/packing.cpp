@@ -42,7 +42,7 @@ void append(Example& row, const Example& document, size_t begin, size_t end, boo
   row.tokens.insert(row.tokens.end(), document.tokens.begin() + begin, document.tokens.begin() + end);
   row.labels.insert(row.labels.end(), document.labels.begin() + begin, document.labels.begin() + end);
   if (new_sequence || row.lengths.empty()) row.lengths.push_back(0);
-  row.lengths.back() += static_cast<int32_t>(end - begin);
+  row.lengths.back() += int32_t(end - begin);
 }
 
 Example piece(const Example& document, size_t begin, size_t end) {
@@ -86,7 +86,7 @@ std::vector<Example> fitted(std::vector<Example> documents, size_t row_length, b
       // The next token, which it would predict, was cut off.
       kept.labels.back() = no_label;
       ++report.cut;
-      report.cut_tokens += static_cast<int64_t>(size - row_length);
+      report.cut_tokens += int64_t(size - row_length);
       report.lost_labels += document.labelled() - kept.labelled();
       out.push_back(std::move(kept));
     }
@@ -162,8 +162,8 @@ std::string PackingReport::text() const {
 
 std::vector<Example> pack(std::vector<Example> documents, Packing packing, int64_t row_length, PackingReport& report) {
   check(row_length > 0, "rows of ", row_length, " tokens");
-  const auto length = static_cast<size_t>(row_length);
-  report.documents += static_cast<int64_t>(documents.size());
+  const auto length = size_t(row_length);
+  report.documents += int64_t(documents.size());
   std::vector<Example> rows;
   switch (packing) {
     case Packing::none:
@@ -185,8 +185,8 @@ std::vector<Example> pack(std::vector<Example> documents, Packing packing, int64
       break;
     }
   }
-  report.rows += static_cast<int64_t>(rows.size());
-  for (const Example& row : rows) report.tokens += static_cast<int64_t>(row.tokens.size());
+  report.rows += int64_t(rows.size());
+  for (const Example& row : rows) report.tokens += int64_t(row.tokens.size());
   return rows;
 }
 

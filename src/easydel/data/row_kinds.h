@@ -28,7 +28,7 @@ class RowKinds {
   constexpr bool empty() const { return bits_ == 0; }
 
  private:
-  static constexpr uint32_t bit(RowKind kind) { return uint32_t{1} << static_cast<uint32_t>(kind); }
+  static constexpr uint32_t bit(RowKind kind) { return uint32_t{1} << uint32_t(kind); }
   uint32_t bits_ = 0;
 };
 // The fields that users provide for these kinds: "texts, messages, or prompt + completion".

@@ -21,8 +21,8 @@ Answer split(const Example& example, size_t begin, size_t length) {
 
 Answer sequence(const SavedRow& row, size_t index) {
   const auto& lengths = row.example.lengths;
-  const auto first = static_cast<size_t>(lengths.at(0));
-  return index == 0 ? split(row.example, 0, first) : split(row.example, first, static_cast<size_t>(lengths.at(1)));
+  const auto first = size_t(lengths.at(0));
+  return index == 0 ? split(row.example, 0, first) : split(row.example, first, size_t(lengths.at(1)));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@ namespace {
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t key_low, uint32_t key_high) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * counter[0], b = uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key_low, static_cast<uint32_t>(b),
-               static_cast<uint32_t>(a >> 32) ^ counter[3] ^ key_high, static_cast<uint32_t>(a)};
+    counter = {uint32_t(b >> 32) ^ counter[1] ^ key_low, uint32_t(b), uint32_t(a >> 32) ^ counter[3] ^ key_high,
+               uint32_t(a)};
     key_low += 0x9E3779B9;
     key_high += 0xBB67AE85;
   }
@@ -24,9 +24,8 @@ uint64_t Stream::next() {
     return second_;
   }
   // The number's high word shares a lane with the use: a run never has 2^32 epochs or blocks.
-  const auto word = philox({static_cast<uint32_t>(index_), static_cast<uint32_t>(index_ >> 32),
-                            static_cast<uint32_t>(number_), static_cast<uint32_t>(use_)},
-                           static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32));
+  const auto word = philox({uint32_t(index_), uint32_t(index_ >> 32), uint32_t(number_), uint32_t(use_)},
+                           uint32_t(seed_), uint32_t(seed_ >> 32));
   ++index_;
   second_ = uint64_t{word[3]} << 32 | word[2];
   has_second_ = true;

@@ -21,7 +21,7 @@ bool read_jsonl(const std::filesystem::path& file, const ReadOptions&, const Row
       row = parse_json(line, file.string());
     } catch (const UserError& error) {
       // The parser saw only this line.
-      refuse(FilePlace{file.string(), static_cast<int>(number), error.place.column}, error.problem, error.remedy);
+      refuse(FilePlace{file.string(), int(number), error.place.column}, error.problem, error.remedy);
     }
     if (!row.is_map()) refuse(where, "a row must be an object with named fields", R"(as in {"text": "..."})");
     return sink({std::move(row), where});

@@ -17,7 +17,7 @@ class Running {
  public:
   Running(const Run& run, Output out) : run(run), out_(std::move(out)) {}
   Session& session();  // loads torch on first use
-  bool leads() const { return static_cast<bool>(out_); }
+  bool leads() const { return bool(out_); }
   void print(std::string_view text) {  // results of rank 0; other ranks print nothing
     if (out_) out_(text);
   }

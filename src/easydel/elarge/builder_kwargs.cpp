@@ -43,7 +43,7 @@ Value number_type_of(const Value& section, std::string_view key, const std::stri
 std::string task_of_files(const std::string& name) {
   // EasyDeL's table: by it a class like GPT2LMHeadModel is a bare one.
   using enum TaskType;
-  static constexpr std::array<std::pair<std::string_view, TaskType>, 9> kEndings{{
+  static constexpr std::array<std::pair<std::string_view, TaskType>, 9> endings{{
       {"ForCausalLM", causal_lm},
       {"ForSequenceClassification", sequence_classification},
       {"ForConditionalGeneration", image_text_to_text},
@@ -59,7 +59,7 @@ std::string task_of_files(const std::string& name) {
   const Value config = parse_file(file), architectures = at(config, "architectures");
   if (!architectures.is_list()) return "";
   for (const Value& architecture : architectures.items)
-    for (const auto& [ending, task] : kEndings) {
+    for (const auto& [ending, task] : endings) {
       const bool encoder = at(config, "is_encoder_decoder").as_bool().value_or(false);
       if (architecture.scalar.ends_with(ending))
         return std::string(config::word_of(encoder && ending == "ForConditionalGeneration" ? seq2seq : task));
@@ -69,13 +69,13 @@ std::string task_of_files(const std::string& name) {
 
 // One inform as arguments of the data layer.
 Value dataset_of(const Value& inform) {
-  static constexpr std::array<std::string_view, 9> kTypes{"json", "jsonl", "parquet", "csv",   "arrow",
-                                                          "tsv",  "txt",   "text",    "visual"};
+  static constexpr std::array<std::string_view, 9> types{"json", "jsonl", "parquet", "csv",   "arrow",
+                                                         "tsv",  "txt",   "text",    "visual"};
   const Value files = at(inform, "data_files");
   std::string type = at(inform, "type").scalar;
   type.erase(0, std::min(type.find_first_not_of(' '), type.size()));
   const std::string lower = canonical(type);
-  const bool known = std::ranges::find(kTypes, lower) != kTypes.end();
+  const bool known = std::ranges::find(types, lower) != types.end();
   Value out = Value::map();
   if (files.is_null() && (type.empty() || known))
     refuse("mixture.informs", "an inform has no data_files", "give data_files, or a Hugging Face dataset as its type");

@@ -62,7 +62,7 @@ std::string describe_mesh_core(const MeshPlan& plan) {
   const auto table = models::plan_parameters(model, found.where);
   const std::vector<mesh::Rule> own = plan.config.sharding.rules();
   const mesh::PartitionRules rules(own, mesh);
-  const auto number_bytes = static_cast<int64_t>(bytes_of_number(plan.config, model));
+  const auto number_bytes = int64_t(bytes_of_number(plan.config, model));
 
   std::vector<Group> groups;
   int64_t elements = 0, bytes = 0, dropped = 0;

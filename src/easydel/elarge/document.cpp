@@ -87,22 +87,21 @@ void apply(const Override& given, Value& config, config::Problems& problems) {
   for (const Step& step : steps) {
     const bool item = step.index >= 0 || (above && above->is_list() && index_in(step) >= 0);
     path += item ? str("[", index_in(step), "]") : (path.empty() ? "" : ".") + step.key;
-    above = !above              ? nullptr
-            : !item             ? above->find(step.key)
-            : !above->is_list() ? nullptr
-            : index_in(step) < static_cast<int64_t>(above->items.size())
-                ? &above->items[static_cast<size_t>(index_in(step))]
-                : nullptr;
+    above = !above                                          ? nullptr
+            : !item                                         ? above->find(step.key)
+            : !above->is_list()                             ? nullptr
+            : index_in(step) < int64_t(above->items.size()) ? &above->items[size_t(index_in(step))]
+                                                            : nullptr;
   }
   problems.comes_from(path, flag);
   for (const Step& given_step : steps) {
     Step step = given_step;
     if (at->is_list()) step.index = index_in(step);
     if (step.index >= 0) {
-      if (!at->is_list() || static_cast<size_t>(step.index) >= at->items.size())
+      if (!at->is_list() || size_t(step.index) >= at->items.size())
         return problems.add(path, Place{}, str("there is no item ", step.index),
                             "items are counted from 0; new items can only be added in the file");
-      at = &at->items[static_cast<size_t>(step.index)];
+      at = &at->items[size_t(step.index)];
       continue;
     }
     if (at->is_null()) *at = Value::map();

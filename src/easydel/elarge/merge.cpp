@@ -15,7 +15,7 @@ struct NumberType {
   std::array<std::string_view, 4> words;
 };
 // The short words have the meaning of JAX: fp8 and mxfp8 are e5m2, nvfp8 is e4m3.
-constexpr std::array kNumberTypes{
+constexpr std::array number_types{
     NumberType{"bfloat16", {"bf16"}},
     NumberType{"float16", {"fp16", "f16", "half"}},
     NumberType{"float32", {"fp32", "f32", "float"}},
@@ -70,7 +70,7 @@ Value with_derived_sizes(Value trainer) {
 std::string number_type(std::string_view word, const std::string& where) {
   const std::string wanted = canonical(word.starts_with("torch.") ? word.substr(6) : word);
   std::vector<std::string> known;
-  for (const NumberType& type : kNumberTypes) {
+  for (const NumberType& type : number_types) {
     if (type.name == wanted) return std::string(type.name);
     known.emplace_back(type.name);
     for (const std::string_view other : type.words) {

@@ -175,9 +175,9 @@ class TorchSession final : public Session {
     };
     const auto generated = [&](size_t index, const generation::Result& result) {
       Generated got;
-      got.prompt = index / static_cast<size_t>(config.num_return_sequences);
+      got.prompt = index / size_t(config.num_return_sequences);
       got.text = result.text;
-      got.prompt_tokens = result.prompt_tokens, got.new_tokens = static_cast<int64_t>(result.tokens.size());
+      got.prompt_tokens = result.prompt_tokens, got.new_tokens = int64_t(result.tokens.size());
       got.finish_reason = generation::name_of(result.reason);
       if (config.num_beams > 1) got.score = result.score;
       got.prefill_seconds = result.prefill_seconds, got.decode_seconds = result.decode_seconds;

@@ -13,7 +13,7 @@ namespace {
 class BeamSearch final : public Search {
  public:
   BeamSearch(const Request& request, size_t first, int64_t max_length, const Surroundings& around)
-      : Search(request, first, max_length, static_cast<size_t>(request.config.num_beams), around),
+      : Search(request, first, max_length, size_t(request.config.num_beams), around),
         beams_(request.config, request.prompt, max_length) {}
 
   void cancel() override { finish(StopReason::cancelled); }
@@ -44,7 +44,7 @@ class BeamSearch final : public Search {
       std::vector<std::optional<size_t>> sequence_of(running.size());
       std::vector<bool> taken(width_, false);
       for (size_t j = 0; j < running.size(); ++j) {
-        const auto parent = static_cast<size_t>(running[j].parents.back());
+        const auto parent = size_t(running[j].parents.back());
         if (!taken[parent]) sequence_of[j] = parent, taken[parent] = true;
       }
       size_t free = 0;
@@ -52,7 +52,7 @@ class BeamSearch final : public Search {
         if (sequence_of[j]) continue;
         while (taken[free]) ++free;
         taken[free] = true, sequence_of[j] = free;
-        copy(sequences_[base + static_cast<size_t>(running[j].parents.back())], sequences_[base + free], cache);
+        copy(sequences_[base + size_t(running[j].parents.back())], sequences_[base + free], cache);
       }
       std::vector<Sequence> sequences(width_);
       for (size_t j = 0; j < running.size(); ++j) {
@@ -86,12 +86,12 @@ class BeamSearch final : public Search {
 
   void finish(StopReason reason) {
     done_ = true;
-    for (Beam& beam : beams_.best(static_cast<size_t>(request_.config.num_return_sequences))) {
+    for (Beam& beam : beams_.best(size_t(request_.config.num_return_sequences))) {
       Result& result = results_.emplace_back();
       StopStrings stops({request_.config.stop_strings.begin(), request_.config.stop_strings.end()});
       result.score = beam.score;
       for (size_t step = 0; step < beam.parents.size(); ++step) {
-        const auto parent = static_cast<size_t>(beam.parents[step]);
+        const auto parent = size_t(beam.parents[step]);
         if (!score_rows_.empty()) result.scores.push_back(score_rows_[step][parent]);
         if (!logit_rows_.empty()) result.logits.push_back(logit_rows_[step][parent]);
       }
@@ -104,7 +104,7 @@ class BeamSearch final : public Search {
       result.text += stops.finish();
       result.tokens.assign(beam.tokens.begin() + static_cast<std::ptrdiff_t>(request_.prompt.size()),
                            beam.tokens.end());
-      const bool longest = static_cast<int64_t>(beam.tokens.size()) >= max_length_;
+      const bool longest = int64_t(beam.tokens.size()) >= max_length_;
       result.reason = reason != StopReason::end ? reason
                       : result.end              ? StopReason::end
                       : stops.stopped()         ? StopReason::stop_string
@@ -113,7 +113,7 @@ class BeamSearch final : public Search {
       if (around_.on_text) around_.on_text(first_ + results_.size() - 1, beam.tokens.back(), result.text);
     }
     // If fewer results than requested were found, the others are empty.
-    results_.resize(static_cast<size_t>(request_.config.num_return_sequences));
+    results_.resize(size_t(request_.config.num_return_sequences));
   }
 
   Beams beams_;

@@ -12,7 +12,7 @@ namespace easydel::generation {
 Beams::Beams(const GenerationConfig& config, std::vector<TokenId> prompt, int64_t max_length)
     : config_(config),
       prompt_(prompt.size()),
-      width_(static_cast<size_t>(config.num_beams)),
+      width_(size_t(config.num_beams)),
       considered_(std::max<size_t>(2, 1 + config.eos_token_id.size()) * width_),
       max_length_(max_length) {
   running_.push_back({.tokens = std::move(prompt), .parents = {}});
@@ -27,7 +27,7 @@ std::vector<Beams::Candidate> Beams::candidates(std::span<const std::span<float>
     for (size_t beam = 0; beam < rows.size(); ++beam)
       for (const float score : rows[beam]) scores.push_back(score + running_[beam].score);
     for (const size_t i : pick_several(scores, considered_, config_.seed, running_[0].tokens.size()))
-      if (scores[i] != kNever) out.push_back({scores[i], i / vocabulary, static_cast<TokenId>(i % vocabulary)});
+      if (scores[i] != never_drawn) out.push_back({scores[i], i / vocabulary, static_cast<TokenId>(i % vocabulary)});
     return out;
   }
   // A heap of the best candidates so far, the worst of them in front.
@@ -37,7 +37,7 @@ std::vector<Beams::Candidate> Beams::candidates(std::span<const std::span<float>
   for (size_t beam = 0; beam < rows.size(); ++beam)
     for (size_t token = 0; token < vocabulary; ++token) {
       const float score = rows[beam][token] + running_[beam].score;
-      if (!(score > kNever) || (out.size() == considered_ && score <= out.front().score)) continue;
+      if (!(score > never_drawn) || (out.size() == considered_ && score <= out.front().score)) continue;
       if (out.size() == considered_) {
         std::ranges::pop_heap(out, better);
         out.pop_back();
@@ -61,9 +61,9 @@ void Beams::advance(std::span<const std::span<float>> rows,
     Beam beam = running_[parent];
     beam.tokens.push_back(token);
     beam.score = score;
-    beam.parents.push_back(static_cast<int64_t>(parent));
+    beam.parents.push_back(int64_t(parent));
     const bool ends = std::ranges::find(config_.eos_token_id, token) != config_.eos_token_id.end() ||
-                      static_cast<int64_t>(beam.tokens.size()) >= max_length_ || stops(beam.tokens);
+                      int64_t(beam.tokens.size()) >= max_length_ || stops(beam.tokens);
     all_stop &= ends;
     if (!ends)
       next.push_back(std::move(beam));
@@ -77,23 +77,21 @@ void Beams::advance(std::span<const std::span<float>> rows,
 }
 
 void Beams::complete(Beam beam) {
-  beam.score /= divisor(static_cast<int64_t>(beam.tokens.size() - prompt_));
+  beam.score /= divisor(int64_t(beam.tokens.size() - prompt_));
   const auto at = std::ranges::upper_bound(complete_, beam.score, std::ranges::greater{}, &Beam::score);
   complete_.insert(at, std::move(beam));
   if (complete_.size() > width_) complete_.pop_back();
 }
 
-float Beams::divisor(int64_t length) const {
-  return static_cast<float>(std::pow(static_cast<double>(length), config_.length_penalty));
-}
+float Beams::divisor(int64_t length) const { return float(std::pow(double(length), config_.length_penalty)); }
 
 // Whether the best running beam could still become better than the worst complete one: judged by its present score,
 // unless early_stopping is "never".
 bool Beams::can_improve() const {
   if (complete_.size() < width_) return true;
-  const auto prompt = static_cast<int64_t>(prompt_);
+  const auto prompt = int64_t(prompt_);
   const bool longest = config_.early_stopping == EarlyStopping::never && config_.length_penalty > 0;
-  const int64_t length = longest ? max_length_ - prompt : static_cast<int64_t>(running_[0].tokens.size()) - prompt;
+  const int64_t length = longest ? max_length_ - prompt : int64_t(running_[0].tokens.size()) - prompt;
   return running_[0].score / divisor(length) > complete_.back().score;
 }
 

@@ -35,7 +35,7 @@ class ConstrainedSequences {
     std::vector<TokenId> tokens;
     Matcher matcher;
   };
-  static constexpr size_t kMost = 64;  // sequences, with those that beams continue
+  static constexpr size_t most = 64;  // sequences, with those that beams continue
 
   // The longest known beginning goes on; the others stay, because beams continue one sequence in several ways.
   Matcher& matcher_of(std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
@@ -54,7 +54,7 @@ class ConstrainedSequences {
                "do not force tokens (forced_bos_token_id, forced_eos_token_id) together with a constraint");
     next.tokens.assign(tokens.begin(), tokens.end());
     known_.push_front(std::move(next));
-    if (known_.size() > kMost) known_.pop_back();
+    if (known_.size() > most) known_.pop_back();
     return known_.front().matcher;
   }
 
@@ -66,8 +66,8 @@ class ConstrainedSequences {
   }
 
   std::string tail(std::span<const TokenId> tokens) const {
-    constexpr size_t kShown = 8;
-    return constraint_->tokens().tokenizer().decode(tokens.last(std::min(kShown, tokens.size())), true, false);
+    constexpr size_t shown = 8;
+    return constraint_->tokens().tokenizer().decode(tokens.last(std::min(shown, tokens.size())), true, false);
   }
 
   std::shared_ptr<const Constraint> constraint_;

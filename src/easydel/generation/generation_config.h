@@ -167,9 +167,9 @@ struct GenerationConfig {
   template <class G>
   static constexpr auto fields() {
     using namespace config;
-    constexpr std::string_view kNoAssistant = "there is no assistant model";
-    constexpr std::string_view kCompiled = "nothing is compiled";
-    constexpr std::string_view kInCode = "scores are only available in C++";
+    constexpr std::string_view no_assistant = "there is no assistant model";
+    constexpr std::string_view compiled = "nothing is compiled";
+    constexpr std::string_view in_code = "scores are only available in C++";
     return std::array{
         field<&G::max_length>("Maximum number of tokens, prompt included; max_new_tokens takes precedence.",
                               at_least(1)),
@@ -236,8 +236,8 @@ struct GenerationConfig {
             "Like epsilon_cutoff, with a bound that falls with the entropy (arXiv:2210.15191); 0: off.", between(0, 1)),
         field<&G::watermarking_config>("Watermark that a detector finds in the text; null: none."),
         field<&G::renormalize_logits>("Turn the scores into log-probabilities again after all changes."),
-        field<&G::output_scores>("Return the changed scores of every step.", no_effect(kInCode)),
-        field<&G::output_logits>("Return the model's scores of every step.", no_effect(kInCode)),
+        field<&G::output_scores>("Return the changed scores of every step.", no_effect(in_code)),
+        field<&G::output_logits>("Return the model's scores of every step.", no_effect(in_code)),
         field<&G::output_attentions>("Return attention weights.", not_built("returning attention weights")),
         field<&G::output_hidden_states>("Return hidden states.", not_built("returning hidden states")),
         field<&G::return_dict_in_generate>("Return a record instead of only the sequences.",
@@ -261,23 +261,23 @@ struct GenerationConfig {
                                             not_built("speculation")),
         field<&G::assistant_early_exit>("Speculate with the first layers of the model.", not_built("speculation")),
         field<&G::speculation_type>("Method of speculation.", not_built("speculation")),
-        field<&G::is_assistant>("The model speculates for another model.", no_effect(kNoAssistant)),
+        field<&G::is_assistant>("The model speculates for another model.", no_effect(no_assistant)),
         field<&G::num_assistant_tokens>("Number of tokens that an assistant model speculates.",
-                                        no_effect(kNoAssistant)),
-        field<&G::num_assistant_tokens_schedule>("How num_assistant_tokens changes.", no_effect(kNoAssistant)),
+                                        no_effect(no_assistant)),
+        field<&G::num_assistant_tokens_schedule>("How num_assistant_tokens changes.", no_effect(no_assistant)),
         field<&G::assistant_confidence_threshold>("Confidence below which an assistant model stops.",
-                                                  no_effect(kNoAssistant)),
-        field<&G::assistant_ensemble_weight>("Weight of the assistant model's probabilities.", no_effect(kNoAssistant)),
+                                                  no_effect(no_assistant)),
+        field<&G::assistant_ensemble_weight>("Weight of the assistant model's probabilities.", no_effect(no_assistant)),
         field<&G::max_matching_ngram_size>("Number of tokens that are searched for in the prompt.",
-                                           no_effect(kNoAssistant)),
+                                           no_effect(no_assistant)),
         field<&G::assistant_lookbehind>("Number of tokens that an assistant with another tokenizer reads again.",
-                                        no_effect(kNoAssistant)),
+                                        no_effect(no_assistant)),
         field<&G::target_lookbehind>("Number of the model's tokens that are read again for such an assistant.",
-                                     no_effect(kNoAssistant)),
+                                     no_effect(no_assistant)),
         field<&G::decoder_start_token_id>("Token id that begins the answer of an encoder-decoder.",
                                           no_effect("there is no encoder")),
-        field<&G::compile_config>("Settings of torch.compile.", no_effect(kCompiled)),
-        field<&G::disable_compile>("Do not compile.", no_effect(kCompiled)),
+        field<&G::compile_config>("Settings of torch.compile.", no_effect(compiled)),
+        field<&G::disable_compile>("Do not compile.", no_effect(compiled)),
         field<&G::low_memory>("Process beams one after the other.", no_effect("beams are always processed together")),
     };
   }

@@ -16,7 +16,7 @@
 namespace easydel::generation {
 namespace {
 
-int64_t tokens_of(const std::vector<TokenId>& tokens) { return static_cast<int64_t>(tokens.size()); }
+int64_t tokens_of(const std::vector<TokenId>& tokens) { return int64_t(tokens.size()); }
 
 // A request with the settings that its config leaves open, and the limits of its sequences.
 struct Prepared {
@@ -55,7 +55,7 @@ Prepared prepare(Request request, size_t index, const models::Model& model, bool
     refuse(where, str("has ", prompt, " tokens, and max_length is ", *config.max_length),
            "raise max_length, or give max_new_tokens");
   int64_t longest =
-      config.max_new_tokens ? prompt + *config.max_new_tokens : config.max_length.value_or(prompt + kDefaultNewTokens);
+      config.max_new_tokens ? prompt + *config.max_new_tokens : config.max_length.value_or(prompt + default_new_tokens);
   if (positions > 0) longest = std::min(longest, positions);
   return {std::move(request), longest};
 }
@@ -83,7 +83,7 @@ class Passes {
   }
   // True if its cached keys were rotated by frequencies of a shorter length than it has now.
   bool outgrown(const Sequence& sequence) const {
-    const auto length = static_cast<size_t>(model_.restart_length());
+    const auto length = size_t(model_.restart_length());
     return sequence.seen > 0 && length > 0 && sequence.known <= length && sequence.tokens.size() > length;
   }
 
@@ -102,7 +102,7 @@ class Passes {
       lengths.push_back(tokens_of(sequence.tokens));
       for (int64_t j = 0; j < count[i]; ++j) *to++ = sequence.tokens[sequence.seen++];
       slots.push_back(sequence.slot);
-      prompts.push_back(static_cast<int64_t>(sequence.prompt));
+      prompts.push_back(int64_t(sequence.prompt));
       requested.push_back(sequence.unseen() == 0);
       if (sequence.unseen() == 0) complete.push_back(&sequence);
     }
@@ -118,7 +118,7 @@ class Passes {
     // with few tokens a pass is many short steps, and no torch operator that needs the thread pool
     constexpr int64_t few = 32;
     total <= few ? tensor::executor().hold(forward) : forward();
-    for (size_t i = 0; i < complete.size(); ++i) complete[i]->scores = logits.select(0, static_cast<int64_t>(i));
+    for (size_t i = 0; i < complete.size(); ++i) complete[i]->scores = logits.select(0, int64_t(i));
   }
 
  private:
@@ -130,8 +130,8 @@ class Passes {
 }  // namespace
 
 std::string_view name_of(StopReason reason) {
-  static constexpr std::string_view kNames[] = {"end", "stop_string", "length", "max_time", "cancelled"};
-  return kNames[static_cast<size_t>(reason)];
+  static constexpr std::string_view names[] = {"end", "stop_string", "length", "max_time", "cancelled"};
+  return names[size_t(reason)];
 }
 
 Generator::Generator(const models::Model& model, std::shared_ptr<const text::Tokenizer> tokenizer,
@@ -153,7 +153,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
   size_t results = 0, widest = 0, all = 0;
   int64_t longest = 0, prefill = options_.prefill_tokens;
   for (const auto& [request, max_length] : prepared) {
-    const auto wanted = static_cast<size_t>(request.config.num_return_sequences);
+    const auto wanted = size_t(request.config.num_return_sequences);
     const bool beams = request.config.num_beams > 1;
     for (size_t i = 0; i < (beams ? 1 : wanted); ++i) {
       waiting.push_back(beams ? make_beam_search(request, results, max_length, around)
@@ -168,8 +168,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     if (request.config.prefill_chunk_size) prefill = std::min(prefill, *request.config.prefill_chunk_size);
   }
 
-  Passes passes(model_, static_cast<int64_t>(std::min(all, std::max(static_cast<size_t>(options_.batch), widest))),
-                longest);
+  Passes passes(model_, int64_t(std::min(all, std::max(size_t(options_.batch), widest))), longest);
   std::vector<std::unique_ptr<Search>> running;
   std::vector<Result> out(results);
   const auto collect = [&](Search& search) {
@@ -205,7 +204,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
           decoding.push_back(&sequence), decoded.push_back(search.get());
         } else if (budget > 0) {
           prompts.push_back(&sequence), prefilled.push_back(search.get());
-          count.push_back(std::min(budget, static_cast<int64_t>(sequence.unseen())));
+          count.push_back(std::min(budget, int64_t(sequence.unseen())));
           budget -= count.back();
         }
       }

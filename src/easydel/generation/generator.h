@@ -22,7 +22,7 @@ namespace easydel::generation {
 using text::TokenId;
 
 // Where max_new_tokens and max_length are not given.
-constexpr int64_t kDefaultNewTokens = 256;
+constexpr int64_t default_new_tokens = 256;
 
 enum class StopReason : uint8_t { end, stop_string, length, max_time, cancelled };
 std::string_view name_of(StopReason reason);

@@ -14,18 +14,18 @@ namespace {
 
 using Ids = std::vector<int64_t>;
 
-bool in(int64_t id, std::span<const float> scores) { return id >= 0 && static_cast<size_t>(id) < scores.size(); }
+bool in(int64_t id, std::span<const float> scores) { return id >= 0 && size_t(id) < scores.size(); }
 
 void forbid(std::span<const int64_t> ids, std::span<float> scores) {
   for (const int64_t id : ids)
-    if (in(id, scores)) scores[static_cast<size_t>(id)] = kNever;
+    if (in(id, scores)) scores[size_t(id)] = never_drawn;
 }
 
 // Allows only these tokens, with equal scores.
 void force(std::span<const int64_t> ids, std::span<float> scores) {
-  std::ranges::fill(scores, kNever);
+  std::ranges::fill(scores, never_drawn);
   for (const int64_t id : ids)
-    if (in(id, scores)) scores[static_cast<size_t>(id)] = 0;
+    if (in(id, scores)) scores[size_t(id)] = 0;
 }
 
 bool ends_with(std::span<const TokenId> tokens, std::span<const int64_t> end) {
@@ -45,8 +45,8 @@ class SequenceBiases final : public Processor {
     std::unordered_map<int64_t, float> sums;
     for (const auto& [tokens, bias] : entries_)
       if (in(tokens.back(), scores) && ends_with(history.tokens, std::span(tokens).first(tokens.size() - 1)))
-        sums[tokens.back()] += static_cast<float>(bias);
-    for (const auto& [id, sum] : sums) scores[static_cast<size_t>(id)] += sum;
+        sums[tokens.back()] += float(bias);
+    for (const auto& [id, sum] : sums) scores[size_t(id)] += sum;
   }
 
  private:
@@ -57,19 +57,18 @@ std::vector<SequenceBias> bad_words(const std::vector<Ids>& words, std::span<con
   std::vector<SequenceBias> out;
   for (const Ids& word : words)  // an end token is never a bad word
     if (!word.empty() && !(word.size() == 1 && std::ranges::find(ends, word[0]) != ends.end()))
-      out.push_back({word, kNever});
+      out.push_back({word, never_drawn});
   return out;
 }
 
 class PresenceAndFrequency final : public Processor {
  public:
-  PresenceAndFrequency(double presence, double frequency)
-      : presence_(static_cast<float>(presence)), frequency_(static_cast<float>(frequency)) {}
+  PresenceAndFrequency(double presence, double frequency) : presence_(float(presence)), frequency_(float(frequency)) {}
   void apply(const History& history, std::span<float> scores) const override {
     std::unordered_map<TokenId, int> counts;
     for (const TokenId id : history.generated()) ++counts[id];
     for (const auto& [id, count] : counts)
-      if (in(id, scores)) scores[static_cast<size_t>(id)] -= presence_ + frequency_ * static_cast<float>(count);
+      if (in(id, scores)) scores[size_t(id)] -= presence_ + frequency_ * float(count);
   }
 
  private:
@@ -79,14 +78,14 @@ class PresenceAndFrequency final : public Processor {
 void penalize(const std::unordered_set<TokenId>& ids, float penalty, std::span<float> scores) {
   for (const TokenId id : ids) {
     if (!in(id, scores)) continue;
-    float& score = scores[static_cast<size_t>(id)];
+    float& score = scores[size_t(id)];
     score = score < 0 ? score * penalty : score / penalty;
   }
 }
 
 class RepetitionPenalty final : public Processor {  // arXiv:1909.05858
  public:
-  explicit RepetitionPenalty(double penalty) : penalty_(static_cast<float>(penalty)) {}
+  explicit RepetitionPenalty(double penalty) : penalty_(float(penalty)) {}
   void apply(const History& history, std::span<float> scores) const override {
     penalize({history.tokens.begin(), history.tokens.end()}, penalty_, scores);
   }
@@ -98,7 +97,7 @@ class RepetitionPenalty final : public Processor {  // arXiv:1909.05858
 class PromptPenalty final : public Processor {
  public:
   PromptPenalty(double penalty, std::span<const TokenId> prompt)
-      : penalty_(static_cast<float>(1 / penalty)), prompt_(prompt.begin(), prompt.end()) {}
+      : penalty_(float(1 / penalty)), prompt_(prompt.begin(), prompt.end()) {}
   void apply(const History&, std::span<float> scores) const override { penalize(prompt_, penalty_, scores); }
 
  private:
@@ -110,14 +109,14 @@ class PromptPenalty final : public Processor {
 class NoRepeatNgram final : public Processor {
  public:
   explicit NoRepeatNgram(int64_t size, std::optional<std::vector<TokenId>> source = std::nullopt)
-      : size_(static_cast<size_t>(size)), source_(std::move(source)) {}
+      : size_(size_t(size)), source_(std::move(source)) {}
   void apply(const History& history, std::span<float> scores) const override {
     const std::span<const TokenId> source = source_ ? std::span(*source_) : history.tokens;
     if (history.tokens.size() + 1 < size_) return;
     const auto tail = history.tokens.last(size_ - 1);
     for (size_t i = 0; i + size_ <= source.size(); ++i)
       if (std::ranges::equal(source.subspan(i, size_ - 1), tail) && in(source[i + size_ - 1], scores))
-        scores[static_cast<size_t>(source[i + size_ - 1])] = kNever;
+        scores[size_t(source[i + size_ - 1])] = never_drawn;
   }
 
  private:
@@ -128,7 +127,7 @@ class NoRepeatNgram final : public Processor {
 class NoEndBefore final : public Processor {
  public:
   NoEndBefore(int64_t tokens, bool count_prompt, Ids ends)
-      : tokens_(static_cast<size_t>(tokens)), count_prompt_(count_prompt), ends_(std::move(ends)) {}
+      : tokens_(size_t(tokens)), count_prompt_(count_prompt), ends_(std::move(ends)) {}
   void apply(const History& history, std::span<float> scores) const override {
     const size_t length = count_prompt_ ? history.tokens.size() : history.generated().size();
     if (length < tokens_) forbid(ends_, scores);
@@ -148,13 +147,13 @@ class OnlyAllowed final : public Processor {  // arXiv:2010.00904
     const auto has = [&](size_t id) { return id / 64 < mask.size() && (mask[id / 64] >> (id % 64) & 1); };
     bool any = false, possible = false;
     for (size_t id = 0; id < scores.size() && !possible; ++id)
-      if (has(id)) any = true, possible = scores[id] != kNever;
+      if (has(id)) any = true, possible = scores[id] != never_drawn;
     if (!any)
       refuse("generation", str("nothing is allowed to follow ", history.tokens.size(), " tokens"),
              "the caller's function names at least one token");
     for (size_t id = 0; id < scores.size(); ++id)
       if (!has(id))
-        scores[id] = kNever;
+        scores[id] = never_drawn;
       else if (!possible)
         scores[id] = 0;
   }
@@ -176,7 +175,7 @@ class ForcedStart final : public Processor {
 
 class ForcedEnd final : public Processor {
  public:
-  ForcedEnd(int64_t max_length, Ids ids) : max_length_(static_cast<size_t>(max_length)), ids_(std::move(ids)) {}
+  ForcedEnd(int64_t max_length, Ids ids) : max_length_(size_t(max_length)), ids_(std::move(ids)) {}
   void apply(const History& history, std::span<float> scores) const override {
     if (history.tokens.size() + 1 == max_length_) force(ids_, scores);
   }
@@ -189,22 +188,22 @@ class ForcedEnd final : public Processor {
 class OnlyFinite final : public Processor {
  public:
   void apply(const History&, std::span<float> scores) const override {
-    constexpr float kMost = std::numeric_limits<float>::max();
-    for (float& score : scores) score = std::isnan(score) ? 0 : std::clamp(score, -kMost, kMost);
+    constexpr float most = std::numeric_limits<float>::max();
+    for (float& score : scores) score = std::isnan(score) ? 0 : std::clamp(score, -most, most);
   }
 };
 
 class GrowingEnd final : public Processor {
  public:
   GrowingEnd(std::array<double, 2> start_and_factor, Ids ends)
-      : start_(static_cast<size_t>(start_and_factor[0])), factor_(start_and_factor[1]), ends_(std::move(ends)) {}
+      : start_(size_t(start_and_factor[0])), factor_(start_and_factor[1]), ends_(std::move(ends)) {}
   void apply(const History& history, std::span<float> scores) const override {
     const size_t length = history.generated().size();
     if (length <= start_) return;
-    const auto growth = static_cast<float>(std::pow(factor_, static_cast<double>(length - start_)) - 1);
+    const auto growth = float(std::pow(factor_, double(length - start_)) - 1);
     for (const int64_t id : ends_)
-      if (in(id, scores) && std::isfinite(scores[static_cast<size_t>(id)]))
-        scores[static_cast<size_t>(id)] += std::abs(scores[static_cast<size_t>(id)]) * growth;
+      if (in(id, scores) && std::isfinite(scores[size_t(id)]))
+        scores[size_t(id)] += std::abs(scores[size_t(id)]) * growth;
   }
 
  private:
@@ -235,15 +234,15 @@ class Normalization final : public Processor {
 
 void log_softmax(std::span<float> scores) {
   const float top = *std::ranges::max_element(scores);
-  if (top == kNever) return;
+  if (top == never_drawn) return;
   double sum = 0;
   for (const float score : scores) sum += std::exp(score - top);
-  const auto rest = static_cast<float>(std::log(sum));
+  const auto rest = float(std::log(sum));
   for (float& score : scores) score = score - top - rest;
 }
 
 void guide(std::span<float> scores, std::span<const float> negative, double scale) {
-  const auto factor = static_cast<float>(scale);
+  const auto factor = float(scale);
   for (size_t i = 0; i < scores.size(); ++i) scores[i] = factor * (scores[i] - negative[i]) + negative[i];
 }
 
@@ -279,7 +278,7 @@ Chain make_chain(const GenerationConfig& c, const Setting& setting) {
   Chain chain = make_processors(c, setting);
   if (!c.greedy()) {
     // A beam continues with another candidate where the best one ends.
-    const int64_t needed = c.num_beams == 1 ? 1 : std::max<int64_t>(2, 1 + static_cast<int64_t>(c.eos_token_id.size()));
+    const int64_t needed = c.num_beams == 1 ? 1 : std::max<int64_t>(2, 1 + int64_t(c.eos_token_id.size()));
     for (auto& warper : make_warpers(c, setting.keep > 0 ? setting.keep : needed)) chain.push_back(std::move(warper));
   }
   if (c.watermarking_config) chain.push_back(make_watermark(*c.watermarking_config, setting.vocabulary));

@@ -17,7 +17,7 @@ namespace easydel::generation {
 using text::TokenId;
 
 // The score of a token that must not come.
-constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr float never_drawn = -std::numeric_limits<float>::infinity();
 
 // One sequence so far: the prompt and the generated tokens.
 struct History {
@@ -29,7 +29,7 @@ struct History {
 class Processor {
  public:
   virtual ~Processor() = default;
-  // `scores` [vocabulary] is changed in place; a token that must not come gets kNever. const and thread-safe.
+  // `scores` [vocabulary] is changed in place; a token that must not come gets never_drawn. const and thread-safe.
   virtual void apply(const History& history, std::span<float> scores) const = 0;
 };
 using Chain = std::vector<std::unique_ptr<const Processor>>;
@@ -59,7 +59,7 @@ Chain make_processors(const GenerationConfig& config, const Setting& setting);
 Chain make_warpers(const GenerationConfig& config, int64_t keep);
 std::unique_ptr<const Processor> make_watermark(const WatermarkingConfig& config, int64_t vocabulary);
 
-// Turns scores [n] into log-probabilities. A row with only kNever stays as it is.
+// Turns scores [n] into log-probabilities. A row with only never_drawn stays as it is.
 void log_softmax(std::span<float> scores);
 
 // Classifier-free guidance: moves the prompt's `scores` away from those of the negative prompt by `scale`; both

@@ -20,7 +20,7 @@ double draw(uint64_t seed, uint64_t choice, size_t position);
 TokenId pick(std::span<const float> scores, double number);
 
 // `count` different indices, drawn without replacement by the probabilities of these scores (the greatest of scores
-// with Gumbel noise, arXiv:1903.06059). Impossible tokens (kNever) are taken only if nothing else is left.
+// with Gumbel noise, arXiv:1903.06059). Impossible tokens (never_drawn) are taken only if nothing else is left.
 std::vector<size_t> pick_several(std::span<const float> scores, size_t count, uint64_t seed, size_t position);
 
 }  // namespace easydel::generation

@@ -52,7 +52,7 @@ class SingleSearch final : public Search {
     if (stops_.stopped()) return end(StopReason::stop_string);
     if (piece.empty() && stop_is_held()) return finish(StopReason::stop_string, token);
     if (!go_on) return end(StopReason::cancelled);
-    if (static_cast<int64_t>(sequences_[0].tokens.size()) >= max_length_) return finish(StopReason::length, token);
+    if (int64_t(sequences_[0].tokens.size()) >= max_length_) return finish(StopReason::length, token);
     if (out_of_time()) finish(StopReason::max_time, token);
   }
   // Text that is held back as an incomplete character can already end with a stop string.
@@ -103,8 +103,7 @@ void Search::advance(nn::Cache& cache) {
   std::vector<Tensor> used;  // sequences that continue without scores have none
   for (Sequence& sequence : sequences_) {
     used.push_back(std::exchange(sequence.scores, {}));
-    if (used.back().defined())
-      rows.emplace_back(used.back().data_ptr<float>(), static_cast<size_t>(used.back().numel()));
+    if (used.back().defined()) rows.emplace_back(used.back().data_ptr<float>(), size_t(used.back().numel()));
   }
   // A NaN in a hidden state makes every score of its row a NaN.
   for (const auto& row : rows)
@@ -137,7 +136,7 @@ bool Search::out_of_time() const {
 
 std::vector<Result> Search::take_results() {
   for (Result& result : results_) {
-    result.prompt_tokens = static_cast<int64_t>(request_.prompt.size());
+    result.prompt_tokens = int64_t(request_.prompt.size());
     result.prefill_seconds = prefill_seconds, result.decode_seconds = decode_seconds;
   }
   return std::move(results_);

@@ -11,7 +11,7 @@ namespace {
 
 class Temperature final : public Processor {
  public:
-  explicit Temperature(double temperature) : temperature_(static_cast<float>(temperature)) {}
+  explicit Temperature(double temperature) : temperature_(float(temperature)) {}
   void apply(const History&, std::span<float> scores) const override {
     for (float& score : scores) score /= temperature_;
   }
@@ -24,7 +24,7 @@ class Temperature final : public Processor {
 struct Possible {
   explicit Possible(std::span<const float> all) {
     for (size_t id = 0; id < all.size(); ++id)
-      if (all[id] != kNever) ids.push_back(static_cast<uint32_t>(id)), scores.push_back(all[id]);
+      if (all[id] != never_drawn) ids.push_back(uint32_t(id)), scores.push_back(all[id]);
   }
   size_t size() const { return ids.size(); }
   void weigh() {
@@ -32,13 +32,13 @@ struct Possible {
     probability.resize(scores.size());
     sum = 0;
     for (size_t i = 0; i < scores.size(); ++i) sum += probability[i] = std::exp(scores[i] - top);
-    for (float& p : probability) p = static_cast<float>(p / sum);
+    for (float& p : probability) p = float(p / sum);
   }
-  float log_probability(size_t i) const { return scores[i] - top - static_cast<float>(std::log(sum)); }
+  float log_probability(size_t i) const { return scores[i] - top - float(std::log(sum)); }
   double entropy() const {
     double out = 0;
     for (size_t i = 0; i < scores.size(); ++i)
-      if (probability[i] > 0) out -= static_cast<double>(probability[i] * log_probability(i));
+      if (probability[i] > 0) out -= double(probability[i] * log_probability(i));
     return out;
   }
 
@@ -52,7 +52,7 @@ struct Possible {
 class Ranking {
  public:
   explicit Ranking(std::span<const float> scores) : scores_(scores), order_(scores.size()) {
-    for (size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<uint32_t>(i);
+    for (size_t i = 0; i < order_.size(); ++i) order_[i] = uint32_t(i);
   }
   uint32_t operator[](size_t rank) const { return order_[rank]; }
   auto before() const {
@@ -81,11 +81,11 @@ class TopH final : public Processor {  // arXiv:2509.02510
  public:
   explicit TopH(double share) : share_(share) {}
   void apply(const History&, std::span<float> scores) const override {
-    constexpr size_t kMost = 100;  // as in the original
+    constexpr size_t most = 100;  // as in the original
     Possible all(scores);
     if (all.size() == 0) return;
     Ranking order(all.scores);
-    const size_t count = std::min(kMost, all.size());
+    const size_t count = std::min(most, all.size());
     order.part(0, count, all.size());
     order.sort(0, count);
     Possible best = all;
@@ -93,9 +93,9 @@ class TopH final : public Processor {  // arXiv:2509.02510
     for (size_t i = 0; i < count; ++i)
       best.ids.push_back(all.ids[order[i]]), best.scores.push_back(all.scores[order[i]]);
     best.weigh();
-    const auto budget = static_cast<float>(best.entropy() * share_);
+    const auto budget = float(best.entropy() * share_);
     float sum = 0;
-    std::ranges::fill(scores, kNever);
+    std::ranges::fill(scores, never_drawn);
     for (size_t i = 0; i < count; ++i) {
       sum -= best.probability[i] * std::log(best.probability[i]);
       if (i > 0 && !(sum <= budget)) break;
@@ -109,13 +109,13 @@ class TopH final : public Processor {  // arXiv:2509.02510
 
 class TopK final : public Processor {
  public:
-  TopK(int64_t k, int64_t keep) : k_(static_cast<size_t>(std::max(k, keep))) {}
+  TopK(int64_t k, int64_t keep) : k_(size_t(std::max(k, keep))) {}
   void apply(const History&, std::span<float> scores) const override {
     Possible all(scores);
     if (k_ >= all.size()) return;
     const float threshold = greatest(std::move(all.scores), k_);  // equal scores stay, as in the original
     for (float& score : scores)
-      if (score < threshold) score = kNever;
+      if (score < threshold) score = never_drawn;
   }
 
  private:
@@ -124,7 +124,7 @@ class TopK final : public Processor {
 
 class TopP final : public Processor {  // arXiv:1904.09751
  public:
-  TopP(double p, int64_t keep) : p_(p), keep_(static_cast<size_t>(keep)) {}
+  TopP(double p, int64_t keep) : p_(p), keep_(size_t(keep)) {}
   void apply(const History&, std::span<float> scores) const override {
     Possible all(scores);
     const size_t count = all.size();
@@ -132,13 +132,13 @@ class TopP final : public Processor {  // arXiv:1904.09751
     all.weigh();
     // Starting with the least likely tokens, removes those whose cumulative probability is at most 1 - p. Halves are
     // partitioned until the last one to remove is among a few.
-    const auto within = [&](double sum) { return static_cast<float>(sum) <= static_cast<float>(1 - p_); };
+    const auto within = [&](double sum) { return float(sum) <= float(1 - p_); };
     Ranking order(all.scores);
     order.part(0, keep_, count);
     size_t first = keep_, end = count;  // ranks from `end` on are removed, ranks before `first` are kept
     double sum = 0;
-    constexpr size_t kFew = 64;
-    while (end - first > kFew) {
+    constexpr size_t few = 64;
+    while (end - first > few) {
       const size_t middle = first + (end - first) / 2;
       order.part(first, middle, end);
       double lower = 0;
@@ -150,7 +150,7 @@ class TopP final : public Processor {  // arXiv:1904.09751
     }
     order.sort(first, end);
     while (end > first && within(sum + all.probability[order[end - 1]])) sum += all.probability[order[--end]];
-    for (size_t i = end; i < count; ++i) scores[all.ids[order[i]]] = kNever;
+    for (size_t i = end; i < count; ++i) scores[all.ids[order[i]]] = never_drawn;
   }
 
  private:
@@ -160,7 +160,7 @@ class TopP final : public Processor {  // arXiv:1904.09751
 
 class MinP final : public Processor {  // arXiv:2407.01082
  public:
-  MinP(double p, int64_t keep) : p_(static_cast<float>(p)), keep_(static_cast<size_t>(keep)) {}
+  MinP(double p, int64_t keep) : p_(float(p)), keep_(size_t(keep)) {}
   void apply(const History&, std::span<float> scores) const override {
     Possible all(scores);
     if (keep_ >= all.size()) return;
@@ -169,7 +169,7 @@ class MinP final : public Processor {  // arXiv:2407.01082
     order.part(0, keep_, all.size());
     const float threshold = p_ * *std::ranges::max_element(all.probability);
     for (size_t i = keep_; i < all.size(); ++i)
-      if (all.probability[order[i]] < threshold) scores[all.ids[order[i]]] = kNever;
+      if (all.probability[order[i]] < threshold) scores[all.ids[order[i]]] = never_drawn;
   }
 
  private:
@@ -179,20 +179,20 @@ class MinP final : public Processor {  // arXiv:2407.01082
 
 class Typical final : public Processor {
  public:
-  Typical(double mass, int64_t keep) : mass_(mass), keep_(static_cast<size_t>(keep)) {}
+  Typical(double mass, int64_t keep) : mass_(mass), keep_(size_t(keep)) {}
   void apply(const History&, std::span<float> scores) const override {
     Possible all(scores);
     if (keep_ >= all.size()) return;
     all.weigh();
-    const auto entropy = static_cast<float>(all.entropy());
+    const auto entropy = float(all.entropy());
     std::vector<float> nearness(all.size());  // greatest: the token is as likely as the entropy predicts
     for (size_t i = 0; i < all.size(); ++i) nearness[i] = -std::abs(-all.log_probability(i) - entropy);
     Ranking order(nearness);
     // Ranks before `first` are needed to reach the mass; ranks from `end` on are not.
     size_t first = 0, end = all.size();
     double sum = 0;
-    constexpr size_t kFew = 64;
-    while (end - first > kFew) {
+    constexpr size_t few = 64;
+    while (end - first > few) {
       const size_t middle = first + (end - first) / 2;
       order.part(first, middle, end);
       double upper = 0;
@@ -208,7 +208,7 @@ class Typical final : public Processor {
     const float threshold = nearness[order[last]];
     order.part(0, keep_, all.size());
     for (size_t i = keep_; i < all.size(); ++i)
-      if (nearness[order[i]] < threshold) scores[all.ids[order[i]]] = kNever;
+      if (nearness[order[i]] < threshold) scores[all.ids[order[i]]] = never_drawn;
   }
 
  private:
@@ -221,7 +221,7 @@ class Typical final : public Processor {
 class Cutoff final : public Processor {
  public:
   Cutoff(double epsilon, bool by_entropy, int64_t keep)
-      : epsilon_(epsilon), by_entropy_(by_entropy), keep_(static_cast<size_t>(keep)) {}
+      : epsilon_(epsilon), by_entropy_(by_entropy), keep_(size_t(keep)) {}
   void apply(const History&, std::span<float> scores) const override {
     Possible all(scores);
     if (keep_ >= all.size()) return;
@@ -230,7 +230,7 @@ class Cutoff final : public Processor {
     if (by_entropy_) bound = std::min(epsilon_, std::sqrt(epsilon_) * std::exp(-all.entropy()));
     const float kept = greatest(all.scores, keep_);
     for (size_t i = 0; i < all.size(); ++i)
-      if (all.probability[i] < static_cast<float>(bound) && all.scores[i] < kept) scores[all.ids[i]] = kNever;
+      if (all.probability[i] < float(bound) && all.scores[i] < kept) scores[all.ids[i]] = never_drawn;
   }
 
  private:

@@ -50,26 +50,27 @@ const Value& transformers_defaults() {
   return fields;
 }
 
-constexpr std::array kNumberTypes{
+constexpr std::array number_types{
     "attn_dtype", "kvdtype", "attn_softmax_dtype", "mla_attn_dtype", "mla_attn_softmax_dtype", "dtype"};
 
 std::string long_name(const std::string& word) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kShort{{{"bf16", "bfloat16"},
-                                                                                         {"fp16", "float16"},
-                                                                                         {"f16", "float16"},
-                                                                                         {"half", "float16"},
-                                                                                         {"fp32", "float32"},
-                                                                                         {"f32", "float32"},
-                                                                                         {"fp64", "float64"},
-                                                                                         {"f64", "float64"},
-                                                                                         {"nvfp8", "float8_e4m3"},
-                                                                                         {"fp8", "float8_e5m2"},
-                                                                                         {"float8", "float8_e5m2"},
-                                                                                         {"mxfp8", "float8_e5m2"},
-                                                                                         {"mxfp4", "float4_e2m1fn"},
-                                                                                         {"fp4", "float4_e2m1fn"}}};
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> short_names{
+      {{"bf16", "bfloat16"},
+       {"fp16", "float16"},
+       {"f16", "float16"},
+       {"half", "float16"},
+       {"fp32", "float32"},
+       {"f32", "float32"},
+       {"fp64", "float64"},
+       {"f64", "float64"},
+       {"nvfp8", "float8_e4m3"},
+       {"fp8", "float8_e5m2"},
+       {"float8", "float8_e5m2"},
+       {"mxfp8", "float8_e5m2"},
+       {"mxfp4", "float4_e2m1fn"},
+       {"fp4", "float4_e2m1fn"}}};
   const std::string plain = word.starts_with("torch.") ? word.substr(6) : word;
-  for (const auto& [small, full] : kShort)
+  for (const auto& [small, full] : short_names)
     if (canonical(plain) == small) return std::string(full);
   return plain;
 }
@@ -118,8 +119,8 @@ fs::path config_file(const std::string& name, const FromPretrained& options) {
 }  // namespace
 
 bool is_yes(std::string_view word) {
-  static constexpr std::array<std::string_view, 5> kYes{"true", "yes", "ok", "1", "easy"};
-  return std::ranges::find(kYes, canonical(word)) != kYes.end();
+  static constexpr std::array<std::string_view, 5> yes{"true", "yes", "ok", "1", "easy"};
+  return std::ranges::find(yes, canonical(word)) != yes.end();
 }
 
 BaseConfig::BaseConfig(const Value& given) : BaseConfig(Value::map(), given) {}
@@ -163,7 +164,7 @@ const Value& BaseConfig::at(std::string_view name) const {
 }
 
 void BaseConfig::set(std::string_view name, Value value) {
-  if (std::ranges::find(kNumberTypes, name) != kNumberTypes.end() && !value.scalar.empty())
+  if (std::ranges::find(number_types, name) != number_types.end() && !value.scalar.empty())
     value = Value::text(long_name(value.scalar));
   if (name == "partition_axis" && value.is_map()) value = resolved_axis(value);
   if (name == "num_experts" || name == "n_routed_experts") attributes_.set("num_local_experts", value);
@@ -341,12 +342,12 @@ void BaseConfig::set_model_mesh(const mesh::Mesh& mesh) {
 std::optional<std::string> extract_commit_hash(const std::optional<std::string>& file,
                                                const std::optional<std::string>& commit) {
   if (commit || !file) return commit;
-  static constexpr std::string_view kFolder = "snapshots/";
-  const size_t begin = file->find(kFolder);
+  static constexpr std::string_view snapshots = "snapshots/";
+  const size_t begin = file->find(snapshots);
   if (begin == std::string::npos) return std::nullopt;
-  const size_t end = file->find('/', begin + kFolder.size());
+  const size_t end = file->find('/', begin + snapshots.size());
   if (end == std::string::npos || end + 1 == file->size()) return std::nullopt;  // the folder, not a file in it
-  const std::string hash = file->substr(begin + kFolder.size(), end - begin - kFolder.size());
+  const std::string hash = file->substr(begin + snapshots.size(), end - begin - snapshots.size());
   const bool good = hash.size() == 40 && hash.find_first_not_of("0123456789abcdef") == std::string::npos;
   return good ? std::optional(hash) : std::nullopt;
 }

@@ -11,13 +11,13 @@
 namespace easydel::models {
 namespace {
 
-constexpr std::pair<Task, std::string_view> kLanguageEndings[] = {
+constexpr std::pair<Task, std::string_view> language_endings[] = {
     {Task::causal_lm, "ForCausalLM"}, {Task::causal_lm, "LMHeadModel"}, {Task::masked_lm, "ForMaskedLM"}};
 // Endings of the classes that every family has.
-constexpr std::pair<Task, std::string_view> kEndings[] = {{Task::base, "Model"},
-                                                          {Task::sequence_classification, "ForSequenceClassification"},
-                                                          {Task::token_classification, "ForTokenClassification"},
-                                                          {Task::question_answering, "ForQuestionAnswering"}};
+constexpr std::pair<Task, std::string_view> endings[] = {{Task::base, "Model"},
+                                                         {Task::sequence_classification, "ForSequenceClassification"},
+                                                         {Task::token_classification, "ForTokenClassification"},
+                                                         {Task::question_answering, "ForQuestionAnswering"}};
 
 // Alphabetical.
 std::vector<FamilyConfig>& all_configs() {
@@ -264,7 +264,7 @@ const FamilyConfig& family_config_of(const Value& config, const Where& where) {
       const std::string name = word_of("architectures", item);
       if (task_of(*found, name)) continue;
       std::vector<std::string> built(found->architectures.begin(), found->architectures.end());
-      for (const auto& [task, ending] : kEndings) built.push_back(class_stem(*found) + std::string(ending));
+      for (const auto& [task, ending] : endings) built.push_back(class_stem(*found) + std::string(ending));
       refuse(where.below("architectures"), "'" + name + "' is not built yet",
              "built for '" + type + "': " + join(built, ", "));
     }
@@ -287,14 +287,14 @@ std::span<const std::string_view> common_keys() {
 }
 
 std::optional<Task> task_of(const FamilyConfig& family, std::string_view architecture) {
-  for (const auto& [task, ending] : kEndings)
+  for (const auto& [task, ending] : endings)
     if (architecture == class_stem(family) + std::string(ending)) return task;
   const auto own = [&](std::string_view name) {
     return std::ranges::find(family.architectures, name) != family.architectures.end();
   };
   // model_type alone decides the family: for a class with another prefix (LLaMAForCausalLM in Llama's first files,
   // MPTForCausalLM) only the ending counts.
-  for (const auto& [task, ending] : kLanguageEndings)
+  for (const auto& [task, ending] : language_endings)
     if (architecture.ends_with(ending) &&
         (own(architecture) ||
          std::ranges::any_of(family.architectures, [&](auto name) { return name.ends_with(ending); })))
@@ -306,16 +306,16 @@ std::optional<Task> task_of(const FamilyConfig& family, std::string_view archite
 }
 
 std::optional<Task> task_of_ending(std::string_view architecture) {
-  for (const auto& [task, ending] : kLanguageEndings)
+  for (const auto& [task, ending] : language_endings)
     if (architecture.ends_with(ending)) return task;
-  for (const auto& [task, ending] : kEndings)
+  for (const auto& [task, ending] : endings)
     if (task != Task::base && architecture.ends_with(ending)) return task;
   return std::nullopt;
 }
 
 std::string class_stem(const FamilyConfig& family) {
   std::string_view name = family.architectures.front();
-  for (const auto& [task, ending] : kLanguageEndings)
+  for (const auto& [task, ending] : language_endings)
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   return std::string(name) + (family.model_type.ends_with("_text") ? "Text" : "");
 }
@@ -323,7 +323,7 @@ std::string class_stem(const FamilyConfig& family) {
 std::string architecture_of(const FamilyConfig& family, Task task) {
   for (const std::string_view architecture : family.architectures)
     if (task_of(family, architecture) == task) return std::string(architecture);
-  for (const auto& [known, ending] : kEndings)
+  for (const auto& [known, ending] : endings)
     if (known == task) return class_stem(family) + std::string(ending);
   refuse("model.task", "'" + std::string(family.model_type) + "' has no head for " + std::string(name_of(task)));
 }

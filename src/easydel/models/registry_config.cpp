@@ -14,9 +14,9 @@ namespace easydel::models {
 namespace {
 
 // What families have heads for, the usual one first.
-constexpr std::array kHeads{std::pair{TaskType::causal_lm, Task::causal_lm},
-                            std::pair{TaskType::sequence_classification, Task::sequence_classification},
-                            std::pair{TaskType::base_module, Task::base}};
+constexpr std::array heads{std::pair{TaskType::causal_lm, Task::causal_lm},
+                           std::pair{TaskType::sequence_classification, Task::sequence_classification},
+                           std::pair{TaskType::base_module, Task::base}};
 
 // Every family has classification heads; families that name a language head have one.
 bool has_head(const FamilyConfig& family, Task task) {
@@ -37,7 +37,7 @@ struct Registry {
   void add(const FamilyConfig& family) {
     const std::string type(family.model_type);
     configs.try_emplace(type, class_stem(family) + "Config");
-    for (const auto& [task, head] : kHeads)
+    for (const auto& [task, head] : heads)
       if (has_head(family, head))
         modules[std::string(config::word_of(task))].try_emplace(type, architecture_of(family, head));
   }
@@ -94,7 +94,7 @@ std::string bound_task(std::string_view model_type, const std::vector<std::strin
   for (const std::string& architecture : architectures)
     for (const auto& [task, types] : all.modules)
       if (const auto found = types.find(model_type); found != types.end() && found->second == architecture) return task;
-  for (const auto& [type, head] : kHeads) {
+  for (const auto& [type, head] : heads) {
     const std::string task(config::word_of(type));
     if (const auto types = all.modules.find(task); types != all.modules.end() && types->second.contains(model_type))
       return task;
@@ -104,8 +104,8 @@ std::string bound_task(std::string_view model_type, const std::vector<std::strin
 
 std::optional<Task> head_of(TaskType task) {
   if (task == TaskType::embedding) return Task::base;
-  const auto found = std::ranges::find(kHeads, task, &std::pair<TaskType, Task>::first);
-  return found == kHeads.end() ? std::nullopt : std::optional(found->second);
+  const auto found = std::ranges::find(heads, task, &std::pair<TaskType, Task>::first);
+  return found == heads.end() ? std::nullopt : std::optional(found->second);
 }
 
 void register_family_config(const FamilyConfig& config) {

@@ -12,7 +12,7 @@ namespace {
 using config::shown;
 using ops::RopeSpec, ops::RopeType;
 
-constexpr const char* kKnown =
+constexpr const char* known =
     "known: default, linear, dynamic, yarn, deepseek_yarn, llama3, longrope, mrope, proportional";
 
 // Reads the keys of one mapping for a type.
@@ -211,7 +211,7 @@ RopeSpec ConfigReader::rope_from(const ConfigReader& in, int64_t head_dim, int64
   else if (type == "proportional")
     read.proportional(partial);
   else
-    in.refuse_key("rope_type", str("unknown rope type '", type, "'"), kKnown);
+    in.refuse_key("rope_type", str("unknown rope type '", type, "'"), known);
   return spec;
 }
 

@@ -41,7 +41,7 @@ bool is_assistant(const Value& message) {
 
 Value first_of(const Value& messages, size_t count) {
   Value out = Value::list();
-  out.items.assign(messages.items.begin(), messages.items.begin() + static_cast<int64_t>(count));
+  out.items.assign(messages.items.begin(), messages.items.begin() + int64_t(count));
   return out;
 }
 
@@ -156,10 +156,10 @@ RenderedChat ChatRenderer::with_mask(const Value& messages, const ChatOptions& o
     // A token belongs to the assistant if its first character does. Offsets may exclude blanks, so a span begins with
     // the first token at or after its beginning.
     auto first = token_at(begin), last = token_at(end - 1);
-    for (int64_t at = begin; first == static_cast<int64_t>(offsets.size()) && at < end; ++at) first = token_at(at);
-    for (int64_t at = end - 1; last == static_cast<int64_t>(offsets.size()) && at >= begin; --at) last = token_at(at);
-    while (last + 1 < static_cast<int64_t>(offsets.size()) && offsets[last + 1] == offsets[last]) ++last;
-    for (auto i = first; i <= last && i < static_cast<int64_t>(out.ids.size()); ++i) out.assistant_mask[i] = 1;
+    for (int64_t at = begin; first == int64_t(offsets.size()) && at < end; ++at) first = token_at(at);
+    for (int64_t at = end - 1; last == int64_t(offsets.size()) && at >= begin; --at) last = token_at(at);
+    while (last + 1 < int64_t(offsets.size()) && offsets[last + 1] == offsets[last]) ++last;
+    for (auto i = first; i <= last && i < int64_t(out.ids.size()); ++i) out.assistant_mask[i] = 1;
   }
   return out;
 }

@@ -19,7 +19,7 @@ std::unique_ptr<uint8_t[]> build_flags() {
   for (size_t i = 0; i < tables::run_count; ++i) {
     size_t begin = tables::runs[i] >> 8;
     size_t end = i + 1 < tables::run_count ? tables::runs[i + 1] >> 8 : code_points;
-    std::fill(flags.get() + begin, flags.get() + end, static_cast<uint8_t>(tables::runs[i]));
+    std::fill(flags.get() + begin, flags.get() + end, uint8_t(tables::runs[i]));
   }
   return flags;
 }
@@ -72,7 +72,7 @@ struct Composition {
         continue;
       }
       auto second = static_cast<char32_t>(parts[count - 1]);
-      pairs.emplace(static_cast<uint64_t>(half[0]) << 32 | second, c);
+      pairs.emplace(uint64_t(half[0]) << 32 | second, c);
       if (second < touched.size()) touched[second] = true;
     }
     for (char32_t c = hangul_v; c < hangul_v + 21; ++c) touched[c] = true;
@@ -84,7 +84,7 @@ struct Composition {
       return hangul + ((a - hangul_l) * 21 + (b - hangul_v)) * 28;
     if (a >= hangul && a < hangul + 11172 && (a - hangul) % 28 == 0 && b > hangul_t && b < hangul_t + 28)
       return a + (b - hangul_t);
-    auto it = pairs.find(static_cast<uint64_t>(a) << 32 | b);
+    auto it = pairs.find(uint64_t(a) << 32 | b);
     return it == pairs.end() ? 0 : it->second;
   }
 };
@@ -166,7 +166,7 @@ const uint8_t* code_point_flags() {
 }
 
 void append_utf8(std::string& out, char32_t c) {
-  auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
+  auto put = [&](char32_t byte) { out += char(byte); };
   if (c < 0x80) {
     put(c);
   } else if (c < 0x800) {
@@ -303,7 +303,7 @@ bool surely_nfc(std::string_view text) {
 uint8_t script_of(char32_t c) {
   auto* end = tables::scripts + tables::script_count;
   auto* after = std::upper_bound(tables::scripts, end, c, [](char32_t x, uint32_t row) { return x < row >> 8; });
-  return after == tables::scripts ? 0 : static_cast<uint8_t>(*(after - 1));
+  return after == tables::scripts ? 0 : uint8_t(*(after - 1));
 }
 
 }  // namespace easydel::text

@@ -20,8 +20,7 @@ std::vector<MicroBatch> DatasetSource::step(int64_t step) {
   std::vector<MicroBatch> out;
   for (int64_t i = begin; i < end; i += part) {
     MicroBatch& micro = out.emplace_back();
-    for (int64_t k = i; k < std::min(i + part, end); ++k)
-      micro.push_back(&dataset_->at(order_[static_cast<size_t>(k)]));
+    for (int64_t k = i; k < std::min(i + part, end); ++k) micro.push_back(&dataset_->at(order_[size_t(k)]));
   }
   return out;
 }

@@ -130,7 +130,7 @@ class Dpo final : public Method {
     data::EncodedPair pair = encoder_->encode_pair(row);
     data::Prepared out;
     const auto keep = [&](std::vector<int32_t>& ids, std::optional<int64_t> most, bool end) {
-      if (!most || static_cast<int64_t>(ids.size()) <= *most) return;
+      if (!most || int64_t(ids.size()) <= *most) return;
       const auto cut = static_cast<std::ptrdiff_t>(ids.size()) - *most;
       out.cut_tokens += cut;
       ids.erase(end ? ids.begin() : ids.end() - cut, end ? ids.begin() + cut : ids.end());
@@ -150,7 +150,7 @@ class Dpo final : public Method {
       out.cut_tokens += truncate(ids, learn);
       const auto before = example.labelled();
       example.add_sequence(ids, learn);
-      answers.push_back(static_cast<float>(std::count(learn.begin(), learn.end(), 1)));
+      answers.push_back(float(std::count(learn.begin(), learn.end(), 1)));
       learnable &= example.labelled() > before;
     }
     example.set({answer_tokens, data::Column::Per::sequence, std::move(answers)});
@@ -160,7 +160,7 @@ class Dpo final : public Method {
 
   Batch collate(std::span<const data::Example* const> examples) const override {
     Batch batch = flat_batch(examples);
-    batch.weight = static_cast<double>(batch.examples);
+    batch.weight = double(batch.examples);
     return batch;
   }
 
@@ -241,7 +241,7 @@ class Dpo final : public Method {
 
  private:
   int64_t truncate(std::vector<int32_t>& ids, std::vector<uint8_t>& learn) const {
-    const auto most = static_cast<size_t>(common_.max_length.value_or(0));
+    const auto most = size_t(common_.max_length.value_or(0));
     if (most == 0 || ids.size() <= most) return 0;
     const auto cut = static_cast<std::ptrdiff_t>(ids.size() - most);
     const bool start = common_.truncation_mode == Truncation::keep_start;
@@ -275,7 +275,7 @@ class Dpo final : public Method {
 
   void add_metrics(Loss& out, const Scores& s, const SequenceScores& policy) const {
     const auto total = [](const Tensor& t) { return t.sum().item<double>(); };
-    const auto pairs = static_cast<double>(s.ratios.chosen.size(0));
+    const auto pairs = double(s.ratios.chosen.size(0));
     const Tensor chosen = config_.beta * s.ratios.chosen.detach(), rejected = config_.beta * s.ratios.rejected.detach();
     out.metrics.push_back({"rewards/chosen", total(chosen), pairs});
     out.metrics.push_back({"rewards/rejected", total(rejected), pairs});

@@ -59,7 +59,7 @@ Tensor collated(std::span<const data::Example* const> examples, const data::Colu
   for (size_t s = 0; s < (like.per == data::Column::Per::example ? 1 : sequences); ++s)
     for (size_t e = 0; e < examples.size(); ++e) {
       if (like.per != data::Column::Per::example && s >= examples[e]->lengths.size()) continue;
-      const size_t count = like.per == data::Column::Per::token ? static_cast<size_t>(examples[e]->lengths[s]) : 1;
+      const size_t count = like.per == data::Column::Per::token ? size_t(examples[e]->lengths[s]) : 1;
       const auto begin = lists[e]->begin() + static_cast<std::ptrdiff_t>(done[e]);
       out.insert(out.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
       done[e] += count;
@@ -71,14 +71,14 @@ Tensor collated(std::span<const data::Example* const> examples, const data::Colu
 
 Batch flat_batch(std::span<const data::Example* const> examples) {
   Batch batch;
-  batch.examples = static_cast<int64_t>(examples.size());
+  batch.examples = int64_t(examples.size());
   size_t tokens = 0, sequences = 0;
   for (const data::Example* example : examples) {
     tokens += example->tokens.size();
     sequences = std::max(sequences, example->lengths.size());
   }
-  batch.tokens = at::empty({static_cast<int64_t>(tokens)}, at::kLong);
-  batch.labels = at::empty({static_cast<int64_t>(tokens)}, at::kLong);
+  batch.tokens = at::empty({int64_t(tokens)}, at::kLong);
+  batch.labels = at::empty({int64_t(tokens)}, at::kLong);
   auto* ids = batch.tokens.data_ptr<int64_t>();
   auto* labels = batch.labels.data_ptr<int64_t>();
   batch.cu_seqlens.push_back(0);

@@ -65,7 +65,7 @@ void Optimizer::drop_gradients() {
 int64_t Optimizer::state_bytes() const {
   int64_t bytes = 0;
   for (const Slot& slot : slots_)
-    for (const auto& [name, tensor] : slot.states) bytes += static_cast<int64_t>(tensor.nbytes());
+    for (const auto& [name, tensor] : slot.states) bytes += int64_t(tensor.nbytes());
   return bytes;
 }
 

@@ -50,7 +50,7 @@ std::string figures(const StepReport& r) {
 std::string evaluation_line(const EvaluationReport& r) {
   char text[128];
   std::snprintf(text, sizeof text, "evaluation after step %lld: loss %.4f, perplexity %.3f, %s tokens in %s",
-                static_cast<long long>(r.step), r.loss, std::exp(r.loss), count(static_cast<double>(r.tokens)).c_str(),
+                static_cast<long long>(r.step), r.loss, std::exp(r.loss), count(double(r.tokens)).c_str(),
                 duration(r.seconds).c_str());
   return text;
 }
@@ -117,8 +117,8 @@ class Bar : public Watcher {
   std::string line(const StepReport& r) const {
     const std::string before = str("step ", r.step, "/", r.steps, " "),
                       after = str("  ", figures(r), "  left ", duration(r.seconds_left));
-    const int room = std::clamp(columns_of(stream_) - static_cast<int>(before.size() + after.size()) - 1, 0, 42);
-    const double share = r.steps > 0 ? static_cast<double>(r.step) / static_cast<double>(r.steps) : 1;
+    const int room = std::clamp(columns_of(stream_) - int(before.size() + after.size()) - 1, 0, 42);
+    const double share = r.steps > 0 ? double(r.step) / double(r.steps) : 1;
     return str(before, bar_of(share, room, colour_), after);
   }
 

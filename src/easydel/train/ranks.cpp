@@ -11,7 +11,7 @@ namespace {
 
 void reduce(const collective::Group& group, std::span<double> values, collective::Reduce how) {
   if (group.alone() || values.empty()) return;
-  group.all_reduce(at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kDouble), how);
+  group.all_reduce(at::from_blob(values.data(), {int64_t(values.size())}, at::kDouble), how);
 }
 
 }  // namespace

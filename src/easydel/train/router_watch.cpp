@@ -22,7 +22,7 @@ void RouterWatch::see(const models::Model& model, const models::Outputs& outputs
 
 void RouterWatch::add_to(Loss& loss, double share) const {
   double balance = 0, z = 0;
-  const auto seen = static_cast<double>(terms_.size());
+  const auto seen = double(terms_.size());
   for (const models::RouterTerms& terms : terms_) {
     loss.sum = loss.sum + terms.sum * (share / seen);
     if (terms.balance.defined()) balance += terms.balance.item<double>();
@@ -36,7 +36,7 @@ void RouterWatch::add_to(Loss& loss, double share) const {
     sum.busiest_load += one.busiest_load;
     sum.idle_experts += one.idle_experts;
   }
-  const auto count = static_cast<double>(statistics_.size());
+  const auto count = double(statistics_.size());
   if (statistics_.empty()) return;
   loss.metrics.push_back({"router_entropy", sum.entropy, count});
   loss.metrics.push_back({"router_busiest_load", sum.busiest_load, count});

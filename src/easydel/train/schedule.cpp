@@ -37,9 +37,7 @@ double fallen(Schedule::Curve curve, double progress, double cycles) {
 double Schedule::at(int64_t step) const {
   const double least = rate > 0 ? rate_end / rate : 0;
   const auto above_least = [&](double factor) { return rate * std::max(0.0, factor * (1 - least) + least); };
-  const auto ratio = [](int64_t a, int64_t b) {
-    return static_cast<double>(a) / static_cast<double>(std::max<int64_t>(1, b));
-  };
+  const auto ratio = [](int64_t a, int64_t b) { return double(a) / double(std::max<int64_t>(1, b)); };
   if (step < warmup && shape == Shape::cosine_warmup)
     return rate *
            (warmup_from < 0 ? ratio(step + 1, warmup) : warmup_from + (1 - warmup_from) * ratio(step, warmup - 1));
@@ -66,7 +64,7 @@ double Schedule::at(int64_t step) const {
       return (rate - rate_end) * std::pow(1 - progress, power) + rate_end;
     case Shape::inverse_sqrt: {
       const int64_t scale = timescale > 0 ? timescale : warmup > 0 ? warmup : 10000;
-      return rate / std::sqrt(static_cast<double>(step + scale - warmup) / static_cast<double>(scale));
+      return rate / std::sqrt(double(step + scale - warmup) / double(scale));
     }
     case Shape::warmup_stable_decay: {
       const int64_t level = stable >= 0 ? stable : steps - warmup - decay;

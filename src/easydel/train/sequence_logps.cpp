@@ -17,7 +17,7 @@ SequenceScores score_sequences(const models::Model& model, const Batch& batch, c
   nn::Pass pass;
   const models::Outputs outputs = forwarding.run(model, batch, pass);
   const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
-  const auto sequences = static_cast<int64_t>(batch.cu_seqlens.size()) - 1;
+  const auto sequences = int64_t(batch.cu_seqlens.size()) - 1;
 
   SequenceScores out;
   const Tensor begins = at::tensor(at::IntArrayRef(batch.cu_seqlens), at::kLong);

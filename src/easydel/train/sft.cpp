@@ -19,7 +19,7 @@ data::EncoderOptions encoder_options(const Setting& setting, const SftConfig& co
   options.add_special_tokens = setting.mixture.tokenization.add_special_tokens.value_or(config.add_special_tokens);
   // Without prompts, only the assistant's messages of a conversation are trained on.
   options.assistant_mask = config.assistant_only_loss || !setting.trainer.common.train_on_inputs.value_or(true);
-  if (setting.mixture.pack_eos_token_id) options.eos = static_cast<int32_t>(*setting.mixture.pack_eos_token_id);
+  if (setting.mixture.pack_eos_token_id) options.eos = int32_t(*setting.mixture.pack_eos_token_id);
   if (config.eos_token) {
     const auto id = setting.tokenizer->id_of(*config.eos_token);
     if (!id) refuse("trainer.eos_token", "the tokenizer has no token '" + *config.eos_token + "'");
@@ -61,11 +61,10 @@ class Sft final : public Method {
 
   Batch collate(std::span<const data::Example* const> examples) const override {
     Batch batch = flat_batch(examples);
-    const auto sequences = static_cast<int64_t>(batch.cu_seqlens.size()) - 1;
-    batch.weight = static_cast<double>(batch.labelled);
-    if (by(Normalizer::total_target_tokens))
-      batch.weight = static_cast<double>(batch.size() - (loss_.shift_tokens ? sequences : 0));
-    if (by(Normalizer::average_per_sequence)) batch.weight = static_cast<double>(learned_sequences(batch));
+    const auto sequences = int64_t(batch.cu_seqlens.size()) - 1;
+    batch.weight = double(batch.labelled);
+    if (by(Normalizer::total_target_tokens)) batch.weight = double(batch.size() - (loss_.shift_tokens ? sequences : 0));
+    if (by(Normalizer::average_per_sequence)) batch.weight = double(learned_sequences(batch));
     return batch;
   }
 
@@ -93,7 +92,7 @@ class Sft final : public Method {
     const Tensor losses = token_losses(scores);
     out.sum = by(Normalizer::average_per_sequence) ? (losses * shares(batch).to(losses.device())).sum() : losses.sum();
     if (forwarding.metrics) {
-      const auto count = static_cast<double>(batch.labelled);
+      const auto count = double(batch.labelled);
       out.metrics.push_back({"mean_token_accuracy", scores.correct.sum().item<double>(), count});
       out.metrics.push_back({"entropy", scores.entropy.sum().item<double>(), count});
     }
@@ -120,14 +119,13 @@ class Sft final : public Method {
 
   static int64_t learned_sequences(const Batch& batch) {
     const auto counts = labels_of_sequences(batch);
-    return static_cast<int64_t>(counts.size()) - std::ranges::count(counts, 0);
+    return int64_t(counts.size()) - std::ranges::count(counts, 0);
   }
 
   // For each labelled token: its weight in the mean of its sequence.
   static Tensor shares(const Batch& batch) {
     std::vector<float> out;
-    for (const int64_t count : labels_of_sequences(batch))
-      out.insert(out.end(), static_cast<size_t>(count), 1.0f / static_cast<float>(count));
+    for (const int64_t count : labels_of_sequences(batch)) out.insert(out.end(), size_t(count), 1.0f / float(count));
     return at::tensor(at::ArrayRef<float>(out));
   }
 
@@ -138,7 +136,7 @@ class Sft final : public Method {
   }
 
   int64_t truncate(std::vector<int32_t>& ids, std::vector<uint8_t>& learn, const data::TypedRow& row) const {
-    const auto most = static_cast<size_t>(common_.max_length.value_or(0));
+    const auto most = size_t(common_.max_length.value_or(0));
     if (most == 0 || ids.size() <= most) return 0;
     const size_t cut = ids.size() - most;
     if (!truncate_)
@@ -151,7 +149,7 @@ class Sft final : public Method {
     };
     erase(ids);
     erase(learn);
-    return static_cast<int64_t>(cut);
+    return int64_t(cut);
   }
 
   Tensor token_losses(const nn::Scores& scores) const {

@@ -101,8 +101,7 @@ State State::load(const fs::path& folder, const models::LoadOptions& options, st
 
 int64_t State::size() const {
   int64_t bytes = optimizer_ ? optimizer_->state_bytes() : 0;
-  for (const nn::Entry& entry : parts_.model->parameters().entries())
-    bytes += static_cast<int64_t>(entry.shard.nbytes());
+  for (const nn::Entry& entry : parts_.model->parameters().entries()) bytes += int64_t(entry.shard.nbytes());
   return bytes;
 }
 

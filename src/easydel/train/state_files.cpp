@@ -55,7 +55,7 @@ weights::OutTensor out_tensor(std::string name, const Tensor& tensor) {
   out.shape = tensor.sizes().vec();
   out.write = [tensor](const std::function<void(const void*, size_t)>& sink) {
     const Tensor whole = tensor.detach().to(at::kCPU).contiguous();
-    sink(whole.data_ptr(), static_cast<size_t>(whole.nbytes()));
+    sink(whole.data_ptr(), size_t(whole.nbytes()));
   };
   return out;
 }
@@ -79,7 +79,7 @@ Tensor host_tensor(const weights::SafetensorsFile& file, const std::string& name
   const weights::TensorView view = view_of(file, name);
   // The file's bytes are aligned as the format promises, which is not enough for a tensor of its own.
   const Tensor host = at::empty(shape, as.device(at::kCPU).requires_grad(false));
-  if (view.shape != shape || view.bytes.size() != static_cast<size_t>(host.nbytes()))
+  if (view.shape != shape || view.bytes.size() != size_t(host.nbytes()))
     refuse(file.path().string(), str(name, " is not of the shape that the model has"),
            "the checkpoint is of another model");
   std::memcpy(host.data_ptr(), view.bytes.data(), view.bytes.size());
@@ -195,7 +195,7 @@ std::string missing_in_state(const fs::path& checkpoint, const std::set<std::str
 void write_state(const fs::path& folder, const RunState& state) {
   Value out = Value::map(), randomness = Value::map();
   randomness.set("generator", Value::text("philox4x32-10"));
-  randomness.set("seed", Value::integer(static_cast<int64_t>(state.seed)));
+  randomness.set("seed", Value::integer(int64_t(state.seed)));
   out.set("format", Value::integer(1));
   out.set("step", Value::integer(state.step));
   out.set("tokens_seen", Value::integer(state.tokens_seen));
@@ -220,8 +220,7 @@ RunState read_state(const fs::path& folder) {
   state.tokens_seen = integer(value, "tokens_seen", file);
   state.optimizer_steps = integer(value, "optimizer_steps", file);
   state.update = integer(value, "update", file);
-  if (const Value* randomness = value.find("randomness"))
-    state.seed = static_cast<uint64_t>(integer(*randomness, "seed", file));
+  if (const Value* randomness = value.find("randomness")) state.seed = uint64_t(integer(*randomness, "seed", file));
   if (const Value* data = value.find("data")) state.data = data->scalar;
   if (const Value* order = value.find("order_class")) state.order_class = order->scalar;
   if (const Value* cursor = value.find("cursor")) state.cursor = *cursor;

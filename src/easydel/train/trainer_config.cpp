@@ -49,8 +49,8 @@ void settle_loss(const LossConfig& loss, const std::string& method, config::Keys
 }  // namespace
 
 std::optional<double> seconds_of(const std::string& text) {
-  static constexpr std::pair<std::string_view, double> kUnits[] = {{"d", 86400}, {"h", 3600}, {"hr", 3600}, {"min", 60},
-                                                                   {"m", 60},    {"sec", 1},  {"s", 1}};
+  static constexpr std::pair<std::string_view, double> units[] = {{"d", 86400}, {"h", 3600}, {"hr", 3600}, {"min", 60},
+                                                                  {"m", 60},    {"sec", 1},  {"s", 1}};
   double total = 0, smaller_than = std::numeric_limits<double>::infinity();
   const char *at = text.data(), *const end = at + text.size();
   do {  // "1h30m": a number and its unit, units falling
@@ -61,8 +61,8 @@ std::optional<double> seconds_of(const std::string& text) {
     at = std::find_if_not(stop, end, [](char c) { return c == ' '; });
     const char* const unit_end = std::find_if_not(at, end, [](char c) { return c >= 'a' && c <= 'z'; });
     const auto unit =
-        std::ranges::find(kUnits, std::string_view(at, unit_end), &std::pair<std::string_view, double>::first);
-    if (unit == std::end(kUnits) || unit->second >= smaller_than) return std::nullopt;
+        std::ranges::find(units, std::string_view(at, unit_end), &std::pair<std::string_view, double>::first);
+    if (unit == std::end(units) || unit->second >= smaller_than) return std::nullopt;
     total += number * unit->second;
     smaller_than = unit->second;
     at = unit_end;

@@ -36,7 +36,7 @@ data::Packing packing_of(const TrainerSection& trainer, const data::MixtureConfi
 
 std::string bytes_text(int64_t bytes) {
   char text[32];
-  const double value = static_cast<double>(bytes);
+  const double value = double(bytes);
   std::snprintf(text, sizeof text, value >= 1e9 ? "%.2f GB" : "%.1f MB", value >= 1e9 ? value / 1e9 : value / 1e6);
   return text;
 }
@@ -95,7 +95,7 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
   }
   options.shuffle_documents = mixture.pack_shuffle && trainer.common.shuffle_train_dataset;
   options.shuffled = trainer.common.shuffle_train_dataset;
-  options.seed = static_cast<uint64_t>(mixture.seed.value_or(trainer.common.shuffle_seed_train));
+  options.seed = uint64_t(mixture.seed.value_or(trainer.common.shuffle_seed_train));
   return options;
 }
 
@@ -166,10 +166,10 @@ void Trainer::make_plan() {
   RunPlan& plan = plan_;
   for (const nn::Entry& entry : parts_.model->parameters().entries()) {
     plan.parameters += entry.elements();
-    plan.weight_bytes += static_cast<int64_t>(entry.shard.nbytes());
+    plan.weight_bytes += int64_t(entry.shard.nbytes());
     if (!entry.trainable) continue;
     plan.trainable += entry.elements();
-    plan.gradient_bytes += static_cast<int64_t>(entry.shard.nbytes());
+    plan.gradient_bytes += int64_t(entry.shard.nbytes());
   }
   plan.update = config().total_batch_size;
   plan.micro_batches = config().gradient_accumulation_steps;

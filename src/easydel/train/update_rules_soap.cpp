@@ -55,7 +55,7 @@ class Soap final : public UpdateRule {
     if (u.decay != 0) u.value.mul_(1 - u.rate * u.decay);
     // After the update, so that a gradient never chooses the basis in which it is used.
     gather(u);
-    if (static_cast<int64_t>(step) % o_.frequency != 0) return;
+    if (int64_t(step) % o_.frequency != 0) return;
     const Tensor straight = turn_back(u, mean);
     follow(u);
     mean.copy_(turn(u, straight));

@@ -6,7 +6,7 @@
 namespace easydel::text::constrain {
 
 ExprId AnyJson::blanks() {
-  if (!blanks_) blanks_ = grammar_.repeat(grammar_.chars(CharSet::of(" \t\n\r")), 0, kMaxBlanks);
+  if (!blanks_) blanks_ = grammar_.repeat(grammar_.chars(CharSet::of(" \t\n\r")), 0, max_blanks);
   return *blanks_;
 }
 

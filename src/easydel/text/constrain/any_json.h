@@ -17,7 +17,7 @@ class AnyJson {
   ExprId object() { return grammar_.call(rules().object); }
   ExprId array() { return grammar_.call(rules().array); }
   ExprId number(bool integer);
-  ExprId blanks();                         // at most kMaxBlanks
+  ExprId blanks();                         // at most max_blanks
   ExprId mark(const char* text);           // and the white space behind it
   ExprId pair(ExprId name, ExprId value);  // and the white space behind it
   RuleId object_rule() { return rules().object; }

@@ -46,7 +46,7 @@ class AutomatonBuilder {
       while (!todo.empty()) {
         const ExprId id = todo.back();
         todo.pop_back();
-        if (id == kNoExpr) continue;
+        if (id == no_expr) continue;
         if (seen.size() <= id) seen.resize(id + 1);
         if (seen[id]) continue;
         seen[id] = true;
@@ -97,7 +97,7 @@ class AutomatonBuilder {
     seen[0] = true;
     for (size_t i = 0; i < todo.size(); ++i)
       for (const GraphEdge* edge : from[todo[i]])
-        if (!seen[edge->to] && (edge->label == kNoExpr || can_be_empty(edge->label)))
+        if (!seen[edge->to] && (edge->label == no_expr || can_be_empty(edge->label)))
           seen[edge->to] = true, todo.push_back(edge->to);
     return seen[1];
   }
@@ -111,14 +111,14 @@ class AutomatonBuilder {
     std::vector<std::vector<std::vector<std::pair<uint32_t, RuleId>>>> before(drafts_.size());  // source, rule or none
     std::vector<std::vector<bool>> alive(drafts_.size());
     std::vector<std::vector<Place>> waiting(drafts_.size());  // calls of a rule whose caller could go on
-    constexpr RuleId kNone = UINT32_MAX;
+    constexpr RuleId no_rule = UINT32_MAX;
     std::vector<Place> todo;
     std::vector<bool> has_text(drafts_.size());
     for (uint32_t r = 0; r < drafts_.size(); ++r) {
       before[r].resize(drafts_[r].states.size());
       alive[r].resize(drafts_[r].states.size());
       for (uint32_t s = 0; s < drafts_[r].states.size(); ++s) {
-        for (const Arrow& edge : drafts_[r].states[s].bytes) before[r][edge.to].emplace_back(s, kNone);
+        for (const Arrow& edge : drafts_[r].states[s].bytes) before[r][edge.to].emplace_back(s, no_rule);
         for (const Automaton::Call& call : drafts_[r].states[s].calls) before[r][call.to].emplace_back(s, call.rule);
         if (drafts_[r].states[s].accepts) alive[r][s] = true, todo.push_back({r, s});
       }
@@ -134,7 +134,7 @@ class AutomatonBuilder {
         for (const Place& caller : waiting[rule]) live(caller.rule, caller.state);
       }
       for (const auto& [from, called] : before[rule][state]) {
-        if (called == kNone || has_text[called])
+        if (called == no_rule || has_text[called])
           live(rule, from);
         else
           waiting[called].push_back({rule, from});
@@ -156,21 +156,20 @@ class AutomatonBuilder {
       const auto base = static_cast<StateId>(out_.states_.size());
       out_.rules_.emplace_back().start = base;
       for (const Draft::State& from : drafts_[r].states) {
-        Automaton::State state{.edges = static_cast<uint32_t>(out_.edges_.size()),
-                               .calls = static_cast<uint32_t>(out_.calls_.size()),
+        Automaton::State state{.edges = uint32_t(out_.edges_.size()),
+                               .calls = uint32_t(out_.calls_.size()),
                                .rule = r,
                                .accepts = from.accepts,
                                .exact = drafts_[r].exact};
         state.ends = from.accepts && from.bytes.empty() && from.calls.empty();
         for (const Arrow& edge : from.bytes)
-          out_.edges_.push_back({static_cast<uint8_t>(edge.first), static_cast<uint8_t>(edge.last), base + edge.to});
+          out_.edges_.push_back({uint8_t(edge.first), uint8_t(edge.last), base + edge.to});
         for (const Automaton::Call& call : from.calls) out_.calls_.push_back({call.rule, base + call.to});
         out_.states_.push_back(state);
       }
       drafts_[r] = {};
     }
-    out_.states_.push_back(
-        {.edges = static_cast<uint32_t>(out_.edges_.size()), .calls = static_cast<uint32_t>(out_.calls_.size())});
+    out_.states_.push_back({.edges = uint32_t(out_.edges_.size()), .calls = uint32_t(out_.calls_.size())});
     out_.root_ = 0;
     out_.takes_empty_ = nullable_[0];
     if (std::ranges::none_of(rules_, [&](RuleId rule) { return grammar_.rules()[rule].free; })) return;
@@ -190,13 +189,12 @@ class AutomatonBuilder {
     for (RuleId rule = 0; rule < count; ++rule)
       if (!callers[rule]) todo.push_back(rule);
     for (size_t i = 0; i < todo.size(); ++i) {
-      out_.rules_[todo[i]].order = static_cast<uint32_t>(i);
+      out_.rules_[todo[i]].order = uint32_t(i);
       for (const Automaton::Call& call : calls(todo[i]))
         if (--callers[call.rule] == 0) todo.push_back(call.rule);
     }
     if (todo.size() == count) return;
-    const auto cyclic =
-        static_cast<size_t>(std::ranges::find_if(callers, [](uint32_t n) { return n > 0; }) - callers.begin());
+    const auto cyclic = size_t(std::ranges::find_if(callers, [](uint32_t n) { return n > 0; }) - callers.begin());
     refuse(std::string(where_),
            str("'", grammar_.rules()[rules_[cyclic]].name, "' can lead back to itself before anything is written"),
            "put something before the recursion: list ::= item (\",\" item)* instead of list ::= list \",\" item");

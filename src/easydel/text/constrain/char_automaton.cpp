@@ -8,7 +8,7 @@
 namespace easydel::text::constrain {
 namespace {
 
-constexpr uint32_t kNowhere = UINT32_MAX;
+constexpr uint32_t nowhere = UINT32_MAX;
 
 // Numbers keys in the order in which they are first asked for.
 template <class Key>
@@ -16,7 +16,7 @@ class Numbering {
  public:
   explicit Numbering(Work& work) : work_(work) {}
   uint32_t operator()(const Key& key) {
-    const auto [at, is_new] = ids_.emplace(key, static_cast<uint32_t>(ids_.size()));
+    const auto [at, is_new] = ids_.emplace(key, uint32_t(ids_.size()));
     if (is_new) todo_.push_back(at->first), work_.add_states();
     return at->second;
   }
@@ -76,10 +76,10 @@ CharDfa CharDfa::words(const std::vector<std::string>& words, Work& work) {
   std::vector<uint32_t> path = {0};  // the states along the word before
   std::u32string before;
   for (const std::u32string& word : sorted) {
-    const auto common = static_cast<size_t>(std::ranges::mismatch(word, before).in1 - word.begin());
+    const auto common = size_t(std::ranges::mismatch(word, before).in1 - word.begin());
     path.resize(common + 1);
     for (size_t i = common; i < word.size(); ++i) {
-      const auto next = static_cast<uint32_t>(out.states_.size());
+      const auto next = uint32_t(out.states_.size());
       out.states_[path.back()].edges.push_back({word[i], word[i], next});
       out.states_.emplace_back();
       work.add_states();
@@ -99,7 +99,7 @@ CharDfa CharDfa::length(int64_t min, std::optional<int64_t> max, Work& work) {
     State& state = out.states_.emplace_back();
     state.accepts = i >= min;
     if (i == last && max) break;
-    const auto next = static_cast<uint32_t>(i == last ? i : i + 1);
+    const auto next = uint32_t(i == last ? i : i + 1);
     for (const CharRange& range : CharSet::any().ranges()) state.edges.push_back({range.first, range.last, next});
   }
   return out;
@@ -129,7 +129,7 @@ CharDfa CharDfa::of(CharNfa nfa, bool anywhere, Work& work) {
     State state;
     if (key.matched) {
       state.accepts = true;
-      const auto self = static_cast<uint32_t>(out.states_.size());
+      const auto self = uint32_t(out.states_.size());
       for (const CharRange& range : CharSet::any().ranges()) state.edges.push_back({range.first, range.last, self});
       out.states_.push_back(std::move(state));
       continue;
@@ -161,8 +161,8 @@ CharDfa CharDfa::join(const CharDfa& other, Join how, Work& work) const {
   number({0, 0});
   for (Key key; number.next(key);) {
     static const State nothing;
-    const State &a = key.first == kNowhere ? nothing : states_[key.first],
-                &b = key.second == kNowhere ? nothing : other.states_[key.second];
+    const State &a = key.first == nowhere ? nothing : states_[key.first],
+                &b = key.second == nowhere ? nothing : other.states_[key.second];
     State state;
     state.accepts = how == Join::both     ? a.accepts && b.accepts
                     : how == Join::either ? a.accepts || b.accepts
@@ -178,7 +178,7 @@ CharDfa CharDfa::join(const CharDfa& other, Join how, Work& work) const {
       if (x) last = std::min(last, in_x ? x->last : x->first - 1);
       if (y) last = std::min(last, in_y ? y->last : y->first - 1);
       const bool wanted = how == Join::both ? in_x && in_y : how == Join::either ? in_x || in_y : in_x;
-      if (wanted) add_edge(state, first, last, number({in_x ? x->to : kNowhere, in_y ? y->to : kNowhere}));
+      if (wanted) add_edge(state, first, last, number({in_x ? x->to : nowhere, in_y ? y->to : nowhere}));
       at = last + 1;
       i += in_x && x->last == last;
       j += in_y && y->last == last;
@@ -202,7 +202,7 @@ void CharDfa::trim() {
     for (const uint32_t from : before[alive[i]])
       if (!lives[from]) lives[from] = true, alive.push_back(from);
   lives[0] = true;
-  std::vector<uint32_t> place(states_.size(), kNowhere);
+  std::vector<uint32_t> place(states_.size(), nowhere);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < states_.size(); ++i)
     if (lives[i]) place[i] = kept++;

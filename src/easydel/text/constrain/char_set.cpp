@@ -3,30 +3,30 @@
 namespace easydel::text::constrain {
 namespace {
 
-constexpr uint32_t kFirstSurrogate = 0xd800, kLastSurrogate = 0xdfff;
+constexpr uint32_t first_surrogate = 0xd800, kLastSurrogate = 0xdfff;
 
 }  // namespace
 
 const CharSet& CharSet::any() {
-  static const CharSet* const all = new CharSet(0, kLastChar);
+  static const CharSet* const all = new CharSet(0, last_char);
   return *all;
 }
 
 CharSet CharSet::of(std::string_view ascii) {
   CharSet out;
-  for (const char c : ascii) out.ranges_.push_back({static_cast<uint8_t>(c), static_cast<uint8_t>(c)});
+  for (const char c : ascii) out.ranges_.push_back({uint8_t(c), uint8_t(c)});
   out.tidy();
   return out;
 }
 
 void CharSet::add(uint32_t first, uint32_t last) {
-  last = std::min(last, kLastChar);
-  if (first < kFirstSurrogate && last >= kFirstSurrogate) {
-    ranges_.push_back({first, kFirstSurrogate - 1});
+  last = std::min(last, last_char);
+  if (first < first_surrogate && last >= first_surrogate) {
+    ranges_.push_back({first, first_surrogate - 1});
     first = kLastSurrogate + 1;
   }
-  if (first >= kFirstSurrogate && first <= kLastSurrogate) first = kLastSurrogate + 1;
-  if (last >= kFirstSurrogate && last <= kLastSurrogate) last = kFirstSurrogate - 1;
+  if (first >= first_surrogate && first <= kLastSurrogate) first = kLastSurrogate + 1;
+  if (last >= first_surrogate && last <= kLastSurrogate) last = first_surrogate - 1;
   if (first <= last) ranges_.push_back({first, last});
   tidy();
 }
@@ -60,7 +60,7 @@ CharSet CharSet::complement() const {
     if (range.first > next) out.add(next, range.first - 1);
     next = range.last + 1;
   }
-  if (next <= kLastChar) out.add(next, kLastChar);
+  if (next <= last_char) out.add(next, last_char);
   return out;
 }
 
@@ -103,12 +103,11 @@ std::vector<Utf8Run> utf8_runs(const CharSet& set) {
     if (was_cut) continue;
     Utf8Run run;
     run.length = length;
-    static constexpr std::array<uint8_t, 5> kLead = {0, 0x00, 0xc0, 0xe0, 0xf0};
+    static constexpr std::array<uint8_t, 5> lead = {0, 0x00, 0xc0, 0xe0, 0xf0};
     for (size_t i = 0; i < length; ++i) {
-      const auto shift = static_cast<uint32_t>(6 * (length - 1 - i));
-      const uint32_t high = i == 0 ? kLead[length] : 0x80, bits = i == 0 ? 0xff : 0x3f;
-      run.bytes[i] = {static_cast<uint8_t>(high | (range.first >> shift & bits)),
-                      static_cast<uint8_t>(high | (range.last >> shift & bits))};
+      const auto shift = uint32_t(6 * (length - 1 - i));
+      const uint32_t high = i == 0 ? lead[length] : 0x80, bits = i == 0 ? 0xff : 0x3f;
+      run.bytes[i] = {uint8_t(high | (range.first >> shift & bits)), uint8_t(high | (range.last >> shift & bits))};
     }
     out.push_back(run);
   }

@@ -10,7 +10,7 @@
 
 namespace easydel::text::constrain {
 
-constexpr uint32_t kLastChar = 0x10ffff;
+constexpr uint32_t last_char = 0x10ffff;
 
 struct CharRange {
   uint32_t first = 0, last = 0;

@@ -17,10 +17,10 @@ namespace {
 // character, `end` in states from which the end is.
 RuleId read_regex(std::string_view pattern, Grammar& grammar) {
   CharNfa nfa = parse_pattern(pattern, "regex", grammar.work());
-  const auto states = static_cast<uint32_t>(nfa.states.size());
+  const auto states = uint32_t(nfa.states.size());
   std::vector<GraphEdge> edges;
   const auto node = [](uint32_t state) { return state + 2; };
-  for (const uint32_t state : nfa.closure({nfa.start}, true, false)) edges.push_back({0, node(state), kNoExpr});
+  for (const uint32_t state : nfa.closure({nfa.start}, true, false)) edges.push_back({0, node(state), no_expr});
   std::vector<ExprId> labels;
   for (const CharSet& set : nfa.sets) labels.push_back(grammar.chars(set));
   // Backwards from the accepting state over edges that read nothing.
@@ -28,7 +28,7 @@ RuleId read_regex(std::string_view pattern, Grammar& grammar) {
   for (uint32_t from = 0; from < states; ++from)
     for (const CharNfa::Edge& edge : nfa.states[from]) {
       if (edge.kind == CharNfa::Kind::chars) edges.push_back({node(from), node(edge.to), labels[edge.set]});
-      if (edge.kind == CharNfa::Kind::nothing) edges.push_back({node(from), node(edge.to), kNoExpr});
+      if (edge.kind == CharNfa::Kind::nothing) edges.push_back({node(from), node(edge.to), no_expr});
       if (edge.kind == CharNfa::Kind::nothing || edge.kind == CharNfa::Kind::end) before[edge.to].push_back(from);
     }
   std::vector<bool> ends(states);
@@ -37,10 +37,10 @@ RuleId read_regex(std::string_view pattern, Grammar& grammar) {
   for (size_t i = 0; i < todo.size(); ++i)
     for (const uint32_t from : before[todo[i]])
       if (!ends[from]) ends[from] = true, todo.push_back(from);
-  for (const uint32_t state : todo) edges.push_back({node(state), 1, kNoExpr});
+  for (const uint32_t state : todo) edges.push_back({node(state), 1, no_expr});
   // The empty text is before the first character and after the last one at once.
   const auto of_empty = nfa.closure({nfa.start}, true, true);
-  if (std::ranges::binary_search(of_empty, nfa.accept)) edges.push_back({0, 1, kNoExpr});
+  if (std::ranges::binary_search(of_empty, nfa.accept)) edges.push_back({0, 1, no_expr});
   const RuleId rule = grammar.add_rule("the pattern");
   grammar.define(rule, grammar.graph(states + 2, std::move(edges)));
   return rule;
@@ -48,13 +48,13 @@ RuleId read_regex(std::string_view pattern, Grammar& grammar) {
 
 RuleId read_choices(const std::vector<std::string>& choices, Grammar& grammar) {
   if (choices.empty()) refuse("choice", "there are no choices", "give at least one");
-  if (choices.size() > kMaxChoices)
-    refuse("choice", str("has ", choices.size(), " choices; at most ", kMaxChoices, " are accepted"), "give fewer");
+  if (choices.size() > max_choices)
+    refuse("choice", str("has ", choices.size(), " choices; at most ", max_choices, " are accepted"), "give fewer");
   std::vector<ExprId> parts;
   for (size_t i = 0; i < choices.size(); ++i) {
-    if (choices[i].size() > kMaxChoiceBytes)
+    if (choices[i].size() > max_choice_bytes)
       refuse(str("choice ", i + 1),
-             str("has ", choices[i].size(), " bytes; at most ", kMaxChoiceBytes, " are accepted"), "shorten it");
+             str("has ", choices[i].size(), " bytes; at most ", max_choice_bytes, " are accepted"), "shorten it");
     if (valid_prefix(choices[i]) != choices[i].size()) refuse(str("choice ", i + 1), "is not valid UTF-8");
     parts.push_back(grammar.literal(choices[i]));
   }
@@ -80,8 +80,8 @@ RuleId read_language(const Language& language, Grammar& grammar) {
 }
 
 std::string_view name_of(Language::Kind kind) {
-  static constexpr std::string_view kNames[] = {"JSON schema", "JSON object", "regex", "choice", "grammar"};
-  return kNames[static_cast<size_t>(kind)];
+  static constexpr std::string_view names[] = {"JSON schema", "JSON object", "regex", "choice", "grammar"};
+  return names[size_t(kind)];
 }
 
 // Free text: the automaton of Aho and Corasick (doi:10.1145/360825.360855) over the markers, from which a marker that
@@ -93,15 +93,14 @@ class FreeText {
     for (size_t i = 0; i < triggers.size(); ++i) {
       uint32_t at = 0;
       for (const char byte : triggers[i].marker) {
-        const auto [next, is_new] =
-            nodes_[at].next.emplace(static_cast<uint8_t>(byte), static_cast<uint32_t>(nodes_.size()));
+        const auto [next, is_new] = nodes_[at].next.emplace(uint8_t(byte), uint32_t(nodes_.size()));
         at = next->second;
         if (is_new) nodes_.emplace_back(), grammar.work().add_states();
       }
       if (nodes_[at].trigger >= 0)
         refuse(str("trigger ", i + 1), "has the marker of trigger " + std::to_string(nodes_[at].trigger + 1),
                "join their languages into one");
-      nodes_[at].trigger = static_cast<int>(i);
+      nodes_[at].trigger = int(i);
     }
     std::deque<uint32_t> todo = {0};
     while (!todo.empty()) {
@@ -121,23 +120,23 @@ class FreeText {
     std::vector<GraphEdge> edges;
     for (uint32_t from = 0; from < nodes_.size(); ++from) {
       if (nodes_[from].trigger >= 0) continue;  // never stayed in
-      if (may_end) edges.push_back({place(from), 1, kNoExpr});
+      if (may_end) edges.push_back({place(from), 1, no_expr});
       for (unsigned first = 0; first < 256;) {
-        const uint32_t to = step(from, static_cast<uint8_t>(first));
+        const uint32_t to = step(from, uint8_t(first));
         unsigned last = first;
-        while (last < 255 && step(from, static_cast<uint8_t>(last + 1)) == to) ++last;
-        const ExprId bytes = grammar_.bytes(static_cast<uint8_t>(first), static_cast<uint8_t>(last));
+        while (last < 255 && step(from, uint8_t(last + 1)) == to) ++last;
+        const ExprId bytes = grammar_.bytes(uint8_t(first), uint8_t(last));
         const int trigger = nodes_[to].trigger;
         if (trigger < 0)
           edges.push_back({place(from), place(to), bytes});
         else
-          edges.push_back({place(from), free_again[static_cast<size_t>(trigger)] ? 0u : 1u,
-                           grammar_.sequence({bytes, after[static_cast<size_t>(trigger)]})});
+          edges.push_back(
+              {place(from), free_again[size_t(trigger)] ? 0u : 1u, grammar_.sequence({bytes, after[size_t(trigger)]})});
         first = last + 1;
         grammar_.work().spend();
       }
     }
-    return grammar_.graph(static_cast<uint32_t>(nodes_.size()) + 1, std::move(edges));
+    return grammar_.graph(uint32_t(nodes_.size()) + 1, std::move(edges));
   }
 
  private:
@@ -168,17 +167,17 @@ std::shared_ptr<const Automaton> compile(const Language& language, const std::at
 
 std::shared_ptr<const Automaton> compile(const std::vector<Trigger>& triggers, bool required,
                                          const std::atomic<bool>* cancel) {
-  constexpr size_t kMaxTriggers = 256;
+  constexpr size_t max_triggers = 256;
   if (triggers.empty()) refuse("triggers", "there are none", "give at least one, or no constraint");
-  if (triggers.size() > kMaxTriggers)
-    refuse("triggers", str("there are ", triggers.size(), "; at most ", kMaxTriggers, " are accepted"), "give fewer");
+  if (triggers.size() > max_triggers)
+    refuse("triggers", str("there are ", triggers.size(), "; at most ", max_triggers, " are accepted"), "give fewer");
   Work work(cancel);
   Grammar grammar(work);
   std::vector<RuleId> languages;
   for (size_t i = 0; i < triggers.size(); ++i) {
     if (triggers[i].marker.empty()) refuse(str("trigger ", i + 1), "has no marker", "give the text that it follows");
-    if (triggers[i].marker.size() > kMaxChoiceBytes)
-      refuse(str("trigger ", i + 1), str("has a marker of more than ", kMaxChoiceBytes, " bytes"), "shorten it");
+    if (triggers[i].marker.size() > max_choice_bytes)
+      refuse(str("trigger ", i + 1), str("has a marker of more than ", max_choice_bytes, " bytes"), "shorten it");
     languages.push_back(read_language(triggers[i].language, grammar));
     grammar.set_shared(languages[i]);  // its states are not free text
   }

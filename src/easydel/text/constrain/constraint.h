@@ -25,9 +25,9 @@ std::shared_ptr<const Automaton> compile(const std::vector<Trigger>& triggers, b
                                          const std::atomic<bool>* cancel = nullptr);
 
 using MaskWord = uint64_t;
-inline size_t mask_words(int64_t tokens) { return (static_cast<size_t>(tokens) + 63) / 64; }
+inline size_t mask_words(int64_t tokens) { return (size_t(tokens) + 63) / 64; }
 inline bool has_token(std::span<const MaskWord> mask, TokenId id) {
-  const auto at = static_cast<size_t>(id);
+  const auto at = size_t(id);
   return id >= 0 && at / 64 < mask.size() && (mask[at / 64] >> (at % 64) & 1);
 }
 

@@ -22,7 +22,7 @@ class DraftBuilder {
   uint32_t state() {
     work_.add_states();
     draft_.states.emplace_back();
-    return static_cast<uint32_t>(draft_.states.size() - 1);
+    return uint32_t(draft_.states.size() - 1);
   }
   void skip(uint32_t from, uint32_t to) { draft_.states[from].nothing.push_back(to); }
 
@@ -47,7 +47,7 @@ class DraftBuilder {
       case Expr::Kind::literal: {
         for (size_t i = 0; i < one.text.size(); ++i) {
           const uint32_t next = i + 1 == one.text.size() ? to : state();
-          const auto byte = static_cast<uint8_t>(one.text[i]);
+          const auto byte = uint8_t(one.text[i]);
           draft_.states[from].bytes.push_back({byte, byte, next});
           from = next;
         }
@@ -76,7 +76,7 @@ class DraftBuilder {
         skip(from, places[0]);
         skip(places[1], to);
         for (const GraphEdge& edge : one.edges)
-          edge.label == kNoExpr ? skip(places[edge.from], places[edge.to])
+          edge.label == no_expr ? skip(places[edge.from], places[edge.to])
                                 : add(edge.label, places[edge.from], places[edge.to]);
         return;
       }
@@ -167,7 +167,7 @@ class Determinizer {
   }
 
   uint32_t id_of(std::vector<uint32_t> set) {
-    const auto [at, is_new] = ids_.emplace(std::move(set), static_cast<uint32_t>(ids_.size()));
+    const auto [at, is_new] = ids_.emplace(std::move(set), uint32_t(ids_.size()));
     if (is_new) todo_.push_back(at->first), work_.add_states();
     return at->second;
   }

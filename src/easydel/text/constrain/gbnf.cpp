@@ -16,8 +16,8 @@ class GbnfReader {
   GbnfReader(std::string_view text, Grammar& grammar) : text_(text), grammar_(grammar) {}
 
   RuleId read() {
-    if (text_.size() > kMaxSourceBytes)
-      refuse("grammar", str("has ", text_.size(), " bytes; at most ", kMaxSourceBytes, " are accepted"),
+    if (text_.size() > max_source_bytes)
+      refuse("grammar", str("has ", text_.size(), " bytes; at most ", max_source_bytes, " are accepted"),
              "shorten the grammar");
     if (const size_t good = valid_prefix(text_); good != text_.size()) at_ = good, fail("is not valid UTF-8");
     blanks(true);
@@ -28,18 +28,18 @@ class GbnfReader {
       blanks(true);
       if (!take("::=")) fail("expected '::=' after the name of a rule", "a rule is: name ::= what it writes");
       const RuleId rule = rule_of(name, begin);
-      if (grammar_.rules()[rule].body != kNoExpr) at_ = begin, fail("the rule '" + name + "' is there twice");
+      if (grammar_.rules()[rule].body != no_expr) at_ = begin, fail("the rule '" + name + "' is there twice");
       blanks(true);
       grammar_.define(rule, choice(false, 0));
       if (more() && text_[at_] != '\n' && text_[at_] != '\r') fail("expected the end of the line, or '|'");
       blanks(true);
     }
     for (const auto& [name, rule] : rules_)
-      if (grammar_.rules()[rule.first].body == kNoExpr) {
+      if (grammar_.rules()[rule.first].body == no_expr) {
         at_ = rule.second;
         std::vector<std::string> known;
         for (const auto& [other, id] : rules_)
-          if (grammar_.rules()[id.first].body != kNoExpr) known.push_back(other);
+          if (grammar_.rules()[id.first].body != no_expr) known.push_back(other);
         const std::string near = nearest(name, known);
         fail("there is no rule '" + name + "'", near.empty() ? "" : "did you mean '" + near + "'?");
       }
@@ -87,7 +87,7 @@ class GbnfReader {
 
   // Inside parentheses lines do not end anything.
   ExprId choice(bool inside, int depth) {
-    if (depth > kMaxGroupDepth) fail(str("more than ", kMaxGroupDepth, " groups inside each other"));
+    if (depth > max_group_depth) fail(str("more than ", max_group_depth, " groups inside each other"));
     std::vector<ExprId> parts;
     do {
       blanks(true);
@@ -130,7 +130,7 @@ class GbnfReader {
   }
   ExprId repeated(ExprId part) {
     for (int depth = 0;; ++depth) {
-      if (depth > kMaxGroupDepth) fail(str("more than ", kMaxGroupDepth, " repetitions of repetitions"));
+      if (depth > max_group_depth) fail(str("more than ", max_group_depth, " repetitions of repetitions"));
       if (take("*")) {
         part = grammar_.repeat(part, 0, -1);
       } else if (take("+")) {
@@ -158,9 +158,9 @@ class GbnfReader {
     const size_t begin = at_;
     int64_t out = 0;
     for (; more() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
-      out = std::min<int64_t>(out * 10 + (text_[at_] - '0'), kMaxRepetitions + 1);
+      out = std::min<int64_t>(out * 10 + (text_[at_] - '0'), max_repetitions + 1);
     if (at_ == begin) fail("expected a number of repetitions");
-    if (out > kMaxRepetitions) fail(str("repeats more than ", kMaxRepetitions, " times"), "use a lower bound, or none");
+    if (out > max_repetitions) fail(str("repeats more than ", max_repetitions, " times"), "use a lower bound, or none");
     return out;
   }
 
@@ -187,7 +187,7 @@ class GbnfReader {
       case ']':
       case '-':
       case '^':
-        return static_cast<uint8_t>(c);
+        return uint8_t(c);
       default:
         --at_, fail("an escape that is not known",
                     "known: \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\xHH \\uHHHH \\UHHHHHHHH");
@@ -202,7 +202,7 @@ class GbnfReader {
                         : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                                : -1;
       if (digit < 0) fail("an incomplete escape");
-      value = value * 16 + static_cast<uint32_t>(digit);
+      value = value * 16 + uint32_t(digit);
       ++at_;
     }
     if (!CharSet::any().has(value)) fail("an escape that is not a character");

@@ -14,11 +14,11 @@ namespace easydel::text::constrain {
 using ExprId = uint32_t;
 using RuleId = uint32_t;
 
-// An edge of a small graph of expressions. kNoExpr: nothing is written.
-constexpr ExprId kNoExpr = UINT32_MAX;
+// An edge of a small graph of expressions. no_expr: nothing is written.
+constexpr ExprId no_expr = UINT32_MAX;
 struct GraphEdge {
   uint32_t from = 0, to = 0;
-  ExprId label = kNoExpr;
+  ExprId label = no_expr;
 };
 
 struct Expr {
@@ -36,7 +36,7 @@ struct Expr {
 
 struct GrammarRule {
   std::string name;       // for errors
-  ExprId body = kNoExpr;  // kNoExpr: not defined yet
+  ExprId body = no_expr;  // no_expr: not defined yet
   bool shared = false;    // stays a rule of its own, so that what is known of it serves every place that calls it
   bool free = false;      // free text around triggered constraints
 };

@@ -27,9 +27,9 @@ class Bound {
 
   // Digits before the point of a number without an exponent; the first is not 0.
   Compared whole_digit(Compared c, int digit) const {
-    if (c.at >= whole()) return {1, static_cast<int16_t>(whole() + 1)};
+    if (c.at >= whole()) return {1, int16_t(whole() + 1)};
     const int own = digit_at(c.at);
-    return {c.order ? c.order : order_of(digit, own), static_cast<int16_t>(c.at + 1)};
+    return {c.order ? c.order : order_of(digit, own), int16_t(c.at + 1)};
   }
   Compared end_of_whole(Compared c) const { return {c.at < whole() ? int8_t{-1} : c.order, 0}; }
   // Digits after it.
@@ -37,12 +37,12 @@ class Bound {
     if (c.order) return {c.order, 0};
     const int64_t place = whole_of_exponent() + c.at;
     const int order = order_of(digit, digit_at(place));
-    const bool over = place + 1 >= static_cast<int64_t>(digits_.size());
-    return {static_cast<int8_t>(order), static_cast<int16_t>(order ? 0 : over ? kAll : c.at + 1)};
+    const bool over = place + 1 >= int64_t(digits_.size());
+    return {int8_t(order), int16_t(order ? 0 : over ? all : c.at + 1)};
   }
   int8_t end_of_fraction(Compared c) const {
     if (c.order) return c.order;
-    const bool over = c.at == kAll || whole_of_exponent() + c.at >= static_cast<int64_t>(digits_.size());
+    const bool over = c.at == all || whole_of_exponent() + c.at >= int64_t(digits_.size());
     return over ? 0 : -1;
   }
 
@@ -50,24 +50,24 @@ class Bound {
   Compared mantissa_digit(Compared c, int digit) const {
     if (c.order) return {c.order, 0};
     const int order = order_of(digit, digit_at(c.at));
-    const bool over = c.at + 1 >= static_cast<int64_t>(digits_.size());
-    return {static_cast<int8_t>(order), static_cast<int16_t>(order ? 0 : over ? kAll : c.at + 1)};
+    const bool over = c.at + 1 >= int64_t(digits_.size());
+    return {int8_t(order), int16_t(order ? 0 : over ? all : c.at + 1)};
   }
   int8_t end_of_mantissa(Compared c) const {
     if (c.order) return c.order;
-    return c.at == kAll || c.at >= static_cast<int64_t>(digits_.size()) ? 0 : -1;
+    return c.at == all || c.at >= int64_t(digits_.size()) ? 0 : -1;
   }
   // The exponent of the bound written as d.ddd.
   int64_t exponent() const { return exponent_ - 1; }
   bool zero() const { return digits_.empty(); }
 
  private:
-  static constexpr int16_t kAll = INT16_MAX;  // every digit was compared, only zeros are left
+  static constexpr int16_t all = INT16_MAX;  // every digit was compared, only zeros are left
   static int8_t order_of(int a, int b) { return a < b ? int8_t{-1} : a > b ? int8_t{1} : int8_t{0}; }
   int64_t whole_of_exponent() const { return digits_.empty() ? 0 : exponent_; }
-  int16_t whole() const { return static_cast<int16_t>(std::clamp<int64_t>(whole_of_exponent(), 0, kMaxDigits + 1)); }
+  int16_t whole() const { return int16_t(std::clamp<int64_t>(whole_of_exponent(), 0, max_digits + 1)); }
   int digit_at(int64_t place) const {
-    return place >= 0 && place < static_cast<int64_t>(digits_.size()) ? digits_[static_cast<size_t>(place)] - '0' : 0;
+    return place >= 0 && place < int64_t(digits_.size()) ? digits_[size_t(place)] - '0' : 0;
   }
   std::string digits_;
   int64_t exponent_ = 0;
@@ -95,7 +95,7 @@ class NumberMachine {
       powers_.push_back(value->has_value() ? std::optional<Bound>(whole_number(bounds_.back()->exponent()))
                                            : std::nullopt);
     }
-    max_digits_ = limits.multiple_of ? 18 : kMaxDigits;
+    max_digits_ = limits.multiple_of ? 18 : max_digits;
   }
 
   ExprId run() {
@@ -108,10 +108,9 @@ class NumberMachine {
       // Bytes that lead to one state are one edge.
       std::map<uint32_t, CharSet> targets;
       for (const char c : std::string_view("-+.eE0123456789"))
-        if (const auto next = read(state, c))
-          targets[node_of(*next)].add(static_cast<uint8_t>(c), static_cast<uint8_t>(c));
+        if (const auto next = read(state, c)) targets[node_of(*next)].add(uint8_t(c), uint8_t(c));
       for (auto& [to, set] : targets) edges.push_back({from, to, label(std::move(set))});
-      if (accepts(state)) edges.push_back({from, 1, kNoExpr});
+      if (accepts(state)) edges.push_back({from, 1, no_expr});
     }
     return grammar_.graph(nodes_, std::move(edges));
   }
@@ -192,7 +191,7 @@ class NumberMachine {
         [[fallthrough]];
       case Part::sign:
       case Part::exponent:
-        if (!is_digit || ++s.exponent > kMaxExponentDigits) return std::nullopt;
+        if (!is_digit || ++s.exponent > max_exponent_digits) return std::nullopt;
         s.part = Part::exponent;
         for (size_t i = 0; i < 2; ++i)  // zeros in front do not count
           if (powers_[i] && (digit != 0 || s.power[i].at > 0)) s.power[i] = powers_[i]->whole_digit(s.power[i], digit);
@@ -252,11 +251,11 @@ class NumberMachine {
     return true;
   }
 
-  static constexpr int kMaxExponentDigits = 3;
+  static constexpr int max_exponent_digits = 3;
   Grammar& grammar_;
   const NumberLimits& limits_;
   std::vector<std::optional<Bound>> bounds_, powers_;  // of min and max
-  int max_digits_ = kMaxDigits;
+  int max_digits_ = max_digits;
   std::map<NumberState, uint32_t> ids_;
   std::map<CharSet, ExprId> labels_;
   std::vector<NumberState> todo_;
@@ -295,7 +294,7 @@ std::optional<Decimal> Decimal::parse(std::string_view json) {
   }
   const size_t lead = out.digits.find_first_not_of('0');
   if (lead == std::string::npos) return Decimal{out.negative, "", 0};
-  out.exponent -= static_cast<int64_t>(lead);
+  out.exponent -= int64_t(lead);
   out.digits = out.digits.substr(lead, out.digits.find_last_not_of('0') + 1 - lead);
   if (out.digits.size() > 1000 || out.exponent > 10'000 || out.exponent < -10'000) return std::nullopt;
   return out;
@@ -304,7 +303,7 @@ std::optional<Decimal> Decimal::parse(std::string_view json) {
 int64_t Decimal::modulo(int64_t divisor) const {
   int64_t rest = 0;
   for (int64_t i = 0; i < exponent; ++i)
-    rest = (rest * 10 + (i < static_cast<int64_t>(digits.size()) ? digits[static_cast<size_t>(i)] - '0' : 0)) % divisor;
+    rest = (rest * 10 + (i < int64_t(digits.size()) ? digits[size_t(i)] - '0' : 0)) % divisor;
   return rest;
 }
 

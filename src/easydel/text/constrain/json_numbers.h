@@ -16,7 +16,7 @@ struct Decimal {
   int64_t exponent = 0;
 
   static std::optional<Decimal> parse(std::string_view json);  // nullopt: not a JSON number, or too large to handle
-  bool is_integer() const { return digits.empty() || exponent >= static_cast<int64_t>(digits.size()); }
+  bool is_integer() const { return digits.empty() || exponent >= int64_t(digits.size()); }
   // The remainder of a whole number.
   int64_t modulo(int64_t divisor) const;
   friend std::strong_ordering operator<=>(const Decimal& a, const Decimal& b);
@@ -31,7 +31,7 @@ struct NumberLimits {
   bool any() const { return !min && !max && !multiple_of; }
 };
 
-// Numbers as JSON writes them, of at most kMaxDigits digits. Whole numbers have no fraction and no exponent; a number
+// Numbers as JSON writes them, of at most max_digits digits. Whole numbers have no fraction and no exponent; a number
 // with an exponent that has bounds is written with one digit before the point, which is not 0; a multiple of a number
 // has at most 18 digits.
 ExprId number_expr(Grammar& grammar, const NumberLimits& limits);

@@ -9,11 +9,11 @@
 namespace easydel::text::constrain {
 namespace {
 
-constexpr std::array<std::pair<char, char>, 8> kShortEscapes = {
+constexpr std::array<std::pair<char, char>, 8> short_escapes = {
     {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'\b', 'b'}, {'\f', 'f'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}}};
 
 CharSet plain_chars() {
-  CharSet out(0x20, kLastChar);
+  CharSet out(0x20, last_char);
   return out - CharSet::of("\"\\");
 }
 
@@ -62,8 +62,7 @@ ExprId JsonStrings::plain() { return grammar_.chars(plain_chars()); }
 ExprId JsonStrings::escape() {
   std::vector<ExprId> parts;
   CharSet letters;
-  for (const auto& [character, letter] : kShortEscapes)
-    letters.add(static_cast<uint8_t>(letter), static_cast<uint8_t>(letter));
+  for (const auto& [character, letter] : short_escapes) letters.add(uint8_t(letter), uint8_t(letter));
   parts.push_back(grammar_.chars(letters));
   parts.push_back(grammar_.sequence(
       {grammar_.literal("u"),
@@ -94,11 +93,10 @@ ExprId JsonStrings::of_length(int64_t min, std::optional<int64_t> max) {
 ExprId JsonStrings::character(const CharSet& set) {
   std::vector<ExprId> parts;
   if (const CharSet own = set & plain_chars(); !own.empty()) parts.push_back(grammar_.chars(own));
-  for (const auto& [character, letter] : kShortEscapes)
-    if (character != '/' && set.has(static_cast<uint8_t>(character)))
-      parts.push_back(grammar_.literal(std::string{'\\', letter}));
+  for (const auto& [character, letter] : short_escapes)
+    if (character != '/' && set.has(uint8_t(character))) parts.push_back(grammar_.literal(std::string{'\\', letter}));
   CharSet coded(0, 0x1f);
-  coded.add(0x7f, kLastChar);
+  coded.add(0x7f, last_char);
   coded = (coded & set) - CharSet::of("\b\f\n\r\t");
   if (coded.empty()) return grammar_.choice(std::move(parts));
   for (const auto& [known, call] : codes_)
@@ -107,7 +105,7 @@ ExprId JsonStrings::character(const CharSet& set) {
       return grammar_.choice(std::move(parts));
     }
   std::vector<ExprId> codes;
-  const CharSet one_unit = coded & CharSet(0, 0xffff), two_units = coded & CharSet(0x10000, kLastChar);
+  const CharSet one_unit = coded & CharSet(0, 0xffff), two_units = coded & CharSet(0x10000, last_char);
   for (const CharRange& range : one_unit.ranges()) codes.push_back(code(range.first, range.last));
   for (const CharRange& range : two_units.ranges()) {
     // A pair for each run of equal first halves; runs of whole second halves go together.
@@ -166,7 +164,7 @@ ExprId JsonStrings::of(const CharDfa& texts) {
     if (states[i].accepts) edges.push_back({i + 2, 1, quote});
     grammar_.work().spend(targets.size());
   }
-  return grammar_.graph(static_cast<uint32_t>(states.size()) + 2, std::move(edges));
+  return grammar_.graph(uint32_t(states.size()) + 2, std::move(edges));
 }
 
 }  // namespace easydel::text::constrain

@@ -7,16 +7,16 @@
 
 namespace easydel::text::constrain {
 
-constexpr size_t kMaxSourceBytes = 64 << 10;  // of a schema, a pattern or a grammar
-constexpr int kMaxSchemaDepth = 64;           // schemas inside schemas
-constexpr int kMaxGroupDepth = 200;           // groups inside groups of a pattern or a grammar
-constexpr size_t kMaxStates = 400'000;        // of all automata that one compilation makes
-constexpr size_t kMaxChoices = 256;
-constexpr size_t kMaxChoiceBytes = 4096;
-constexpr int64_t kMaxRepetitions = 10'000;  // of one repetition
-constexpr int kMaxBlanks = 8;                // white space in a row, in JSON
-constexpr int kMaxDigits = 64;               // of a JSON number
-constexpr double kMaxSeconds = 2;            // of compiling, and of one mask
+constexpr size_t max_source_bytes = 64 << 10;  // of a schema, a pattern or a grammar
+constexpr int max_schema_depth = 64;           // schemas inside schemas
+constexpr int max_group_depth = 200;           // groups inside groups of a pattern or a grammar
+constexpr size_t max_states = 400'000;         // of all automata that one compilation makes
+constexpr size_t max_choices = 256;
+constexpr size_t max_choice_bytes = 4096;
+constexpr int64_t max_repetitions = 10'000;  // of one repetition
+constexpr int max_blanks = 8;                // white space in a row, in JSON
+constexpr int max_digits = 64;               // of a JSON number
+constexpr double max_seconds = 2;            // of compiling, and of one mask
 
 // The budget of one compilation, or of one mask. Used by one thread; `cancel` may be set by another.
 class Work {
@@ -32,7 +32,7 @@ class Work {
   // UserError: too many states.
   void add_states(size_t count = 1) {
     states_ += count;
-    if (states_ > kMaxStates) [[unlikely]]
+    if (states_ > max_states) [[unlikely]]
       refuse_states();
     spend(count);
   }

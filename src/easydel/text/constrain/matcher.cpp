@@ -10,9 +10,7 @@
 namespace easydel::text::constrain {
 namespace {
 
-void set_bit(std::span<MaskWord> mask, TokenId id) {
-  mask[static_cast<size_t>(id) / 64] |= MaskWord{1} << (static_cast<size_t>(id) % 64);
-}
+void set_bit(std::span<MaskWord> mask, TokenId id) { mask[size_t(id) / 64] |= MaskWord{1} << (size_t(id) % 64); }
 
 void set_bits(std::span<MaskWord> mask, std::pair<const TokenId*, const TokenId*> ids) {
   for (const TokenId* id = ids.first; id != ids.second; ++id) set_bit(mask, *id);
@@ -47,9 +45,7 @@ std::vector<StateId> representatives(const Automaton& automaton, size_t rounds) 
   };
   std::vector<uint32_t> kind(count), next(count);
   std::unordered_map<uint64_t, uint32_t> kinds;
-  const auto number = [&](uint64_t key) {
-    return kinds.emplace(key, static_cast<uint32_t>(kinds.size())).first->second;
-  };
+  const auto number = [&](uint64_t key) { return kinds.emplace(key, uint32_t(kinds.size())).first->second; };
   std::hash<ByteSet> hash_bytes;
   std::vector<uint64_t> follow(automaton.rule_count());
   for (RuleId rule = 0; rule < follow.size(); ++rule) follow[rule] = hash_bytes(automaton.rule(rule).follow);
@@ -77,8 +73,8 @@ std::vector<StateId> representatives(const Automaton& automaton, size_t rounds) 
   return out;
 }
 
-constexpr size_t kManyNodes = 4096;  // of a walk: from here on it pays to know which states are alike
-constexpr size_t kFewTokens = 512;   // kept as a list
+constexpr size_t many_nodes = 4096;  // of a walk: from here on it pays to know which states are alike
+constexpr size_t few_tokens = 512;   // kept as a list
 
 }  // namespace
 
@@ -136,7 +132,7 @@ std::shared_ptr<const Constraint::Known> Matcher::learn(StateId state) {
   std::vector<TokenId> allowed;
   std::vector<std::pair<std::string_view, TokenId>> rest;
   if (levels_.size() < trie.depth() + 1) levels_.resize(trie.depth() + 1);
-  levels_[0] = {{{state, kUnknown}}, false, false};
+  levels_[0] = {{{state, unknown_stack}}, false, false};
   Work work;
   const size_t mark = stacks_.mark();
   for (size_t i = 0; i < nodes.size();) {
@@ -165,7 +161,7 @@ std::shared_ptr<const Constraint::Known> Matcher::learn(StateId state) {
     i += to.configs.empty() ? node.size : 1;
   }
   stacks_.release(mark);
-  if (allowed.size() <= kFewTokens) {
+  if (allowed.size() <= few_tokens) {
     known->ids = std::move(allowed);
   } else {
     known->bits.resize(mask_words(constraint_->tokens().size()));
@@ -177,7 +173,7 @@ std::shared_ptr<const Constraint::Known> Matcher::learn(StateId state) {
 
 std::shared_ptr<const Constraint::Known> Matcher::known(StateId state) {
   Constraint::Store& store = *constraint_->store_;
-  auto& table = store.known[static_cast<size_t>(place_)];
+  auto& table = store.known[size_t(place_)];
   {
     const std::lock_guard lock(store.mutex);
     if (const auto at = table.find(state); at != table.end()) return at->second;
@@ -185,7 +181,7 @@ std::shared_ptr<const Constraint::Known> Matcher::known(StateId state) {
       if (const auto at = table.find(store.representative[state]); at != table.end()) return table[state] = at->second;
   }
   auto found = learn(state);
-  const bool many = !found->bits.empty() || found->rest.size() > kManyNodes;
+  const bool many = !found->bits.empty() || found->rest.size() > many_nodes;
   const std::lock_guard lock(store.mutex);
   if (many) {
     if (store.representative.empty())
@@ -203,7 +199,7 @@ void Matcher::fill(Mask mask) {
     const auto known = this->known(config.state);
     for (size_t word = 0; word < known->bits.size(); ++word) mask[word] |= known->bits[word];
     for (const TokenId id : known->ids) set_bit(mask, id);
-    if (known->rest.size() > 0 && config.frame != kBottom) walk(known->rest, stacks_.after(config.frame), mask);
+    if (known->rest.size() > 0 && config.frame != bottom_stack) walk(known->rest, stacks_.after(config.frame), mask);
   }
   add_ends(mask);
 }
@@ -218,7 +214,7 @@ bool Matcher::accept_bytes(std::string_view bytes, TextPlace next) {
   Position at = position_, to;
   const size_t mark = stacks_.mark();
   for (const char byte : bytes) {
-    stacks_.step(at, static_cast<uint8_t>(byte), to);
+    stacks_.step(at, uint8_t(byte), to);
     if (to.dead()) {
       stacks_.release(mark);
       return false;

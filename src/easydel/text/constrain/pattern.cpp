@@ -37,19 +37,19 @@ CharSet line_ends() {
 }
 
 CharSet of_category(std::string_view name, bool& known) {
-  static constexpr std::string_view kNames[] = {"Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd",
-                                                "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm",
-                                                "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Co"};
+  static constexpr std::string_view names[] = {"Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd",
+                                               "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm",
+                                               "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Co"};
   known = false;
   if (name.starts_with("gc=")) name.remove_prefix(3);
   bool wanted[32] = {};
-  for (size_t i = 0; i < std::size(kNames); ++i)
-    if (kNames[i] == name || (name.size() == 1 && kNames[i][0] == name[0])) known = wanted[i] = true;
+  for (size_t i = 0; i < std::size(names); ++i)
+    if (names[i] == name || (name.size() == 1 && names[i][0] == name[0])) known = wanted[i] = true;
   CharSet out;
   if (!known) return out;
   std::vector<CharRange> ranges;
-  for (uint32_t c = 0; c <= kLastChar; ++c) {
-    if (!wanted[static_cast<size_t>(category_of(c))]) continue;
+  for (uint32_t c = 0; c <= last_char; ++c) {
+    if (!wanted[size_t(category_of(c))]) continue;
     if (!ranges.empty() && ranges.back().last + 1 == c)
       ranges.back().last = c;
     else
@@ -71,8 +71,8 @@ class PatternParser {
   PatternParser(std::string_view text, std::string_view where) : text_(text), where_(where) {}
 
   PatternNode parse() {
-    if (text_.size() > kMaxSourceBytes)
-      fail(str("has ", text_.size(), " bytes; at most ", kMaxSourceBytes, " are accepted"), "shorten the pattern");
+    if (text_.size() > max_source_bytes)
+      fail(str("has ", text_.size(), " bytes; at most ", max_source_bytes, " are accepted"), "shorten the pattern");
     if (valid_prefix(text_) != text_.size()) fail("is not valid UTF-8");
     PatternNode out = choice(0);
     if (at_ < text_.size()) fail("has a ')' without '('");
@@ -92,7 +92,7 @@ class PatternParser {
   }
 
   PatternNode choice(int depth) {
-    if (depth > kMaxGroupDepth) fail(str("has more than ", kMaxGroupDepth, " groups inside each other"));
+    if (depth > max_group_depth) fail(str("has more than ", max_group_depth, " groups inside each other"));
     PatternNode out{Kind::choice};
     do out.parts.push_back(sequence(depth));
     while (take("|"));
@@ -136,7 +136,7 @@ class PatternParser {
       const size_t begin = at;
       out = 0;
       for (; at < text_.size() && text_[at] >= '0' && text_[at] <= '9'; ++at)
-        out = std::min<int64_t>(out * 10 + (text_[at] - '0'), kMaxRepetitions + 1);
+        out = std::min<int64_t>(out * 10 + (text_[at] - '0'), max_repetitions + 1);
       return at > begin;
     };
     if (at >= text_.size() || text_[at++] != '{' || !number(min)) return false;
@@ -146,8 +146,8 @@ class PatternParser {
       if (!number(max)) max = -1;
     }
     if (at >= text_.size() || text_[at] != '}') return false;
-    if (min > kMaxRepetitions || max > kMaxRepetitions)
-      fail(str("repeats more than ", kMaxRepetitions, " times"), "use a lower bound, or none");
+    if (min > max_repetitions || max > max_repetitions)
+      fail(str("repeats more than ", max_repetitions, " times"), "use a lower bound, or none");
     if (max >= 0 && max < min) fail("repeats at least more often than at most");
     at_ = at + 1;
     return true;
@@ -208,9 +208,7 @@ class PatternParser {
   CharSet escape(bool in_class) {
     if (!more()) fail("ends in a backslash");
     const char c = text_[at_];
-    const auto one = [](int64_t letter) {
-      return CharSet(static_cast<uint32_t>(letter), static_cast<uint32_t>(letter));
-    };
+    const auto one = [](int64_t letter) { return CharSet(uint32_t(letter), uint32_t(letter)); };
     ++at_;
     switch (c) {
       case 'd':
@@ -274,8 +272,8 @@ class PatternParser {
   }
   int64_t braces() {
     int64_t value = 0;
-    while (more() && text_[at_] != '}' && value <= kLastChar) value = value * 16 + hex(1);
-    if (!take("}") || value > kLastChar) fail("has an escape that is not a character");
+    while (more() && text_[at_] != '}' && value <= last_char) value = value * 16 + hex(1);
+    if (!take("}") || value > last_char) fail("has an escape that is not a character");
     return value;
   }
   int64_t unit() {
@@ -338,7 +336,7 @@ class PatternCompiler {
   uint32_t state() {
     work_.add_states();
     nfa_.states.emplace_back();
-    return static_cast<uint32_t>(nfa_.states.size() - 1);
+    return uint32_t(nfa_.states.size() - 1);
   }
   void edge(uint32_t from, uint32_t to, CharNfa::Kind kind = CharNfa::Kind::nothing, uint32_t set = 0) {
     nfa_.states[from].push_back({kind, set, to});
@@ -349,7 +347,7 @@ class PatternCompiler {
       case Kind::chars: {
         const uint32_t to = state();
         nfa_.sets.push_back(node.set);
-        edge(from, to, CharNfa::Kind::chars, static_cast<uint32_t>(nfa_.sets.size() - 1));
+        edge(from, to, CharNfa::Kind::chars, uint32_t(nfa_.sets.size() - 1));
         return to;
       }
       case Kind::begin:

@@ -151,11 +151,11 @@ NumberLimits SchemaCompiler::number_limits(const Way& way, bool integers_only) {
       if (max && (!out.max || *max < *out.max || (*max == *out.max && strict))) out.max = max, out.below_max = strict;
     }
     if (const Value* const multiple = schema->find("multipleOf")) {
-      constexpr int64_t kMaxMultiple = 1'000'000;
+      constexpr int64_t max_multiple = 1'000'000;
       const int64_t own = *multiple->as_int();
-      if (own <= kMaxMultiple) out.multiple_of = out.multiple_of ? std::lcm(out.multiple_of, own) : own;
-      if (own > kMaxMultiple || out.multiple_of > kMaxMultiple)
-        document_.fail(*schema, "multipleOf", str("is more than ", kMaxMultiple, ", by itself or with others"),
+      if (own <= max_multiple) out.multiple_of = out.multiple_of ? std::lcm(out.multiple_of, own) : own;
+      if (own > max_multiple || out.multiple_of > max_multiple)
+        document_.fail(*schema, "multipleOf", str("is more than ", max_multiple, ", by itself or with others"),
                        "lower it, or leave it out");
     }
   }

@@ -27,7 +27,7 @@ enum class Keyword : uint8_t {
   must_be_false
 };
 
-constexpr std::array<std::pair<std::string_view, Keyword>, 46> kKeywords = {{
+constexpr std::array<std::pair<std::string_view, Keyword>, 46> keywords = {{
     {"title", Keyword::passed_over},
     {"description", Keyword::passed_over},
     {"default", Keyword::passed_over},
@@ -76,8 +76,7 @@ constexpr std::array<std::pair<std::string_view, Keyword>, 46> kKeywords = {{
     {"id", Keyword::text},
 }};
 
-constexpr std::array<std::string_view, 7> kTypes = {"null",   "boolean", "integer", "number",
-                                                    "string", "array",   "object"};
+constexpr std::array<std::string_view, 7> types = {"null", "boolean", "integer", "number", "string", "array", "object"};
 
 bool is_schema(const Value& value) { return value.is_map() || value.as_bool().has_value(); }
 
@@ -90,8 +89,8 @@ std::string escaped(std::string_view key) {
 }  // namespace
 
 SchemaDocument::SchemaDocument(std::string_view json) {
-  if (json.size() > kMaxSourceBytes)
-    refuse("JSON schema", str("has ", json.size(), " bytes; at most ", kMaxSourceBytes, " are accepted"),
+  if (json.size() > max_source_bytes)
+    refuse("JSON schema", str("has ", json.size(), " bytes; at most ", max_source_bytes, " are accepted"),
            "shorten the schema");
   root_ = parse_json(json, "JSON schema");
   if (!is_schema(root_)) refuse("JSON schema", "is neither an object nor true or false", "write {...}");
@@ -100,9 +99,9 @@ SchemaDocument::SchemaDocument(std::string_view json) {
 
 // `depth`: how many objects are around it that are schemas, as far as that can be told from here.
 void SchemaDocument::name_parts(const Value& value, const std::string& pointer, int depth) {
-  if (depth > kMaxSchemaDepth)
+  if (depth > max_schema_depth)
     refuse("JSON schema at " + pointer.substr(0, 200),
-           str("has more than ", kMaxSchemaDepth, " schemas inside each other"), "nest less deeply, or use $ref");
+           str("has more than ", max_schema_depth, " schemas inside each other"), "nest less deeply, or use $ref");
   pointers_[&value] = pointer;
   parts_[pointer] = &value;
   for (const auto& [key, part] : value.entries) {
@@ -142,7 +141,7 @@ const Value& SchemaDocument::target(const Value& schema) const {
       const int high = digit(name[i + 1]), low = digit(name[i + 2]);
       if (high >= 0 && low >= 0) code = high * 16 + low, i += 2;
     }
-    pointer += code >= 0 ? static_cast<char>(code) : name[i];
+    pointer += code >= 0 ? char(code) : name[i];
   }
   const auto at = parts_.find(pointer);
   if (at == parts_.end())
@@ -160,8 +159,8 @@ void SchemaDocument::check(const Value& schema) {
 void SchemaDocument::check_keyword(const Value& schema, const std::string& key, const Value& value) const {
   if (key.starts_with("x-")) return;
   const auto* const known =
-      std::ranges::find(kKeywords, key, [](const auto& each) { return std::string_view(each.first); });
-  if (known == kKeywords.end())
+      std::ranges::find(keywords, key, [](const auto& each) { return std::string_view(each.first); });
+  if (known == keywords.end())
     fail(schema, key, "the keyword '" + key + "' is not supported",
          "leave it out, and check what it says after generating; docs/constrained_output.md lists the keywords that "
          "are supported");
@@ -188,8 +187,8 @@ void SchemaDocument::check_keyword(const Value& schema, const std::string& key, 
     case Keyword::count: {
       const int64_t count = value.kind == Value::Kind::plain ? value.as_int().value_or(-1) : -1;
       need(count >= 0, "a whole number from 0");
-      if (count > kMaxRepetitions)
-        fail(schema, key, str("is ", count, "; at most ", kMaxRepetitions, " are accepted"),
+      if (count > max_repetitions)
+        fail(schema, key, str("is ", count, "; at most ", max_repetitions, " are accepted"),
              "lower it, or leave it out");
       return;
     }
@@ -205,7 +204,7 @@ void SchemaDocument::check_keyword(const Value& schema, const std::string& key, 
     }
     case Keyword::type: {
       const auto is_type = [](const Value& type) {
-        return type.is_text() && std::ranges::find(kTypes, type.scalar) != kTypes.end();
+        return type.is_text() && std::ranges::find(types, type.scalar) != types.end();
       };
       const bool good =
           is_type(value) || (value.is_list() && !value.items.empty() && std::ranges::all_of(value.items, is_type));

@@ -31,7 +31,7 @@ SchemaCompiler::Property SchemaCompiler::property_of(const Way& way, const std::
 
 // Which names there are besides those that are listed, by what their values have to satisfy.
 std::vector<SchemaCompiler::Others> SchemaCompiler::others_of(const Way& way, const std::vector<std::string>& names) {
-  constexpr size_t kMaxClasses = 64;
+  constexpr size_t max_classes = 64;
   Work& work = grammar_.work();
   std::vector<Others> out = {{}};
   if (!names.empty()) out[0].names = CharDfa::any().join(CharDfa::words(names, work), CharDfa::Join::first_only, work);
@@ -64,8 +64,8 @@ std::vector<SchemaCompiler::Others> SchemaCompiler::others_of(const Way& way, co
           if (!part.others.names->empty()) split.push_back(std::move(part));
         }
         parts = std::move(split);
-        if (parts.size() > kMaxClasses)
-          document_.fail(*patterns, "", str("sorts names into more than ", kMaxClasses, " groups"),
+        if (parts.size() > max_classes)
+          document_.fail(*patterns, "", str("sorts names into more than ", max_classes, " groups"),
                          "use fewer patterns that overlap");
       }
     const Value* const additional = schema->find("additionalProperties");
@@ -106,17 +106,15 @@ ExprId SchemaCompiler::object_expr(const Way& way) {
     return json_.object();
   const Shape shape = shape_of(way);
   if (!shape.possible || !shape.count.possible()) return grammar_.never();
-  const auto listed = static_cast<int64_t>(shape.properties.size());
+  const auto listed = int64_t(shape.properties.size());
   const int64_t required = std::ranges::count_if(shape.properties, &Property::required);
   // What has to be known of how many there are: up to `last`, beyond which more make no difference or may not come.
   const bool counted =
       shape.count.min > required || (shape.count.max && (!shape.others.empty() || *shape.count.max < listed));
   const int64_t last = !counted ? 1 : shape.count.max ? *shape.count.max : std::max<int64_t>(shape.count.min, 1);
   // The graph: 0 the start, 1 the end, then a node for each number of properties passed and each count.
-  const auto node = [&](int64_t passed, int64_t count) {
-    return static_cast<uint32_t>(2 + passed * (last + 1) + count);
-  };
-  const auto nodes = static_cast<size_t>(2 + (listed + 1) * (last + 1));
+  const auto node = [&](int64_t passed, int64_t count) { return uint32_t(2 + passed * (last + 1) + count); };
+  const auto nodes = size_t(2 + (listed + 1) * (last + 1));
   grammar_.work().add_states(nodes);
   std::vector<GraphEdge> edges = {{0, node(0, 0), json_.mark("{")}};
   const ExprId comma = json_.mark(","), close = grammar_.literal("}");
@@ -137,12 +135,12 @@ ExprId SchemaCompiler::object_expr(const Way& way) {
     return pair;
   };
   for (int64_t i = 0; i < listed; ++i) {
-    const Property& property = shape.properties[static_cast<size_t>(i)];
+    const Property& property = shape.properties[size_t(i)];
     ExprId later = 0;
     const ExprId pair = prepared(json_.pair(json_.strings().literal(property.name), value(property.schemas)), later);
     write(i, i + 1, pair, later);
     if (!property.required)
-      for (int64_t count = 0; count <= last; ++count) edges.push_back({node(i, count), node(i + 1, count), kNoExpr});
+      for (int64_t count = 0; count <= last; ++count) edges.push_back({node(i, count), node(i + 1, count), no_expr});
   }
   if (!shape.others.empty()) {
     std::vector<ExprId> pairs;
@@ -157,7 +155,7 @@ ExprId SchemaCompiler::object_expr(const Way& way) {
   }
   for (int64_t count = 0; count <= last; ++count)
     if (!counted || count >= shape.count.min) edges.push_back({node(listed, count), 1, close});
-  return grammar_.graph(static_cast<uint32_t>(nodes), std::move(edges));
+  return grammar_.graph(uint32_t(nodes), std::move(edges));
 }
 
 size_t SchemaCompiler::items_listed(const Way& way) {
@@ -187,11 +185,11 @@ bool SchemaCompiler::item_schemas(const Way& way, size_t index, Schemas& out) co
 ExprId SchemaCompiler::array_expr(const Way& way) {
   if (!any_has(way, {"items", "prefixItems", "minItems", "maxItems"})) return json_.array();
   Counts count = counts(way, "minItems", "maxItems");
-  const auto listed = static_cast<int64_t>(items_listed(way));
+  const auto listed = int64_t(items_listed(way));
   std::vector<Schemas> items;
   for (int64_t i = 0; i <= listed; ++i) {
     Schemas schemas;
-    if (!item_schemas(way, static_cast<size_t>(i), schemas)) {
+    if (!item_schemas(way, size_t(i), schemas)) {
       count.max = std::min(count.max.value_or(INT64_MAX), i);
       break;
     }
@@ -199,13 +197,13 @@ ExprId SchemaCompiler::array_expr(const Way& way) {
   }
   if (!count.possible()) return grammar_.never();
   const int64_t last = count.max ? *count.max : std::max({listed, count.min, int64_t{1}});
-  grammar_.work().add_states(static_cast<size_t>(last));
-  const auto node = [](int64_t passed) { return static_cast<uint32_t>(2 + passed); };
+  grammar_.work().add_states(size_t(last));
+  const auto node = [](int64_t passed) { return uint32_t(2 + passed); };
   std::vector<GraphEdge> edges = {{0, node(0), json_.mark("[")}};
   const ExprId comma = json_.mark(","), close = grammar_.literal("]");
   std::vector<ExprId> labels;  // by place, as far as they differ
   const auto label = [&](int64_t index) {
-    const auto at = std::min(static_cast<size_t>(index), items.size() - 1);
+    const auto at = std::min(size_t(index), items.size() - 1);
     while (labels.size() <= at) {
       ExprId item = grammar_.sequence({value(items[labels.size()]), json_.blanks()});
       if (labels.size() + 1 == items.size() && last - listed > 2) {
@@ -223,7 +221,7 @@ ExprId SchemaCompiler::array_expr(const Way& way) {
     const ExprId item = label(i);
     edges.push_back({node(i), node(std::min(i + 1, last)), i == 0 ? item : grammar_.sequence({comma, item})});
   }
-  return grammar_.graph(static_cast<uint32_t>(last) + 3, std::move(edges));
+  return grammar_.graph(uint32_t(last) + 3, std::move(edges));
 }
 
 }  // namespace easydel::text::constrain

@@ -10,7 +10,7 @@
 namespace easydel::text::constrain {
 namespace {
 
-constexpr size_t kMaxWays = 4096;
+constexpr size_t max_ways = 4096;
 
 bool same_value(const Value& a, const Value& b) {
   if (a.kind != b.kind) return false;
@@ -91,9 +91,9 @@ std::vector<SchemaCompiler::Way> SchemaCompiler::ways_of(Open first, bool check)
       std::vector<const Value*> path = choice.path;
       follow(branch, path, next);
     }
-    if (todo.size() + out.size() > kMaxWays)
+    if (todo.size() + out.size() > max_ways)
       document_.fail(*choice.owner, choice.one ? "oneOf" : "anyOf",
-                     str("gives more than ", kMaxWays, " combinations with the others that apply"),
+                     str("gives more than ", max_ways, " combinations with the others that apply"),
                      "combine fewer of them");
   }
   return out;
@@ -128,8 +128,8 @@ bool SchemaCompiler::surely_empty(const Schemas& schemas, int depth) {
 }
 
 bool SchemaCompiler::surely_empty_way(const Way& way, int depth) {
-  constexpr int kDeep = 4;
-  if (depth > kDeep) return false;
+  constexpr int deep = 4;
+  if (depth > deep) return false;
   grammar_.work().spend(16);
   if (const auto values = listed(way)) return values->empty();
   const uint8_t types = types_of(way);
@@ -145,7 +145,7 @@ bool SchemaCompiler::surely_empty_way(const Way& way, int depth) {
   if (types & array) {
     const Counts count = counts(way, "minItems", "maxItems");
     bool empty = !count.possible();
-    for (size_t i = 0; i < static_cast<size_t>(count.min) && i <= items_listed(way) && !empty; ++i) {
+    for (size_t i = 0; i < size_t(count.min) && i <= items_listed(way) && !empty; ++i) {
       Schemas schemas;
       empty = !item_schemas(way, i, schemas) || surely_empty(schemas, depth + 1);
     }
@@ -215,7 +215,7 @@ bool SchemaCompiler::admits_way(const Way& way, const Value& value) {
       return (types & string) && texts_of(way).has(value.scalar);
     case Value::Kind::list: {
       const Counts count = counts(way, "minItems", "maxItems");
-      const auto size = static_cast<int64_t>(value.items.size());
+      const auto size = int64_t(value.items.size());
       if (!(types & array) || size < count.min || (count.max && size > *count.max)) return false;
       for (size_t i = 0; i < value.items.size(); ++i) {
         Schemas schemas;
@@ -228,7 +228,7 @@ bool SchemaCompiler::admits_way(const Way& way, const Value& value) {
   }
   if (!(types & object)) return false;
   const Shape shape = shape_of(way);
-  const auto size = static_cast<int64_t>(value.entries.size());
+  const auto size = int64_t(value.entries.size());
   if (!shape.possible || size < shape.count.min || (shape.count.max && size > *shape.count.max)) return false;
   for (const Property& property : shape.properties)
     if (property.required && !value.find(property.name)) return false;

@@ -8,7 +8,7 @@ namespace {
 
 // In a frame: not a state of a caller, but all that follows another frame. It stands for callers that had nothing left
 // to write after the call, so that recursion at the end of a rule needs no deeper stack.
-constexpr StateId kThrough = UINT32_MAX;
+constexpr StateId through_marker = UINT32_MAX;
 
 uint64_t hash_configs(std::span<const Config> configs) {
   uint64_t h = configs.size();
@@ -37,7 +37,7 @@ Stacks::Stacks(const Automaton& automaton)
 }
 
 Position Stacks::begin() const {
-  return {{{automaton_.rule(automaton_.root()).start, kBottom}}, automaton_.takes_empty(), false};
+  return {{{automaton_.rule(automaton_.root()).start, bottom_stack}}, automaton_.takes_empty(), false};
 }
 
 void Stacks::place(FrameId frame) {
@@ -51,7 +51,7 @@ FrameId Stacks::intern(const std::vector<Config>& configs) {
   for (size_t at = hash & (slots_.size() - 1); slots_[at]; at = (at + 1) & (slots_.size() - 1))
     if (frames_[slots_[at]].hash == hash && std::ranges::equal(configs_of(slots_[at]), configs)) return slots_[at];
   const auto frame = static_cast<FrameId>(frames_.size());
-  frames_.push_back({static_cast<uint32_t>(pool_.size()), hash});
+  frames_.push_back({uint32_t(pool_.size()), hash});
   pool_.insert(pool_.end(), configs.begin(), configs.end());
   if (frames_.size() * 2 > slots_.size()) {
     slots_.assign(slots_.size() * 2, 0);
@@ -78,7 +78,7 @@ void Stacks::release(size_t mark) {
 FrameId Stacks::frame_of(std::vector<Config>& callers) {
   bool through = false;
   for (Config& caller : callers)
-    if (automaton_.state(caller.state).ends) caller.state = kThrough, through = true;
+    if (automaton_.state(caller.state).ends) caller.state = through_marker, through = true;
   tidy_configs(callers);
   if (through && callers.size() == 1) return callers[0].frame;
   return intern(callers);
@@ -94,11 +94,11 @@ void Stacks::end_rules(Position& to) {
   while (!ended_.empty()) {
     const FrameId frame = ended_.back();
     ended_.pop_back();
-    if (frame == kBottom) {
+    if (frame == bottom_stack) {
       to.may_end = true;
       continue;
     }
-    if (frame == kUnknown) {
+    if (frame == unknown_stack) {
       to.escapes = true;
       continue;
     }
@@ -106,7 +106,7 @@ void Stacks::end_rules(Position& to) {
     if (ended_at_[frame] == steps_) continue;
     ended_at_[frame] = steps_;
     for (const Config& caller : configs_of(frame))
-      caller.state == kThrough ? ended_.push_back(caller.frame) : arrive(caller, to);
+      caller.state == through_marker ? ended_.push_back(caller.frame) : arrive(caller, to);
   }
 }
 
@@ -167,8 +167,8 @@ Position Stacks::after(FrameId frame) {
 }
 
 bool Stacks::compact(Position& position) {
-  constexpr size_t kWorthwhile = 1 << 14;
-  if (frames_.size() < std::max(kWorthwhile, 2 * compacted_)) return false;
+  constexpr size_t worthwhile = 1 << 14;
+  if (frames_.size() < std::max(worthwhile, 2 * compacted_)) return false;
   // Frames name only older ones, so one sweep downwards finds what is needed and one upwards numbers it anew.
   std::vector<bool> needed(frames_.size());
   for (const Config& config : position.configs) needed[config.frame] = true;
@@ -176,7 +176,7 @@ bool Stacks::compact(Position& position) {
     if (needed[frame])
       for (const Config& config : configs_of(static_cast<FrameId>(frame))) needed[config.frame] = true;
   std::vector<FrameId> renamed(frames_.size());
-  renamed[kUnknown] = kUnknown;
+  renamed[unknown_stack] = unknown_stack;
   const std::vector<Frame> frames = std::exchange(frames_, std::vector<Frame>(2));
   const std::vector<Config> pool = std::exchange(pool_, {});
   std::ranges::fill(slots_, 0);

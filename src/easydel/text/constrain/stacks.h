@@ -13,8 +13,8 @@
 namespace easydel::text::constrain {
 
 using FrameId = uint32_t;
-constexpr FrameId kBottom = 0;   // the root's: when it ends, the whole text may end
-constexpr FrameId kUnknown = 1;  // of a state that is looked at without its callers
+constexpr FrameId bottom_stack = 0;   // the root's: when it ends, the whole text may end
+constexpr FrameId unknown_stack = 1;  // of a state that is looked at without its callers
 
 struct Config {
   StateId state = 0;
@@ -26,7 +26,7 @@ struct Config {
 struct Position {
   std::vector<Config> configs;  // sorted and unique; those from which nothing can be written are left out
   bool may_end = false;         // the root's rule may end here
-  bool escapes = false;         // a rule whose frame is kUnknown may end here
+  bool escapes = false;         // a rule whose frame is unknown_stack may end here
   bool dead() const { return configs.empty() && !may_end && !escapes; }
   bool operator==(const Position&) const = default;
 };
@@ -76,7 +76,7 @@ class Stacks {
   const Automaton& automaton_;
   std::vector<Frame> frames_;
   std::vector<Config> pool_;
-  std::vector<FrameId> slots_;  // open addressing over frames_; 0: free (kBottom is never looked up)
+  std::vector<FrameId> slots_;  // open addressing over frames_; 0: free (bottom_stack is never looked up)
   size_t compacted_ = 0;        // number of frames after the last compaction
 
   // Of one step.

@@ -69,7 +69,7 @@ class TokenBytes {
     std::vector<uint32_t> begins;  // by id, and one more
     std::vector<TextPlace> next;   // by id
   };
-  size_t index(TextPlace place) const { return same_[static_cast<size_t>(place)]; }
+  size_t index(TextPlace place) const { return same_[size_t(place)]; }
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<TokenId> ends_;

@@ -17,7 +17,7 @@ Var no_attribute(const Var& object, std::string_view name) {
 
 const Var* element(const Var& array, int64_t index) {
   const auto& items = array.items();
-  auto n = static_cast<int64_t>(items.size());
+  auto n = int64_t(items.size());
   if (index < 0) index += n;
   return index < 0 || index >= n ? nullptr : &items[index];
 }

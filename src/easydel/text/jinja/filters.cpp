@@ -71,7 +71,7 @@ Var escape_filter(Interpreter&, const Var& v, const Arguments&) {
 
 Var whole_number(double d) {
   if (std::fabs(d) >= 9.2e18) fail("a whole number becomes too large");
-  return Var::integer(static_cast<int64_t>(d));
+  return Var::integer(int64_t(d));
 }
 
 // int(): Python's int() of strings; the default if it is not a number.
@@ -95,7 +95,7 @@ Var int_filter(Interpreter&, const Var& v, const Arguments& a) {
   char* end = nullptr;
   errno = 0;
   if (word.size() > sign && std::isalnum(static_cast<unsigned char>(word[sign]))) {
-    long long whole = std::strtoll(word.c_str(), &end, static_cast<int>(base));
+    long long whole = std::strtoll(word.c_str(), &end, int(base));
     if (*end == 0 && errno == 0) return Var::integer(whole);
     if (*end == 0) fail("a whole number becomes too large");
     double d = std::strtod(word.c_str(), &end);
@@ -129,7 +129,7 @@ Var indent(Interpreter&, const Var& v, const Arguments& a) {
   const Var* width = given(a, 0, "width");
   std::string by = width && width->is_string()
                        ? width->as_string()
-                       : std::string(static_cast<size_t>(std::clamp<int64_t>(number(a, 0, "width", 4), 0, 10000)), ' ');
+                       : std::string(size_t(std::clamp<int64_t>(number(a, 0, "width", 4), 0, 10000)), ' ');
   bool first = flag(a, 1, "first", false), blank = flag(a, 2, "blank", false);
   std::string s = to_text(v) + "\n", out;  // keeps a last empty line
   std::vector<std::string> lines = split_lines(s, false);
@@ -162,18 +162,18 @@ Var round_filter(Interpreter&, const Var& v, const Arguments& a) {
   if (how == "common") {
     if (v.is_integral() && digits >= 0) return Var::integer(v.as_integer());
     if (v.is_integral()) {
-      const double scale = std::pow(10.0, static_cast<double>(-digits));
-      return Var::integer(scale > 9e18 ? 0 : static_cast<int64_t>(std::nearbyint(v.as_number() / scale) * scale));
+      const double scale = std::pow(10.0, double(-digits));
+      return Var::integer(scale > 9e18 ? 0 : int64_t(std::nearbyint(v.as_number() / scale) * scale));
     }
     if (digits >= 0) {  // as in Python: the decimal nearest to the exact value, ties to even
       char buffer[512];
-      std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(std::min<int64_t>(digits, 100)), v.as_number());
+      std::snprintf(buffer, sizeof buffer, "%.*f", int(std::min<int64_t>(digits, 100)), v.as_number());
       return Var::number(std::strtod(buffer, nullptr));
     }
-    double scale = std::pow(10.0, static_cast<double>(-digits));
+    double scale = std::pow(10.0, double(-digits));
     return Var::number(std::nearbyint(v.as_number() / scale) * scale);
   }
-  double scale = std::pow(10.0, static_cast<double>(digits));
+  double scale = std::pow(10.0, double(digits));
   double scaled = v.as_number() * scale;
   return Var::number((how == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
 }
@@ -234,10 +234,9 @@ Var tojson(Interpreter&, const Var& v, const Arguments& a) {
   const Var* indent = given(a, 1, "indent");
   options.indented = indent && !indent->is_none();
   if (options.indented)
-    options.indent =
-        indent->is_string()
-            ? indent->as_string()
-            : std::string(static_cast<size_t>(std::clamp<int64_t>(number(a, 1, "indent", 0), 0, 100)), ' ');
+    options.indent = indent->is_string()
+                         ? indent->as_string()
+                         : std::string(size_t(std::clamp<int64_t>(number(a, 1, "indent", 0), 0, 100)), ' ');
   options.item_separator = options.indented ? "," : ", ";
   options.key_separator = ": ";
   if (const Var* separators = given(a, 2, "separators"); separators && !separators->is_none()) {
@@ -261,7 +260,7 @@ Var truncate(Interpreter&, const Var& v, const Arguments& a) {
   bool kill = flag(a, 1, "killwords", false);
   std::string end = text(a, 2, "end", "..."), s = to_text(v);
   std::u32string all = to_utf32(s), tail = to_utf32(end);
-  if (length < static_cast<int64_t>(tail.size())) fail("expected length >= ", tail.size(), ", got ", length);
+  if (length < int64_t(tail.size())) fail("expected length >= ", tail.size(), ", got ", length);
   if (jinja::length(v) <= length + leeway) return v;
   if (!v.is_string()) fail("'", type_name(v), "' object cannot be cut");
   std::string head = to_utf8(all.substr(0, length - tail.size()));

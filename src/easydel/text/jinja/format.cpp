@@ -40,7 +40,7 @@ std::string in_base(uint64_t value, unsigned base, bool upper) {
   std::string out;
   do {
     unsigned digit = value % base;
-    out += static_cast<char>(digit < 10 ? '0' + digit : (upper ? 'A' : 'a') + digit - 10);
+    out += char(digit < 10 ? '0' + digit : (upper ? 'A' : 'a') + digit - 10);
     value /= base;
   } while (value);
   std::reverse(out.begin(), out.end());
@@ -50,7 +50,7 @@ std::string in_base(uint64_t value, unsigned base, bool upper) {
 std::string grouped(std::string digits, char mark) {
   size_t end = digits.find_first_not_of("0123456789");
   if (end == std::string::npos) end = digits.size();
-  for (auto at = static_cast<int64_t>(end) - 3; at > 0; at -= 3) digits.insert(at, 1, mark);
+  for (auto at = int64_t(end) - 3; at > 0; at -= 3) digits.insert(at, 1, mark);
   return digits;
 }
 
@@ -60,7 +60,7 @@ std::string fixed(double d, char type, int64_t precision, bool alternate) {
   char format[16], buffer[512];
   precision = std::min<int64_t>(precision < 0 ? 6 : precision, 100);
   std::snprintf(format, sizeof format, "%%%s.*%c", alternate ? "#" : "", type);
-  int count = std::snprintf(buffer, sizeof buffer, format, static_cast<int>(precision), d);
+  int count = std::snprintf(buffer, sizeof buffer, format, int(precision), d);
   return std::string(buffer, std::min<size_t>(count, sizeof buffer - 1));
 }
 
@@ -84,7 +84,7 @@ std::string formatted_number(const Var& value, Spec spec) {
     }
   } else {
     int64_t i = value.as_integer();
-    uint64_t magnitude = i < 0 ? 0 - static_cast<uint64_t>(i) : static_cast<uint64_t>(i);
+    uint64_t magnitude = i < 0 ? 0 - uint64_t(i) : uint64_t(i);
     if (i < 0) sign = "-";
     if (!type || type == 'd' || type == 'n')
       digits = std::to_string(magnitude);
@@ -116,10 +116,10 @@ Spec parse_spec(const std::string& text) {
   };
   if (all.size() > 1 && is_align(1)) {
     spec.fill = to_utf8(all.substr(0, 1));
-    spec.align = static_cast<char>(all[1]);
+    spec.align = char(all[1]);
     at = 2;
   } else if (is_align(0)) {
-    spec.align = static_cast<char>(all[at++]);
+    spec.align = char(all[at++]);
   }
   auto take = [&](char32_t c) { return at < all.size() && all[at] == c ? (++at, true) : false; };
   auto number = [&](int64_t& out) {
@@ -127,7 +127,7 @@ Spec parse_spec(const std::string& text) {
     for (out = 0; at < all.size() && all[at] >= '0' && all[at] <= '9'; ++at)
       if ((out = out * 10 + (all[at] - '0')) > widest) fail("a format asks for a width over ", widest);
   };
-  if (at < all.size() && (all[at] == '+' || all[at] == '-' || all[at] == ' ')) spec.sign = static_cast<char>(all[at++]);
+  if (at < all.size() && (all[at] == '+' || all[at] == '-' || all[at] == ' ')) spec.sign = char(all[at++]);
   spec.alternate = take('#');
   spec.zero = take('0');
   number(spec.width);
@@ -136,7 +136,7 @@ Spec parse_spec(const std::string& text) {
   else if (take('_'))
     spec.grouping = '_';
   if (take('.')) number(spec.precision);
-  if (at < all.size()) spec.type = static_cast<char>(all[at++]);
+  if (at < all.size()) spec.type = char(all[at++]);
   if (at < all.size()) fail("invalid format specifier '", text, "'");
   return spec;
 }
@@ -152,7 +152,7 @@ std::string formatted(const Var& value, const std::string& text) {
   std::string out = to_text(value);
   if (spec.precision >= 0) {
     std::u32string all = to_utf32(out);
-    out = to_utf8(std::u32string_view(all).substr(0, static_cast<size_t>(spec.precision)));
+    out = to_utf8(std::u32string_view(all).substr(0, size_t(spec.precision)));
   }
   return padded(out, spec, '<');
 }
@@ -165,7 +165,7 @@ Var field_value(std::string field, const Arguments& arguments, Interpreter& inte
   bool digits = !first.empty() && first.find_first_not_of("0123456789") == std::string::npos;
   if (first.empty() || digits) {
     int64_t index = first.empty() ? automatic++ : std::atoll(first.substr(0, 9).c_str());
-    if (index >= static_cast<int64_t>(arguments.positional.size()))
+    if (index >= int64_t(arguments.positional.size()))
       fail("Replacement index ", index, " out of range for positional args tuple");
     value = arguments.positional[index];
   } else {
@@ -317,7 +317,7 @@ std::string format_percent(const std::string& format, const Var& arguments) {
       if (!value->is_numeric()) fail("%", type, " format: a real number is required, not ", type_name(*value));
       bool whole = std::string_view("diu").find(type) != std::string_view::npos;
       if (whole && value->type() == Var::Type::number)
-        value = Var::integer(static_cast<int64_t>(std::trunc(std::clamp(value->as_number(), -9e18, 9e18))));
+        value = Var::integer(int64_t(std::trunc(std::clamp(value->as_number(), -9e18, 9e18))));
       spec.type = whole ? 'd' : type;
       if (whole && spec.precision >= 0) spec.precision = -1;
       out += formatted_number(*value, spec);

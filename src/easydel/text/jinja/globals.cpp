@@ -109,7 +109,7 @@ Var range(Interpreter& interpreter, const Arguments& arguments) {
   if (by == 0) fail("range() arg 3 must not be zero");
   std::vector<Var> out;
   for (int64_t i = begin; by > 0 ? i < end : i > end;) {
-    if (static_cast<int64_t>(out.size()) >= longest_range)
+    if (int64_t(out.size()) >= longest_range)
       fail("Range too big. The sandbox blocks ranges larger than MAX_RANGE (", longest_range, ").");
     out.push_back(Var::integer(i));
     if (__builtin_add_overflow(i, by, &i)) break;

@@ -80,7 +80,7 @@ class LoopObject final : public Object, public std::enable_shared_from_this<Loop
                        interpreter.escapes());
   }
   std::optional<Var> attribute(std::string_view word) override {
-    auto n = static_cast<int64_t>(items_->size()), i = static_cast<int64_t>(index_);
+    auto n = int64_t(items_->size()), i = int64_t(index_);
     if (word == "index") return Var::integer(i + 1);
     if (word == "index0") return Var::integer(i);
     if (word == "revindex") return Var::integer(n - i);
@@ -154,7 +154,7 @@ void Interpreter::remember(std::shared_ptr<Object> object) {
 }
 
 void Interpreter::step(size_t cost) {
-  steps_ += static_cast<int64_t>(cost);
+  steps_ += int64_t(cost);
   if (steps_ > limits_.steps) fail("the template does more than ", limits_.steps, " steps");
   if (steps_ < next_look_) return;
   next_look_ = steps_ + steps_between_looks;

@@ -83,7 +83,7 @@ class Lexer {
     if (at < counted_) counted_ = 0, line_ = 1, line_begin_ = 0;
     for (; counted_ < at; ++counted_)
       if (source_[counted_] == '\n') ++line_, line_begin_ = counted_ + 1;
-    return {line_, static_cast<int>(at - line_begin_) + 1};
+    return {line_, int(at - line_begin_) + 1};
   }
 
   void push(Kind kind, std::string text, size_t at) {
@@ -238,7 +238,7 @@ class Lexer {
       std::erase(out, '_');
       return out;
     };
-    char base = source_[at_] == '0' && at_ + 1 < source_.size() ? static_cast<char>(source_[at_ + 1] | 0x20) : 0;
+    char base = source_[at_] == '0' && at_ + 1 < source_.size() ? char(source_[at_ + 1] | 0x20) : 0;
     if (base == 'x' || base == 'o' || base == 'b') {
       at_ += 2;
       digits(base == 'x' ? "0123456789abcdefABCDEF" : base == 'o' ? "01234567" : "01");

@@ -200,13 +200,13 @@ Var batch(Interpreter&, const Var& v, const Arguments& a) {
   const Var* fill = given(a, 1, "fill_with");
   std::vector<Var> out, row;
   for (Var& item : iterate(v)) {
-    if (static_cast<int64_t>(row.size()) == size) out.push_back(Var::list(std::exchange(row, {})));
+    if (int64_t(row.size()) == size) out.push_back(Var::list(std::exchange(row, {})));
     row.push_back(std::move(item));
   }
   if (row.empty()) return Var::view("generator", std::move(out));
   if (fill && !fill->is_none()) {
-    check_size(static_cast<size_t>(size) * sizeof(Var));
-    row.resize(static_cast<size_t>(size), *fill);
+    check_size(size_t(size) * sizeof(Var));
+    row.resize(size_t(size), *fill);
   }
   out.push_back(Var::list(std::move(row)));
   return Var::view("generator", std::move(out));
@@ -217,7 +217,7 @@ Var slice_filter(Interpreter&, const Var& v, const Arguments& a) {
   if (slices < 1 || slices > 100'000) fail("slice() needs a number of slices from 1 to 100000");
   const Var* fill = given(a, 1, "fill_with");
   std::vector<Var> items = iterate(v), out;
-  auto n = static_cast<int64_t>(items.size()), per = n / slices, longer = n % slices, at = int64_t{0};
+  auto n = int64_t(items.size()), per = n / slices, longer = n % slices, at = int64_t{0};
   for (int64_t i = 0; i < slices; ++i) {
     int64_t size = per + (i < longer);
     std::vector<Var> row(items.begin() + at, items.begin() + at + size);

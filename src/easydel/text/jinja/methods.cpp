@@ -59,7 +59,7 @@ struct Window {
   int64_t begin;
 };
 Window window(const std::string& text, const Arguments& arguments) {
-  int64_t n = static_cast<int64_t>(characters(text));
+  int64_t n = int64_t(characters(text));
   auto clip = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n); };
   int64_t begin = clip(integer_at(arguments, 1, "", 0)), end = clip(integer_at(arguments, 2, "", n));
   size_t from = 0, to = 0;
@@ -333,7 +333,7 @@ std::optional<Var> method(const Var& object, std::string_view name) {
       return bound(name, [object](Interpreter&, const Arguments& arguments) {
         if (arguments.positional.empty()) fail("index expected at least 1 argument, got 0");
         for (size_t i = 0; i < object.items().size(); ++i)
-          if (equal(object.items()[i], arguments.positional[0])) return Var::integer(static_cast<int64_t>(i));
+          if (equal(object.items()[i], arguments.positional[0])) return Var::integer(int64_t(i));
         fail(repr(arguments.positional[0]), " is not in list");
       });
     if (name == "copy" && object.type() == Var::Type::list)

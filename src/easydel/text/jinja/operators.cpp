@@ -25,7 +25,7 @@ int64_t floor_div(int64_t a, int64_t b) {
 Var whole_power(int64_t base, int64_t exponent) {
   if (exponent < 0) {
     if (base == 0) fail("0.0 cannot be raised to a negative power");
-    return Var::number(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+    return Var::number(std::pow(double(base), double(exponent)));
   }
   int64_t out = 1;
   while (exponent > 0) {
@@ -75,14 +75,14 @@ Var repeated(const Var& value, int64_t times) {
   times = std::max<int64_t>(times, 0);
   if (value.is_string()) {
     const std::string& text = value.as_string();
-    if (!text.empty() && static_cast<uint64_t>(times) > (64u << 20) / text.size() + 1) check_size(SIZE_MAX);
+    if (!text.empty() && uint64_t(times) > (64u << 20) / text.size() + 1) check_size(SIZE_MAX);
     std::string out;
     out.reserve(text.size() * times);
     for (int64_t i = 0; i < times; ++i) out += text;
     return Var::string(std::move(out), value.is_markup());
   }
   const auto& items = value.items();
-  if (!items.empty() && static_cast<uint64_t>(times) > 1'000'000 / items.size() + 1) check_size(SIZE_MAX);
+  if (!items.empty() && uint64_t(times) > 1'000'000 / items.size() + 1) check_size(SIZE_MAX);
   std::vector<Var> out;
   for (int64_t i = 0; i < times; ++i) out.insert(out.end(), items.begin(), items.end());
   return value.type() == Var::Type::list ? Var::list(std::move(out)) : Var::tuple(std::move(out));
@@ -145,7 +145,7 @@ Var slice(const Var& value, const Var* begin, const Var* end, const Var* step) {
     if (part && !part->is_integral()) fail("slice indices must be integers or None or have an __index__ method");
   if (range) {
     const ViewData& view = value.as_view();
-    const auto [from, to, by] = places_of(static_cast<int64_t>(view.items.size()), begin, end, step);
+    const auto [from, to, by] = places_of(int64_t(view.items.size()), begin, end, step);
     Var out = Var::view("range", slice(Var::list(view.items), begin, end, step).items());
     out.as_view().bounds = {view.bounds[0] + from * view.bounds[2], view.bounds[0] + to * view.bounds[2],
                             view.bounds[2] * by};
@@ -155,7 +155,7 @@ Var slice(const Var& value, const Var* begin, const Var* end, const Var* step) {
   const auto [from, to, by] = places_of(n, begin, end, step);
   if (value.is_string()) {
     const std::string& text = value.as_string();
-    bool ascii = static_cast<int64_t>(text.size()) == n;
+    bool ascii = int64_t(text.size()) == n;
     if (ascii && by == 1) return Var::string(from < to ? text.substr(from, to - from) : "", value.is_markup());
     std::u32string all = to_utf32(text), out;
     for (int64_t i = from; by > 0 ? i < to : i > to; i += by) {

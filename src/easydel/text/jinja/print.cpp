@@ -19,7 +19,7 @@ std::string repr_of_number(double d) {
   std::string digits(1, text[0]);
   if (e > 2) digits += text.substr(2, e - 2);
   int exponent = std::atoi(std::string(text.substr(e + 1)).c_str());
-  auto count = static_cast<int>(digits.size());
+  auto count = int(digits.size());
   if (exponent < -4 || exponent >= 16) {
     std::string power = std::to_string(std::abs(exponent));
     if (power.size() < 2) power.insert(0, "0");
@@ -38,7 +38,7 @@ std::string repr_of_string(const std::string& text) {
   std::string out(1, quote);
   auto hex = [&](const char* mark, char32_t c, int width) {
     char buffer[12];
-    std::snprintf(buffer, sizeof buffer, "%0*x", width, static_cast<unsigned>(c));
+    std::snprintf(buffer, sizeof buffer, "%0*x", width, unsigned(c));
     out += mark + std::string(buffer);
   };
   for (size_t at = 0; at < text.size();) {
@@ -46,7 +46,7 @@ std::string repr_of_string(const std::string& text) {
     char32_t c = next_character(text, at);
     if (c == static_cast<char32_t>(quote) || c == '\\') {
       out += '\\';
-      out += static_cast<char>(c);
+      out += char(c);
     } else if (c == '\n') {
       out += "\\n";
     } else if (c == '\r') {

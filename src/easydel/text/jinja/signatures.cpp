@@ -89,7 +89,7 @@ void check(std::span<const Signature> table, std::string_view name, const Argume
   for (const auto& [key, value] : arguments.named) {
     const auto at = std::find(parameters.begin(), parameters.end(), key);
     if (at == parameters.end()) fail(name, "() got an unexpected keyword argument '", key, "'");
-    if (static_cast<size_t>(at - parameters.begin()) < arguments.positional.size())
+    if (size_t(at - parameters.begin()) < arguments.positional.size())
       fail(name, "() got multiple values for argument '", key, "'");
   }
 }

@@ -143,7 +143,7 @@ std::vector<std::string> split_blanks(std::string_view text, int64_t max_count, 
     inside = !blank;
   }
   std::vector<std::string> out;
-  auto n = static_cast<int64_t>(words.size());
+  auto n = int64_t(words.size());
   auto piece = [&](size_t begin, size_t end) { return std::string(text.substr(begin, end - begin)); };
   if (max_count < 0 || n <= max_count) {
     for (auto& [begin, end] : words) out.push_back(piece(begin, end));
@@ -207,7 +207,7 @@ std::vector<std::string> split_lines(std::string_view text, bool keep_ends) {
 std::string centered(const std::string& text, int64_t width, const std::string& fill, char align) {
   int64_t missing = width - count_characters(text);
   if (missing <= 0) return text;
-  check_size(static_cast<size_t>(missing) * fill.size());
+  check_size(size_t(missing) * fill.size());
   // str.center puts the extra blank on the left only if the width is odd.
   int64_t left = align == '<' ? 0 : align == '>' ? missing : missing / 2 + (missing & width & 1);
   std::string out;

@@ -51,7 +51,7 @@ std::vector<std::string> wrapped(const std::string& paragraph, const Wrap& how) 
   for (const std::string& chunk : chunks_of(paragraph, how.break_on_hyphens)) chunks.push_back(to_utf32(chunk));
   std::reverse(chunks.begin(), chunks.end());
   const auto blank = [](const std::u32string& chunk) { return is_blank_text(to_utf8(chunk)); };
-  const auto width = static_cast<size_t>(how.width);
+  const auto width = size_t(how.width);
   std::vector<std::string> lines;
   while (!chunks.empty()) {
     std::vector<std::u32string> line;
@@ -108,15 +108,15 @@ Var wordwrap(Interpreter& interpreter, const Var& v, const Arguments& a) {
 
 // Numeric references, and the six most common names.
 std::string unescaped(const std::string& text) {
-  constexpr std::pair<std::string_view, char32_t> kNames[] = {{"lt", '<'},   {"gt", '>'},    {"amp", '&'},
-                                                              {"quot", '"'}, {"apos", '\''}, {"nbsp", 0xA0}};
+  constexpr std::pair<std::string_view, char32_t> names[] = {{"lt", '<'},   {"gt", '>'},    {"amp", '&'},
+                                                             {"quot", '"'}, {"apos", '\''}, {"nbsp", 0xA0}};
   std::string out;
   for (size_t i = 0; i < text.size();) {
     const size_t end = text[i] == '&' ? text.find(';', i) : std::string::npos;
     char32_t found = 0;
     if (end != std::string::npos && end - i < 12) {
       const std::string name = text.substr(i + 1, end - i - 1);
-      for (const auto& [known, character] : kNames)
+      for (const auto& [known, character] : names)
         if (name == known) found = character;
       if (name.size() > 1 && name[0] == '#') {
         const bool hex = (name[1] | 32) == 'x';
@@ -187,15 +187,15 @@ Var filesizeformat(Interpreter& interpreter, const Var& v, const Arguments& a) {
     return Var::string(to_text(find_filter("int")->run(interpreter, Var::number(bytes), {})) + " Bytes");
   }
   if (std::isnan(bytes)) return Var::string(binary ? "nan YiB" : "nan YB");
-  constexpr std::string_view kLetters = "KMGTPEZY";
+  constexpr std::string_view letters = "KMGTPEZY";
   double unit = base;
   size_t i = 0;
   do unit *= base;
-  while (bytes >= unit && ++i < kLetters.size());
-  i = std::min(i, kLetters.size() - 1);
+  while (bytes >= unit && ++i < letters.size());
+  i = std::min(i, letters.size() - 1);
   if (bytes >= unit) unit = std::pow(base, 9);
   const std::string prefix =
-      binary ? std::string(1, kLetters[i]) + "iB" : std::string(1, i == 0 ? 'k' : kLetters[i]) + "B";
+      binary ? std::string(1, letters[i]) + "iB" : std::string(1, i == 0 ? 'k' : letters[i]) + "B";
   char digits[400];
   std::snprintf(digits, sizeof digits, "%.1f", base * bytes / unit);
   return Var::string(std::string(digits) + " " + prefix);
@@ -260,7 +260,7 @@ Var urlize(Interpreter& interpreter, const Var& v, const Arguments& a) {
       " rel=\"" + escape(rel) + "\"" + (target.empty() ? "" : " target=\"" + escape(target) + "\"");
   const auto shown = [&](const std::string& url) {
     const Var end = Var::integer(most), whole = Var::string(url);
-    if (!trims || static_cast<int64_t>(characters(url)) <= most) return url;
+    if (!trims || int64_t(characters(url)) <= most) return url;
     return slice(whole, nullptr, &end, nullptr).as_string() + "...";
   };
   const std::string source = v.is_markup() ? v.as_string() : escape(to_text(v));
@@ -295,7 +295,7 @@ std::string quoted(const std::string& text, bool query) {
   std::string out;
   for (const unsigned char c : text) {
     if (std::isalnum(c) || c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !query)) {
-      out += static_cast<char>(c);
+      out += char(c);
     } else if (query && c == ' ') {
       out += '+';
     } else {

@@ -246,21 +246,21 @@ bool contains(const Var& container, const Var& item) {
   }
 }
 
-size_t characters(const std::string& text) { return static_cast<size_t>(count_characters(text)); }
+size_t characters(const std::string& text) { return size_t(count_characters(text)); }
 
 int64_t length(const Var& value) {
   switch (value.type()) {
     case Var::Type::undefined:
       return 0;
     case Var::Type::string:
-      return static_cast<int64_t>(characters(value.as_string()));
+      return int64_t(characters(value.as_string()));
     case Var::Type::list:
     case Var::Type::tuple:
-      return static_cast<int64_t>(value.items().size());
+      return int64_t(value.items().size());
     case Var::Type::dict:
-      return static_cast<int64_t>(value.as_dict().entries.size());
+      return int64_t(value.as_dict().entries.size());
     case Var::Type::view:
-      if (!value.as_view().once()) return static_cast<int64_t>(value.as_view().items.size());
+      if (!value.as_view().once()) return int64_t(value.as_view().items.size());
       [[fallthrough]];
     default:
       fail("object of type '", type_name(value), "' has no len()");
@@ -279,7 +279,7 @@ std::vector<Var> iterate(const Var& value) {
       ViewData& view = value.as_view();
       if (!view.failure.empty()) fail(view.failure);
       if (!view.once()) return view.items;
-      out.assign(view.items.begin() + static_cast<int64_t>(view.taken), view.items.end());
+      out.assign(view.items.begin() + int64_t(view.taken), view.items.end());
       view.taken = view.items.size();
       return out;
     }

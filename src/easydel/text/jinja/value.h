@@ -70,7 +70,7 @@ class Var {
 
   bool as_bool() const { return integer_ != 0; }
   int64_t as_integer() const { return integer_; }
-  double as_number() const { return type_ == Type::number ? number_ : static_cast<double>(integer_); }
+  double as_number() const { return type_ == Type::number ? number_ : double(integer_); }
   const std::string& as_string() const;  // for an undefined value: the reason
   const std::vector<Var>& items() const;
   const DictData& as_dict() const;

@@ -6,9 +6,9 @@
 namespace easydel::text {
 
 void Incoming::feed(std::string_view more) {
-  constexpr size_t kKept = size_t{1} << 16;
+  constexpr size_t kept = size_t{1} << 16;
   const size_t gone = std::min(at_, mark_);
-  if (gone > kKept && gone > text_.size() / 2) {
+  if (gone > kept && gone > text_.size() / 2) {
     text_.erase(0, gone);
     at_ -= gone;
     if (mark_ != std::string::npos) mark_ -= gone;

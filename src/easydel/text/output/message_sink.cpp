@@ -6,11 +6,11 @@
 namespace easydel::text {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
+constexpr std::string_view space = " \t\r\n";
 
 // The trailing white space of `text`.
 size_t trailing_space(std::string_view text) {
-  const size_t last = text.find_last_not_of(kSpace);
+  const size_t last = text.find_last_not_of(space);
   return last == std::string_view::npos ? 0 : last + 1;
 }
 
@@ -19,7 +19,7 @@ size_t trailing_space(std::string_view text) {
 void MessageSink::content(std::string_view text) {
   if ((calls_ > 0 && !content_after_calls) || text.empty()) return;
   if (skips_space_) {
-    text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+    text.remove_prefix(std::min(text.find_first_not_of(space), text.size()));
     if (text.empty()) return;
     skips_space_ = false;
   }
@@ -34,7 +34,7 @@ void MessageSink::content(std::string_view text) {
 }
 
 void MessageSink::reasoning(std::string_view text) {
-  if (!reasoning_begun_) text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  if (!reasoning_begun_) text.remove_prefix(std::min(text.find_first_not_of(space), text.size()));
   if (text.empty()) return;
   reasoning_begun_ = true;
   const size_t solid = trailing_space(text);

@@ -144,13 +144,13 @@ OutputFormat detect_output_format(std::string_view chat_template, std::string_vi
 std::string begun_answer(std::string_view prompt, const OutputFormat& format) {
   const ReasoningFormat* reasoning = format.reasoning.empty() ? nullptr : find_reasoning_format(format.reasoning);
   if (!reasoning) return "";
-  constexpr size_t kLongest = 256;
+  constexpr size_t longest = 256;
   Markers opens = reasoning->opens;
   if (!reasoning->prompt.empty()) opens.emplace_back(reasoning->prompt);
   const auto blank = [](std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; };
   for (const std::string& open : opens) {
     const size_t at = prompt.rfind(open);
-    if (at == std::string_view::npos || prompt.size() - at > kLongest) continue;
+    if (at == std::string_view::npos || prompt.size() - at > longest) continue;
     std::string_view rest = prompt.substr(at + open.size());
     for (const std::string& close : reasoning->closes) {  // opened and closed: reasoning is switched off
       const size_t end = rest.find(close);

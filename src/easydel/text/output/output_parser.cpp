@@ -31,7 +31,7 @@ Task<> read_json_content(ReadContext& context) {
   if (fenced) co_await skip_space(in);
   const Markers fence{"\n```", "```"}, none;
   const size_t end = co_await read_content(context, fenced ? fence : none);
-  if (end != kNone) co_await read_until(in, none, discard);
+  if (end != none_index) co_await read_until(in, none, discard);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ bool may_become(std::string_view text, std::string_view marker) {
 }
 
 bool in_name(int c) {
-  return c >= 0x80 ||
-         (c > 0 && (std::isalnum(c) || std::string_view("_-./:").find(static_cast<char>(c)) != std::string_view::npos));
+  return c >= 0x80 || (c > 0 && (std::isalnum(c) || std::string_view("_-./:").find(char(c)) != std::string_view::npos));
 }
 
 }  // namespace
@@ -21,10 +20,11 @@ Task<size_t> next_is(Incoming& in, const Markers& markers) {
   for (size_t needed = 1;; ++needed) {
     const bool more = co_await in.need(needed);
     const std::string_view remaining = in.remaining();
-    size_t best = kNone;
+    size_t best = none_index;
     bool open = false;
     for (size_t i = 0; i < markers.size(); ++i) {
-      if (remaining.starts_with(markers[i]) && (best == kNone || markers[i].size() > markers[best].size())) best = i;
+      if (remaining.starts_with(markers[i]) && (best == none_index || markers[i].size() > markers[best].size()))
+        best = i;
       open = open || may_become(remaining, markers[i]);
     }
     if (!open || !more) co_return best;
@@ -59,11 +59,11 @@ Task<size_t> read_until(Incoming& in, const Markers& markers, const Take& take) 
     if (plain > 0) take(remaining.substr(0, plain)), in.take(plain);
     if (at == std::string_view::npos) continue;
     const size_t marker = co_await next_is(in, markers);
-    if (marker != kNone) co_return marker;
+    if (marker != none_index) co_return marker;
     take(in.remaining().substr(0, 1));
     in.take(1);
   }
-  co_return kNone;
+  co_return none_index;
 }
 
 Task<size_t> read_until(Incoming& in, const Markers& markers, std::string& out, size_t limit) {
@@ -74,21 +74,21 @@ Task<size_t> read_until(Incoming& in, const Markers& markers, std::string& out, 
     if (!more) break;
     if (firsts.find(in.remaining()[0]) != std::string::npos) {
       const size_t marker = co_await next_is(in, markers);
-      if (marker != kNone) co_return marker;
+      if (marker != none_index) co_return marker;
     }
     out += in.remaining()[0];
     in.take(1);
   }
-  co_return kNone;
+  co_return none_index;
 }
 
 Task<std::string> read_name(Incoming& in) {
-  constexpr size_t kLongest = 256;
+  constexpr size_t longest = 256;
   std::string name;
-  while (name.size() < kLongest) {
+  while (name.size() < longest) {
     const int c = co_await in.peek();
     if (!in_name(c)) break;
-    name += static_cast<char>(c);
+    name += char(c);
     in.take(1);
   }
   co_return name;

@@ -17,18 +17,18 @@ using Markers = std::vector<std::string>;
 
 constexpr bool is_blank(int c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-inline constexpr size_t kNone = static_cast<size_t>(-1);
+inline constexpr size_t none_index = size_t(-1);
 
-// The index of the longest of `markers` that comes next, or kNone. Does not take it.
+// The index of the longest of `markers` that comes next, or none_index. Does not take it.
 Task<size_t> next_is(Incoming& in, const Markers& markers);
 // Takes `marker` if it comes next.
 Task<bool> take_if(Incoming& in, std::string_view marker);
 Task<> skip_space(Incoming& in);
 
-// Passes everything before one of `markers` to `take`. Returns the index of the marker, which is not taken, or kNone at
-// the end of the text. Never passes on text that may still become a marker.
+// Passes everything before one of `markers` to `take`. Returns the index of the marker, which is not taken, or
+// none_index at the end of the text. Never passes on text that may still become a marker.
 Task<size_t> read_until(Incoming& in, const Markers& markers, const Take& take);
-// The same into a string of at most `limit` bytes; kNone also if it would be longer.
+// The same into a string of at most `limit` bytes; none_index also if it would be longer.
 Task<size_t> read_until(Incoming& in, const Markers& markers, std::string& out, size_t limit);
 
 // A function's name: letters, digits, "_-./:" and non-ASCII characters; "": none comes next.

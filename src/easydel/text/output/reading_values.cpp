@@ -10,7 +10,7 @@
 namespace easydel::text {
 namespace {
 
-constexpr size_t kDeepest = 200, kLongestWord = 400;
+constexpr size_t deepest = 200, kLongestWord = 400;
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -40,8 +40,8 @@ Task<bool> read_escape(Incoming& in, Notation notation, std::string& decoded) {
   const char kind = in.remaining()[0];
   in.take(1);
   const bool python = notation == Notation::python;
-  constexpr std::string_view kFrom = "\"\\/bfnrt", kTo = "\"\\/\b\f\n\r\t";
-  if (const size_t at = kFrom.find(kind); at != std::string_view::npos && !(python && kind == '/')) {
+  constexpr std::string_view from = "\"\\/bfnrt", kTo = "\"\\/\b\f\n\r\t";
+  if (const size_t at = from.find(kind); at != std::string_view::npos && !(python && kind == '/')) {
     decoded += kTo[at];
     co_return true;
   }
@@ -68,9 +68,9 @@ Task<bool> read_escape(Incoming& in, Notation notation, std::string& decoded) {
     decoded += kind;
     co_return true;
   }
-  constexpr std::string_view kMore = "'av", kMeaning = "'\a\v";
+  constexpr std::string_view more = "'av", kMeaning = "'\a\v";
   if (kind == '\n') co_return true;
-  if (const size_t at = kMore.find(kind); at != std::string_view::npos) {
+  if (const size_t at = more.find(kind); at != std::string_view::npos) {
     decoded += kMeaning[at];
   } else if (kind >= '0' && kind <= '7') {
     int value = kind - '0';
@@ -159,9 +159,8 @@ Task<std::string> read_word(Incoming& in) {
   std::string word;
   while (word.size() < kLongestWord) {
     const int c = co_await in.peek();
-    if (c < 0 || (!std::isalnum(c) && std::string_view("+-._").find(static_cast<char>(c)) == std::string_view::npos))
-      break;
-    word += static_cast<char>(c);
+    if (c < 0 || (!std::isalnum(c) && std::string_view("+-._").find(char(c)) == std::string_view::npos)) break;
+    word += char(c);
     in.take(1);
   }
   co_return word;
@@ -212,16 +211,16 @@ Task<bool> pass_key_and_colon(Incoming& in, Notation notation, const Take& take)
 }  // namespace
 
 void append_json_escaped(std::string& out, std::string_view text) {
-  constexpr std::string_view kFrom = "\"\\\b\f\n\r\t", kTo = "\"\\bfnrt";
+  constexpr std::string_view from = "\"\\\b\f\n\r\t", kTo = "\"\\bfnrt";
   for (const char c : text) {
-    if (const size_t at = kFrom.find(c); at != std::string_view::npos) {
+    if (const size_t at = from.find(c); at != std::string_view::npos) {
       out += '\\';
       out += kTo[at];
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr std::string_view kHex = "0123456789abcdef";
+      constexpr std::string_view hex = "0123456789abcdef";
       out += "\\u00";
-      out += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[c & 15];
+      out += hex[static_cast<unsigned char>(c) >> 4];
+      out += hex[c & 15];
     } else {
       out += c;
     }
@@ -249,7 +248,7 @@ Task<bool> read_value(Incoming& in, Notation notation, const Take& take) {
     co_await skip_space(in);
     int c = co_await in.peek();
     if (c == '{' || c == '[' || (c == '(' && python)) {
-      if (open.size() >= kDeepest) co_return false;
+      if (open.size() >= deepest) co_return false;
       in.take(1);
       take(c == '{' ? "{" : "[");
       open += c == '{' ? '}' : c == '[' ? ']' : ')';

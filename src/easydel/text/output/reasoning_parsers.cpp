@@ -94,14 +94,14 @@ Task<> read_reasoning(ReadContext& context, const ReasoningFormat& format) {
   while (true) {
     const int c = co_await in.peek();
     if (!is_blank(c)) break;
-    space += static_cast<char>(c);
+    space += char(c);
     in.take(1);
   }
   const size_t open = co_await next_is(in, format.opens);
   const Thinking asked = context.options.thinking;
   const bool implicit = asked != Thinking::off &&
                         (format.start == Start::implicit || (format.start == Start::asked && asked == Thinking::on));
-  if (open != kNone) {
+  if (open != none_index) {
     in.take(format.opens[open].size());
   } else if (!implicit) {
     context.sink.content(space);
@@ -112,7 +112,7 @@ Task<> read_reasoning(ReadContext& context, const ReasoningFormat& format) {
   Markers ends = format.closes;
   ends.insert(ends.end(), format.calls.begin(), format.calls.end());
   const size_t end = co_await read_until(in, ends, take);
-  if (end == kNone) co_return;
+  if (end == none_index) co_return;
   if (end < format.closes.size()) in.take(ends[end].size());
   context.sink.end_reasoning();
 }

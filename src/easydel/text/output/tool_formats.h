@@ -20,7 +20,7 @@ struct ReadContext {
   std::string late_reasoning_end;
 };
 
-// Reads content until one of `stops`, which is not taken; kNone: the text ended.
+// Reads content until one of `stops`, which is not taken; none_index: the text ended.
 Task<size_t> read_content(ReadContext& context, const Markers& stops);
 
 // Reads reasoning that is not separated: it is content, in which no calls are searched.

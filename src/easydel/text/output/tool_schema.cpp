@@ -70,9 +70,9 @@ void add_schema(const Value& schema, const Value& root, ArgumentType& out, int d
 }
 
 std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t first = text.find_first_not_of(kSpace);
-  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+  constexpr std::string_view space = " \t\r\n";
+  const size_t first = text.find_first_not_of(space);
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ Task<size_t> read_content(ReadContext& context, const Markers& stops) {
   const Take take = [&context](std::string_view piece) { context.sink.content(piece); };
   while (true) {
     const size_t marker = co_await read_until(in, markers, take);
-    if (marker == kNone || marker < stops.size()) co_return marker;
+    if (marker == none_index || marker < stops.size()) co_return marker;
     in.take(markers[marker].size());
     const bool late = !context.late_reasoning_end.empty() && marker + 1 == markers.size();
     if (!late) continue;
@@ -31,7 +31,7 @@ Task<> read_thinking_as_content(ReadContext& context, const std::string& open, c
   const Take take = [&context](std::string_view piece) { context.sink.content(piece); };
   const Markers ends{close};
   const size_t end = co_await read_until(in, ends, take);
-  if (end == kNone) co_return;
+  if (end == none_index) co_return;
   context.sink.content(close);
   in.take(close.size());
 }

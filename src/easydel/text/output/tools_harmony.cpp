@@ -5,7 +5,7 @@
 namespace easydel::text {
 namespace {
 
-constexpr size_t kLongestHeader = 4096;
+constexpr size_t longest_header = 4096;
 
 struct Header {
   std::string channel, recipient;
@@ -32,15 +32,15 @@ Task<> read_harmony(ReadContext& context) {
   const Markers ends{"<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"};
   // Text that does not begin with a marker is content.
   size_t begins = co_await next_is(in, headers);
-  if (begins == kNone) {
+  if (begins == none_index) {
     const Markers later{"<|channel|>", "<|start|>"};
     begins = co_await read_content(context, later);
-    if (begins == kNone) co_return;
+    if (begins == none_index) co_return;
   }
   while (co_await in.need(1)) {
     std::string head;
-    const size_t ended = co_await read_until(in, header_end, head, kLongestHeader);
-    if (ended == kNone) co_return;
+    const size_t ended = co_await read_until(in, header_end, head, longest_header);
+    if (ended == none_index) co_return;
     in.take(header_end[ended].size());
     if (ended == 1) continue;
     const Header header = header_of(head);
@@ -68,7 +68,7 @@ Task<> read_harmony(ReadContext& context) {
         context.sink.content(piece);
     };
     const size_t end = co_await read_until(in, ends, take);
-    if (end == kNone) co_return;
+    if (end == none_index) co_return;
     if (kept_raw) context.sink.content(ends[end] == "<|end|>" ? "<|end|>" : "");
     if (end < 3) in.take(ends[end].size());
   }

@@ -159,7 +159,7 @@ Task<> read_json_calls(ReadContext& context, const JsonCalls& format) {
   const Take bad = [](std::string_view) {};
   while (true) {
     const size_t stop = co_await read_content(context, stops);
-    if (stop == kNone) co_return;
+    if (stop == none_index) co_return;
     in.mark();
     if (stop < format.opens.size()) in.take(format.opens[stop].size());
     bool good = true;
@@ -168,7 +168,7 @@ Task<> read_json_calls(ReadContext& context, const JsonCalls& format) {
       if (!good && format.skips_bad_lines) {
         const Markers ends{"\n", format.closes[0]};
         const size_t end = co_await read_until(in, ends, bad);
-        good = end != kNone && context.sink.calls() > 0;
+        good = end != none_index && context.sink.calls() > 0;
       }
       if (!good) break;
       in.mark();
@@ -181,7 +181,7 @@ Task<> read_json_calls(ReadContext& context, const JsonCalls& format) {
     in.forget_mark();
     if (good && !format.closes.empty()) {
       const size_t close = co_await next_is(in, format.closes);
-      if (close != kNone) in.take(format.closes[close].size());
+      if (close != none_index) in.take(format.closes[close].size());
     }
   }
 }

@@ -9,7 +9,7 @@
 namespace easydel::text {
 namespace {
 
-constexpr std::string_view kXmlSpace = " \t\r\n";
+constexpr std::string_view xml_space = " \t\r\n";
 
 // Characters of byte-level vocabularies that were not decoded: "Ġ" is a blank, "Ċ" a line break.
 std::string undecoded(std::string_view text) {
@@ -42,16 +42,16 @@ std::string text_of(std::string_view raw) {
   const size_t open = raw.find("<![CDATA["), close = raw.rfind("]]>");
   if (open != std::string_view::npos && close != std::string_view::npos && open < close)
     return std::string(raw.substr(open + 9, close - open - 9));
-  const size_t first = raw.find_first_not_of(kXmlSpace);
+  const size_t first = raw.find_first_not_of(xml_space);
   if (first == std::string_view::npos) return "";
-  raw = raw.substr(first, raw.find_last_not_of(kXmlSpace) - first + 1);
+  raw = raw.substr(first, raw.find_last_not_of(xml_space) - first + 1);
   std::string out;
-  constexpr std::pair<std::string_view, char> kEntities[] = {
+  constexpr std::pair<std::string_view, char> entities[] = {
       {"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}};
   for (size_t i = 0; i < raw.size();) {
-    const auto* entity = std::find_if(std::begin(kEntities), std::end(kEntities),
+    const auto* entity = std::find_if(std::begin(entities), std::end(entities),
                                       [&](const auto& each) { return raw.substr(i).starts_with(each.first); });
-    const bool found = entity != std::end(kEntities);
+    const bool found = entity != std::end(entities);
     out += found ? entity->second : raw[i];
     i += found ? entity->first.size() : 1;
   }
@@ -64,7 +64,7 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;
 std::optional<Parameters> parameters_of(std::string_view body) {
   Parameters out;
   while (true) {
-    const size_t at = body.find_first_not_of(kXmlSpace);
+    const size_t at = body.find_first_not_of(xml_space);
     if (at == std::string_view::npos) return out;
     body.remove_prefix(at);
     if (!body.starts_with("<param")) return std::nullopt;
@@ -168,7 +168,7 @@ Task<> read_minicpm_calls(ReadContext& context) {
       ends{"</function>", "<![CDATA["}, cdata_end{"]]>"};
   while (true) {
     const size_t stop = co_await read_until(in, stops, content);
-    if (stop == kNone) co_return;
+    if (stop == none_index) co_return;
     if (stop < 2) {  // one of the undecoded characters
       in.take(stops[stop].size());
       context.sink.content(undecoded(stops[stop]));
@@ -180,7 +180,7 @@ Task<> read_minicpm_calls(ReadContext& context) {
     size_t end = co_await read_until(in, ends, take);
     while (end == 1) {
       const size_t closed = co_await read_until(in, cdata_end, take);
-      if (closed == kNone) break;
+      if (closed == none_index) break;
       end = co_await read_until(in, ends, take);
     }
     if (end == 0) in.take(ends[0].size());

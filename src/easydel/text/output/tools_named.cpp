@@ -74,7 +74,7 @@ Task<bool> read_named_call(ReadContext& context, const NamedCalls& format) {
   }
   std::string name, id;
   size_t end = co_await read_until(in, format.name_ends, name, 512);
-  if (end == kNone) co_return false;
+  if (end == none_index) co_return false;
   const auto trim = [](std::string& text) {
     text.erase(0, text.find_first_not_of(" \t\r\n"));
     text.erase(text.find_last_not_of(" \t\r\n") + 1);
@@ -84,7 +84,7 @@ Task<bool> read_named_call(ReadContext& context, const NamedCalls& format) {
   if (format.name_ends[end] != "{") in.take(format.name_ends[end].size());
   if (!format.id_open.empty() && format.name_ends[end] == format.id_open) {
     end = co_await read_until(in, format.name_ends, id, 256);
-    if (end == kNone) co_return false;
+    if (end == none_index) co_return false;
     if (format.name_ends[end] != "{") in.take(format.name_ends[end].size());
     trim(id);
   }
@@ -131,7 +131,7 @@ Task<> read_named_calls(ReadContext& context, const NamedCalls& format) {
   const Markers stops{format.open};
   while (true) {
     const size_t stop = co_await read_content(context, stops);
-    if (stop == kNone) co_return;
+    if (stop == none_index) co_return;
     in.mark();
     in.take(format.open.size());
     co_await skip_space(in);

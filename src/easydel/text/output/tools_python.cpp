@@ -4,7 +4,7 @@
 namespace easydel::text {
 namespace {
 
-constexpr int kDeepestCall = 50;
+constexpr int deepest_call = 50;
 
 // Reads [f(a=1), g()], starting at the bracket.
 Task<bool> read_python_list(ReadContext& context) {
@@ -37,7 +37,7 @@ Task<bool> read_python_lines(ReadContext& context, const Markers& closes) {
     if (comma) co_await skip_space(in);
     const bool more = co_await in.need(1);
     const size_t close = co_await next_is(in, closes);
-    if (!more || close != kNone) co_return true;
+    if (!more || close != none_index) co_return true;
   }
 }
 
@@ -98,7 +98,7 @@ Task<> read_python_calls(ReadContext& context, const PythonCalls& format) {
   if (format.bare_list) co_await read_first_list(context);
   while (true) {
     const size_t stop = co_await read_content(context, format.opens);
-    if (stop == kNone) co_return;
+    if (stop == none_index) co_return;
     in.mark();
     in.take(format.opens[stop].size());
     co_await skip_space(in);
@@ -115,7 +115,7 @@ Task<> read_python_calls(ReadContext& context, const PythonCalls& format) {
     in.forget_mark();
     co_await skip_space(in);
     const size_t close = co_await next_is(in, format.closes);
-    if (good && close != kNone) in.take(format.closes[close].size());
+    if (good && close != none_index) in.take(format.closes[close].size());
   }
 }
 
@@ -141,7 +141,7 @@ Task<bool> read_gemma_object(ReadContext& context, const GemmaCalls& format, int
     const bool quoted = co_await take_if(in, format.quote);
     const Markers ends{quoted ? format.quote : ":"};
     const size_t end = co_await read_until(in, ends, key, 512);
-    if (end == kNone || key.empty() || key.find_first_of("{}") != std::string::npos) co_return false;
+    if (end == none_index || key.empty() || key.find_first_of("{}") != std::string::npos) co_return false;
     in.take(ends[0].size());
     if (quoted) {
       const bool colon = co_await take_if(in, ":");
@@ -177,7 +177,7 @@ Task<bool> read_gemma_array(ReadContext& context, const GemmaCalls& format, int 
 
 Task<bool> read_gemma_value(ReadContext& context, const GemmaCalls& format, int depth) {
   Incoming& in = context.in;
-  if (depth > kDeepestCall) co_return false;
+  if (depth > deepest_call) co_return false;
   co_await skip_space(in);
   const bool quoted = co_await take_if(in, format.quote);
   if (quoted) {
@@ -189,7 +189,7 @@ Task<bool> read_gemma_value(ReadContext& context, const GemmaCalls& format, int 
     };
     const Markers ends{format.quote};
     const size_t end = co_await read_until(in, ends, take);
-    if (end == kNone) co_return false;
+    if (end == none_index) co_return false;
     in.take(format.quote.size());
     context.sink.arguments("\"");
     co_return true;
@@ -206,7 +206,7 @@ Task<bool> read_gemma_value(ReadContext& context, const GemmaCalls& format, int 
   std::string word;
   const Markers ends{",", "}", "]"};
   const size_t end = co_await read_until(in, ends, word, 4096);
-  if (end == kNone) co_return false;
+  if (end == none_index) co_return false;
   word.erase(word.find_last_not_of(" \t\r\n") + 1);
   context.sink.arguments(coerced(word, ArgumentType{}, true));
   co_return true;
@@ -219,7 +219,7 @@ Task<> read_gemma_calls(ReadContext& context, const GemmaCalls& format) {
   const Markers stops{format.open};
   while (true) {
     const size_t stop = co_await read_content(context, stops);
-    if (stop == kNone) co_return;
+    if (stop == none_index) co_return;
     in.mark();
     in.take(format.open.size());
     co_await skip_space(in);

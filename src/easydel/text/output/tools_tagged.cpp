@@ -6,12 +6,12 @@
 namespace easydel::text {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";
-constexpr size_t kLongestTag = 1024, kLongestBetween = 256;
+constexpr std::string_view blanks = " \t\r\n";
+constexpr size_t longest_tag = 1024, kLongestBetween = 256;
 
 std::string_view without_blanks(std::string_view text) {
-  const size_t first = text.find_first_not_of(kBlanks);
-  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+  const size_t first = text.find_first_not_of(blanks);
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
 // The contents of a tag: a name, possibly quoted, possibly followed by `string="true"`.
@@ -56,19 +56,19 @@ class StringValue {
   void add(std::string_view piece) {
     held_ += piece;
     if (!begun_) {
-      const bool blank = held_.find_first_not_of(kBlanks) == std::string::npos;
+      const bool blank = held_.find_first_not_of(blanks) == std::string::npos;
       if ((blank && !format_.keeps_space) || may_be_null()) return;
       begin();
     }
     // Holds trailing white space back: it may be at the end of the value.
-    const size_t solid = format_.keeps_space ? held_.size() : held_.find_last_not_of(kBlanks) + 1;
+    const size_t solid = format_.keeps_space ? held_.size() : held_.find_last_not_of(blanks) + 1;
     write(std::string_view(held_).substr(0, solid));
     held_.erase(0, solid);
   }
   void end() {
     if (!begun_ && is_null(inner(held_, format_), format_)) return sink_.arguments("null");
     if (!begun_) begin();
-    if (format_.strips_values) held_.erase(held_.find_last_not_of(kBlanks) + 1);
+    if (format_.strips_values) held_.erase(held_.find_last_not_of(blanks) + 1);
     if (!format_.keeps_space && held_.ends_with('\n')) held_.pop_back();
     write(held_);
     sink_.arguments("\"");
@@ -79,7 +79,7 @@ class StringValue {
     begun_ = true;
     sink_.arguments("\"");
     if (format_.strips_values)
-      held_.erase(0, held_.find_first_not_of(kBlanks));
+      held_.erase(0, held_.find_first_not_of(blanks));
     else if (!format_.keeps_space && held_.starts_with('\n'))
       held_.erase(0, 1);
   }
@@ -109,8 +109,8 @@ Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, Tagge
   Incoming& in = context.in;
   std::string raw;
   const Markers name_end{format.parameter_name_end};
-  const size_t named = co_await read_until(in, name_end, raw, kLongestTag);
-  if (named == kNone) co_return false;
+  const size_t named = co_await read_until(in, name_end, raw, longest_tag);
+  if (named == none_index) co_return false;
   in.take(format.parameter_name_end.size());
   const Tag tag = tag_of(raw);
   if (tag.name.empty()) co_return false;
@@ -132,18 +132,18 @@ Task<bool> read_parameter(ReadContext& context, const TaggedCalls& format, Tagge
     context.sink.arguments((call.seen.empty() ? "" : ", ") + json_quoted(tag.name) + ": ");
     call.seen.push_back(tag.name);
   }
-  size_t end = kNone;
+  size_t end = none_index;
   if (!again && !wraps && (type.only_string() || (type.unknown() && !guesses))) {
     StringValue value(context.sink, format);
     const Take take = [&value](std::string_view piece) { value.add(piece); };
     end = co_await read_until(in, ends, take);
-    if (end == kNone) co_return false;
+    if (end == none_index) co_return false;
     value.end();
   } else {
     std::string text;
     const Take take = [&text](std::string_view piece) { text += piece; };
     end = co_await read_until(in, ends, take);
-    if (end == kNone) co_return false;
+    if (end == none_index) co_return false;
     text = inner(text, format);
     std::optional<std::string> object;
     if (wraps) object = value_as_json(text, Notation::json);
@@ -169,8 +169,8 @@ Task<bool> read_tagged_call(ReadContext& context, const TaggedCalls& format) {
   TaggedCall call;
   std::string raw;
   const Markers name_ends{format.name_end, format.parameter, format.close};
-  const size_t end = co_await read_until(in, name_ends, raw, kLongestTag);
-  if (end == kNone || (end != 0 && !format.open.empty())) co_return false;
+  const size_t end = co_await read_until(in, name_ends, raw, longest_tag);
+  if (end == none_index || (end != 0 && !format.open.empty())) co_return false;
   if (end == 0) in.take(format.name_end.size());
   call.name = tag_of(raw).name;
   if (call.name.empty() || call.name.find_first_of("<>\n{}") != std::string::npos) co_return false;
@@ -181,7 +181,7 @@ Task<bool> read_tagged_call(ReadContext& context, const TaggedCalls& format) {
   while (true) {
     std::string between;
     const size_t what = co_await read_until(in, next, between, kLongestBetween);
-    if (what == kNone) co_return false;
+    if (what == none_index) co_return false;
     if (what != 0) {
       if (what == 1) in.take(format.close.size());
       context.sink.arguments("}");
@@ -205,7 +205,7 @@ Task<bool> read_section(ReadContext& context, const TaggedCalls& format) {
     std::string between;  // "function<sep>", line breaks
     const size_t what = co_await read_until(in, next, between, kLongestBetween);
     if (what != 0) {
-      if (what != kNone) in.take(next[what].size());
+      if (what != none_index) in.take(next[what].size());
       co_return any;
     }
     in.take(format.open.size());
@@ -216,7 +216,7 @@ Task<bool> read_section(ReadContext& context, const TaggedCalls& format) {
     co_await skip_space(in);
     const size_t follows = co_await next_is(in, next);
     if (follows == 0) continue;
-    if (follows != kNone) in.take(next[follows].size());
+    if (follows != none_index) in.take(next[follows].size());
     co_return true;
   }
 }
@@ -229,7 +229,7 @@ Task<> read_tagged_calls(ReadContext& context, const TaggedCalls& format) {
   if (!format.needs_section) stops.push_back(format.open);
   while (true) {
     const size_t stop = co_await read_content(context, stops);
-    if (stop == kNone) co_return;
+    if (stop == none_index) co_return;
     in.mark();
     in.take(stops[stop].size());
     const bool section = stop < format.sections.size();

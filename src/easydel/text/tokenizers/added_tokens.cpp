@@ -68,14 +68,14 @@ AddedTokens::Finder AddedTokens::finder_of(bool normalized) const {
       if (token.special != special || token.normalized != normalized) continue;
       if (by_id_.at(token.id) != i) continue;  // a later token has this id; as upstream, this one is not found
       if (token.decoded.empty()) {
-        out.empty = static_cast<int32_t>(i);
+        out.empty = int32_t(i);
         continue;
       }
-      keys.emplace_back(token.decoded, static_cast<int32_t>(i));
-      out.first[static_cast<uint8_t>(token.decoded[0])] = true;
+      keys.emplace_back(token.decoded, int32_t(i));
+      out.first[uint8_t(token.decoded[0])] = true;
     }
   if (std::count(out.first, out.first + 256, true) == 1)
-    out.only_first = static_cast<int>(std::find(out.first, out.first + 256, true) - out.first);
+    out.only_first = int(std::find(out.first, out.first + 256, true) - out.first);
   if (!keys.empty()) out.trie = PrefixTrie(keys);
   return out;
 }
@@ -84,9 +84,9 @@ size_t AddedTokens::Finder::next(std::string_view text, size_t at) const {
   if (empty >= 0 || at >= text.size()) return at;
   if (only_first >= 0) {
     const void* found = std::memchr(text.data() + at, only_first, text.size() - at);
-    return found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : text.size();
+    return found ? size_t(static_cast<const char*>(found) - text.data()) : text.size();
   }
-  while (at < text.size() && !first[static_cast<uint8_t>(text[at])]) ++at;
+  while (at < text.size() && !first[uint8_t(text[at])]) ++at;
   return at;
 }
 
@@ -123,12 +123,12 @@ void AddedTokens::find(std::string_view text, bool normalized, bool parse_specia
         }
       // Blanks stripped by the previous token belong to it; whole tokens within them are still found.
       if (token.lstrip) begin = std::max(begin, last);
-      if (last < begin) out.push_back({static_cast<uint32_t>(last), static_cast<uint32_t>(begin), -1});
-      if (begin < end) out.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), token.id});
+      if (last < begin) out.push_back({uint32_t(last), uint32_t(begin), -1});
+      if (begin < end) out.push_back({uint32_t(begin), uint32_t(end), token.id});
       last = end;
     }
   }
-  if (last < text.size()) out.push_back({static_cast<uint32_t>(last), static_cast<uint32_t>(text.size()), -1});
+  if (last < text.size()) out.push_back({uint32_t(last), uint32_t(text.size()), -1});
 }
 
 const AddedToken* AddedTokens::token(TokenId id) const {
@@ -142,7 +142,7 @@ const AddedToken* AddedTokens::token(std::string_view content) const {
 }
 
 size_t AddedTokens::count_outside(const Vocabulary& vocabulary) const {
-  return static_cast<size_t>(
+  return size_t(
       std::count_if(tokens_.begin(), tokens_.end(), [&](auto& token) { return vocabulary.find(token.content) < 0; }));
 }
 

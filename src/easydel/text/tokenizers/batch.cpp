@@ -28,7 +28,7 @@ std::vector<std::vector<TokenId>> encode_batch(const Tokenizer& tokenizer, std::
     }
   };
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  threads = static_cast<unsigned>(std::min<size_t>(threads, (texts.size() + at_once - 1) / at_once));
+  threads = unsigned(std::min<size_t>(threads, (texts.size() + at_once - 1) / at_once));
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
   work();

@@ -47,9 +47,7 @@ class MergeTable {
   }
 
  private:
-  static uint64_t key(TokenId left, TokenId right) {
-    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
-  }
+  static uint64_t key(TokenId left, TokenId right) { return uint64_t(uint32_t(left)) << 32 | uint32_t(right); }
   size_t slot(uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u) >> shift_; }
   std::vector<Entry> entries_;
   int shift_ = 63;
@@ -87,7 +85,7 @@ class Bpe final : public Model {
       std::snprintf(code, sizeof code, "<0x%02X>", b);
       fallback_[b] = vocabulary_.find(code);
       std::string mapped;
-      append_utf8(mapped, character_of_byte(static_cast<uint8_t>(b)));
+      append_utf8(mapped, character_of_byte(uint8_t(b)));
       byte_[b] = vocabulary_.find(mapped);
     }
     // If all bytes of UTF-8 are tokens, or unknown ones are dropped, the raw text can be used instead of mapped
@@ -116,7 +114,7 @@ class Bpe final : public Model {
   void tokenize_characters(std::string_view piece, std::vector<Token>& out) const override {
     if (!raw_) return tokenize(piece, out);
     if (TokenId id = ignore_merges_ ? vocabulary_.find(piece) : -1; id >= 0)
-      return out.push_back({id, static_cast<uint32_t>(piece.size())});
+      return out.push_back({id, uint32_t(piece.size())});
     merge(piece, out, false);
   }
 
@@ -158,7 +156,7 @@ class Bpe final : public Model {
         merges_.prefetch(a, b);
         if (cuts_) cuts_ = keeps_cuts(vocabulary_.token(c));
       }
-      for (size_t i = 0; i < count; ++i) merges_.add(ids[i][0], ids[i][1], static_cast<uint32_t>(begin + i), ids[i][2]);
+      for (size_t i = 0; i < count; ++i) merges_.add(ids[i][0], ids[i][1], uint32_t(begin + i), ids[i][2]);
     }
   }
 
@@ -184,7 +182,7 @@ class Bpe final : public Model {
   void whole_or_merged(std::string_view piece, std::vector<Token>& out) const {
     if (ignore_merges_ && piece.size() <= vocabulary_.longest()) {
       TokenId id = raw_ ? vocabulary_.find(map_bytes(piece)) : vocabulary_.find(piece);
-      if (id >= 0) return out.push_back({id, static_cast<uint32_t>(piece.size())});
+      if (id >= 0) return out.push_back({id, uint32_t(piece.size())});
     }
     bool long_one = piece.size() > long_piece && prefix_.empty() && suffix_.empty() && (raw_ || all_known(piece));
     if (long_one && long_.tokenize(
@@ -242,7 +240,7 @@ class Bpe final : public Model {
 
   void raw_symbols(std::string_view piece, std::vector<Symbol>& symbols) const {
     for (char c : piece) {
-      TokenId id = byte_[static_cast<uint8_t>(c)];
+      TokenId id = byte_[uint8_t(c)];
       if (id >= 0) symbols.push_back({id, 1});
     }
   }
@@ -265,15 +263,14 @@ class Bpe final : public Model {
       }
       if (TokenId id = vocabulary_.find(character); id >= 0) {
         flush();
-        symbols.push_back({id, static_cast<uint32_t>(length)});
+        symbols.push_back({id, uint32_t(length)});
         continue;
       }
       if (byte_fallback_) {
-        bool all = std::all_of(character.begin(), character.end(),
-                               [&](char c) { return fallback_[static_cast<uint8_t>(c)] >= 0; });
+        bool all = std::all_of(character.begin(), character.end(), [&](char c) { return fallback_[uint8_t(c)] >= 0; });
         if (all) {
           // A pending unknown token stays pending here, as upstream.
-          for (char c : character) symbols.push_back({fallback_[static_cast<uint8_t>(c)], 1});
+          for (char c : character) symbols.push_back({fallback_[uint8_t(c)], 1});
           continue;
         }
       }
@@ -281,7 +278,7 @@ class Bpe final : public Model {
       if (unknown_ < 0)
         refuse("tokenizer.json", "the unknown token is not in the vocabulary", "fetch the tokenizer again");
       if (!fuse_unknown_) flush();
-      unknown_length += static_cast<uint32_t>(length);
+      unknown_length += uint32_t(length);
     }
     flush();
   }

@@ -15,7 +15,7 @@ struct Map {
     for (int b = 0; b < 256; ++b) {
       bool printable = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
       character[b] = printable ? static_cast<char32_t>(b) : next++;
-      byte[character[b]] = static_cast<int16_t>(b);
+      byte[character[b]] = int16_t(b);
     }
   }
 };
@@ -30,14 +30,14 @@ int byte_of_character(char32_t c) { return c < map.byte.size() ? map.byte[c] : -
 void map_bytes(NormalizedText& text) {
   std::vector<Changed> changed;
   changed.reserve(text.bytes().size());
-  for (char c : text.bytes()) changed.push_back({map.character[static_cast<uint8_t>(c)], (c & 0xc0) == 0x80 ? 1 : 0});
+  for (char c : text.bytes()) changed.push_back({map.character[uint8_t(c)], (c & 0xc0) == 0x80 ? 1 : 0});
   text.transform(changed);
 }
 
 std::string map_bytes(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size() + bytes.size() / 4);
-  for (char c : bytes) append_utf8(out, map.character[static_cast<uint8_t>(c)]);
+  for (char c : bytes) append_utf8(out, map.character[uint8_t(c)]);
   return out;
 }
 
@@ -47,7 +47,7 @@ std::optional<std::string> unmap_bytes(std::string_view mapped) {
   for (size_t at = 0; at < mapped.size();) {
     int byte = byte_of_character(next_character(mapped, at));
     if (byte < 0) return std::nullopt;
-    out += static_cast<char>(byte);
+    out += char(byte);
   }
   return out;
 }

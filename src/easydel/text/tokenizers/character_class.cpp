@@ -14,7 +14,7 @@ CharacterClass::CharacterClass(std::string pattern)
     : pattern_(std::move(pattern)), compiled_(new Compiled{Regex(pattern_, Regex::Engine::oniguruma)}) {
   const Block& first = *ask(0);
   for (size_t c = 0; c < 128; ++c) ascii_[c] = first[c >> 6] >> (c & 63) & 1;
-  for (int byte = 0; byte < 256; ++byte) mapped_[byte] = has(character_of_byte(static_cast<uint8_t>(byte)));
+  for (int byte = 0; byte < 256; ++byte) mapped_[byte] = has(character_of_byte(uint8_t(byte)));
 }
 
 CharacterClass::~CharacterClass() {

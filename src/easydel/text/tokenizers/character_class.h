@@ -35,7 +35,7 @@ class CharacterClass {
   // If the character at `at` is in the set, moves `at` past it and returns true.
   template <bool mapped>
   bool take(std::string_view text, size_t& at) const {
-    auto lead = static_cast<uint8_t>(text[at]);
+    auto lead = uint8_t(text[at]);
     if (mapped || lead < 0x80) {
       if (!(mapped ? mapped_[lead] : ascii_[lead])) return false;
       ++at;

@@ -24,11 +24,11 @@ Charsmap::Charsmap(std::string_view blob) {
 
 std::optional<Charsmap::Match> Charsmap::find(std::string_view text, bool longest) const {
   if (units_.empty()) return std::nullopt;
-  auto offset = [](uint32_t unit) -> size_t { return static_cast<size_t>(unit >> 10) << ((unit & 1u << 9) >> 6); };
+  auto offset = [](uint32_t unit) -> size_t { return size_t(unit >> 10) << ((unit & 1u << 9) >> 6); };
   std::optional<Match> best;
   size_t at = offset(units_[0]);
   for (size_t i = 0; i < text.size(); ++i) {
-    auto byte = static_cast<uint8_t>(text[i]);
+    auto byte = uint8_t(text[i]);
     if (byte == 0) break;
     at ^= byte;
     if (at >= units_.size()) break;
@@ -49,8 +49,7 @@ std::string decode_base64(std::string_view text) {
   static constexpr auto values = [] {
     std::array<int8_t, 256> table{};
     table.fill(-1);
-    for (size_t i = 0; i < base64_digits.size(); ++i)
-      table[static_cast<uint8_t>(base64_digits[i])] = static_cast<int8_t>(i);
+    for (size_t i = 0; i < base64_digits.size(); ++i) table[uint8_t(base64_digits[i])] = int8_t(i);
     return table;
   }();
   while (text.ends_with('=')) text.remove_suffix(1);
@@ -59,13 +58,13 @@ std::string decode_base64(std::string_view text) {
   uint32_t bits = 0;
   int count = 0;
   for (char c : text) {
-    int value = values[static_cast<uint8_t>(c)];
+    int value = values[uint8_t(c)];
     if (value < 0)
       refuse("tokenizer.json", str("'", text.substr(0, 40), "' is not base64"), "fetch the tokenizer again");
-    bits = bits << 6 | static_cast<uint32_t>(value);
+    bits = bits << 6 | uint32_t(value);
     if ((count += 6) < 8) continue;
     count -= 8;
-    out += static_cast<char>(bits >> count);
+    out += char(bits >> count);
   }
   return out;
 }
@@ -76,7 +75,7 @@ std::string encode_base64(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size(); at += 3) {
     uint32_t bits = 0;
     size_t count = std::min<size_t>(3, bytes.size() - at);
-    for (size_t i = 0; i < 3; ++i) bits = bits << 8 | (i < count ? static_cast<uint8_t>(bytes[at + i]) : 0);
+    for (size_t i = 0; i < 3; ++i) bits = bits << 8 | (i < count ? uint8_t(bytes[at + i]) : 0);
     for (size_t i = 0; i < 4; ++i) out += i <= count ? base64_digits[bits >> (18 - 6 * i) & 63] : '=';
   }
   return out;

@@ -15,17 +15,17 @@ namespace {
 Cutter::Stage by_character(bool (*is)(char32_t), bool contiguous, bool mapped) {
   std::array<bool, 256> of_byte{};
   for (int byte = 0; byte < 256; ++byte)
-    of_byte[byte] = is(mapped ? character_of_byte(static_cast<uint8_t>(byte)) : static_cast<char32_t>(byte));
+    of_byte[byte] = is(mapped ? character_of_byte(uint8_t(byte)) : static_cast<char32_t>(byte));
   return [is, contiguous, mapped, of_byte](std::string_view text, std::vector<uint32_t>& ends) {
     bool before = false;
     for (size_t at = 0; at < text.size();) {
       size_t from = at;
-      auto lead = static_cast<uint8_t>(text[at]);
+      auto lead = uint8_t(text[at]);
       bool here = mapped || lead < 0x80 ? (++at, of_byte[lead]) : is(next_character(text, at));
-      if (from > 0 && (here != before || (here && !contiguous))) ends.push_back(static_cast<uint32_t>(from));
+      if (from > 0 && (here != before || (here && !contiguous))) ends.push_back(uint32_t(from));
       before = here;
     }
-    if (!text.empty()) ends.push_back(static_cast<uint32_t>(text.size()));
+    if (!text.empty()) ends.push_back(uint32_t(text.size()));
   };
 }
 
@@ -80,10 +80,10 @@ bool add_stages(const Value& node, Cutter& out) {
 
 void Cutter::cut(std::string_view text, std::vector<uint32_t>& ends) const {
   if (text.empty()) return;
-  if (stages.empty()) return ends.push_back(static_cast<uint32_t>(text.size()));
+  if (stages.empty()) return ends.push_back(uint32_t(text.size()));
   if (stages.size() == 1) return stages[0](text, ends);
   thread_local std::vector<uint32_t> pieces, cuts;
-  pieces.assign(1, static_cast<uint32_t>(text.size()));
+  pieces.assign(1, uint32_t(text.size()));
   for (const Stage& stage : stages) {
     cuts.clear();
     uint32_t begin = 0;

@@ -134,7 +134,7 @@ struct ByteFallback : Decoder {
     for (std::string& token : tokens) {
       int byte = byte_of(token);
       if (byte >= 0) {
-        bytes += static_cast<char>(byte);
+        bytes += char(byte);
         continue;
       }
       flush();
@@ -144,7 +144,7 @@ struct ByteFallback : Decoder {
     tokens = std::move(out);
   }
   bool apply_alone(LoneToken& token) const override {
-    if (const int byte = byte_of(token.text); byte >= 0) token.text = static_cast<char>(byte);
+    if (const int byte = byte_of(token.text); byte >= 0) token.text = char(byte);
     return true;
   }
 };

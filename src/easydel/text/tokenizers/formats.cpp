@@ -29,7 +29,7 @@ std::vector<FrameStep> read_frame(std::string_view words, const NamedTokens& nam
   each_part(words, ' ', [&](std::string_view word) {
     FrameStep step;
     if (const size_t colon = word.find(':'); colon != std::string_view::npos) {
-      step.type = static_cast<uint8_t>(word[colon + 1] - '0');
+      step.type = uint8_t(word[colon + 1] - '0');
       word = word.substr(0, colon);
     }
     if (const size_t equals = word.find('='); equals != std::string_view::npos) {

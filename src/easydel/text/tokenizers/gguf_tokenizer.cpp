@@ -25,7 +25,7 @@ struct Gguf {
   }
   std::optional<TokenId> id(std::string_view key, std::optional<TokenId> fallback = std::nullopt) const {
     auto number = file.integer(str("tokenizer.ggml.", key));
-    if (number && *number >= 0 && *number < static_cast<int64_t>(tokens.size())) return static_cast<TokenId>(*number);
+    if (number && *number >= 0 && *number < int64_t(tokens.size())) return static_cast<TokenId>(*number);
     if (fallback && *fallback < static_cast<TokenId>(tokens.size())) return fallback;
     return std::nullopt;
   }
@@ -75,7 +75,7 @@ void make_byte_pairs(const Gguf& gguf, ReadTokenizer& out, bool& adds_bos) {
     TextBpeRules rules;
     rules.mapped_bytes = rules.whole_first = true;
     for (size_t i = 0; i < gguf.tokens.size(); ++i)
-      rules.ranks.push_back(gguf.kinds[i] == PieceKind::normal ? static_cast<uint32_t>(i) : UINT32_MAX);
+      rules.ranks.push_back(gguf.kinds[i] == PieceKind::normal ? uint32_t(i) : UINT32_MAX);
     set_byte_level(out.parts, pattern.patterns);
     out.parts.model = make_text_bpe(std::move(rules), std::move(data));
     return;
@@ -114,7 +114,7 @@ void make_pieces(const Gguf& gguf, ReadTokenizer& out, bool unigram) {
   if (auto map = gguf.file.bytes("tokenizer.ggml.precompiled_charsmap"); unigram && !map.empty())
     rules.charsmap = Charsmap(map);
   out.unk = gguf.id("unknown_token_id", unigram ? 2 : 0);
-  if (out.unk) rules.unknown = gguf.tokens[static_cast<size_t>(*out.unk)];
+  if (out.unk) rules.unknown = gguf.tokens[size_t(*out.unk)];
   if (unigram) {
     UnigramRules model;
     model.unknown = out.unk.value_or(-1);
@@ -162,7 +162,7 @@ void make_word_pieces(Gguf& gguf, ReadTokenizer& out) {
             R"({"type": "WordPiece", "prefix": "##", "cleanup": true})");
   out.unk = gguf.id("unknown_token_id", 100);
   Value options = Value::map();
-  if (out.unk) options.set("unk_token", Value::text(gguf.tokens[static_cast<size_t>(*out.unk)]));
+  if (out.unk) options.set("unk_token", Value::text(gguf.tokens[size_t(*out.unk)]));
   out.parts.model = make_word_piece(options, gguf.data());
 }
 
@@ -176,7 +176,7 @@ std::string unescaped(std::string_view text) {
     }
     char c = text[++i];
     if (c == 'x' && i + 2 < text.size()) {
-      out += static_cast<char>(std::strtol(std::string(text.substr(i + 1, 2)).c_str(), nullptr, 16));
+      out += char(std::strtol(std::string(text.substr(i + 1, 2)).c_str(), nullptr, 16));
       i += 2;
     } else {
       out += c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c;
@@ -223,7 +223,7 @@ ReadTokenizer read_gguf(const weights::GgufMetadata& file) try {
            "built: gpt2, llama, bert, t5, rwkv, gemma4, whitespace");
   }
   std::string title(file.text("general.name").value_or(""));
-  for (char& c : title) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : title) c = char(std::tolower(static_cast<unsigned char>(c)));
   bool phi3 = title.find("phi-3") != std::string::npos || title.find("phi3") != std::string::npos;
   std::vector<AddedToken> added;
   for (size_t i = 0; i < gguf.tokens.size(); ++i) {
@@ -242,7 +242,7 @@ ReadTokenizer read_gguf(const weights::GgufMetadata& file) try {
   if (auto text = file.text("tokenizer.chat_template")) out.chat_template = std::string(*text);
   auto special = [&](std::optional<TokenId> id) -> std::optional<SpecialToken> {
     if (!id) return std::nullopt;
-    return SpecialToken{*id, gguf.tokens[static_cast<size_t>(*id)]};
+    return SpecialToken{*id, gguf.tokens[size_t(*id)]};
   };
   if (words) {
     auto cls = special(gguf.id("cls_token_id", gguf.id("bos_token_id", 101))),

@@ -23,7 +23,7 @@ struct Tokens {
   std::vector<float> scores;   // empty: byte pairs, ordered by their merges
 
   PieceKind kind(size_t id) const { return static_cast<PieceKind>(kinds[id]); }
-  void set(size_t id, PieceKind kind) { kinds[id] = static_cast<int32_t>(kind); }
+  void set(size_t id, PieceKind kind) { kinds[id] = int32_t(kind); }
 };
 
 Tokens tokens_of(const Tokenizer& tokenizer, int64_t rows, const std::string& where) {
@@ -39,7 +39,7 @@ Tokens tokens_of(const Tokenizer& tokenizer, int64_t rows, const std::string& wh
     const PieceKind kind = !there                                           ? PieceKind::unused
                            : tokenizer.is_special(static_cast<TokenId>(id)) ? PieceKind::control
                                                                             : PieceKind::normal;
-    out.kinds.push_back(static_cast<int32_t>(kind));
+    out.kinds.push_back(int32_t(kind));
   }
   return out;
 }
@@ -91,11 +91,10 @@ bool is_byte_token(std::string_view text) { return text.size() == 6 && text.star
 void mark_added(Tokens& tokens, const Value& vocabulary, const Value* added) {
   std::vector<bool> own(tokens.texts.size());
   for (const auto& [token, id] : vocabulary.entries)
-    if (const auto number = id.as_int(); number && *number >= 0 && *number < static_cast<int64_t>(own.size()))
-      own[static_cast<size_t>(*number)] = true;
+    if (const auto number = id.as_int(); number && *number >= 0 && *number < int64_t(own.size()))
+      own[size_t(*number)] = true;
   for (const Value& token : added ? added->items : std::vector<Value>())
-    if (const int64_t id = int_field(token, "id", -1); id >= 0 && id < static_cast<int64_t>(own.size()))
-      own[static_cast<size_t>(id)] = false;
+    if (const int64_t id = int_field(token, "id", -1); id >= 0 && id < int64_t(own.size())) own[size_t(id)] = false;
   for (size_t id = 0; id < own.size(); ++id)
     if (!own[id] && tokens.kind(id) == PieceKind::normal) tokens.set(id, PieceKind::user_defined);
 }
@@ -105,9 +104,8 @@ void set_scores(Tokens& tokens, const std::vector<std::pair<std::string, std::st
                 const Tokenizer& tokenizer) {
   tokens.scores.assign(tokens.texts.size(), -1e9f);
   for (size_t i = merges.size(); i-- > 0;)
-    if (const auto id = tokenizer.id_of(merges[i].first + merges[i].second);
-        id && static_cast<size_t>(*id) < tokens.scores.size())
-      tokens.scores[static_cast<size_t>(*id)] = -static_cast<float>(i + 1);
+    if (const auto id = tokenizer.id_of(merges[i].first + merges[i].second); id && size_t(*id) < tokens.scores.size())
+      tokens.scores[size_t(*id)] = -float(i + 1);
   for (size_t id = 0; id < tokens.texts.size(); ++id) {
     if (tokens.kind(id) != PieceKind::normal && tokens.kind(id) != PieceKind::control) continue;
     if (is_byte_token(tokens.texts[id])) tokens.set(id, PieceKind::byte);
@@ -183,7 +181,7 @@ void add_vocabulary(weights::GgufWriter& out, const fs::path& where, int64_t row
     refuse(file.string(), "is not written as GGUF; that is not built yet",
            "save the tokenizer with transformers as tokenizer.json");
   if (const auto unknown = tokenizer->unk_id(); unknown && !tokens.scores.empty())
-    tokens.set(static_cast<size_t>(*unknown), PieceKind::unknown);
+    tokens.set(size_t(*unknown), PieceKind::unknown);
   out.texts("tokenizer.ggml.tokens", tokens.texts);
   if (!tokens.scores.empty()) out.numbers("tokenizer.ggml.scores", tokens.scores);
   out.integers("tokenizer.ggml.token_type", tokens.kinds);

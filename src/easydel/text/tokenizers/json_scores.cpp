@@ -14,14 +14,13 @@ namespace {
 double times_power_of_ten(uint64_t digits, int64_t exponent) {
   static const auto powers = [] {
     std::array<double, 309> out{};
-    for (int i = 0; i < 309; ++i) out[static_cast<size_t>(i)] = std::strtod(str("1e", i).c_str(), nullptr);
+    for (int i = 0; i < 309; ++i) out[size_t(i)] = std::strtod(str("1e", i).c_str(), nullptr);
     return out;
   }();
-  auto number = static_cast<double>(digits);
+  auto number = double(digits);
   while (true) {
     int64_t size = exponent < 0 ? -exponent : exponent;
-    if (size < 309)
-      return exponent >= 0 ? number * powers[static_cast<size_t>(size)] : number / powers[static_cast<size_t>(size)];
+    if (size < 309) return exponent >= 0 ? number * powers[size_t(size)] : number / powers[size_t(size)];
     if (number == 0 || exponent >= 0) return number * (exponent >= 0 && number != 0 ? 1e308 * 10 : 1);
     number /= 1e308;
     exponent += 308;
@@ -42,7 +41,7 @@ double serde_number(std::string_view token) {
       fraction = true;
       continue;
     }
-    auto digit = static_cast<uint64_t>(token[at] - '0');
+    auto digit = uint64_t(token[at] - '0');
     // Digits that do not fit into 64 bits are dropped.
     full = full || digits > (UINT64_MAX - digit) / 10;
     if (full) {

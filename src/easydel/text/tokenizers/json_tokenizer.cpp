@@ -172,8 +172,8 @@ void JsonTokenizer::encode_piece(const NormalizedText& piece, const std::vector<
     if (token.length) begin = at;
     if (raw) {  // each known byte is one character of the piece; as upstream, unknown bytes shift what follows left
       for (uint32_t i = 0; i < token.length && byte < raw->size(); ++i, ++byte) {
-        while (byte + 1 < raw->size() && !parts_.model->knows_byte(static_cast<uint8_t>((*raw)[byte]))) ++byte;
-        at += character_of_byte(static_cast<uint8_t>((*raw)[byte])) < 0x80 ? 1 : 2;
+        while (byte + 1 < raw->size() && !parts_.model->knows_byte(uint8_t((*raw)[byte]))) ++byte;
+        at += character_of_byte(uint8_t((*raw)[byte])) < 0x80 ? 1 : 2;
       }
     } else {
       at += token.length;
@@ -263,7 +263,7 @@ TokenId JsonTokenizer::id_limit() const {
 
 int64_t JsonTokenizer::vocabulary_size() const {
   const Vocabulary& vocabulary = parts_.model->vocabulary();
-  return static_cast<int64_t>(vocabulary.size() + parts_.added.count_outside(vocabulary));
+  return int64_t(vocabulary.size() + parts_.added.count_outside(vocabulary));
 }
 
 std::optional<TokenId> JsonTokenizer::id_of(std::string_view token) const {

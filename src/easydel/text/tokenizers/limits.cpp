@@ -18,7 +18,7 @@ Encoding part_of(const Encoding& whole, int64_t from, int64_t to) {
 }
 
 void shorten(Encoding& encoding, int64_t length, int64_t stride, Side cut) {
-  auto size = static_cast<int64_t>(encoding.ids.size());
+  auto size = int64_t(encoding.ids.size());
   if (length >= size) return;
   if (length > 0 && stride >= length)
     refuse("tokenizer.json",
@@ -59,7 +59,7 @@ int64_t length_in(const Value& value, std::string_view key) {
 void Truncation::apply(std::vector<Encoding>& parts, int64_t added) const {
   int64_t room = max_length - added, total = 0;
   if (room < 0) return;
-  for (const Encoding& part : parts) total += static_cast<int64_t>(part.ids.size());
+  for (const Encoding& part : parts) total += int64_t(part.ids.size());
   if (room == 0) {
     for (Encoding& part : parts) shorten(part, 0, stride, direction);
     return;
@@ -67,7 +67,7 @@ void Truncation::apply(std::vector<Encoding>& parts, int64_t added) const {
   if (total <= room) return;
   if (strategy == Strategy::longest_first) {
     if (parts.size() == 1) return shorten(parts[0], room, stride, direction);
-    auto first = static_cast<int64_t>(parts[0].ids.size()), second = static_cast<int64_t>(parts[1].ids.size());
+    auto first = int64_t(parts[0].ids.size()), second = int64_t(parts[1].ids.size());
     int64_t smaller = std::min(first, second), larger = smaller > room ? smaller : std::max(smaller, room - smaller);
     if (smaller + larger > room) {
       smaller = room / 2;
@@ -81,7 +81,7 @@ void Truncation::apply(std::vector<Encoding>& parts, int64_t added) const {
   if (index >= parts.size())
     refuse("tokenizer.json", "truncation is for the second text, and there is none",
            "give a pair, or change truncation.strategy");
-  int64_t left = static_cast<int64_t>(parts[index].ids.size()) - (total - room);
+  int64_t left = int64_t(parts[index].ids.size()) - (total - room);
   if (left <= 0)
     refuse("tokenizer.json", str("a text is too short to bring ", total, " tokens down to ", room),
            "raise truncation.max_length");
@@ -89,17 +89,17 @@ void Truncation::apply(std::vector<Encoding>& parts, int64_t added) const {
 }
 
 void Padding::apply(Encoding& encoding) const {
-  int64_t target = length.value_or(static_cast<int64_t>(encoding.ids.size()));
+  int64_t target = length.value_or(int64_t(encoding.ids.size()));
   if (multiple_of > 0 && target % multiple_of) target += multiple_of - target % multiple_of;
   lengthen(encoding, target);
 }
 
 void Padding::lengthen(Encoding& encoding, int64_t target) const {
   for (Encoding& rest : encoding.overflowing) lengthen(rest, target);
-  auto size = static_cast<int64_t>(encoding.ids.size());
+  auto size = int64_t(encoding.ids.size());
   if (target <= size) return;
   auto pad = [&](auto& list, const auto& with) {
-    list.insert(direction == Side::left ? list.begin() : list.end(), static_cast<size_t>(target - size), with);
+    list.insert(direction == Side::left ? list.begin() : list.end(), size_t(target - size), with);
   };
   pad(encoding.ids, id);
   pad(encoding.tokens, token);
@@ -138,7 +138,7 @@ Padding read_padding(const Value& node) {
     out.multiple_of = length_in(*multiple, "padding.pad_to_multiple_of");
   out.direction = read_side(node);
   out.id = static_cast<TokenId>(int_field(node, "pad_id"));
-  out.type = static_cast<uint8_t>(int_field(node, "pad_type_id"));
+  out.type = uint8_t(int_field(node, "pad_type_id"));
   out.token = string_field(node, "pad_token");
   return out;
 }

@@ -36,11 +36,11 @@ class LongPieces {
       const Token* last = out.size() > before ? &out.back() : nullptr;
       while (token >= 0 && (dead[at + length] || !(fitting || fits(text, at, last, token, length, encode)))) {
         fitting = false;
-        token = shorter_[static_cast<size_t>(token)];
-        if (token >= 0) length = lengths_[static_cast<size_t>(token)];
+        token = shorter_[size_t(token)];
+        if (token >= 0) length = lengths_[size_t(token)];
       }
       if (token >= 0) {
-        out.push_back({token, static_cast<uint32_t>(length)});
+        out.push_back({token, uint32_t(length)});
         at += length;
         token = at < text.size() ? first_fitting(text, at, &out.back(), length, encode) : -1;
         fitting = true;
@@ -61,10 +61,10 @@ class LongPieces {
   void make(Keys keys) const {
     TokenId max_id = -1;
     for (auto& [text, id] : keys) max_id = std::max(max_id, id);
-    shorter_.assign(static_cast<size_t>(max_id) + 1, -1);
-    lengths_.assign(static_cast<size_t>(max_id) + 1, 0);
+    shorter_.assign(size_t(max_id) + 1, -1);
+    lengths_.assign(size_t(max_id) + 1, 0);
     trie_ = PrefixTrie(keys, &shorter_);
-    for (auto& [text, id] : keys) lengths_[static_cast<size_t>(id)] = static_cast<uint32_t>(text.size());
+    for (auto& [text, id] : keys) lengths_[size_t(id)] = uint32_t(text.size());
   }
 
   // The longest token at `at` that can follow `last` (or be the first), and its length; -1: none.
@@ -78,13 +78,13 @@ class LongPieces {
     TokenId token = trie_.longest(text, at, length), left = last ? last->id : -1;
     Known& known = memory[place(left, token)];
     if (known.owner == owner_ && known.left == left && known.longest == token) {
-      if (known.fitting >= 0) length = lengths_[static_cast<size_t>(known.fitting)];
+      if (known.fitting >= 0) length = lengths_[size_t(known.fitting)];
       return known.fitting;
     }
     known = {owner_, left, token, -1};
     while (token >= 0 && !fits(text, at, last, token, length, encode)) {
-      token = shorter_[static_cast<size_t>(token)];
-      if (token >= 0) length = lengths_[static_cast<size_t>(token)];
+      token = shorter_[size_t(token)];
+      if (token >= 0) length = lengths_[size_t(token)];
     }
     known.fitting = token;
     return token;
@@ -92,8 +92,7 @@ class LongPieces {
 
   // The slot of a cache with 2^12 entries for a pair of neighbours.
   size_t place(TokenId left, TokenId right) const {
-    uint64_t key =
-        (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right)) ^ owner_ << 20;
+    uint64_t key = (uint64_t(uint32_t(left)) << 32 | uint32_t(right)) ^ owner_ << 20;
     return (key * 0x9E3779B97F4A7C15u) >> 52;
   }
 

@@ -72,13 +72,12 @@ void merge_long(std::vector<Symbol>& symbols, Look&& look) {
       return rank != other.rank ? rank > other.rank : at > other.at;
     }
   };
-  auto n = static_cast<int32_t>(symbols.size());
+  auto n = int32_t(symbols.size());
   std::vector<Link> links(symbols.size());
   std::vector<Candidate> heap;
   heap.reserve(symbols.size());
   uint32_t begin = 0;
-  for (int32_t i = 0; i < n; begin += symbols[static_cast<size_t>(i++)].length)
-    links[i] = {i - 1, i + 1 < n ? i + 1 : -1, begin};
+  for (int32_t i = 0; i < n; begin += symbols[size_t(i++)].length) links[i] = {i - 1, i + 1 < n ? i + 1 : -1, begin};
   auto candidate = [&](int32_t at) {
     int32_t next = links[at].next;
     auto [rank, whole] = look(symbols[at], symbols[next], links[at].begin);

@@ -68,12 +68,10 @@ struct TextBpeRules {
   TokenId unknown = -1;
 
   uint32_t rank_of(TokenId id) const {
-    if (ranks.empty()) return static_cast<uint32_t>(id);
-    return static_cast<size_t>(id) < ranks.size() ? ranks[static_cast<size_t>(id)] : UINT32_MAX;
+    if (ranks.empty()) return uint32_t(id);
+    return size_t(id) < ranks.size() ? ranks[size_t(id)] : UINT32_MAX;
   }
-  PieceKind kind_of(TokenId id) const {
-    return static_cast<size_t>(id) < kinds.size() ? kinds[static_cast<size_t>(id)] : PieceKind::normal;
-  }
+  PieceKind kind_of(TokenId id) const { return size_t(id) < kinds.size() ? kinds[size_t(id)] : PieceKind::normal; }
 };
 TextBpeRules ranks_by_score(const std::vector<double>& scores);
 std::unique_ptr<const Model> make_text_bpe(TextBpeRules rules, ModelData data);

@@ -7,14 +7,14 @@ namespace easydel::text {
 
 NormalizedText::NormalizedText(std::string_view text, bool tracked, size_t begin)
     : bytes_(text),
-      original_begin_(static_cast<uint32_t>(begin)),
+      original_begin_(uint32_t(begin)),
       tracked_(tracked),
       max_bytes_((size_t{1} << 20) + 256 * text.size()) {
   if (!tracked_) return;
   origins_.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     size_t length = utf8_length(static_cast<unsigned char>(text[at]));
-    Span span{static_cast<uint32_t>(begin + at), static_cast<uint32_t>(begin + at + length)};
+    Span span{uint32_t(begin + at), uint32_t(begin + at + length)};
     origins_.insert(origins_.end(), length, span);
     at += length;
   }
@@ -76,7 +76,7 @@ void NormalizedText::rewrite(std::string bytes, std::span<const Span> from) {
 }
 
 void NormalizedText::replace_range(size_t begin, size_t end, std::string_view content) {
-  Span range{static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+  Span range{uint32_t(begin), uint32_t(end)};
   replace_ranges({&range, 1}, content);
 }
 

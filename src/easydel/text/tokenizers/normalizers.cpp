@@ -190,9 +190,9 @@ struct Precompiled : Normalizer {
     for (size_t at = 0; at < replacement.size();) out.push_back({next_character(replacement, at), 0});
     // The last added characters are new, or the last one stands for the removed characters.
     if (more > 0)
-      for (int64_t i = 0; i < more; ++i) out[out.size() - 1 - static_cast<size_t>(i)].change = 1;
+      for (int64_t i = 0; i < more; ++i) out[out.size() - 1 - size_t(i)].change = 1;
     else if (more < 0 && !out.empty())
-      out.back().change += static_cast<int>(more);
+      out.back().change += int(more);
   }
 };
 

@@ -41,7 +41,7 @@ struct Template : PostProcessor {
     for (const Step& step : parts.size() > 1 ? pair : single) {
       if (step.sequence < 0) {
         if (add_special_tokens) out.push_back(special(step));
-      } else if (static_cast<size_t>(step.sequence) < parts.size()) {
+      } else if (size_t(step.sequence) < parts.size()) {
         out.push_back(parts[step.sequence]);
         out.back().type_ids.assign(out.back().ids.size(), step.type);
       }
@@ -50,7 +50,7 @@ struct Template : PostProcessor {
   }
   int64_t added(size_t texts) const override {
     int64_t count = 0;
-    for (const Step& step : texts > 1 ? pair : single) count += static_cast<int64_t>(step.ids.size());
+    for (const Step& step : texts > 1 ? pair : single) count += int64_t(step.ids.size());
     return count;
   }
 };
@@ -74,7 +74,7 @@ std::vector<Step> read_steps(const Value& node, std::string_view key, const std:
                "fetch the tokenizer again");
       step = it->second;
     }
-    step.type = static_cast<uint8_t>(int_field(body, "type_id", 0));
+    step.type = uint8_t(int_field(body, "type_id", 0));
     out.push_back(std::move(step));
   }
   return out;
@@ -106,7 +106,7 @@ void trim_offsets(Encoding& encoding, bool add_prefix_space) {
     std::u32string token = to_utf32(encoding.tokens[i]);
     auto is_blank = [&](char32_t c) { return c == blank || is_space(c); };
     int64_t leading = 0, trailing = 0;
-    auto size = static_cast<int64_t>(token.size());
+    auto size = int64_t(token.size());
     while (leading < size && is_blank(token[leading])) ++leading;
     while (trailing < size && is_blank(token[size - 1 - trailing])) ++trailing;
     auto& [begin, end] = encoding.offsets[i];

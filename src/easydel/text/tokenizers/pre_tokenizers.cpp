@@ -72,11 +72,11 @@ Finder each_character(Predicate is) {
     for (size_t at = 0; at < text.size();) {
       size_t from = at;
       if (!is(next_character(text, at))) continue;
-      if (from > last) out.push_back({static_cast<uint32_t>(last), static_cast<uint32_t>(from), false});
-      out.push_back({static_cast<uint32_t>(from), static_cast<uint32_t>(at), true});
+      if (from > last) out.push_back({uint32_t(last), uint32_t(from), false});
+      out.push_back({uint32_t(from), uint32_t(at), true});
       last = at;
     }
-    if (last < text.size()) out.push_back({static_cast<uint32_t>(last), static_cast<uint32_t>(text.size()), false});
+    if (last < text.size()) out.push_back({uint32_t(last), uint32_t(text.size()), false});
   };
 }
 
@@ -165,7 +165,7 @@ struct Metaspace : PreTokenizer {
 
 struct FixedLength : PreTokenizer {
   size_t length;
-  explicit FixedLength(int64_t length) : length(static_cast<size_t>(length)) {
+  explicit FixedLength(int64_t length) : length(size_t(length)) {
     if (length < 1) refuse("tokenizer.json", "FixedLength has the length " + std::to_string(length), "at least 1");
   }
   void apply(std::vector<NormalizedText>& pieces) const override {
@@ -206,13 +206,13 @@ bool is_word_of_rust(char32_t c) { return is_word(c) || c == 0x200c || c == 0x20
 void find_words(std::string_view text, std::vector<Segment>& out) {
   int before = -1;
   for (size_t at = 0; at < text.size();) {
-    auto from = static_cast<uint32_t>(at);
+    auto from = uint32_t(at);
     char32_t c = next_character(text, at);
     int kind = is_word_of_rust(c) ? 0 : is_space(c) ? 1 : 2;
     if (kind == before)
-      out.back().end = static_cast<uint32_t>(at);
+      out.back().end = uint32_t(at);
     else
-      out.push_back({from, static_cast<uint32_t>(at), kind != 1});
+      out.push_back({from, uint32_t(at), kind != 1});
     before = kind;
   }
 }
@@ -221,10 +221,10 @@ void find_words(std::string_view text, std::vector<Segment>& out) {
 void cut_at_scripts(std::string_view text, std::vector<Segment>& out) {
   int last = -1;
   for (size_t at = 0; at < text.size();) {
-    auto from = static_cast<uint32_t>(at);
+    auto from = uint32_t(at);
     int script = script_of(next_character(text, at));
     if (script && script != last) out.push_back({from, from, true});
-    if (!out.empty()) out.back().end = static_cast<uint32_t>(at);
+    if (!out.empty()) out.back().end = uint32_t(at);
     if (script) last = script;
   }
 }

@@ -41,14 +41,14 @@ class PrefixTrie::Builder {
     size_t i = task.begin;
     while (i < task.end && keys_[i].first.size() == task.depth) {
       if (task.depth > 0) units_[task.node].value = keys_[i].second;
-      if (shorter_) (*shorter_)[static_cast<size_t>(keys_[i].second)] = task.above;
+      if (shorter_) (*shorter_)[size_t(keys_[i].second)] = task.above;
       ++i;
     }
     const int32_t own = units_[task.node].value, above = own >= 0 ? own : task.above;
     while (i < task.end) {
-      auto label = static_cast<uint8_t>(keys_[i].first[task.depth]);
+      auto label = uint8_t(keys_[i].first[task.depth]);
       size_t begin = i;
-      while (i < task.end && static_cast<uint8_t>(keys_[i].first[task.depth]) == label) ++i;
+      while (i < task.end && uint8_t(keys_[i].first[task.depth]) == label) ++i;
       children_.push_back({label, begin, i});
     }
     if (children_.empty()) return;
@@ -69,7 +69,7 @@ class PrefixTrie::Builder {
     bool noted = false;
     for (;; ++at) {
       int32_t base = at - first;
-      if (static_cast<size_t>(base + last) >= units_.size()) units_.resize(static_cast<size_t>(base + last) + 257);
+      if (size_t(base + last) >= units_.size()) units_.resize(size_t(base + last) + 257);
       if (units_[at].parent >= 0) {
         ++taken;
         continue;
@@ -81,7 +81,7 @@ class PrefixTrie::Builder {
       bool fits = std::all_of(children_.begin(), children_.end(),
                               [&](const Child& child) { return units_[base + child.label].parent < 0; });
       if (!fits) continue;
-      auto tried = static_cast<size_t>(at - next_free_) + 1;
+      auto tried = size_t(at - next_free_) + 1;
       if (tried > 64 && taken * 20 > tried * 19) next_free_ = at;
       return base;
     }

@@ -24,8 +24,8 @@ class PrefixTrie {
     if (units_.empty()) return;
     int32_t node = 0;
     for (size_t i = at; i < text.size(); ++i) {
-      int32_t next = units_[node].base + static_cast<uint8_t>(text[i]);
-      if (next >= static_cast<int32_t>(units_.size()) || units_[next].parent != node) return;
+      int32_t next = units_[node].base + uint8_t(text[i]);
+      if (next >= int32_t(units_.size()) || units_[next].parent != node) return;
       node = next;
       if (units_[node].value >= 0) found(i + 1 - at, units_[node].value);
     }

@@ -19,7 +19,7 @@ class Protobuf {
     uint64_t value = 0;           // varint, or the bits of a fixed-width number
     std::string_view bytes = {};  // of a string or a nested message
     float as_float() const {
-      auto bits = static_cast<uint32_t>(value);
+      auto bits = uint32_t(value);
       float out;
       std::memcpy(&out, &bits, sizeof out);
       return out;
@@ -30,7 +30,7 @@ class Protobuf {
   bool next(Field& field) {
     if (rest_.empty()) return false;
     uint64_t tag = varint();
-    field = Field{static_cast<uint32_t>(tag >> 3)};
+    field = Field{uint32_t(tag >> 3)};
     switch (tag & 7) {
       case 0:
         field.value = varint();
@@ -64,9 +64,9 @@ class Protobuf {
     uint64_t out = 0;
     for (int shift = 0; shift < 64; shift += 7) {
       if (rest_.empty()) broken();
-      auto byte = static_cast<uint8_t>(rest_.front());
+      auto byte = uint8_t(rest_.front());
       rest_.remove_prefix(1);
-      out |= static_cast<uint64_t>(byte & 0x7f) << shift;
+      out |= uint64_t(byte & 0x7f) << shift;
       if (byte < 0x80) return out;
     }
     broken();

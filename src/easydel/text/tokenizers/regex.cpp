@@ -79,8 +79,8 @@ bool Regex::search(std::string_view text, size_t at, bool mapped, size_t& from, 
   int status = onig_search(impl_->compiled, begin, end, begin + at, end, found.region, ONIG_OPTION_NONE);
   if (status == ONIG_MISMATCH) return false;
   if (status < 0) refuse("tokenizer", str("the pattern '", impl_->pattern, "' gives up on this text"));
-  from = static_cast<size_t>(found.region->beg[0]);
-  to = static_cast<size_t>(found.region->end[0]);
+  from = size_t(found.region->beg[0]);
+  to = size_t(found.region->end[0]);
   return true;
 }
 
@@ -107,13 +107,13 @@ void Regex::each_part(std::string_view text, bool mapped, Add&& add) const {
 
 void Regex::find_all(std::string_view text, std::vector<Segment>& out) const {
   each_part(text, false, [&](size_t from, size_t to, bool match) {
-    out.push_back({static_cast<uint32_t>(from), static_cast<uint32_t>(to), match});
+    out.push_back({uint32_t(from), uint32_t(to), match});
   });
 }
 
 void Regex::cut(std::string_view text, bool mapped, std::vector<uint32_t>& ends) const {
   each_part(text, mapped, [&](size_t from, size_t to, bool) {
-    if (from < to) ends.push_back(static_cast<uint32_t>(to));
+    if (from < to) ends.push_back(uint32_t(to));
   });
 }
 
@@ -122,10 +122,10 @@ void Pattern::find_all(std::string_view text, std::vector<Segment>& out) const {
   size_t last = 0;
   if (!literal.empty())
     for (size_t at; (at = text.find(literal, last)) != std::string_view::npos; last = at + literal.size()) {
-      if (at > last) out.push_back({static_cast<uint32_t>(last), static_cast<uint32_t>(at), false});
-      out.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(at + literal.size()), true});
+      if (at > last) out.push_back({uint32_t(last), uint32_t(at), false});
+      out.push_back({uint32_t(at), uint32_t(at + literal.size()), true});
     }
-  if (last < text.size()) out.push_back({static_cast<uint32_t>(last), static_cast<uint32_t>(text.size()), false});
+  if (last < text.size()) out.push_back({uint32_t(last), uint32_t(text.size()), false});
 }
 
 }  // namespace easydel::text

@@ -49,7 +49,7 @@ std::string ranges(uint32_t categories, bool negated) {
 std::string plain(std::string_view name) {
   std::string out;
   for (const char c : name)
-    if (c != ' ' && c != '_' && c != '-') out += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c;
+    if (c != ' ' && c != '_' && c != '-') out += c >= 'A' && c <= 'Z' ? char(c | 32) : c;
   return out;
 }
 

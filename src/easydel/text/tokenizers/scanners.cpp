@@ -63,7 +63,7 @@ template <bool any_case>
 size_t contraction(std::string_view text, size_t at) {
   auto byte = [&](size_t i) -> char {
     if (i >= text.size()) return 0;
-    return any_case && text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + 32) : text[i];
+    return any_case && text[i] >= 'A' && text[i] <= 'Z' ? char(text[i] + 32) : text[i];
   };
   char a = byte(at + 1), b = byte(at + 2);
   if (a == 's' || a == 't' || a == 'm' || a == 'd') return at + 2;
@@ -74,7 +74,7 @@ size_t contraction(std::string_view text, size_t at) {
 
 void scan_gpt2(std::string_view text, std::vector<uint32_t>& ends) {
   Cursor cursor{text};
-  for (size_t at = 0; at < text.size(); ends.push_back(static_cast<uint32_t>(at))) {
+  for (size_t at = 0; at < text.size(); ends.push_back(uint32_t(at))) {
     if (text[at] == '\'')
       if (size_t end = contraction<false>(text, at)) {
         at = end;
@@ -110,7 +110,7 @@ void scan_gpt2(std::string_view text, std::vector<uint32_t>& ends) {
 template <int digits>
 void scan_cl100k(std::string_view text, std::vector<uint32_t>& ends) {
   Cursor cursor{text};
-  for (size_t at = 0; at < text.size(); ends.push_back(static_cast<uint32_t>(at))) {
+  for (size_t at = 0; at < text.size(); ends.push_back(uint32_t(at))) {
     if (text[at] == '\'')
       if (size_t end = contraction<true>(text, at)) {
         at = end;

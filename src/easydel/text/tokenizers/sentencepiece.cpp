@@ -25,10 +25,10 @@ class WholePieces final : public Model {
       at += piece.size();
       TokenId id = vocabulary_.find(piece);
       if (id < 0 && joins) {
-        out.back().length += static_cast<uint32_t>(piece.size());
+        out.back().length += uint32_t(piece.size());
         continue;
       }
-      out.push_back({id >= 0 ? id : unknown_, static_cast<uint32_t>(piece.size()), id < 0});
+      out.push_back({id >= 0 ? id : unknown_, uint32_t(piece.size()), id < 0});
       joins = id < 0;
     }
   }
@@ -109,8 +109,7 @@ ReadTokenizer read_sentencepiece(std::string_view bytes, const std::string& name
   }
   if (!out.unk) refuse(name, "has no unknown piece", fetch_tokenizer_again);
   auto control = [&](int64_t id) -> std::optional<TokenId> {
-    if (id < 0 || id >= static_cast<int64_t>(kinds.size()) || kinds[static_cast<size_t>(id)] != PieceKind::control)
-      return std::nullopt;
+    if (id < 0 || id >= int64_t(kinds.size()) || kinds[size_t(id)] != PieceKind::control) return std::nullopt;
     return static_cast<TokenId>(id);
   };
   out.bos = control(file.bos);

@@ -112,10 +112,10 @@ class Builder {
   size_t find_unknown() const {
     std::string text = content(Key::unk);
     auto at = kind_.finds_unknown ? std::find(vocabulary_.begin(), vocabulary_.end(), text) : vocabulary_.end();
-    auto found = static_cast<size_t>(at - vocabulary_.begin());
+    auto found = size_t(at - vocabulary_.begin());
     if (found < vocabulary_.size() && scores_[found] == 0) return found;
     bool must = kind_.numbering == Numbering::pegasus;
-    auto usual = static_cast<size_t>(kind_.unknown < 0 ? file_.unk : kind_.unknown);
+    auto usual = size_t(kind_.unknown < 0 ? file_.unk : kind_.unknown);
     if (must || usual >= vocabulary_.size())
       refuse(name_, str("has no piece '", text, "', which a ", kind_.name, "Tokenizer has for what is unknown"),
              "is it the model of another class?");
@@ -138,7 +138,7 @@ class Builder {
     } else {
       data.scores = scores_;
       UnigramRules rules;
-      rules.unknown = static_cast<int64_t>(find_unknown());
+      rules.unknown = int64_t(find_unknown());
       parts.model = make_unigram(std::move(rules), std::move(data));
     }
   }

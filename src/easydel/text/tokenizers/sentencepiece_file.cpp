@@ -27,7 +27,7 @@ SentencePieceFile::Piece read_piece(std::string_view bytes, const std::string& n
 
 void read_trainer(std::string_view bytes, const std::string& name, SentencePieceFile& out) {
   Protobuf message(bytes, name);
-  auto id = [](const Protobuf::Field& field) { return static_cast<int64_t>(static_cast<int32_t>(field.value)); };
+  auto id = [](const Protobuf::Field& field) { return int64_t(int32_t(field.value)); };
   for (Protobuf::Field field; message.next(field);) switch (field.number) {
       case 3:
         if (field.value < 1 || field.value > 4)

@@ -28,12 +28,11 @@ class SentencePieceNormalizer final : public Normalizer {
       }
     if (at < in.size()) {
       bool prefix = rules_.add_dummy_prefix && (!rules_.prefix_only_at_start || text.original_begin() == 0);
-      if (prefix && !rules_.treat_whitespace_as_suffix)
-        add_blank(made, {static_cast<uint32_t>(at), static_cast<uint32_t>(at)});
+      if (prefix && !rules_.treat_whitespace_as_suffix) add_blank(made, {uint32_t(at), uint32_t(at)});
       bool after_blank = rules_.remove_extra_whitespaces;
       while (at < in.size()) {
         auto [part, length] = next(in, at);
-        Span from{static_cast<uint32_t>(at), static_cast<uint32_t>(at + length)};
+        Span from{uint32_t(at), uint32_t(at + length)};
         while (after_blank && part.starts_with(' ')) part.remove_prefix(1);
         for (char c : part)
           if (c == ' ')
@@ -48,7 +47,7 @@ class SentencePieceNormalizer final : public Normalizer {
       if (rules_.remove_extra_whitespaces)
         while (made.bytes.ends_with(written)) made.bytes.resize(made.bytes.size() - written.size());
       made.from.resize(made.bytes.size());
-      auto end = static_cast<uint32_t>(in.size());
+      auto end = uint32_t(in.size());
       if (prefix && rules_.treat_whitespace_as_suffix) add_blank(made, {end, end});
     }
     text.rewrite(std::move(made.bytes), made.from);
@@ -115,7 +114,7 @@ class SentencePieceDecoder final : public Decoder {
     };
     for (const std::string& token : tokens) {
       if (int byte = byte_of_code(token); byte >= 0) {
-        bytes += static_cast<char>(byte);
+        bytes += char(byte);
         continue;
       }
       flush();
@@ -150,7 +149,7 @@ class SentencePieceDecoder final : public Decoder {
     if (denormalizer_) return false;  // it changes whole texts
     std::vector<std::string> alone = {token.text};
     if (const int byte = byte_of_code(token.text); byte >= 0) {
-      token.text = static_cast<char>(byte);
+      token.text = char(byte);
       return true;
     }
     // A piece that is not the first keeps its blank: one that cannot be stripped is put before it.

@@ -52,7 +52,7 @@ class SplitPattern::Parser {
 
   int32_t add(Node node) {
     out_.nodes_.push_back(std::move(node));
-    return static_cast<int32_t>(out_.nodes_.size()) - 1;
+    return int32_t(out_.nodes_.size()) - 1;
   }
 
   int32_t made(const Row& row, int32_t next) {
@@ -101,7 +101,7 @@ class SplitPattern::Parser {
       // Two letters may fold to one character (ss, ff, fi, fl, st, ...): left to Oniguruma.
       if (item.folds && !out.back().empty() && out.back().back().folds) {
         const std::string_view pairs[] = {"ss", "ff", "fi", "fl", "st"};
-        const char both[] = {static_cast<char>(out.back().back().letter | 0x20), static_cast<char>(item.letter | 0x20)};
+        const char both[] = {char(out.back().back().letter | 0x20), char(item.letter | 0x20)};
         if (std::find(std::begin(pairs), std::end(pairs), std::string_view(both, 2)) != std::end(pairs))
           throw Unknown();
       }
@@ -228,7 +228,7 @@ class SplitPattern::Parser {
     auto number = [&]() -> std::optional<uint32_t> {
       size_t begin = at_;
       uint32_t out = 0;
-      while (is_digit(peek()) && out < 100000) out = out * 10 + static_cast<uint32_t>(pattern_[at_++] - '0');
+      while (is_digit(peek()) && out < 100000) out = out * 10 + uint32_t(pattern_[at_++] - '0');
       return at_ > begin ? std::optional(out) : std::nullopt;
     };
     auto min_count = number();
@@ -258,7 +258,7 @@ std::unique_ptr<const SplitPattern> SplitPattern::compile(std::string_view patte
 }
 
 bool SplitPattern::may_begin(int32_t index, uint8_t byte, bool mapped) const {
-  const Node& node = nodes_[static_cast<size_t>(index)];
+  const Node& node = nodes_[size_t(index)];
   auto some = [&](int32_t each) { return may_begin(each, byte, mapped); };
   switch (node.kind) {
     case Kind::one:
@@ -284,7 +284,7 @@ void SplitPattern::find_beginnings() {
     for (int byte = 0; byte < 256; ++byte) {
       uint32_t roots = 0;
       for (size_t i = 0; i < roots_.size() && i < 32; ++i)
-        roots |= static_cast<uint32_t>(may_begin(roots_[i], static_cast<uint8_t>(byte), mapped)) << i;
+        roots |= uint32_t(may_begin(roots_[i], uint8_t(byte), mapped)) << i;
       (mapped ? mapped_ : plain_).push_back(roots);
     }
 }
@@ -292,7 +292,7 @@ void SplitPattern::find_beginnings() {
 template <bool mapped>
 bool SplitPattern::run(int32_t index, std::string_view text, size_t at, size_t& end) const {
   for (;;) {
-    const Node& node = nodes_[static_cast<size_t>(index)];
+    const Node& node = nodes_[size_t(index)];
     switch (node.kind) {
       case Kind::end:
         end = at;
@@ -305,7 +305,7 @@ bool SplitPattern::run(int32_t index, std::string_view text, size_t at, size_t& 
         size_t count = 0;
         while (count < node.max_count && at < text.size() && node.set->take<mapped>(text, at)) ++count;
         if (count < node.min_count) return false;
-        if (node.kind == Kind::possessive || nodes_[static_cast<size_t>(node.next)].kind == Kind::end) break;
+        if (node.kind == Kind::possessive || nodes_[size_t(node.next)].kind == Kind::end) break;
         for (;; --count) {
           if (run<mapped>(node.next, text, at, end)) return true;
           if (count == node.min_count) return false;
@@ -337,7 +337,7 @@ bool SplitPattern::run(int32_t index, std::string_view text, size_t at, size_t& 
 
 template <bool mapped>
 size_t SplitPattern::match_as(std::string_view text, size_t at) const {
-  uint32_t may = at < text.size() ? (mapped ? mapped_ : plain_)[static_cast<uint8_t>(text[at])] : UINT32_MAX;
+  uint32_t may = at < text.size() ? (mapped ? mapped_ : plain_)[uint8_t(text[at])] : UINT32_MAX;
   size_t end = none;
   for (size_t i = 0; i < roots_.size(); ++i)
     if ((i >= 32 || may >> i & 1) && run<mapped>(roots_[i], text, at, end)) return end;

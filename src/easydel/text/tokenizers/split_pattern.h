@@ -14,7 +14,7 @@ namespace easydel::text {
 
 class SplitPattern {
  public:
-  static constexpr size_t none = static_cast<size_t>(-1);
+  static constexpr size_t none = size_t(-1);
 
   // Null: the expression is invalid or uses other features.
   static std::unique_ptr<const SplitPattern> compile(std::string_view pattern);

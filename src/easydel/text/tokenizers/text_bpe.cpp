@@ -52,9 +52,9 @@ class TextBpe final : public Model {
     for (int b = 0; b < 256; ++b) {
       char code[8];
       std::snprintf(code, sizeof code, "<0x%02X>", b);
-      fallback_[static_cast<size_t>(b)] = vocabulary_.find(code);
-      char raw = static_cast<char>(b);
-      byte_[static_cast<size_t>(b)] = pieces_.find({&raw, 1});
+      fallback_[size_t(b)] = vocabulary_.find(code);
+      char raw = char(b);
+      byte_[size_t(b)] = pieces_.find({&raw, 1});
     }
   }
 
@@ -89,7 +89,7 @@ class TextBpe final : public Model {
 
   void merge(std::string_view piece, std::vector<Token>& out) const {
     if (rules_.whole_first)
-      if (TokenId id = pieces_.find(piece); id >= 0) return out.push_back({id, static_cast<uint32_t>(piece.size())});
+      if (TokenId id = pieces_.find(piece); id >= 0) return out.push_back({id, uint32_t(piece.size())});
     if (piece.size() > long_piece && !has_unused_ && frozen_.empty() && all_known(piece) &&
         long_.tokenize(
             piece, out, [this] { return keys(); },
@@ -125,14 +125,14 @@ class TextBpe final : public Model {
       TokenId id = -1;
       if (rules_.mapped_bytes) {
         length = 1;
-        id = byte_[static_cast<uint8_t>(piece[at])];
+        id = byte_[uint8_t(piece[at])];
       } else if (TokenId whole = frozen_.longest(piece, at, length); whole >= 0) {
         id = whole | frozen_bit;
       } else {
         length = std::min(utf8_length(static_cast<unsigned char>(piece[at])), piece.size() - at);
         id = pieces_.find(piece.substr(at, length));
       }
-      symbols.push_back({id, static_cast<uint32_t>(length)});
+      symbols.push_back({id, uint32_t(length)});
       at += length;
     }
     merging::merge(symbols,
@@ -162,9 +162,9 @@ class TextBpe final : public Model {
     if (id >= 0) return out.push_back({id, symbol.length});
     if (rules_.mapped_bytes) return;  // a byte that is missing in the vocabulary
     bool bytes = rules_.byte_fallback &&
-                 std::all_of(text.begin(), text.end(), [&](char c) { return fallback_[static_cast<uint8_t>(c)] >= 0; });
+                 std::all_of(text.begin(), text.end(), [&](char c) { return fallback_[uint8_t(c)] >= 0; });
     if (bytes) {
-      for (char c : text) out.push_back({fallback_[static_cast<uint8_t>(c)], 1});
+      for (char c : text) out.push_back({fallback_[uint8_t(c)], 1});
       return;
     }
     if (rules_.unknown < 0)
@@ -198,7 +198,7 @@ TextBpeRules ranks_by_score(const std::vector<double>& scores) {
   order.erase(std::unique(order.begin(), order.end()), order.end());
   for (double score : scores)
     out.ranks.push_back(
-        static_cast<uint32_t>(std::lower_bound(order.begin(), order.end(), score, std::greater<>()) - order.begin()));
+        uint32_t(std::lower_bound(order.begin(), order.end(), score, std::greater<>()) - order.begin()));
   return out;
 }
 

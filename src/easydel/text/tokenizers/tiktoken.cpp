@@ -135,8 +135,8 @@ ReadTokenizer read_tiktoken(std::string_view bytes, const std::string& name) {
       vocabulary.add(content, id);
       special.push_back(special_token(content, id));
     }
-  for (size_t id = 0; id < vocabulary.id_limit(); ++id) order.push_back(static_cast<uint32_t>(id));
-  for (const AddedToken& token : special) order[static_cast<size_t>(token.id)] = UINT32_MAX;
+  for (size_t id = 0; id < vocabulary.id_limit(); ++id) order.push_back(uint32_t(id));
+  for (const AddedToken& token : special) order[size_t(token.id)] = UINT32_MAX;
   ReadTokenizer out = with_ranks(std::move(vocabulary), std::move(order), std::string(family.pattern), special);
   auto id_of = [&](const std::string& content) -> std::optional<TokenId> {
     const AddedToken* token = content.empty() ? nullptr : out.parts.added.token(content);
@@ -164,7 +164,7 @@ ReadTokenizer read_tekken(std::string_view json, const std::string& name) {
     refuse(name, "lacks its 'config' (pattern, default_vocab_size, default_num_special_tokens) or its 'vocab'",
            fetch_tokenizer_again);
   Vocabulary vocabulary;
-  std::vector<uint32_t> ranks(static_cast<size_t>(size), UINT32_MAX);
+  std::vector<uint32_t> ranks(size_t(size), UINT32_MAX);
   for (simdjson::dom::element row : vocab) {
     int64_t rank = -1;
     std::string_view code;
@@ -174,9 +174,9 @@ ReadTokenizer read_tekken(std::string_view json, const std::string& name) {
     if (rank >= size - special_count) continue;  // past the size that the model uses
     auto id = static_cast<TokenId>(rank + special_count);
     vocabulary.add(map_bytes(decode_base64(code)), id);
-    ranks[static_cast<size_t>(id)] = static_cast<uint32_t>(rank);
+    ranks[size_t(id)] = uint32_t(rank);
   }
-  std::vector<std::string> names(static_cast<size_t>(special_count));
+  auto names = std::vector<std::string>(size_t(special_count));
   simdjson::dom::array list;
   if (!root["special_tokens"].get_array().get(list)) {
     for (simdjson::dom::element row : list) {
@@ -184,7 +184,7 @@ ReadTokenizer read_tekken(std::string_view json, const std::string& name) {
       std::string_view content;
       if (!row["rank"].get_int64().get(rank) && !row["token_str"].get_string().get(content) && rank >= 0 &&
           rank < special_count)
-        names[static_cast<size_t>(rank)] = content;
+        names[size_t(rank)] = content;
     }
   } else {
     // Files of the first version have no special tokens; these are Mistral NeMo's.

@@ -23,7 +23,7 @@ class Unigram final : public Model {
     vocabulary_ = std::move(data.vocabulary);
     scores_ = std::move(data.scores);
     vocabulary_.count_all(scores_.size());
-    if (rules_.unknown >= static_cast<int64_t>(scores_.size()))
+    if (rules_.unknown >= int64_t(scores_.size()))
       refuse("tokenizer.json", str("'unk_id' is ", rules_.unknown, " and there are ", scores_.size(), " tokens"),
              "fetch the tokenizer again");
     std::vector<std::pair<std::string_view, int32_t>> keys;
@@ -39,12 +39,10 @@ class Unigram final : public Model {
     for (size_t id = 0; id < scores_.size(); ++id) {
       if (kind(id) != PieceKind::normal && kind(id) != PieceKind::user_defined) continue;
       std::string_view token = vocabulary_.token(static_cast<TokenId>(id));
-      keys.emplace_back(token, static_cast<int32_t>(id));
+      keys.emplace_back(token, int32_t(id));
       // A user-defined piece beats every segmentation of the same characters.
       if (kind(id) == PieceKind::user_defined)
-        scores_[id] = rules_.user_defined_is_zero
-                          ? 0
-                          : static_cast<double>(static_cast<float>(token.size()) * static_cast<float>(max_score)) - 0.1;
+        scores_[id] = rules_.user_defined_is_zero ? 0 : double(float(token.size()) * float(max_score)) - 0.1;
     }
     trie_ = PrefixTrie(keys);
     for (int b = 0; b < 256; ++b) {
@@ -65,7 +63,7 @@ class Unigram final : public Model {
     best.assign(piece.size() + 1, Best{});
     auto offer = [&](size_t begin, size_t end, double score, TokenId id) {
       Best& there = best[end];
-      if (there.id < 0 || score > there.score) there = {static_cast<Sum>(score), static_cast<uint32_t>(begin), id};
+      if (there.id < 0 || score > there.score) there = {static_cast<Sum>(score), uint32_t(begin), id};
     };
     for (size_t at = 0; at < piece.size();) {
       size_t length = std::min(utf8_length(static_cast<unsigned char>(piece[at])), piece.size() - at);
@@ -84,7 +82,7 @@ class Unigram final : public Model {
     thread_local std::vector<Token> backwards;
     backwards.clear();
     for (size_t end = piece.size(); end > 0; end = best[end].begin) {
-      auto length = static_cast<uint32_t>(end - best[end].begin);
+      auto length = uint32_t(end - best[end].begin);
       // Adjacent unknown characters are one token.
       if (best[end].id == rules_.unknown && !backwards.empty() && backwards.back().id == rules_.unknown)
         backwards.back().length += length;
@@ -105,14 +103,14 @@ class Unigram final : public Model {
  private:
   void add_unknown(std::string_view text, std::vector<Token>& out) const {
     TokenId id = vocabulary_.find(text);
-    if (id >= 0 && rules_.kinds.empty()) return out.push_back({id, static_cast<uint32_t>(text.size())});
+    if (id >= 0 && rules_.kinds.empty()) return out.push_back({id, uint32_t(text.size())});
     bool bytes = rules_.byte_fallback &&
-                 std::all_of(text.begin(), text.end(), [&](char c) { return fallback_[static_cast<uint8_t>(c)] >= 0; });
-    if (!bytes) return out.push_back({static_cast<TokenId>(rules_.unknown), static_cast<uint32_t>(text.size()), true});
+                 std::all_of(text.begin(), text.end(), [&](char c) { return fallback_[uint8_t(c)] >= 0; });
+    if (!bytes) return out.push_back({static_cast<TokenId>(rules_.unknown), uint32_t(text.size()), true});
     // Each of the byte tokens covers the whole run.
-    auto length = static_cast<uint32_t>(text.size());
+    auto length = uint32_t(text.size());
     for (char c : text) {
-      out.push_back({fallback_[static_cast<uint8_t>(c)], length});
+      out.push_back({fallback_[uint8_t(c)], length});
       length = 0;
     }
   }

@@ -31,7 +31,7 @@ void Vocabulary::add(std::string_view token, TokenId id, uint64_t hash) {
   if (id < 0 || id >= 1 << 24)
     refuse("tokenizer", str("a token has the id ", id), str("ids go from 0 to ", (1 << 24) - 1));
   if ((count_ + 1) * 2 > slots_.size()) grow(std::max<size_t>(64, slots_.size() * 2));
-  Slot entry{static_cast<uint32_t>(arena_.size()), static_cast<uint32_t>(token.size()), id};
+  Slot entry{uint32_t(arena_.size()), uint32_t(token.size()), id};
   size_t i = hash & mask_;
   for (; slots_[i].id >= 0; i = (i + 1) & mask_)
     if (std::string_view(arena_).substr(slots_[i].offset, slots_[i].length) == token) break;
@@ -44,7 +44,7 @@ void Vocabulary::add(std::string_view token, TokenId id, uint64_t hash) {
   }
   longest_ = std::max(longest_, token.size());
   slots_[i] = entry;
-  if (static_cast<size_t>(id) >= by_id_.size()) by_id_.resize(id + 1);
+  if (size_t(id) >= by_id_.size()) by_id_.resize(id + 1);
   by_id_[id] = entry;
 }
 

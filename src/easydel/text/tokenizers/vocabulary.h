@@ -28,7 +28,7 @@ inline uint64_t hash_of(std::string_view text) {
   }
   uint64_t word = 0;
   std::memcpy(&word, p, n);
-  mix(word ^ static_cast<uint64_t>(n) << 56);
+  mix(word ^ uint64_t(n) << 56);
   return h ^ h >> 29;
 }
 
@@ -55,7 +55,7 @@ class Vocabulary {
   void prefetch_token(uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(arena_.data() + slots_[hash & mask_].offset);
   }
-  bool has(TokenId id) const { return id >= 0 && static_cast<size_t>(id) < by_id_.size() && by_id_[id].id >= 0; }
+  bool has(TokenId id) const { return id >= 0 && size_t(id) < by_id_.size() && by_id_[id].id >= 0; }
   std::string_view token(TokenId id) const {  // empty: no such id
     if (!has(id)) return {};
     return std::string_view(arena_).substr(by_id_[id].offset, by_id_[id].length);

@@ -43,7 +43,7 @@ std::optional<std::string> python_literal(std::string_view text) {
       if (error != std::errc() || stop != end || value > 0x10ffff) return false;
       i += digits;
       if (bytes)
-        out += static_cast<char>(value);
+        out += char(value);
       else
         append_utf8(out, value);
       return true;
@@ -90,13 +90,13 @@ struct RwkvLine {
 std::optional<RwkvLine> read_rwkv_line(std::string_view line) {
   RwkvLine out;
   auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), out.id);
-  size_t last = line.rfind(' '), first = static_cast<size_t>(rest - line.data());
+  size_t last = line.rfind(' '), first = size_t(rest - line.data());
   if (error != std::errc() || out.id < 0 || last == std::string_view::npos || first >= last || line[first] != ' ')
     return std::nullopt;
   int64_t length = -1;
   std::from_chars(line.data() + last + 1, line.data() + line.size(), length);
   auto bytes = python_literal(line.substr(first + 1, last - first - 1));
-  if (!bytes || static_cast<int64_t>(bytes->size()) != length) return std::nullopt;
+  if (!bytes || int64_t(bytes->size()) != length) return std::nullopt;
   out.bytes = std::move(*bytes);
   return out;
 }

@@ -32,12 +32,12 @@ class WordMemory {
     for (size_t i = 0; i < count; ++i)
       if (out[before + i].is_surface) return;
     entry.owner = owner_;
-    entry.length = static_cast<uint8_t>(piece.size());
-    entry.count = static_cast<uint8_t>(count);
+    entry.length = uint8_t(piece.size());
+    entry.count = uint8_t(count);
     std::memcpy(entry.bytes, piece.data(), piece.size());
     for (size_t i = 0; i < count; ++i) {
       entry.ids[i] = out[before + i].id;
-      entry.lengths[i] = static_cast<uint8_t>(out[before + i].length);
+      entry.lengths[i] = uint8_t(out[before + i].length);
     }
   }
 

@@ -24,7 +24,7 @@ class WordPiece final : public Model {
       if (unknown_ < 0)
         refuse("tokenizer.json", "the unknown token is not in the vocabulary", "fetch the tokenizer again");
       out.resize(before);
-      out.push_back({unknown_, static_cast<uint32_t>(piece.size())});
+      out.push_back({unknown_, uint32_t(piece.size())});
     };
     if (count_characters(piece) > longest_) return unknown();
     std::string word;
@@ -39,7 +39,7 @@ class WordPiece final : public Model {
         if (word.size() > skipped) id = vocabulary_.find(word);
       }
       if (id < 0) return unknown();
-      out.push_back({id, static_cast<uint32_t>(word.size() - skipped)});
+      out.push_back({id, uint32_t(word.size() - skipped)});
       at += word.size() - skipped;
     }
   }
@@ -62,7 +62,7 @@ class WordLevel final : public Model {
     TokenId id = vocabulary_.find(piece);
     if (id < 0) id = unknown_;
     if (id < 0) refuse("tokenizer.json", "the unknown token is not in the vocabulary", "fetch the tokenizer again");
-    out.push_back({id, static_cast<uint32_t>(piece.size())});
+    out.push_back({id, uint32_t(piece.size())});
   }
 
  private:
@@ -76,7 +76,7 @@ class LongestFirst final : public Model {
     std::vector<std::pair<std::string_view, int32_t>> keys;
     for (size_t i = 0; i < vocabulary_.id_limit(); ++i)
       if (auto bytes = unmap_bytes(vocabulary_.token(static_cast<TokenId>(i))); bytes && !bytes->empty())
-        raw_.emplace_back(std::move(*bytes), static_cast<int32_t>(i));
+        raw_.emplace_back(std::move(*bytes), int32_t(i));
     for (auto& [bytes, id] : raw_) keys.emplace_back(bytes, id);
     trie_ = PrefixTrie(keys);
   }
@@ -86,8 +86,8 @@ class LongestFirst final : public Model {
     for (size_t at = 0; at < piece.size();) {
       size_t length = 1;
       TokenId id = trie_.longest(piece, at, length);
-      if (id < 0) refuse("tokenizer", str("the vocabulary lacks the byte ", int(static_cast<uint8_t>(piece[at]))));
-      out.push_back({id, static_cast<uint32_t>(length)});
+      if (id < 0) refuse("tokenizer", str("the vocabulary lacks the byte ", int(uint8_t(piece[at]))));
+      out.push_back({id, uint32_t(length)});
       at += length;
     }
   }
