@@ -1,6 +1,5 @@
 // One style of casts and constants. Numbers are converted by int64_t(x), not by static_cast<int64_t>(x), which is for
-// pointers, references and enumerations; constants are snake_case like other variables. A layer joins the list when it
-// keeps both rules.
+// pointers, references and enumerations; constants are snake_case like other variables.
 #include <gtest/gtest.h>
 
 #include "architecture/source.h"
@@ -13,15 +12,11 @@ const std::regex number_cast(
 const std::regex prefixed_constant(R"(constexpr [^=;(]*\b(k[A-Z]\w*))");
 
 TEST(Style, ConvertsNumbersAndNamesConstantsInOneWay) {
-  for (const std::string& layer : layers) {
-    const auto files = source_files("src/easydel/" + layer, {".h", ".cpp"});
-    ASSERT_FALSE(files.empty()) << layer;
-    for (const SourceFile& file : files) {
-      for (const std::string& cast : all_matches(file.text, number_cast))
-        ADD_FAILURE() << file.path << ": " << cast << "(x): write the type alone, as in int64_t(x)";
-      for (const std::string& name : all_matches(file.text, prefixed_constant))
-        ADD_FAILURE() << file.path << ": " << name << ": constants are snake_case";
-    }
+  for (const SourceFile& file : source_files("src/easydel", {".h", ".cpp"})) {
+    for (const std::string& cast : all_matches(file.text, number_cast))
+      ADD_FAILURE() << file.path << ": " << cast << "(x): write the type alone, as in int64_t(x)";
+    for (const std::string& name : all_matches(file.text, prefixed_constant))
+      ADD_FAILURE() << file.path << ": " << name << ": constants are snake_case";
   }
 }
 

@@ -23,9 +23,10 @@ class FileListing : public testing::Test {
 };
 
 TEST_F(FileListing, HasWhatWasWritten) {
-  EXPECT_EQ(to_json(listing_),
-            R"({"a":{"bytes":3,"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"},)"
-            R"("nested/b":{"bytes":3,"sha256":"3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3"}})");
+  EXPECT_EQ(
+      to_json(listing_),
+      R"({"a": {"bytes": 3, "sha256": "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"}, )"
+      R"("nested/b": {"bytes": 3, "sha256": "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3"}})");
   EXPECT_EQ(defect(), "");
   write(folder_ / "not listed", "");
   EXPECT_EQ(defect(), "");

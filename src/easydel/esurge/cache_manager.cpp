@@ -192,7 +192,7 @@ bool CacheManager::extend(SequencePages& pages, int64_t from, int64_t to, std::v
 void CacheManager::fork(SequencePages& from, SequencePages& to, const Demand& demand, std::vector<PageOp>& ops,
                         std::vector<PageOp>& after) {
   to.tables = from.tables, to.first = from.first, to.node = from.node, to.indexed = from.indexed;
-  to.quota.assign(static_cast<size_t>(groups()), 0);
+  to.quota.assign(size_t(groups()), 0);
   if (to.node) index_.use(to.node);
   for (int g = 0; g < groups(); ++g) {
     const int64_t extra = fork_pages(demand, g);
