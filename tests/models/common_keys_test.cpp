@@ -14,6 +14,8 @@ std::string refused(const std::string& json) {
 TEST(CommonKeys, OfAWrongKindAreRefused) {
   EXPECT_EQ(refused(R"({"torch_dtype": "float5"})"),
             "config.json: torch_dtype: float5 is not a dtype\n    for example float32, bfloat16 or float16");
+  EXPECT_EQ(refused(R"({"dtype": "int8"})"),
+            "config.json: dtype: int8 is not a dtype\n    for example float32, bfloat16 or float16");
   EXPECT_NE(refused(R"({"dtype": 16})").find("config.json: dtype: 16 is not a dtype"), std::string::npos);
   EXPECT_EQ(refused(R"({"eos_token_id": ["a"]})"),
             "config.json: eos_token_id: [a] is not a token id, nor a list of token ids\n    give a number such as 2, a "

@@ -91,14 +91,6 @@ std::string head_text(const Value& config) {
          (classes && labels ? ", " + std::to_string(labels->entries.size()) + " labels" : "");
 }
 
-// The dtype of the weights according to config.json.
-weights::DType written_type(const Value& config) {
-  for (const char* key : {"dtype", "torch_dtype"})
-    if (const Value* const word = config.find(key); word && word->is_text())
-      if (const auto type = weights::dtype_of_config(word->scalar)) return *type;
-  return weights::DType::f32;
-}
-
 struct Group {
   int64_t count = 0, elements = 0;
   uint64_t bytes = 0;
@@ -133,7 +125,7 @@ int run_describe_model(const DescribeModelOptions& options) {
   std::string unplanned;  // why there are neither weights nor a plan of them
   const bool planned = !weights::Folder::has_weights(folder);
   if (planned) {
-    const weights::DType dtype = written_type(config);
+    const weights::DType dtype = weights::dtype_of_weights(config);
     try {
       for (const auto& [name, shape] : elarge::core().plan_model(config, read.where)) {
         int64_t numbers = 1;

@@ -42,12 +42,8 @@ std::string part_text(const mesh::Slice& slice, const std::vector<int64_t>& shap
 }
 
 size_t bytes_of_number(const Config& config, const Value& model) {
-  std::string word(config::word_of(config.loader.param_dtype));
-  if (word == "auto")
-    for (const char* key : {"torch_dtype", "dtype"})
-      if (const Value* const own = model.find(key); own && own->is_text()) word = own->scalar;
-  const auto type = weights::dtype_of_config(word);
-  return type ? weights::size_of(*type) : 4;
+  const auto chosen = weights::dtype_of_config(config::word_of(config.loader.param_dtype));  // none: auto
+  return weights::size_of(chosen ? *chosen : weights::dtype_of_weights(model));
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ void check_dtype(const Value& config, const char* key, const Where& where) {
   const Value* const value = config.find(key);
   if (!value || value->is_null()) return;
   const auto word = value->as_string();
-  if (!word || (*word != "auto" && !weights::dtype_of_config(*word)))
+  const auto type = weights::dtype_of_config(word.value_or(""));
+  if (!word || (*word != "auto" && !(type && weights::is_floating(*type))))
     refuse(where.below(key), to_yaml_flow(*value) + " is not a dtype", "for example float32, bfloat16 or float16");
 }
 

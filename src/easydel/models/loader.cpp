@@ -34,16 +34,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The dtype that config.json says its weights have.
-at::ScalarType written_type(const ConfigReader& reader) {
-  const std::string word = reader.text("dtype", reader.text("torch_dtype", "float32"));
-  if (word == "auto" || word.empty()) return at::kFloat;
-  const auto found = weights::dtype_of_config(word);
-  if (!found || !at::isFloatingType(tensor::scalar_type(*found)))
-    refuse("dtype", str("'", word, "' is not a dtype"), "known: auto, fp32, bf16, fp16");
-  return tensor::scalar_type(*found);
-}
-
 // The dtypes of a model, from the options and the file.
 struct Types {
   at::ScalarType compute, shard;
@@ -168,7 +158,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
       out.whole->left_alone = out.checkpoint->left_alone();
     }
   } else {
-    out.file_type = written_type(reader);
+    out.file_type = tensor::scalar_type(weights::dtype_of_weights(out.config));
   }
   // With another head, or without the values of the other parts, it is a text model from now on.
   if (changed || !out.checkpoint) out.whole.reset();

@@ -74,6 +74,8 @@ constexpr Alias aliases[] = {
 
 size_t size_of(DType dtype) { return rows[size_t(dtype)].bytes; }
 
+bool is_floating(DType dtype) { return dtype >= DType::f16; }
+
 std::string_view name_of(DType dtype) { return rows[size_t(dtype)].safetensors; }
 
 std::optional<DType> dtype_of_safetensors(std::string_view name) {

@@ -211,6 +211,13 @@ fs::path gguf_of(const fs::path& model) {
 
 bool has_config(const fs::path& model) { return files::exists(model / "config.json") || !gguf_of(model).empty(); }
 
+DType dtype_of_weights(const Value& config) {
+  for (const char* key : {"dtype", "torch_dtype"})
+    if (const Value* const word = config.find(key); word && word->is_text())
+      if (const auto type = dtype_of_config(word->scalar)) return *type;
+  return DType::f32;
+}
+
 ConfigFile read_config(const fs::path& model) {
   const fs::path path = model / "config.json";
   if (!files::exists(path))

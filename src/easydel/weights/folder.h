@@ -43,6 +43,9 @@ struct ConfigFile {
 };
 ConfigFile read_config(const std::filesystem::path& model);  // UserError: there is none, or it is not a mapping
 bool has_config(const std::filesystem::path& model);
+// The dtype that config.json says its weights have (dtype, in older files torch_dtype). f32 where it says none, "auto",
+// or something that is no dtype.
+DType dtype_of_weights(const Value& config);
 
 // Copies generation_config.json from the folder `model` to `folder`, unchanged. Does nothing if there is none, or if
 // both are the same file.
