@@ -23,11 +23,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.separate_reasoning = data[0] % 5 != 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 3, size - 3);
   const Message whole = parse_output(text, format, options);
-  OutputParser parser(format, options);
   Message sum;
   const size_t step = 1 + data[0] % 7;
-  for (size_t at = 0; at < text.size(); at += step) apply(parser.feed(text.substr(at, step)), sum);
-  apply(parser.finish(), sum);
+  options.certain = data[0] % 2 == 0;
+  OutputParser parser(format, options);
+  const auto add = [&](const Delta& delta) {
+    if (options.certain && delta.content_withdrawn) std::abort();
+    for (const Delta::Call& call : delta.calls)
+      if (options.certain && call.withdrawn) std::abort();
+    apply(delta, sum);
+  };
+  for (size_t at = 0; at < text.size(); at += step) add(parser.feed(text.substr(at, step)));
+  add(parser.finish());
   bool same = whole.content == sum.content && whole.reasoning == sum.reasoning &&
               whole.tool_calls.size() == sum.tool_calls.size();
   for (size_t i = 0; same && i < whole.tool_calls.size(); ++i)

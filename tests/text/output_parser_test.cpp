@@ -161,8 +161,41 @@ TEST(OutputParser, GivesTheSameForEveryCutOfTheText) {
       EXPECT_EQ(as_text(parsed_in_pieces(text, format, options, [] { return 1; })), whole) << name << ": " << text;
       EXPECT_EQ(as_text(parsed_in_pieces(text, format, options, [&] { return random() % 9; })), whole)
           << name << ": " << text;
+      options.certain = true;
+      EXPECT_EQ(as_text(parsed_in_pieces(text, format, options, [] { return 1; })), whole) << name << ": " << text;
     }
   }
+}
+
+TEST(OutputParser, WithdrawsNothingIfItGivesOnlyWhatIsCertain) {
+  int early = 0;
+  for (const std::string& name : tool_parser_names()) {
+    for (const Value& row : cases()) {
+      for (const char* const reasoning : {"", "qwen3"}) {
+        OutputOptions options;
+        options.certain = true;
+        if (const Value* tools = row.find("tools")) options.tools = *tools;
+        const std::string& text = row.find("text")->scalar;
+        OutputParser parser({name, reasoning}, options);
+        size_t ended = 0;  // calls
+        const auto check = [&](const Delta& delta, bool last) {
+          ASSERT_FALSE(delta.content_withdrawn) << name << ": " << text;
+          for (const Delta::Call& call : delta.calls) {
+            ASSERT_FALSE(call.withdrawn) << name << ": " << text;
+            ASSERT_EQ(call.index, ended++) << "a call comes once and whole: " << name << ": " << text;
+          }
+          early += !last && !delta.empty();
+        };
+        for (size_t at = 0, begin; at < text.size();) {
+          begin = at;
+          at += utf8_length(static_cast<unsigned char>(text[at]));
+          check(parser.feed(std::string_view(text).substr(begin, at - begin)), false);
+        }
+        check(parser.finish(), true);
+      }
+    }
+  }
+  EXPECT_GT(early, 100000) << "what is certain comes before the end";
 }
 
 // Whether `text` can be continued to valid JSON: closes open brackets and parses it.

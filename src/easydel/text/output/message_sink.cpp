@@ -1,6 +1,8 @@
 // White space at the edges, and withdrawn calls.
 #include "easydel/text/output/message_sink.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace easydel::text {
@@ -47,11 +49,16 @@ void MessageSink::end_reasoning() {
   if (!content_begun_) skips_space_ = true, held_.clear();
 }
 
+void MessageSink::withdraw_content() {
+  delta_.content_withdrawn = delta_.content_withdrawn || (content_begun_ && !certain);
+  delta_.content.clear();
+}
+
 void MessageSink::content_was_reasoning() {
   std::string was = std::exchange(given_content_, {}) + std::exchange(held_, {});
-  delta_.content_withdrawn = delta_.content_withdrawn || content_begun_;
-  delta_.content.clear();
+  withdraw_content();
   content_begun_ = false;
+  content_may_be_reasoning = false;
   reasoning(was);
   end_reasoning();
 }
@@ -79,10 +86,7 @@ void MessageSink::arguments(std::string_view json) { current().arguments += json
 void MessageSink::call_id(std::string_view id) { current().id += id; }
 
 void MessageSink::end_call() {
-  if (content_excludes_calls && calls_ == 0) {
-    delta_.content_withdrawn = delta_.content_withdrawn || content_begun_;
-    delta_.content.clear();
-  }
+  if (content_excludes_calls && calls_ == 0) withdraw_content();
   held_.clear();
   given_content_.clear();
   in_call_ = false;
@@ -92,7 +96,7 @@ void MessageSink::end_call() {
 void MessageSink::withdraw_call() {
   if (!std::exchange(in_call_, false)) return;
   auto& calls = delta_.calls;
-  const bool begun_here = !calls.empty() && calls.back().index == calls_ && !calls.back().name.empty();
+  const bool begun_here = certain || (!calls.empty() && calls.back().index == calls_ && !calls.back().name.empty());
   if (!calls.empty() && calls.back().index == calls_) calls.pop_back();
   if (begun_here) return;
   Delta::Call gone;
@@ -103,9 +107,21 @@ void MessageSink::withdraw_call() {
 
 void MessageSink::finish() {
   if (calls_ == 0 && !skips_space_) delta_.content += std::exchange(held_, {});
+  finished_ = true;
 }
 
-Delta MessageSink::take() { return std::exchange(delta_, {}); }
+Delta MessageSink::take() { return certain && !finished_ ? take_certain() : std::exchange(delta_, {}); }
+
+Delta MessageSink::take_certain() {
+  Delta out;
+  out.reasoning = std::exchange(delta_.reasoning, {});
+  if (!content_excludes_calls && !content_may_be_reasoning) out.content = std::exchange(delta_.content, {});
+  auto& calls = delta_.calls;
+  const auto incomplete = std::ranges::find_if(calls, [&](const Delta::Call& call) { return call.index >= calls_; });
+  out.calls.assign(std::make_move_iterator(calls.begin()), std::make_move_iterator(incomplete));
+  calls.erase(calls.begin(), incomplete);
+  return out;
+}
 
 void apply(const Delta& delta, Message& message) {
   if (delta.content_withdrawn) message.content.clear();

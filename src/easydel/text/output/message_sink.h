@@ -11,9 +11,11 @@ namespace easydel::text {
 
 class MessageSink {
  public:
-  bool trims_before_calls = true;       // white space between content and a call is not content
-  bool content_excludes_calls = false;  // an answer with a call has no content
-  bool content_after_calls = false;     // text after a call is content, too
+  bool trims_before_calls = true;         // white space between content and a call is not content
+  bool content_excludes_calls = false;    // an answer with a call has no content
+  bool content_after_calls = false;       // text after a call is content, too
+  bool content_may_be_reasoning = false;  // content_was_reasoning() may still be called
+  bool certain = false;                   // take() holds back what might still be withdrawn
 
   // Content after a call is ignored (unless content_after_calls): formats allow only white space between and after
   // calls, and what models write there repeats the call.
@@ -35,10 +37,12 @@ class MessageSink {
 
  private:
   Delta::Call& current();
+  void withdraw_content();
+  Delta take_certain();
   Delta delta_;
   std::string held_, held_reasoning_, given_content_;
   size_t calls_ = 0;
-  bool in_call_ = false, content_begun_ = false, reasoning_begun_ = false, skips_space_ = false;
+  bool in_call_ = false, content_begun_ = false, reasoning_begun_ = false, skips_space_ = false, finished_ = false;
 };
 
 }  // namespace easydel::text

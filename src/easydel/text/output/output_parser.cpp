@@ -81,6 +81,7 @@ OutputParser::OutputParser(const OutputFormat& format, OutputOptions options) : 
              listed(reasoning_parser_names()));
   }
   impl_->options = std::move(options);
+  impl_->sink.certain = impl_->options.certain;
   impl_->schemas = ToolSchemas(std::move(impl_->options.tools));
   impl_->reader.emplace(impl_->read());
   impl_->in.feed(impl_->options.begun);

@@ -23,7 +23,7 @@ struct Message {
 
 // The result of one piece of text. `content`, `reasoning` and `arguments` are appended to earlier ones. In rare cases
 // earlier output is withdrawn: a call turns out not to be one (it is truncated, or not JSON), or the format reveals
-// later that earlier text was not content. What was already sent to a client cannot be withdrawn there.
+// later that earlier text was not content. What was sent to a client cannot be withdrawn: see OutputOptions::certain.
 struct Delta {
   struct Call : ToolCall {
     size_t index = 0;
@@ -47,6 +47,9 @@ struct OutputOptions {
   // Whether the request asked for reasoning; unset: the format's default.
   enum class Thinking : uint8_t { unset, on, off } thinking = Thinking::unset;
   bool json_content = false;  // content must be JSON: a Markdown fence around it is removed
+  // Deltas hold back what might still be withdrawn, so none of them withdraws anything: a call until it is complete,
+  // content until the end where a later call or end of reasoning would change it. The total result is the same.
+  bool certain = false;
 };
 
 // Names or aliases of tool_parser_names() and reasoning_parser_names(). Empty or "none": no parser.

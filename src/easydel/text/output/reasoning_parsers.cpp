@@ -105,7 +105,10 @@ Task<> read_reasoning(ReadContext& context, const ReasoningFormat& format) {
     in.take(format.opens[open].size());
   } else if (!implicit) {
     context.sink.content(space);
-    if (format.closes.size() == 1) context.late_reasoning_end = format.closes[0];
+    if (format.closes.size() == 1) {
+      context.late_reasoning_end = format.closes[0];
+      context.sink.content_may_be_reasoning = true;
+    }
     co_return;
   }
   const Take take = [&context](std::string_view piece) { context.sink.reasoning(piece); };
