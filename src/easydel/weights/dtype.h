@@ -11,7 +11,7 @@ namespace easydel::weights {
 // The floating ones are the last.
 enum class DType : uint8_t { boolean, u8, i8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64, f8_e4m3, f8_e5m2 };
 
-size_t size_of(DType);            // bytes of one element
+size_t size_of(DType);  // bytes of one element
 bool is_floating(DType);
 std::string_view name_of(DType);  // as safetensors writes it: "BF16"
 std::optional<DType> dtype_of_safetensors(std::string_view name);
