@@ -12,10 +12,9 @@ using esurge::read_sampling_params;
 using esurge::SamplingParams;
 
 SamplingParams read(const char* yaml) { return read_sampling_params(parse_yaml(yaml)); }
-// The first line of the error.
-std::string problem(const char* yaml) {
-  const std::string text = refusal([&] { read(yaml); });
-  return text.substr(0, text.find('\n'));
+// The whole text of the error.
+std::string problem(const std::string& yaml) {
+  return refusal([&] { read_sampling_params(parse_yaml(yaml)); });
 }
 
 TEST(SamplingParams, HasTheDefaultsOfEasyDeL) {
@@ -34,33 +33,87 @@ TEST(SamplingParams, HasTheDefaultsOfEasyDeL) {
 }
 
 TEST(SamplingParams, RefusesWhatCannotBeDone) {
-  EXPECT_EQ(problem("n: 0"), "sampling_params:1:4: n: n must be at least 1, got 0.");
-  EXPECT_EQ(problem("{n: 3, best_of: 2}"), "sampling_params:1:17: best_of: best_of (2) must be >= n (3).");
-  EXPECT_EQ(problem("top_p: 0"), "sampling_params:1:8: top_p: top_p must be in (0, 1], got 0.");
-  EXPECT_EQ(problem("top_p: 1.5"), "sampling_params:1:8: top_p: top_p must be in (0, 1], got 1.5.");
-  EXPECT_EQ(problem("temperature: -1"), "sampling_params:1:14: temperature: temperature must be non-negative, got -1.");
-  EXPECT_EQ(problem("temperature: .nan"),
-            "sampling_params:1:14: temperature: temperature must be non-negative, got nan.");
+  const auto of = [](const char* place, const char* text) { return std::string("sampling_params:1:") + place + text; };
+  EXPECT_EQ(problem("n: 0"), of("4", ": n: n must be at least 1, got 0."));
+  EXPECT_EQ(problem("{n: 3, best_of: 2}"), of("17", ": best_of: best_of (2) must be >= n (3)."));
+  EXPECT_EQ(problem("top_p: 0"), of("8", ": top_p: top_p must be in (0, 1], got 0."));
+  EXPECT_EQ(problem("top_p: 1.5"), of("8", ": top_p: top_p must be in (0, 1], got 1.5."));
+  EXPECT_EQ(problem("temperature: -1"), of("14", ": temperature: temperature must be non-negative, got -1."));
+  EXPECT_EQ(problem("temperature: .nan"), of("14", ": temperature: temperature must be non-negative, got nan."));
+  EXPECT_EQ(problem("temperature: 1e300"), of("14", ": temperature: temperature must be non-negative, got 1e+300."));
   EXPECT_EQ(problem("presence_penalty: 2.5"),
-            "sampling_params:1:19: presence_penalty: presence_penalty must be in [-2, 2], got 2.5.");
+            of("19", ": presence_penalty: presence_penalty must be in [-2, 2], got 2.5."));
+  EXPECT_EQ(problem("frequency_penalty: .nan"),
+            of("20", ": frequency_penalty: frequency_penalty must be in [-2, 2], got nan."));
+  EXPECT_EQ(problem("repetition_penalty: 1e-300"),
+            of("21", ": repetition_penalty: repetition_penalty must be greater than zero, got 1e-300."));
   EXPECT_EQ(problem("{min_tokens: 20, max_tokens: 10}"),
-            "sampling_params:1:14: min_tokens: min_tokens (20) must be <= max_tokens (10).");
-  EXPECT_EQ(problem("{stop: x, detokenize: false}"),
-            "sampling_params:1:8: stop: stop strings require detokenize=True.");
-  EXPECT_EQ(problem("{temperature: 0, n: 2}"), "sampling_params:1:21: n: n must be 1 for greedy sampling, got 2.");
-  EXPECT_EQ(problem("max_tokens: 0"), "sampling_params:1:13: max_tokens: 0 is out of range");
-  EXPECT_EQ(problem("min_p: 2"), "sampling_params:1:8: min_p: 2 is out of range");
-  EXPECT_EQ(problem("top_k: -2"), "sampling_params:1:8: top_k: -2 is out of range");
-  EXPECT_EQ(problem("seed: -2"), "sampling_params:1:7: seed: -2 is out of range");
-  EXPECT_EQ(problem("stop: ['']"), "sampling_params:1:7: stop: an empty stop string would end every answer");
-  EXPECT_EQ(problem("allowed_token_ids: []"), "sampling_params:1:20: allowed_token_ids: no token is allowed");
-  EXPECT_EQ(problem("logit_bias: {x: 1}"), "sampling_params:1:13: logit_bias: 'x' is not a token id");
-  EXPECT_EQ(problem("logit_bias: {5: 1e400}"),
-            "sampling_params:1:13: logit_bias: the bias of token 5 is not a finite number");
+            of("14", ": min_tokens: min_tokens (20) must be <= max_tokens (10)."));
+  EXPECT_EQ(problem("{stop: x, detokenize: false}"), of("8", ": stop: stop strings require detokenize=True."));
+  EXPECT_EQ(problem("{temperature: 0, n: 2}"), of("21",
+                                                  ": n: n must be 1 for greedy sampling, got 2.\n"
+                                                  "    raise the temperature, or ask for one answer"));
+  EXPECT_EQ(problem("{temperature: 0, best_of: 2}"), of("27",
+                                                        ": best_of: best_of must be 1 for greedy sampling, got 2.\n"
+                                                        "    raise the temperature, or ask for one answer"));
+  EXPECT_EQ(problem("max_tokens: 0"),
+            of("13", ": max_tokens: 0 is out of range\n    expected an integer of at least 1, or null (default 16)"));
+  EXPECT_EQ(problem("max_tokens: -5"),
+            of("13", ": max_tokens: -5 is out of range\n    expected an integer of at least 1, or null (default 16)"));
+  EXPECT_EQ(problem("min_p: 2"),
+            of("8", ": min_p: 2 is out of range\n    expected a number from 0 to 1 (default 0.0)"));
+  EXPECT_EQ(problem("top_k: -2"),
+            of("8", ": top_k: -2 is out of range\n    expected an integer of at least -1 (default 0)"));
+  EXPECT_EQ(problem("seed: -2"),
+            of("7", ": seed: -2 is out of range\n    expected an integer of at least -1, or null (default null)"));
+  EXPECT_EQ(problem("logprobs: 21"),
+            of("11", ": logprobs: 21 is out of range\n    expected an integer from 0 to 20, or null (default null)"));
+  EXPECT_EQ(problem("stop: ['']"), of("7", ": stop: an empty stop string would end every answer\n    take it out"));
+  EXPECT_EQ(problem("bad_words: ['']"),
+            of("12", ": bad_words: an empty word would forbid every answer\n    take it out"));
+  EXPECT_EQ(problem("allowed_token_ids: []"),
+            of("20", ": allowed_token_ids: no token is allowed\n    give at least one id, or null to allow all"));
+  EXPECT_EQ(problem("logit_bias: {x: 1}"), of("13", ": logit_bias: 'x' is not a token id"));
+  EXPECT_EQ(problem("logit_bias: {5: 1e400}"), of("13", ": logit_bias: the bias of token 5 is not a finite number"));
+  EXPECT_EQ(problem("logit_bias: {5: 1e300}"), of("13", ": logit_bias: the bias of token 5 is not a finite number"));
+  const std::string kinds = "\n    give one of json, regex, choice, grammar and json_object";
   EXPECT_EQ(problem("guided_decoding: {regex: a, json_object: true}"),
-            "sampling_params:1:18: guided_decoding.json: Only one guided decoding mode can be used, but multiple "
-            "were specified");
-  EXPECT_EQ(problem("adapter: a"), "sampling_params:1:10: adapter: an adapter for one request is not built yet");
+            of("18", ": guided_decoding.json: Only one guided decoding mode can be used, but multiple were specified") +
+                kinds);
+  EXPECT_EQ(problem("guided_decoding: {json_object: false}"), of("18", ": guided_decoding.json: is missing") + kinds);
+  EXPECT_EQ(problem("guided_decoding: {json: [1]}"),
+            of("25", ": guided_decoding.json: a list is not a JSON schema\n    give a map, or its text"));
+  EXPECT_EQ(problem("adapter: a").substr(0, 74), of("10", ": adapter: an adapter for one request is not built yet"));
+}
+
+TEST(SamplingParams, RefusesMoreThanARequestMayHave) {
+  const auto many = [](const char* key, const char* open, const char* close, const auto& item, size_t count) {
+    std::string yaml = std::string(key) + ": " + open;
+    for (size_t i = 0; i < count; ++i) yaml += (i > 0 ? ", " : "") + item(i);
+    return problem(yaml + close);
+  };
+  const auto word = [](size_t i) { return "w" + std::to_string(i); };
+  EXPECT_EQ(many("stop", "[", "]", word, 1'000'000),
+            "sampling_params:1:7: stop: 1000000 stop strings are more than 1024\n    give fewer");
+  EXPECT_EQ(many("bad_words", "[", "]", word, 1025),
+            "sampling_params:1:12: bad_words: 1025 words are more than 1024\n    give fewer");
+  EXPECT_EQ(many(
+                "logit_bias", "{", "}", [](size_t i) { return std::to_string(i) + ": 1"; }, 1025),
+            "sampling_params:1:13: logit_bias: 1025 tokens are more than 1024\n"
+            "    give fewer; allowed_token_ids may have any number");
+  EXPECT_EQ(problem("stop: " + std::string(1025, 'x')),
+            "sampling_params:1:7: stop: a stop string of 1025 bytes is longer than 1024\n    shorten it");
+}
+
+TEST(SamplingParams, SaysWhichLanguageTheAnswerIs) {
+  using Kind = text::constrain::Language::Kind;
+  const auto language = [](const char* yaml) { return read(yaml).guided_decoding->language(); };
+  EXPECT_EQ(language("guided_decoding: {regex: 'a+'}").source, "a+");
+  EXPECT_EQ(language("guided_decoding: {json: {type: object}}").source, R"({"type": "object"})");
+  EXPECT_EQ(language("guided_decoding: {json: '{\"type\": \"object\"}'}").source, R"({"type": "object"})");
+  EXPECT_EQ(language("guided_decoding: {choice: [a, b]}").choices, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(language("guided_decoding: {json_object: true}").kind, Kind::json_object);
+  EXPECT_EQ(language("guided_decoding: {grammar: 'root ::= \"a\"'}").kind, Kind::grammar);
 }
 
 TEST(SamplingParams, GivesTheSamplerItsFields) {
@@ -81,7 +134,10 @@ TEST(SamplingParams, GivesTheSamplerItsFields) {
 }
 
 TEST(SamplingParams, TakesOtherFieldsOfGenerationConfigOnce) {
-  EXPECT_EQ(problem("extra_args: {top_k: 3}"), "sampling_params:1:13: extra_args: has top_k");
+  EXPECT_EQ(problem("extra_args: {top_k: 3}"),
+            "sampling_params:1:13: extra_args: has top_k\n    give it as top_k, not in extra_args");
+  EXPECT_EQ(problem("extra_args: {typical_p: 0}"),
+            "sampling_params:1:13: extra_args.typical_p: 0 leaves no token\n    give more than 0; 1 switches it off");
   EXPECT_NE(problem("extra_args: {no_such_field: 3}").find("no_such_field"), std::string::npos);
 }
 

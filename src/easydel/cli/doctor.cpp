@@ -11,6 +11,7 @@
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/free_memory.h"
 #include "easydel/base/names.h"
 #include "easydel/cli/patient_threads.h"
 #include "easydel/data/columnar.h"
@@ -130,11 +131,8 @@ Machine examine(const std::string& folder) {
   m.processor_list = ranges_of(allowed);
   m.threads = kernels::allowed_threads();
   m.memory_bytes = whole_number(proc_value("/proc/meminfo", "MemTotal")) * 1024;
-  m.free_memory_bytes = whole_number(proc_value("/proc/meminfo", "MemAvailable")) * 1024;
-  if (const int64_t limit = group_number("memory.max"); limit > 0 && limit < m.memory_bytes) {
-    m.memory_bytes = limit;
-    m.free_memory_bytes = std::min(m.free_memory_bytes, limit - group_number("memory.current"));
-  }
+  if (const int64_t limit = group_number("memory.max"); limit > 0 && limit < m.memory_bytes) m.memory_bytes = limit;
+  m.free_memory_bytes = free_memory().value_or(FreeMemory{}).bytes;
   m.disk_folder = files::absolute(folder).string();
   try {
     m.file_seconds = seconds_of_a_file(folder);

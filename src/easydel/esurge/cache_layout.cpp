@@ -1,6 +1,7 @@
 #include "easydel/esurge/cache_layout.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "easydel/base/error.h"
 #include "easydel/base/text_table.h"
@@ -83,7 +84,10 @@ CacheBudget cache_budget(const CacheLayout& layout, double hbm_utilization, int6
     refuse("esurge.hbm_utilization", str(hbm_utilization, " is out of range"),
            "expected a number above 0 and at most 1 (default 0.8)");
   const auto memory = int64_t(hbm_utilization * double(free_bytes));
-  const int64_t need = max_num_seqs * layout.all_bytes(max_model_len), least = layout.all_bytes(1);
+  const int64_t least = layout.all_bytes(1);
+  int64_t need = 0;
+  if (__builtin_mul_overflow(max_num_seqs, layout.all_bytes(max_model_len), &need))
+    need = std::numeric_limits<int64_t>::max();
   if (memory < least)
     refuse("esurge.hbm_utilization",
            str(hbm_utilization, " of ", bytes_text(uint64_t(free_bytes)), " free memory is ",

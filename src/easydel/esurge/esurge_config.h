@@ -16,6 +16,11 @@ constexpr auto choices(TruncateMode) {
   return std::array{Choice{TruncateMode::left, "left"}, Choice{TruncateMode::right, "right"},
                     Choice{TruncateMode::middle, "middle"}};
 }
+enum class SchedulingPolicy : uint8_t { fcfs, priority };
+constexpr auto choices(SchedulingPolicy) {
+  using config::Choice;
+  return std::array{Choice{SchedulingPolicy::fcfs, "fcfs"}, Choice{SchedulingPolicy::priority, "priority"}};
+}
 enum class DistributedRole { automatic, coordinator, worker };
 constexpr auto choices(DistributedRole) {
   using config::Choice;
@@ -62,6 +67,11 @@ struct EsurgeConfig {
   std::optional<std::string> detokenizer_endpoint;
   Value sampling_params_callback;
   std::optional<int64_t> long_prefill_token_threshold;
+  SchedulingPolicy scheduling_policy = SchedulingPolicy::fcfs;
+  std::optional<std::string> prefix_cache_path;
+  std::optional<std::string> speculative_model;
+  int64_t num_speculative_tokens = 0;
+  int64_t prompt_lookup_min = 2, prompt_lookup_max = 4;
   std::optional<std::vector<int64_t>> extra_eos_token_ids;
   config::Many<std::string> extra_stops;
   bool silent_mode = false;
@@ -90,12 +100,12 @@ struct EsurgeConfig {
     return std::array{
         field<&C::max_model_len>(
             "Maximum length of a sequence, prompt and answer together; null: 8192 or the model's maximum.",
-            at_least(1)),
+            between(1, 1 << 30)),
         field<&C::min_input_pad>("Minimum number of sequences in a compiled step.", at_least(1), compiler),
         field<&C::min_token_pad>("Minimum number of tokens in a compiled step.", at_least(1), compiler),
         field<&C::max_num_seqs>(
             "Maximum number of sequences decoded together. More sequences raise throughput and need more memory.",
-            at_least(1)),
+            between(1, 1 << 20)),
         field<&C::max_num_seq_buckets>("Batch sizes to compile.", compiler),
         field<&C::max_num_batched_tokens>("Maximum number of tokens in one step. Smaller steps shorten the "
                                           "wait of running sequences while a long prompt is prefilled.",
@@ -136,6 +146,22 @@ struct EsurgeConfig {
                                             python),
         field<&C::long_prefill_token_threshold>("Maximum number of tokens of one prompt prefilled in a step.",
                                                 at_least(1)),
+        field<&C::scheduling_policy>(
+            "Which request is served first: fcfs, the one that arrived first; priority, the one "
+            "with the lowest priority number, then the first."),
+        field<&C::prefix_cache_path>(
+            "Folder in which the prefix cache is kept when the engine stops, for the next one.",
+            not_built("a prefix cache on disk")),
+        field<&C::speculative_model>(
+            "Small model that drafts tokens, with the same vocabulary; null: drafts are looked "
+            "up in the prompt and the answer.",
+            not_built("a draft model")),
+        field<&C::num_speculative_tokens>("Maximum number of tokens drafted for a step of a sequence; 0: none. Drafts "
+                                          "change the speed, never the tokens.",
+                                          between(0, 64), not_built("speculation")),
+        field<&C::prompt_lookup_min>("Minimum number of equal tokens before a draft that is looked up.", at_least(1)),
+        field<&C::prompt_lookup_max>("Maximum number of these tokens; more of them are searched for first.",
+                                     between(1, 64)),
         field<&C::extra_eos_token_ids>("Additional token ids that end an answer."),
         field<&C::extra_stops>("Additional strings that end an answer."),
         field<&C::silent_mode>("Log nothing."),
@@ -156,6 +182,7 @@ struct EsurgeConfig {
         field<&C::distributed_verify_sampling_digest>("Check that all hosts sampled the same tokens."),
     };
   }
+  void settle(config::Keys& keys);
 };
 
 }  // namespace easydel::esurge

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "easydel/base/error.h"
 
@@ -16,7 +17,7 @@ std::optional<int64_t> token_id(const std::string& text) {
   return id;
 }
 
-// Fields that have names of their own here: "" if extra_args must not have them at all.
+// Fields of GenerationConfig that have names of their own here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 17> own_names{{
     {"max_new_tokens", "max_tokens"},
     {"min_new_tokens", "min_tokens"},
@@ -40,34 +41,64 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> own_name
 }  // namespace
 
 void GuidedDecoding::settle(config::Keys& keys) {
-  const int kinds = int(!json.is_null()) + int(regex.has_value()) + int(grammar.has_value()) + int(choice.has_value()) +
-                    int(json_object.has_value());
+  const bool object = json_object.value_or(false);
+  const int kinds =
+      int(!json.is_null()) + int(regex.has_value()) + int(grammar.has_value()) + int(choice.has_value()) + int(object);
+  const char* const kinds_text = "give one of json, regex, choice, grammar and json_object";
   if (kinds > 1)
-    keys.refuse("json", "Only one guided decoding mode can be used, but multiple were specified",
-                "give one of json, regex, choice, grammar and json_object");
+    keys.refuse("json", "Only one guided decoding mode can be used, but multiple were specified", kinds_text);
+  if (kinds == 0) keys.refuse("json", "is missing", kinds_text);
+  if (json.is_list()) keys.refuse("json", "a list is not a JSON schema", "give a map, or its text");
+}
+
+text::constrain::Language GuidedDecoding::language() const {
+  using Kind = text::constrain::Language::Kind;
+  if (regex) return {Kind::regex, *regex};
+  if (grammar) return {Kind::grammar, *grammar};
+  if (choice) return {Kind::choice, "", *choice};
+  if (json.is_null()) return {Kind::json_object};
+  return {Kind::json_schema, json.is_text() ? json.scalar : to_json(json)};
 }
 
 void SamplingParams::settle(config::Keys& keys) {
+  constexpr double most = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::min();
   if (n < 1) keys.refuse("n", str("n must be at least 1, got ", n, "."));
   if (best_of && *best_of < n) keys.refuse("best_of", str("best_of (", *best_of, ") must be >= n (", n, ")."));
   if (!(presence_penalty >= -2 && presence_penalty <= 2))
     keys.refuse("presence_penalty", str("presence_penalty must be in [-2, 2], got ", presence_penalty, "."));
   if (!(frequency_penalty >= -2 && frequency_penalty <= 2))
     keys.refuse("frequency_penalty", str("frequency_penalty must be in [-2, 2], got ", frequency_penalty, "."));
-  if (!(temperature >= 0) || std::isinf(temperature))
+  if (!(repetition_penalty >= least && repetition_penalty <= most))
+    keys.refuse("repetition_penalty",
+                str("repetition_penalty must be greater than zero, got ", repetition_penalty, "."));
+  if (!(temperature >= 0 && temperature <= most))
     keys.refuse("temperature", str("temperature must be non-negative, got ", temperature, "."));
   if (!(top_p > 0 && top_p <= 1)) keys.refuse("top_p", str("top_p must be in (0, 1], got ", top_p, "."));
   if (max_tokens && min_tokens > *max_tokens)
     keys.refuse("min_tokens", str("min_tokens (", min_tokens, ") must be <= max_tokens (", *max_tokens, ")."));
   if (!stop.empty() && !detokenize) keys.refuse("stop", "stop strings require detokenize=True.");
-  for (const std::string& text : stop)
+  if (stop.size() > max_stops)
+    keys.refuse("stop", str(stop.size(), " stop strings are more than ", max_stops), "give fewer");
+  for (const std::string& text : stop) {
     if (text.empty()) keys.refuse("stop", "an empty stop string would end every answer", "take it out");
+    if (text.size() > max_stop_bytes)
+      keys.refuse("stop", str("a stop string of ", text.size(), " bytes is longer than ", max_stop_bytes),
+                  "shorten it");
+  }
+  if (bad_words.size() > max_bad_words)
+    keys.refuse("bad_words", str(bad_words.size(), " words are more than ", max_bad_words), "give fewer");
+  for (const std::string& word : bad_words)
+    if (word.empty()) keys.refuse("bad_words", "an empty word would forbid every answer", "take it out");
   if (greedy() && choices_drawn() > 1)
-    keys.refuse("n", str("n must be 1 for greedy sampling, got ", choices_drawn(), "."),
+    keys.refuse(n > 1 ? "n" : "best_of",
+                str(n > 1 ? "n" : "best_of", " must be 1 for greedy sampling, got ", choices_drawn(), "."),
                 "raise the temperature, or ask for one answer");
+  if (logit_bias.size() > max_logit_biases)
+    keys.refuse("logit_bias", str(logit_bias.size(), " tokens are more than ", max_logit_biases),
+                "give fewer; allowed_token_ids may have any number");
   for (const auto& [id, bias] : logit_bias) {
     if (!token_id(id)) keys.refuse("logit_bias", str("'", id, "' is not a token id"));
-    if (!std::isfinite(bias)) keys.refuse("logit_bias", str("the bias of token ", id, " is not a finite number"));
+    if (!(std::abs(bias) <= most)) keys.refuse("logit_bias", str("the bias of token ", id, " is not a finite number"));
   }
   if (allowed_token_ids && allowed_token_ids->empty())
     keys.refuse("allowed_token_ids", "no token is allowed", "give at least one id, or null to allow all");
@@ -77,7 +108,9 @@ void SamplingParams::settle(config::Keys& keys) {
   for (const auto& [theirs, ours] : own_names)
     if (extra_args.find(std::string(theirs)))
       keys.refuse("extra_args", str("has ", theirs), str("give it as ", ours, ", not in extra_args"));
-  keys.problems().collect(keys.path_of("extra_args"), [&] { generation::read_generation(extra_args); });
+  keys.problems().collect(keys.path_of("extra_args"), [&] {
+    generation::check_together(generation::read_generation(extra_args), keys.below("extra_args"));
+  });
 }
 
 generation::GenerationConfig SamplingParams::generation() const {
@@ -102,8 +135,13 @@ SamplingParams read_sampling_params(const Value& fields) {
   SamplingParams out;
   config::Problems problems("sampling_params");
   config::read_section(config::section_of<SamplingParams>(), fields, &out, "", problems);
-  problems.throw_if_any();
+  throw_problems(problems);
   return out;
+}
+
+void throw_problems(const config::Problems& problems) {
+  if (problems.size() == 1) throw problems.error_of(problems.sorted()[0]);
+  problems.throw_if_any();
 }
 
 }  // namespace easydel::esurge

@@ -10,6 +10,7 @@
 
 #include "easydel/config/fields.h"
 #include "easydel/generation/generation_config.h"
+#include "easydel/text/constrain/language.h"
 
 namespace easydel::esurge {
 
@@ -47,7 +48,15 @@ struct GuidedDecoding {
     };
   }
   void settle(config::Keys& keys);
+  text::constrain::Language language() const;
 };
+
+// Limits of one request.
+constexpr int64_t max_logprobs = 20;     // of logprobs and prompt_logprobs
+constexpr size_t max_stops = 1024;       // stop strings
+constexpr size_t max_stop_bytes = 1024;  // of one
+constexpr size_t max_bad_words = 1024;
+constexpr size_t max_logit_biases = 1024;
 
 struct SamplingParams {
   int64_t n = 1;
@@ -80,6 +89,7 @@ struct SamplingParams {
   LogprobsMode logprobs_mode = LogprobsMode::raw;
 
   bool greedy() const { return temperature < 1e-5; }
+  // Answers that are generated; of them n are returned.
   int64_t choices_drawn() const { return best_of.value_or(n); }
   // What the sampler needs of it, extra_args included. bad_words, whose tokens only a tokenizer knows, stop rules and
   // n are the engine's business.
@@ -114,12 +124,15 @@ struct SamplingParams {
         field<&S::max_tokens>("Maximum number of tokens of an answer; null: what the context leaves.", at_least(1)),
         field<&S::min_tokens>("Number of tokens before which no end token and no stop string ends an answer.",
                               at_least(0)),
-        field<&S::logprobs>("Number of most likely tokens whose log-probabilities are returned for each token.",
-                            at_least(0)),
-        field<&S::prompt_logprobs>("The same for the prompt's tokens; the whole prompt is then computed.", at_least(0)),
+        field<&S::logprobs>("Number of most likely tokens whose log-probabilities are returned for each token, in "
+                            "addition to the chosen one; null: none at all.",
+                            between(0, max_logprobs)),
+        field<&S::prompt_logprobs>("The same for the prompt's tokens; the whole prompt is then computed.",
+                                   between(0, max_logprobs)),
         field<&S::detokenize>("Return text."),
         field<&S::skip_special_tokens>("Leave special tokens out of the text."),
-        field<&S::spaces_between_special_tokens>("Put spaces between special tokens of the text."),
+        field<&S::spaces_between_special_tokens>("Put spaces between special tokens of the text.",
+                                                 no_effect("the tokenizer's own decoder decides")),
         field<&S::include_stop_str_in_output>("Leave the stop string at the end of the text."),
         field<&S::output_kind>("What a streamed result has: cumulative, all text so far; delta, what is new; "
                                "final_only, one result at the end."),
@@ -139,6 +152,9 @@ struct SamplingParams {
   }
   void settle(config::Keys& keys);
 };
+
+// UserError: what is wrong with a request; one problem without the list's last line.
+void throw_problems(const config::Problems& problems);
 
 // Reads the fields of a request. UserError: everything that is wrong with them.
 SamplingParams read_sampling_params(const Value& fields);

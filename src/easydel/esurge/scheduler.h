@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "easydel/esurge/cache_manager.h"
+#include "easydel/esurge/esurge_config.h"
+#include "easydel/esurge/finish_reason.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::esurge {
 
 using text::TokenId;
 using RequestId = int64_t;  // in the order of arrival
-
-enum class SchedulingPolicy : uint8_t { fcfs, priority };
 
 struct SchedulerConfig {
   int64_t max_num_seqs = 32;              // running sequences, choices counted
@@ -83,8 +83,6 @@ struct StepResult {
   bool stopped = false;  // by a stop rule: the sequence ends with these tokens
   bool failed = false;   // the row cannot be used: the request ends with an error
 };
-
-enum class FinishReason : uint8_t { stop, length, abort, error };
 
 struct SequenceEnd {
   SequenceId id;

@@ -1,0 +1,77 @@
+#include "easydel/esurge/engine_options.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/base/text_table.h"
+#include "easydel/esurge/context.h"
+
+namespace easydel::esurge {
+
+int64_t EngineOptions::longest_sequence() const {
+  const int64_t step = scheduler.max_num_batched_tokens * scheduler.steps_in_flight;
+  int64_t fits = 0, too_long = max_model_len + 1;
+  while (too_long - fits > 1) {
+    const int64_t middle = fits + (too_long - fits) / 2;
+    (layout.max_bytes(middle, step) <= budget.bytes ? fits : too_long) = middle;
+  }
+  return fits;
+}
+
+std::string EngineOptions::describe() const {
+  std::string text = str("context of ", max_model_len, " tokens, up to ", scheduler.max_num_seqs,
+                         " sequences at once, steps of up to ", scheduler.max_num_batched_tokens, " tokens",
+                         step_tokens_chosen ? " (chosen for this machine)" : "", "; ", budget.describe(layout));
+  if (!budget.limited_by_need)
+    text += str("; ", bytes_text(uint64_t(memory.bytes)), " are free",
+                memory.limit.empty() ? "" : str(" (limited by ", memory.limit, ")"));
+  if (const int64_t longest = longest_sequence(); longest < max_model_len)
+    text += str("; the longest sequence that fits has ", longest, " tokens");
+  return text;
+}
+
+EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& model, const FreeMemory& memory,
+                             std::optional<int64_t> step_tokens) {
+  check(model.layout.page_size == config.page_size, "engine options: a layout of pages of ", model.layout.page_size,
+        " tokens, but esurge.page_size is ", config.page_size);
+  EngineOptions out;
+  out.max_model_len = context_length(config, model.max_positions);
+  out.layout = model.layout;
+  out.memory = memory;
+  out.budget = cache_budget(out.layout, config.hbm_utilization, memory.bytes, config.max_num_seqs, out.max_model_len);
+  constexpr int64_t default_step_tokens = 2048;
+  out.step_tokens_chosen = !config.max_num_batched_tokens;
+  SchedulerConfig& scheduler = out.scheduler;
+  scheduler.max_num_seqs = config.max_num_seqs;
+  scheduler.max_num_batched_tokens =
+      std::min(config.max_num_batched_tokens.value_or(step_tokens.value_or(default_step_tokens)), out.max_model_len);
+  scheduler.long_prefill_token_threshold = config.long_prefill_token_threshold.value_or(0);
+  scheduler.max_requests = config.detokenizer_max_states;
+  scheduler.policy = config.scheduling_policy;
+  scheduler.prefix_caching = config.enable_prefix_caching;
+  scheduler.window_aware_admission = config.enable_window_aware_runtime_cap;
+  scheduler.steps_in_flight = config.overlap_execution ? 2 : 1;
+  scheduler.idle_reset_seconds = config.idle_reset_seconds;
+  scheduler.idle_reset_min_interval = config.idle_reset_min_interval;
+  return out;
+}
+
+int64_t measure_step_tokens(int64_t max_model_len, const std::function<double(int64_t tokens)>& seconds_of) {
+  constexpr int64_t smallest = 64, greatest = 4096;
+  constexpr double good_share = 0.9, gain = 1.1;
+  std::vector<std::pair<int64_t, double>> rates;
+  double best = 0;
+  for (int64_t tokens = smallest, without_gain = 0; tokens <= std::min(greatest, max_model_len) && without_gain < 2;
+       tokens *= 2) {
+    const double rate = double(tokens) / std::max(seconds_of(tokens), 1e-9);
+    without_gain = rate < best * gain ? without_gain + 1 : 0;
+    best = std::max(best, rate);
+    rates.emplace_back(tokens, rate);
+  }
+  for (const auto& [tokens, rate] : rates)
+    if (rate >= good_share * best) return tokens;
+  return max_model_len;
+}
+
+}  // namespace easydel::esurge

@@ -1,0 +1,47 @@
+// The limits of an engine: from the section `esurge`, the model and the free memory. No torch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/base/free_memory.h"
+#include "easydel/esurge/cache_layout.h"
+#include "easydel/esurge/esurge_config.h"
+#include "easydel/esurge/scheduler.h"
+
+namespace easydel::esurge {
+
+// What limits depend on of a model.
+struct ModelLimits {
+  CacheLayout layout = {};                    // with the section's page_size
+  std::optional<int64_t> max_positions = {};  // nullopt: as many as wanted
+};
+
+struct EngineOptions {
+  int64_t max_model_len = 0;  // tokens of a sequence, prompt and answer together
+  CacheLayout layout = {};
+  CacheBudget budget = {};
+  SchedulerConfig scheduler = {};
+  bool step_tokens_chosen = false;  // max_num_batched_tokens was not given
+  FreeMemory memory = {};           // when they were made
+
+  // Tokens of the longest sequence that fits into the budget alone, at most max_model_len.
+  int64_t longest_sequence() const;
+  // One line for the log and for `easydel describe`: context, sequences, tokens of a step, pages, tokens, bytes.
+  std::string describe() const;
+};
+
+// UserError: limits that contradict each other or the model, or too little memory. `step_tokens`: for a section without
+// max_num_batched_tokens, what was measured; 2048 if nothing was. It is lowered to the context.
+EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& model, const FreeMemory& memory,
+                             std::optional<int64_t> step_tokens = std::nullopt);
+
+// The number of tokens of a step that this machine computes well: the smallest power of two from 64 to 4096, at most
+// max_model_len, whose tokens per second are at least 0.9 of the best that was measured. `seconds_of` computes a step
+// of so many tokens; sizes are doubled until they gain less than a tenth twice.
+int64_t measure_step_tokens(int64_t max_model_len, const std::function<double(int64_t tokens)>& seconds_of);
+
+}  // namespace easydel::esurge

@@ -1,0 +1,28 @@
+#include "easydel/esurge/esurge_config.h"
+
+#include "easydel/base/error.h"
+
+namespace easydel::esurge {
+
+void EsurgeConfig::settle(config::Keys& keys) {
+  if (hbm_utilization == 0)
+    keys.refuse("hbm_utilization", "0 leaves no memory for the KV cache",
+                "expected a number above 0 and at most 1 (default 0.8)");
+  if (max_model_len && max_num_batched_tokens && *max_num_batched_tokens > *max_model_len)
+    keys.refuse("max_num_batched_tokens", str("max_num_batched_tokens (", *max_num_batched_tokens,
+                                              ") cannot exceed max_model_len (", *max_model_len, ")"));
+  if (max_model_len && reserve_tokens && *reserve_tokens >= *max_model_len)
+    keys.refuse("reserve_tokens",
+                str(*reserve_tokens, " tokens of a context of ", *max_model_len, " leave none for a prompt"),
+                "lower esurge.reserve_tokens or raise esurge.max_model_len");
+  if (prompt_lookup_min > prompt_lookup_max)
+    keys.refuse("prompt_lookup_min", str("prompt_lookup_min (", prompt_lookup_min, ") must be <= prompt_lookup_max (",
+                                         prompt_lookup_max, ")."));
+  if (extra_eos_token_ids)
+    for (const int64_t id : *extra_eos_token_ids)
+      if (id < 0) keys.refuse("extra_eos_token_ids", str(id, " is not a token id"), "token ids are 0 or more");
+  for (const std::string& text : extra_stops)
+    if (text.empty()) keys.refuse("extra_stops", "an empty stop string would end every answer", "take it out");
+}
+
+}  // namespace easydel::esurge
