@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "easydel/esurge/saved_prefix_index.h"
+
 namespace easydel::test {
 namespace {
 
@@ -222,6 +224,14 @@ void FakeEngine::run(int64_t most) {
   for (int64_t i = 0; i < most && scheduler.requests() > 0; ++i) step();
   finish_all();
   EXPECT_EQ(scheduler.requests(), 0) << "after " << most << " steps";
+}
+
+void FakeEngine::restore_index(const FakeEngine& from) {
+  std::vector<std::vector<int32_t>> ids;
+  const std::string bytes = from.scheduler.cache().index().save(ids).encode(from.layout);
+  for (const auto& [group, number, page] : scheduler.restore_index(decode_prefix_index(bytes, layout)))
+    for (int64_t i = 0; i < layout.page_size; ++i)
+      row(group, page, i) = from.storage_[size_t(group)][size_t(ids[size_t(group)][size_t(number)])][size_t(i)];
 }
 
 int64_t FakeEngine::tokens_of(const StepPlan& plan, RequestId id) const {

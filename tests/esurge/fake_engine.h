@@ -55,6 +55,9 @@ class FakeEngine {
   // Steps until no request is left; ADD_FAILURE after `most` steps.
   void run(int64_t most = 10000);
 
+  // Takes over another engine's prefix index, which has been through its bytes.
+  void restore_index(const FakeEngine& from);
+
   const FakeAnswer& answer(RequestId id, int64_t choice = 0) { return answers[{id, choice}]; }
   int64_t tokens_of(const StepPlan& plan, RequestId id) const;
 

@@ -322,6 +322,14 @@ void CacheManager::drop_index(std::vector<PageOp>& ops) {
   ++version_;
 }
 
+std::vector<PrefixIndex::Restored> CacheManager::restore_index(const SavedPrefixIndex& saved,
+                                                               std::vector<PageOp>& ops) {
+  check(reserved_bytes_ == 0, "cache: the index is restored while sequences run");
+  if (!has_index_) return {};
+  ++version_;
+  return index_.restore(saved, ops);
+}
+
 void CacheManager::check_all(std::span<const SequencePages* const> running, std::span<const int32_t> kept) const {
   std::vector<std::vector<int32_t>> owners;
   for (int g = 0; g < groups(); ++g) owners.emplace_back(size_t(pools_.counts(g).ids()), 0);

@@ -75,6 +75,9 @@ class CacheManager {
   // Empties the index and releases all memory that nobody uses.
   void drop_index(std::vector<PageOp>& ops);
 
+  // PrefixIndex::restore, while no sequence is there.
+  std::vector<PrefixIndex::Restored> restore_index(const SavedPrefixIndex& saved, std::vector<PageOp>& ops);
+
   // Bug: a page is not in exactly one state, counts differ from what tables and index say, or more is promised than
   // there is. `running` are all sequences, `kept` the states of copy_state() that are on their way.
   void check_all(std::span<const SequencePages* const> running, std::span<const int32_t> kept) const;

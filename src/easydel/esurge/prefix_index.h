@@ -39,6 +39,8 @@ struct TokenKeys {
   int64_t common(const TokenKeys& other, int64_t limit) const;
 };
 
+struct SavedPrefixIndex;
+
 class PrefixIndex {
  public:
   struct Node;
@@ -109,6 +111,17 @@ class PrefixIndex {
   void changed(int group, int32_t page, bool used);
   // Evicts the least recently used page, leaf or state that only the index owns. false: there is none.
   bool evict_one();
+
+  // A stored page of what restore() entered: its number among those of the group, and its id now.
+  struct Restored {
+    int group = 0;
+    int32_t number = -1, page = -1;
+  };
+  // Everything that it has. ids[group][number] are the pages whose contents have to be stored.
+  SavedPrefixIndex save(std::vector<std::vector<int32_t>>& ids) const;
+  // Enters what was saved into an empty index, as much as fits into the budget; what was used last comes first. The
+  // contents of the pages that it returns must be there before anything is looked up.
+  std::vector<Restored> restore(const SavedPrefixIndex& saved, std::vector<PageOp>& ops);
 
   int64_t nodes() const { return nodes_; }
   int64_t evictions() const { return evictions_; }

@@ -228,6 +228,11 @@ void Scheduler::pause(bool destroy_pages) {
   cache_.drop_index(ops_);
 }
 
+std::vector<PrefixIndex::Restored> Scheduler::restore_index(const SavedPrefixIndex& saved) {
+  check(requests_.empty() && unfinished_.empty(), "scheduler: the index is restored while requests are there");
+  return cache_.restore_index(saved, ops_);
+}
+
 void Scheduler::expire(double now) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     Request& request = *requests_.at(deadlines_.begin()->second);

@@ -125,6 +125,10 @@ class Scheduler {
   const SequencePages& pages(SequenceId id) const;
   bool known(SequenceId id) const { return find(id) != nullptr; }
 
+  // Enters a saved prefix index into the empty one, before the first request. The contents of the pages that it returns
+  // must be loaded before the next plan is computed.
+  std::vector<PrefixIndex::Restored> restore_index(const SavedPrefixIndex& saved);
+
   int64_t running() const { return int64_t(running_.size()); }
   int64_t waiting() const { return int64_t(waiting_.size()); }
   int64_t requests() const { return int64_t(requests_.size()); }
