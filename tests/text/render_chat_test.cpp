@@ -79,10 +79,10 @@ TEST(ChatRenderer, RefusesWhatATextModelCannotUse) {
 
 TEST(ChatRenderer, SaysWhatIsMissing) {
   auto path = test::test_data("models/stories260K-hf");
-  EXPECT_EQ(
-      test::refusal([&] { ChatRenderer renderer(tokenizer()); }),
-      path.string() +
-          ": has no chat template\n    give one (chat_template.jinja, or 'chat_template' in tokenizer_config.json)");
+  EXPECT_EQ(test::refusal([&] { ChatRenderer renderer(tokenizer()); }),
+            path.string() +
+                ": has no chat template\n    give one: model.chat_template in a run, --template on the command line, "
+                "or chat_template.jinja in the folder");
   ChatRenderer renderer(tokenizer(), "x");
   EXPECT_EQ(test::refusal([&] { renderer.text(parse_json("{}")); }),
             "messages: is not a list\n    [{\"role\": \"user\", \"content\": \"...\"}]");

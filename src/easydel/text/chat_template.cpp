@@ -22,9 +22,10 @@ ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
 bool ChatTemplate::marks_generation() const { return impl_->parsed.has_generation_blocks; }
 
-Rendering ChatTemplate::render(const Value& context) const {
+Rendering ChatTemplate::render(const Value& context, bool traced) const {
   check(context.is_map(), "a chat template is rendered with a map");
   jinja::Interpreter interpreter(impl_->parsed);
+  if (traced) interpreter.trace_messages();
   Rendering out;
   try {
     out.text = interpreter.render(jinja::from_document(context));
@@ -33,6 +34,7 @@ Rendering ChatTemplate::render(const Value& context) const {
   }
   out.has_generation_blocks = impl_->parsed.has_generation_blocks;
   out.generation_spans = interpreter.generation_spans();
+  for (const jinja::Piece& piece : interpreter.pieces()) out.pieces.push_back({piece.begin, piece.end, piece.message});
   return out;
 }
 

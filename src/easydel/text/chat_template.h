@@ -13,10 +13,17 @@
 
 namespace easydel::text {
 
+// A part of the text that one statement of the template wrote.
+struct WrittenPiece {
+  int64_t begin = 0, end = 0;  // in characters (code points)
+  int64_t message = -1;        // index of the message that the template's loop was at; -1: none
+};
+
 struct Rendering {
   std::string text;
   std::vector<std::pair<int64_t, int64_t>> generation_spans;  // in characters (code points), of {% generation %} blocks
   bool has_generation_blocks = false;
+  std::vector<WrittenPiece> pieces;  // if asked for: of the whole text, in its order
 };
 
 class ChatTemplate {
@@ -28,8 +35,8 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   // `context` is a map: messages, tools, documents, add_generation_prompt, bos_token, eos_token ...
-  // UserError: the template raises, or a limit is exceeded. Thread-safe.
-  Rendering render(const Value& context) const;
+  // `traced`: also returns the pieces. UserError: the template raises, or a limit is exceeded. Thread-safe.
+  Rendering render(const Value& context, bool traced = false) const;
   bool marks_generation() const;  // true if it has {% generation %} blocks
 
  private:

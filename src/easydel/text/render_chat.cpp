@@ -13,8 +13,9 @@ std::string source_of(const Tokenizer& tokenizer, std::optional<std::string> sou
   if (!source) source = tokenizer.chat_template();
   if (!source) {
     std::string where = tokenizer.files().empty() ? "tokenizer" : tokenizer.files()[0].parent_path().string();
-    refuse(where, "has no chat template",
-           "give one (chat_template.jinja, or 'chat_template' in tokenizer_config.json)");
+    refuse(
+        where, "has no chat template",
+        "give one: model.chat_template in a run, --template on the command line, or chat_template.jinja in the folder");
   }
   return *source;
 }
@@ -32,11 +33,6 @@ Value aliased(const Value& message) {
     break;
   }
   return out;
-}
-
-bool is_assistant(const Value& message) {
-  const Value* role = message.find("role");
-  return role && (role->scalar == "assistant" || role->scalar == "model");
 }
 
 Value first_of(const Value& messages, size_t count) {
@@ -66,13 +62,13 @@ void refuse_media(const Value& messages) {
 }  // namespace
 
 ChatRenderer::ChatRenderer(std::shared_ptr<const Tokenizer> tokenizer, std::optional<std::string> source)
-    : tokenizer_(std::move(tokenizer)), template_(source_of(*tokenizer_, std::move(source))) {
+    : tokenizer_(std::move(tokenizer)), source_(source_of(*tokenizer_, std::move(source))), template_(source_) {
   marks_ = template_.marks_generation();
 }
 
 bool ChatRenderer::marks_generation() const { return marks_; }
 
-Rendering ChatRenderer::render(const Value& messages, const ChatOptions& options) const {
+Rendering ChatRenderer::render(const Value& messages, const ChatOptions& options, bool traced) const {
   if (!messages.is_list()) refuse("messages", "is not a list", "[{\"role\": \"user\", \"content\": \"...\"}]");
   Value context = Value::map(), all = Value::list();
   for (size_t i = 0; i < messages.items.size(); ++i) {
@@ -92,7 +88,7 @@ Rendering ChatRenderer::render(const Value& messages, const ChatOptions& options
   context.set("documents", Value());
   context.set("add_generation_prompt", Value::boolean(options.add_generation_prompt));
   for (auto& [name, value] : options.extra.entries) context.set(name, value);
-  return template_.render(context);
+  return template_.render(context, traced);
 }
 
 std::string ChatRenderer::text(const Value& messages, const ChatOptions& options) const {
@@ -105,8 +101,20 @@ std::vector<TokenId> ChatRenderer::ids(const Value& messages, const ChatOptions&
   return tokenizer_->encode(rendered, {.add_special_tokens = false});
 }
 
-ChatRenderer::Spans ChatRenderer::proven_spans(const Value& messages, const ChatOptions& options,
-                                               const std::string& whole) const {
+const std::string& ChatRenderer::header() const {
+  std::call_once(header_once_, [this] {
+    header_ = assistant_header(
+        [this](const Value& messages, bool add_generation_prompt) {
+          ChatOptions options;
+          options.add_generation_prompt = add_generation_prompt;
+          return render(messages, options, true);
+        },
+        detect_output_format(source_));
+  });
+  return header_;
+}
+
+Spans ChatRenderer::proven_spans(const Value& messages, const ChatOptions& options, const std::string& whole) const {
   Spans spans;
   auto part = [&](size_t count, bool prompt, const std::string& what) {
     ChatOptions changed = options;
@@ -139,9 +147,15 @@ ChatRenderer::Spans ChatRenderer::proven_spans(const Value& messages, const Chat
 }
 
 RenderedChat ChatRenderer::with_mask(const Value& messages, const ChatOptions& options) const {
-  Rendering rendering = render(messages, options);
+  Rendering rendering = render(messages, options, !marks_);
   refuse_media(messages);
-  Spans spans = marks_ ? rendering.generation_spans : proven_spans(messages, options, rendering.text);
+  Spans spans = rendering.generation_spans;
+  if (!marks_) {
+    const auto eos = tokenizer_->eos_id();
+    const auto traced = assistant_spans(messages, rendering, !options.add_generation_prompt, header(),
+                                        eos ? tokenizer_->token_of(*eos) : "");
+    spans = traced ? *traced : proven_spans(messages, options, rendering.text);
+  }
   Encoding encoding = tokenizer_->encode_full(rendering.text, std::nullopt, {.add_special_tokens = false});
   RenderedChat out{std::move(rendering.text), std::move(encoding.ids), {}};
   out.assistant_mask.assign(out.ids.size(), 0);

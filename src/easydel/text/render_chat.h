@@ -4,12 +4,14 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/text/assistant_spans.h"
 #include "easydel/text/chat_template.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
@@ -36,22 +38,26 @@ class ChatRenderer {
   std::string text(const Value& messages, const ChatOptions& options = {}) const;
   // UserError also if a message has an image, a video or a sound.
   std::vector<TokenId> ids(const Value& messages, const ChatOptions& options = {}) const;
-  // The mask comes from the template's {% generation %} blocks. If it has none, each assistant message is located by
-  // rendering the messages before it, and the messages including it; both must be prefixes of the whole text. UserError
-  // if they are not, because then the mask cannot be determined.
+  // The mask comes from the template's {% generation %} blocks. If it has none, from what its loop over the messages
+  // writes for each (assistant_spans.h); for other templates, each assistant message is located by rendering the
+  // messages before it, and the messages including it; both must be prefixes of the whole text. UserError if they are
+  // not, because then the mask cannot be determined.
   RenderedChat with_mask(const Value& messages, const ChatOptions& options = {}) const;
 
   bool marks_generation() const;  // the template has {% generation %} blocks
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 
  private:
-  Rendering render(const Value& messages, const ChatOptions& options) const;
-  using Spans = std::vector<std::pair<int64_t, int64_t>>;
+  Rendering render(const Value& messages, const ChatOptions& options, bool traced = false) const;
+  const std::string& header() const;  // of the assistant's turns; found at the first call
   Spans proven_spans(const Value& messages, const ChatOptions& options, const std::string& whole) const;
 
   std::shared_ptr<const Tokenizer> tokenizer_;
+  std::string source_;
   ChatTemplate template_;
   bool marks_;
+  mutable std::once_flag header_once_;
+  mutable std::string header_;
 };
 
 }  // namespace easydel::text

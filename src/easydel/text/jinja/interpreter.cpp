@@ -173,6 +173,9 @@ std::string Interpreter::render(const Var& context) {
   auto self = std::make_shared<SelfObject>(template_, inner);
   remember(self);
   inner->names.emplace_back("self", Var::object(self));
+  if (const Var* const all = traced_ ? root_->find_here("messages") : nullptr; all && all->is_array())
+    for (const Var& message : all->items())
+      if (message.identity()) messages_.emplace(message.identity(), int64_t(messages_.size()));
   std::string out;
   main_ = &out;
   run(template_.body, inner, out);
@@ -184,6 +187,9 @@ void Interpreter::emit(std::string& out, std::string_view text) {
   written_ += text.size();
   if (written_ > most_output) fail("the template writes more than ", most_output >> 20, " MiB");
   out += text;
+  if (!traced_ || &out != main_ || text.empty()) return;
+  const int64_t begin = pieces_.empty() ? 0 : pieces_.back().end;
+  pieces_.push_back({begin, begin + count_characters(text), message_});
 }
 
 std::string Interpreter::captured(const Body& body, const ScopePtr& scope) {
@@ -223,9 +229,12 @@ Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& s
     case Kind::for_:
       run_for(statement, scope, evaluate(*statement.expression, scope), 0, out);
       break;
-    case Kind::set:
-      assign(statement.target, evaluate(*statement.expression, scope), scope);
+    case Kind::set: {
+      Var value = evaluate(*statement.expression, scope);
+      if (counts_) enter_message(value);
+      assign(statement.target, std::move(value), scope);
       break;
+    }
     case Kind::set_block: {
       Var text = Var::string(captured(statement.body, scope), escapes_);
       if (statement.expression) text = evaluate_filter(*statement.expression, scope, &text);
@@ -308,11 +317,15 @@ void Interpreter::run_for(const Statement& statement, const ScopePtr& scope, con
   bool gone_through = false;  // Jinja2 runs else if no iteration was completed
   for (size_t i = 0; i < shared->size(); ++i) {
     loop->move_to(i);
+    const int64_t outer = message_;
+    const bool outer_counts = std::exchange(counts_, (*shared)[i].type() == Var::Type::integer);
+    enter_message((*shared)[i]);
     auto inner = std::make_shared<Scope>();
     inner->outer = scope;
     inner->names.emplace_back("loop", loop_value);
     assign(statement.target, (*shared)[i], inner);
     const Flow flow = run(statement.body, inner, out);
+    message_ = outer, counts_ = outer_counts;
     if (flow == Flow::break_) break;
     gone_through = gone_through || flow == Flow::normal;
   }
@@ -321,6 +334,14 @@ void Interpreter::run_for(const Statement& statement, const ScopePtr& scope, con
     inner->outer = scope;
     run(statement.otherwise, inner, out);
   }
+}
+
+void Interpreter::enter_message(const Var& value) {
+  if (messages_.empty() || !value.is_dict()) return;
+  const auto found = messages_.find(value.identity());
+  if (found == messages_.end()) return;
+  message_ = found->second;
+  counts_ = false;
 }
 
 std::string Interpreter::loop_again(const Statement& loop, const ScopePtr& scope, const Var& items, int depth) {

@@ -29,6 +29,12 @@ struct Limits {
   std::chrono::milliseconds time{20'000};
 };
 
+// What one statement wrote.
+struct Piece {
+  int64_t begin = 0, end = 0;  // in characters of the whole text
+  int64_t message = -1;        // its index; -1: written outside of loops over messages
+};
+
 class Interpreter {
  public:
   explicit Interpreter(const Template& source, Limits limits = {})
@@ -37,6 +43,9 @@ class Interpreter {
 
   // Returns the text. Failure: an error at line() and column().
   std::string render(const Var& context);
+  // Before render(): record for each piece of the text which of the context's messages the loop around it was at.
+  void trace_messages() { traced_ = true; }
+  const std::vector<Piece>& pieces() const { return pieces_; }
 
   int line() const { return line_; }
   int column() const { return column_; }
@@ -65,6 +74,7 @@ class Interpreter {
   Flow run(const Body& body, const ScopePtr& scope, std::string& out);
   Flow run(const Statement& statement, const ScopePtr& scope, std::string& out);
   void run_for(const Statement& statement, const ScopePtr& scope, const Var& items, int depth, std::string& out);
+  void enter_message(const Var& value);  // if it is one that is traced
   void assign(const Target& target, Var value, const ScopePtr& scope);
   void emit(std::string& out, std::string_view text);
   std::string captured(const Body& body, const ScopePtr& scope);
@@ -90,6 +100,11 @@ class Interpreter {
   size_t main_counted_ = 0;
   int64_t steps_ = 0, next_look_ = 0;  // step at which the clock is read next
   size_t written_ = 0;
+  bool traced_ = false;
+  std::unordered_map<const Heap*, int64_t> messages_;  // traced: their indices
+  int64_t message_ = -1;                               // that the innermost loop over messages is at; -1: none
+  bool counts_ = false;  // the innermost loop is over integers: the first message that is set in it is its message
+  std::vector<Piece> pieces_;
   int depth_ = 0, line_ = 0, column_ = 0;
 };
 
