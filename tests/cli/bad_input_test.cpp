@@ -57,7 +57,7 @@ TEST_F(BadInput, AWrongTypeAndAWrongValueAtOnce) {
   expect_refusal(
       run(run_of("mixture: {informs: [{data_files: data.txt}]}\ntrainer:\n  learning_rate: fast\n  optimizer: adamv")),
       "run.yaml:5:18: trainer.learning_rate: 'fast' is not a number\n    expected a number of at least 0 (default "
-      "5e-05)\n"
+      "2e-05)\n"
       "run.yaml:6:14: trainer.optimizer: unknown value 'adamv'\n    did you mean 'adamw'? expected one of: adamw, "
       "adafactor, lion, mars, muon, quad, rmsprop, skew, soap (default adamw)\n"
       "2 problems in run.yaml; nothing was run.\n");

@@ -74,7 +74,7 @@ TEST(Commands, ValidateChecksARunAndDoesNothingOfIt) {
   EXPECT_EQ(wrong.out, "");
   EXPECT_EQ(wrong.err,
             "--set trainer.learning_rate=fast: trainer.learning_rate: 'fast' is not a number\n"
-            "    expected a number of at least 0 (default 5e-05)\n1 problem in run.yaml; nothing was run.\n");
+            "    expected a number of at least 0 (default 2e-05)\n1 problem in run.yaml; nothing was run.\n");
   const auto ranks =
       run_program({"--nproc", "2", "validate", "run.yaml", "--set", "sharding.axis_dims=[1, 3, 1, 1, 1]"},
                   {.folder = folder.path()});

@@ -94,7 +94,7 @@ TEST(Packing, BestFitCutsTheEndOfALongerDocumentAndCountsIt) {
   EXPECT_EQ(report.cut_tokens, 3);
   EXPECT_EQ(report.lost_labels, 3);
   EXPECT_EQ(report.text(),
-            "2 documents packed into 2 rows of 12 tokens; 1 documents were longer than a row and lost 3 tokens");
+            "2 documents packed into 2 rows of 12 tokens; 1 document was longer than a row and lost 3 tokens");
 }
 
 TEST(Packing, SplittingStrategiesLoseNoTokenAndNoLabel) {

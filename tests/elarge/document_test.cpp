@@ -114,7 +114,7 @@ TEST(Overrides, AreNamedInErrors) {
   const std::string text = "model: {name_or_path: a}\nactions: [validate]";
   EXPECT_EQ(mistakes(text, {{"trainer.learning_rate", "fast"}}),
             one("--set trainer.learning_rate=fast: trainer.learning_rate: 'fast' is not a number\n    expected a "
-                "number of at least 0 (default 5e-05)"));
+                "number of at least 0 (default 2e-05)"));
   EXPECT_EQ(mistakes(text, {{"trainer.leaning_rate", "1"}}),
             one("--set trainer.leaning_rate=1: trainer.leaning_rate: no such key\n    did you mean 'learning_rate'?"));
   EXPECT_EQ(mistakes(text, {{"mixture.informs[2].type", "txt"}}).substr(0, 66),

@@ -270,7 +270,7 @@ TEST_F(Hub, ARunLearnsFromADataSet) {
   const test::Ran ran = ran_with("{type: org/name}, {type: org/name, split: validation}");
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out.find("2 examples"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("evaluation  1 examples"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("evaluation  1 example,"), std::string::npos) << ran.out;
   EXPECT_TRUE(fs::exists(folder_ / "cache/datasets--org--name/snapshots" / kCommit / "data/train-00000.jsonl"));
   EXPECT_EQ(
       ran_with("{type: org/name, dataset_split_name: train}, {type: org/name, dataset_split_name: dev, split: test}")

@@ -51,6 +51,10 @@ std::string canonical(std::string_view name) {
   return out;
 }
 
+std::string counted(int64_t count, std::string_view noun) {
+  return std::to_string(count).append(" ").append(noun).append(count == 1 ? "" : "s");
+}
+
 std::string join(std::span<const std::string> words, std::string_view separator) {
   std::string out;
   for (const std::string& word : words) {

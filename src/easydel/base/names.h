@@ -1,6 +1,7 @@
 // Names as people type them: "did you mean", and names with hyphens.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@ namespace easydel {
 std::string nearest(std::string_view word, std::span<const std::string> known);
 // "did you mean 'page_size'?" or "known: a, b, c".
 std::string did_you_mean(std::string_view word, std::span<const std::string> known);
-std::string canonical(std::string_view name);  // lower case, '-' to '_'
+std::string canonical(std::string_view name);               // lower case, '-' to '_'
+std::string counted(int64_t count, std::string_view noun);  // "1 row", "2 rows"
 std::string join(std::span<const std::string> words, std::string_view separator);
 
 }  // namespace easydel

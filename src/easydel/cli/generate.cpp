@@ -6,6 +6,7 @@
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/names.h"
 #include "easydel/cli/commands.h"
 #include "easydel/cli/model_session.h"
 #include "easydel/cli/prompts.h"
@@ -67,9 +68,10 @@ void print_speed(const std::vector<elarge::Generated>& replies, double seconds) 
   for (const elarge::Generated& reply : replies) prompt_tokens += reply.prompt_tokens, new_tokens += reply.new_tokens;
   std::string text;
   if (replies.size() == 1)
-    text = str("prompt: ", prompt_tokens, " tokens, ", rounded(rate(prompt_tokens, replies[0].prefill_seconds)),
-               " tokens/s; continuation: ", new_tokens, " tokens, ",
-               rounded(rate(new_tokens, replies[0].decode_seconds)), " tokens/s");
+    text =
+        str("prompt: ", counted(prompt_tokens, "token"), ", ", rounded(rate(prompt_tokens, replies[0].prefill_seconds)),
+            " tokens/s; continuation: ", counted(new_tokens, "token"), ", ",
+            rounded(rate(new_tokens, replies[0].decode_seconds)), " tokens/s");
   else
     text = str(replies.size(), " results: ", prompt_tokens, " prompt tokens and ", new_tokens, " new tokens in ",
                rounded(seconds), " s, ", rounded(rate(new_tokens, seconds)), " new tokens/s");

@@ -72,11 +72,12 @@ Key key_of(const Field& row, void* defaults) {
     key.settle = [&row](void* object, const std::string& path, Problems& problems) {
       read_section(*row.type->section(), {}, row.member(object), path, problems);
     };
-  const std::string remedy = plain ? "expected " + key.expects + " (default " + to_yaml_flow(key.default_value) + ")"
-                                   : "expected " + key.expects;
-  key.read = [&row, remedy](const Value& value, void* object, const std::string& path, Problems& problems) {
+  key.read = [&row, plain, expected = "expected " + key.expects](const Value& value, void* object,
+                                                                 const std::string& path, Problems& problems) {
     const MemberType& type = *row.type;
     void* const member = row.member(object);
+    // The object's own default: that of a struct may have been replaced, for example by a training method's.
+    const std::string remedy = plain ? expected + " (default " + to_yaml_flow(type.write(member)) + ")" : expected;
     if (value.is_null() && type.empty_means_default)
       return problems.note(path, "is empty; its default " + to_yaml_flow(type.write(member)) + " is used");
     if (!type.read(value, member, {path, problems, remedy})) return;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "easydel/base/error.h"
+#include "easydel/base/names.h"
 
 namespace easydel::data {
 namespace {
@@ -154,9 +155,11 @@ std::vector<Example> from_bins(const std::vector<Example>& documents, const std:
 }  // namespace
 
 std::string PackingReport::text() const {
-  std::string out = str(documents, " documents packed into ", rows, " rows of ", tokens, " tokens");
-  if (split) out += str("; ", split, " documents were split over rows");
-  if (cut) out += str("; ", cut, " documents were longer than a row and lost ", cut_tokens, " tokens");
+  const auto were = [](int64_t count) { return counted(count, "document") + (count == 1 ? " was " : " were "); };
+  std::string out =
+      str(counted(documents, "document"), " packed into ", counted(rows, "row"), " of ", counted(tokens, "token"));
+  if (split) out += str("; ", were(split), "split over rows");
+  if (cut) out += str("; ", were(cut), "longer than a row and lost ", counted(cut_tokens, "token"));
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "easydel/base/file_listing.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/base/names.h"
 #include "easydel/data/columnar.h"
 
 namespace easydel::data {
@@ -290,13 +291,13 @@ std::vector<fs::path> save_dataset(const std::string& where, const Dataset& data
     write_record(replacement.aside(), description, written);
     replacement.commit();
   }
-  log::info(where, ": ", at.back(), " rows in ", count, count == 1 ? " file of " : " files of ", folder.string(),
-            same ? ", which were there" : "");
+  log::info(where, ": ", counted(at.back(), "row"), " in ", count, count == 1 ? " file of " : " files of ",
+            folder.string(), same ? ", which were there" : "");
   std::vector<fs::path> out;
   for (const std::string& name : names) out.push_back(folder / name);
   if (!save.push_to_hub) return out;
   const hub::Pushed pushed = hub::push_folder(where + ".push_to_hub", folder, push_options(save));
-  log::info(where, ": ", pushed.sent.size(), " files sent to ", *save.hub_repo_id);
+  log::info(where, ": ", counted(int64_t(pushed.sent.size()), "file"), " sent to ", *save.hub_repo_id);
   return out;
 }
 

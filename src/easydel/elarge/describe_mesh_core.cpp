@@ -83,7 +83,7 @@ std::string describe_mesh_core(const MeshPlan& plan) {
       ++known->count, known->elements += group.elements, known->bytes_of_rank += group.bytes_of_rank;
   }
 
-  std::string out = str("mesh        ", mesh.describe(), ": ", mesh.ranks(), " ranks\n");
+  std::string out = str("mesh        ", mesh.describe(), ": ", counted(mesh.ranks(), "rank"), "\n");
   out += str("model       ", folder.string(), ", ", count_text(elements), " parameters, ",
              bytes_text(elements * number_bytes), "\n");
   out += str("rules       ",

@@ -21,10 +21,11 @@ std::string summary(const Config& config) {
   out += "mesh       " + join(axes, ", ") + "\n";
   if (sources.empty()) return out;
   out += "data       " + join(sources, "; ") + "\n";
-  out += str("training   ", trainer.trainer_type, ", learning rate ",
-             to_yaml_flow(Value::number(trainer.learning_rate)), ", ", trainer.total_batch_size, " examples per step");
-  out += trainer.max_training_steps ? str(", ", *trainer.max_training_steps, " steps\n")
-                                    : str(", ", trainer.num_train_epochs, " epochs\n");
+  out +=
+      str("training   ", trainer.trainer_type, ", learning rate ", to_yaml_flow(Value::number(trainer.learning_rate)),
+          ", ", counted(trainer.total_batch_size, "example"), " per step");
+  out += trainer.max_training_steps ? str(", ", counted(*trainer.max_training_steps, "step"), "\n")
+                                    : str(", ", counted(trainer.num_train_epochs, "epoch"), "\n");
   out += "saved in   " + trainer.save_directory + "\n";
   return out;
 }

@@ -235,6 +235,31 @@ config::Section variant_of(const MethodConfig& method) {
 
 }  // namespace
 
+namespace {
+
+// A common key with the default of the method that is used if none is named, and those of the other built methods.
+void tell_defaults(config::Key& key, std::span<const config::Section> variants) {
+  const auto own = [&](size_t method) -> const Value* {
+    const config::Key* const found = find(variants[method], key.name);
+    return found ? &found->default_value : nullptr;
+  };
+  const std::span<const MethodConfig> methods = method_configs();
+  const Value common = key.default_value;
+  for (size_t i = 0; i < methods.size(); ++i)
+    if (const Value* const value = own(i); value && methods[i].name == TrainerSection().common.trainer_type)
+      key.default_value = *value;
+  std::string others;
+  for (size_t i = 0; i < methods.size(); ++i) {
+    if (!methods[i].built) continue;
+    const Value& value = own(i) ? *own(i) : common;
+    if (!(value == key.default_value))
+      others += str(others.empty() ? "" : ", ", to_yaml_flow(value), " with ", methods[i].name);
+  }
+  if (!others.empty()) key.doc += str(" Default ", others, ".");
+}
+
+}  // namespace
+
 config::Section TrainerSection::section() {
   static const std::vector<config::Section> variants = [] {
     std::vector<config::Section> made;
@@ -248,6 +273,8 @@ config::Section TrainerSection::section() {
   const auto type = std::ranges::find(out.keys, "trainer_type", &config::Key::name);
   type->schema = Value::map();
   type->schema.set("enum", std::move(names));
+  for (config::Key& key : out.keys)
+    if (knows(config::section_of<TrainerConfig>(), key.name)) tell_defaults(key, variants);
   for (size_t i = 0; i < variants.size(); ++i)
     out.variants.push_back({std::string(all_methods()[i].name), &variants[i]});
   out.read_all = read_trainer;
