@@ -157,7 +157,8 @@ TEST_F(BadModel, ARowWithoutItsField) {
   test::write_file(folder_ / "rows.jsonl", "{\"text\": \"a\"}\n{\"tex\": \"b\"}\n");
   expect_refusal(
       "rows.jsonl:2: the row has no field 'text'; it has: tex\n    name the field with the text by "
-      "mixture.informs[0].content_field; or give messages, prompt + completion, or prompt + chosen + rejected\n");
+      "mixture.informs[0].content_field; or give messages, prompt + completion, instruction + output, or prompt + "
+      "chosen + rejected\n");
 }
 
 TEST_F(BadModel, DataWithoutRows) {

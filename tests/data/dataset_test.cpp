@@ -80,8 +80,8 @@ TEST_F(Datasets, CountWhatIsCutAndDropped) {
   EXPECT_EQ(dataset.report().dropped, 1);
   EXPECT_EQ(dataset.report().cut_rows, 1);
   EXPECT_EQ(dataset.report().cut_tokens, 2);
-  EXPECT_NE(log_.find("1 of 3 rows were longer than max_length and lost 2 tokens"), std::string::npos) << log_;
-  EXPECT_NE(log_.find("1 of 3 rows have no tokens to train on and were dropped"), std::string::npos) << log_;
+  EXPECT_NE(log_.find("1 of 3 rows was longer than max_length and lost 2 tokens"), std::string::npos) << log_;
+  EXPECT_NE(log_.find("1 of 3 rows has no tokens to train on and was dropped"), std::string::npos) << log_;
 }
 
 // Rows are prepared by several threads; of several broken rows the first is named.
@@ -119,6 +119,43 @@ TEST_F(Datasets, OfEqualExamplesHaveEqualFingerprints) {
   EXPECT_EQ(fingerprint("abc\nd\n"), fingerprint("abc\nd\n"));
   EXPECT_NE(fingerprint("abc\nd\n"), fingerprint("abc\ne\n"));
   EXPECT_NE(fingerprint("abc\nd\n"), fingerprint("ab\ncd\n")) << "the same tokens, cut elsewhere";
+}
+
+TEST_F(Datasets, OfPairsWithoutAPromptSayWhatTheirPromptIs) {
+  const auto build = [&](const std::string& row) {
+    log_.clear();
+    test::write_file(folder_ / "pairs.jsonl", row + row);
+    DatasetOptions options;
+    options.informs.emplace_back().data_files = {(folder_ / "pairs.jsonl").string()};
+    Dataset::build(options, [](const TypedRow& pair) {
+      Prepared out;
+      out.example.emplace().add_sequence(Ids(pair.chosen.scalar.begin(), pair.chosen.scalar.end()));
+      return out;
+    });
+    return log_;
+  };
+  const std::string pair = "\"chosen\": \"it is blue\", \"rejected\": \"it is red\"}\n";
+  const std::string told =
+      "mixture.informs[0]: 2 rows without a prompt; what chosen and rejected begin with is taken as the prompt";
+  EXPECT_NE(build("{" + pair).find(told + "\n"), std::string::npos) << log_;
+  EXPECT_NE(build("{\"question\": \"what is it?\", \"id\": 3, " + pair)
+                .find(told + "; not used: question (content_field: question would make it the prompt)\n"),
+            std::string::npos)
+      << log_;
+  EXPECT_EQ(build("{\"prompt\": \"what is it?\", " + pair).find("without a prompt"), std::string::npos) << log_;
+}
+
+TEST_F(Datasets, FirstRowsAreCheckedWithoutTheRest) {
+  std::string late;
+  for (int i = 0; i < 200; ++i) late += i == 100 ? "broken\n" : "a\n";
+  EXPECT_NO_THROW(check_first_rows(of({late}), bytes_of));
+  EXPECT_EQ(test::refusal([&] {
+              check_first_rows(of({"a\n", "a\nbroken\n"}), bytes_of);
+            }),
+            (folder_ / "2.txt").string() + ":2: is broken");
+  EXPECT_EQ(test::refusal([&] { check_first_rows(of({""}), bytes_of); }),
+            test::refusal([&] { Dataset::build(of({""}), bytes_of); }));
+  EXPECT_EQ(log_, "");
 }
 
 TEST_F(Datasets, RefuseToBeEmptyOrUnknown) {

@@ -60,6 +60,19 @@ TEST(Encoder, SaysWhereAnAnswerBegins) {
 }
 
 // "Onc" + "e": the tokens of the prompt are not the first ones of the whole.
+TEST(Encoder, WritesAnInstructionForTheTemplateOrAsAlpacaDid) {
+  const TypedRow alpaca = row(R"({"instruction": "Say it", "input": "now", "output": "Once"})");
+  const Encoder chat(stories(), {});
+  EXPECT_EQ(chat.encode(alpaca).ids, chat.encode(row(R"({"messages": [{"role": "user", "content": "Say it\nnow"},
+                                            {"role": "assistant", "content": "Once"}]})"))
+                                         .ids);
+  const auto base = text::Tokenizer::load(test::test_data("models/stories260K-hf"));
+  const Encoder plain(base, {});
+  const Encoded made = plain.encode(alpaca);
+  EXPECT_EQ(made.ids, joined(base->encode(alpaca.instruction_text + "Once"), {*base->eos_id()}));
+  EXPECT_EQ(Ids(made.ids.begin(), made.ids.begin() + made.prompt), base->encode(alpaca.instruction_text));
+}
+
 TEST(Encoder, WarnsOnceWhereAPromptEndsWithinAToken) {
   std::vector<std::string> lines;
   log::set_sink([&](log::Level, std::string_view line) { lines.emplace_back(line); });

@@ -122,7 +122,64 @@ TEST(RowKinds, ARowWithoutTheFieldSaysWhatItHas) {
             "mixture.informs[0].content_field");
   EXPECT_EQ(refusal([&] { typed_row(R"({"id": 1, "body": "a"})"); }),
             "rows.jsonl:7: the row has no field 'text'; it has: id, body\n    name the field with the text by "
-            "mixture.informs[0].content_field; or give messages, prompt + completion, or prompt + chosen + rejected");
+            "mixture.informs[0].content_field; or give messages, prompt + completion, instruction + output, or prompt "
+            "+ chosen + rejected");
+}
+
+TEST(Rows, TextThatIsNotUtf8IsRefused) {
+  const TemporaryFolder folder;
+  write_file(folder / "a.txt", "one\ntwo\nna\xefve\n");
+  for (const SampleBy unit : {SampleBy::line, SampleBy::paragraph, SampleBy::document})
+    EXPECT_EQ(replaced(refusal([&] { all_rows(folder / "a.txt", {unit}); }), folder.path().string(), "DIR"),
+              "DIR/a.txt:3: is not UTF-8 text\n    convert it, for example: iconv -f LATIN1 -t UTF-8 a.txt");
+}
+
+// TRL's rule (maybe_extract_prompt): a text next to lists of messages is dropped for what the answers begin with.
+TEST(RowKinds, ATextPromptNextToMessagesIsTakenFromTheMessages) {
+  const TypedRow row = typed_row(
+      R"({"prompt": "q", "chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
+          "rejected": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "b"}]})");
+  EXPECT_TRUE(row.conversational);
+  ASSERT_EQ(row.prompt.items.size(), 1u);
+  EXPECT_EQ(row.prompt.items[0].find("content")->scalar, "q");
+  EXPECT_EQ(row.chosen.items.size(), 1u);
+  EXPECT_FALSE(row.prompt_is_shared);
+}
+
+TEST(RowKinds, AConversationWithTwoAnswersIsAPair) {
+  const TypedRow row = typed_row(
+      R"({"conversations": [{"from": "human", "value": "q"}], "chosen": {"from": "gpt", "value": "a"},
+          "rejected": {"from": "gpt", "value": "b"}})");
+  EXPECT_EQ(row.kind, RowKind::preference);
+  ASSERT_EQ(row.prompt.items.size(), 1u);
+  EXPECT_EQ(row.prompt.items[0].find("content")->scalar, "q");
+  EXPECT_EQ(row.rejected.items.at(0).find("role")->scalar, "assistant");
+}
+
+TEST(RowKinds, InstructionsArePromptsWithTheirInput) {
+  const TypedRow row = typed_row(R"({"instruction": "Add.", "input": "1 and 2", "output": "3", "text": "whole"})");
+  EXPECT_EQ(row.kind, RowKind::prompt_completion);
+  EXPECT_EQ(row.prompt.items.at(0).find("content")->scalar, "Add.\n1 and 2");
+  EXPECT_EQ(row.completion.items.at(0).find("content")->scalar, "3");
+  EXPECT_NE(row.instruction_text.find("### Instruction:\nAdd.\n\n### Input:\n1 and 2\n\n### Response:\n"),
+            std::string::npos);
+  const TypedRow short_one = typed_row(R"({"instruction": "Add.", "input": "", "output": "3"})");
+  EXPECT_EQ(short_one.prompt.items.at(0).find("content")->scalar, "Add.");
+  EXPECT_EQ(short_one.instruction_text.find("Input"), std::string::npos);
+  const TypedRow pair = typed_row(R"({"instruction": "Add.", "input": "1", "chosen": "c", "rejected": "r"})");
+  EXPECT_EQ(pair.kind, RowKind::preference);
+  EXPECT_EQ(pair.prompt.items.at(0).find("content")->scalar, "Add.\n1");
+  EXPECT_EQ(pair.rejected.items.at(0).find("content")->scalar, "r");
+  FieldRules renamed;
+  renamed.renames = {{"instruction", "prompt"}, {"output", "completion"}};
+  EXPECT_EQ(typed_row(R"({"instruction": "Add.", "output": "3"})", renamed).prompt.scalar, "Add.");
+}
+
+TEST(RowKinds, ANullFieldIsSaidToBeNull) {
+  EXPECT_EQ(refusal([&] { typed_row(R"({"text": null})"); }),
+            "rows.jsonl:7: field 'text' is null\n    give it a value, or drop the row");
+  const std::string told = refusal([&] { typed_row(R"({"prompt": "a", "completion": null})"); });
+  EXPECT_NE(told.find("it has: prompt, completion (null)"), std::string::npos) << told;
 }
 
 TEST(RowKinds, AMixOfTextsAndMessagesIsRefused) {

@@ -118,6 +118,22 @@ TEST(Prepare, ARowOfAnotherKindIsRefused) {
             "    give texts, messages, or prompt + completion; or set trainer_type: dpo");
 }
 
+TEST(Prepare, TokensOutsideTheModelsVocabularyAreRefused) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "a.jsonl", "{\"text\": \"Once upon a time\"}\n");
+  TrainerSection trainer;
+  data::MixtureConfig mixture;
+  mixture.informs.emplace_back().data_files = {(folder / "a.jsonl").string()};
+  const auto tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
+  EXPECT_NO_THROW(check_data(trainer, mixture, tokenizer, 512));
+  const std::string told = test::refusal([&] { check_data(trainer, mixture, tokenizer, 300); });
+  EXPECT_TRUE(told.starts_with((folder / "a.jsonl").string() + ":1: its token ")) << told;
+  EXPECT_TRUE(
+      told.ends_with("is outside the model's vocabulary of 300 tokens\n"
+                     "    the tokenizer belongs to another model; give the model's own"))
+      << told;
+}
+
 TEST(Prepare, RowsAreTakenByTheMethodsFacts) {
   const auto tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
   TrainerSection trainer;

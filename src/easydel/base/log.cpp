@@ -26,6 +26,8 @@ std::atomic<Level>& threshold() {
   return level;
 }
 
+std::atomic<int> quiet_count = 0;  // living objects of Quiet
+
 struct Sink {
   std::mutex mutex;
   std::function<void(Level, std::string_view)> function;
@@ -52,7 +54,12 @@ std::string_view prefix(Level level) {
 }  // namespace
 
 void set_level(Level level) { threshold() = level; }
-bool enabled(Level level) { return level >= threshold().load(std::memory_order_relaxed); }
+bool enabled(Level level) {
+  return level >= threshold().load(std::memory_order_relaxed) && (level == Level::error || quiet_count == 0);
+}
+
+Quiet::Quiet() { ++quiet_count; }
+Quiet::~Quiet() { --quiet_count; }
 
 void write(Level level, std::string_view text) {
   std::lock_guard lock(sink().mutex);

@@ -18,6 +18,16 @@ void write(Level level, std::string_view text);
 // Sends lines to `sink` instead of stderr (to redraw a progress bar, or in a test); null: stderr again.
 void set_sink(std::function<void(Level, std::string_view)> sink);
 
+// While one lives, lines below errors are not written, whichever thread logs them: for work that will be done again and
+// will report then.
+class Quiet {
+ public:
+  Quiet();
+  ~Quiet();
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+};
+
 template <class... Parts>
 void debug(const Parts&... parts) {
   if (enabled(Level::debug)) write(Level::debug, str(parts...));

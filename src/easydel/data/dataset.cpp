@@ -14,6 +14,7 @@ namespace easydel::data {
 namespace {
 
 constexpr size_t rows_at_a_time = 1024;
+constexpr int64_t rows_to_check = 64;  // of each inform
 
 // Runs prepare() on the rows on all cores. Results are in the rows' order; the first error (by row) is thrown.
 std::vector<Prepared> prepare_all(const std::vector<TypedRow>& rows, const Prepare& prepare) {
@@ -43,7 +44,11 @@ class InformReader {
  public:
   InformReader(const InformConfig& inform, const DatasetOptions& options, size_t index, const Prepare& prepare,
                DatasetReport& report)
-      : inform_(inform), prepare_(prepare), report_(report), name_(str(options.section, "[", index, "]")) {
+      : inform_(inform),
+        prepare_(prepare),
+        report_(report),
+        on_rows_(options.on_rows),
+        name_(str(options.section, "[", index, "]")) {
     rules_.content_field = inform.content_field;
     rules_.target_field = options.target_field;
     rules_.additional_fields = inform.additional_fields;
@@ -62,8 +67,18 @@ class InformReader {
       if (!reader->read(file, options, [&](Row row) { return take(std::move(row)); })) break;
     }
     flush();
-    if (taken_ > 0) log::info(name_, ": ", taken_, " rows of ", join(kinds(), ", "));
     return std::move(examples_);
+  }
+
+  void tell() const {
+    if (taken_ > 0) log::info(name_, ": ", counted(taken_, "row"), " of ", join(kinds(), ", "));
+    if (without_prompt_ == 0) return;
+    const std::string what = str(name_, ": ", counted(without_prompt_, "row"),
+                                 " without a prompt; what chosen and rejected begin with is taken as the prompt");
+    if (unused_texts_.empty()) return log::info(what);
+    const std::vector<std::string> unused(unused_texts_.begin(), unused_texts_.end());
+    log::warning(what, "; not used: ", join(unused, ", "), " (content_field: ", unused[0],
+                 " would make it the prompt)");
   }
 
  private:
@@ -86,9 +101,15 @@ class InformReader {
         ++report_.dropped;
       }
     }
-    for (const TypedRow& row : rows_)
-      kinds_.insert(std::string(name_of(row.kind)) + (row.conversational ? " (conversational)" : ""));
+    for (const TypedRow& row : rows_) {
+      kinds_.insert(std::string(name_of(row.kind)) + (!row.instruction_text.empty() ? " (instructions)"
+                                                      : row.conversational          ? " (conversational)"
+                                                                                    : ""));
+      without_prompt_ += row.prompt_is_shared;
+      unused_texts_.insert(row.unused_texts.begin(), row.unused_texts.end());
+    }
     rows_.clear();
+    if (on_rows_) on_rows_(report_.rows);
   }
 
   std::vector<std::string> kinds() const {
@@ -99,21 +120,25 @@ class InformReader {
   const InformConfig& inform_;
   const Prepare& prepare_;
   DatasetReport& report_;
+  const std::function<void(int64_t)>& on_rows_;
   std::string name_;
   FieldRules rules_;
   std::vector<TypedRow> rows_;
   std::vector<Example> examples_;
   std::set<std::string> kinds_;
-  int64_t taken_ = 0;
+  std::set<std::string> unused_texts_;
+  int64_t taken_ = 0, without_prompt_ = 0;
 };
 
 void tell(const DatasetOptions& options, const DatasetReport& report) {
   if (report.cut_rows)
-    log::warning(options.section, ": ", report.cut_rows, " of ", report.rows,
-                 " rows were longer than max_length and lost ", report.cut_tokens, " tokens");
+    log::warning(options.section, ": ", report.cut_rows, " of ", counted(report.rows, "row"),
+                 report.cut_rows == 1 ? " was" : " were", " longer than max_length and lost ",
+                 counted(report.cut_tokens, "token"));
   if (report.dropped)
-    log::warning(options.section, ": ", report.dropped, " of ", report.rows,
-                 " rows have no tokens to train on and were dropped");
+    log::warning(options.section, ": ", report.dropped, " of ", counted(report.rows, "row"),
+                 report.dropped == 1 ? " has no tokens to train on and was dropped"
+                                     : " have no tokens to train on and were dropped");
   if (options.packing != Packing::none) log::info(options.section, ": ", report.packing.text());
 }
 
@@ -124,21 +149,40 @@ std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& 
   return out;
 }
 
+[[noreturn]] void refuse_empty(const DatasetOptions& options, const DatasetReport& report) {
+  refuse(
+      options.section,
+      str("there is nothing to train on in ", counted(report.rows, "row"), report.dropped ? " (all were dropped)" : ""),
+      "give at least one row with a text, a conversation or an answer");
+}
+
 }  // namespace
+
+void check_first_rows(const DatasetOptions& options, const Prepare& prepare) {
+  DatasetReport report;
+  bool found = false;
+  for (size_t i = 0; i < options.informs.size(); ++i) {
+    InformConfig inform = options.informs[i];
+    inform.num_rows = std::min(inform.num_rows.value_or(rows_to_check), rows_to_check);
+    const int64_t before = report.rows;
+    found |= !InformReader(inform, options, i, prepare, report).read().empty();
+    found |= report.rows - before == rows_to_check;  // later rows may have what these lack
+  }
+  if (!found) refuse_empty(options, report);
+}
 
 Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
   DatasetReport report;
   std::vector<Example> examples;
   std::vector<int64_t> sizes;
   for (size_t i = 0; i < options.informs.size(); ++i) {
-    auto own = InformReader(options.informs[i], options, i, prepare, report).read();
+    InformReader reader(options.informs[i], options, i, prepare, report);
+    auto own = reader.read();
+    reader.tell();
     sizes.push_back(int64_t(own.size()));
     std::move(own.begin(), own.end(), std::back_inserter(examples));
   }
-  if (examples.empty())
-    refuse(options.section,
-           str("there is nothing to train on in ", report.rows, " rows", report.dropped ? " (all were dropped)" : ""),
-           "give at least one row with a text, a conversation or an answer");
+  if (examples.empty()) refuse_empty(options, report);
   BlockMixture mixture = options.mixture;
   mixture.weights = options.weights;
   EpochOrder order(sizes, mixture, options.shuffled, options.seed);

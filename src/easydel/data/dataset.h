@@ -34,6 +34,7 @@ struct DatasetOptions {
   bool shuffle_documents = false;
   bool shuffled = false;
   uint64_t seed = 0;
+  std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
 };
 
 struct DatasetReport {
@@ -66,5 +67,8 @@ class Dataset {
   EpochOrder order_;
   DatasetReport report_;
 };
+
+// Reads and prepares the first rows of each inform, and throws what Dataset::build would throw because of them.
+void check_first_rows(const DatasetOptions& options, const Prepare& prepare);
 
 }  // namespace easydel::data

@@ -18,6 +18,15 @@ Value joined(const Value& first, const Value& second) {
   return out;
 }
 
+const std::string& text_of_prompt(const TypedRow& row) {
+  return row.instruction_text.empty() ? row.prompt.scalar : row.instruction_text;
+}
+
+// Of a text, or of the one message that stands for it.
+const std::string& text_of(const Value& answer) {
+  return answer.is_list() ? answer.items.at(0).find("content")->scalar : answer.scalar;
+}
+
 }  // namespace
 
 Encoder::Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOptions options)
@@ -37,6 +46,10 @@ Encoder::Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOption
 const text::ChatRenderer& Encoder::chat() const {
   std::call_once(chat_once_, [this] { chat_ = std::make_unique<const text::ChatRenderer>(tokenizer_); });
   return *chat_;
+}
+
+bool Encoder::as_conversation(const TypedRow& row) const {
+  return row.conversational && (row.instruction_text.empty() || tokenizer_->chat_template());
 }
 
 std::string Encoder::ended(const std::string& text) const {
@@ -93,12 +106,12 @@ Encoded Encoder::encode(const TypedRow& row) const {
     case RowKind::prompt_completion: {
       std::vector<int32_t> prompt;
       Encoded out;
-      if (row.conversational) {
+      if (as_conversation(row)) {
         prompt = conversation(row.prompt, row, true, false).ids;
         out = conversation(joined(row.prompt, row.completion), row, false, options_.assistant_mask);
       } else {
-        prompt = plain(row.prompt.scalar);
-        out.ids = plain(row.prompt.scalar + ended(row.completion.scalar));
+        prompt = plain(text_of_prompt(row));
+        out.ids = plain(text_of_prompt(row) + ended(text_of(row.completion)));
       }
       const size_t same = common_prefix(prompt, out.ids);
       note_parting(prompt, same);
@@ -117,14 +130,15 @@ EncodedPair Encoder::encode_pair(const TypedRow& row) const {
     refuse(row.where, str("a row of kind ", name_of(row.kind), " has no pair of answers"),
            "give the fields prompt, chosen and rejected");
   std::vector<int32_t> prompt, chosen, rejected;
-  if (row.conversational) {
+  if (as_conversation(row)) {
     prompt = conversation(row.prompt, row, true, false).ids;
     chosen = conversation(joined(row.prompt, row.chosen), row, false, false).ids;
     rejected = conversation(joined(row.prompt, row.rejected), row, false, false).ids;
   } else {
-    prompt = plain(row.prompt.scalar);
-    chosen = plain(row.prompt.scalar + ended(row.chosen.scalar));
-    rejected = plain(row.prompt.scalar + ended(row.rejected.scalar));
+    const std::string text = text_of_prompt(row);
+    prompt = plain(text);
+    chosen = plain(text + ended(text_of(row.chosen)));
+    rejected = plain(text + ended(text_of(row.rejected)));
   }
   const size_t same = std::min(common_prefix(prompt, chosen), common_prefix(prompt, rejected));
   note_parting(prompt, same);

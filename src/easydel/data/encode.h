@@ -43,6 +43,8 @@ class Encoder {
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
 
  private:
+  // Whether the row goes through the chat template. Instructions do if there is one.
+  bool as_conversation(const TypedRow& row) const;
   std::vector<int32_t> plain(const std::string& text) const;
   Encoded conversation(const Value& messages, const TypedRow& row, bool generation_prompt, bool mask) const;
   std::string ended(const std::string& text) const;

@@ -11,11 +11,12 @@ namespace {
 
 std::string names_of(const Value& fields) {
   std::vector<std::string> names;
-  for (const auto& [name, value] : fields.entries) names.push_back(name);
+  for (const auto& [name, value] : fields.entries) names.push_back(value.is_null() ? name + " (null)" : name);
   return names.empty() ? "no fields" : join(names, ", ");
 }
 
 [[noreturn]] void no_field(const Row& row, const std::string& name, const std::string& remedy) {
+  if (row.fields.find(name)) refuse(row.where, str("field '", name, "' is null"), "give it a value, or drop the row");
   refuse(row.where, str("the row has no field '", name, "'; it has: ", names_of(row.fields)), remedy);
 }
 
@@ -24,11 +25,25 @@ bool has(const Value& fields, std::string_view name) {
   return value && !value->is_null();
 }
 
+bool is_message(const Value& value) {
+  return value.is_map() && (value.find("role") || (value.find("from") && value.find("value")));
+}
+
 bool is_messages(const Value& value) {
-  return value.is_list() && !value.items.empty() &&
-         std::all_of(value.items.begin(), value.items.end(), [](const Value& m) {
-           return m.is_map() && (m.find("role") || (m.find("from") && m.find("value")));
-         });
+  return value.is_list() && !value.items.empty() && std::ranges::all_of(value.items, is_message);
+}
+
+Value list_of(Value message) {
+  Value out = Value::list();
+  out.items.push_back(std::move(message));
+  return out;
+}
+
+Value message_of(const std::string& role, const Value& content) {
+  Value out = Value::map();
+  out.set("role", Value::text(role));
+  out.set("content", content);
+  return out;
 }
 
 // ShareGPT's {from, value} into {role, content}.
@@ -69,15 +84,16 @@ class Reader {
             content(row_.fields.find("conversations") && !row_.fields.find("messages") ? "conversations" : "messages");
         break;
       case RowKind::prompt_completion:
-        out.prompt = content("prompt"), out.completion = content("completion");
+        if (is_instruction()) {
+          out.completion = answer("output");
+          put_instruction(out);
+        } else {
+          out.prompt = content("prompt"), out.completion = content("completion");
+        }
         break;
       case RowKind::preference:
         out.chosen = content("chosen"), out.rejected = content("rejected");
-        if (has(row_.fields, "prompt")) {
-          out.prompt = content("prompt");
-        } else {
-          split_prompt(out);
-        }
+        put_prompt_of_pair(out);
         break;
     }
     out.conversational = conversational(out);
@@ -116,15 +132,75 @@ class Reader {
            (has(row_.fields, "prompt") && has(row_.fields, "completion"));
   }
 
+  // Alpaca's row: an instruction, perhaps with an input, and an output (or a pair of answers).
+  bool is_instruction() const {
+    const Value* const instruction = row_.fields.find("instruction");
+    return instruction && instruction->is_text() && !has(row_.fields, "prompt");
+  }
+
+  Value answer(const std::string& name) const {
+    const Value out = content(name);
+    if (!out.is_text()) refuse(row_.where, str("field '", name, "' of an instruction is not a text"));
+    return list_of(message_of("assistant", out));
+  }
+
+  // The instruction as a user's message, and as the text that Alpaca was trained with.
+  void put_instruction(TypedRow& row) const {
+    const std::string instruction = row_.fields.find("instruction")->scalar;
+    const Value* const given = row_.fields.find("input");
+    const std::string input = given && given->is_text() ? given->scalar : "";
+    row.prompt = list_of(message_of("user", Value::text(input.empty() ? instruction : instruction + "\n" + input)));
+    row.instruction_text =
+        input.empty() ? str("Below is an instruction that describes a task. Write a response that appropriately "
+                            "completes the request.\n\n### Instruction:\n",
+                            instruction, "\n\n### Response:\n")
+                      : str("Below is an instruction that describes a task, paired with an input that provides further "
+                            "context. Write a response that appropriately completes the request.\n\n### "
+                            "Instruction:\n",
+                            instruction, "\n\n### Input:\n", input, "\n\n### Response:\n");
+  }
+
+  static bool is_one_answer(const Value& answer) {
+    const Value* const role = answer.is_list() && answer.items.size() == 1 ? answer.items[0].find("role") : nullptr;
+    return role && role->scalar == "assistant";
+  }
+
+  void put_prompt_of_pair(TypedRow& row) const {
+    if (has(row_.fields, "prompt")) {
+      row.prompt = content("prompt");
+      // As TRL: a text next to lists of messages repeats what they begin with.
+      if (!row.prompt.is_text() || !row.chosen.is_list() || !row.rejected.is_list()) return;
+    } else if (const Value* const earlier =
+                   row_.fields.find("conversations") ? row_.fields.find("conversations") : row_.fields.find("messages");
+               earlier && is_messages(*earlier) && is_one_answer(row.chosen) && is_one_answer(row.rejected)) {
+      row.prompt = with_roles(*earlier);
+      return;
+    } else if (is_instruction() && row.chosen.is_text() && row.rejected.is_text()) {
+      row.chosen = answer("chosen"), row.rejected = answer("rejected");
+      return put_instruction(row);
+    } else {
+      row.prompt_is_shared = true;
+    }
+    split_prompt(row);
+    if (!row.prompt_is_shared) return;
+    static constexpr std::array used{"chosen", "rejected", "tools", "chat_template_kwargs"};
+    for (const auto& [name, value] : row_.fields.entries)
+      if (value.is_text() && !value.scalar.empty() && std::ranges::find(used, name) == used.end())
+        row.unused_texts.push_back(name);
+  }
+
   RowKind detected() const {
     if (has(row_.fields, "chosen") && has(row_.fields, "rejected")) return RowKind::preference;
     if (has(row_.fields, "prompt") && has(row_.fields, "completion") && !chosen_text_)
+      return RowKind::prompt_completion;
+    if (is_instruction() && has(row_.fields, "output") && !chosen_text_ && !standard())
       return RowKind::prompt_completion;
     if (has(row_.fields, "messages") || has(row_.fields, "conversations")) return RowKind::messages;
     if (has(row_.fields, rules_.target_field)) return RowKind::text;
     no_field(row_, rules_.target_field,
              str("name the field with the text by ", rules_.inform,
-                 ".content_field; or give messages, prompt + completion, or prompt + chosen + rejected"));
+                 ".content_field; or give messages, prompt + completion, instruction + output, or prompt + chosen + "
+                 "rejected"));
   }
 
   Value content(const std::string& name) const {
@@ -132,6 +208,7 @@ class Reader {
     if (!value || value->is_null())
       no_field(row_, name, str("name it with ", rules_.inform, ".format_fields: {your_name: ", name, "}"));
     if (is_messages(*value)) return with_roles(*value);
+    if (is_message(*value)) return with_roles(list_of(*value));
     if (value->is_list() || value->is_map())
       refuse(row_.where, str("field '", name, "' is neither a string nor a list of messages with role and content"));
     return Value::text(value->scalar);
@@ -212,8 +289,9 @@ std::string fields_of(RowKinds kinds) {
 }
 
 std::vector<std::string> fields_read(const FieldRules& rules) {
-  std::vector<std::string> out{"text",       "content", "messages", "conversations", "prompt",
-                               "completion", "chosen",  "rejected", "tools",         "chat_template_kwargs"};
+  std::vector<std::string> out{"text",        "content", "messages", "conversations", "prompt",
+                               "completion",  "chosen",  "rejected", "tools",         "chat_template_kwargs",
+                               "instruction", "input",   "output"};
   out.push_back(rules.target_field);
   if (rules.content_field) out.push_back(*rules.content_field);
   out.insert(out.end(), rules.additional_fields.begin(), rules.additional_fields.end());

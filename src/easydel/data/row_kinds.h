@@ -43,6 +43,11 @@ struct TypedRow {
   Value tools;                                       // null: none
   Value template_arguments;                          // the row's chat_template_kwargs; null: none
   std::string where;
+  // Of an instruction (Alpaca): the prompt as a text, for tokenizers without a chat template. Empty: none.
+  std::string instruction_text;
+  // The pair has no prompt of its own: what both answers begin with was taken.
+  bool prompt_is_shared = false;
+  std::vector<std::string> unused_texts;  // with prompt_is_shared: other fields that hold texts
 };
 
 // How the fields of an inform's rows are found.

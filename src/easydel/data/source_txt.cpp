@@ -1,9 +1,11 @@
 // type: txt. A row is a line, a paragraph (up to an empty line) or the whole file; its field is `text`.
+#include <algorithm>
 #include <array>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/data/rows.h"
+#include "easydel/text/unicode.h"
 
 namespace easydel::data {
 namespace {
@@ -19,19 +21,31 @@ Row row_of(std::string text, const std::filesystem::path& file, int64_t line) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
 
+// Throws UserError if `text`, from line `line` on, is not UTF-8.
+void check_text(std::string_view text, const std::filesystem::path& file, int64_t line) {
+  const size_t valid = text::valid_prefix(text);
+  if (valid == text.size()) return;
+  const auto before = text.substr(0, valid);
+  refuse(str(file.string(), ":", line + std::ranges::count(before, '\n')), "is not UTF-8 text",
+         str("convert it, for example: iconv -f LATIN1 -t UTF-8 ", file.filename().string()));
+}
+
 bool read_txt(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   if (options.sample_by == SampleBy::document) {
     std::string text = files::read_compressed(file);
+    check_text(text, file, 1);
     return is_blank(text) || sink(row_of(std::move(text), file, 1));
   }
   if (options.sample_by == SampleBy::line)
     return for_each_line(file, [&](std::string_view line, int64_t number) {
+      check_text(line, file, number);
       return is_blank(line) || sink(row_of(std::string(line), file, number));
     });
   std::string paragraph;
   int64_t begin = 0;
   const auto give = [&] { return paragraph.empty() || sink(row_of(std::exchange(paragraph, {}), file, begin)); };
   const bool more = for_each_line(file, [&](std::string_view line, int64_t number) {
+    check_text(line, file, number);
     if (is_blank(line)) return give();
     if (paragraph.empty()) {
       begin = number;

@@ -309,7 +309,7 @@ void check_with_torch(const Run& run) {
   const Needs needs = needs_of(run);
   if (!needs.model || !(needs.computing || core_is_there())) return;
   try {
-    core().check(run.config, run.ranks, needs.training);
+    core().check(run.config, run.ranks, {.trains = needs.training, .reads_data = needs.data});
   } catch (const UserError& error) {
     refuse_at_place(run, error);
   }

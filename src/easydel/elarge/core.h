@@ -111,14 +111,20 @@ struct PlannedTensor {
   std::vector<int64_t> shape;
 };
 
+// What a run is for, as far as its checks depend on it.
+struct Purpose {
+  bool trains = false;      // the models are loaded for training
+  bool reads_data = false;  // the first rows of the data are prepared
+};
+
 class Core {
  public:
   virtual ~Core() = default;
   // `trains`: the session will train, so load the model for training.
   virtual std::unique_ptr<Session> open(const Config& config, bool trains) = 0;
-  // Refuses what open() and its session would refuse about the models, without memory for weights and without joining
-  // the other ranks: UserError.
-  virtual void check(const Config& config, int64_t ranks, bool trains) = 0;
+  // Refuses what open() and its session would refuse about the models and the first rows of the data, without memory
+  // for weights and without joining the other ranks: UserError.
+  virtual void check(const Config& config, int64_t ranks, Purpose purpose) = 0;
   // The tensors of a checkpoint for this config.json. UserError if the model cannot be built.
   virtual std::vector<PlannedTensor> plan_model(const Value& config, const Where& where) = 0;
   virtual std::string describe_mesh(const MeshPlan& plan) = 0;

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/config/paths.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/nn/checkpointing_config.h"
+#include "easydel/text/chat_template.h"
 
 namespace easydel::elarge {
 
@@ -40,10 +42,15 @@ void Config::settle(config::Keys& keys) {
     config::Keys own = keys.below(section);
     if (!one.name_or_path.empty()) config::expand_path(one.name_or_path, own, "name_or_path");
     config::expand_path(one.tokenizer, own, "tokenizer");
+    if (one.chat_template_is_file()) config::expand_path(one.chat_template, own, "chat_template");
   };
   expand(model, "model");
   if (teacher_model) expand(*teacher_model, "teacher_model");
-  if (reference_model) expand(*reference_model, "reference_model");
+  if (reference_model) {
+    expand(*reference_model, "reference_model");
+    if (reference_model->chat_template)
+      keys.below("reference_model").no_effect("chat_template", "a reference reads the tokens of the trained model");
+  }
   if (reward_model) expand(*reward_model, "reward_model");
   if (platform.backend && loader.device != DeviceSetting::automatic) {
     const bool cpu = *platform.backend == Backend::cpu;
@@ -62,6 +69,17 @@ void Config::settle(config::Keys& keys) {
         "batch_size",
         str("is ", *mixture.batch_size, ", but trainer.total_batch_size is ", trainer.common.total_batch_size),
         "they are the same thing; give one of them");
+}
+
+std::optional<std::string> read_chat_template(const ModelConfig& model, const std::string& section) {
+  if (!model.chat_template) return std::nullopt;
+  const std::string where = section + ".chat_template";
+  if (model.chat_template_is_file() && !files::is_file(*model.chat_template))
+    refuse(where, "'" + *model.chat_template + "' is neither a file nor a template",
+           "give the path of a Jinja file, or the template's text");
+  const std::string source = model.chat_template_is_file() ? files::read(*model.chat_template) : *model.chat_template;
+  text::ChatTemplate(source, model.chat_template_is_file() ? *model.chat_template : where);
+  return source;
 }
 
 config::Section GenerateAction::section() {

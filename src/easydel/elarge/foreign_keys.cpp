@@ -144,7 +144,11 @@ const std::vector<ForeignKey>& foreign_keys() {
       {{"max_samples", "max_train_samples"},
        "mixture.informs",
        [](const Value& value, const Around&) { return "[{num_rows: " + to_yaml_flow(value) + "}]"; }},
-      {{"template", "chat_template"}, "", nullptr, "the tokenizer's own chat template is used (chat_template.jinja)"},
+      {{"template"},
+       "",
+       nullptr,
+       "the tokenizer's own chat template is used, or the one that model.chat_template gives"},
+      {{"chat_template", "chat_template_path"}, "model.chat_template"},
       // Training.
       {{"stage", "rl"}, "trainer.trainer_type", method_of},
       {{"output_dir"}, "trainer.save_directory"},

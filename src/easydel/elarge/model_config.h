@@ -18,6 +18,7 @@ using models::TaskType;
 struct ModelConfig {
   std::string name_or_path;
   std::optional<std::string> tokenizer;
+  std::optional<std::string> chat_template;
   std::string revision = "main";
   TaskType task = TaskType::auto_bind;
   std::map<std::string, Value> extra_kwargs;
@@ -32,6 +33,9 @@ struct ModelConfig {
                                 "Face cache. A folder without weights starts from random ones.",
                                 required()),
         field<&C::tokenizer>("Folder or Hub name of the tokenizer; null: the model's own."),
+        field<&C::chat_template>(
+            "Chat template instead of the tokenizer's: a Jinja file, or the template itself. It is "
+            "saved with the model."),
         field<&C::revision>("Branch, tag or commit on the Hub. Give a commit to pin the model."),
         field<&C::task>("What the model is for; auto-bind: what its config.json says."),
         field<&C::extra_kwargs>("Additional arguments for loading; any keys."),
@@ -43,7 +47,14 @@ struct ModelConfig {
     for (const auto& [name, value] : extra_kwargs)
       keys.no_effect("extra_kwargs." + name, "loading does not take this argument");
   }
+  bool chat_template_is_file() const {
+    return chat_template && chat_template->find_first_of("{\n") == std::string::npos;
+  }
 };
+
+// The source of model.chat_template; nothing: it is not given. UserError for a file that cannot be read, or a template
+// that cannot be parsed.
+std::optional<std::string> read_chat_template(const ModelConfig& model, const std::string& section);
 
 enum class Precision { standard, high, highest };
 constexpr auto choices(Precision) {

@@ -101,8 +101,10 @@ void check_models(const Config& config, bool with_tokenizer, config::Problems& p
     });
   else if (with_tokenizer && model.is_map())  // a tokenizer reads config.json too
     problems.collect("model.name_or_path", [&] { text::Tokenizer::load(folder); });
+  problems.collect("model.chat_template", [&] { read_chat_template(config.model, "model"); });
   const auto check_side = [&](const std::optional<ModelConfig>& side, const std::string& section) {
     if (!side) return;
+    problems.collect(section + ".chat_template", [&] { read_chat_template(*side, section); });
     const fs::path own = find_model(*side, section, problems);
     if (!own.empty()) check_model(own, overrides, section, problems);
   };

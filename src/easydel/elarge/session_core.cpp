@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/elarge/check_data_core.h"
 #include "easydel/elarge/push.h"
 #include "easydel/generation/constrained.h"
 #include "easydel/generation/generator.h"
@@ -78,7 +79,9 @@ class TorchSession final : public Session {
     if (!tokenizer_ && !loading_.valid()) {
       // A local tokenizer is read while the model is loaded; its errors are reported when it is used.
       const std::string& name = config_.model.tokenizer.value_or(config_.model.name_or_path);
-      if (files::is_folder(name)) loading_ = std::async(std::launch::async, &text::Tokenizer::load, name);
+      if (files::is_folder(name))
+        loading_ =
+            std::async(std::launch::async, &text::Tokenizer::load, name, read_chat_template(config_.model, "model"));
     }
     return model();
   }
@@ -234,9 +237,10 @@ class TorchSession final : public Session {
     train::SideModel out{build_side_model(section), nullptr};
     if (!out.model) return out;
     const std::optional<std::string>& named = side_config(section)->tokenizer;
+    const std::optional<std::string> chat_template = read_chat_template(*side_config(section), section);
     const std::filesystem::path folder =
         named ? hub::resolve_model(*named, section + ".tokenizer") : out.model->folder();
-    if (named || text::Tokenizer::exists(folder)) out.tokenizer = text::Tokenizer::load(folder);
+    if (named || text::Tokenizer::exists(folder)) out.tokenizer = text::Tokenizer::load(folder, chat_template);
     return out;
   }
 
@@ -263,7 +267,8 @@ class TorchSession final : public Session {
     if (!tokenizer_ && loading_.valid()) tokenizer_ = loading_.get();
     if (!tokenizer_)
       tokenizer_ = text::Tokenizer::load(
-          config_.model.tokenizer ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer") : folder());
+          config_.model.tokenizer ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer") : folder(),
+          read_chat_template(config_.model, "model"));
     return tokenizer_;
   }
 
@@ -296,7 +301,8 @@ std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config
                           weights->where};
 }
 
-void check_session(const Config& config, int64_t ranks, bool trains) {
+void check_session(const Config& config, int64_t ranks, Purpose purpose) {
+  const bool trains = purpose.trains;
   const mesh::Mesh mesh = mesh_of(config, ranks);
   const train::MethodFacts& facts = config.trainer.facts();
   const auto check_model = [&](const ModelConfig& model, const std::string& section, bool training) {
@@ -311,14 +317,23 @@ void check_session(const Config& config, int64_t ranks, bool trains) {
                : str("trainer_type ", config.trainer.common.trainer_type, " trains a model for ",
                      models::name_of(facts.task)));
   };
-  check_task(config.model, "model", check_model(config.model, "model", trains));
-  if (config.reference_model)
-    check_task(*config.reference_model, "reference_model",
-               check_model(*config.reference_model, "reference_model", false));
+  const models::CheckedModel model = check_model(config.model, "model", trains);
+  check_task(config.model, "model", model.task);
+  const auto check_vocabulary = [&](const ModelConfig& side, const std::string& section, int64_t vocabulary) {
+    if (trains) check_same_vocabulary(config.model, model.vocabulary, side, section, vocabulary);
+  };
+  if (config.reference_model) {
+    const models::CheckedModel side = check_model(*config.reference_model, "reference_model", false);
+    check_task(*config.reference_model, "reference_model", side.task);
+    if (facts.reference != train::SideModelUse::none)
+      check_vocabulary(*config.reference_model, "reference_model", side.vocabulary);
+  }
   if (config.teacher_model && trains && facts.teacher != train::SideModelUse::none)
-    check_model(*config.teacher_model, "teacher_model", false);
+    check_vocabulary(*config.teacher_model, "teacher_model",
+                     check_model(*config.teacher_model, "teacher_model", false).vocabulary);
   if (config.reward_model && trains && facts.reward != train::SideModelUse::none)
     check_model(*config.reward_model, "reward_model", false);
+  if (purpose.reads_data) check_data(config, model.vocabulary, trains);
 }
 
 std::unique_ptr<Session> open_session(const Config& config, bool trains) {

@@ -13,7 +13,7 @@ namespace easydel::elarge {
 std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config, bool training);
 
 // As Core::check.
-void check_session(const Config& config, int64_t ranks, bool trains);
+void check_session(const Config& config, int64_t ranks, Purpose purpose);
 std::unique_ptr<Session> open_session(const Config& config, bool trains);
 
 }  // namespace easydel::elarge

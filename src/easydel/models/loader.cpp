@@ -347,7 +347,7 @@ std::shared_ptr<Model> load_model(const fs::path& folder, const LoadOptions& opt
   return Loader::load(folder, options);
 }
 
-Task check_model(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {
+CheckedModel check_model(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {
   const Opened opened = open(folder, options, mesh);
   nn::ParameterTable table;
   nn::Building building{table, opened.types.compute, options.team, {}, {}, {}, {}, {}};
@@ -363,7 +363,7 @@ Task check_model(const fs::path& folder, const LoadOptions& options, const mesh:
   if (quantizer) quantizer->refuse_none();
   if (opened.checkpoint)
     opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
-  return task_of(opened.reader());
+  return {task_of(opened.reader()), model->vocabulary()};
 }
 
 std::shared_ptr<Model> copy_model(const Model& model) { return Loader::copy(model); }

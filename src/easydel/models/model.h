@@ -124,14 +124,20 @@ struct LoadOptions {
   std::shared_ptr<nn::WeightPolicy> weight_policy = {};
 };
 
+// What check_model found out.
+struct CheckedModel {
+  Task task = Task::causal_lm;
+  int64_t vocabulary = 0;
+};
+
 // Loads a folder with config.json and weights; without weights it starts from random values (transformers'
 // distributions, our generator: f(seed, path, element)). For a model that also sees or hears, its text part. Throws
 // UserError: no config, unknown model type or architecture, missing, unexpected or misshapen tensors (all of them are
 // listed), an unsupported value in config.json.
 std::shared_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options);
 // Throws all of load_model's UserErrors, without allocating or reading weights. `mesh`: that of the ranks that will
-// share the model and are not connected yet (options.team is this rank alone). Returns the model's task.
-Task check_model(const std::filesystem::path& folder, const LoadOptions& options, const mesh::Mesh& mesh);
+// share the model and are not connected yet (options.team is this rank alone).
+CheckedModel check_model(const std::filesystem::path& folder, const LoadOptions& options, const mesh::Mesh& mesh);
 // The same weights again as an independent, frozen model (a reference model).
 std::shared_ptr<Model> copy_model(const Model& model);
 

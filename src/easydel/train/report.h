@@ -17,6 +17,8 @@ struct StepReport {
   int64_t step = 0, steps = 0;  // updates done; updates of the run
   double epoch = 0;             // how far, in epochs
   double loss = 0, learning_rate = 0;
+  double mean_loss = 0;    // over the last steps, for people
+  int64_t mean_steps = 1;  // how many those are
   std::optional<double> gradient_norm;
   int64_t tokens = 0;                                     // in this step
   int64_t tokens_seen = 0;                                // since the run began
@@ -36,11 +38,20 @@ struct EvaluationReport {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
+// How far something is that takes long before there is a report of it.
+struct Work {
+  enum class Kind : uint8_t { reading, step, evaluation };
+  Kind kind = Kind::step;
+  // Rows that were tokenized; micro-batches; batches. total 0: unknown. Rows: the same numbers at the end.
+  int64_t done = 0, total = 0;
+};
+
 // Who watches a run. Called by the training thread.
 class Watcher {
  public:
   virtual ~Watcher() = default;
   virtual void started(int64_t /*step*/, int64_t /*steps*/) {}
+  virtual void worked(const Work&) {}
   virtual void stepped(const StepReport&) {}
   virtual void evaluated(const EvaluationReport&) {}
   virtual void finished() {}

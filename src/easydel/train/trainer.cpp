@@ -53,6 +53,10 @@ Forwarding Trainer::forwarding(bool training) const {
   return out;
 }
 
+void Trainer::worked(Work::Kind kind, int64_t done, int64_t total) const {
+  if (parts_.watcher && ranks_.first()) parts_.watcher->worked({kind, done, total});
+}
+
 Trainer::RankBatch Trainer::rank_batch_of(const MicroBatch& micro) const {
   const std::span<const data::Example* const> all(micro);
   const auto [begin, end] = ranks_.rows(int64_t(micro.size()));
@@ -108,6 +112,7 @@ std::optional<Trainer::StepResult> Trainer::update(int64_t step, bool metrics, c
   double sum = 0;
   int64_t tokens = 0;  // of the micro-batches before
   for (const RankBatch& part : parts) {
+    worked(Work::Kind::step, &part - parts.data(), int64_t(parts.size()));
     if (&part != &parts.front() && stop()) {
       optimizer_->drop_gradients();
       return std::nullopt;
@@ -153,10 +158,12 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
   EvaluationReport report;
   std::vector<Metric> metrics;
   double sum = 0, weight = 0;
-  int64_t batches = 0;
+  int64_t batches = 0, all_batches = (int64_t(order.size()) + at_once - 1) / at_once;
+  all_batches = std::min(all_batches, config().max_evaluation_steps.value_or(all_batches));
   for (size_t i = 0; i < order.size(); i += size_t(at_once), ++batches) {
     if (config().max_evaluation_steps && batches == *config().max_evaluation_steps) break;
     if (stop()) return std::nullopt;
+    worked(Work::Kind::evaluation, batches, all_batches);
     MicroBatch micro;
     for (size_t k = i; k < std::min(order.size(), i + size_t(at_once)); ++k)
       micro.push_back(&evaluation_->at(order[k]));

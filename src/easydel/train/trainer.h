@@ -101,6 +101,7 @@ class Trainer {
   using Stop = std::function<bool()>;
   const TrainerConfig& config() const { return parts_.trainer.common; }
   void freeze();
+  void worked(Work::Kind kind, int64_t done, int64_t total) const;  // tells the watcher
   void build_data();
   void make_plan();
   void resume();
@@ -142,6 +143,11 @@ class Trainer {
   std::string changes_;           // of the configuration since the checkpoint; empty: none
   bool router_losses_ = false;    // are part of every loss
 };
+
+// Prepares the first rows of the data as such a trainer would, without a model, for one of `vocabulary` tokens.
+// UserError as Trainer.
+void check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
+                std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary);
 
 // The examples that such a trainer would learn from, without a model. UserError as Trainer.
 std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data::MixtureConfig& mixture,

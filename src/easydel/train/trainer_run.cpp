@@ -1,7 +1,10 @@
 // A run from its first step to its end: what is reported, evaluated and saved on the way, and why it stops.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
+#include <numeric>
 
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
@@ -11,6 +14,7 @@
 #include "easydel/ops/product.h"
 #include "easydel/tensor/executor.h"
 #include "easydel/train/interrupt.h"
+#include "easydel/train/time_left.h"
 #include "easydel/train/trainer.h"
 
 namespace easydel::train {
@@ -48,6 +52,10 @@ class Trainer::Course {
     outcome_.step = plan_.from_step, outcome_.steps = plan_.steps, outcome_.checkpoint = trainer.last_saved_;
     outcome_.before = report_of(history_.first_evaluation);
     if (config_.training_time_limit) limit_ = seconds_of(*config_.training_time_limit).value_or(0);
+    // A forward alone costs a third of forward and backward. A disk writes some hundred MB a second.
+    const double tokens_in_step = double(plan_.tokens) / double(std::max<int64_t>(1, plan_.steps_in_epoch));
+    time_left_ = TimeLeft(plan_.tokens > 0 ? double(plan_.evaluation_tokens) / tokens_in_step / 3 : 0,
+                          double(plan_.checkpoint_bytes) / 500e6);
     flops_per_token_ =
         trainer.parts_.model->training_flops_per_token(plan_.examples ? plan_.tokens / plan_.examples : 1);
     if (config_.report_metrics && trainer.ranks_.first()) {
@@ -140,6 +148,10 @@ class Trainer::Course {
     history_.unrecorded_loss += result->loss, ++history_.unrecorded_steps;
     StepReport report = report_of(*result);
     report.logged = logged;
+    last_losses_.push_back(result->loss);
+    if (int64_t(last_losses_.size()) > std::min<int64_t>(config_.log_steps, 1000)) last_losses_.pop_front();
+    report.mean_steps = int64_t(last_losses_.size());
+    report.mean_loss = std::accumulate(last_losses_.begin(), last_losses_.end(), 0.0) / double(report.mean_steps);
     if (recorded) {
       StepReport record = report;
       record.loss = std::exchange(history_.unrecorded_loss, 0) / double(std::exchange(history_.unrecorded_steps, 0));
@@ -196,6 +208,7 @@ class Trainer::Course {
     EvaluationReport& report = *made;
     report.step = outcome_.step;
     paused_ += report.seconds;
+    time_left_.add_evaluation(report.seconds);
     if (records_) records_->add(as_record(report, prefix()));
     watcher_.evaluated(report);
     const RunHistory::Evaluation evaluation{report.step, report.loss};
@@ -213,6 +226,7 @@ class Trainer::Course {
     trainer_.save(outcome_.step);
     outcome_.checkpoint = trainer_.last_saved_;
     paused_ += seconds_since(begin);
+    time_left_.add_save(seconds_since(begin));
     last_save_ = seconds();
   }
 
@@ -233,9 +247,19 @@ class Trainer::Course {
     report.examples_per_second = double(result.examples) / since;
     report.teraflops = report.tokens_per_second * flops_per_token_ / 1e12;
     if (peak_) report.share_of_peak = report.teraflops / *peak_;
-    const auto done = double(report.step - plan_.from_step);
-    report.seconds_left = trained / done * double(plan_.steps - report.step);
+    time_left_.add_step(since);
+    report.seconds_left = seconds_left(report.step);
     return report;
+  }
+
+  // What is due after this step alone (its own evaluation and save, too).
+  double seconds_left(int64_t step) const {
+    const bool evaluates = trainer_.evaluation_ && config_.do_eval;
+    const int64_t evaluations =
+        evaluates ? due_between(step - 1, plan_.steps, config_.evaluation_steps.value_or(plan_.steps_in_epoch), true)
+                  : 0;
+    const int64_t saves = due_between(step - 1, plan_.steps, config_.save_steps.value_or(0), config_.do_last_save);
+    return time_left_.left(plan_.steps - step, evaluations, saves);
   }
 
   // The state before this step already leads here, so it is kept under a name that no run resumes from.
@@ -267,6 +291,8 @@ class Trainer::Course {
   double reported_ = 0;   // seconds of training at the last report
   double last_save_ = 0;  // seconds
   double losses_ = 0;
+  std::deque<double> last_losses_;  // as many as log_steps
+  TimeLeft time_left_;
   Outcome outcome_;
 };
 

@@ -5,6 +5,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/base/names.h"
 #include "easydel/base/regular_expression.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/models/load_types.h"
@@ -99,6 +100,39 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
   return options;
 }
 
+// The same for the data to evaluate on, which `options` of the training data become; false: there are none, or the run
+// does not evaluate.
+bool evaluation_data(const TrainerSection& trainer, const data::MixtureConfig& mixture, data::DatasetOptions& options) {
+  options.informs = data::evaluation_informs(mixture);
+  if (!trainer.common.do_eval) return false;
+  if (options.informs.empty()) {
+    log::warning(
+        "trainer.do_eval: there is no evaluation data, so nothing will be evaluated; give an inform with split: "
+        "validation, or mixture.evaluation");
+    return false;
+  }
+  options.section = "mixture.evaluation";
+  options.mixture = {}, options.weights = {};
+  options.packing = packing_of(trainer, mixture, true);
+  options.shuffled = options.shuffle_documents = false;
+  return true;
+}
+
+// Refuses rows with a token that the model has no embedding for.
+data::Prepare within_vocabulary(data::Prepare prepare, int64_t vocabulary, const text::Tokenizer& tokenizer) {
+  return [prepare = std::move(prepare), vocabulary, &tokenizer](const data::TypedRow& row) {
+    data::Prepared out = prepare(row);
+    if (!out.example || out.example->tokens.empty()) return out;
+    const int32_t most = *std::ranges::max_element(out.example->tokens);
+    if (most >= vocabulary)
+      refuse(row.where,
+             str("its token ", most, " ('", tokenizer.token_of(most), "') is outside the model's vocabulary of ",
+                 counted(vocabulary, "token")),
+             "the tokenizer belongs to another model; give the model's own");
+    return out;
+  };
+}
+
 // Rows have a limit on either side; the smaller one holds.
 void limit_length(TrainerSection& trainer, const data::MixtureConfig& mixture) {
   if (const auto most = mixture.tokenization.max_length)
@@ -106,6 +140,17 @@ void limit_length(TrainerSection& trainer, const data::MixtureConfig& mixture) {
 }
 
 }  // namespace
+
+void check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
+                std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary) {
+  limit_length(trainer, mixture);
+  const std::unique_ptr<Method> method = build_method({trainer, mixture, tokenizer, nullptr});
+  const data::Prepare prepare = within_vocabulary(preparation(*method, trainer.method()), vocabulary, *tokenizer);
+  data::DatasetOptions options;
+  if (!data::training_informs(mixture).empty())
+    data::check_first_rows(options = training_data(trainer, mixture), prepare);
+  if (evaluation_data(trainer, mixture, options)) data::check_first_rows(options, prepare);
+}
 
 std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data::MixtureConfig& mixture,
                                              std::shared_ptr<const text::Tokenizer> tokenizer) {
@@ -135,31 +180,25 @@ void Trainer::freeze() {
            "see `easydel describe model` for their names");
   if (!left)
     refuse(where, "'" + *config().frozen_parameters + "' matches every parameter, so there is nothing to train");
-  log::info(where, ": ", frozen, " parameters are frozen, ", left, " are trained");
+  log::info(where, ": ", counted(frozen, "parameter"), frozen == 1 ? " is" : " are", " frozen, ", left,
+            left == 1 ? " is" : " are", " trained");
 }
 
 void Trainer::build_data() {
-  const data::Prepare prepare = preparation(*method_, parts_.trainer.method());
+  const data::Prepare prepare =
+      within_vocabulary(preparation(*method_, parts_.trainer.method()), parts_.model->vocabulary(), *parts_.tokenizer);
   data::DatasetOptions options = training_data(parts_.trainer, parts_.mixture);
+  options.on_rows = [this](int64_t rows) { worked(Work::Kind::reading, rows, 0); };
   training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
   if (parts_.mixture.save && ranks_.first())
     data::save_dataset("mixture.save", *training_, parts_.mixture, parts_.trainer.saved_examples());
+  worked(Work::Kind::reading, 1, 1);  // done
   source_ = std::make_unique<DatasetSource>(training_, config().total_batch_size, config().gradient_accumulation_steps,
                                             config().per_epoch_training_steps.value_or(0));
 
-  options.informs = data::evaluation_informs(parts_.mixture);
-  if (!config().do_eval) return;
-  if (options.informs.empty()) {
-    log::warning(
-        "trainer.do_eval: there is no evaluation data, so nothing will be evaluated; give an inform with split: "
-        "validation, or mixture.evaluation");
-    return;
-  }
-  options.section = "mixture.evaluation";
-  options.mixture = {}, options.weights = {};
-  options.packing = packing_of(parts_.trainer, parts_.mixture, true);
-  options.shuffled = options.shuffle_documents = false;
+  if (!evaluation_data(parts_.trainer, parts_.mixture, options)) return;
   evaluation_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
+  worked(Work::Kind::reading, 1, 1);
 }
 
 void Trainer::make_plan() {
@@ -198,12 +237,13 @@ void Trainer::make_plan() {
 }
 
 std::string RunPlan::text() const {
-  std::string out = str("model       ", parameters, " parameters, ", trainable, " of them trained\n");
-  out += str("data        ", examples, " examples of at most ", longest, " tokens; ", tokens, " tokens in an epoch, ",
-             labels, " of them learned\n");
+  std::string out = str("model       ", counted(parameters, "parameter"), ", ", trainable, " of them trained\n");
+  out += str("data        ", counted(examples, "example"), " of at most ", counted(longest, "token"), "; ",
+             counted(tokens, "token"), " in an epoch, ", labels, " of them learned\n");
   if (evaluation_examples)
-    out += str("evaluation  ", evaluation_examples, " examples, ", evaluation_tokens, " tokens\n");
-  out += str("steps       ", steps, " of ", update, " examples",
+    out +=
+        str("evaluation  ", counted(evaluation_examples, "example"), ", ", counted(evaluation_tokens, "token"), "\n");
+  out += str("steps       ", steps, " of ", counted(update, "example"),
              micro_batches > 1 ? str(" in ", micro_batches, " parts") : std::string(), "; ", steps_in_epoch,
              " in an epoch", from_step ? str("; going on after step ", from_step) : std::string(), "\n");
   out += str("memory      about ", bytes_text(bytes()), ": weights ", bytes_text(weight_bytes), ", gradients ",

@@ -33,6 +33,7 @@ TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& na
 struct TokenizerSettings {
   std::optional<TokenId> bos, eos, pad, unk;
   std::optional<std::string> chat_template;
+  bool chat_template_is_given = false;
   bool clean_up = false;
   ClassDecoding decoding;
   std::vector<std::filesystem::path> files;
@@ -58,6 +59,7 @@ class JsonTokenizer final : public Tokenizer {
   std::optional<TokenId> pad_id() const override { return settings_.pad; }
   std::optional<TokenId> unk_id() const override { return settings_.unk; }
   std::optional<std::string> chat_template() const override { return settings_.chat_template; }
+  bool chat_template_is_given() const override { return settings_.chat_template_is_given; }
   const std::vector<std::filesystem::path>& files() const override { return settings_.files; }
 
  private:

@@ -45,8 +45,10 @@ class Tokenizer {
 
   // Loads a folder or a tokenizer file (tokenizer.json also as .gz). UserError: missing, broken, or a format that is
   // not built yet. Also reads, from the same folder: tokenizer_config.json, special_tokens_map.json,
-  // chat_template.jinja, and the ids in config.json and generation_config.json.
-  static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& folder_or_file);
+  // chat_template.jinja, and the ids in config.json and generation_config.json. `chat_template`: takes the place of
+  // theirs, and is saved with the tokenizer.
+  static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& folder_or_file,
+                                               const std::optional<std::string>& chat_template = std::nullopt);
 
   static bool exists(const std::filesystem::path& folder_or_file);  // true if load() would find a file
 
@@ -73,7 +75,8 @@ class Tokenizer {
   virtual std::optional<TokenId> eos_id() const = 0;
   virtual std::optional<TokenId> pad_id() const = 0;
   virtual std::optional<TokenId> unk_id() const = 0;
-  virtual std::optional<std::string> chat_template() const = 0;  // the default one
+  virtual std::optional<std::string> chat_template() const = 0;  // the default one, or the given one
+  virtual bool chat_template_is_given() const { return false; }  // it was given to load(), so no file has it
 
   // The files that this tokenizer was read from.
   virtual const std::vector<std::filesystem::path>& files() const = 0;

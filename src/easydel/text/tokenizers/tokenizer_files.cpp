@@ -264,7 +264,8 @@ bool Tokenizer::exists(const fs::path& where) {
   return files::is_folder(where) ? !find_file(where).empty() : files::exists(where);
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
+std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where,
+                                                 const std::optional<std::string>& chat_template) {
   bool is_folder = files::is_folder(where);
   if (!is_folder && !files::exists(where)) refuse(where.string(), "no such file or folder", what_works);
   fs::path file = is_folder ? tokenizer_file(where) : where;
@@ -273,6 +274,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   bool bare = file.filename() == "vocab.json" || file.filename() == "vocab.txt";
   TokenizerSettings settings;
   settings.files.push_back(file);
+  settings.chat_template_is_given = chat_template.has_value();
   if (!is_folder && !bare) {
     NamedTokens named;
     ReadTokenizer read = read_any(file, Value::map(), Value::map(), named);
@@ -280,7 +282,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
     settings.eos = read.eos;
     settings.pad = read.pad;
     settings.unk = read.unk;
-    settings.chat_template = std::move(read.chat_template);
+    settings.chat_template = chat_template ? chat_template : std::move(read.chat_template);
     return std::make_shared<JsonTokenizer>(std::move(read.parts), std::move(settings));
   }
   fs::path folder = is_folder ? where : where.parent_path();
@@ -340,7 +342,9 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where) {
   // For byte pairs, transformers 5 does not change the text, whatever the configuration says.
   settings.clean_up = bool_field(config, "clean_up_tokenization_spaces", false) && !parts.model->is_bpe();
   fs::path jinja = folder / "chat_template.jinja";
-  if (files::is_file(jinja)) {
+  if (chat_template) {
+    settings.chat_template = chat_template;
+  } else if (files::is_file(jinja)) {
     settings.chat_template = files::read(jinja);
     settings.files.push_back(jinja);
   } else {
@@ -360,6 +364,7 @@ void save_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
     else
       files::write(to, files::read(file));
   }
+  if (tokenizer.chat_template_is_given()) files::write(folder / "chat_template.jinja", *tokenizer.chat_template());
 }
 
 }  // namespace easydel::text
