@@ -40,9 +40,7 @@ bool turns_by_length(const Value& config) {
 }
 
 Order order_of(const Value& config) {
-  static const std::set<std::string, std::less<>> scanned = {
-      "bamba",   "falcon_h1",  "falcon_mamba",     "granitemoehybrid", "jamba",      "kimi_linear", "mamba", "mamba2",
-      "minimax", "nemotron_h", "qwen3_5_moe_text", "qwen3_5_text",     "qwen3_next", "rwkv",        "xlstm", "zamba2"};
+  static const std::set<std::string, std::less<>> scanned = {"minimax", "rwkv", "xlstm"};
   const Value* const alibi = config.find("alibi");
   const bool reference = alibi && alibi->as_bool().value_or(false);
   if (reference || scanned.contains(config.find("model_type")->scalar)) return Order::scanned;

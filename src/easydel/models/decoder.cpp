@@ -1,5 +1,6 @@
 #include "easydel/models/decoder.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "easydel/base/error.h"
@@ -90,6 +91,19 @@ std::unique_ptr<nn::Cache> Decoder::make_cache(int64_t slots, int64_t length) co
   nn::CacheShape shape{{}, compute_, embedding_->table().entry().shard.device()};
   for (const auto& block : blocks_) shape.layers.push_back(block.layer->cache());
   return std::make_unique<nn::Cache>(shape, slots, length);
+}
+
+int64_t Decoder::turning_length() const {
+  int64_t least = 0;
+  const auto consider = [&](const ops::RopeSpec& rope) {
+    const bool turns = rope.type == ops::RopeType::dynamic || rope.type == ops::RopeType::longrope;
+    const int64_t length = rope.type == ops::RopeType::dynamic ? rope.max_positions : rope.original_max_positions;
+    if (turns) least = least == 0 ? length : std::min(least, length);
+  };
+  if (spec_.rope) consider(*spec_.rope);
+  for (const DecoderLayerSpec& layer : spec_.layers)
+    if (layer.rope) consider(*layer.rope);
+  return least;
 }
 
 double Decoder::training_flops_per_token(int64_t length) const {

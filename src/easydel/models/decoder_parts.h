@@ -22,7 +22,9 @@ class DecoderAttention : public nn::Layer {
 
   nn::LayerOutput forward(const Tensor& x, nn::Pass& pass) const override { return forward(x, pass, false); }
   nn::LayerOutput forward_requested(const Tensor& x, nn::Pass& pass) const override { return forward(x, pass, true); }
-  nn::CacheLayer cache() const override { return {kv_heads_, sizes_.head_dim, sizes_.v_dim, {}}; }
+  nn::CacheLayer cache() const override {
+    return {kv_heads_, sizes_.head_dim, sizes_.v_dim, {}, attention_.window, attention_.chunk};
+  }
   double mixing_flops(int64_t length) const override;
 
  protected:

@@ -130,7 +130,7 @@ Tensor GemmaAttention::operator()(const Tensor& x, Pass& pass, const Tensor& sto
 }
 
 nn::CacheLayer GemmaAttention::cache() const {
-  return own_ ? nn::CacheLayer{kv_heads_, head_dim_, head_dim_, {}} : nn::CacheLayer{};
+  return own_ ? nn::CacheLayer{kv_heads_, head_dim_, head_dim_, {}, attention_.window} : nn::CacheLayer{};
 }
 
 double GemmaAttention::mixing_flops(int64_t length) const {

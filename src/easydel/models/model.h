@@ -67,6 +67,9 @@ class Model {
   // A cached sequence that grows past this length is recomputed from its first token, because longer sequences have
   // other rotary frequencies. 0: never.
   virtual int64_t restart_length() const { return 0; }
+  // Of sequences longer than this, a token's rotary frequencies depend on the length at which it was first due. 0:
+  // never.
+  virtual int64_t turning_length() const { return 0; }
   // Keys and values for `slots` sequences of at most `length` tokens.
   virtual std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const = 0;
   // Forward + backward floating point operations per token at context length `length`, for TFLOP/s.

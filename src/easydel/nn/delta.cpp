@@ -1,12 +1,11 @@
 #include "easydel/nn/delta.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/softplus.h>
 
 #include <cmath>
 
 #include "easydel/ops/norm.h"
+#include "easydel/ops/softplus.h"
 
 namespace easydel::nn {
 namespace {
@@ -89,8 +88,8 @@ LayerOutput GatedDelta::forward(const Tensor& outside, Pass& pass) const {
   ops::RecurrenceTensors memory =
       lookup(heads(0, spec_.k_heads, spec_.k_dim), heads(keys_, spec_.k_heads, spec_.k_dim));
   memory.v = heads(2 * keys_, spec_.v_heads, spec_.v_dim);
-  memory.beta = at::sigmoid(in.b);
-  memory.rate = -wide(a_log_).exp() * at::softplus(in.a.to(at::kFloat) + wide(step_bias_));
+  memory.beta = ops::activate(in.b, ops::Activation::sigmoid);
+  memory.rate = -wide(a_log_).exp() * ops::softplus(in.a.to(at::kFloat) + wide(step_bias_));
   const Tensor read = pass.stream().recurrent(layer_, 1, {.delta = true}, memory).to(outside.scalar_type());
   const Tensor gate = ops::activate(in.gate.to(at::kFloat), ops::Activation::silu);
   const Tensor y = (norm_(read).to(at::kFloat) * gate).to(outside.scalar_type());
@@ -134,13 +133,13 @@ LayerOutput KimiDelta::forward(const Tensor& outside, Pass& pass) const {
   const Tensor q = mixed(q_, q_convolution_, 0, "mixer_query"), k = mixed(k_, k_convolution_, 1, "mixer_key");
   ops::RecurrenceTensors memory = lookup(q, k);
   memory.v = mixed(v_, v_convolution_, 2, "mixer_value");
-  memory.beta = at::sigmoid(beta_(x, pass, "mixer_beta"));
+  memory.beta = ops::activate(beta_(x, pass, "mixer_beta"), ops::Activation::sigmoid);
   const Tensor forget = forget_out_(forget_in_(x, pass, "mixer_forget_in"), pass, "mixer_forget").to(at::kFloat);
-  const Tensor step = at::softplus((forget + wide(step_bias_)).view(per_head));
+  const Tensor step = ops::softplus((forget + wide(step_bias_)).view(per_head));
   memory.rate = -wide(a_log_).exp().view({1, spec_.v_heads, 1}) * step;
   const Tensor read = pass.stream().recurrent(layer_, 3, {.delta = true}, memory).to(outside.scalar_type());
   const Tensor gate = gate_out_(gate_in_(x, pass, "mixer_gate_in"), pass, "mixer_gate").view(per_head);
-  const Tensor y = (norm_(read).to(at::kFloat) * at::sigmoid(gate.to(at::kFloat))).to(outside.scalar_type());
+  const Tensor y = (norm_(read).to(at::kFloat) * ops::activate(gate.to(at::kFloat), ops::Activation::sigmoid)).to(outside.scalar_type());
   return {out_(y.reshape({tokens, channels_}), pass, "mixer_output"), {}};
 }
 

@@ -3,7 +3,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/softplus.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include "easydel/base/error.h"
 #include "easydel/nn/weight.h"
 #include "easydel/ops/norm.h"
+#include "easydel/ops/softplus.h"
 
 namespace easydel::nn {
 namespace {
@@ -83,7 +83,7 @@ LayerOutput Mamba::forward(const Tensor& outside, Pass& pass) const {
   const Tensor b = normed(parts.narrow(1, spec_.rank, state), b_norm_);
   const Tensor c = normed(parts.narrow(1, spec_.rank + state, state), c_norm_);
   const Tensor raw = step_weight_.entry().weight->product(rank.contiguous(), {}, {}, pass);
-  const Tensor step = at::softplus(raw.to(at::kFloat) + in_fp32(step_bias_));
+  const Tensor step = ops::softplus(raw.to(at::kFloat) + in_fp32(step_bias_));
   const Tensor wide_x = x.to(at::kFloat);
 
   ops::RecurrenceTensors scan;
@@ -140,6 +140,8 @@ Tensor Mamba2::gated(const Tensor& y, const Tensor& gate) const {
   return spec_.gate == Mamba2Spec::Gate::after_norm ? gates(out) : out;
 }
 
+bool Mamba2::is_bounded() const { return spec_.least_step > 0.0 || std::isfinite(spec_.most_step); }
+
 // Bounds the steps of prompt tokens alone: neither transformers nor the kernels of the paper's authors bound the step
 // of a token that is decoded by itself.
 Tensor Mamba2::bounded(const Tensor& step, const Pass& pass) const {
@@ -159,8 +161,8 @@ LayerOutput Mamba2::forward(const Tensor& outside, Pass& pass) const {
   const Tensor convolved = convolution_(all.narrow(1, inner, mixed_), layer_, 0, pass);
   const Tensor mixed = pass.stream().visible(ops::activate(convolved, spec_.activation)).to(at::kFloat);
   const Tensor raw = all.narrow(1, inner + mixed_, spec_.heads).to(at::kFloat) + in_fp32(step_bias_);
-  Tensor step = at::softplus(raw);
-  if (spec_.least_step > 0.0 || std::isfinite(spec_.most_step)) step = bounded(step, pass);
+  Tensor step = ops::softplus(raw);
+  if (is_bounded()) step = bounded(step, pass);
   const Tensor x = mixed.narrow(1, 0, inner).view({tokens, spec_.heads, spec_.head_dim});
 
   ops::RecurrenceTensors scan;
@@ -174,7 +176,7 @@ LayerOutput Mamba2::forward(const Tensor& outside, Pass& pass) const {
 }
 
 CacheLayer Mamba2::cache() const {
-  return {.states = {convolution_.state(), {spec_.heads, spec_.state, spec_.head_dim}}};
+  return {.states = {convolution_.state(), {spec_.heads, spec_.state, spec_.head_dim}}, .by_role = is_bounded()};
 }
 
 double Mamba2::mixing_flops(int64_t) const { return 6.0 * double(spec_.inner * spec_.state); }

@@ -68,6 +68,7 @@ class Mamba2 final : public Layer {
 
  private:
   Tensor gated(const Tensor& y, const Tensor& gate) const;
+  bool is_bounded() const;
   Tensor bounded(const Tensor& step, const Pass& pass) const;
 
   Mamba2Spec spec_;

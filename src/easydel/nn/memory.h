@@ -16,8 +16,11 @@ namespace easydel::nn {
 
 // What one layer keeps of a sequence: keys and values for each token, states whose size does not grow, or both.
 struct CacheLayer {
-  int64_t kv_heads = 0, k_dim = 0, v_dim = 0;  // kv_heads 0: no keys and values
-  std::vector<std::vector<int64_t>> states;    // shapes; kept in fp32, zero at the start of a sequence
+  int64_t kv_heads = 0, k_dim = 0, v_dim = 0;     // kv_heads 0: no keys and values
+  std::vector<std::vector<int64_t>> states = {};  // shapes; kept in fp32, zero at the start of a sequence
+  // Tokens whose keys a token sees: the last `window` ones with its own, or those of its own chunk. 0: all.
+  int64_t window = 0, chunk = 0;
+  bool by_role = false;  // the arithmetic of a token depends on whether it is prompt or was generated
 
   bool empty() const { return kv_heads == 0 && states.empty(); }
 };

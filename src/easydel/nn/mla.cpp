@@ -83,7 +83,7 @@ class Mla final : public Layer {
     return {output_(mixed.reshape({tokens, heads_ * spec_.v_dim}), pass, "attn_output"), {}};
   }
 
-  CacheLayer cache() const override { return {spec_.cache_heads, row_size(), 0, {}}; }
+  CacheLayer cache() const override { return {.kv_heads = spec_.cache_heads, .k_dim = row_size(), .by_role = true}; }
 
   double mixing_flops(int64_t length) const override {
     double seen = double(length) / 2;

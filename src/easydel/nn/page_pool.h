@@ -7,19 +7,18 @@
 
 #include "easydel/nn/memory.h"
 #include "easydel/nn/page_counts.h"
+#include "easydel/nn/page_layout.h"
 
 namespace easydel::nn {
 
-// A page is one block, so that it can be copied or stored as a whole: of each layer in turn the keys
-// [kv_head][token][k_dim], then the values [kv_head][token][v_dim]. Storage is reserved for a number of pages, but the
-// system provides memory only for what is written.
+// Storage is reserved for a number of pages, but the system provides memory only for what is written.
 class PagePool {
  public:
   // Room for `pages` pages; take() doubles it when they are all in use.
   PagePool(const CacheShape& shape, int64_t page_tokens, int64_t pages);
 
-  bool empty() const { return page_elements_ == 0; }  // no layer has keys
-  int64_t page_tokens() const { return page_tokens_; }
+  bool empty() const { return layout_.page_elements() == 0; }  // no layer has keys
+  int64_t page_tokens() const { return layout_.page_tokens(); }
   int64_t page_bytes() const;
   int64_t used() const { return counts_.used(); }  // pages that have an owner
 
@@ -38,14 +37,10 @@ class PagePool {
   const Tensor& values(int64_t layer) const { return layers_[size_t(layer)].values; }
 
  private:
-  struct LayerPages {
-    int64_t heads = 0, k_dim = 0, v_dim = 0, k_offset = 0, v_offset = 0;  // offsets in a page, in elements
-    Tensor keys, values;
-  };
-
   void reserve(int64_t pages);
 
-  int64_t page_tokens_, page_elements_ = 0, capacity_ = 0;
+  PageLayout layout_;
+  int64_t capacity_ = 0;
   at::TensorOptions options_;
   Tensor storage_;  // [capacity, page elements]
   std::vector<LayerPages> layers_;
