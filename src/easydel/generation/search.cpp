@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
+#include "easydel/generation/answer_text.h"
 #include "easydel/generation/sampler.h"
-#include "easydel/generation/stopping.h"
 
 namespace easydel::generation {
 namespace {
@@ -18,9 +17,9 @@ class SingleSearch final : public Search {
   SingleSearch(const Request& request, size_t first, size_t choice, int64_t max_length, const Surroundings& around)
       : Search(request, first, max_length, 1, around),
         choice_(choice),
-        stops_({request.config.stop_strings.begin(), request.config.stop_strings.end()}) {
+        text_(around.tokenizer, {request.config.stop_strings.begin(), request.config.stop_strings.end()},
+              request.prompt) {
     results_.resize(1);
-    if (around.tokenizer) decoder_.emplace(around.tokenizer, true, request.prompt);
   }
 
   void cancel() override { end(StopReason::cancelled); }
@@ -46,37 +45,23 @@ class SingleSearch final : public Search {
       return finish(StopReason::end, token);
     }
     result.tokens.push_back(token);
-    const std::string piece = decoder_ ? stops_.push(decoder_->push(token)) : "";
-    result.text += piece;
+    const std::string piece = text_.push(token);
     const bool go_on = !around_.on_text || around_.on_text(first_, token, piece);
-    if (stops_.stopped()) return end(StopReason::stop_string);
-    if (piece.empty() && stop_is_held()) return finish(StopReason::stop_string, token);
+    if (text_.stopped()) return end(StopReason::stop_string);
     if (!go_on) return end(StopReason::cancelled);
     if (int64_t(sequences_[0].tokens.size()) >= max_length_) return finish(StopReason::length, token);
     if (out_of_time()) finish(StopReason::max_time, token);
   }
-  // Text that is held back as an incomplete character can already end with a stop string.
-  bool stop_is_held() const {
-    if (!decoder_ || request_.config.stop_strings.empty()) return false;
-    const std::string whole = text::decode_continuation(*around_.tokenizer, request_.prompt, results_[0].tokens);
-    const size_t shown = results_[0].text.size() + stops_.held().size();
-    return shown < whole.size() && stops_.would_stop(std::string_view(whole).substr(shown));
-  }
   // The rest of the text is emitted only when nothing more can follow it.
   void finish(StopReason reason, TokenId token) {
-    if (decoder_) {
-      std::string rest = stops_.push(decoder_->finish());
-      rest += stops_.finish();
-      results_[0].text += rest;
-      if (around_.on_text && !rest.empty()) around_.on_text(first_, token, rest);
-    }
-    end(stops_.stopped() ? StopReason::stop_string : reason);
+    const std::string rest = text_.finish();
+    if (around_.on_text && !rest.empty()) around_.on_text(first_, token, rest);
+    end(text_.stopped() ? StopReason::stop_string : reason);
   }
-  void end(StopReason reason) { results_[0].reason = reason, done_ = true; }
+  void end(StopReason reason) { results_[0].text = text_.text(), results_[0].reason = reason, done_ = true; }
 
   size_t choice_;  // index among the results of its request
-  StopStrings stops_;
-  std::optional<text::DecodeStream> decoder_;
+  AnswerText text_;
 };
 
 }  // namespace

@@ -13,7 +13,8 @@ std::string StopStrings::push(std::string_view piece) {
   if (stopped_) return "";
   held_ += piece;
   size_t first = std::string::npos;
-  for (const std::string& stop : stops_) first = std::min(first, held_.find(stop));
+  for (const std::string& stop : stops_)
+    if (const size_t at = held_.find(stop); at < first) first = at, stop_ = stop;
   if (first != std::string::npos) {
     stopped_ = true;
     return std::exchange(held_, "").substr(0, first);

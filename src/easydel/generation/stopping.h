@@ -13,15 +13,16 @@ class StopStrings {
  public:
   explicit StopStrings(std::vector<std::string> stops);
 
-  std::string push(std::string_view piece);        // what may be shown now
-  std::string finish();                            // the rest, when the text ended otherwise
-  bool would_stop(std::string_view piece) const;   // whether this text would complete a stop string
-  std::string_view held() const { return held_; }  // text that is still held back
-  bool stopped() const { return stopped_; }        // a stop string came; it and what follows are dropped
+  std::string push(std::string_view piece);          // what may be shown now
+  std::string finish();                              // the rest, when the text ended otherwise
+  bool would_stop(std::string_view piece) const;     // whether this text would complete a stop string
+  std::string_view held() const { return held_; }    // text that is still held back
+  bool stopped() const { return stopped_; }          // a stop string came; it and what follows are dropped
+  const std::string& stop() const { return stop_; }  // the one that came first
 
  private:
   std::vector<std::string> stops_;
-  std::string held_;
+  std::string held_, stop_;
   bool stopped_ = false;
 };
 
