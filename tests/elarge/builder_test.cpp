@@ -126,8 +126,6 @@ TEST(Builder, BuildsNothingWhereThereIsNoSection) {
 
 TEST(Builder, RefusesWhatIsNotBuiltYet) {
   const Builder built = Builder::from_pretrained("x");
-  EXPECT_EQ(test::refusal([&] { built.build_esurge(); }),
-            "build_esurge: the engine is not built yet\n    use generate()");
   EXPECT_EQ(test::refusal([&] {
               built.eval({{"tasks", {"hellaswag"}}});
             }),

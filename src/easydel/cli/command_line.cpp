@@ -34,6 +34,7 @@ struct Options {
   GenerateOptions generate;
   ChatOptions chat;
   probe::LogitsCommand logits;
+  probe::EngineCommand engine;
   probe::ReplayCommand replay;
   ExportOptions export_;
   DescribeModelOptions model;
@@ -133,6 +134,14 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--set", o.logits.set,
                   "Set a key of the configuration: quantization.*, base_config.values.attn_mechanism or moe_method")
       ->allow_extra_args(false);
+  one = add_command(*probes, o, "engine", "Answer the requests of a file with the engine", "",
+                    [&o] { return probe::run_engine(o.engine, print); });
+  one->add_option("model", o.engine.model, "Model folder")->required();
+  one->add_option("--jsonl", o.engine.lines, "JSON Lines file to read; -: standard input");
+  one->add_option("--set", o.engine.set, "Set a key of the configuration: esurge.page_size=16")
+      ->allow_extra_args(false);
+  one->add_option("--pages", o.engine.pages, "Number of pages of each kind, instead of what the free memory allows");
+  one->add_option("--draft", o.engine.draft, "Model folder of a draft model; not built yet");
   one = add_command(*probes, o, "replay", "Repeat a recorded training run with the trainer", "",
                     [&o] { return probe::run_replay(o.replay); });
   one->add_option("case", o.replay.test_case, "JSON file of the case")->required();

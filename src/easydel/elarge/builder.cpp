@@ -269,10 +269,7 @@ TrainerOutput Builder::train(const Output& out) {
   return session().train(out);
 }
 
-void Builder::build_esurge() const {
-  config();
-  refuse("build_esurge", "the engine is not built yet", "use generate()");
-}
+std::shared_ptr<esurge::Engine> Builder::build_esurge() { return session().build_esurge(); }
 void Builder::eval(const Arguments&) const {
   config();
   refuse("eval", "evaluation by tasks is not built yet", "mixture.evaluation gives a held-out loss while training");

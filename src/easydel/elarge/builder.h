@@ -117,7 +117,7 @@ class Builder {
   std::shared_ptr<data::Dataset> build_dataset();  // the training examples; null: no informs
   train::TrainerSection build_training_arguments() const;
   std::shared_ptr<train::Trainer> build_trainer();
-  void build_esurge() const;  // not built yet
+  std::shared_ptr<esurge::Engine> build_esurge();  // over the same model; each call makes a new one
   TrainerOutput train(const Output& out = {});
   void eval(const Arguments& keys = {}) const;  // not built yet
   std::vector<Generated> generate(const GenerateRequest& request);

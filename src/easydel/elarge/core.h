@@ -22,6 +22,9 @@
 namespace easydel::data {
 class Dataset;
 }
+namespace easydel::esurge {
+class Engine;
+}
 namespace easydel::models {
 class Model;
 }
@@ -91,7 +94,9 @@ class Session {
   virtual std::shared_ptr<const text::Tokenizer> build_tokenizer() = 0;
   virtual std::shared_ptr<data::Dataset> build_dataset() = 0;   // the training examples
   virtual std::shared_ptr<train::Trainer> build_trainer() = 0;  // reads the data; each call makes a new one
-  virtual TrainerOutput train(const Output& out) = 0;           // throws Interrupted
+  // An engine over the model, with the section `esurge`; each call makes a new one.
+  virtual std::shared_ptr<esurge::Engine> build_esurge() = 0;
+  virtual TrainerOutput train(const Output& out) = 0;  // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
   // Pushes the current model, and its tokenizer if it has one, to the Hugging Face Hub; sends only files that changed.
   // Errors name `where`. Collective: every rank calls it, the first one sends.

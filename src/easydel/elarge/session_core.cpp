@@ -9,6 +9,7 @@
 #include "easydel/base/log.h"
 #include "easydel/elarge/check_data_core.h"
 #include "easydel/elarge/push.h"
+#include "easydel/esurge/engine.h"
 #include "easydel/generation/constrained.h"
 #include "easydel/generation/generator.h"
 #include "easydel/hub/resolve.h"
@@ -123,6 +124,10 @@ class TorchSession final : public Session {
     parts.watcher = kept->progress.get();
     kept->trainer.emplace(std::move(parts));
     return {kept, &*kept->trainer};
+  }
+
+  std::shared_ptr<esurge::Engine> build_esurge() override {
+    return std::make_shared<esurge::Engine>(esurge::EngineSetup{model(), tokenizer(), config_.esurge});
   }
 
   TrainerOutput train(const Output& out) override {

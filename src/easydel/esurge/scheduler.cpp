@@ -53,6 +53,12 @@ int64_t Scheduler::known_tokens(const Sequence& s) const {
   return int64_t(s.request->asked.prompt.size() + s.generated.size());
 }
 
+CacheRoot Scheduler::root(const Sequence& s) const {
+  CacheRoot root = s.request->asked.root;
+  root.frequency_class = s.frequency_class;
+  return root;
+}
+
 // Tokens that are known, or will be when the unfinished plans are done, and that no plan has computed.
 int64_t Scheduler::remaining(const Sequence& s) const { return known_tokens(s) + s.drawn - s.computed - s.planned; }
 
@@ -117,6 +123,10 @@ RequestId Scheduler::add(SchedulerRequest request) {
   auto& first = *made.sequences.emplace_back(std::make_unique<Sequence>());
   first.request = &made;
   first.forked = made.asked.choices == 1;
+  if (config_.restart_length > 0)
+    first.frequency_class = prompt > config_.restart_length ? 1 : 0;
+  else if (config_.turning_length > 0 && prompt > config_.turning_length)
+    first.frequency_class = prompt;
   if (made.asked.deadline) deadlines_.emplace(*made.asked.deadline, made.id);
   waiting_.insert(&first);
   requests_.emplace(made.id, std::move(owned));
@@ -296,7 +306,13 @@ void Scheduler::finish_part(const InFlight& part, const StepResult* result) {
           result->tokens.size(), " tokens");
     s.generated.insert(s.generated.end(), result->tokens.begin(), result->tokens.end());
     const bool full = int64_t(s.generated.size()) >= s.request->asked.max_tokens;
-    if (result->stopped || full) end(s, result->stopped ? FinishReason::stop : FinishReason::length);
+    if (result->stopped || full) {
+      end(s, result->stopped ? FinishReason::stop : FinishReason::length);
+    } else if (config_.restart_length > 0 && s.frequency_class == 0 && known_tokens(s) > config_.restart_length) {
+      s.frequency_class = 1;
+      s.counts_preemption = false;
+      s.leaving = Sequence::Leaving::preempted;
+    }
   }
   if (rejected > 0) cache_.truncate(s.pages, s.computed);
   if (s.computed <= known_tokens(s)) {

@@ -38,6 +38,10 @@ struct SchedulerConfig {
   int64_t steps_in_flight = 1;
   std::optional<double> idle_reset_seconds;
   double idle_reset_min_interval = 60;
+  // Of models whose rotary frequencies depend on a sequence's length (models/model.h): a sequence that outgrows
+  // restart_length is computed again, and prompts longer than turning_length share pages with prompts of their own
+  // length alone. 0: no limit.
+  int64_t restart_length = 0, turning_length = 0;
   bool check_every_step = false;  // the walk of CacheManager::check_all; also by EASYDEL_ESURGE_CHECK=1
 };
 
@@ -156,6 +160,7 @@ class Scheduler {
 
   Sequence* find(SequenceId id) const;
   TokenKeys keys(const Sequence& sequence) const;
+  CacheRoot root(const Sequence& sequence) const;
   int64_t known_tokens(const Sequence& sequence) const;
   int64_t remaining(const Sequence& sequence) const;
   bool may_run(const Sequence& sequence) const;

@@ -89,6 +89,7 @@ void Scheduler::fork(Sequence& s, StepPlan& plan) {
     Sequence& other = *s.request->sequences.emplace_back(std::make_unique<Sequence>());
     other.request = s.request, other.choice = choice, other.forked = true;
     other.place = Sequence::Place::running;
+    other.frequency_class = s.frequency_class;
     other.admission = ++admissions_, other.last_step = other.seen_step = step_;
     other.cached_tokens = s.cached_tokens;
     other.computed = s.computed + s.planned - unfinished_.back().parts.back().tokens;
@@ -125,7 +126,9 @@ void Scheduler::plan_generated(StepPlan& plan) {
   if (prompts) spare /= 2;
   for (Sequence* s : ready) {
     if (s->leaving != Sequence::Leaving::no || s->place != Sequence::Place::running) continue;
-    const int64_t open = s->request->asked.max_tokens - int64_t(s->generated.size()) - s->drawn - 1;
+    int64_t open = s->request->asked.max_tokens - int64_t(s->generated.size()) - s->drawn - 1;
+    if (config_.restart_length > 0 && s->frequency_class == 0)
+      open = std::min(open, config_.restart_length - known_tokens(*s));
     const int64_t drafts = s->forked ? std::clamp<int64_t>(std::min(s->drafts, spare), 0, open) : 0;
     if (drafts > 0 && place(*s, 1 + drafts, drafts, plan)) {
       spare -= drafts;
@@ -151,11 +154,11 @@ bool Scheduler::waits_for_prefix(Sequence& s) {
   int64_t there = -1;
   for (Sequence* other : running_) {
     if (other->leaving != Sequence::Leaving::no || other->pages.indexed >= known_tokens(*other) - page_size ||
-        other->request->asked.root != s.request->asked.root)
+        other->frequency_class != s.frequency_class || other->request->asked.root != s.request->asked.root)
       continue;
     const int64_t common = keys(*other).common(keys(s), std::min(limit, known_tokens(*other))) / page_size * page_size;
     if (common <= other->pages.indexed || common <= s.waits_until) continue;
-    if (there < 0) there = cache_.cached(s.request->asked.root, keys(s), limit);
+    if (there < 0) there = cache_.cached(root(s), keys(s), limit);
     if (common <= there) continue;
     s.waits_for = id_of(*other), s.waits_admission = other->admission, s.waits_until = common;
   }
@@ -179,7 +182,7 @@ void Scheduler::admit(StepPlan& plan) {
     // Alone a sequence needs no more than it can hold at once.
     demand.count_passed = !config_.window_aware_admission && !running_.empty();
     const int64_t limit = s.request->asked.whole_prompt && s.generated.empty() ? 0 : known_tokens(s) - 1;
-    const auto hit = cache_.admit(s.pages, s.request->asked.root, keys(s), limit, demand, plan.before);
+    const auto hit = cache_.admit(s.pages, root(s), keys(s), limit, demand, plan.before);
     if (!hit) {
       s.no_room_at = cache_.version();
       return;

@@ -16,6 +16,7 @@ struct Scheduler::Sequence {
   Leaving leaving = Leaving::no;
   std::vector<TokenId> generated;
   SequencePages pages;
+  int64_t frequency_class = 0;
 
   int64_t computed = 0;   // tokens whose keys and values are there: of finished steps
   int64_t planned = 0;    // tokens in unfinished plans

@@ -64,6 +64,23 @@ int run_logits(const LogitsCommand& command) {
   return 0;
 }
 
+int run_engine(const EngineCommand& command, const Output& out) {
+  if (!command.draft.empty())
+    refuse("--draft", "a draft model is not built yet", "leave it out; tokens are the same without it");
+  Value document = Value::map(), model = Value::map();
+  model.set("name_or_path", Value::text(command.model));
+  document.set("model", model);
+  EngineRequest request{elarge::configuration(document, command.set), {}, command.pages};
+  answer_lines(
+      command.lines, [](std::string_view) {},
+      [&](const std::string& line) {
+        request.lines.push_back(line);
+        return std::string();
+      });
+  core().engine(request, out);
+  return 0;
+}
+
 int run_replay(const ReplayCommand& command) {
   ReplayRequest request{command.test_case, command.root, command.output, std::nullopt};
   if (!command.params.empty()) request.parameters = command.params;

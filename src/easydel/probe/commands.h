@@ -18,6 +18,12 @@ struct LogitsCommand {
   std::vector<std::string> set;  // keys of a run: of its quantization, and how attention and experts are computed
 };
 int run_logits(const LogitsCommand& command);
+struct EngineCommand {
+  std::string model, lines = "-", draft;
+  std::vector<std::string> set;  // keys of a run
+  std::optional<int64_t> pages;
+};
+int run_engine(const EngineCommand& command, const Output& out);
 struct ReplayCommand {
   std::string test_case, root, output, params;
 };

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "easydel/elarge/quantization_config.h"
+#include "easydel/elarge/core.h"
 #include "easydel/models/load_config.h"
 #include "easydel/ops/attention_config.h"
 #include "easydel/ops/moe_config.h"
@@ -23,6 +23,11 @@ struct LogitsRequest {
   ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
 };
+struct EngineRequest {
+  elarge::Config config;
+  std::vector<std::string> lines;  // of JSON
+  std::optional<int64_t> pages;    // of each kind; nothing: what memory allows
+};
 struct ReplayRequest {
   std::filesystem::path test_case, root, output;
   std::optional<std::filesystem::path> parameters;
@@ -32,6 +37,7 @@ class Core {
  public:
   virtual ~Core() = default;
   virtual void logits(const LogitsRequest& request) = 0;
+  virtual void engine(const EngineRequest& request, const elarge::Output& out) = 0;
   virtual void replay(const ReplayRequest& request) = 0;
   // The kinds of recorded cases whose answers need torch.
   virtual const std::vector<VectorKind>& vector_kinds() = 0;

@@ -3,6 +3,7 @@
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/session_core.h"
 #include "easydel/probe/core.h"
+#include "easydel/probe/engine_lines.h"
 #include "easydel/probe/logits.h"
 #include "easydel/probe/replay.h"
 #include "easydel/probe/vectors.h"
@@ -22,6 +23,7 @@ class TorchCore final : public Core {
     options.moe_method = request.moe_method;
     probe::logits(request.model, request.inputs, request.output, options);
   }
+  void engine(const EngineRequest& request, const elarge::Output& out) override { engine_lines(request, out); }
   void replay(const ReplayRequest& request) override {
     const Replay replay = probe::replay(request.test_case, request.root);
     files::write(request.output, replay.lines);

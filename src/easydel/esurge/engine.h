@@ -1,0 +1,45 @@
+// The engine: many requests at once, on a thread that owns the model. No torch in this header.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "easydel/esurge/step_engine.h"
+
+namespace easydel::esurge {
+
+class Engine {
+ public:
+  // UserError as StepEngine. The thread starts at once.
+  explicit Engine(EngineSetup setup);
+  // Aborts what is running; its listeners are called a last time.
+  ~Engine();
+
+  // All of these from any thread.
+  //
+  // The listener is called on a thread of its own, which steps never wait for: results of a request that were not
+  // fetched when the next one comes are joined. UserError: the request cannot be served.
+  RequestId add(Request request, OnOutput listener);
+  void abort(RequestId id);
+  // No step is made until resume().
+  void pause();
+  void resume();
+  // Finishes what is known, and refuses what is new. Returns when it is finished.
+  void drain();
+
+  // Waits for the answer. A request that fails gives a RequestOutput with `error`.
+  RequestOutput generate(Request request);
+  std::vector<RequestOutput> generate(std::vector<Request> requests);
+  // The results as they come; returning false aborts the request. Called on the caller's thread. Returns the last one.
+  RequestOutput stream(Request request, const std::function<bool(const RequestOutput& output)>& on_output);
+
+  EngineMetrics metrics() const;
+  const EngineInfo& info() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace easydel::esurge

@@ -1,0 +1,250 @@
+#include "easydel/esurge/engine.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "easydel/base/log.h"
+#include "easydel/tensor/threads.h"
+
+namespace easydel::esurge {
+namespace {
+
+void join_completion(CompletionOutput& to, CompletionOutput next) {
+  next.text = to.text + next.text;
+  next.delta_text = to.delta_text + next.delta_text;
+  next.token_ids.insert(next.token_ids.begin(), to.token_ids.begin(), to.token_ids.end());
+  next.logprobs.insert(next.logprobs.begin(), to.logprobs.begin(), to.logprobs.end());
+  to = std::move(next);
+}
+
+// What a listener gets that missed `to`.
+void join_output(RequestOutput& to, RequestOutput next, OutputKind kind) {
+  if (kind == OutputKind::delta && to.outputs.size() == next.outputs.size()) {
+    for (size_t i = 0; i < next.outputs.size(); ++i) join_completion(to.outputs[i], std::move(next.outputs[i]));
+    next.outputs = std::move(to.outputs);
+  } else {
+    for (size_t i = 0; i < next.outputs.size() && i < to.outputs.size(); ++i)
+      next.outputs[i].delta_text = to.outputs[i].delta_text + next.outputs[i].delta_text;
+  }
+  next.delta_text = to.delta_text + next.delta_text;
+  to = std::move(next);
+}
+
+// The results of one request on their way from the thread of steps to their reader: what is not fetched is joined.
+class Mailbox {
+ public:
+  explicit Mailbox(OutputKind kind) : kind_(kind) {}
+
+  void put(RequestOutput output) {
+    const std::lock_guard lock(mutex_);
+    if (pending_)
+      join_output(*pending_, std::move(output), kind_);
+    else
+      pending_ = std::move(output);
+    came_.notify_all();
+  }
+  std::optional<RequestOutput> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(pending_, std::nullopt);
+  }
+  RequestOutput wait() {
+    std::unique_lock lock(mutex_);
+    came_.wait(lock, [&] { return pending_.has_value(); });
+    return *std::exchange(pending_, std::nullopt);
+  }
+
+ private:
+  OutputKind kind_;
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::optional<RequestOutput> pending_;
+};
+
+struct Letter {
+  std::shared_ptr<Mailbox> box;
+  std::shared_ptr<OnOutput> listener;
+  std::shared_ptr<std::atomic<bool>> failed;
+};
+
+}  // namespace
+
+struct Engine::Parts {
+  explicit Parts(EngineSetup setup) : steps(std::move(setup)) {}
+
+  void run_steps(int threads);
+  void deliver();
+  void wake() {
+    const std::lock_guard lock(mutex);
+    due = true;
+    changed.notify_all();
+  }
+
+  StepEngine steps;
+  std::mutex mutex;  // of what follows
+  std::condition_variable changed;
+  bool due = false, stopping = false;
+
+  std::mutex mail_mutex;  // of what follows
+  std::condition_variable mail_came;
+  std::deque<Letter> mail;
+  bool no_more_mail = false;
+
+  std::thread stepper, postman;
+};
+
+void Engine::Parts::run_steps(int threads) {
+  tensor::set_threads(threads);
+  const auto reset = steps.info().options.scheduler.idle_reset_seconds;
+  while (true) {
+    {
+      std::unique_lock lock(mutex);
+      const auto ready = [&] { return due || stopping; };
+      if (reset)
+        changed.wait_for(lock, std::chrono::duration<double>(*reset), ready);
+      else
+        changed.wait(lock, ready);
+      if (stopping && !due) return;
+      due = false;
+    }
+    while (steps.step()) {
+    }
+    changed.notify_all();  // drain() waits for this
+  }
+}
+
+// Calls listeners. A slow one delays the others, but never a step.
+void Engine::Parts::deliver() {
+  while (true) {
+    Letter letter;
+    {
+      std::unique_lock lock(mail_mutex);
+      mail_came.wait(lock, [&] { return !mail.empty() || no_more_mail; });
+      if (mail.empty()) return;
+      letter = std::move(mail.front());
+      mail.pop_front();
+    }
+    std::optional<RequestOutput> output = letter.box->take();
+    if (!output || *letter.failed) continue;
+    try {
+      (*letter.listener)(std::move(*output));
+    } catch (const std::exception& error) {
+      log::warning("esurge: a listener failed: ", error.what());
+      *letter.failed = true;
+    }
+  }
+}
+
+Engine::Engine(EngineSetup setup) : parts_(std::make_unique<Parts>(std::move(setup))) {
+  Parts& p = *parts_;
+  p.stepper = std::thread([&p, threads = tensor::threads()] { p.run_steps(threads); });
+  p.postman = std::thread([&p] { p.deliver(); });
+}
+
+Engine::~Engine() {
+  Parts& p = *parts_;
+  p.steps.resume();
+  p.steps.abort_all();
+  {
+    const std::lock_guard lock(p.mutex);
+    p.due = p.stopping = true;
+    p.changed.notify_all();
+  }
+  p.stepper.join();
+  {
+    const std::lock_guard lock(p.mail_mutex);
+    p.no_more_mail = true;
+    p.mail_came.notify_all();
+  }
+  p.postman.join();
+}
+
+RequestId Engine::add(Request request, OnOutput listener) {
+  Parts& p = *parts_;
+  const Letter letter{std::make_shared<Mailbox>(request.sampling.output_kind),
+                      std::make_shared<OnOutput>(std::move(listener)), std::make_shared<std::atomic<bool>>(false)};
+  const RequestId id = p.steps.add(std::move(request), [&p, letter](RequestOutput output) {
+    if (*letter.failed) throw std::runtime_error("its listener failed");
+    letter.box->put(std::move(output));
+    const std::lock_guard lock(p.mail_mutex);
+    p.mail.push_back(letter);
+    p.mail_came.notify_one();
+  });
+  p.wake();
+  return id;
+}
+
+void Engine::abort(RequestId id) {
+  parts_->steps.abort(id);
+  parts_->wake();
+}
+
+void Engine::pause() { parts_->steps.pause(); }
+
+void Engine::resume() {
+  parts_->steps.resume();
+  parts_->wake();
+}
+
+void Engine::drain() {
+  Parts& p = *parts_;
+  p.steps.drain();
+  p.wake();
+  std::unique_lock lock(p.mutex);
+  // The number of requests is not under this mutex, so a change may pass unseen: it is looked at again soon.
+  while (p.steps.requests() > 0) p.changed.wait_for(lock, std::chrono::milliseconds(50));
+}
+
+RequestOutput Engine::generate(Request request) {
+  std::vector<Request> one;
+  one.push_back(std::move(request));
+  return std::move(generate(std::move(one)).front());
+}
+
+std::vector<RequestOutput> Engine::generate(std::vector<Request> requests) {
+  std::vector<std::shared_ptr<Mailbox>> boxes;
+  std::vector<RequestId> ids;
+  try {
+    for (Request& request : requests) {
+      request.sampling.output_kind = OutputKind::final_only;
+      const auto box = boxes.emplace_back(std::make_shared<Mailbox>(OutputKind::final_only));
+      ids.push_back(
+          parts_->steps.add(std::move(request), [box](RequestOutput output) { box->put(std::move(output)); }));
+    }
+  } catch (...) {
+    for (const RequestId id : ids) abort(id);
+    throw;
+  }
+  parts_->wake();
+  std::vector<RequestOutput> out;
+  for (const auto& box : boxes) out.push_back(box->wait());
+  return out;
+}
+
+RequestOutput Engine::stream(Request request, const std::function<bool(const RequestOutput&)>& on_output) {
+  const auto box = std::make_shared<Mailbox>(request.sampling.output_kind);
+  const RequestId id =
+      parts_->steps.add(std::move(request), [box](RequestOutput output) { box->put(std::move(output)); });
+  parts_->wake();
+  bool wanted = true;
+  while (true) {
+    RequestOutput output = box->wait();
+    if (wanted && !on_output(output) && !output.finished) {
+      wanted = false;
+      abort(id);
+    }
+    if (output.finished) return output;
+  }
+}
+
+EngineMetrics Engine::metrics() const { return parts_->steps.metrics(); }
+const EngineInfo& Engine::info() const { return parts_->steps.info(); }
+
+}  // namespace easydel::esurge

@@ -1,0 +1,80 @@
+// A request while the engine has it: its answers so far, and the results that they become. Used on the thread of steps
+// alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/esurge/model_runner.h"
+#include "easydel/esurge/prepared_request.h"
+#include "easydel/esurge/results.h"
+#include "easydel/esurge/step_engine.h"
+#include "easydel/generation/answer_text.h"
+
+namespace easydel::esurge {
+
+// One choice.
+class Answer {
+ public:
+  Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<const text::Tokenizer> tokenizer,
+         int64_t vocabulary);
+
+  // The prompt, and the tokens that came.
+  const std::vector<TokenId>& tokens() const { return tokens_; }
+  int64_t generated() const { return int64_t(tokens_.size()) - prepared_.prompt_tokens(); }
+  bool ended() const { return reason_.has_value(); }
+  bool stopped() const { return reason_ == FinishReason::stop; }
+
+  // Chooses the next token from a row and adds it. UserError: the row or the constraint allows none.
+  TokenId choose(const ScoredRow& row);
+  // Ends it for a reason that its tokens do not have.
+  void end(FinishReason reason);
+
+  double mean_logprob() const { return generated() == 0 ? 0 : cumulative_logprob_ / double(generated()); }
+  // `all`: of the whole answer, else of what is new since the last call.
+  CompletionOutput output(bool all);
+
+ private:
+  void accept(TokenId token);
+
+  const PreparedRequest& prepared_;
+  int64_t choice_;
+  generation::Chain chain_;
+  std::vector<TokenId> tokens_;
+  std::optional<generation::AnswerText> text_;  // if the request wants text
+  std::vector<TokenLogprobs> logprobs_;
+  double cumulative_logprob_ = 0;
+  std::optional<FinishReason> reason_;
+  std::variant<std::monostate, std::string, TokenId> stop_reason_;
+  size_t shown_tokens_ = 0, shown_bytes_ = 0;
+};
+
+struct LiveRequest {
+  LiveRequest(RequestId id, PreparedRequest prepared, OnOutput on_output,
+              const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary, double now);
+
+  RequestId id;
+  const PreparedRequest prepared;
+  OnOutput on_output;
+  std::vector<std::unique_ptr<Answer>> answers;  // by choice
+  std::vector<TokenLogprobs> prompt_logprobs;    // of the tokens after the first
+  std::string error = {};
+  int64_t unended = 0, preemptions = 0, cached_tokens = 0, update_seq = 0;
+  bool timed_out = false, changed = false;
+  double arrived = 0;
+  std::optional<double> first_token, last_token;
+
+  // The log-probabilities of the prompt token after row.position.
+  void add_prompt_row(const ScoredRow& row);
+  void end(const SequenceEnd& end);
+  // Whether there is something for its listener now.
+  bool has_output() const;
+  RequestOutput output(double now, const std::string& fingerprint);
+
+ private:
+  std::vector<CompletionOutput> outputs(bool finished);
+};
+
+}  // namespace easydel::esurge

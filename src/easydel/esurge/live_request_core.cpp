@@ -1,0 +1,176 @@
+#include "easydel/esurge/live_request.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/esurge/row_logprobs.h"
+#include "easydel/generation/sampler.h"
+
+namespace easydel::esurge {
+
+Answer::Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<const text::Tokenizer> tokenizer,
+               int64_t vocabulary)
+    : prepared_(prepared), choice_(choice), chain_(prepared.chain(vocabulary)), tokens_(prepared.scheduled.prompt) {
+  const SamplingParams& sampling = prepared.request.sampling;
+  if (tokenizer && sampling.detokenize)
+    text_.emplace(std::move(tokenizer), prepared.stops, prepared.scheduled.prompt,
+                  generation::AnswerText::Options{sampling.skip_special_tokens, sampling.include_stop_str_in_output});
+}
+
+TokenId Answer::choose(const ScoredRow& row) {
+  const SamplingParams& sampling = prepared_.request.sampling;
+  thread_local std::vector<float> own;
+  std::span<const float> scores = row.logits;
+  if (!chain_.empty()) {
+    own.assign(row.logits.begin(), row.logits.end());
+    apply(chain_, {tokens_, prepared_.scheduled.prompt.size()}, own);
+    scores = own;
+  }
+  const TokenId token =
+      prepared_.config.greedy()
+          ? generation::likeliest(scores)
+          : generation::pick(scores, generation::draw(prepared_.config.seed, uint64_t(choice_), tokens_.size()));
+  const float logprob = row_logprob(row.logits, token);
+  // One NaN or infinity in the row shows in every log-probability of it.
+  if (!std::isfinite(logprob) && !prepared_.config.remove_invalid_values)
+    refuse("model", "its scores are not numbers (NaN)", "its weights contain NaN, or their values overflow the dtype");
+  cumulative_logprob_ += double(logprob);
+  if (sampling.logprobs)
+    logprobs_.push_back(row_logprobs(sampling.logprobs_mode == LogprobsMode::processed ? scores : row.logits,
+                                     *sampling.logprobs, token));
+  accept(token);
+  return token;
+}
+
+void Answer::accept(TokenId token) {
+  tokens_.push_back(token);
+  if (prepared_.is_end(token)) {
+    end(FinishReason::stop);
+    if (stop_reason_.index() == 0) stop_reason_ = token;
+    return;
+  }
+  if (text_) {
+    text_->push(token, generated() >= prepared_.request.sampling.min_tokens);
+    if (text_->stopped()) return end(FinishReason::stop);
+  }
+  if (generated() >= prepared_.scheduled.max_tokens) end(FinishReason::length);
+}
+
+void Answer::end(FinishReason reason) {
+  if (reason_) return;
+  reason_ = reason;
+  if (!text_) return;
+  // What was held back may be a stop string that nothing can follow any more.
+  text_->finish();
+  if (text_->stopped() && reason != FinishReason::error) {
+    reason_ = reason == FinishReason::abort ? reason : FinishReason::stop;
+    stop_reason_ = text_->stop();
+  }
+}
+
+CompletionOutput Answer::output(bool all) {
+  const SamplingParams& sampling = prepared_.request.sampling;
+  const size_t prompt = prepared_.scheduled.prompt.size(), count = tokens_.size() - prompt;
+  const size_t first = all ? 0 : shown_tokens_, first_byte = all ? 0 : shown_bytes_;
+  CompletionOutput out;
+  out.index = choice_;
+  out.num_generated_tokens = int64_t(count);
+  out.cumulative_logprob = cumulative_logprob_;
+  out.finish_reason = reason_;
+  out.stop_reason = stop_reason_;
+  if (text_) {
+    out.text = text_->text().substr(first_byte);
+    out.delta_text = text_->text().substr(shown_bytes_);
+    out.accumulated_text = text_->text();
+    shown_bytes_ = text_->text().size();
+  }
+  if (!text_ || sampling.return_token_ids)
+    out.token_ids.assign(tokens_.begin() + int64_t(prompt + first), tokens_.end());
+  if (!logprobs_.empty()) out.logprobs.assign(logprobs_.begin() + int64_t(first), logprobs_.end());
+  shown_tokens_ = count;
+  return out;
+}
+
+LiveRequest::LiveRequest(RequestId own_id, PreparedRequest own, OnOutput listener,
+                         const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary, double now)
+    : id(own_id), prepared(std::move(own)), on_output(std::move(listener)), arrived(now) {
+  unended = prepared.scheduled.choices;
+  for (int64_t choice = 0; choice < unended; ++choice)
+    answers.push_back(std::make_unique<Answer>(prepared, choice, tokenizer, vocabulary));
+}
+
+void LiveRequest::add_prompt_row(const ScoredRow& row) {
+  if (row.position != int64_t(prompt_logprobs.size()) || !error.empty()) return;  // computed again
+  TokenLogprobs found = row_logprobs(row.logits, *prepared.request.sampling.prompt_logprobs,
+                                     prepared.scheduled.prompt[size_t(row.position) + 1]);
+  if (!std::isfinite(found.chosen_logprob())) error = "model: its scores are not numbers (NaN)";
+  prompt_logprobs.push_back(std::move(found));
+}
+
+void LiveRequest::end(const SequenceEnd& end) {
+  changed = true;
+  --unended;
+  preemptions += end.preemptions;
+  cached_tokens = std::max(cached_tokens, end.cached_tokens);
+  timed_out |= end.timed_out;
+  answers[size_t(end.id.choice)]->end(error.empty() ? end.reason : FinishReason::error);
+}
+
+bool LiveRequest::has_output() const {
+  if (unended == 0) return true;
+  const SamplingParams& sampling = prepared.request.sampling;
+  return changed && sampling.output_kind != OutputKind::final_only && sampling.choices_drawn() == sampling.n;
+}
+
+std::vector<CompletionOutput> LiveRequest::outputs(bool finished) {
+  const SamplingParams& sampling = prepared.request.sampling;
+  std::vector<size_t> order(answers.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  if (finished && sampling.choices_drawn() > sampling.n) {
+    std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return answers[i]->mean_logprob(); });
+    order.resize(size_t(sampling.n));
+  }
+  std::vector<CompletionOutput> out;
+  for (const size_t i : order) {
+    out.push_back(answers[i]->output(sampling.output_kind != OutputKind::delta));
+    if (order.size() < answers.size()) out.back().index = int64_t(out.size()) - 1;
+  }
+  return out;
+}
+
+RequestOutput LiveRequest::output(double now, const std::string& fingerprint) {
+  RequestOutput out;
+  out.finished = unended == 0;
+  out.request_id = prepared.request.request_id;
+  out.prompt = prepared.prompt;
+  out.prompt_token_ids = prepared.scheduled.prompt;
+  out.outputs = outputs(out.finished);
+  if (out.finished) out.prompt_logprobs = std::move(prompt_logprobs);
+  out.error = error;
+  out.timed_out = timed_out;
+  out.update_seq = ++update_seq;
+  for (const auto& answer : answers) out.num_generated_tokens += answer->generated();
+  if (!out.outputs.empty()) {
+    out.accumulated_text = out.outputs[0].accumulated_text;
+    out.delta_text = out.outputs[0].delta_text;
+  }
+  out.processing_time = now - arrived;
+  if (first_token) {
+    out.first_token_time = *first_token - arrived;
+    out.time_spent_generating = *last_token - *first_token;
+    if (out.time_spent_generating > 0)
+      out.tokens_per_second = double(out.num_generated_tokens) / out.time_spent_generating;
+  }
+  out.cached_tokens = cached_tokens;
+  out.truncated_tokens = prepared.truncated_tokens, out.capped_tokens = prepared.capped_tokens;
+  out.preemptions = preemptions;
+  out.seed = prepared.config.seed;
+  out.fingerprint = fingerprint;
+  changed = false;
+  return out;
+}
+
+}  // namespace easydel::esurge

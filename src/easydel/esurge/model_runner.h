@@ -1,0 +1,74 @@
+// Runs the model over what the scheduler has planned. Everything that is ATen happens here, on the thread that calls
+// run(). No torch in this header.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "easydel/esurge/page_pools.h"
+#include "easydel/text/tokenizers/tokenizer.h"
+
+namespace easydel::models {
+class Model;
+}
+
+namespace easydel::esurge {
+
+using text::TokenId;
+
+// Tokens of one sequence that a step computes.
+struct RunSequence {
+  int64_t begin = 0;                         // position of the first one
+  std::vector<TokenId> tokens = {};          // one after the other
+  int64_t prompt = 0;                        // number of prompt tokens of the whole sequence
+  int64_t known = 0;                         // tokens of the whole sequence that are known
+  std::vector<std::vector<int32_t>> tables;  // by group, as SequencePages has them
+  int64_t draws = 0;                         // of its last tokens: those whose scores are wanted
+  bool scores_prompt = false;                // scores of all of these tokens that are prompt are wanted, too
+};
+
+// The scores of one token of a sequence.
+struct ScoredRow {
+  size_t sequence = 0;            // index in the list that runs
+  int64_t position = 0;           // of the token in its sequence; these are scores of the next one
+  std::span<const float> logits;  // [vocabulary], valid during the call
+};
+
+struct ModelFacts {
+  CacheLayout layout = {};
+  int64_t vocabulary = 0;
+  int64_t max_positions = 0;  // 0: no limit
+  // As models::Model has them.
+  int64_t restart_length = 0, turning_length = 0;
+};
+
+class ModelRunner {
+ public:
+  // Throws UserError as model_cache(). The model must outlive the runner.
+  ModelRunner(const models::Model& model, int64_t page_size);
+  ~ModelRunner();
+
+  const ModelFacts& facts() const { return facts_; }
+  // Reserves addresses for the pages. Called once, before run().
+  void reserve(const CacheBudget& budget);
+
+  using OnRows = std::function<void(std::span<const ScoredRow> rows)>;
+  // Applies `before`, runs the sequences in one pass (a few, if frequencies of positions depend on lengths), applies
+  // `after`. on_prompt gets the rows of prompts, some at a time; then on_draws gets all rows that tokens are drawn
+  // from, in the order of the sequences.
+  void run(std::span<const PageOp> before, std::span<const RunSequence> sequences, std::span<const PageOp> after,
+           const OnRows& on_prompt, const OnRows& on_draws);
+
+  // Calls work(task) for each task in [0, tasks), on the threads of the kernels.
+  void share(int64_t tasks, const std::function<void(int64_t task)>& work) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+  ModelFacts facts_;
+};
+
+}  // namespace easydel::esurge

@@ -1,0 +1,160 @@
+#include "easydel/esurge/model_runner.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/esurge/model_cache.h"
+#include "easydel/models/model.h"
+#include "easydel/tensor/kernels.h"
+
+namespace easydel::esurge {
+namespace {
+
+// Tokens of a sequence that one pass computes.
+struct Piece {
+  size_t sequence = 0;
+  int64_t first = 0, count = 0;  // among the tokens that run
+  int64_t length = 0;            // of the sequence, as far as frequencies depend on it
+  int64_t draws = 0;             // of its last tokens
+  bool scores_prompt = false;
+};
+
+// Where frequencies depend on the length at which a token was first due, a generated token beyond `turning` tokens is a
+// piece of its own: the others have the length of the prompt.
+std::vector<Piece> pieces_of(const RunSequence& run, size_t index, int64_t turning) {
+  const auto count = int64_t(run.tokens.size());
+  const int64_t end = run.begin + count, whole = std::max(run.prompt, turning);
+  const bool scores_prompt = run.scores_prompt && run.begin + 1 < run.prompt;
+  if (turning == 0 || end <= whole) return {{index, 0, count, run.known, run.draws, scores_prompt}};
+  std::vector<Piece> out;
+  const int64_t together = std::clamp<int64_t>(whole - run.begin, 0, count);
+  const auto draws = [&](int64_t first, int64_t size) {
+    return std::clamp<int64_t>(first + size - (count - run.draws), 0, size);
+  };
+  if (together > 0) out.push_back({index, 0, together, whole, draws(0, together), scores_prompt});
+  for (int64_t i = together; i < count; ++i) out.push_back({index, i, 1, run.begin + i + 1, draws(i, 1), false});
+  return out;
+}
+
+}  // namespace
+
+struct ModelRunner::Parts {
+  Parts(const models::Model& of, int64_t page_size) : model(of), cache(model_cache(of, page_size)) {}
+
+  const models::Model& model;
+  ModelCache cache;
+  std::unique_ptr<nn::PageStorage> storage;
+
+  struct Scores {
+    Tensor logits;                // fp32 [rows, vocabulary]
+    std::vector<ScoredRow> rows;  // they refer to the tensors
+  };
+  Scores score(const Tensor& hidden, std::vector<ScoredRow> rows, nn::Pass& pass) const;
+  // Runs the pieces, reports the rows of prompts, and appends those that tokens are drawn from to `drawn`.
+  void run_pass(std::span<const Piece> pieces, std::span<const RunSequence> runs, const OnRows& on_prompt,
+                std::vector<Scores>& drawn) const;
+};
+
+ModelRunner::ModelRunner(const models::Model& model, int64_t page_size)
+    : parts_(std::make_unique<Parts>(model, page_size)) {
+  facts_ = {parts_->cache.layout, model.vocabulary(), model.max_positions(), model.restart_length(),
+            model.turning_length()};
+}
+
+ModelRunner::~ModelRunner() = default;
+
+void ModelRunner::reserve(const CacheBudget& budget) { parts_->storage = make_storage(parts_->cache, budget); }
+
+void ModelRunner::share(int64_t tasks, const std::function<void(int64_t)>& work) const {
+  tensor::executor().run(tasks, work);
+}
+
+ModelRunner::Parts::Scores ModelRunner::Parts::score(const Tensor& hidden, std::vector<ScoredRow> rows,
+                                                     nn::Pass& pass) const {
+  Scores out{model.head().logits(hidden, pass).cpu().contiguous(), std::move(rows)};
+  const int64_t vocabulary = out.logits.size(1);
+  for (size_t i = 0; i < out.rows.size(); ++i)
+    out.rows[i].logits = {out.logits.data_ptr<float>() + int64_t(i) * vocabulary, size_t(vocabulary)};
+  return out;
+}
+
+void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const RunSequence> runs,
+                                  const OnRows& on_prompt, std::vector<Scores>& drawn) const {
+  std::vector<nn::PageStorage::Sequence> places;
+  std::vector<int64_t> prompts, lengths, requested, prompt_rows, draw_rows;
+  std::vector<ScoredRow> of_prompts, of_draws;
+  int64_t total = 0, row = 0;
+  for (const Piece& piece : pieces) total += piece.count;
+  const Tensor tokens = at::empty({total}, at::kLong);
+  int64_t* to = tokens.data_ptr<int64_t>();
+  for (const Piece& piece : pieces) {
+    const RunSequence& run = runs[piece.sequence];
+    nn::PageStorage::Sequence& place = places.emplace_back();
+    place.length = run.begin + piece.first, place.added = piece.count;
+    for (const auto& table : run.tables) place.tables.emplace_back(table);
+    to = std::copy_n(run.tokens.begin() + piece.first, piece.count, to);
+    prompts.push_back(run.prompt), lengths.push_back(piece.length);
+    const int64_t rows = piece.scores_prompt ? piece.count : piece.draws;
+    requested.push_back(rows);
+    for (int64_t i = piece.count - rows; i < piece.count; ++i, ++row) {
+      const ScoredRow scored{piece.sequence, place.length + i, {}};
+      // The last token of a prompt has no next one in the prompt.
+      if (piece.scores_prompt && scored.position + 1 < run.prompt)
+        prompt_rows.push_back(row), of_prompts.push_back(scored);
+      if (i >= piece.count - piece.draws) draw_rows.push_back(row), of_draws.push_back(scored);
+    }
+  }
+  const auto memory = storage->memory(places);
+  nn::Pass pass = nn::Pass::next(*memory, std::move(prompts));
+  pass.stream().lengths = std::move(lengths);
+  pass.stream().requested = std::move(requested);
+  const auto rows_of = [&](const Tensor& hidden, const std::vector<int64_t>& rows) {
+    return hidden.index_select(0, at::tensor(rows, at::kLong).to(hidden.device()));
+  };
+  Tensor hidden;
+  const auto forward = [&] {
+    hidden = model.forward({.tokens = tokens.to(model.device())}, pass).hidden;
+    if (of_prompts.empty() && !of_draws.empty()) drawn.push_back(score(hidden, std::move(of_draws), pass));
+  };
+  // With few tokens a pass is many short steps, and no torch operator that needs the thread pool.
+  constexpr int64_t few = 32;
+  total <= few ? tensor::executor().hold(forward) : forward();
+  if (of_prompts.empty()) return;
+  nn::Pass apart;  // the rows are not those of the pass any more
+  const auto most = size_t(std::max<int64_t>(1, (int64_t(1) << 22) / model.vocabulary()));  // 16 MiB of scores
+  for (size_t begin = 0; begin < prompt_rows.size(); begin += most) {
+    const size_t end = std::min(prompt_rows.size(), begin + most);
+    const std::vector<int64_t> some(prompt_rows.begin() + int64_t(begin), prompt_rows.begin() + int64_t(end));
+    const Scores scores =
+        score(rows_of(hidden, some), {of_prompts.begin() + int64_t(begin), of_prompts.begin() + int64_t(end)}, apart);
+    on_prompt(scores.rows);
+  }
+  if (!of_draws.empty()) drawn.push_back(score(rows_of(hidden, draw_rows), std::move(of_draws), apart));
+}
+
+void ModelRunner::run(std::span<const PageOp> before, std::span<const RunSequence> sequences,
+                      std::span<const PageOp> after, const OnRows& on_prompt, const OnRows& on_draws) {
+  const c10::InferenceMode no_gradient;
+  apply(*parts_->storage, before);
+  const int64_t turning = facts_.restart_length > 0 ? 0 : facts_.turning_length;
+  std::vector<std::vector<Piece>> passes;  // the n-th pieces of all sequences
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    const std::vector<Piece> pieces = pieces_of(sequences[s], s, turning);
+    if (passes.size() < pieces.size()) passes.resize(pieces.size());
+    for (size_t i = 0; i < pieces.size(); ++i) passes[i].push_back(pieces[i]);
+  }
+  std::vector<Parts::Scores> drawn;
+  for (const std::vector<Piece>& pieces : passes) parts_->run_pass(pieces, sequences, on_prompt, drawn);
+  apply(*parts_->storage, after);
+  std::vector<ScoredRow> rows;
+  for (const Parts::Scores& scores : drawn) rows.insert(rows.end(), scores.rows.begin(), scores.rows.end());
+  std::ranges::stable_sort(rows, {}, [](const ScoredRow& row) { return std::pair{row.sequence, row.position}; });
+  if (!rows.empty()) on_draws(rows);
+}
+
+}  // namespace easydel::esurge

@@ -1,0 +1,57 @@
+// A request as steps need it: tokens instead of text, what the context's rules left of it, and its settings for
+// choosing tokens.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "easydel/esurge/request.h"
+#include "easydel/esurge/scheduler.h"
+#include "easydel/generation/generation_config.h"
+#include "easydel/generation/processors.h"
+#include "easydel/text/constrain/constraint.h"
+#include "easydel/text/render_chat.h"
+
+namespace easydel::esurge {
+
+struct PreparedRequest {
+  Request request;
+  std::string prompt = {};          // its text, if there is a tokenizer
+  SchedulerRequest scheduled = {};  // without its deadline
+  generation::GenerationConfig config = {};
+  std::vector<std::string> stops = {};
+  int64_t truncated_tokens = 0, capped_tokens = 0;
+  std::vector<uint64_t> allowed = {};  // a bit for each token; empty: all are allowed
+  std::shared_ptr<const text::constrain::Constraint> constraint = nullptr;
+
+  int64_t prompt_tokens() const { return int64_t(scheduled.prompt.size()); }
+  bool is_end(TokenId token) const;
+  // What changes the scores of one answer. Every answer has its own.
+  generation::Chain chain(int64_t vocabulary) const;
+};
+
+// What requests are prepared with. Thread-safe.
+class RequestPreparer {
+ public:
+  // `defaults`: the model's own generation config. The tokenizer may be null.
+  RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenizer, const EsurgeConfig& config, int64_t max_model_len,
+                  int64_t vocabulary, generation::GenerationConfig defaults,
+                  const std::optional<std::string>& chat_template);
+
+  // UserError: everything that keeps the request from being served.
+  PreparedRequest prepare(Request request) const;
+
+ private:
+  std::vector<TokenId> tokens_of(const Prompt& prompt) const;
+  void settle_config(PreparedRequest& prepared) const;
+  void settle_constraint(PreparedRequest& prepared) const;
+
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  EsurgeConfig config_;
+  int64_t max_model_len_, vocabulary_;
+  generation::GenerationConfig defaults_;
+  std::optional<text::ChatRenderer> renderer_;
+};
+
+}  // namespace easydel::esurge

@@ -1,0 +1,166 @@
+#include "easydel/esurge/prepared_request.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/esurge/context.h"
+#include "easydel/generation/constrained.h"
+
+namespace easydel::esurge {
+namespace {
+
+void check_ids(const auto& ids, const char* where, int64_t vocabulary) {
+  for (const int64_t id : ids)
+    if (id < 0 || id >= vocabulary)
+      refuse(where, str("has the token id ", id, "; the model's vocabulary has ", vocabulary),
+             "use the model's own tokenizer");
+}
+
+// The tokens of a word, at the beginning of a text and after a blank.
+std::vector<std::vector<int64_t>> spellings(const text::Tokenizer& tokenizer, const std::string& word) {
+  std::vector<std::vector<int64_t>> out;
+  for (const char* before : {"", " "}) {
+    const std::vector<TokenId> ids =
+        tokenizer.encode(before + word, {.add_special_tokens = false, .parse_special = true});
+    std::vector<int64_t> one(ids.begin(), ids.end());
+    if (!one.empty() && std::ranges::find(out, one) == out.end()) out.push_back(std::move(one));
+  }
+  return out;
+}
+
+uint64_t new_seed() {
+  std::random_device device;
+  return (uint64_t(device()) << 31) ^ device();
+}
+
+}  // namespace
+
+bool PreparedRequest::is_end(TokenId token) const {
+  return std::ranges::find(config.eos_token_id, int64_t(token)) != config.eos_token_id.end();
+}
+
+generation::Chain PreparedRequest::chain(int64_t vocabulary) const {
+  generation::AllowedTokens tokens;
+  if (constraint) tokens = generation::allowed_by(constraint, scheduled.prompt.size());
+  if (!allowed.empty())
+    tokens = [of_constraint = std::move(tokens), own = allowed,
+              both = std::vector<uint64_t>(allowed.size())](std::span<const TokenId> before) mutable {
+      if (!of_constraint) return std::span<const uint64_t>(own);
+      const std::span<const uint64_t> may = of_constraint(before);
+      bool any = false;
+      for (size_t i = 0; i < both.size(); ++i) any |= (both[i] = i < may.size() ? own[i] & may[i] : 0) != 0;
+      if (!any)
+        refuse("allowed_token_ids", "none of them can go on where guided_decoding has come to",
+               "allow what the constraint needs");
+      return std::span<const uint64_t>(both);
+    };
+  return generation::make_chain(config, {scheduled.prompt, prompt_tokens() + scheduled.max_tokens, vocabulary, tokens});
+}
+
+RequestPreparer::RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenizer, const EsurgeConfig& config,
+                                 int64_t max_model_len, int64_t vocabulary, generation::GenerationConfig defaults,
+                                 const std::optional<std::string>& chat_template)
+    : tokenizer_(std::move(tokenizer)),
+      config_(config),
+      max_model_len_(max_model_len),
+      vocabulary_(vocabulary),
+      defaults_(std::move(defaults)) {
+  if (tokenizer_ && (chat_template || tokenizer_->chat_template())) renderer_.emplace(tokenizer_, chat_template);
+}
+
+std::vector<TokenId> RequestPreparer::tokens_of(const Prompt& prompt) const {
+  if (const auto* ids = std::get_if<std::vector<TokenId>>(&prompt)) return *ids;
+  if (!tokenizer_) refuse("prompt", "is text, and the engine has no tokenizer", "give token ids");
+  if (const auto* text = std::get_if<std::string>(&prompt)) return tokenizer_->encode(*text);
+  const auto& chat = std::get<Conversation>(prompt);
+  if (!renderer_) refuse("messages", "the model has no chat template", "give a prompt, or --chat-template");
+  return renderer_->ids(chat.messages,
+                        {.tools = chat.tools, .add_generation_prompt = true, .extra = chat.chat_template_kwargs});
+}
+
+void RequestPreparer::settle_config(PreparedRequest& prepared) const {
+  const SamplingParams& sampling = prepared.request.sampling;
+  generation::GenerationConfig& config = prepared.config;
+  config = sampling.generation();
+  const auto not_built = [](bool asked, const char* what) {
+    if (asked) refuse(str("extra_args.", what), "is not built yet for the engine", "use `easydel generate`");
+  };
+  not_built(config.num_beams > 1, "num_beams");
+  not_built(config.guidance_scale != 1, "guidance_scale");
+  not_built(config.output_scores, "output_scores");
+  not_built(config.output_logits, "output_logits");
+  if (!sampling.ignore_eos) {
+    config.eos_token_id = defaults_.eos_token_id;
+    if (config_.extra_eos_token_ids)
+      for (const int64_t id : *config_.extra_eos_token_ids) config.eos_token_id.push_back(id);
+  }
+  for (const int64_t id : sampling.stop_token_ids) config.eos_token_id.push_back(id);
+  check_ids(config.eos_token_id, "stop_token_ids", vocabulary_);
+  for (const generation::SequenceBias& entry : config.sequence_bias) check_ids(entry.tokens, "logit_bias", vocabulary_);
+  for (const std::string& word : sampling.bad_words) {
+    if (!tokenizer_) refuse("bad_words", "the engine has no tokenizer", "give bad_words_ids in extra_args");
+    auto words = spellings(*tokenizer_, word);
+    if (words.empty()) refuse("bad_words", str("'", word, "' has no tokens"), "take it out");
+    std::ranges::move(words, std::back_inserter(config.bad_words_ids));
+  }
+  for (const auto& word : config.bad_words_ids) check_ids(word, "bad_words", vocabulary_);
+  if (!sampling.seed) config.seed = new_seed();
+  prepared.stops.assign(sampling.stop.begin(), sampling.stop.end());
+  prepared.stops.insert(prepared.stops.end(), config_.extra_stops.begin(), config_.extra_stops.end());
+  prepared.stops.insert(prepared.stops.end(), config.stop_strings.begin(), config.stop_strings.end());
+  if (!prepared.stops.empty() && !tokenizer_) refuse("stop", "stop strings need a tokenizer", "stop by stop_token_ids");
+  check_together(config);
+}
+
+void RequestPreparer::settle_constraint(PreparedRequest& prepared) const {
+  const SamplingParams& sampling = prepared.request.sampling;
+  if (sampling.allowed_token_ids) {
+    check_ids(*sampling.allowed_token_ids, "allowed_token_ids", vocabulary_);
+    prepared.allowed.resize(text::constrain::mask_words(vocabulary_));
+    for (const int64_t id : *sampling.allowed_token_ids) prepared.allowed[size_t(id) / 64] |= uint64_t(1) << (id % 64);
+  }
+  if (!sampling.guided_decoding) return;
+  if (!tokenizer_) refuse("guided_decoding", "needs a tokenizer");
+  const auto& ends = prepared.config.eos_token_id;
+  if (ends.empty())
+    refuse("guided_decoding", "the model has no end token, so no text could end", "give stop_token_ids");
+  prepared.constraint = std::make_shared<const text::constrain::Constraint>(
+      text::constrain::compile(sampling.guided_decoding->language()),
+      std::make_shared<const text::constrain::TokenBytes>(tokenizer_, std::vector<TokenId>(ends.begin(), ends.end()),
+                                                          vocabulary_));
+}
+
+PreparedRequest RequestPreparer::prepare(Request request) const {
+  PreparedRequest out;
+  out.request = std::move(request);
+  const SamplingParams& sampling = out.request.sampling;
+  std::vector<TokenId> prompt = tokens_of(out.request.prompt);
+  if (prompt.empty() && defaults_.bos_token_id) prompt = {TokenId(*defaults_.bos_token_id)};
+  if (prompt.empty()) refuse("prompt", "has no tokens", "give at least one token, such as the tokenizer's BOS");
+  check_ids(prompt, "prompt", vocabulary_);
+  if (sampling.truncate_prompt_tokens && int64_t(prompt.size()) > *sampling.truncate_prompt_tokens) {
+    out.truncated_tokens = int64_t(prompt.size()) - *sampling.truncate_prompt_tokens;
+    prompt.erase(prompt.begin(), prompt.begin() + out.truncated_tokens);
+  }
+  FittedPrompt fitted = fit_context(std::move(prompt), sampling.max_tokens, max_model_len_, config_);
+  out.truncated_tokens += fitted.truncated_tokens, out.capped_tokens = fitted.capped_tokens;
+  settle_config(out);
+  settle_constraint(out);
+  SchedulerRequest& scheduled = out.scheduled;
+  scheduled.prompt = std::move(fitted.tokens);
+  scheduled.choices = sampling.choices_drawn();
+  scheduled.max_tokens = fitted.max_tokens;
+  scheduled.priority = sampling.priority;
+  scheduled.root.salt = sampling.cache_salt.value_or("");
+  scheduled.whole_prompt = sampling.prompt_logprobs.has_value();
+  out.config.max_new_tokens = scheduled.max_tokens;
+  if (const auto* text = std::get_if<std::string>(&out.request.prompt); text && out.truncated_tokens == 0)
+    out.prompt = *text;
+  else if (tokenizer_ && config_.decode_truncated_prompt)
+    out.prompt = tokenizer_->decode(scheduled.prompt, false);
+  return out;
+}
+
+}  // namespace easydel::esurge

@@ -1,0 +1,81 @@
+// The engine without a thread of its own: requests come from any thread, and one thread calls step() again and again.
+// Everything that is ATen happens inside step(). Engine (esurge/engine.h) is this with a thread. No torch in this
+// header.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "easydel/esurge/engine_options.h"
+#include "easydel/esurge/metrics.h"
+#include "easydel/esurge/request.h"
+#include "easydel/esurge/results.h"
+
+namespace easydel::models {
+class Model;
+}
+
+namespace easydel::esurge {
+
+struct EngineSetup {
+  std::shared_ptr<const models::Model> model = nullptr;
+  std::shared_ptr<const text::Tokenizer> tokenizer = nullptr;  // null: prompts are ids, and results have no text
+  EsurgeConfig config = {};
+  // Number of pages of each kind, instead of what the free memory allows.
+  std::optional<int64_t> pages = std::nullopt;
+  std::optional<std::string> chat_template = std::nullopt;  // instead of the tokenizer's
+};
+
+struct EngineInfo {
+  std::string name = {};  // esurge_name, else the model's folder
+  std::string fingerprint = {};
+  int64_t vocabulary = 0;
+  EngineOptions options = {};
+};
+
+// What has happened in all steps, for tests and `easydel probe engine`.
+struct StepCounts {
+  int64_t steps = 0;          // that computed something
+  int64_t cut_prompts = 0;    // parts of prompts that did not reach their end
+  int64_t copied_pages = 0;   // copied before they were written, states included
+  int64_t passed_pages = 0;   // most pages of one sequence that windows or chunks had passed
+  int64_t hits_in_pages = 0;  // requests whose cached tokens ended inside a page
+};
+
+// Called with what is new for a request; after `finished` never again. On the thread of step(); if it throws, its
+// request ends with an error.
+using OnOutput = std::function<void(RequestOutput output)>;
+
+class StepEngine {
+ public:
+  // UserError: a model that does not generate, or limits that do not fit it (engine_options.h).
+  explicit StepEngine(EngineSetup setup);
+  ~StepEngine();
+
+  // From any thread. UserError: the request cannot be served; nothing has changed then.
+  RequestId add(Request request, OnOutput on_output);
+  // From any thread: no later step computes for it, and its last output comes with the next step. Unknown ids are
+  // passed over.
+  void abort(RequestId id);
+  void abort_all();
+  void pause();
+  void resume();
+  void drain();
+  int64_t requests() const;  // that are known
+
+  // Computes one step. false: there was nothing to do.
+  bool step();
+  StepCounts counts() const;
+
+  EngineMetrics metrics() const;
+  const EngineInfo& info() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace easydel::esurge

@@ -1,0 +1,356 @@
+#include "easydel/esurge/step_engine.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "easydel/base/clock.h"
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/esurge/live_request.h"
+#include "easydel/models/model.h"
+
+namespace easydel::esurge {
+namespace {
+
+// A sequence that draws in a step: its answer, its rows, and what came of them.
+struct Draw {
+  LiveRequest* request = nullptr;
+  Answer* answer = nullptr;
+  std::span<const ScoredRow> rows;
+  StepResult result;
+  std::string error;
+};
+
+void choose(Draw& draw) try {
+  draw.result.tokens.push_back(draw.answer->choose(draw.rows.front()));
+  draw.result.stopped = draw.answer->stopped();
+} catch (const std::exception& error) {
+  draw.error = error.what();
+}
+
+EngineOptions options_of(const EngineSetup& setup, const ModelFacts& facts) {
+  ModelLimits limits{facts.layout, std::nullopt};
+  if (facts.max_positions > 0) limits.max_positions = facts.max_positions;
+  const FreeMemory memory = free_memory().value_or(FreeMemory{int64_t(4) << 30});
+  EngineOptions options = engine_options(setup.config, limits, memory);
+  if (setup.pages) {
+    int64_t bytes = 0;
+    for (const CacheGroup& group : facts.layout.groups) bytes += *setup.pages * group.page_bytes;
+    if (bytes <= 0) refuse("pages", str(*setup.pages, " is out of range"), "give at least 1");
+    options.budget = {bytes, false};
+  }
+  options.scheduler.steps_in_flight = 1;
+  options.scheduler.restart_length = facts.restart_length;
+  options.scheduler.turning_length = facts.turning_length;
+  return options;
+}
+
+}  // namespace
+
+struct StepEngine::Parts {
+  explicit Parts(EngineSetup given)
+      : setup(std::move(given)),
+        runner(*setup.model, setup.config.page_size),
+        options(options_of(setup, runner.facts())),
+        preparer(setup.tokenizer, setup.config, options.max_model_len, runner.facts().vocabulary,
+                 generation::generation_config(setup.model->folder()), setup.chat_template),
+        scheduler(options.scheduler, options.layout, options.budget) {
+    setup.model->head();
+    runner.reserve(options.budget);
+    info.name = setup.config.esurge_name.value_or(setup.model->folder().filename().string());
+    info.vocabulary = runner.facts().vocabulary;
+    info.options = options;
+  }
+
+  double now() const { return seconds_since(began); }
+
+  void plan_sequences(const StepPlan& plan);
+  void run(const StepPlan& plan);
+  void on_prompt_rows(std::span<const ScoredRow> rows);
+  void on_draw_rows(const StepPlan& plan, std::span<const ScoredRow> rows);
+  void fail(LiveRequest& request, const std::string& error) {
+    if (request.error.empty()) request.error = error;
+  }
+  std::vector<StepResult> results(const StepPlan& plan);
+  // The index may have pages that a failed pass has not written.
+  void forget_pages() {
+    scheduler.pause(true);
+    if (!paused) scheduler.resume();
+  }
+  void take_ended();
+  void deliver();
+
+  EngineSetup setup;
+  ModelRunner runner;
+  EngineOptions options;
+  RequestPreparer preparer;
+  EngineInfo info;
+  const Clock::time_point began = Clock::now();
+
+  mutable std::mutex mutex;  // of the scheduler, the list of requests and the metrics
+  Scheduler scheduler;
+  std::map<RequestId, std::shared_ptr<LiveRequest>> live;
+  EngineMetrics metrics;
+  Rate rate;
+  StepCounts counts;
+  bool aborted = false;  // outputs are due
+  bool paused = false;
+
+  // Of the step that runs; for its thread alone.
+  std::vector<RunSequence> sequences;
+  std::vector<std::shared_ptr<LiveRequest>> requests;  // of each sequence
+  std::vector<Draw> draws;
+  std::vector<std::shared_ptr<LiveRequest>> touched;
+  bool failed = false;  // the pass
+};
+
+StepEngine::StepEngine(EngineSetup setup) : parts_(std::make_unique<Parts>(std::move(setup))) {}
+StepEngine::~StepEngine() = default;
+
+const EngineInfo& StepEngine::info() const { return parts_->info; }
+
+RequestId StepEngine::add(Request request, OnOutput on_output) {
+  Parts& p = *parts_;
+  try {
+    PreparedRequest prepared = p.preparer.prepare(std::move(request));
+    const double now = p.now();
+    if (const auto seconds = prepared.request.sampling.timeout_seconds) prepared.scheduled.deadline = now + *seconds;
+    auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), p.setup.tokenizer,
+                                              p.info.vocabulary, now);
+    const std::lock_guard lock(p.mutex);
+    live->id = p.scheduler.add(live->prepared.scheduled);
+    p.live.emplace(live->id, live);
+    return live->id;
+  } catch (const UserError&) {
+    const std::lock_guard lock(p.mutex);
+    ++p.metrics.requests_refused;
+    throw;
+  }
+}
+
+void StepEngine::abort(RequestId id) {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->scheduler.abort(id);
+  parts_->aborted = true;
+}
+
+void StepEngine::abort_all() {
+  const std::lock_guard lock(parts_->mutex);
+  for (const auto& [id, request] : parts_->live) parts_->scheduler.abort(id);
+  parts_->aborted = true;
+}
+
+void StepEngine::pause() {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->scheduler.pause(parts_->setup.config.destroy_pages_on_pause);
+  parts_->paused = true;
+}
+
+void StepEngine::resume() {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->scheduler.resume();
+  parts_->paused = false;
+}
+
+void StepEngine::drain() {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->scheduler.drain();
+}
+
+int64_t StepEngine::requests() const {
+  const std::lock_guard lock(parts_->mutex);
+  return int64_t(parts_->live.size());
+}
+
+StepCounts StepEngine::counts() const {
+  const std::lock_guard lock(parts_->mutex);
+  return parts_->counts;
+}
+
+EngineMetrics StepEngine::metrics() const {
+  Parts& p = *parts_;
+  const std::lock_guard lock(p.mutex);
+  EngineMetrics out = p.metrics;
+  out.running_requests = p.scheduler.running();
+  out.waiting_requests = p.scheduler.waiting();
+  const PagePools& pools = p.scheduler.cache().pools();
+  out.cache_pages_used = pools.used_pages();
+  out.cache_bytes_used = pools.used_bytes(), out.cache_bytes_total = pools.budget_bytes();
+  for (const CacheGroup& group : p.options.layout.groups)
+    out.cache_pages_total = std::max(out.cache_pages_total, pools.budget_bytes() / group.page_bytes);
+  out.preemptions = p.scheduler.preemptions();
+  out.cache_evictions = p.scheduler.cache().index().evictions();
+  out.tokens_per_second = p.rate.per_second(p.now());
+  return out;
+}
+
+// Everything that a plan refers to is copied, because a later plan may change it.
+void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
+  sequences.clear(), requests.clear();
+  for (const PageOp& op : plan.before) counts.copied_pages += op.kind == PageOp::Kind::copy;
+  for (const StepEntry& entry : plan.entries) {
+    const auto& request = requests.emplace_back(live.at(entry.id.request));
+    const std::vector<TokenId>& tokens = request->answers[size_t(entry.id.choice)]->tokens();
+    RunSequence& run = sequences.emplace_back();
+    run.begin = entry.begin;
+    run.tokens.assign(tokens.begin() + entry.begin, tokens.begin() + entry.begin + entry.tokens);
+    run.prompt = request->prepared.prompt_tokens();
+    run.known = int64_t(tokens.size());
+    run.tables = scheduler.pages(entry.id).tables;
+    run.draws = entry.draws > 0 ? 1 : 0;
+    counts.cut_prompts += entry.begin + entry.tokens < run.prompt;
+    for (const std::vector<int32_t>& table : run.tables)
+      counts.passed_pages = std::max(counts.passed_pages, int64_t(std::ranges::count(table, -1)));
+    run.scores_prompt =
+        request->prepared.scheduled.whole_prompt && int64_t(request->prompt_logprobs.size()) + 1 < run.prompt;
+  }
+}
+
+void StepEngine::Parts::on_prompt_rows(std::span<const ScoredRow> rows) {
+  // Rows of one request come in order, and those of different requests are independent.
+  std::map<LiveRequest*, std::vector<const ScoredRow*>> by_request;
+  for (const ScoredRow& row : rows) by_request[requests[row.sequence].get()].push_back(&row);
+  std::vector<std::pair<LiveRequest*, std::vector<const ScoredRow*>>> tasks(by_request.begin(), by_request.end());
+  runner.share(int64_t(tasks.size()), [&](int64_t task) {
+    for (const ScoredRow* row : tasks[size_t(task)].second) tasks[size_t(task)].first->add_prompt_row(*row);
+  });
+}
+
+void StepEngine::Parts::on_draw_rows(const StepPlan& plan, std::span<const ScoredRow> rows) {
+  size_t at = 0;
+  for (size_t i = 0; i < plan.entries.size(); ++i) {
+    const StepEntry& entry = plan.entries[i];
+    if (entry.draws == 0) continue;
+    const std::span<const ScoredRow> own = rows.subspan(at++, 1);
+    for (int64_t c = 0; c < entry.draws; ++c) {
+      LiveRequest& request = *requests[i];
+      const SequenceId id{entry.id.request, entry.id.choice + c};
+      draws.push_back({&request, request.answers[size_t(id.choice)].get(), own, {id, {}, false, false}, {}});
+    }
+  }
+  runner.share(int64_t(draws.size()), [&](int64_t task) { choose(draws[size_t(task)]); });
+}
+
+void StepEngine::Parts::run(const StepPlan& plan) {
+  draws.clear();
+  try {
+    runner.run(
+        plan.before, sequences, plan.after, [&](std::span<const ScoredRow> rows) { on_prompt_rows(rows); },
+        [&](std::span<const ScoredRow> rows) { on_draw_rows(plan, rows); });
+  } catch (const std::exception& error) {
+    // What the pass has written of each sequence is unknown, so none of them can go on.
+    for (const auto& request : requests) fail(*request, error.what());
+    failed = true;
+  }
+}
+
+std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
+  const double time = now();
+  for (Draw& draw : draws) {
+    if (!draw.error.empty()) fail(*draw.request, draw.error);
+    if (draw.result.tokens.empty()) continue;
+    const auto count = int64_t(draw.result.tokens.size());
+    metrics.generated_tokens += count;
+    rate.add(time, count);
+    if (!draw.request->first_token) {
+      draw.request->first_token = time;
+      metrics.first_token_seconds.observe(time - draw.request->arrived);
+    } else {
+      metrics.between_tokens_seconds.observe(time - *draw.request->last_token);
+    }
+    draw.request->last_token = time;
+    draw.request->changed = true;
+  }
+  std::vector<StepResult> out;
+  size_t at = 0;
+  for (size_t i = 0; i < plan.entries.size(); ++i) {
+    const StepEntry& entry = plan.entries[i];
+    for (int64_t c = 0; c < entry.draws; ++c) {
+      StepResult result{{entry.id.request, entry.id.choice + c}, {}, false, true};
+      if (at < draws.size() && draws[at].result.id == result.id) result = std::move(draws[at++].result);
+      if (!requests[i]->error.empty()) result = {result.id, {}, false, true};
+      out.push_back(std::move(result));
+    }
+  }
+  return out;
+}
+
+void StepEngine::Parts::take_ended() {
+  for (const SequenceEnd& end : scheduler.take_ended()) {
+    const auto found = live.find(end.id.request);
+    if (found == live.end()) continue;
+    const std::shared_ptr<LiveRequest> request = found->second;
+    if (std::ranges::find(touched, request) == touched.end()) touched.push_back(request);
+    request->end(end);
+    metrics.recomputed_tokens += end.recomputed_tokens;
+    if (request->unended > 0) continue;
+    live.erase(found);
+    const FinishReason reason = request->error.empty() ? end.reason : FinishReason::error;
+    ++(reason == FinishReason::error   ? metrics.requests_failed
+       : reason == FinishReason::abort ? metrics.requests_aborted
+                                       : metrics.requests_finished);
+    metrics.prompt_tokens += request->prepared.prompt_tokens();
+    metrics.cached_prompt_tokens += request->cached_tokens;
+    counts.hits_in_pages += request->cached_tokens % options.layout.page_size > 0;
+    metrics.request_seconds.observe(now() - request->arrived);
+  }
+}
+
+// Without the lock: listeners may call the engine.
+void StepEngine::Parts::deliver() {
+  for (const std::shared_ptr<LiveRequest>& request : touched) {
+    if (!request->on_output || !request->has_output()) continue;
+    const bool finished = request->unended == 0;
+    try {
+      request->on_output(request->output(now(), info.fingerprint));
+    } catch (const std::exception& error) {
+      log::warning("esurge: the listener of request ", request->id, " failed: ", error.what());
+      request->on_output = {};
+      if (finished) continue;
+      fail(*request, error.what());
+      const std::lock_guard lock(mutex);
+      scheduler.abort(request->id);
+      aborted = true;
+    }
+  }
+  touched.clear();
+}
+
+bool StepEngine::step() {
+  Parts& p = *parts_;
+  StepPlan plan;
+  bool due = false;
+  {
+    const std::lock_guard lock(p.mutex);
+    plan = p.scheduler.schedule(p.now());
+    p.plan_sequences(plan);
+    due = std::exchange(p.aborted, false);
+    p.take_ended();
+  }
+  const Clock::time_point began = Clock::now();
+  p.run(plan);
+  {
+    const std::lock_guard lock(p.mutex);
+    for (const auto& request : p.requests)
+      if (std::ranges::find(p.touched, request) == p.touched.end()) p.touched.push_back(request);
+    const std::vector<StepResult> results = p.results(plan);
+    p.scheduler.finish(results);
+    for (const auto& request : p.requests)
+      if (!request->error.empty()) p.scheduler.abort(request->id);
+    if (std::exchange(p.failed, false)) p.forget_pages();
+    p.take_ended();
+    if (!plan.entries.empty()) {
+      ++p.counts.steps, ++p.metrics.steps;
+      p.metrics.batch_size = int64_t(plan.entries.size());
+      p.metrics.step_tokens.observe(double(plan.tokens));
+      p.metrics.step_seconds.observe(seconds_since(began));
+    }
+  }
+  due |= !p.touched.empty();
+  p.deliver();
+  return due || !plan.entries.empty();
+}
+
+}  // namespace easydel::esurge

@@ -1,0 +1,161 @@
+// The engine with its threads: results come, whoever asks, aborts, throws or leaves.
+#include "easydel/esurge/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <stdexcept>
+#include <thread>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/models/model.h"
+#include "support/data.h"
+
+namespace easydel::esurge {
+namespace {
+
+EngineSetup story() {
+  static const auto folder = test::test_data("models/stories260K-hf");
+  static const auto model = models::load_model(folder, {});
+  static const auto tokenizer = text::Tokenizer::load(folder);
+  EngineSetup setup;
+  setup.model = model, setup.tokenizer = tokenizer;
+  setup.config.max_model_len = 256;
+  setup.config.max_num_batched_tokens = 256;
+  setup.pages = 40;
+  return setup;
+}
+
+Request request_of(std::string prompt, int64_t max_tokens = 12) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampling.temperature = 0;
+  request.sampling.max_tokens = max_tokens;
+  return request;
+}
+
+TEST(Engine, AnswersManyCallersAtOnce) {
+  Engine engine(story());
+  const std::string alone = engine.generate(request_of("Once upon a time")).outputs.at(0).text;
+  EXPECT_EQ(alone, ", there was a little girl named Lily. She");
+  std::vector<std::string> texts(6);
+  std::vector<std::thread> callers;
+  for (std::string& text : texts)
+    callers.emplace_back([&] { text = engine.generate(request_of("Once upon a time")).outputs.at(0).text; });
+  for (std::thread& caller : callers) caller.join();
+  for (const std::string& text : texts) EXPECT_EQ(text, alone);
+  EXPECT_EQ(engine.metrics().requests_finished, 7);
+  EXPECT_GT(engine.metrics().cached_prompt_tokens, 0);
+}
+
+TEST(Engine, StreamsPiecesThatAreTheWholeText) {
+  Engine engine(story());
+  Request request = request_of("Tom", 30);
+  const std::string whole = engine.generate(request).outputs.at(0).text;
+  for (const OutputKind kind : {OutputKind::delta, OutputKind::cumulative}) {
+    request.sampling.output_kind = kind;
+    std::string joined, last;
+    const RequestOutput end = engine.stream(request, [&](const RequestOutput& output) {
+      joined += output.outputs.at(0).delta_text;
+      last = output.outputs.at(0).text;
+      return true;
+    });
+    EXPECT_EQ(joined, whole);
+    EXPECT_EQ(end.outputs.at(0).accumulated_text, whole);
+    if (kind == OutputKind::cumulative) {
+      EXPECT_EQ(last, whole);
+    }
+  }
+}
+
+TEST(Engine, EndsAStreamThatItsReaderLeaves) {
+  Engine engine(story());
+  int calls = 0;
+  const RequestOutput end = engine.stream(request_of("Tom", 200), [&](const RequestOutput&) { return ++calls < 3; });
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(end.outputs.at(0).finish_reason, FinishReason::abort);
+  EXPECT_LT(end.num_generated_tokens, 200);
+}
+
+TEST(Engine, GoesOnAfterAListenerThrows) {
+  log::set_level(log::Level::error);
+  Engine engine(story());
+  std::promise<void> called;
+  std::future<void> came = called.get_future();
+  engine.add(request_of("Tom", 200), [&, first = true](const RequestOutput&) mutable {
+    if (std::exchange(first, false)) called.set_value();
+    throw std::runtime_error("no more");
+  });
+  came.wait();
+  EXPECT_EQ(engine.generate(request_of("Once upon a time")).outputs.at(0).text,
+            ", there was a little girl named Lily. She");
+  engine.drain();
+  log::set_level(log::Level::info);
+  const EngineMetrics metrics = engine.metrics();
+  EXPECT_EQ(metrics.requests_finished, 1);
+  EXPECT_EQ(metrics.requests_failed + metrics.requests_aborted, 1);
+}
+
+TEST(Engine, FinishesWhatItHasWhenItDrainsAndTakesNothingNew) {
+  Engine engine(story());
+  std::promise<RequestOutput> promised;
+  std::future<RequestOutput> output = promised.get_future();
+  Request request = request_of("Tom", 40);
+  request.sampling.output_kind = OutputKind::final_only;
+  engine.add(request, [&](RequestOutput last) { promised.set_value(std::move(last)); });
+  engine.drain();
+  EXPECT_EQ(output.get().num_generated_tokens, 40);
+  EXPECT_EQ(test::refusal([&] { engine.generate(request_of("Tom")); }),
+            "request: the engine is draining: it finishes what it has and takes nothing new");
+}
+
+TEST(Engine, WaitsWhileItIsPaused) {
+  Engine engine(story());
+  engine.pause();
+  auto answer = std::async(std::launch::async, [&] { return engine.generate(request_of("Tom", 5)); });
+  while (engine.metrics().waiting_requests == 0) std::this_thread::yield();
+  EXPECT_EQ(engine.metrics().generated_tokens, 0);
+  engine.resume();
+  EXPECT_EQ(answer.get().num_generated_tokens, 5);
+}
+
+TEST(Engine, LeavesNoCallerWaitingWhenItGoes) {
+  std::promise<RequestOutput> promised;
+  std::future<RequestOutput> output = promised.get_future();
+  {
+    Engine engine(story());
+    Request request = request_of("Tom", 200);
+    request.sampling.output_kind = OutputKind::final_only;
+    engine.add(request, [&](RequestOutput last) { promised.set_value(std::move(last)); });
+  }
+  EXPECT_TRUE(output.get().finished);
+}
+
+TEST(Engine, RefusesRequestsThatItCannotServe) {
+  Engine engine(story());
+  const auto refused = [&](const auto& change) {
+    Request request = request_of("Tom");
+    change(request);
+    return test::refusal([&] { engine.generate(request); });
+  };
+  EXPECT_EQ(refused([](Request& r) {
+              r.prompt = std::vector<TokenId>{5, 512};
+            }),
+            "prompt: has the token id 512; the model's vocabulary has 512\n    use the model's own tokenizer");
+  EXPECT_EQ(refused([](Request& r) {
+              r.sampling.logit_bias = {{"9999", 1.0}};
+            }),
+            "logit_bias: has the token id 9999; the model's vocabulary has 512\n    use the model's own tokenizer");
+  EXPECT_EQ(refused([](Request& r) {
+              r.sampling.extra_args = Value::map();
+              r.sampling.extra_args.set("num_beams", Value::integer(4));
+            }),
+            "extra_args.num_beams: is not built yet for the engine\n    use `easydel generate`");
+  EXPECT_EQ(refused([](Request& r) { r.prompt = Conversation{parse_json(R"([{"role": "user", "content": "x"}])")}; }),
+            "messages: the model has no chat template\n    give a prompt, or --chat-template");
+  EXPECT_EQ(engine.metrics().requests_refused, 4);
+}
+
+}  // namespace
+}  // namespace easydel::esurge

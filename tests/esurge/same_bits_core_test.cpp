@@ -1,0 +1,345 @@
+// A request's tokens, text and log-probabilities have the same bits alone and in company, however prompts are cut, what
+// is cached, and who is preempted. EASYDEL_SCHEDULES=1000 runs more random schedules than CI does,
+// EASYDEL_SCHEDULE=SEED one of them.
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <random>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/esurge/step_engine.h"
+#include "easydel/generation/generator.h"
+#include "easydel/models/model.h"
+#include "easydel/tensor/threads.h"
+#include "support/data.h"
+
+namespace easydel::esurge {
+namespace {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : source_(seed) {}
+  int64_t from(int64_t low, int64_t high) { return low + int64_t(source_() % uint64_t(high - low + 1)); }
+  bool chance(int64_t percent) { return from(0, 99) < percent; }
+
+ private:
+  std::mt19937_64 source_;
+};
+
+struct Subject {
+  std::string name, folder, dtype;
+  int64_t longest = 200;  // tokens of a sequence
+};
+
+std::vector<Subject> subjects() {
+  return {
+      {"story_fp32", "models/stories260K-hf", "fp32"},        {"story_bf16", "models/stories260K-hf", "bf16"},
+      {"gemma3_windows", "hf_goldens/gemma3_text", "bf16"},   {"gpt_oss_sinks_experts", "hf_goldens/gpt_oss", "bf16"},
+      {"llama4_chunks", "hf_goldens/llama4_text", "fp32"},    {"deepseek_v3_mla", "hf_goldens/deepseek_v3", "bf16"},
+      {"qwen3_next_hybrid", "hf_goldens/qwen3_next", "fp32"}, {"mamba2_states", "hf_goldens/mamba2", "fp32"},
+      {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"}};
+}
+
+// The whole result of a request as text that is equal if and only if all of its bits are.
+std::string bits_of(const RequestOutput& output) {
+  std::string text = output.error;
+  const auto add = [&](const std::vector<TokenLogprobs>& rows) {
+    for (const TokenLogprobs& row : rows) {
+      text += str(" ", row.chosen, ":");
+      for (size_t i = 0; i < row.token_ids.size(); ++i)
+        text += str(row.token_ids[i], "=", std::bit_cast<uint32_t>(row.logprobs[i]), ",");
+    }
+  };
+  for (const CompletionOutput& one : output.outputs) {
+    text += str("\n", one.finish_reason ? name_of(*one.finish_reason) : "open", " '", one.text, "'");
+    for (const TokenId id : one.token_ids) text += str(" ", id);
+    text += str(" sum ", std::bit_cast<uint64_t>(one.cumulative_logprob));
+    add(one.logprobs);
+  }
+  add(output.prompt_logprobs);
+  return text;
+}
+
+class SameBits : public testing::TestWithParam<Subject> {
+ protected:
+  static void SetUpTestSuite() { log::set_level(log::Level::warning); }
+  static void TearDownTestSuite() { log::set_level(log::Level::info); }
+
+  void SetUp() override {
+    models::LoadOptions options;
+    options.dtype = models::dtype_setting(GetParam().dtype, "dtype");
+    const auto folder = test::test_data(GetParam().folder);
+    if (GetParam().folder.starts_with("hf_goldens")) {
+      // Their own limit is 64.
+      options.overrides = Value::map();
+      options.overrides.set("max_position_embeddings", Value::integer(512));
+    }
+    model_ = models::load_model(folder, options);
+    if (text::Tokenizer::exists(folder)) tokenizer_ = text::Tokenizer::load(folder);
+  }
+
+  EngineSetup setup(int64_t page_size, std::optional<int64_t> pages) const {
+    EngineSetup out;
+    out.model = model_, out.tokenizer = tokenizer_;
+    out.config.max_model_len = 512;
+    out.config.max_num_batched_tokens = 512;
+    out.config.page_size = page_size;
+    out.pages = pages;
+    return out;
+  }
+
+  std::vector<Request> requests(Random& random, int64_t count) const {
+    std::vector<TokenId> text;
+    const int64_t longest = GetParam().longest, vocabulary = model_->vocabulary();
+    for (int64_t i = 0; i < longest; ++i) text.push_back(TokenId(random.from(3, vocabulary - 1)));
+    std::vector<Request> out;
+    for (int64_t i = 0; i < count; ++i) {
+      Request& request = out.emplace_back();
+      SamplingParams& sampling = request.sampling;
+      const int64_t length = random.chance(30) ? random.from(1, longest - 50) : random.from(1, 40);
+      std::vector<TokenId> prompt(text.begin(), text.begin() + random.from(0, length));
+      while (int64_t(prompt.size()) < length) prompt.push_back(TokenId(random.from(3, vocabulary - 1)));
+      request.prompt = prompt;
+      sampling.max_tokens = random.from(1, 40);
+      sampling.return_token_ids = true;
+      sampling.output_kind = OutputKind::final_only;
+      if (random.chance(50)) {
+        sampling.temperature = 0;
+      } else {
+        sampling.temperature = double(random.from(5, 15)) / 10;
+        sampling.n = random.chance(40) ? random.from(2, 4) : 1;
+        if (sampling.n > 1 && random.chance(30)) sampling.best_of = sampling.n + 1;
+        if (random.chance(30)) sampling.top_k = random.from(1, 30);
+        if (random.chance(30)) sampling.top_p = 0.9;
+        if (random.chance(20)) sampling.min_p = 0.02;
+      }
+      sampling.seed = random.from(0, 1000);
+      if (random.chance(30)) sampling.presence_penalty = 0.5, sampling.frequency_penalty = 0.3;
+      if (random.chance(20)) sampling.repetition_penalty = 1.2;
+      if (random.chance(20)) sampling.ignore_eos = true;
+      if (random.chance(60)) sampling.logprobs = random.from(0, 5);
+      if (random.chance(20)) sampling.prompt_logprobs = random.from(0, 3);
+      if (random.chance(15)) sampling.logprobs_mode = LogprobsMode::processed;
+      if (random.chance(15)) sampling.min_tokens = random.from(0, *sampling.max_tokens);
+      if (random.chance(10)) sampling.allowed_token_ids = {5, 9, 17, 33, 64, 65, 66, 100, 101, 102};
+      if (random.chance(15)) sampling.cache_salt = "own";
+      if (tokenizer_ && random.chance(25)) sampling.stop = config::Many<std::string>{"the", ". "};
+      if (tokenizer_ && random.chance(15)) {
+        GuidedDecoding guided;
+        guided.regex = "[A-Z][a-z]{2,9}( [a-z]{1,7}){1,4}\\.";
+        sampling.guided_decoding = guided;
+        sampling.stop_token_ids = {2};
+        sampling.allowed_token_ids.reset();
+      }
+    }
+    return out;
+  }
+
+  std::vector<std::string> alone(const std::vector<Request>& requests) const {
+    EngineSetup own = setup(128, 64);
+    own.config.enable_prefix_caching = false;
+    StepEngine engine(own);
+    std::vector<std::string> out;
+    for (const Request& request : requests) {
+      out.emplace_back();
+      engine.add(request, [&](const RequestOutput& output) { out.back() = bits_of(output); });
+      while (engine.step()) {
+      }
+    }
+    return out;
+  }
+
+  std::shared_ptr<models::Model> model_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+};
+
+struct Totals {
+  int64_t schedules = 0, preempted = 0, recomputed = 0, hits = 0, hits_in_pages = 0, copies = 0, cut = 0, passed = 0,
+          aborted = 0;
+};
+
+// Runs the requests by a random schedule.
+void run_schedule(EngineSetup setup, const std::vector<Request>& requests, const std::vector<std::string>& expected,
+                  uint64_t seed, Totals& totals) {
+  Random random(seed);
+  EsurgeConfig& config = setup.config;
+  config.page_size = std::array{1, 16, 64, 100, 128}[size_t(random.from(0, 4))];
+  config.max_num_batched_tokens = random.chance(30) ? random.from(1, 12) : random.from(1, 256);
+  config.max_num_seqs = random.from(5, 24);
+  config.enable_prefix_caching = random.chance(70);
+  config.enable_window_aware_runtime_cap = random.chance(50);
+  const tensor::Threads threads(random.chance(30) ? 2 : 1);
+  // Of the order of the longest request, which the scheduler must be able to hold.
+  int64_t pages = (200 + config.page_size - 1) / config.page_size + random.from(0, 2);
+  const bool roomy = random.chance(20);
+  std::unique_ptr<StepEngine> engine;
+  std::map<size_t, RequestId> ids;
+  std::vector<std::string> found(requests.size());
+  const auto add = [&](size_t i) {
+    ids[i] = engine->add(requests[i], [&found, i](const RequestOutput& output) { found[i] = bits_of(output); });
+  };
+  // The smallest pool that takes every request.
+  for (bool fits = false; !fits; pages += (pages + 7) / 8) {
+    setup.pages = roomy ? 4 * pages : pages;
+    engine = std::make_unique<StepEngine>(setup);
+    fits = true;
+    try {
+      for (const Request& request : requests) engine->add(request, {});
+    } catch (const UserError&) {
+      fits = false;
+    }
+  }
+  engine = std::make_unique<StepEngine>(setup);
+  std::vector<std::pair<int64_t, size_t>> arrivals;
+  for (size_t i = 0; i < requests.size(); ++i) arrivals.emplace_back(random.chance(50) ? 0 : random.from(0, 60), i);
+  std::vector<std::pair<int64_t, RequestId>> aborts;
+  std::ranges::sort(arrivals);
+  size_t next = 0;
+  int64_t step = 0;
+  for (; next < arrivals.size() || engine->requests() > 0; ++step) {
+    ASSERT_LT(step, 100000) << "the schedule does not end";
+    while (next < arrivals.size() && arrivals[next].first <= step) {
+      add(arrivals[next++].second);
+      if (!random.chance(25)) continue;
+      // Another one that is aborted.
+      const auto other = size_t(random.from(0, int64_t(requests.size()) - 1));
+      aborts.emplace_back(step + random.from(0, 20), engine->add(requests[other], {}));
+      ++totals.aborted;
+    }
+    for (const auto& [at, id] : aborts)
+      if (at == step) engine->abort(id);
+    if (random.chance(2)) engine->pause(), engine->step(), engine->resume();
+    engine->step();
+  }
+  for (size_t i = 0; i < requests.size(); ++i)
+    ASSERT_EQ(found[i], expected[i]) << "schedule " << seed << ", request " << i << ", pages of " << config.page_size;
+  const EngineMetrics metrics = engine->metrics();
+  const StepCounts counts = engine->counts();
+  ++totals.schedules;
+  totals.preempted += metrics.preemptions, totals.recomputed += metrics.recomputed_tokens;
+  totals.hits += metrics.cached_prompt_tokens, totals.hits_in_pages += counts.hits_in_pages;
+  totals.copies += counts.copied_pages, totals.cut += counts.cut_prompts, totals.passed += counts.passed_pages;
+  EXPECT_EQ(metrics.running_requests + metrics.waiting_requests, 0);
+}
+
+TEST_P(SameBits, AloneAndInEverySchedule) {
+  const char* const asked = std::getenv("EASYDEL_SCHEDULES");
+  const char* const one = std::getenv("EASYDEL_SCHEDULE");
+  const int64_t count = asked ? std::atoll(asked) / int64_t(subjects().size()) : 5;
+  setenv("EASYDEL_ESURGE_CHECK", "1", 1);
+  Totals totals;
+  const uint64_t first = one ? std::strtoull(one, nullptr, 10) : 1, last = one ? first : uint64_t(count);
+  for (uint64_t seed = first; seed <= last && !HasFatalFailure(); ++seed) {
+    Random random(seed + 1000000);
+    const std::vector<Request> all = requests(random, 16);
+    run_schedule(setup(128, std::nullopt), all, alone(all), seed, totals);
+  }
+  unsetenv("EASYDEL_ESURGE_CHECK");
+  std::printf(
+      "%lld schedules: %lld preemptions, %lld tokens computed again, %lld cached, %lld hits inside a page, "
+      "%lld copies, %lld cut prompts, %lld passed pages\n",
+      static_cast<long long>(totals.schedules), static_cast<long long>(totals.preempted),
+      static_cast<long long>(totals.recomputed), static_cast<long long>(totals.hits),
+      static_cast<long long>(totals.hits_in_pages), static_cast<long long>(totals.copies),
+      static_cast<long long>(totals.cut), static_cast<long long>(totals.passed));
+  if (one) return;
+  // A run counts only if everything happened that can happen to this model.
+  EXPECT_GT(totals.recomputed, 0);
+  EXPECT_GT(totals.cut, 0);
+  EXPECT_GT(totals.aborted, 0);
+  const CacheLayout layout = StepEngine(setup(16, 16)).info().options.layout;
+  const bool states = layout.state_group() >= 0;
+  // A sequence of states alone takes one for all of its tokens, and is never preempted.
+  if (layout.groups.size() > 1 || !states) {
+    EXPECT_GT(totals.preempted, 0);
+    EXPECT_GT(totals.copies, 0);
+  }
+  if (!states) {
+    EXPECT_GT(totals.hits_in_pages, 0);
+  }
+  if (std::ranges::any_of(layout.groups, &CacheGroup::bounded)) {
+    EXPECT_GT(totals.passed, 0);
+  }
+}
+
+TEST_P(SameBits, AreTheTokensOfTheGenerator) {
+  Random random(5);
+  std::vector<Request> asked;
+  for (Request& request : requests(random, 24)) {
+    const SamplingParams& sampling = request.sampling;
+    // The Generator cuts at stop strings before min_tokens, too.
+    if (sampling.best_of || sampling.guided_decoding || sampling.allowed_token_ids || sampling.min_tokens > 0) continue;
+    asked.push_back(std::move(request));
+  }
+  ASSERT_GT(asked.size(), 8u);
+  const generation::GenerationConfig defaults = generation::generation_config(model_->folder());
+  StepEngine engine(setup(16, 64));
+  std::vector<RequestOutput> outputs(asked.size());
+  for (size_t i = 0; i < asked.size(); ++i)
+    engine.add(asked[i], [&outputs, i](RequestOutput output) { outputs[i] = std::move(output); });
+  while (engine.step()) {
+  }
+  for (size_t i = 0; i < asked.size(); ++i) {
+    generation::Request request{std::get<std::vector<TokenId>>(asked[i].prompt), asked[i].sampling.generation()};
+    request.config.num_return_sequences = asked[i].sampling.n;
+    for (const std::string& stop : asked[i].sampling.stop) request.config.stop_strings.push_back(stop);
+    if (!asked[i].sampling.ignore_eos) request.config.eos_token_id = defaults.eos_token_id;
+    const auto expected = generation::Generator(*model_, tokenizer_).run({request});
+    ASSERT_EQ(outputs[i].outputs.size(), expected.size()) << outputs[i].error;
+    for (size_t c = 0; c < expected.size(); ++c) {
+      std::vector<TokenId> tokens = expected[c].tokens;
+      if (expected[c].end) tokens.push_back(*expected[c].end);
+      EXPECT_EQ(outputs[i].outputs[c].token_ids, tokens) << "request " << i << ", choice " << c;
+      if (asked[i].sampling.skip_special_tokens) {
+        EXPECT_EQ(outputs[i].outputs[c].text, expected[c].text);
+      }
+    }
+  }
+}
+
+TEST_P(SameBits, AreTheLogProbabilitiesOfTheTrainersForward) {
+  Random random(9);
+  StepEngine engine(setup(16, 64));
+  const bool roles = engine.info().options.layout.roles_matter;
+  for (Request& request : requests(random, 12)) {
+    SamplingParams& sampling = request.sampling;
+    sampling.logprobs = 0, sampling.prompt_logprobs = 0, sampling.logprobs_mode = LogprobsMode::raw;
+    RequestOutput output;
+    engine.add(request, [&](RequestOutput last) { output = std::move(last); });
+    while (engine.step()) {
+    }
+    ASSERT_EQ(output.error, "");
+    for (const CompletionOutput& one : output.outputs) {
+      std::vector<int64_t> tokens(output.prompt_token_ids.begin(), output.prompt_token_ids.end());
+      std::vector<float> found;
+      for (const TokenLogprobs& row : output.prompt_logprobs) found.push_back(row.chosen_logprob());
+      // Where the arithmetic of a generated token is another one than that of a prompt, the trainer has the prompt's.
+      if (!roles) {
+        tokens.insert(tokens.end(), one.token_ids.begin(), one.token_ids.end());
+        for (const TokenLogprobs& row : one.logprobs) found.push_back(row.chosen_logprob());
+      }
+      // A sequence that outgrows its frequencies is computed again, but what came before has come.
+      const bool turns = model_->turning_length() > 0;
+      if (found.empty() || (turns && int64_t(tokens.size()) > model_->turning_length())) continue;
+      const at::NoGradGuard no_gradient;
+      const Tensor ids = at::tensor(tokens, at::kLong);
+      const int64_t length = ids.size(0) - 1;
+      nn::Pass pass = nn::Pass::over({0, length});
+      const Tensor hidden = model_->forward({ids.slice(0, 0, length)}, pass).hidden;
+      const Tensor right = model_->head().score(hidden, ids.slice(0, 1), pass).logps;
+      EXPECT_TRUE(at::tensor(found, at::kFloat).equal(right)) << tokens.size() << " tokens";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SameBits, testing::ValuesIn(subjects()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace easydel::esurge

@@ -1,0 +1,59 @@
+#include "easydel/probe/engine_lines.h"
+
+#include <gtest/gtest.h>
+
+#include "easydel/elarge/overrides.h"
+#include "support/data.h"
+
+namespace easydel::probe {
+namespace {
+
+std::vector<Value> answers(const std::vector<std::string>& set, std::vector<std::string> lines,
+                           std::optional<int64_t> pages = 64) {
+  Value document = Value::map(), model = Value::map();
+  model.set("name_or_path", Value::text(test::test_data("models/stories260K-hf").string()));
+  document.set("model", model);
+  std::string text;
+  engine_lines({elarge::configuration(document, set), std::move(lines), pages},
+               [&](std::string_view piece) { text += piece; });
+  std::vector<Value> out;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    out.push_back(parse_json(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string outputs(const Value& answer) { return to_json(*answer.find("outputs")); }
+
+TEST(ProbeEngine, GivesTheSameBitsOnEverySchedule) {
+  const std::vector<std::string> lines = {
+      R"({"prompt": "Once upon a time", "sampling": {"max_tokens": 12, "temperature": 0}})",
+      R"({"prompt": "Once upon a time, there was", "sampling": {"max_tokens": 9, "n": 2, "seed": 3}, "arrive": 4})",
+      R"({"prompt_token_ids": [1, 403, 407], "sampling": {"max_tokens": 7, "seed": 5, "logprobs": 2}, "arrive": 2})"};
+  const auto wide = answers({}, lines);
+  const auto narrow = answers({"esurge.page_size=3", "esurge.max_num_batched_tokens=4"}, lines, 14);
+  ASSERT_EQ(wide.size(), 3u);
+  ASSERT_EQ(narrow.size(), 3u);
+  for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(outputs(wide[i]), outputs(narrow[i]));
+  EXPECT_EQ(wide[1].find("outputs")->items.size(), 2u);
+  const Value& one = wide[0].find("outputs")->items[0];
+  EXPECT_EQ(one.find("text")->scalar, ", there was a little girl named Lily. She");
+  EXPECT_EQ(one.find("finish_reason")->scalar, "length");
+  EXPECT_EQ(one.find("logprobs")->items.size(), 12u);
+  EXPECT_EQ(one.find("logprobs")->items[0].scalar.size(), 8u);
+  EXPECT_EQ(wide[0].find("prompt_tokens")->as_int(), 5);
+  EXPECT_EQ(wide[1].find("cached_tokens")->as_int(), 5);
+}
+
+TEST(ProbeEngine, AnswersEveryLineThatItCannotServeWithAnError) {
+  const auto found = answers({}, {"{", R"({"sampling": {}})", R"({"prompt": "Tom", "arrive": -1})",
+                                  R"({"prompt": "Tom", "sampling": {"max_tokens": 100}, "abort": 2})"});
+  ASSERT_EQ(found.size(), 4u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NE(found[i].find("error"), nullptr) << i;
+  EXPECT_EQ(found[3].find("outputs")->items[0].find("finish_reason")->scalar, "abort");
+}
+
+}  // namespace
+}  // namespace easydel::probe
