@@ -10,7 +10,7 @@ namespace {
 const std::regex knows(R"(\b(nn::Memory|class Memory|Memory[&*]|KeyPages|PagePool|page_tokens|page_stride)\b|)"
                        R"(\b(take_states|put_states|gather_pages|write_pages|cache_slots)\b|)"
                        R"((\.|->)(memory|tables|ranges)\b)");
-const std::regex may(R"(nn/(pass[a-z_]*|stream|memory|cache|page_pool)\.(h|cpp)$)");
+const std::regex may(R"(nn/(pass[a-z_]*|stream|memory|cache|page_pool|page_layout|page_storage)\.(h|cpp)$)");
 
 TEST(Memory, IsCalledOnlyByThePass) {
   EXPECT_TRUE(std::regex_search("on.memory->length(s)", knows) && std::regex_search("pass.stream().memory", knows));

@@ -30,7 +30,7 @@ std::string outputs(const Value& answer) { return to_json(*answer.find("outputs"
 TEST(ProbeEngine, GivesTheSameBitsOnEverySchedule) {
   const std::vector<std::string> lines = {
       R"({"prompt": "Once upon a time", "sampling": {"max_tokens": 12, "temperature": 0}})",
-      R"({"prompt": "Once upon a time, there was", "sampling": {"max_tokens": 9, "n": 2, "seed": 3}, "arrive": 4})",
+      R"({"prompt": "Once upon a time, there was", "sampling": {"max_tokens": 9, "n": 2, "seed": 3}, "arrive": 20})",
       R"({"prompt_token_ids": [1, 403, 407], "sampling": {"max_tokens": 7, "seed": 5, "logprobs": 2}, "arrive": 2})"};
   const auto wide = answers({}, lines);
   const auto narrow = answers({"esurge.page_size=3", "esurge.max_num_batched_tokens=4"}, lines, 14);

@@ -139,7 +139,8 @@ LayerOutput KimiDelta::forward(const Tensor& outside, Pass& pass) const {
   memory.rate = -wide(a_log_).exp().view({1, spec_.v_heads, 1}) * step;
   const Tensor read = pass.stream().recurrent(layer_, 3, {.delta = true}, memory).to(outside.scalar_type());
   const Tensor gate = gate_out_(gate_in_(x, pass, "mixer_gate_in"), pass, "mixer_gate").view(per_head);
-  const Tensor y = (norm_(read).to(at::kFloat) * ops::activate(gate.to(at::kFloat), ops::Activation::sigmoid)).to(outside.scalar_type());
+  const Tensor y = (norm_(read).to(at::kFloat) * ops::activate(gate.to(at::kFloat), ops::Activation::sigmoid))
+                       .to(outside.scalar_type());
   return {out_(y.reshape({tokens, channels_}), pass, "mixer_output"), {}};
 }
 
